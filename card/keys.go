@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // patternSource is a regular expression in the way of JavaScript: /pattern/flags.
@@ -11,7 +12,7 @@ const patternSource = `/(?:\\.|\[(?:\\.|[^\\\]\n])*\]|[^\\/\[\n])+/[dgimsuvy]*`
 
 var (
 	regexKey   = regexp.MustCompile(`^` + patternSource + `$`)
-	regexAhead = regexp.MustCompile(`^\s*(` + patternSource + `)\s*(?:,|$)`) // in a list of keys
+	regexAhead = regexp.MustCompile(`^\s*(` + patternSource + `)\s*(?:[,，]|$)`) // in a list of keys
 )
 
 func isRegexKey(key string) bool { return regexKey.MatchString(strings.TrimSpace(key)) }
@@ -33,15 +34,19 @@ func keysOf(doc json.RawMessage) []string {
 	return keys
 }
 
-// splitKeys splits a text at its commas, except those inside of /patterns/.
+// splitKeys splits a text at its commas, also Chinese ones, except those inside of /patterns/.
 func splitKeys(text string) []string {
 	var keys []string
+	comma := func(r rune) bool { return r == ',' || r == '，' }
 	for rest := text; rest != ""; {
-		var key string
+		key := rest
 		if m := regexAhead.FindStringSubmatchIndex(rest); m != nil {
 			key, rest = rest[m[2]:m[3]], rest[m[1]:]
+		} else if at := strings.IndexFunc(rest, comma); at >= 0 {
+			_, size := utf8.DecodeRuneInString(rest[at:])
+			key, rest = rest[:at], rest[at+size:]
 		} else {
-			key, rest, _ = strings.Cut(rest, ",")
+			rest = ""
 		}
 		if key = strings.TrimSpace(key); key != "" {
 			keys = append(keys, key)
