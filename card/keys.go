@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // patternLength is the length of the regular expression in the way of JavaScript, /pattern/flags,
@@ -56,19 +57,19 @@ func keysOf(doc json.RawMessage) []string {
 	return keys
 }
 
-// splitKeys splits a text at its commas, except those inside of /patterns/. It gives up looking
+// splitKeys splits a text at its commas, also Chinese ones, except those inside of /patterns/. It gives up looking
 // for patterns in a text where it has often looked for their ends in vain.
 func splitKeys(text string) []string {
 	var keys []string
 	room := 4*len(text) + 1<<12 // bytes that it may look at
 	for rest := text; rest != ""; {
-		key, after, _ := strings.Cut(rest, ",")
+		key, after := cutComma(rest)
 		if start := strings.TrimLeftFunc(rest, unicode.IsSpace); room > 0 && strings.HasPrefix(start, "/") {
 			length, looked := patternLength(start)
 			room -= looked
-			behind := strings.TrimLeftFunc(start[length:], unicode.IsSpace)
-			if length > 0 && (behind == "" || behind[0] == ',') {
-				key, after = start[:length], strings.TrimPrefix(behind, ",")
+			between, behind := cutComma(start[length:])
+			if length > 0 && strings.TrimSpace(between) == "" {
+				key, after = start[:length], behind
 			}
 		}
 		rest = after
@@ -77,4 +78,14 @@ func splitKeys(text string) []string {
 		}
 	}
 	return keys
+}
+
+// cutComma cuts a text around its first comma.
+func cutComma(text string) (before, after string) {
+	at := strings.IndexAny(text, ",，")
+	if at < 0 {
+		return text, ""
+	}
+	_, size := utf8.DecodeRuneInString(text[at:])
+	return text[:at], text[at+size:]
 }

@@ -66,6 +66,7 @@ func TestKeysAreReadInEveryFormThatIsMeant(t *testing.T) {
 		`["tower","sea"]`:            `["tower" "sea"]`,
 		`"tower, sea"`:               `["tower" "sea"]`,
 		`"tower,,  , sea,"`:          `["tower" "sea"]`,
+		`"塔，海, /a，b/，船，"`:            `["塔" "海" "/a，b/" "船"]`,
 		`"one word"`:                 `["one word"]`,
 		`"/a{1,2}/i, sea,/b,c/"`:     `["/a{1,2}/i" "sea" "/b,c/"]`,
 		`"/[/,]x/, sea"`:             `["/[/,]x/" "sea"]`,

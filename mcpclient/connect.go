@@ -142,6 +142,9 @@ func (w *watched) RoundTrip(req *http.Request) (*http.Response, error) {
 		body.Reader = io.LimitReader(resp.Body, MaxBody)
 	}
 	resp.Body = body
+	if req.Method == http.MethodPost && resp.StatusCode == http.StatusOK {
+		lenient(resp)
+	}
 	return resp, nil
 }
 

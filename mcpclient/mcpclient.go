@@ -1,7 +1,8 @@
 // Package mcpclient keeps sessions with MCP servers. A session is opened when it is first
 // needed, stays open between calls, and is opened again after it was lost.
 //
-// What a server sends is untrusted: an answer may have 2 MiB, and errors show of it only what
+// Answers are read leniently: by their form, and without members of odd types (lenient.go). What a
+// server sends is untrusted: an answer may have 2 MiB, and errors show of it only what
 // llm.Secrets.Reason lets through.
 package mcpclient
 
