@@ -45,9 +45,11 @@ func (svc *Service) DeleteMessage(ctx context.Context, c *op.Call, id, scope str
 		}
 		gone := []*Message{m}
 		if scope == scopeAfter {
-			if gone, err = subtree(tx, m, func(m *Message) bool { return m.DeletedAt == nil }); err != nil {
+			below, err := tx.Below(m, 0)
+			if err != nil {
 				return nil, err
 			}
+			gone = append(gone, below...)
 		}
 		return DeleteMessages(tx, c, conv, gone, scope)
 	})
@@ -60,12 +62,8 @@ func DeleteMessages(tx Tx, c *op.Call, conv *Conversation, gone []*Message, scop
 		return nil, err
 	}
 	now := tx.Now()
-	for _, m := range gone {
-		m.DeletedAt = &now
-		m.Rev++
-		if err := tx.UpdateMessage(m); err != nil {
-			return nil, err
-		}
+	if err := tx.SetDeleted(&now, gone...); err != nil {
+		return nil, err
 	}
 	if err := tx.Emit(DeletedEvent(c.UserID, c.By(), gone, scope)); err != nil {
 		return nil, err
@@ -151,12 +149,8 @@ func restoreMessages(tx Tx, c *op.Call, conv *Conversation, first *Message) (*De
 			return nil, err
 		}
 	}
-	for _, m := range back {
-		m.DeletedAt = nil
-		m.Rev++
-		if err := tx.UpdateMessage(m); err != nil {
-			return nil, err
-		}
+	if err := tx.SetDeleted(nil, back...); err != nil {
+		return nil, err
 	}
 	if err := tx.Emit(restoredEvent(c, back)); err != nil {
 		return nil, err
@@ -238,45 +232,12 @@ func lastLive(tx Tx, conversationID, id string) (string, error) {
 // deletedWith returns first and what was deleted together with it below it: in the same
 // version of the conversation, because two deletes can have the same time.
 func deletedWith(tx Tx, first *Message) ([]*Message, error) {
-	below, err := subtree(tx, first, func(m *Message) bool {
-		return m.DeletedAt != nil && m.DeletedAt.Equal(*first.DeletedAt)
-	})
-	if err != nil || len(below) == 1 {
-		return below, err
-	}
 	version, err := tx.DeletedIn(first.ID)
 	if err != nil {
 		return nil, err
 	}
-	together := below[:1]
-	for _, m := range below[1:] {
-		other, err := tx.DeletedIn(m.ID)
-		if err != nil {
-			return nil, err
-		}
-		if other == version {
-			together = append(together, m)
-		}
-	}
-	return together, nil
-}
-
-// subtree returns first and its descendants that pick accepts, parents before children.
-func subtree(tx Tx, first *Message, pick func(*Message) bool) ([]*Message, error) {
-	picked := []*Message{first}
-	for queue := []*Message{first}; len(queue) > 0; queue = queue[1:] {
-		children, err := tx.Children(first.ConversationID, queue[0].ID)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range children {
-			if pick(m) {
-				picked = append(picked, m)
-			}
-		}
-		queue = append(queue, children...)
-	}
-	return picked, nil
+	below, err := tx.Below(first, version)
+	return append([]*Message{first}, below...), err
 }
 
 // IDsOf are the ids of messages.

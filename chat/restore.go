@@ -117,7 +117,7 @@ func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 // rewindTo sets the messages of a branch back to a version, and emits events for those
 // that it changed. The next version of conv continues from that one.
 func rewindTo(tx Tx, c *op.Call, conv *Conversation, version int64, headID string) error {
-	changed, err := tx.Rewind(conv, version, headID)
+	changed, moved, err := tx.Rewind(conv, version, headID)
 	if err != nil {
 		return err
 	}
@@ -126,6 +126,13 @@ func rewindTo(tx Tx, c *op.Call, conv *Conversation, version int64, headID strin
 		return err
 	}
 	var gone, back []*Message
+	for _, m := range moved {
+		if m.DeletedAt != nil {
+			gone = append(gone, m)
+		} else {
+			back = append(back, m)
+		}
+	}
 	for _, m := range changed {
 		was := shown[m.ID]
 		switch {
@@ -133,9 +140,6 @@ func rewindTo(tx Tx, c *op.Call, conv *Conversation, version int64, headID strin
 			gone = append(gone, m)
 		case was == nil:
 			back = append(back, m)
-		}
-		if m.DeletedAt != nil && was != nil && was.Text() == m.Text() && was.Status == m.Status {
-			continue // only message.deleted is emitted
 		}
 		if err := tx.Emit(MessageEvent(c.UserID, "message.updated", c.By(), m)); err != nil {
 			return err

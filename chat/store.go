@@ -39,6 +39,14 @@ type MessageTx interface {
 	// Rev becomes the next that the swipe has not had. m.Rev must be one more than the
 	// stored one, else fault.Conflict with details.current.
 	UpdateMessage(m *Message) error
+	// SetDeleted hides messages of one conversation that are not deleted, or shows deleted ones
+	// again where at is nil, and sets DeletedAt and Rev, the next one of each. Their other members
+	// do not matter. It comes before other changes of these messages. Its cost does not depend on
+	// their texts and swipes.
+	SetDeleted(at *time.Time, messages ...*Message) error
+	// Below returns the messages below m, by seq and without texts: those that are not deleted,
+	// or where deletedIn is a version, those that were deleted in it when m was.
+	Below(m *Message, deletedIn int64) ([]*Message, error)
 	// Path returns at most limit messages of the branch that ends in headID,
 	// oldest first: the newest ones before (not including) beforeID ("" = from
 	// headID on, included). Deleted messages are left out. Its cost does not
@@ -86,11 +94,12 @@ type HistoryTx interface {
 	// Rewind gives every message on the path that ends in headID the state that it
 	// had at a version: chosen text, status, error-free where it was, deleted or
 	// not. Only messages whose state differs are written; each gets a next rev and
-	// is returned as it is now, by seq, the deleted ones too. Messages that were
+	// is returned as it is now, by seq, the deleted ones too. Those that differ only in
+	// the deletion are moved, and have no texts. Messages that were
 	// stored after that version are left alone. It notes that c's next version
 	// (c.Version+1; the caller stores c) goes back to that one. Its cost grows with
 	// the number of messages changed since, not with the length of the chat.
-	Rewind(c *Conversation, version int64, headID string) ([]*Message, error)
+	Rewind(c *Conversation, version int64, headID string) (changed, moved []*Message, err error)
 	// Rewinds returns the conversation's rewinds, oldest first.
 	Rewinds(conversationID string) ([]Rewind, error)
 	// Born returns the conversation's version in which a message was stored.

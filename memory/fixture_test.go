@@ -198,7 +198,7 @@ func (r *fixture) rewind(conversation string, version int64) {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Chats.Rewind(c, version, then.HeadID); err != nil {
+		if _, _, err := tx.Chats.Rewind(c, version, then.HeadID); err != nil {
 			return err
 		}
 		c.HeadID = then.HeadID

@@ -251,7 +251,7 @@ func TestEventsOfARestore(t *testing.T) {
 	w.edit(w.thirdReply, "Edited.")
 	w.events.clear()
 	got := w.restore(save)
-	if events := w.events.types(); events != "save.created message.updated message.updated message.restored message.deleted chat.updated save.restored" {
+	if events := w.events.types(); events != "save.created message.updated message.restored message.deleted chat.updated save.restored" {
 		t.Errorf("events = %s", events)
 	}
 	for kind, part := range map[string]string{

@@ -304,7 +304,7 @@ func BenchmarkHistory(b *testing.B) {
 			b.Run(fmt.Sprint("rewind-half/", n), func(b *testing.B) {
 				for b.Loop() {
 					err := c.change(func(tx nodest.Tx, conv *chat.Conversation) error {
-						_, err := tx.Chats.Rewind(conv, int64(n), middle)
+						_, _, err := tx.Chats.Rewind(conv, int64(n), middle)
 						return err
 					})
 					if err != nil {
@@ -357,9 +357,9 @@ func (c *benchChat) benchmarkRewind(b *testing.B, middle string) {
 	}
 	for b.Loop() {
 		err := c.change(func(tx nodest.Tx, conv *chat.Conversation) error {
-			changed, err := tx.Chats.Rewind(conv, conv.Version-1, c.last)
-			if err == nil && len(changed) != 10 {
-				b.Fatal(len(changed))
+			changed, moved, err := tx.Chats.Rewind(conv, conv.Version-1, c.last)
+			if err == nil && len(changed)+len(moved) != 10 {
+				b.Fatal(len(changed), len(moved))
 			}
 			return err
 		})

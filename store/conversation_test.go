@@ -302,7 +302,7 @@ func TestAVersionWithTheSameStateCostsNoRow(t *testing.T) {
 			err := e.db.Update(context.Background(), e.user, func(tx nodest.Tx) error {
 				c, err := tx.Chats.LockConversation(conversation)
 				if err == nil {
-					_, err = tx.Chats.Rewind(c, int64(version), "")
+					_, _, err = tx.Chats.Rewind(c, int64(version), "")
 				}
 				if err == nil {
 					err = errors.New("left as it was")

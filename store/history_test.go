@@ -298,7 +298,7 @@ func (s *randomHistory) forwards(tx nodest.Tx, version int64, head string, size 
 func (s *randomHistory) rewind(version int64) {
 	s.Helper()
 	s.clock.advance(time.Millisecond)
-	var changed []*chat.Message
+	var changed, moved []*chat.Message
 	var before []*chat.Message
 	s.update(func(tx nodest.Tx) error {
 		c, err := tx.Chats.LockConversation(s.conv)
@@ -313,7 +313,7 @@ func (s *randomHistory) rewind(version int64) {
 			}
 			before = append(before, m)
 		}
-		if changed, err = tx.Chats.Rewind(c, version, s.heads[version]); err != nil {
+		if changed, moved, err = tx.Chats.Rewind(c, version, s.heads[version]); err != nil {
 			return err
 		}
 		c.HeadID = s.heads[version]
@@ -331,7 +331,15 @@ func (s *randomHistory) rewind(version int64) {
 			if err != nil {
 				return err
 			}
-			at := slices.IndexFunc(changed, func(c *chat.Message) bool { return c.ID == m.ID })
+			is := func(c *chat.Message) bool { return c.ID == m.ID }
+			if at := slices.IndexFunc(moved, is); at >= 0 {
+				s.equal("rev", m.Rev, old.Rev+1)
+				s.equal("what Rewind returned", fmt.Sprint(moved[at].Rev, moved[at].DeletedAt == nil), fmt.Sprint(m.Rev, m.DeletedAt == nil))
+				s.equal("deleted before", old.DeletedAt == nil, m.DeletedAt != nil)
+				s.equal("the rest", describeRest(m), describeRest(old))
+				continue
+			}
+			at := slices.IndexFunc(changed, is)
 			if at < 0 {
 				s.equal("a message that was left alone", describeAll(m), describeAll(before[i]))
 				continue
@@ -344,6 +352,13 @@ func (s *randomHistory) rewind(version int64) {
 		}
 		return err
 	})
+}
+
+// describeRest is describeAll without what a deletion changes.
+func describeRest(m *chat.Message) string {
+	rest := *m
+	rest.Rev, rest.DeletedAt = 0, nil
+	return describeAll(&rest)
 }
 
 // describeAll returns everything of a message as text.
@@ -407,7 +422,7 @@ func TestUnknownVersionsAndHeadsAreNotFound(t *testing.T) {
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Chats.Born(id()); return err })
 		for version, head := range map[int64]string{0: m.ID, 3: m.ID, 2: foreign.ID} {
 			e.refused(fault.NotFound, func(tx nodest.Tx) error {
-				_, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, version, head)
+				_, _, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, version, head)
 				return err
 			})
 		}
@@ -416,7 +431,7 @@ func TestUnknownVersionsAndHeadsAreNotFound(t *testing.T) {
 			if err := tx.Chats.UpdateMessage(m); err != nil {
 				return err
 			}
-			_, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, 1, m.ID)
+			_, _, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, 1, m.ID)
 			return err
 		})
 		if err == nil || !strings.Contains(err.Error(), "before other changes") {
@@ -435,7 +450,7 @@ func TestUnknownVersionsAndHeadsAreNotFound(t *testing.T) {
 			"Born":      func(tx nodest.Tx) error { _, err := tx.Chats.Born(m.ID); return err },
 			"Count":     func(tx nodest.Tx) error { _, err := tx.Chats.Count(conversation, m.ID); return err },
 			"Rewind": func(tx nodest.Tx) error {
-				_, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, 2, m.ID)
+				_, _, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, 2, m.ID)
 				return err
 			},
 		} {

@@ -119,7 +119,7 @@ func fill(e *env, user string) fixture {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Chats.Rewind(c, 1, x.message); err != nil {
+		if _, _, err := tx.Chats.Rewind(c, 1, x.message); err != nil {
 			return err
 		}
 		c.Version++
@@ -331,6 +331,14 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		}
 		return nil
 	},
+	"SetDeleted": func(e *env, tx nodest.Tx, x fixture) error {
+		now := tx.Now()
+		return wantNotFound(e, tx.Chats.SetDeleted(&now, &chat.Message{ID: x.message, ConversationID: x.conversation}))
+	},
+	"Below": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Chats.Below(&chat.Message{ID: x.message, ConversationID: x.conversation}, 0)
+		return wantNotFound(e, err)
+	},
 	"Children": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Children(x.conversation, "")
 		return wantNotFound(e, err)
@@ -392,10 +400,10 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		if err := tx.Chats.InsertConversation(own); err != nil {
 			return err
 		}
-		if _, err := tx.Chats.Rewind(own, 1, x.message); wantNotFound(e, err) != nil {
+		if _, _, err := tx.Chats.Rewind(own, 1, x.message); wantNotFound(e, err) != nil {
 			return err
 		}
-		_, err := tx.Chats.Rewind(&chat.Conversation{ID: x.conversation, Version: 1}, 1, x.message)
+		_, _, err := tx.Chats.Rewind(&chat.Conversation{ID: x.conversation, Version: 1}, 1, x.message)
 		return wantNotFound(e, err)
 	},
 	"Rewinds": func(e *env, tx nodest.Tx, x fixture) error {

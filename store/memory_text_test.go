@@ -312,7 +312,7 @@ func (s *randomHistory) restore() {
 			return err
 		}
 		version := 2 + s.rnd.Int64N(c.Version-1)
-		if _, err := tx.Chats.Rewind(c, version, s.heads[version]); err != nil {
+		if _, _, err := tx.Chats.Rewind(c, version, s.heads[version]); err != nil {
 			return err
 		}
 		c.HeadID = s.heads[version]

@@ -76,10 +76,10 @@ func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
 //
 // It must come before other changes of messages in the same transaction, because their
 // states are not stored yet.
-func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) ([]*chat.Message, error) {
+func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) (changed, moved []*chat.Message, err error) {
 	for _, s := range t.states {
 		if s.ConversationID == c.ID {
-			return nil, errors.New("store: a rewind comes before other changes of messages")
+			return nil, nil, errors.New("store: a rewind comes before other changes of messages")
 		}
 	}
 	found, err := t.Has(`SELECT 1 FROM conversations c
@@ -87,42 +87,86 @@ func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) ([]*chat
 		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL AND c.version >= ? AND s.version <= ? LIMIT 1`,
 		t.userID, c.ID, version, version)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !found {
-		return nil, errNoVersion(version)
+		return nil, nil, errNoVersion(version)
 	}
 	if err := t.Insert("rewinds", &rewindRow{chat.Rewind{At: c.Version + 1, To: version}, t.userID, c.ID}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if headID == "" {
-		return []*chat.Message{}, nil
+		return nil, nil, nil
 	}
 	if err := t.inConversation(c.ID, headID); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return t.rewind(c.ID, version, headID)
 }
 
-func (t *tx) rewind(conversationID string, version int64, headID string) ([]*chat.Message, error) {
+func (t *tx) rewind(conversationID string, version int64, headID string) (changed, moved []*chat.Message, err error) {
 	replaced, err := t.replaced(conversationID, version)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	changed := []*chat.Message{}
 	for part := range slices.Chunk(replaced, 200) {
 		states, err := t.onPath(conversationID, headID, part)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		some, err := t.setBack(states)
+		others, some, err := t.moveBack(states)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		moved = append(moved, some...)
+		if some, err = t.setBack(others); err != nil {
+			return nil, nil, err
 		}
 		changed = append(changed, some...)
 	}
-	slices.SortFunc(changed, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
-	return changed, nil
+	for _, all := range [][]*chat.Message{changed, moved} {
+		slices.SortFunc(all, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	}
+	return changed, moved, nil
+}
+
+// moveBack deletes or restores the messages that differ in nothing else from the states, and returns
+// the states of the others.
+func (t *tx) moveBack(states []messageStateRow) (others []messageStateRow, moved []*chat.Message, err error) {
+	ids, now := make([]string, len(states)), make(map[string]*bareRow, len(states))
+	for i := range states {
+		ids[i] = states[i].MessageID
+	}
+	note := func(r *bareRow) error { row := *r; now[r.ID] = &row; return nil }
+	if err := sqldb.Each(t, note, selectBare, t.userID, ids); err != nil {
+		return nil, nil, err
+	}
+	var gone, back []*chat.Message
+	for i := range states {
+		s, m := &states[i], now[states[i].MessageID]
+		switch {
+		case m == nil || m.RevisionID != s.RevisionID || m.Status != s.restored():
+			others = append(others, *s)
+		case s.Deleted && m.DeletedAt == nil:
+			gone = append(gone, m.message())
+		case !s.Deleted && m.DeletedAt != nil:
+			back = append(back, m.message())
+		}
+	}
+	at := t.Now()
+	if err := t.SetDeleted(&at, gone...); err != nil {
+		return nil, nil, err
+	}
+	return others, append(gone, back...), t.SetDeleted(nil, back...)
+}
+
+// restored is the status of a message that gets the state back. What was being written is
+// interrupted, because nobody writes it any more.
+func (s *messageStateRow) restored() string {
+	if s.Status == chat.StatusPending || s.Status == chat.StatusStreaming {
+		return chat.StatusInterrupted
+	}
+	return s.Status
 }
 
 // replacedState names a state that another one replaced.
@@ -191,10 +235,7 @@ func (t *tx) setBack(states []messageStateRow) ([]*chat.Message, error) {
 
 // setState gives m what else a state holds, and the next rev if it changed.
 func (t *tx) setState(m *chat.Message, s *messageStateRow, changed bool) bool {
-	status := s.Status
-	if status == chat.StatusPending || status == chat.StatusStreaming {
-		status = chat.StatusInterrupted
-	}
+	status := s.restored()
 	if status == m.Status && s.Deleted == (m.DeletedAt != nil) && !changed {
 		return false
 	}

@@ -36,20 +36,21 @@ func TestARewindIsANewVersion(t *testing.T) {
 		change(b, func(tx nodest.Tx) { now := tx.Now(); b.DeletedAt = &now })
 		c := e.say(conversation, a.ID, "c") // 8
 
-		var changed []*chat.Message
+		var changed, moved []*chat.Message
 		rewind := func(tx nodest.Tx, version int64, head string) (err error) {
 			c, err := tx.Chats.LockConversation(conversation)
 			if err != nil {
 				return err
 			}
-			if changed, err = tx.Chats.Rewind(c, version, head); err != nil {
+			if changed, moved, err = tx.Chats.Rewind(c, version, head); err != nil {
 				return err
 			}
 			c.Version, c.HeadID = c.Version+1, head
 			return tx.Chats.UpdateConversation(c)
 		}
 		e.update(func(tx nodest.Tx) error { return rewind(tx, 3, b.ID) }) // 9
-		e.equal("changed", texts(changed), []string{"a", "b"})
+		e.equal("changed", texts(changed), []string{"a"})
+		e.equal("moved", chat.IDsOf(moved), []string{b.ID})
 		e.view(func(tx nodest.Tx) error {
 			items, _, err := tx.Chats.Path(conversation, b.ID, "", 10)
 			if err != nil {
@@ -111,12 +112,12 @@ func TestARewindSkipsWhatCannotBeRestored(t *testing.T) {
 		})
 		e.clock.advance(31 * 24 * time.Hour)
 		e.equal("removed", e.maintain(), store.Removed{"events": 1, "texts": 1})
-		var changed []*chat.Message
+		var changed, moved []*chat.Message
 		e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) (err error) {
-			changed, err = tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: version}, 2, reply.ID)
+			changed, moved, err = tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: version}, 2, reply.ID)
 			return err
 		})
-		e.equal("changed", len(changed), 0)
+		e.equal("changed", len(changed)+len(moved), 0)
 		e.view(func(tx nodest.Tx) error {
 			m, err := tx.Chats.Message(a.ID)
 			if err != nil {
@@ -201,12 +202,16 @@ func TestAMessageCanChangeInTheTransactionOfARewind(t *testing.T) {
 			return nil
 		})
 		version := e.nextVersion(conversation, func(tx nodest.Tx, c *chat.Conversation) error {
-			changed, err := tx.Chats.Rewind(c, 2, head)
+			changed, moved, err := tx.Chats.Rewind(c, 2, head)
 			if err != nil {
 				return err
 			}
-			e.equal("changed", len(changed), len(line))
-			m := changed[0]
+			e.equal("changed", len(changed), 0)
+			e.equal("moved", len(moved), len(line))
+			m, err := tx.Chats.Message(moved[0].ID)
+			if err != nil {
+				return err
+			}
 			m.Rev, m.Status = m.Rev+1, chat.StatusCancelled
 			return tx.Chats.UpdateMessage(m)
 		})
