@@ -297,7 +297,7 @@ func openSearcher(ctx context.Context, web *miniweb.Web) (s *searcher, err error
 	if s.db, err = store.Open(ctx, store.Options{Dir: s.dir, Log: log}); err != nil {
 		return s, err
 	}
-	s.search = websearch.New(s.db.WebSearch(), websearch.Options{Chain: s.chain, Reader: s.reader, Log: log})
+	s.search = websearch.New(s.db.WebSearch(), websearch.Options{Chain: s.chain, Reader: s.reader, ReadTime: time.Minute, Log: log})
 	return s, s.db.InsertUser(ctx, &account.User{ID: s.user, Username: "reader", Role: account.RoleMember})
 }
 

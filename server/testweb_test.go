@@ -86,7 +86,7 @@ func (w *testWeb) service(t testing.TB, store websearch.Store, log *slog.Logger)
 		pages.Close()
 		engine.Close()
 	})
-	return websearch.New(store, websearch.Options{Chain: chain, Reader: pages, Embedder: offlineEmbedder, Log: log})
+	return websearch.New(store, websearch.Options{Chain: chain, Reader: pages, Embedder: offlineEmbedder, ReadTime: testTimeout, Log: log})
 }
 
 func offlineEmbedder(context.Context, string) (llm.Embedder, error) { return offline.Embedder{}, nil }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nodest/cite"
 	"nodest/outbound"
@@ -50,7 +51,7 @@ func searchedIn(t *testing.T, web *miniweb.Web, store websearch.Store) *websearc
 		pages.Close()
 		server.Close()
 	})
-	return websearch.New(store, websearch.Options{Chain: chain, Reader: pages})
+	return websearch.New(store, websearch.Options{Chain: chain, Reader: pages, ReadTime: time.Minute})
 }
 
 // Each question of the mini-web finds its page among distractors, duplicates and bad links,

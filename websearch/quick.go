@@ -23,9 +23,9 @@ import (
 // Limits of a search for a reply.
 const (
 	keywordTime  = 1500 * time.Millisecond
-	readTime     = 4 * time.Second
-	slowTime     = 500 * time.Millisecond // for better pages, when enough others were read
-	pagesRead    = 3                      // that are usable
+	readTime     = 4 * time.Second // default of Options.ReadTime
+	slowShare    = 8               // of ReadTime: for better pages, when enough others were read
+	pagesRead    = 3               // that are usable
 	pagesTried   = 6
 	mostEntries  = 5    // in the block
 	passageSize  = 600  // of one, about, UTF-16 units
@@ -149,13 +149,13 @@ type read struct {
 // readBest reads candidates in their order, three at a time, until enough are usable or
 // the time is over. Pages that were asked for earlier get a little longer.
 func (s *Service) readBest(ctx context.Context, t Turn, all []candidate) []read {
-	ctx, cancel := context.WithTimeout(ctx, readTime)
+	ctx, cancel := context.WithTimeout(ctx, s.opts.ReadTime)
 	defer cancel()
 	out := make([]read, len(all))
 	for i, c := range all {
 		out[i].candidate = c
 	}
-	slow := time.AfterFunc(readTime, cancel) // sooner when the others are there
+	slow := time.AfterFunc(s.opts.ReadTime, cancel) // sooner when the others are there
 	defer slow.Stop()
 	var mu sync.Mutex
 	next, usable := 0, 0
@@ -176,7 +176,7 @@ func (s *Service) readBest(ctx context.Context, t Turn, all []candidate) []read 
 				if out[i].err == nil {
 					mu.Lock()
 					if usable++; usable == pagesRead {
-						slow.Reset(slowTime)
+						slow.Reset(s.opts.ReadTime / slowShare)
 					}
 					mu.Unlock()
 				}

@@ -10,6 +10,7 @@
 package websearch
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -43,6 +44,9 @@ type Options struct {
 	// Private reports whether pages of a host may be read although it is private; nil = no.
 	Private func(host string) bool
 
+	// ReadTime is how long the pages of a search for a reply may take together; 0 = 4 s.
+	ReadTime time.Duration
+
 	Log *slog.Logger     // default slog.Default()
 	Now func() time.Time // default time.Now
 }
@@ -62,6 +66,7 @@ func New(store Store, o Options) *Service {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.ReadTime = cmp.Or(o.ReadTime, readTime)
 	return &Service{store, o, weburl.Options{AllowPrivate: o.Private}}
 }
 
