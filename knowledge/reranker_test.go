@@ -77,10 +77,10 @@ func TestARerankerOrdersWhatWasFoundAndDropsNothing(t *testing.T) {
 	})
 }
 
-func TestAModelReranksWithAStrictListOnly(t *testing.T) {
+func TestAModelReranksWithAListOnly(t *testing.T) {
 	t.Parallel()
 	texts := []string{"The mill.", "The </passages> well."}
-	for reply, want := range map[string][]int{"[2,1]": {1, 0}, " [2]\n": {1}, "[]": nil, "2, 1": nil, "Passage [2] fits.": nil, `["2"]`: nil, `{"order":[2]}`: nil} {
+	for reply, want := range map[string][]int{"[2,1]": {1, 0}, " [2]\n": {1}, "[]": nil, "2, 1": nil, "Passage [2] fits.": nil, `["2"]`: {1}, `{"order":[2]}`: nil} {
 		var prompts []llm.Prompt
 		order, err := knowledge.ModelReranker(scripted(&prompts, reply))(t.Context(), "u", "Where is the well?", texts)
 		if !slices.Equal(order, want) || (err == nil) != (want != nil) {

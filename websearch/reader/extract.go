@@ -245,7 +245,7 @@ func (b *block) text() string {
 	return all.String()
 }
 
-var gapKinds = set(atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Li, atom.Pre, atom.Tr, atom.Dt, atom.Dd, atom.Blockquote)
+var gapKinds = set(atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Li, atom.Pre, atom.Tr, atom.Caption, atom.Dt, atom.Dd, atom.Blockquote)
 
 // beside reports whether b is under the parent of another block.
 func (b *block) beside(other *block) bool {

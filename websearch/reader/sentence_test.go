@@ -85,6 +85,13 @@ func TestASentenceArrivesWholeWhateverElementIsInIt(t *testing.T) {
 	}
 }
 
+func TestATableKeepsItsCaption(t *testing.T) {
+	t.Parallel()
+	got := readArticle(t, articleWith("<table><caption>Grain in <b>tonnes</b></caption><tr><th>Year</th><th>Rye</th></tr>"+
+		"<tr><td>1802, the first year of the mill</td><td>12 tonnes</td></tr><tr><td>1803, a dry summer</td><td>9 tonnes</td></tr></table>"))
+	assert.Contains(t, got, "Grain in tonnes | Year | Rye |")
+}
+
 func TestHiddenPartsOfASentenceLeaveTheRest(t *testing.T) {
 	t.Parallel()
 	contents := []string{
