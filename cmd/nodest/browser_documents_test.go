@@ -179,7 +179,7 @@ func TestPageTakesAnyFile(t *testing.T) {
 		dropFiles(t, ctx, file, content)
 		waitJS(t, ctx, file+": what it is, and to it", `(b => b && (b.click(), true))([...`+note(says)+`?.querySelectorAll("button") ?? []].find(b => b.innerText == "Show"))`)
 		// Remarks on a file open the list of files first.
-		waitJS(t, ctx, file+": where it is", `([...document.querySelectorAll("dialog[open] button")].find(b => b.innerText == "Show")?.click(), true) && location.hash.startsWith(`+jsString("#"+address)+`) && `+shows)
+		waitJS(t, ctx, file+": where it is", `([...document.querySelectorAll("dialog[open] a.button")].find(b => b.innerText == "Show")?.click(), true) && location.hash.startsWith(`+jsString("#"+address)+`) && `+shows)
 	}
 	heading := func(name string) string { return `document.querySelector("main h1")?.innerText == ` + jsString(name) }
 	take("alice.png", png, "Character “Alice” was imported.", "/characters/", heading("Alice"))

@@ -48,11 +48,11 @@ func filled(length int, piece string) string {
 }
 
 // TestManyPagesReadAtOnce prints the memory of the server, and how long another user's messages take,
-// while one user has 150 pages of the largest size read at once. It needs NODEST_LONG and a
+// while one user has 150 pages of the largest size read at once. It needs NODEST_MEASURE and a
 // /proc; NODEST_PAGES names the kinds of pages.
 func TestManyPagesReadAtOnce(t *testing.T) {
-	if os.Getenv("NODEST_LONG") == "" || runtime.GOOS != "linux" {
-		t.Skip("prints figures; NODEST_LONG=1 runs it")
+	if os.Getenv("NODEST_MEASURE") == "" || runtime.GOOS != "linux" {
+		t.Skip("prints figures; NODEST_MEASURE=1 runs it")
 	}
 	kinds := []string{"paragraphs", "elements", "deep", "rows", "gzip-words", "plain-words"}
 	if only := os.Getenv("NODEST_PAGES"); only != "" {
