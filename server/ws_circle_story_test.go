@@ -319,7 +319,9 @@ func (s *story) wantDiscreet(requests []llmtest.Request) {
 	var chat []string
 	inCircle, shared := 0, 0
 	for _, r := range requests {
-		if text := asked(r); !strings.Contains(text, theScene) {
+		if text := asked(r); strings.HasSuffix(r.Path, "/models") {
+			continue // the server chooses its model
+		} else if !strings.Contains(text, theScene) {
 			chat = append(chat, text)
 		} else {
 			inCircle++
