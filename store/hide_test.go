@@ -7,7 +7,7 @@ import (
 	"nodest/nodest"
 )
 
-// What hangs below a message is found across branches, without texts, and is hidden and shown again as
+// The messages below another are found across branches, without texts, and are hidden and shown again as
 // one. A message that was deleted before stays deleted, and every version shows what it showed.
 func TestWhatIsBelowAMessageIsHiddenAndShownTogether(t *testing.T) {
 	t.Parallel()
