@@ -209,7 +209,7 @@ func TestARestoreByTheAppKeepsTheOldBranch(t *testing.T) {
 
 func TestARepeatedChangeByIndexHasOneEffect(t *testing.T) {
 	t.Parallel()
-	for _, in := range []app.HistoryRequest{
+	for n, in := range []app.HistoryRequest{
 		{Action: app.ActionDeleteAI, Index: new(2)},
 		{Action: app.ActionDeleteUser, Index: new(1)},
 		{Action: app.ActionEditAI, Index: new(1), Text: "x"},
@@ -219,7 +219,7 @@ func TestARepeatedChangeByIndexHasOneEffect(t *testing.T) {
 		{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[{"role":"user","parts":[{"text":"s1"}]}]}`)},
 		{Action: app.ActionReset},
 	} {
-		t.Run(fmt.Sprint(in.Action, in.Index), func(t *testing.T) {
+		t.Run(fmt.Sprint(in.Action, n), func(t *testing.T) {
 			s := newAppChat(t)
 			in.ConversationID = "app-1"
 			c := s.call()

@@ -1,7 +1,13 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -96,6 +102,43 @@ func TestEveryPackageHasAComment(t *testing.T) {
 		path, doc, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
 		if doc == "" {
 			t.Errorf("%s has no package comment", path)
+		}
+	}
+}
+
+// Packages whose own tests run without the race detector start no goroutine and share nothing
+// that takes a lock.
+func TestSequentialPackagesStartNothing(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`(?m)^SEQUENTIAL := (.*)$`).FindSubmatch(makefile)
+	for name := range strings.FieldsSeq(string(list[1])) {
+		if name == "./bench/kb" { // it measures what other packages test
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join("../..", name, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s: %d files, %v", name, len(files), err)
+		}
+		for _, path := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, imported := range file.Imports {
+				if what := imported.Path.Value; what == `"sync"` || what == `"sync/atomic"` {
+					t.Errorf("%s imports %s: move %s from SEQUENTIAL", path, what, name)
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if _, starts := n.(*ast.GoStmt); starts {
+					t.Errorf("%s starts a goroutine: move %s from SEQUENTIAL", path, name)
+				}
+				return true
+			})
 		}
 	}
 }
