@@ -18,7 +18,14 @@ func TestSchemasOfTools(t *testing.T) {
 		`{"type":"object","properties":{"q":{}},"required":null}`:                 `{"properties":{"q":{}},"type":"object"}`,
 		`{"type":"object","properties":[],"title":5}`:                             `{"properties":{},"title":5,"type":"object"}`,
 		`{"type":"object","properties":null}`:                                     `{"properties":{},"type":"object"}`,
-		`{"type":"string"}`:                                                       "", `{}`: "", `{"type":["object"]}`: "", `5`: "",
+		`{"type":"string"}`:                                                       "", `{"type":["string","null"]}`: "", `5`: "", `false`: "", `{"$ref":"#/$defs/A","$defs":{"A":{"type":"array"}}}`: "",
+
+		`{}`: `{"properties":{},"type":"object"}`, `true`: `{"properties":{},"type":"object"}`, `null`: `{"properties":{},"type":"object"}`,
+		`{"type":["object","null"],"properties":{"q":{}}}`:                                            `{"properties":{"q":{}},"type":"object"}`,
+		`{"properties":{"q":{"type":"string"}}}`:                                                      `{"properties":{"q":{"type":"string"}},"type":"object"}`,
+		`{"$ref":"https://elsewhere.test/a","properties":{}}`:                                         `{"properties":{},"type":"object"}`,
+		`{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"q":{}},"required":["q"]}}}`: `{"$defs":{"A":{"properties":{"q":{}},"required":["q"],"type":"object"}},"properties":{"q":{}},"required":["q"],"type":"object"}`,
+		`{"$ref":"#/definitions/A","definitions":{"A":{"$ref":"#/definitions/A"}}}`:                   `{"definitions":{"A":{"$ref":"#/definitions/A"}},"properties":{},"type":"object"}`,
 	} {
 		var in any
 		if err := json.Unmarshal([]byte(schema), &in); err != nil {

@@ -100,14 +100,25 @@ func nameFor(server, tool string, taken func(string) bool) string {
 func schemaOf(t *mcp.Tool) (parameters json.RawMessage, problem string) {
 	raw, err := json.Marshal(t.InputSchema)
 	var schema, properties map[string]json.RawMessage
-	var kind string
 	var required []string
 	switch {
 	case err != nil || len(raw) > largestSchema:
 		return nil, "the schema of its arguments is too large"
-	case json.Unmarshal(raw, &schema) != nil || json.Unmarshal(schema["type"], &kind) != nil || kind != "object":
+	case string(raw) == "true" || string(raw) == "null":
+		schema = map[string]json.RawMessage{} // anything goes
+	case json.Unmarshal(raw, &schema) != nil:
 		return nil, "the schema of its arguments is not that of an object"
 	}
+	for range mostReferences {
+		if !resolve(schema) {
+			break
+		}
+	}
+	delete(schema, "$ref")
+	if !takesObject(schema["type"]) {
+		return nil, "the schema of its arguments is not that of an object"
+	}
+	schema["type"] = json.RawMessage(`"object"`)
 	if json.Unmarshal(schema["properties"], &properties) != nil || properties == nil {
 		schema["properties"] = json.RawMessage("{}")
 	}
@@ -115,4 +126,39 @@ func schemaOf(t *mcp.Tool) (parameters json.RawMessage, problem string) {
 		delete(schema, "required") // a provider would refuse all tools because of it
 	}
 	return op.MustJSON(schema), ""
+}
+
+// mostReferences is how often a schema may refer to another as a whole.
+const mostReferences = 8
+
+// resolve puts the members of the definition that a schema refers to as a whole into it, which
+// providers do not do. It reports whether there is one.
+func resolve(schema map[string]json.RawMessage) bool {
+	var path string
+	if json.Unmarshal(schema["$ref"], &path) != nil {
+		return false
+	}
+	delete(schema, "$ref") // the definition may have another
+	for _, place := range []string{"$defs", "definitions"} {
+		var all, definition map[string]json.RawMessage
+		name, ok := strings.CutPrefix(path, "#/"+place+"/")
+		if !ok || json.Unmarshal(schema[place], &all) != nil || json.Unmarshal(all[name], &definition) != nil {
+			continue
+		}
+		for member, value := range definition {
+			if _, has := schema[member]; !has {
+				schema[member] = value
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// takesObject reports whether values of a type can be objects. Arguments of no given type are.
+func takesObject(kind json.RawMessage) bool {
+	var one string
+	var several []string
+	return kind == nil || json.Unmarshal(kind, &one) == nil && one == "object" ||
+		json.Unmarshal(kind, &several) == nil && slices.Contains(several, "object")
 }

@@ -9,18 +9,35 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/andybalholm/brotli"
 )
 
+// mostCodings is how many compressions of a body, one within another, are undone.
+const mostCodings = 3
+
 // unpacked returns the decompressed body of a response. As in browsers, bytes behind the
 // end of a compressed body are left out, deflate may come without the head of zlib, and a
 // word that is no encoding says nothing. A body that ends too early is an error: half of a
 // page would pass for all of it.
-func unpacked(resp *http.Response, h *hold) (io.Reader, error) {
-	wire := bufio.NewReader(&bounded{resp.Body, maxWire})
-	encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
+func unpacked(resp *http.Response, h *hold) (body io.Reader, err error) {
+	body = resp.Body
+	codings := strings.Split(strings.ToLower(strings.Join(resp.Header.Values("Content-Encoding"), ",")), ",")
+	if len(codings) > mostCodings {
+		return nil, fmt.Errorf("unsupported: a body of %d content encodings", len(codings))
+	}
+	for _, coding := range slices.Backward(codings) {
+		if body, err = unpack(strings.TrimSpace(coding), bufio.NewReader(&bounded{body, maxWire}), h); err != nil {
+			return nil, err
+		}
+	}
+	return body, nil
+}
+
+// unpack undoes one encoding.
+func unpack(encoding string, wire *bufio.Reader, h *hold) (io.Reader, error) {
 	if encoding == "" || encoding == "identity" {
 		return wire, nil
 	}
