@@ -215,6 +215,9 @@ const unknownPrevious = -1
 const shownText = `COALESCE((SELECT r.id FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id
 	AND r.position = m.swipe_index AND r.is_shown), '')`
 
+// stateColumns are the columns of message_states.
+const stateColumns = "user_id, conversation_id, message_id, version, previous, rev, status, is_deleted, revision_id"
+
 // onlyStates selects the states of messages that have no rows of states.
 const onlyStates = "SELECT m.user_id, m.conversation_id, m.id AS message_id, m.since AS version, 0 AS previous, m.rev, m.status," +
 	" FALSE AS is_deleted, " + shownText + " AS revision_id FROM messages m WHERE m.since > 0 AND m.user_id = ? AND m.id IN (?)"
@@ -241,6 +244,9 @@ func (t *tx) earlierState(m *chat.Message) (*messageStateRow, error) {
 
 // flushStates writes the log of states.
 func (t *tx) flushStates() error {
+	if err := t.flushHidden(); err != nil {
+		return err
+	}
 	rows := make([]*messageStateRow, 0, len(t.states))
 	changed := map[string][]string{} // messages that were there before, by conversation, mostly one
 	moved := map[int64][]string{}    // messages whose only state is since another version than they say

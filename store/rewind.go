@@ -105,60 +105,65 @@ func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) (changed
 }
 
 func (t *tx) rewind(conversationID string, version int64, headID string) (changed, moved []*chat.Message, err error) {
-	replaced, err := t.replaced(conversationID, version)
+	var gone, back []*chat.Message
+	var others []replacedState
+	err = sqldb.Each(t, func(r *pastRow) error {
+		switch r.Change {
+		case hides:
+			gone = append(gone, r.message(conversationID, nil))
+		case shows:
+			back = append(back, r.message(conversationID, nil))
+		default:
+			others = append(others, replacedState{r.ID, r.Version})
+		}
+		return nil
+	}, selectPast, t.userID, headID, t.userID, conversationID, version, version)
 	if err != nil {
 		return nil, nil, err
 	}
-	for part := range slices.Chunk(replaced, 200) {
-		states, err := t.onPath(conversationID, headID, part)
+	at := t.Now()
+	if err := t.SetDeleted(&at, gone...); err != nil {
+		return nil, nil, err
+	}
+	if err := t.SetDeleted(nil, back...); err != nil {
+		return nil, nil, err
+	}
+	for part := range slices.Chunk(others, 200) {
+		some, err := t.setBack(conversationID, part)
 		if err != nil {
-			return nil, nil, err
-		}
-		others, some, err := t.moveBack(states)
-		if err != nil {
-			return nil, nil, err
-		}
-		moved = append(moved, some...)
-		if some, err = t.setBack(others); err != nil {
 			return nil, nil, err
 		}
 		changed = append(changed, some...)
 	}
+	moved = append(gone, back...)
 	for _, all := range [][]*chat.Message{changed, moved} {
 		slices.SortFunc(all, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	}
 	return changed, moved, nil
 }
 
-// moveBack deletes or restores the messages that differ in nothing else from the states, and returns
-// the states of the others.
-func (t *tx) moveBack(states []messageStateRow) (others []messageStateRow, moved []*chat.Message, err error) {
-	ids, now := make([]string, len(states)), make(map[string]*bareRow, len(states))
-	for i := range states {
-		ids[i] = states[i].MessageID
-	}
-	note := func(r *bareRow) error { row := *r; now[r.ID] = &row; return nil }
-	if err := sqldb.Each(t, note, selectBare, t.userID, ids); err != nil {
-		return nil, nil, err
-	}
-	var gone, back []*chat.Message
-	for i := range states {
-		s, m := &states[i], now[states[i].MessageID]
-		switch {
-		case m == nil || m.RevisionID != s.RevisionID || m.Status != s.restored():
-			others = append(others, *s)
-		case s.Deleted && m.DeletedAt == nil:
-			gone = append(gone, m.message())
-		case !s.Deleted && m.DeletedAt != nil:
-			back = append(back, m.message())
-		}
-	}
-	at := t.Now()
-	if err := t.SetDeleted(&at, gone...); err != nil {
-		return nil, nil, err
-	}
-	return others, append(gone, back...), t.SetDeleted(nil, back...)
+// pastRow is a message that differs from the state that it had at a version.
+type pastRow struct {
+	bareRow
+	Version int64 // of the state
+	Change  int   // what the state does to it
 }
+
+// hides and shows are the changes of a message that differs in nothing else.
+const hides, shows = 1, 2
+
+// selectPast reads the messages of a path that had another state at a version. It compares their texts by
+// their ids, and the status as messageStateRow.restored has it.
+const selectPast = pieces + `SELECT * FROM (SELECT m.id, m.seq, m.rev, s.version, CASE
+		WHEN s.revision_id <> ` + shownText + ` OR m.status <> CASE WHEN s.status IN ('` + chat.StatusPending + `', '` + chat.StatusStreaming + `')
+			THEN '` + chat.StatusInterrupted + `' ELSE s.status END THEN 3
+		WHEN s.is_deleted THEN CASE WHEN m.deleted_at IS NULL THEN 1 ELSE 0 END
+		WHEN m.deleted_at IS NULL THEN 0 ELSE 2 END AS change
+	FROM message_states n CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s
+	WHERE n.user_id = ? AND n.conversation_id = ? AND n.version > ? AND n.previous > 0 AND n.previous <= ?
+		AND m.user_id = n.user_id AND m.id = n.message_id AND path.chain = m.chain AND m.depth <= path.depth
+		AND s.user_id = n.user_id AND s.conversation_id = n.conversation_id AND s.message_id = n.message_id AND s.version = n.previous
+	) past WHERE change > 0`
 
 // restored is the status of a message that gets the state back. What was being written is
 // interrupted, because nobody writes it any more.
@@ -183,25 +188,18 @@ func (t *tx) replaced(conversationID string, version int64) ([]replacedState, er
 		" WHERE user_id = ? AND conversation_id = ? AND version > ? AND previous > 0 AND previous <= ?", t.userID, conversationID, version, version)
 }
 
-// onPath returns those of the states whose messages are on the path that ends in
-// headID, by seq of the message.
-func (t *tx) onPath(conversationID, headID string, states []replacedState) ([]messageStateRow, error) {
-	args := []any{t.userID, headID}
-	for _, s := range states {
-		args = append(args, s.MessageID, s.Previous)
+// setBack gives messages states that they had, and returns those that it changed.
+func (t *tx) setBack(conversationID string, replaced []replacedState) ([]*chat.Message, error) {
+	var wanted []any
+	for _, s := range replaced {
+		wanted = append(wanted, s.MessageID, s.Previous)
 	}
-	return sqldb.All[messageStateRow](t, pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
-		SELECT s.* FROM wanted CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s
-		WHERE m.user_id = ? AND m.id = wanted.message_id AND path.chain = m.chain AND m.depth <= path.depth
+	states, err := sqldb.All[messageStateRow](t, "WITH wanted (message_id, version) AS ("+values(2, len(wanted))+`)
+		SELECT s.* FROM wanted CROSS JOIN messages m CROSS JOIN message_states s WHERE m.user_id = ? AND m.id = wanted.message_id
 			AND s.user_id = ? AND s.conversation_id = ? AND s.message_id = wanted.message_id AND s.version = wanted.version
-		ORDER BY m.seq`, append(args, t.userID, t.userID, conversationID)...)
-}
-
-// setBack gives messages the states that are not theirs any more, and returns
-// those that it changed.
-func (t *tx) setBack(states []messageStateRow) ([]*chat.Message, error) {
-	if len(states) == 0 {
-		return nil, nil
+		ORDER BY m.seq`, append(wanted, t.userID, t.userID, conversationID)...)
+	if err != nil {
+		return nil, err
 	}
 	ids, then := make([]string, len(states)), make([]string, len(states))
 	for i, s := range states {

@@ -25,6 +25,7 @@ type tx struct {
 	events  []*stream.Event
 	usage   []nodest.UsageRow
 	states  map[string]*messageStateRow // by message
+	hidden  []hiddenPiece               // messages that were hidden or shown
 	stored  map[string]chatNow          // conversations that were stored here
 	texts   []*textRow                  // that were said
 	scopes  map[string]*scopeNews       // of memories, by character

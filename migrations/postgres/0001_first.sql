@@ -399,7 +399,7 @@ CREATE TABLE revisions (
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX revisions_message ON revisions (user_id, message_id) WITH (fillfactor = 100);
+CREATE INDEX revisions_message ON revisions (user_id, message_id, position) WITH (fillfactor = 100);
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (

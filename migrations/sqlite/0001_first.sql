@@ -396,7 +396,7 @@ CREATE TABLE revisions (
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX revisions_message ON revisions (user_id, message_id);
+CREATE INDEX revisions_message ON revisions (user_id, message_id, position);
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (
