@@ -399,24 +399,30 @@ func (t *tx) addToPage(p *messagePage, conversationID, rest string, args ...any)
 	}, "SELECT "+pageColumns+" FROM messages m "+rest, args...)
 }
 
-// fillPage adds the texts. It leaves out the messages from the one on with whose texts all of
-// them exceed sqldb.PageBytes, but not the first.
+// fillPage adds the texts, and leaves out the messages that fillFirst does.
 func (t *tx) fillPage(p *messagePage) error {
-	room := sqldb.PageBytes + len(p.items)<<10 // with the ids and names beside the texts
-	size, err := t.readSwipes(p.items, room)
+	n, err := t.fillFirst(p.items)
+	p.items, p.cut = p.items[:n], p.cut || n < len(p.items)
+	return err
+}
+
+// fillFirst adds the texts to the first of some messages, and returns to how many: to those before the one
+// with whose texts all of them exceed sqldb.PageBytes, but to one at least.
+func (t *tx) fillFirst(items []*chat.Message) (int, error) {
+	room := sqldb.PageBytes + len(items)<<10 // with the ids and names beside the texts
+	size, err := t.readSwipes(items, room)
 	if err != nil || size <= room {
-		return err
+		return len(items), err
 	}
-	for i := range p.items { // few have so many bytes
-		if size, err = t.readSwipes(p.items[i:i+1], math.MaxInt); err != nil {
-			return err
+	for i := range items { // few have so many bytes
+		if size, err = t.readSwipes(items[i:i+1], math.MaxInt); err != nil {
+			return 0, err
 		}
 		if room -= size; room < 0 && i > 0 {
-			p.items, p.cut = p.items[:i], true
-			return nil
+			return i, nil
 		}
 	}
-	return nil
+	return len(items), nil
 }
 
 // UpdateMessage stores the state of m and the texts that are new in it.
