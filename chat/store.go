@@ -87,6 +87,9 @@ type HistoryTx interface {
 	PathAt(conversationID string, version int64, headID, beforeID string, limit int) (items []*Message, more bool, err error)
 	// PathAtAfter is PathAfter as it was at a version.
 	PathAtAfter(conversationID string, version int64, headID, afterID string, limit int) (items []*Message, more bool, err error)
+	// NearTexts has Path, PathAfter, PathAt and PathAtAfter leave out the texts of swipes that are far
+	// from the chosen one (see Near), of messages that would be too large for a page with them.
+	NearTexts()
 	// MessagesAt returns messages of the conversation as PathAt does, by seq, those
 	// that were deleted then with DeletedAt set. Those that were stored later are
 	// left out. It walks no path.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"nodest/chat"
@@ -415,7 +414,7 @@ func (t *tx) fillFirst(items []*chat.Message) (int, error) {
 		return len(items), err
 	}
 	for i := range items { // few have so many bytes
-		if size, err = t.readSwipes(items[i:i+1], math.MaxInt); err != nil {
+		if size, err = t.readPage(items[i], ""); err != nil {
 			return 0, err
 		}
 		if room -= size; room < 0 && i > 0 {

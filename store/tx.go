@@ -33,6 +33,8 @@ type tx struct {
 
 	claims map[string]string // hashes of the calls that claimed keys here, by key
 
+	near bool // pages leave out texts, see NearTexts
+
 	stores   bool             // rows that take room
 	added    map[string]int64 // by kind, see charge
 	coming   int64            // messages that other transactions will store, see charge

@@ -342,10 +342,10 @@ CREATE TABLE messages (
   status TEXT NOT NULL,
   error TEXT,
   generation_id TEXT NOT NULL,
-  extra TEXT, -- line of an imported log
   created_at BIGINT NOT NULL,
   edited_at BIGINT,
   deleted_at BIGINT,
+  extra TEXT, -- line of an imported log; the last column, because it is long
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -378,21 +378,22 @@ CREATE TABLE revisions (
   position INTEGER NOT NULL, -- of the swipe, from 0
   is_shown BOOLEAN NOT NULL, -- the text of the swipe
   is_deleted BOOLEAN NOT NULL, -- the swipe
-  text TEXT NOT NULL,
-  reasoning TEXT NOT NULL,
-  blocks TEXT,
   model TEXT NOT NULL,
   requested_model TEXT NOT NULL,
   finish TEXT NOT NULL,
   usage TEXT,
   generation_id TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  swipe_at BIGINT, -- when the swipe was made; NULL = with this text
+  -- What is long comes last: SQLite reads a row up to the column that it needs.
+  text TEXT NOT NULL,
+  reasoning TEXT NOT NULL,
+  blocks TEXT,
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
   memory_ids BLOB, -- memories that were sent for it, see store/memory_use.go
   uses BLOB, -- why, see store/memory_use.go
   citations TEXT, -- document with the sources that the text cites, and a report
   tools TEXT, -- document: how tools were used for it
-  created_at BIGINT NOT NULL,
-  swipe_at BIGINT, -- when the swipe was made; NULL = with this text
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
