@@ -232,6 +232,8 @@ type ArchiveTx interface {
 	// that follow a seq (0 = from the first). It ends earlier after some megabytes of text,
 	// and returns none at the end.
 	Dump(conversationID string, after int64, limit int) ([]*DumpedMessage, error)
+	// Line returns the line of an imported log that a message came from; nil = it came from none.
+	Line(messageID string) (json.RawMessage, error)
 	// BeginLoad stores c hidden, as if it were deleted; one that is never finished is
 	// removed like a deleted conversation. Load adds messages by
 	// ascending seq, with the ids, versions and seqs that they carry. FinishLoad

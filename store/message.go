@@ -10,7 +10,7 @@ import (
 )
 
 type messageRow struct {
-	chat.Message `db:"Greeting=is_greeting Hidden=is_hidden -Swipes"`
+	chat.Message `db:"Greeting=is_greeting Hidden=is_hidden Imported=is_imported -Swipes -Extra"`
 	UserID       string
 	// Depth counts the messages from the root to this one, itself included. Chain names
 	// the unbranched run of the tree that contains it (see place). Both are set once.
@@ -55,6 +55,7 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 	b, next := &bulk{}, t.nextVersion(conversationID)
 	for i, m := range messages {
 		t.fillTimes(&m.CreatedAt)
+		b.addLine(t.userID, m)
 		m.Seq, m.Rev = last-int64(len(messages)-1-i), max(m.Rev, 1)
 		row := t.messageRow(m)
 		if !row.place(tree) {
@@ -66,7 +67,7 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 		}
 		t.addSwipes(b, m, nil)
 	}
-	if err := t.Insert("messages", b.messages); err != nil {
+	if err := t.putMessages(b); err != nil {
 		return err
 	}
 	if err := t.putSwipes(b); err != nil {
@@ -375,8 +376,8 @@ const sizeOfTexts = `COALESCE((SELECT SUM(256 + octet_length(r.text) + octet_len
 
 // pageColumns are the columns of messages m that differ within a page, and are not only for
 // searching.
-const pageColumns = "m.id, m.parent_id, m.client_msg_id, m.seq, m.role, m.name, m.author_id, m.is_greeting, m.is_hidden," +
-	" m.swipe_index, m.rev, m.status, m.error, m.generation_id, m.extra, m.created_at, m.edited_at, m.deleted_at"
+const pageColumns = "m.id, m.parent_id, m.client_msg_id, m.seq, m.role, m.name, m.author_id, m.is_greeting, m.is_hidden, m.is_imported," +
+	" m.swipe_index, m.rev, m.status, m.error, m.generation_id, m.created_at, m.edited_at, m.deleted_at"
 
 // messagePage is a page of messages of a conversation while it is read.
 type messagePage struct {
@@ -434,7 +435,7 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 	if earlier != nil && earlier.only {
 		row.Since = earlier.Version
 	}
-	n, err := t.Update("messages", row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
+	n, err := t.Update("messages", row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "is_imported", "depth", "chain", "created_at"},
 		"WHERE user_id = ? AND id = ? AND NULLIF(conversation_id, '') = ? AND rev = ?", // to be found by its id, whatever the planner knows
 		t.userID, m.ID, m.ConversationID, m.Rev-1)
 	if err != nil {

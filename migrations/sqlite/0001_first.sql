@@ -336,6 +336,7 @@ CREATE TABLE messages (
   author_id TEXT NOT NULL,
   is_greeting BOOLEAN NOT NULL,
   is_hidden BOOLEAN NOT NULL, -- never in a prompt
+  is_imported BOOLEAN NOT NULL, -- it has a row in message_lines
   swipe_index INTEGER NOT NULL,
   rev INTEGER NOT NULL,
   since INTEGER NOT NULL, -- version of the conversation from which on it has its only state; 0 = see message_states
@@ -345,7 +346,6 @@ CREATE TABLE messages (
   created_at BIGINT NOT NULL,
   edited_at BIGINT,
   deleted_at BIGINT,
-  extra TEXT, -- line of an imported log; the last column, because it is long
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -356,6 +356,16 @@ CREATE INDEX messages_branch ON messages (conversation_id, parent_id, seq) WHERE
 CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
 CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
+
+-- The lines of imported logs as they came. They are not in messages, because a message is written again
+-- whenever it changes.
+CREATE TABLE message_lines (
+  user_id TEXT NOT NULL,
+  message_id TEXT NOT NULL,
+  line TEXT NOT NULL,
+  PRIMARY KEY (user_id, message_id),
+  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
+);
 
 -- Imports that take several transactions. What they store is hidden until the last one.
 CREATE TABLE loads (
