@@ -244,9 +244,6 @@ func (t *tx) earlierState(m *chat.Message) (*messageStateRow, error) {
 
 // flushStates writes the log of states.
 func (t *tx) flushStates() error {
-	if err := t.flushHidden(); err != nil {
-		return err
-	}
 	rows := make([]*messageStateRow, 0, len(t.states))
 	changed := map[string][]string{} // messages that were there before, by conversation, mostly one
 	moved := map[int64][]string{}    // messages whose only state is since another version than they say

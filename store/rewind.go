@@ -137,7 +137,7 @@ func (t *tx) rewind(conversationID string, version int64, headID string) (change
 		}
 		ids = append(ids, some...)
 	}
-	moved = append(gone, back...)
+	moved = slices.Concat(gone, back)
 	slices.SortFunc(moved, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	changed, err = t.changedNow(ids)
 	return changed, moved, err

@@ -150,6 +150,9 @@ func (t *tx) finish() ([]*stream.Event, error) {
 	if err := t.flushUsage(); err != nil {
 		return nil, err
 	}
+	if err := t.flushHidden(); err != nil {
+		return nil, err
+	}
 	if err := t.flushStates(); err != nil {
 		return nil, err
 	}
