@@ -147,3 +147,24 @@ func TestManyMessagesAreHiddenByFewStatements(t *testing.T) {
 		e.equal(fmt.Sprintf("messages of version %d", version), there, want)
 	}
 }
+
+// A version has one state of a message, also where its transaction hides the message and shows it again.
+func TestAMessageIsHiddenAndShownInOneVersion(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		m := e.say(conversation, "", "text")
+		version := e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
+			now := tx.Now()
+			if err := tx.Chats.SetDeleted(&now, m); err != nil {
+				return err
+			}
+			return tx.Chats.SetDeleted(nil, m)
+		})
+		e.view(func(tx nodest.Tx) error {
+			items, err := tx.Chats.MessagesAt(conversation, version, []string{m.ID})
+			e.equal("the message", fmt.Sprint(items[0].Rev, items[0].DeletedAt == nil, items[0].Text()), fmt.Sprint(3, true, "text"))
+			return err
+		})
+	})
+}

@@ -242,6 +242,10 @@ func (t *tx) earlierState(m *chat.Message) (*messageStateRow, error) {
 	return &messageStateRow{Previous: state.Version}, t.Insert("message_states", state)
 }
 
+// overState ends the INSERT of states: one version has one of each message.
+const overState = "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET" +
+	" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted"
+
 // flushStates writes the log of states.
 func (t *tx) flushStates() error {
 	rows := make([]*messageStateRow, 0, len(t.states))
@@ -288,8 +292,7 @@ func (t *tx) flushStates() error {
 			return err
 		}
 	}
-	return t.Insert("message_states", rows, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
-		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
+	return t.Insert("message_states", rows, overState)
 }
 
 // isPlaceholder reports whether a message was stored for a text that was still to be written. What
