@@ -98,8 +98,8 @@ type HistoryTx interface {
 	// had at a version: chosen text, status, error-free where it was, deleted or
 	// not. Only messages whose state differs are written; each gets a next rev and
 	// is returned as it is now, by seq, the deleted ones too. Those that differ only in
-	// the deletion are moved, and have no texts. Of many changed ones only the first, as
-	// many as a page has, come with their swipes; those of the others are nil. Messages that were
+	// the deletion are moved, and have no texts. Of many changed ones only the first,
+	// about 1 MiB of them, come with their swipes; those of the others are nil. Messages that were
 	// stored after that version are left alone. It notes that c's next version
 	// (c.Version+1; the caller stores c) goes back to that one. Its cost grows with
 	// the number of messages changed since, not with the length of the chat.

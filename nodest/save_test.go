@@ -523,7 +523,7 @@ func TestEventsOfARestoreAreBounded(t *testing.T) {
 		case "message.restored":
 			var data struct{ MessageIDs []string }
 			h.must(json.Unmarshal(ev.Data, &data))
-			if len(told) < 2 || len(data.MessageIDs) < 2 {
+			if len(told) < 1 || len(data.MessageIDs) < 2 {
 				t.Errorf("%d messages are in events, and %d are named", len(told), len(data.MessageIDs))
 			}
 			told = append(told, data.MessageIDs...)

@@ -401,15 +401,15 @@ func (t *tx) addToPage(p *messagePage, conversationID, rest string, args ...any)
 
 // fillPage adds the texts, and leaves out the messages that fillFirst does.
 func (t *tx) fillPage(p *messagePage) error {
-	n, err := t.fillFirst(p.items)
+	n, err := t.fillFirst(p.items, sqldb.PageBytes)
 	p.items, p.cut = p.items[:n], p.cut || n < len(p.items)
 	return err
 }
 
 // fillFirst adds the texts to the first of some messages, and returns to how many: to those before the one
-// with whose texts all of them exceed sqldb.PageBytes, but to one at least.
-func (t *tx) fillFirst(items []*chat.Message) (int, error) {
-	room := sqldb.PageBytes + len(items)<<10 // with the ids and names beside the texts
+// with whose texts all of them exceed most bytes, but to one at least.
+func (t *tx) fillFirst(items []*chat.Message, most int) (int, error) {
+	room := most + len(items)<<10 // with the ids and names beside the texts
 	size, err := t.readSwipes(items, room)
 	if err != nil || size <= room {
 		return len(items), err

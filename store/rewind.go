@@ -143,6 +143,10 @@ func (t *tx) rewind(conversationID string, version int64, headID string) (change
 	return changed, moved, err
 }
 
+// changedBytes is how many bytes of texts a rewind reads, because it keeps others from writing meanwhile; the
+// texts of one message at least.
+const changedBytes = 1 << 20
+
 // changedNow returns messages by seq, the first of them with their texts.
 func (t *tx) changedNow(ids []string) ([]*chat.Message, error) {
 	items := []*chat.Message{}
@@ -154,7 +158,7 @@ func (t *tx) changedNow(ids []string) ([]*chat.Message, error) {
 		items = append(items, some...)
 	}
 	slices.SortFunc(items, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
-	n, err := t.fillFirst(items)
+	n, err := t.fillFirst(items, changedBytes)
 	for _, m := range items[n:] {
 		m.Swipes = nil
 	}

@@ -235,8 +235,8 @@ func TestAMessageCanChangeInTheTransactionOfARewind(t *testing.T) {
 }
 
 // A rewind gives messages their texts back, however many swipes they have. It returns the first of them with
-// their swipes, as many as a page has.
-func TestARewindReturnsAPageOfSwipes(t *testing.T) {
+// their swipes, and reads no others.
+func TestARewindReadsFewSwipes(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		const n, swipes = 12, 8
@@ -282,7 +282,7 @@ func TestARewindReturnsAPageOfSwipes(t *testing.T) {
 				e.Errorf("message %d has its swipes, and one before it does not", i)
 			}
 		}
-		if whole < 2 || whole == n {
+		if whole < 1 || whole == n {
 			e.Errorf("%d messages have their swipes", whole)
 		}
 		shows := func(version int64, want int) {
