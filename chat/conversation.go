@@ -227,6 +227,7 @@ func (svc *Service) History(ctx context.Context, userID, conversationID, before 
 				return err
 			}
 		}
+		tx.NearTexts()
 		page.Items, page.More, err = tx.Path(conversationID, conv.HeadID, before, limit)
 		return err
 	})
@@ -248,6 +249,7 @@ func (svc *Service) HistoryAfter(ctx context.Context, userID, conversationID, af
 		if err != nil {
 			return err
 		}
+		tx.NearTexts()
 		if page.Items, page.More, err = tx.PathAfter(conv.ID, conv.HeadID, after, limit); err != nil {
 			return op.InField("after", err)
 		}

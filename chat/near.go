@@ -4,16 +4,26 @@ package chat
 const swipeBytes = 256 << 10
 
 // near reports which swipes are shown with their texts when the one at a position is looked at:
-// that one, and those next to it as far as they have swipeBytes together.
+// that one, and those next to it as far as they have swipeBytes together and were read.
 func (m *Message) near(at int) []bool {
-	near := make([]bool, len(m.Swipes))
+	return Near(at, len(m.Swipes), func(i int) int {
+		if s := &m.Swipes[i]; !s.Omitted {
+			return s.size()
+		}
+		return swipeBytes
+	})
+}
+
+// Near reports which of n swipes, of the sizes in bytes, are shown with their texts around one of them.
+func Near(at, n int, size func(i int) int) []bool {
+	near := make([]bool, n)
 	room := swipeBytes
-	for before, after := at, at+1; before >= 0 || after < len(m.Swipes); before, after = before-1, after+1 {
+	for before, after := at, at+1; before >= 0 || after < n; before, after = before-1, after+1 {
 		for _, i := range []int{before, after} {
-			if i < 0 || i >= len(m.Swipes) {
+			if i < 0 || i >= n {
 				continue
 			}
-			if room -= m.Swipes[i].size(); room < 0 && i != at {
+			if room -= size(i); room < 0 && i != at {
 				return near
 			}
 			near[i] = true

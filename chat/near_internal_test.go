@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,5 +36,18 @@ func TestAMessageWithManySwipesIsShownWithinBounds(t *testing.T) {
 		if len(data) > 2*swipeBytes || shown < 20 || shown > 200 {
 			t.Errorf("%s: %d bytes, %d swipes with their texts", name, len(data), shown)
 		}
+	}
+}
+
+// A swipe that was read without its text is shown as omitted, and so are those behind it.
+func TestASwipeWithoutItsTextIsShownAsOmitted(t *testing.T) {
+	t.Parallel()
+	m := &Message{Swipes: []Swipe{{Text: "a"}, {Text: "b"}, {Omitted: true}, {Text: "d"}}}
+	var omitted []bool
+	for _, s := range messageOf(m).Swipes {
+		omitted = append(omitted, s.Omitted)
+	}
+	if want := []bool{false, false, true, true}; !slices.Equal(omitted, want) {
+		t.Errorf("omitted: %v, want %v", omitted, want)
 	}
 }

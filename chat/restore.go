@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"slices"
 
 	"nodest/op"
 	"nodest/stream"
@@ -115,13 +116,14 @@ func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 }
 
 // rewindTo sets the messages of a branch back to a version, and emits events for those
-// that it changed. The next version of conv continues from that one.
+// that it changed. Where these are too many for events with texts, the others are reported as restored. The next version of conv continues from that one.
 func rewindTo(tx Tx, c *op.Call, conv *Conversation, version int64, headID string) error {
 	changed, moved, err := tx.Rewind(conv, version, headID)
 	if err != nil {
 		return err
 	}
-	shown, err := shownBefore(tx, conv, changed)
+	whole := slices.DeleteFunc(slices.Clone(changed), func(m *Message) bool { return m.Swipes == nil })
+	shown, err := shownBefore(tx, conv, whole)
 	if err != nil {
 		return err
 	}
@@ -140,6 +142,9 @@ func rewindTo(tx Tx, c *op.Call, conv *Conversation, version int64, headID strin
 			gone = append(gone, m)
 		case was == nil:
 			back = append(back, m)
+		}
+		if m.Swipes == nil { // clients read it again
+			continue
 		}
 		if err := tx.Emit(MessageEvent(c.UserID, "message.updated", c.By(), m)); err != nil {
 			return err

@@ -161,6 +161,7 @@ func (v *SaveView) read(tx Tx, before string, limit int) (err error) {
 	if v.Save.HeadID == "" {
 		return nil
 	}
+	tx.NearTexts()
 	v.Messages, _, err = ReadPath(before, maxSaveTokens, "", func(before string, size int) (page []*Message, more bool, err error) {
 		page, v.More, err = tx.PathAt(v.Save.ConversationID, v.Save.Version, v.Save.HeadID, before, min(size, limit))
 		limit -= len(page)

@@ -87,6 +87,9 @@ type HistoryTx interface {
 	PathAt(conversationID string, version int64, headID, beforeID string, limit int) (items []*Message, more bool, err error)
 	// PathAtAfter is PathAfter as it was at a version.
 	PathAtAfter(conversationID string, version int64, headID, afterID string, limit int) (items []*Message, more bool, err error)
+	// NearTexts has Path, PathAfter, PathAt and PathAtAfter leave out the texts of swipes that are far
+	// from the chosen one (see Near), of messages that would be too large for a page with them.
+	NearTexts()
 	// MessagesAt returns messages of the conversation as PathAt does, by seq, those
 	// that were deleted then with DeletedAt set. Those that were stored later are
 	// left out. It walks no path.
@@ -95,7 +98,8 @@ type HistoryTx interface {
 	// had at a version: chosen text, status, error-free where it was, deleted or
 	// not. Only messages whose state differs are written; each gets a next rev and
 	// is returned as it is now, by seq, the deleted ones too. Those that differ only in
-	// the deletion are moved, and have no texts. Messages that were
+	// the deletion are moved, and have no texts. Of many changed ones only the first,
+	// about 1 MiB of them, come with their swipes; those of the others are nil. Messages that were
 	// stored after that version are left alone. It notes that c's next version
 	// (c.Version+1; the caller stores c) goes back to that one. Its cost grows with
 	// the number of messages changed since, not with the length of the chat.
@@ -228,6 +232,8 @@ type ArchiveTx interface {
 	// that follow a seq (0 = from the first). It ends earlier after some megabytes of text,
 	// and returns none at the end.
 	Dump(conversationID string, after int64, limit int) ([]*DumpedMessage, error)
+	// Line returns the line of an imported log that a message came from; nil = it came from none.
+	Line(messageID string) (json.RawMessage, error)
 	// BeginLoad stores c hidden, as if it were deleted; one that is never finished is
 	// removed like a deleted conversation. Load adds messages by
 	// ascending seq, with the ids, versions and seqs that they carry. FinishLoad

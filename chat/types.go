@@ -96,8 +96,10 @@ type Message struct {
 	DeletedAt      *time.Time   `json:"deletedAt,omitempty"`
 
 	// Extra is the line of an imported log as it came, for export. It is stored
-	// once by InsertMessage and read by Message and Path; nothing changes it.
+	// once by InsertMessage and Load, and read by Line; nothing changes it.
 	Extra json.RawMessage `json:"-"`
+	// Imported says of a stored message that it has such a line.
+	Imported bool `json:"-"`
 }
 
 // Text is the chosen swipe's text.
@@ -162,6 +164,7 @@ type Swipe struct {
 	Tools          *ToolTrace   `json:"tools,omitempty"`     // nil = the model was offered none
 	Wish           string       `json:"wish,omitempty"`      // instruction of a rewrite
 	Deleted        bool         `json:"deleted,omitempty"`
+	Omitted        bool         `json:"-"` // it was read without its text and what belongs to that, see HistoryTx.NearTexts
 	CreatedAt      time.Time    `json:"createdAt,omitzero"`
 }
 

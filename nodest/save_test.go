@@ -482,3 +482,59 @@ func TestAnotherUsersSavePointsAnswerNotFound(t *testing.T) {
 		t.Errorf("the prompt of the stranger: %s", text)
 	}
 }
+
+// A restore that changes the texts of messages with very many swipes has events with all of a message for the
+// first of them, and names the others, which clients read again.
+func TestEventsOfARestoreAreBounded(t *testing.T) {
+	t.Parallel()
+	h := newChatFixture(t)
+	var log strings.Builder
+	log.WriteString(`{"chat_metadata":{},"user_name":"Mia","character_name":"Mira"}`)
+	const n, swipes = 12, 8
+	long := strings.Repeat("x", 64<<10)
+	for i := range n {
+		fmt.Fprintf(&log, "\n"+`{"name":"Mira","is_user":false,"send_date":"2025-03-14T09:00:00.000Z","mes":"%d as it was","extra":{},"swipe_id":0,"swipes":["%d as it was"`, i, i)
+		for s := 1; s < swipes; s++ {
+			fmt.Fprintf(&log, `,"%d, number %d %s"`, i, s, long)
+		}
+		log.WriteString("]}")
+	}
+	imported, err := h.Archives.ImportChat(t.Context(), h.call(), h.character(alicesCard).ID, []byte(log.String()), "log.jsonl")
+	h.must(err)
+	conversation := imported.Conversation.ID
+	save, err := h.Chats.CreateSave(t.Context(), h.call(), chat.SaveInput{ConversationID: conversation})
+	h.must(err)
+	var ids []string
+	for before, more := "", true; more; {
+		page, err := h.Chats.History(t.Context(), me, conversation, before, 0)
+		h.must(err)
+		ids, before, more = append(chat.IDsOf(page.Items), ids...), page.Items[0].ID, page.More
+	}
+	for _, id := range ids {
+		h.must(errOf(h.Chats.ChooseSwipe(t.Context(), h.call(), chat.SwipeInput{MessageID: id, Swipe: "next"})))
+	}
+	h.events.clear()
+	h.must(errOf(h.Chats.RestoreSave(t.Context(), h.call(), save.ID)))
+	var told []string
+	for _, ev := range h.events.all() {
+		switch ev.Type {
+		case "message.updated":
+			told = append(told, ev.MessageID)
+		case "message.restored":
+			var data struct{ MessageIDs []string }
+			h.must(json.Unmarshal(ev.Data, &data))
+			if len(told) < 1 || len(data.MessageIDs) < 2 {
+				t.Errorf("%d messages are in events, and %d are named", len(told), len(data.MessageIDs))
+			}
+			told = append(told, data.MessageIDs...)
+		}
+	}
+	if fmt.Sprint(told) != fmt.Sprint(ids) {
+		t.Errorf("events tell of %v\nwant %v", told, ids)
+	}
+	page, err := h.Chats.History(t.Context(), me, conversation, "", 0)
+	h.must(err)
+	if last := page.Items[len(page.Items)-1]; last.Text() != "11 as it was" {
+		t.Errorf("the last message says %.40q", last.Text())
+	}
+}

@@ -217,6 +217,7 @@ var largeTables = []struct {
 	{"revisions", "id", 200},
 	{"message_states", "conversation_id, message_id, version", 500},
 	{"generations", "id", 500},
+	{"message_lines", "message_id", 200},
 	{"messages", "id", 500},
 	{"saves", "id", 500},
 	{"conversation_states", "conversation_id, version", 200},

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -95,9 +96,36 @@ func (t *tx) Loading(conversationID string) (*chat.Conversation, error) {
 // statements.
 type bulk struct {
 	messages  []*messageRow
+	lines     []*lineRow
 	revisions []*revisionRow
 	changed   []changedSwipe // that were stored before
 	states    []*messageStateRow
+}
+
+// lineRow is the line of an imported log that a message came from.
+type lineRow struct {
+	UserID, MessageID string
+	Line              json.RawMessage
+}
+
+// addLine comes before the row of m is made.
+func (b *bulk) addLine(userID string, m *chat.Message) {
+	if m.Imported = m.Extra != nil; m.Imported {
+		b.lines = append(b.lines, &lineRow{userID, m.ID, m.Extra})
+	}
+}
+
+// putMessages stores messages with their lines.
+func (t *tx) putMessages(b *bulk) error {
+	if err := t.Insert("messages", b.messages); err != nil {
+		return err
+	}
+	return t.Insert("message_lines", b.lines)
+}
+
+// Line reads the line of one message.
+func (t *tx) Line(messageID string) (json.RawMessage, error) {
+	return sqldb.Value[json.RawMessage](t, "SELECT line FROM message_lines WHERE user_id = ? AND message_id = ?", t.userID, messageID)
 }
 
 // changedSwipe is the swipe of a message at a position.
@@ -124,6 +152,7 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 	b := &bulk{}
 	for _, m := range messages {
 		m.ConversationID = conversationID
+		b.addLine(t.userID, m.Message)
 		row := t.messageRow(m.Message)
 		if !row.place(tree) {
 			return fault.InvalidField("parentId", "reference", "message %q comes before its parent", m.ID)
@@ -132,7 +161,7 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 		t.loadTexts(b, m)
 		t.loadStates(b, row, m)
 	}
-	if err := t.Insert("messages", b.messages); err != nil {
+	if err := t.putMessages(b); err != nil {
 		return err
 	}
 	if err := t.Analyze("messages"); err != nil {

@@ -16,7 +16,17 @@ import (
 func (e *env) dump(conversation string) (all []*chat.DumpedMessage) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) (err error) { all, err = tx.Chats.Dump(conversation, 0, 1000); return err })
+	for _, m := range all {
+		e.readLine(m.Message)
+	}
 	return all
+}
+
+// readLine adds the line of an imported log to m.
+func (e *env) readLine(m *chat.Message) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) (err error) { m.Extra, err = tx.Chats.Line(m.ID); return err })
+	e.equal("imported", m.Imported, m.Extra != nil)
 }
 
 // withFreshIDs replaces every id in a dump, as the engine does; ids maps old to new.

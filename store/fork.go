@@ -201,6 +201,11 @@ func (t *tx) copyLine(from chat.ForkSource, forkID string, after, to forkPlace) 
 	if err := t.Analyze("messages"); err != nil {
 		return err
 	}
+	err = copyRows[lineRow](t, "message_lines", "x", "line CROSS JOIN message_lines x WHERE x.user_id = line.user_id AND x.message_id = line.id",
+		map[string]string{"message_id": message}, args)
+	if err != nil {
+		return err
+	}
 	err = copyRows[messageStateRow](t, "message_states", "line", "line WHERE line.is_deleted", map[string]string{
 		"conversation_id": "line.fork_id", "message_id": message, "version": "1", "previous": "0",
 		"revision_id": "CASE WHEN line.revision_id = '' THEN '' ELSE " + t.copyOf("line.revision_id", "line.seq") + " END",

@@ -136,6 +136,9 @@ func (e *env) path(conversation, head string) (all []*chat.Message) {
 			before = items[0].ID
 		}
 	})
+	for _, m := range all {
+		e.readLine(m)
+	}
 	return all
 }
 
@@ -304,6 +307,31 @@ func TestAForkCopiesSwipesInPieces(t *testing.T) {
 		}
 		e.equal("bytes that count, before and after they are counted anew", counted,
 			e.queryInts("SELECT CAST(SUM(used) AS BIGINT) FROM quotas WHERE kind = 'bytes' AND user_id = ?", e.user))
+	})
+}
+
+// A fork has the lines of imported logs, which count to the quota of bytes, and stay as they are when their
+// messages change.
+func TestAForkCopiesTheLinesOfAnImportedLog(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		source := e.conversation()
+		said := e.talk(source, "", 1)
+		imported := message(source, said[0].ID, "imported")
+		imported.Extra = []byte(`{"mes":"imported","extra":{"a":1}}`)
+		e.nextVersion(source, func(tx nodest.Tx, _ *chat.Conversation) error { return tx.Chats.InsertMessage(imported) })
+		e.change(imported.ID, edit("edited"))
+		want := contents(e.path(source, imported.ID))
+		before := e.quotas()["bytes"].Used
+		fork := &chat.Conversation{ID: id(), CharacterID: id()}
+		from := e.beginFork(fork, source, imported.ID, 1000)
+		e.finishFork(fork, from, 1000)
+		got := e.path(fork.ID, fork.HeadID)
+		e.equal("the branch", contents(got), want)
+		e.equal("the line", string(got[1].Extra), string(imported.Extra))
+		if more := e.quotas()["bytes"].Used - before; more < int64(len(imported.Extra)) {
+			e.Errorf("the fork counts %d bytes", more)
+		}
 	})
 }
 

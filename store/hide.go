@@ -17,9 +17,6 @@ import (
 // hidePiece is how many messages a statement hides or shows.
 const hidePiece = 500
 
-// bareColumns are the columns of messages m that tell where they are and whether they are deleted.
-const bareColumns = "m.id, m.conversation_id, m.parent_id, m.seq, m.role, m.rev, m.status, m.deleted_at"
-
 // Below finds the chains that hang below the message, and reads the rest of each.
 func (t *tx) Below(m *chat.Message, deletedIn int64) ([]*chat.Message, error) {
 	at, err := t.placeIn(m.ConversationID, m.ID)
@@ -50,8 +47,9 @@ func (t *tx) Below(m *chat.Message, deletedIn int64) ([]*chat.Message, error) {
 	found := []*chat.Message{}
 	for part := range slices.Chunk(places, 2*hidePiece) {
 		args := append(slices.Clone(part), t.userID, m.ConversationID)
-		some, err := sqldb.Map(t, (*messageRow).message, "WITH below (chain, depth) AS ("+values(2, len(part))+") SELECT "+bareColumns+
-			" FROM below CROSS JOIN messages m WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = below.chain AND m.depth >= below.depth AND "+which,
+		some, err := sqldb.Map(t, func(r *bareRow) *chat.Message { return r.message(m.ConversationID, m.DeletedAt) },
+			"WITH below (chain, depth) AS ("+values(2, len(part))+") SELECT m.id, m.seq, m.rev"+
+				" FROM below CROSS JOIN messages m WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = below.chain AND m.depth >= below.depth AND "+which,
 			append(args, more...)...)
 		if err != nil {
 			return nil, err
@@ -62,37 +60,50 @@ func (t *tx) Below(m *chat.Message, deletedIn int64) ([]*chat.Message, error) {
 	return found, nil
 }
 
-// SetDeleted writes what UpdateMessage would, with a few statements for many messages.
+// SetDeleted writes what UpdateMessage would, with a few statements for many messages. Their new states
+// follow in flushHidden.
 func (t *tx) SetDeleted(at *time.Time, messages ...*chat.Message) error {
-	byID := make(map[string]*chat.Message, len(messages))
-	for _, m := range messages {
-		if t.states[m.ID] != nil {
+	for part := range slices.Chunk(messages, hidePiece) {
+		ids := chat.IDsOf(part)
+		if slices.ContainsFunc(ids, func(id string) bool { return t.states[id] != nil }) {
 			return errors.New("store: a deletion comes before other changes of the message")
 		}
-		byID[m.ID] = m
-	}
-	for part := range slices.Chunk(chat.IDsOf(messages), hidePiece) {
-		err := t.Run("INSERT INTO message_states (user_id, conversation_id, message_id, version, previous, rev, status, is_deleted, revision_id) "+
-			onlyStates, t.userID, part)
-		if err != nil {
+		if err := t.Run("INSERT INTO message_states ("+stateColumns+") "+onlyStates, t.userID, ids); err != nil {
 			return err
 		}
 		n, err := t.Exec("UPDATE messages SET deleted_at = ?, rev = rev + 1, since = 0 WHERE user_id = ? AND id IN (?) AND (deleted_at IS NULL) = ?",
-			at, t.userID, part, at != nil)
+			at, t.userID, ids, at != nil)
 		if err != nil {
 			return err
 		}
-		if n != int64(len(part)) {
-			return t.changedElsewhere(part)
+		if n != int64(len(ids)) {
+			return t.changedElsewhere(ids)
 		}
-		err = sqldb.Each(t, func(r *bareRow) error {
-			m := byID[r.ID]
-			m.Rev, m.DeletedAt = r.Rev, r.DeletedAt
-			state := &messageStateRow{UserID: t.userID, ConversationID: r.ConversationID, MessageID: r.ID, Previous: unknownPrevious}
-			state.Rev, state.Status, state.Deleted, state.RevisionID = r.Rev, r.Status, r.DeletedAt != nil, r.RevisionID
-			t.states[r.ID] = state
-			return nil
-		}, selectBare, t.userID, part)
+		for _, m := range part {
+			m.Rev, m.DeletedAt = m.Rev+1, at
+		}
+		t.hidden = append(t.hidden, hiddenPiece{part[0].ConversationID, ids})
+	}
+	return nil
+}
+
+// hiddenPiece names messages that were hidden or shown.
+type hiddenPiece struct {
+	conversationID string
+	ids            []string
+}
+
+// flushHidden writes the states of messages that SetDeleted has changed.
+func (t *tx) flushHidden() error {
+	for _, p := range t.hidden {
+		now, err := t.now(p.conversationID)
+		if err != nil || now == nil {
+			return cmp.Or(err, errNotInConversation())
+		}
+		err = t.Run("INSERT INTO message_states ("+stateColumns+`) SELECT m.user_id, m.conversation_id, m.id, c.version, COALESCE((SELECT MAX(o.version)
+				FROM message_states o WHERE o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version < c.version), 0),
+				m.rev, m.status, m.deleted_at IS NOT NULL, `+shownText+`
+			FROM conversations c CROSS JOIN messages m WHERE c.user_id = ? AND c.id = ? AND m.user_id = c.user_id AND m.id IN (?) `+overState, t.userID, p.conversationID, p.ids)
 		if err != nil {
 			return err
 		}
@@ -111,10 +122,12 @@ func (t *tx) changedElsewhere(ids []string) error {
 	return fault.New(fault.Conflict, "a message was changed by another request")
 }
 
-// bareRow is a message without texts, and the id of the one that it shows.
+// bareRow is a message without what its texts are.
 type bareRow struct {
-	messageRow
-	RevisionID string
+	ID       string
+	Seq, Rev int64
 }
 
-const selectBare = "SELECT " + bareColumns + ", " + shownText + " AS revision_id FROM messages m WHERE m.user_id = ? AND m.id IN (?)"
+func (r *bareRow) message(conversationID string, deletedAt *time.Time) *chat.Message {
+	return &chat.Message{ID: r.ID, ConversationID: conversationID, Seq: r.Seq, Rev: r.Rev, DeletedAt: deletedAt}
+}

@@ -1,10 +1,15 @@
 package store_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"nodest/chat"
 	"nodest/nodest"
+	"nodest/store"
+	"nodest/store/storetest"
 )
 
 // The messages below another are found across branches, without texts, and are hidden and shown again as
@@ -59,6 +64,106 @@ func TestWhatIsBelowAMessageIsHiddenAndShownTogether(t *testing.T) {
 		e.view(func(tx nodest.Tx) error {
 			items, _, err := tx.Chats.PathAt(conversation, version, d.ID, "", 10)
 			e.equal("path then", texts(items), []string{"root"})
+			return err
+		})
+	})
+}
+
+// The text that a message shows is found without the other swipes of the message.
+func TestTheShownTextIsFoundByItsPosition(t *testing.T) {
+	t.Parallel()
+	plan, err := store.Plan(storetest.Open(t), "SELECT "+store.ShownText+" FROM messages m WHERE m.user_id = 'u' AND m.id = 'm'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(plan, "\n"); !strings.Contains(got, "revisions_message (user_id=? AND message_id=? AND position=?)") {
+		t.Error(got)
+	}
+}
+
+// Hiding many messages, showing them again and a rewind to before it take a few statements for each 500 of them,
+// and every version shows what it showed.
+func TestManyMessagesAreHiddenByFewStatements(t *testing.T) {
+	t.Parallel()
+	db := storetest.Open(t)
+	e := &env{T: t, db: db, user: storetest.User(t, db)}
+	const n, most = 2000, 40
+	conversation := e.conversation()
+	line := make([]*chat.Message, n)
+	for i := range line {
+		line[i] = message(conversation, "", "text")
+		if i > 0 {
+			line[i].ParentID = line[i-1].ID
+		}
+	}
+	shown := e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error { return tx.Chats.InsertMessage(line...) })
+	head := line[n-1].ID
+	change := func(what string, fn func(tx nodest.Tx, c *chat.Conversation) (changed int, err error)) int64 {
+		before := db.Statements()
+		version := e.nextVersion(conversation, func(tx nodest.Tx, c *chat.Conversation) error {
+			changed, err := fn(tx, c)
+			e.equal(what, changed, n)
+			return err
+		})
+		if ran := db.Statements() - before; ran > most {
+			t.Errorf("%s: %d statements, want at most %d", what, ran, most)
+		}
+		return version
+	}
+	set := func(at *time.Time, deletedIn int64) func(tx nodest.Tx, c *chat.Conversation) (int, error) {
+		return func(tx nodest.Tx, _ *chat.Conversation) (int, error) {
+			first, err := tx.Chats.Message(line[0].ID)
+			if err != nil {
+				return 0, err
+			}
+			below, err := tx.Chats.Below(first, deletedIn)
+			if err != nil {
+				return 0, err
+			}
+			all := append([]*chat.Message{first}, below...)
+			return len(all), tx.Chats.SetDeleted(at, all...)
+		}
+	}
+	hidden := change("hidden", set(&start, 0))
+	change("shown", set(nil, hidden))
+	change("hidden again", set(&start, 0))
+	change("moved by a rewind", func(tx nodest.Tx, c *chat.Conversation) (int, error) {
+		changed, moved, err := tx.Chats.Rewind(c, shown, head)
+		e.equal("changed", len(changed), 0)
+		return len(moved), err
+	})
+	for i, want := range []int{n, 0, n, 0, n} {
+		there, version := 0, shown+int64(i)
+		e.view(func(tx nodest.Tx) error {
+			for before, more := "", true; more; {
+				items, left, err := tx.Chats.PathAt(conversation, version, head, before, 500)
+				if err != nil || len(items) == 0 {
+					return err
+				}
+				there, before, more = there+len(items), items[0].ID, left
+			}
+			return nil
+		})
+		e.equal(fmt.Sprintf("messages of version %d", version), there, want)
+	}
+}
+
+// A version has one state of a message, also where its transaction hides the message and shows it again.
+func TestAMessageIsHiddenAndShownInOneVersion(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		m := e.say(conversation, "", "text")
+		version := e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
+			now := tx.Now()
+			if err := tx.Chats.SetDeleted(&now, m); err != nil {
+				return err
+			}
+			return tx.Chats.SetDeleted(nil, m)
+		})
+		e.view(func(tx nodest.Tx) error {
+			items, err := tx.Chats.MessagesAt(conversation, version, []string{m.ID})
+			e.equal("the message", fmt.Sprint(items[0].Rev, items[0].DeletedAt == nil, items[0].Text()), fmt.Sprint(3, true, "text"))
 			return err
 		})
 	})

@@ -165,11 +165,28 @@ func (t *tx) oldMessages(rows []oldMessageRow) ([]*chat.Message, error) {
 		t.setDeleted(m, row.ThenDeleted)
 		items[i], then[i] = m, row.ThenRevisionID
 	}
-	if err := t.fillSwipes(items); err != nil {
+	if err := t.fillThen(items, then); err != nil {
 		return nil, err
 	}
 	_, err := t.choose(items, then)
 	return items, err
+}
+
+// fillThen adds the texts to messages that fit a page, or are one message, which show revisions.
+func (t *tx) fillThen(items []*chat.Message, revisions []string) error {
+	if !t.near {
+		return t.fillSwipes(items)
+	}
+	size, err := t.readSwipes(items, sqldb.PageBytes)
+	if err != nil || size <= sqldb.PageBytes {
+		return err
+	}
+	for i, m := range items {
+		if _, err := t.readNear(m, revisions[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // setDeleted says whether m is deleted; the time at which it was stays.
@@ -189,7 +206,7 @@ func (t *tx) setDeleted(m *chat.Message, deleted bool) {
 func (t *tx) choose(items []*chat.Message, revisions []string) (shown []bool, err error) {
 	var missing []string
 	for i, m := range items {
-		if !point(m, revisions[i]) {
+		if !point(m, revisions[i]) || m.Chosen() != nil && m.Chosen().Omitted {
 			missing = append(missing, revisions[i])
 		}
 	}

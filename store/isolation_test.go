@@ -68,7 +68,7 @@ func fill(e *env, user string) fixture {
 	must(e.db.PutProviderKey(ctx, user, &account.SealedKey{Provider: "p", Sealed: []byte{1}}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
 		m := message(x.conversation, "", "private")
-		m.ClientMsgID, m.Swipes[0].RevisionID, m.Swipes[0].Uses = x.clientMsgID, x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}
+		m.ClientMsgID, m.Extra, m.Swipes[0].RevisionID, m.Swipes[0].Uses = x.clientMsgID, []byte(`"private"`), x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}
 		x.message = m.ID
 		for _, err := range []error{
 			tx.Characters.PutSettings(&character.UserSettings{UserName: "private", Version: 1}),
@@ -557,6 +557,15 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"Dump": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Dump(x.conversation, 0, 5)
+		return wantNotFound(e, err)
+	},
+	"Line": func(e *env, tx nodest.Tx, x fixture) error {
+		line, err := tx.Chats.Line(x.message)
+		return wantEmpty(e, line == nil, err)
+	},
+	"NearTexts": func(e *env, tx nodest.Tx, x fixture) error {
+		tx.Chats.NearTexts()
+		_, _, err := tx.Chats.Path(x.conversation, x.message, "", 5)
 		return wantNotFound(e, err)
 	},
 	"BeginLoad": func(e *env, tx nodest.Tx, x fixture) error {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"nodest/chat"
@@ -11,7 +10,7 @@ import (
 )
 
 type messageRow struct {
-	chat.Message `db:"Greeting=is_greeting Hidden=is_hidden -Swipes"`
+	chat.Message `db:"Greeting=is_greeting Hidden=is_hidden Imported=is_imported -Swipes -Extra"`
 	UserID       string
 	// Depth counts the messages from the root to this one, itself included. Chain names
 	// the unbranched run of the tree that contains it (see place). Both are set once.
@@ -56,6 +55,7 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 	b, next := &bulk{}, t.nextVersion(conversationID)
 	for i, m := range messages {
 		t.fillTimes(&m.CreatedAt)
+		b.addLine(t.userID, m)
 		m.Seq, m.Rev = last-int64(len(messages)-1-i), max(m.Rev, 1)
 		row := t.messageRow(m)
 		if !row.place(tree) {
@@ -67,7 +67,7 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 		}
 		t.addSwipes(b, m, nil)
 	}
-	if err := t.Insert("messages", b.messages); err != nil {
+	if err := t.putMessages(b); err != nil {
 		return err
 	}
 	if err := t.putSwipes(b); err != nil {
@@ -215,6 +215,9 @@ const unknownPrevious = -1
 const shownText = `COALESCE((SELECT r.id FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id
 	AND r.position = m.swipe_index AND r.is_shown), '')`
 
+// stateColumns are the columns of message_states.
+const stateColumns = "user_id, conversation_id, message_id, version, previous, rev, status, is_deleted, revision_id"
+
 // onlyStates selects the states of messages that have no rows of states.
 const onlyStates = "SELECT m.user_id, m.conversation_id, m.id AS message_id, m.since AS version, 0 AS previous, m.rev, m.status," +
 	" FALSE AS is_deleted, " + shownText + " AS revision_id FROM messages m WHERE m.since > 0 AND m.user_id = ? AND m.id IN (?)"
@@ -238,6 +241,10 @@ func (t *tx) earlierState(m *chat.Message) (*messageStateRow, error) {
 	}
 	return &messageStateRow{Previous: state.Version}, t.Insert("message_states", state)
 }
+
+// overState ends the INSERT of states: one version has one of each message.
+const overState = "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET" +
+	" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted"
 
 // flushStates writes the log of states.
 func (t *tx) flushStates() error {
@@ -285,8 +292,7 @@ func (t *tx) flushStates() error {
 			return err
 		}
 	}
-	return t.Insert("message_states", rows, "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET"+
-		" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted")
+	return t.Insert("message_states", rows, overState)
 }
 
 // isPlaceholder reports whether a message was stored for a text that was still to be written. What
@@ -370,8 +376,8 @@ const sizeOfTexts = `COALESCE((SELECT SUM(256 + octet_length(r.text) + octet_len
 
 // pageColumns are the columns of messages m that differ within a page, and are not only for
 // searching.
-const pageColumns = "m.id, m.parent_id, m.client_msg_id, m.seq, m.role, m.name, m.author_id, m.is_greeting, m.is_hidden," +
-	" m.swipe_index, m.rev, m.status, m.error, m.generation_id, m.extra, m.created_at, m.edited_at, m.deleted_at"
+const pageColumns = "m.id, m.parent_id, m.client_msg_id, m.seq, m.role, m.name, m.author_id, m.is_greeting, m.is_hidden, m.is_imported," +
+	" m.swipe_index, m.rev, m.status, m.error, m.generation_id, m.created_at, m.edited_at, m.deleted_at"
 
 // messagePage is a page of messages of a conversation while it is read.
 type messagePage struct {
@@ -393,24 +399,30 @@ func (t *tx) addToPage(p *messagePage, conversationID, rest string, args ...any)
 	}, "SELECT "+pageColumns+" FROM messages m "+rest, args...)
 }
 
-// fillPage adds the texts. It leaves out the messages from the one on with whose texts all of
-// them exceed sqldb.PageBytes, but not the first.
+// fillPage adds the texts, and leaves out the messages that fillFirst does.
 func (t *tx) fillPage(p *messagePage) error {
-	room := sqldb.PageBytes + len(p.items)<<10 // with the ids and names beside the texts
-	size, err := t.readSwipes(p.items, room)
+	n, err := t.fillFirst(p.items, sqldb.PageBytes)
+	p.items, p.cut = p.items[:n], p.cut || n < len(p.items)
+	return err
+}
+
+// fillFirst adds the texts to the first of some messages, and returns to how many: to those before the one
+// with whose texts all of them exceed most bytes, but to one at least.
+func (t *tx) fillFirst(items []*chat.Message, most int) (int, error) {
+	room := most + len(items)<<10 // with the ids and names beside the texts
+	size, err := t.readSwipes(items, room)
 	if err != nil || size <= room {
-		return err
+		return len(items), err
 	}
-	for i := range p.items { // few have so many bytes
-		if size, err = t.readSwipes(p.items[i:i+1], math.MaxInt); err != nil {
-			return err
+	for i := range items { // few have so many bytes
+		if size, err = t.readPage(items[i], ""); err != nil {
+			return 0, err
 		}
 		if room -= size; room < 0 && i > 0 {
-			p.items, p.cut = p.items[:i], true
-			return nil
+			return i, nil
 		}
 	}
-	return nil
+	return len(items), nil
 }
 
 // UpdateMessage stores the state of m and the texts that are new in it.
@@ -423,7 +435,7 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 	if earlier != nil && earlier.only {
 		row.Since = earlier.Version
 	}
-	n, err := t.Update("messages", row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "extra", "depth", "chain", "created_at"},
+	n, err := t.Update("messages", row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "is_imported", "depth", "chain", "created_at"},
 		"WHERE user_id = ? AND id = ? AND NULLIF(conversation_id, '') = ? AND rev = ?", // to be found by its id, whatever the planner knows
 		t.userID, m.ID, m.ConversationID, m.Rev-1)
 	if err != nil {

@@ -50,6 +50,9 @@ func TestAMessageComesBackAsItWas(t *testing.T) {
 			for _, m := range []*chat.Message{got, want} {
 				m.Swipes[1].Usage, m.Error, m.EditedAt, m.DeletedAt = nil, nil, nil, nil
 			}
+			if got.Extra, err = tx.Chats.Line(want.ID); err != nil {
+				return err
+			}
 			e.equal("message", got, want)
 			byName, err := tx.Chats.MessageByClientID(conversation, "mine-1")
 			e.equal("found by the client's name", byName.ID, want.ID)

@@ -29,7 +29,8 @@ type countedTable struct {
 
 var countedTables = map[string]countedTable{
 	"conversations":      {kind: "conversations", live: true, bytes: []string{"extra"}},
-	"messages":           {kind: "messages", bytes: []string{"extra"}},
+	"messages":           {kind: "messages"},
+	"message_lines":      {bytes: []string{"line"}},
 	"revisions":          {bytes: []string{"text", "reasoning", "blocks", "citations", "tools"}},
 	"saves":              {kind: "saves", bytes: []string{"preview_text", "thumbnail", "extra"}},
 	"characters":         {kind: "characters", live: true},
@@ -90,7 +91,8 @@ func (t *tx) noteInserted(table string, columns []string, args []any) {
 func (t *tx) noteCopied(forkID string, after, to forkPlace) error {
 	t.stores = true
 	args := []any{t.userID, forkID, after.Depth, to.Depth}
-	bytes, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["messages"].bytes, "m.")+"), 0) AS BIGINT)"+copiedMessages, args...)
+	bytes, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["message_lines"].bytes, "x.")+"), 0) AS BIGINT)"+
+		strings.Replace(copiedMessages, "WHERE", "JOIN message_lines x ON x.user_id = m.user_id AND x.message_id = m.id WHERE", 1), args...)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"nodest/chat"
 	"nodest/fault"
@@ -105,69 +106,90 @@ func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) (changed
 }
 
 func (t *tx) rewind(conversationID string, version int64, headID string) (changed, moved []*chat.Message, err error) {
-	replaced, err := t.replaced(conversationID, version)
+	var gone, back []*chat.Message
+	var others []replacedState
+	err = sqldb.Each(t, func(r *pastRow) error {
+		switch r.Change {
+		case hides:
+			gone = append(gone, r.message(conversationID, nil))
+		case shows:
+			back = append(back, r.message(conversationID, nil))
+		default:
+			others = append(others, replacedState{r.ID, r.Version})
+		}
+		return nil
+	}, selectPast, t.userID, headID, t.userID, conversationID, version, version)
 	if err != nil {
 		return nil, nil, err
-	}
-	for part := range slices.Chunk(replaced, 200) {
-		states, err := t.onPath(conversationID, headID, part)
-		if err != nil {
-			return nil, nil, err
-		}
-		others, some, err := t.moveBack(states)
-		if err != nil {
-			return nil, nil, err
-		}
-		moved = append(moved, some...)
-		if some, err = t.setBack(others); err != nil {
-			return nil, nil, err
-		}
-		changed = append(changed, some...)
-	}
-	for _, all := range [][]*chat.Message{changed, moved} {
-		slices.SortFunc(all, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
-	}
-	return changed, moved, nil
-}
-
-// moveBack deletes or restores the messages that differ in nothing else from the states, and returns
-// the states of the others.
-func (t *tx) moveBack(states []messageStateRow) (others []messageStateRow, moved []*chat.Message, err error) {
-	ids, now := make([]string, len(states)), make(map[string]*bareRow, len(states))
-	for i := range states {
-		ids[i] = states[i].MessageID
-	}
-	note := func(r *bareRow) error { row := *r; now[r.ID] = &row; return nil }
-	if err := sqldb.Each(t, note, selectBare, t.userID, ids); err != nil {
-		return nil, nil, err
-	}
-	var gone, back []*chat.Message
-	for i := range states {
-		s, m := &states[i], now[states[i].MessageID]
-		switch {
-		case m == nil || m.RevisionID != s.RevisionID || m.Status != s.restored():
-			others = append(others, *s)
-		case s.Deleted && m.DeletedAt == nil:
-			gone = append(gone, m.message())
-		case !s.Deleted && m.DeletedAt != nil:
-			back = append(back, m.message())
-		}
 	}
 	at := t.Now()
 	if err := t.SetDeleted(&at, gone...); err != nil {
 		return nil, nil, err
 	}
-	return others, append(gone, back...), t.SetDeleted(nil, back...)
+	if err := t.SetDeleted(nil, back...); err != nil {
+		return nil, nil, err
+	}
+	ids := []string{}
+	for part := range slices.Chunk(others, hidePiece) {
+		some, err := t.setBack(conversationID, part)
+		if err != nil {
+			return nil, nil, err
+		}
+		ids = append(ids, some...)
+	}
+	moved = slices.Concat(gone, back)
+	slices.SortFunc(moved, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	changed, err = t.changedNow(ids)
+	return changed, moved, err
 }
 
-// restored is the status of a message that gets the state back. What was being written is
-// interrupted, because nobody writes it any more.
-func (s *messageStateRow) restored() string {
-	if s.Status == chat.StatusPending || s.Status == chat.StatusStreaming {
-		return chat.StatusInterrupted
+// changedBytes is how many bytes of texts a rewind reads, because it keeps others from writing meanwhile; the
+// texts of one message at least.
+const changedBytes = 1 << 20
+
+// changedNow returns messages by seq, the first of them with their texts.
+func (t *tx) changedNow(ids []string) ([]*chat.Message, error) {
+	items := []*chat.Message{}
+	for part := range slices.Chunk(ids, hidePiece) {
+		some, err := sqldb.Map(t, (*messageRow).message, "SELECT m.* FROM messages m WHERE m.user_id = ? AND m.id IN (?)", t.userID, part)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, some...)
 	}
-	return s.Status
+	slices.SortFunc(items, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	n, err := t.fillFirst(items, changedBytes)
+	for _, m := range items[n:] {
+		m.Swipes = nil
+	}
+	return items, err
 }
+
+// pastRow is a message that differs from the state that it had at a version.
+type pastRow struct {
+	bareRow
+	Version int64 // of the state
+	Change  int   // what the state does to it
+}
+
+// hides and shows are the changes of a message that differs in nothing else.
+const hides, shows = 1, 2
+
+// selectPast reads the messages of a path that had another state at a version. It compares their texts by
+// their ids.
+const selectPast = pieces + `SELECT * FROM (SELECT m.id, m.seq, m.rev, s.version, CASE
+		WHEN s.revision_id <> ` + shownText + ` OR m.status <> ` + restoredStatus + ` THEN 3
+		WHEN s.is_deleted THEN CASE WHEN m.deleted_at IS NULL THEN 1 ELSE 0 END
+		WHEN m.deleted_at IS NULL THEN 0 ELSE 2 END AS change
+	FROM message_states n CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s
+	WHERE n.user_id = ? AND n.conversation_id = ? AND n.version > ? AND n.previous > 0 AND n.previous <= ?
+		AND m.user_id = n.user_id AND m.id = n.message_id AND path.chain = m.chain AND m.depth <= path.depth
+		AND s.user_id = n.user_id AND s.conversation_id = n.conversation_id AND s.message_id = n.message_id AND s.version = n.previous
+	) past WHERE change > 0`
+
+// restoredStatus is the status of a message that gets the state s back. What was being written is
+// interrupted, because nobody writes it any more.
+const restoredStatus = "CASE WHEN s.status IN ('" + chat.StatusPending + "', '" + chat.StatusStreaming + "') THEN '" + chat.StatusInterrupted + "' ELSE s.status END"
 
 // replacedState names a state that another one replaced.
 type replacedState struct {
@@ -183,101 +205,58 @@ func (t *tx) replaced(conversationID string, version int64) ([]replacedState, er
 		" WHERE user_id = ? AND conversation_id = ? AND version > ? AND previous > 0 AND previous <= ?", t.userID, conversationID, version, version)
 }
 
-// onPath returns those of the states whose messages are on the path that ends in
-// headID, by seq of the message.
-func (t *tx) onPath(conversationID, headID string, states []replacedState) ([]messageStateRow, error) {
-	args := []any{t.userID, headID}
-	for _, s := range states {
-		args = append(args, s.MessageID, s.Previous)
-	}
-	return sqldb.All[messageStateRow](t, pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
-		SELECT s.* FROM wanted CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s
-		WHERE m.user_id = ? AND m.id = wanted.message_id AND path.chain = m.chain AND m.depth <= path.depth
-			AND s.user_id = ? AND s.conversation_id = ? AND s.message_id = wanted.message_id AND s.version = wanted.version
-		ORDER BY m.seq`, append(args, t.userID, t.userID, conversationID)...)
+// backRow is a message that gets a state back, with what it is then.
+type backRow struct {
+	ID, SwipeID, RevisionID string
+	SwipeIndex              int
+	Status                  string
+	DeletedAt               *time.Time
 }
 
-// setBack gives messages the states that are not theirs any more, and returns
-// those that it changed.
-func (t *tx) setBack(states []messageStateRow) ([]*chat.Message, error) {
-	if len(states) == 0 {
-		return nil, nil
+// setBack gives messages states that they had, and returns the ids of those that it changed: maintenance
+// may have removed the texts of others. It reads no texts, and of the swipes only the one that a message
+// shows then: -1 is none of those that it has. Their new states follow in flushHidden.
+func (t *tx) setBack(conversationID string, replaced []replacedState) ([]string, error) {
+	var wanted, messages, swipes []any
+	var ids []string
+	for _, s := range replaced {
+		wanted = append(wanted, s.MessageID, s.Previous)
 	}
-	ids, then := make([]string, len(states)), make([]string, len(states))
-	for i, s := range states {
-		ids[i], then[i] = s.MessageID, s.RevisionID
-	}
-	items, err := t.messages("WHERE m.user_id = ? AND m.id IN (?) ORDER BY m.seq", t.userID, ids)
-	if err != nil {
-		return nil, err
-	}
-	now := make([]string, len(items))
-	for i, m := range items {
-		if s := m.Chosen(); s != nil {
-			now[i] = s.RevisionID
+	err := sqldb.Each(t, func(r *backRow) error {
+		ids = append(ids, r.ID)
+		messages = append(messages, r.ID, r.SwipeIndex, r.Status, r.DeletedAt)
+		if r.RevisionID != "" {
+			swipes = append(swipes, r.ID, r.SwipeID, r.SwipeIndex, r.RevisionID)
 		}
-	}
-	shown, err := t.choose(items, then)
-	if err != nil {
-		return nil, err
-	}
-	var changed []*chat.Message
-	for i, m := range items {
-		if shown[i] && t.setState(m, &states[i], then[i] != now[i]) {
-			changed = append(changed, m)
-		}
-	}
-	if len(changed) == 0 {
-		return changed, nil
-	}
-	return changed, t.storeStates(changed)
-}
-
-// setState gives m what else a state holds, and the next rev if it changed.
-func (t *tx) setState(m *chat.Message, s *messageStateRow, changed bool) bool {
-	status := s.restored()
-	if status == m.Status && s.Deleted == (m.DeletedAt != nil) && !changed {
-		return false
-	}
-	if m.Status = status; status != chat.StatusError {
-		m.Error = nil
-	}
-	t.setDeleted(m, s.Deleted)
-	m.Rev++
-	return true
-}
-
-// storeStates writes what setState and choose changed, in one statement each.
-func (t *tx) storeStates(items []*chat.Message) error {
-	var messages, swipes []any
-	for _, m := range items {
-		messages = append(messages, m.ID, m.SwipeIndex, m.Rev, m.Status, m.Error, m.DeletedAt)
-		if s := m.Chosen(); s != nil {
-			swipes = append(swipes, m.ID, s.ID, s.RevisionID)
-		}
-		t.logState(m, nil) // it has rows of states
-	}
-	failure := "new.error"
-	if t.Postgres { // does not know its type
-		failure = "CAST(new.error AS TEXT)"
-	}
-	n, err := t.Exec("WITH new (id, swipe_index, rev, status, error, deleted_at) AS ("+values(6, len(messages))+`)
-		UPDATE messages SET swipe_index = new.swipe_index, rev = new.rev, status = new.status,
-			error = `+failure+`, deleted_at = CAST(new.deleted_at AS BIGINT)
-		FROM new WHERE messages.user_id = ? AND messages.id = new.id AND messages.rev = new.rev - 1`,
-		append(messages, t.userID)...)
-	if err != nil {
-		return err
-	}
-	if n != int64(len(items)) { // only where somebody changes messages without the conversation's lock
-		return fault.New(fault.Conflict, "a message was changed by another request")
-	}
-	if len(swipes) == 0 {
 		return nil
+	}, "WITH wanted (message_id, version) AS ("+values(2, len(wanted))+`)
+		SELECT m.id, COALESCE(r.swipe_id, '') AS swipe_id, s.revision_id, COALESCE(r.position,
+				CASE WHEN EXISTS (SELECT 1 FROM revisions x WHERE x.user_id = m.user_id AND x.message_id = m.id) THEN -1 ELSE 0 END) AS swipe_index,
+			`+restoredStatus+` AS status, CASE WHEN s.is_deleted THEN COALESCE(m.deleted_at, CAST(? AS BIGINT)) END AS deleted_at
+		FROM wanted CROSS JOIN messages m CROSS JOIN message_states s LEFT JOIN revisions r ON r.user_id = m.user_id AND r.id = s.revision_id AND r.message_id = m.id
+		WHERE m.user_id = ? AND m.id = wanted.message_id AND s.user_id = ? AND s.conversation_id = ? AND s.message_id = wanted.message_id
+			AND s.version = wanted.version AND (s.revision_id = '' OR r.id IS NOT NULL)`,
+		append(wanted, t.Now(), t.userID, t.userID, conversationID)...)
+	if err != nil || len(ids) == 0 {
+		return nil, err
 	}
-	return t.Run("WITH new (message_id, id, revision_id) AS ("+values(3, len(swipes))+`)
+	n, err := t.Exec("WITH new (id, swipe_index, status, deleted_at) AS ("+values(4, len(messages))+`)
+		UPDATE messages SET swipe_index = new.swipe_index, rev = rev + 1, status = new.status, deleted_at = CAST(new.deleted_at AS BIGINT),
+			error = CASE WHEN new.status = '`+chat.StatusError+`' THEN error END
+		FROM new WHERE messages.user_id = ? AND messages.id = new.id AND messages.since = 0`, append(messages, t.userID)...)
+	if err != nil {
+		return nil, err
+	}
+	if n != int64(len(ids)) {
+		return nil, t.changedElsewhere(ids)
+	}
+	t.hidden = append(t.hidden, hiddenPiece{conversationID, ids})
+	if len(swipes) == 0 {
+		return ids, nil
+	}
+	return ids, t.Run("WITH new (message_id, id, position, revision_id) AS ("+values(4, len(swipes))+`)
 		UPDATE revisions SET is_shown = (revisions.id = new.revision_id), is_deleted = FALSE
-		FROM new WHERE revisions.user_id = ? AND revisions.message_id = new.message_id AND revisions.swipe_id = new.id`,
+		FROM new WHERE revisions.user_id = ? AND revisions.message_id = new.message_id AND revisions.position = new.position AND revisions.swipe_id = new.id`,
 		append(swipes, t.userID)...)
 }
 

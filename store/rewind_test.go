@@ -2,10 +2,12 @@ package store_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"nodest/chat"
+	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -229,5 +231,74 @@ func TestAMessageCanChangeInTheTransactionOfARewind(t *testing.T) {
 			e.equal("count", n, len(line))
 			return err
 		})
+	})
+}
+
+// A rewind gives messages their texts back, however many swipes they have. It returns the first of them with
+// their swipes, and reads no others.
+func TestARewindReadsFewSwipes(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		const n, swipes = 12, 8
+		conversation, parent := e.conversation(), ""
+		var line []*chat.Message
+		saved := e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
+			line, parent = nil, ""
+			for i := range n {
+				m := message(conversation, parent, fmt.Sprint(i, " as it was"))
+				for s := 1; s < swipes; s++ {
+					m.Swipes = append(m.Swipes, chat.Swipe{ID: id(), Rev: 1, Text: fmt.Sprint(i, " otherwise", strings.Repeat("x", 64<<10))})
+				}
+				if err := tx.Chats.InsertMessage(m); err != nil {
+					return err
+				}
+				line, parent = append(line, m), m.ID
+			}
+			return nil
+		})
+		later := e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
+			for _, m := range line {
+				m.Rev, m.SwipeIndex, m.Status = m.Rev+1, 3, chat.StatusError
+				m.Error = fault.New(fault.Invalid, "no")
+				if err := tx.Chats.UpdateMessage(m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		var changed, moved []*chat.Message
+		back := e.nextVersion(conversation, func(tx nodest.Tx, c *chat.Conversation) (err error) {
+			changed, moved, err = tx.Chats.Rewind(c, saved, parent)
+			return err
+		})
+		e.equal("changed and moved", fmt.Sprint(len(changed), len(moved)), fmt.Sprint(n, 0))
+		whole := 0
+		for i, m := range changed {
+			e.equal("changed", fmt.Sprint(m.ID, m.Rev, m.SwipeIndex, m.Status, m.Error), fmt.Sprint(line[i].ID, 3, 0, chat.StatusComplete, nil))
+			if m.Swipes != nil && whole == i {
+				e.equal("text", m.Text(), fmt.Sprint(i, " as it was"))
+				whole++
+			} else if m.Swipes != nil {
+				e.Errorf("message %d has its swipes, and one before it does not", i)
+			}
+		}
+		if whole < 1 || whole == n {
+			e.Errorf("%d messages have their swipes", whole)
+		}
+		shows := func(version int64, want int) {
+			e.view(func(tx nodest.Tx) error {
+				for i, m := range line {
+					now, err := tx.Chats.MessagesAt(conversation, version, []string{m.ID})
+					if err != nil {
+						return err
+					}
+					e.equal(fmt.Sprintf("message %d in version %d", i, version), now[0].Chosen().ID, m.Swipes[want].ID)
+				}
+				return nil
+			})
+		}
+		shows(saved, 0)
+		shows(later, 3)
+		shows(back, 0)
 	})
 }

@@ -16,7 +16,7 @@ import (
 
 // revisionRow is a text of a swipe. What it has of the swipe, all its texts have.
 type revisionRow struct {
-	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -Uses -MemoryIDs"` // created when it was stored
+	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -Uses -MemoryIDs -Omitted"` // created when it was stored
 	UserID, MessageID string
 	Position          int        // of the swipe, which all its texts have
 	IsShown           bool       // the swipe has this text
@@ -182,6 +182,61 @@ func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 		cited = appendCited(cited, rows[i].Citations)
 	}
 	return size, knowledgeTx{t}.markGone(cited)
+}
+
+// NearTexts makes pages leave out texts.
+func (t *tx) NearTexts() { t.near = true }
+
+// sizedSwipe is a swipe without texts, and the bytes of these.
+type sizedSwipe struct {
+	chat.Swipe `db:"Deleted=is_deleted"`
+	Bytes      int
+}
+
+// selectSized reads no texts, which SQLite keeps behind the other columns.
+var selectSized = "SELECT r.swipe_id AS id, r.rev, r.id AS revision_id, r.is_deleted, r.generation_id, COALESCE(r.swipe_at, r.created_at) AS created_at, " +
+	sizeOf([]string{"text", "reasoning", "wish", "blocks", "tools", "citations"}, "r.") + " AS bytes" +
+	" FROM revisions r WHERE r.user_id = ? AND r.message_id = ? AND r.is_shown ORDER BY r.position"
+
+// readNear is readSwipes that omits the texts of swipes far from one of m, which has the revision, or else
+// that m shows.
+func (t *tx) readNear(m *chat.Message, revisionID string) (size int, err error) {
+	swipes, err := sqldb.All[sizedSwipe](t, selectSized, t.userID, m.ID)
+	if err != nil {
+		return 0, err
+	}
+	at := slices.IndexFunc(swipes, func(s sizedSwipe) bool { return s.RevisionID == revisionID })
+	if at < 0 {
+		at = m.SwipeIndex
+	}
+	near := chat.Near(at, len(swipes), func(i int) int { return swipes[i].Bytes + swipeJSON })
+	m.Swipes = make([]chat.Swipe, len(swipes))
+	var ids []string
+	for i, s := range swipes {
+		m.Swipes[i], m.Swipes[i].Omitted = s.Swipe, !near[i]
+		if size += swipeJSON; near[i] {
+			ids, size = append(ids, s.RevisionID), size+s.Bytes
+		}
+	}
+	if len(ids) == 0 {
+		return size, nil
+	}
+	texts, err := t.Written(ids)
+	for i := range m.Swipes {
+		if s := texts[m.Swipes[i].RevisionID]; s != nil {
+			s.Deleted, s.CreatedAt = m.Swipes[i].Deleted, m.Swipes[i].CreatedAt
+			m.Swipes[i] = *s
+		}
+	}
+	return size, err
+}
+
+// readPage is readSwipes of as much of a message as a page has.
+func (t *tx) readPage(m *chat.Message, revisionID string) (size int, err error) {
+	if t.near {
+		return t.readNear(m, revisionID)
+	}
+	return t.readSwipes([]*chat.Message{m}, math.MaxInt)
 }
 
 var errTextsTooLong = errors.New("store: the texts exceed a page")

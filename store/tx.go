@@ -25,12 +25,15 @@ type tx struct {
 	events  []*stream.Event
 	usage   []nodest.UsageRow
 	states  map[string]*messageStateRow // by message
+	hidden  []hiddenPiece               // messages that were hidden or shown
 	stored  map[string]chatNow          // conversations that were stored here
 	texts   []*textRow                  // that were said
 	scopes  map[string]*scopeNews       // of memories, by character
 	unwordy map[string]time.Time        // conversations with messages to index, and when
 
 	claims map[string]string // hashes of the calls that claimed keys here, by key
+
+	near bool // pages leave out texts, see NearTexts
 
 	stores   bool             // rows that take room
 	added    map[string]int64 // by kind, see charge
@@ -145,6 +148,9 @@ func (t *tx) finish() ([]*stream.Event, error) {
 		return nil, err
 	}
 	if err := t.flushUsage(); err != nil {
+		return nil, err
+	}
+	if err := t.flushHidden(); err != nil {
 		return nil, err
 	}
 	if err := t.flushStates(); err != nil {

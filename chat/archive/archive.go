@@ -110,6 +110,9 @@ func eachDumped(tx chat.Tx, conversationID string, f func(*chat.DumpedMessage) e
 		}
 		for _, m := range page {
 			after = m.Seq
+			if m.Message.Extra, err = lineOf(tx, m.Message); err != nil {
+				return err
+			}
 			if err := f(m); err != nil {
 				return err
 			}

@@ -243,7 +243,10 @@ func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 	if err := put(file.HeaderLine()); err != nil {
 		return err
 	}
-	err = chat.Walk(tx, conv, func(m *chat.Message) error {
+	err = chat.Walk(tx, conv, func(m *chat.Message) (err error) {
+		if m.Extra, err = lineOf(tx, m); err != nil {
+			return err
+		}
 		if line, ok := exportedMessage(m); ok {
 			return put(line.Line())
 		}
@@ -253,6 +256,14 @@ func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 		return err
 	}
 	return lines.Flush()
+}
+
+// lineOf is the line that a message came from; nil = it was not imported.
+func lineOf(tx chat.Tx, m *chat.Message) (json.RawMessage, error) {
+	if !m.Imported {
+		return nil, nil
+	}
+	return tx.Line(m.ID)
 }
 
 // rawLine has the members of an imported line that an export must not add if they are

@@ -174,7 +174,10 @@ func (s *savedPath) writeArchive(w writer, ch *character.Character) error {
 	doc.put("conversation", a.Conversation)
 	parent := ""
 	err = doc.list("messages", func(add func(any) error) error {
-		return s.each(add, func(m *chat.Message) (any, error) {
+		return s.each(add, func(m *chat.Message) (_ any, err error) {
+			if m.Extra, err = lineOf(s.tx, m); err != nil {
+				return nil, err
+			}
 			m.ParentID, m.ClientMsgID = parent, ""
 			parent = m.ID
 			return exported(asDumped(m, state.Version)), nil

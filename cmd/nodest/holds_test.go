@@ -62,13 +62,20 @@ func TestMeasureLongChatsBesideWrites(t *testing.T) {
 		beside("choose head", func() { call(http.MethodPut, at+"/head", map[string]any{"messageId": before.HeadID}, nil) })
 		beside("tree", func() { call(http.MethodGet, at+"/tree", nil, nil) })
 		var gone struct{ MessageIDs []string }
-		beside("delete after", func() { call(http.MethodDelete, "/messages/"+root+"?scope=after", nil, &gone) })
-		t.Log(len(gone.MessageIDs), "messages")
-		beside("restore message", func() { call(http.MethodPost, "/messages/"+root+"/restore", nil, &gone) })
-		t.Log(len(gone.MessageIDs), "messages")
-		beside("delete after", func() { call(http.MethodDelete, "/messages/"+root+"?scope=after", nil, &gone) })
-		t.Log(len(gone.MessageIDs), "messages")
-		beside("restore save", func() { call(http.MethodPost, "/saves/"+save.ID+"/restore", nil, nil) })
+		for range 3 {
+			beside("delete after", func() { call(http.MethodDelete, "/messages/"+root+"?scope=after", nil, &gone) })
+			require.Len(t, gone.MessageIDs, size.messages)
+			beside("restore message", func() { call(http.MethodPost, "/messages/"+root+"/restore", nil, &gone) })
+			require.Len(t, gone.MessageIDs, size.messages)
+			beside("delete after", func() { call(http.MethodDelete, "/messages/"+root+"?scope=after", nil, &gone) })
+			beside("restore save", func() { call(http.MethodPost, "/saves/"+save.ID+"/restore", nil, nil) })
+		}
+		if size.swipes > 1 {
+			for _, id := range gone.MessageIDs {
+				call(http.MethodPost, "/messages/"+id+"/swipe", map[string]any{"swipe": "next"}, nil)
+			}
+			beside("restore save that changes all texts", func() { call(http.MethodPost, "/saves/"+save.ID+"/restore", nil, nil) })
+		}
 		beside("sync", func() { wholeLog(t, c) })
 		beside("export", func() { getBody(t, c, "/api/v1"+at+"/export?format=json") })
 		beside("reset", func() { call(http.MethodPost, at+"/reset", nil, nil) })

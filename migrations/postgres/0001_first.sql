@@ -337,6 +337,7 @@ CREATE TABLE messages (
   deleted_at BIGINT,
   is_greeting BOOLEAN NOT NULL,
   is_hidden BOOLEAN NOT NULL, -- never in a prompt
+  is_imported BOOLEAN NOT NULL, -- it has a row in message_lines
   user_id TEXT COLLATE "C" NOT NULL,
   id TEXT COLLATE "C" NOT NULL,
   conversation_id TEXT COLLATE "C" NOT NULL,
@@ -348,7 +349,6 @@ CREATE TABLE messages (
   status TEXT COLLATE "C" NOT NULL,
   error TEXT COLLATE "C",
   generation_id TEXT COLLATE "C" NOT NULL,
-  extra TEXT COLLATE "C", -- line of an imported log
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -359,6 +359,16 @@ CREATE INDEX messages_branch ON messages (conversation_id, parent_id, seq) WHERE
 CREATE INDEX messages_chain ON messages (conversation_id, chain, depth) WITH (fillfactor = 100);
 CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
+
+-- The lines of imported logs as they came. They are not in messages, because a message is written again
+-- whenever it changes.
+CREATE TABLE message_lines (
+  user_id TEXT COLLATE "C" NOT NULL,
+  message_id TEXT COLLATE "C" NOT NULL,
+  line TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (user_id, message_id),
+  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
+);
 
 -- Imports that take several transactions. What they store is hidden until the last one.
 CREATE TABLE loads (
@@ -399,7 +409,7 @@ CREATE TABLE revisions (
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX revisions_message ON revisions (user_id, message_id) WITH (fillfactor = 100);
+CREATE INDEX revisions_message ON revisions (user_id, message_id, position) WITH (fillfactor = 100);
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (

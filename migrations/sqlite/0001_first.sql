@@ -336,13 +336,13 @@ CREATE TABLE messages (
   author_id TEXT NOT NULL,
   is_greeting BOOLEAN NOT NULL,
   is_hidden BOOLEAN NOT NULL, -- never in a prompt
+  is_imported BOOLEAN NOT NULL, -- it has a row in message_lines
   swipe_index INTEGER NOT NULL,
   rev INTEGER NOT NULL,
   since INTEGER NOT NULL, -- version of the conversation from which on it has its only state; 0 = see message_states
   status TEXT NOT NULL,
   error TEXT,
   generation_id TEXT NOT NULL,
-  extra TEXT, -- line of an imported log
   created_at BIGINT NOT NULL,
   edited_at BIGINT,
   deleted_at BIGINT,
@@ -356,6 +356,16 @@ CREATE INDEX messages_branch ON messages (conversation_id, parent_id, seq) WHERE
 CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
 CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
+
+-- The lines of imported logs as they came. They are not in messages, because a message is written again
+-- whenever it changes.
+CREATE TABLE message_lines (
+  user_id TEXT NOT NULL,
+  message_id TEXT NOT NULL,
+  line TEXT NOT NULL,
+  PRIMARY KEY (user_id, message_id),
+  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
+);
 
 -- Imports that take several transactions. What they store is hidden until the last one.
 CREATE TABLE loads (
@@ -378,25 +388,26 @@ CREATE TABLE revisions (
   position INTEGER NOT NULL, -- of the swipe, from 0
   is_shown BOOLEAN NOT NULL, -- the text of the swipe
   is_deleted BOOLEAN NOT NULL, -- the swipe
-  text TEXT NOT NULL,
-  reasoning TEXT NOT NULL,
-  blocks TEXT,
   model TEXT NOT NULL,
   requested_model TEXT NOT NULL,
   finish TEXT NOT NULL,
   usage TEXT,
   generation_id TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  swipe_at BIGINT, -- when the swipe was made; NULL = with this text
+  -- What is long comes last: SQLite reads a row up to the column that it needs.
+  text TEXT NOT NULL,
+  reasoning TEXT NOT NULL,
+  blocks TEXT,
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
   memory_ids BLOB, -- memories that were sent for it, see store/memory_use.go
   uses BLOB, -- why, see store/memory_use.go
   citations TEXT, -- document with the sources that the text cites, and a report
   tools TEXT, -- document: how tools were used for it
-  created_at BIGINT NOT NULL,
-  swipe_at BIGINT, -- when the swipe was made; NULL = with this text
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX revisions_message ON revisions (user_id, message_id);
+CREATE INDEX revisions_message ON revisions (user_id, message_id, position);
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (
