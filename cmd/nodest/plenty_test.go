@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -150,14 +152,24 @@ func (o *plenty) archiveOf(files int) []byte {
 func TestMeasurePlentyBesideWrites(t *testing.T) {
 	p, other := measured(t, "NODEST_LOG_LEVEL=error")
 	o := &plenty{T: t, p: p, c: p.member(t, "rich"), other: other}
-	o.carriesOut(o.stores, o.reads, o.searches, o.exports, o.memories, o.removes)
+	o.carriesOut(o.stores, o.reads, o.searches, o.exports, o.memories, o.removes, o.leaves)
+}
+
+// TestMeasureMaintenanceBesideWrites does the same with what a server removes when it returns.
+func TestMeasureMaintenanceBesideWrites(t *testing.T) {
+	p, other := measured(t, "NODEST_LOG_LEVEL=error")
+	if _, err := exec.LookPath("sqlite3"); err != nil {
+		t.Skip("skipped: it makes what is stored older with sqlite3")
+	}
+	o := &plenty{T: t, p: p, c: p.member(t, "rich"), other: other}
+	o.carriesOut(o.stores, o.returns)
 }
 
 // TestMeasureACircleBesideWrites does the same with a circle of many members, posts and comments.
 func TestMeasureACircleBesideWrites(t *testing.T) {
 	p, other := measured(t, "NODEST_LOG_LEVEL=error")
 	o := &plenty{T: t, p: p, c: p.member(t, "rich"), other: other}
-	o.carriesOut(o.circle)
+	o.carriesOut(o.stores, o.circle, o.leaves)
 }
 
 func (o *plenty) carriesOut(parts ...func()) {
@@ -209,6 +221,14 @@ func (o *plenty) stores() {
 	o.at("change its name", http.MethodPatch, "/worldbooks/"+o.book, map[string]any{"name": "Harbours"})
 	o.at("bind it to all", http.MethodPatch, "/worldbooks/"+o.book, map[string]any{"bindAll": true})
 	o.at("prompt with it", http.MethodPost, "/conversations/"+o.chat+"/prompt", map[string]any{"text": "harbour5 light77"})
+	var large item
+	o.beside("create a character with such a book", func() {
+		o.call(http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"name": "Mira", "first_mes": "Hello."}, "worldBook": book}, &large)
+	})
+	o.at("change its card", http.MethodPatch, "/characters/"+large.ID, map[string]any{"roleCard": map[string]any{"name": "Mira", "first_mes": "Hi."}})
+	o.at("let it join the circle", http.MethodPost, "/circle/characters/"+large.ID+"/init", map[string]any{})
+	o.many(20, "begin a chat with it", http.MethodPost, "/conversations", func(int) any { return map[string]any{"characterId": large.ID} })
+	o.many(100, "begin a chat with a small one", http.MethodPost, "/conversations", func(int) any { return map[string]any{"characterId": o.character} })
 	o.beside("branches, one request each", func() {
 		var short item
 		require.NoError(o, o.c.upload(o.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(4, 1), map[string]string{"characterId": o.character}, &short))
@@ -336,7 +356,40 @@ func (o *plenty) removes() {
 		_ = o.ask(http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"name": "Mira"}})
 		limits(1 << 40)
 	})
+}
+
+// leaves deletes the account with all that it has.
+func (o *plenty) leaves() {
+	var me struct{ ID string }
+	o.call(http.MethodGet, "/me", nil, &me)
 	o.beside("delete the user", func() {
 		require.NoError(o, o.p.client.call(o.Context(), http.MethodDelete, "/api/v1/users/"+me.ID, nil, nil))
+	})
+}
+
+// returns stops the server for as long as nothing lasts that is kept for a time, and starts it again.
+func (o *plenty) returns() {
+	program, env := o.p.cmd.Path, o.p.cmd.Env
+	o.call(http.MethodDelete, "/conversations/"+o.chat, nil, nil)
+	o.call(http.MethodDelete, "/worldbooks/"+o.book, nil, nil)
+	o.p.stop(o.T)
+	inst := &installation{program: program, env: append(env, "NODEST_EVENT_COUNT=1")}
+	file := filepath.Join(inst.options().Dir, "nodest.db")
+	sqlite := func(statement string) string {
+		out, err := exec.Command("sqlite3", file, statement).CombinedOutput()
+		require.NoError(o, err, string(out))
+		return strings.TrimSpace(string(out))
+	}
+	const long = "5184000000" // 60 days in ms
+	sqlite("UPDATE conversations SET deleted_at = deleted_at - " + long + "; UPDATE resources SET deleted_at = deleted_at - " + long +
+		"; UPDATE call_keys SET created_at = created_at - " + long + "; UPDATE jobs SET updated_at = updated_at - " + long + ", created_at = created_at - " + long + " WHERE state = 'done'")
+	tokens := o.c.token
+	other := o.other.token
+	o.p = inst.start(o.T)
+	o.c, o.other = newTestClient(o.p.client.base, tokens), newTestClient(o.p.client.base, other)
+	o.beside("maintenance after a long absence", func() {
+		o.until("maintenance", func() bool {
+			return sqlite("PRAGMA busy_timeout=5000; SELECT COUNT(*) FROM conversations WHERE deleted_at IS NOT NULL") == "5000\n0"
+		})
 	})
 }
