@@ -110,7 +110,7 @@ func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind Resourc
 
 // bind binds a resource that is not stored yet to a character.
 func (i *ImportedResource) bind(tx Tx, c *op.Call, characterID string) error {
-	if _, err := tx.Character(characterID); err != nil {
+	if _, err := tx.CharacterCard(characterID); err != nil {
 		return op.InField("characterId", err)
 	}
 	i.Resource.Characters = []string{characterID}
@@ -303,7 +303,7 @@ func boundCharacters(tx Tx, ids []string) ([]string, error) {
 		if slices.Contains(bound, id) {
 			continue
 		}
-		if _, err := tx.Character(id); err != nil {
+		if _, err := tx.CharacterCard(id); err != nil {
 			return nil, op.InField(fmt.Sprintf("characterIds[%d]", i), err)
 		}
 		bound = append(bound, id)
