@@ -374,6 +374,11 @@ func (o *plenty) returns() {
 	o.call(http.MethodDelete, "/worldbooks/"+o.book, nil, nil)
 	o.p.stop(o.T)
 	inst := &installation{program: program, env: append(env, "NODEST_EVENT_COUNT=1")}
+	for _, pair := range env {
+		if dir, ok := strings.CutPrefix(pair, "HOME="); ok {
+			inst.dir = dir
+		}
+	}
 	file := filepath.Join(inst.options().Dir, "nodest.db")
 	sqlite := func(statement string) string {
 		out, err := exec.Command("sqlite3", file, statement).CombinedOutput()
