@@ -81,9 +81,13 @@ func (t *tx) CharacterCard(id string) (*character.Character, error) {
 
 // CharacterSource returns the file that a version was imported from, nil for none.
 func (t *tx) CharacterSource(id string, version int64) (json.RawMessage, error) {
-	return sqldb.Value[json.RawMessage](t, `SELECT src.source FROM character_versions v
+	source, err := sqldb.Get[json.RawMessage](t, "character", `SELECT src.source FROM character_versions v
 		JOIN character_versions src ON src.user_id = v.user_id AND src.character_id = v.character_id AND src.version = v.source_version
 		WHERE v.user_id = ? AND v.character_id = ? AND v.version = ?`, t.userID, id, version)
+	if err != nil {
+		return nil, err
+	}
+	return *source, nil
 }
 
 // CharacterVersion returns one version, Source included, also of a character that is deleted.
