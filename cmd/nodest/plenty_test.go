@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/fault"
+	"nodest/store"
 )
 
 // plenty is a user who owns a lot, beside another one who writes.
@@ -388,8 +389,11 @@ func (o *plenty) returns() {
 	const long = "5184000000" // 60 days in ms
 	sqlite("UPDATE conversations SET deleted_at = deleted_at - " + long + "; UPDATE resources SET deleted_at = deleted_at - " + long +
 		"; UPDATE call_keys SET created_at = created_at - " + long + "; UPDATE jobs SET updated_at = updated_at - " + long + ", created_at = created_at - " + long + " WHERE state = 'done'")
-	tokens := o.c.token
-	other := o.other.token
+	db, err := store.Open(o.Context(), inst.options())
+	require.NoError(o, err)
+	require.NoError(o, db.Enqueue(o.Context(), store.Upkeep)) // else it comes after an hour
+	require.NoError(o, db.Close())
+	tokens, other := o.c.token, o.other.token
 	o.p = inst.start(o.T)
 	o.c, o.other = newTestClient(o.p.client.base, tokens), newTestClient(o.p.client.base, other)
 	o.beside("maintenance after a long absence", func() {
