@@ -31,9 +31,13 @@ func (svc *Service) CreateResource(ctx context.Context, c *op.Call, kind Resourc
 	if op.IsNull(in.Document) {
 		return nil, fault.InvalidField("document", "required", "required")
 	}
+	checked, err := in.check(kind, true)
+	if err != nil {
+		return nil, err
+	}
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*Resource, error) {
 		r := &Resource{Kind: kind}
-		if err := in.apply(tx, r, true); err != nil {
+		if err := checked.apply(tx, r, true); err != nil {
 			return nil, err
 		}
 		return r, insertResource(tx, c, r)
@@ -106,7 +110,7 @@ func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind Resourc
 
 // bind binds a resource that is not stored yet to a character.
 func (i *ImportedResource) bind(tx Tx, c *op.Call, characterID string) error {
-	if _, err := tx.Character(characterID); err != nil {
+	if _, err := tx.CharacterCard(characterID); err != nil {
 		return op.InField("characterId", err)
 	}
 	i.Resource.Characters = []string{characterID}
@@ -143,6 +147,10 @@ func (svc *Service) UpdateResource(ctx context.Context, c *op.Call, kind Resourc
 	if op.IsNull(in.Document) && (replace || len(in.Document) > 0) {
 		return nil, fault.InvalidField("document", "required", "required")
 	}
+	checked, err := in.check(kind, false)
+	if err != nil {
+		return nil, err
+	}
 	return op.LastWins(ctx, svc.store, c, ifVersion, func(tx Tx) (*Resource, error) {
 		r, err := tx.Resource(kind, id)
 		if err != nil {
@@ -151,7 +159,7 @@ func (svc *Service) UpdateResource(ctx context.Context, c *op.Call, kind Resourc
 		if err := op.CheckVersion(ifVersion, r.Version); err != nil {
 			return nil, err
 		}
-		if err := in.apply(tx, r, replace); err != nil {
+		if err := checked.apply(tx, r, replace); err != nil {
 			return nil, err
 		}
 		return r, updateResource(tx, c, r)
@@ -186,19 +194,35 @@ func (svc *Service) ExportResource(ctx context.Context, userID string, kind Reso
 	return file.Data, file.Name, nil
 }
 
-// apply puts the given members into r after checking them. With all, absent ones
-// get their default; without it they stay.
-func (in ResourceInput) apply(tx Tx, r *Resource, all bool) error {
+// checkedResource is an input whose document was checked. A large document takes a while, so this is
+// done before the transaction: nobody else can write meanwhile.
+type checkedResource struct {
+	ResourceInput
+	dialect card.Dialect // of a new resource whose maker names none
+	title   string       // the name in the document
+}
+
+func (in ResourceInput) check(kind ResourceKind, fresh bool) (*checkedResource, error) {
 	if err := checkDialect(in.Dialect); err != nil {
-		return err
+		return nil, err
 	}
-	if in.Dialect != "" || r.Dialect == "" {
-		r.Dialect = cmp.Or(in.Dialect, string(dialectOf(r.Kind, in.Document)))
+	checked := &checkedResource{ResourceInput: in}
+	if fresh && in.Dialect == "" {
+		checked.dialect = dialectOf(kind, in.Document)
 	}
 	if len(in.Document) > 0 {
-		if err := checkDocument("document", r.Kind, in.Document); err != nil {
-			return err
+		if err := checkDocument("document", kind, in.Document); err != nil {
+			return nil, err
 		}
+		checked.title = documentName(in.Document)
+	}
+	return checked, nil
+}
+
+// apply puts the given members into r. With all, absent ones get their default; without it they stay.
+func (in *checkedResource) apply(tx Tx, r *Resource, all bool) error {
+	r.Dialect = cmp.Or(in.Dialect, r.Dialect, string(in.dialect))
+	if len(in.Document) > 0 {
 		r.Document = op.JSONOrNil(in.Document)
 	}
 	if err := in.applyName(r, all); err != nil {
@@ -223,12 +247,12 @@ func dialectOf(kind ResourceKind, doc json.RawMessage) card.Dialect {
 	return card.NodeST
 }
 
-func (in ResourceInput) applyName(r *Resource, all bool) error {
+func (in *checkedResource) applyName(r *Resource, all bool) error {
 	switch {
 	case in.Name != "":
 		r.Name = in.Name
 	case all || r.Kind == Persona && len(in.Document) > 0:
-		r.Name = cmp.Or(documentName(r.Document), r.Name)
+		r.Name = cmp.Or(in.title, r.Name)
 	}
 	limit := maxResourceName
 	if r.Kind == Persona {
@@ -279,7 +303,7 @@ func boundCharacters(tx Tx, ids []string) ([]string, error) {
 		if slices.Contains(bound, id) {
 			continue
 		}
-		if _, err := tx.Character(id); err != nil {
+		if _, err := tx.CharacterCard(id); err != nil {
 			return nil, op.InField(fmt.Sprintf("characterIds[%d]", i), err)
 		}
 		bound = append(bound, id)

@@ -1,6 +1,9 @@
 package character
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // StampTx reads versions.
 type StampTx interface {
@@ -44,6 +47,12 @@ type CharacterTx interface {
 	InsertCharacter(c *Character) error
 	// Character returns the newest version, without Source.
 	Character(id string) (*Character, error)
+	// CharacterCard returns the newest version with RoleCard and Settings, without the other
+	// documents. These may be large: whoever writes for somebody needs few of them, and nobody
+	// else can write on SQLite while they are read.
+	CharacterCard(id string) (*Character, error)
+	// CharacterSource returns the file that a version was imported from, nil for none.
+	CharacterSource(id string, version int64) (json.RawMessage, error)
 	// CharacterVersion returns one version, Source included, also of a deleted character.
 	CharacterVersion(id string, version int64) (*Character, error)
 	// Characters lists by default newest first, at most limit, after cursor ("" =

@@ -28,7 +28,7 @@ func (svc *Service) CreateConversation(ctx context.Context, c *op.Call, in Conve
 		return nil, err
 	}
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*Conversation, error) {
-		ch, err := tx.Characters.Character(in.CharacterID)
+		ch, err := tx.Characters.CharacterCard(in.CharacterID)
 		if err != nil {
 			return nil, op.InField("characterId", err)
 		}
@@ -178,7 +178,7 @@ func checkOptions(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	if o.CharacterID != "" {
-		if _, err := tx.Characters.Character(o.CharacterID); err != nil {
+		if _, err := tx.Characters.CharacterCard(o.CharacterID); err != nil {
 			return nil, op.InField("settings.characterId", err)
 		}
 	}

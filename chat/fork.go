@@ -99,7 +99,7 @@ func (o forkOrder) copyMore(tx Tx, userID, forkID string, step int) (p forkProgr
 	if p.Copied, p.Total, err = tx.CopyPath(o.From, forkID, step); err != nil || p.Copied < p.Total {
 		return p, err
 	}
-	if _, err := tx.Characters.Character(fork.CharacterID); err != nil { // it may be gone
+	if _, err := tx.Characters.CharacterCard(fork.CharacterID); err != nil { // it may be gone
 		return p, err
 	}
 	fork.UpdatedAt = tx.Now()

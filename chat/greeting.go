@@ -42,7 +42,7 @@ func NewGreeting(tx Tx, ch *character.Character, conversationID, user string) (*
 // FreshGreeting is a new greeting for an existing conversation, from the card in effect:
 // the newest, or that of a restored save point. Its default text is "Hello!".
 func FreshGreeting(tx Tx, chat *Conversation) (*Message, error) {
-	ch, err := tx.Characters.Character(chat.CharacterID)
+	ch, err := tx.Characters.CharacterCard(chat.CharacterID)
 	if err != nil {
 		return nil, err
 	}
@@ -71,14 +71,14 @@ func extraGreetings(tx Tx, ch *character.Character) ([]string, error) {
 	if ch.Dialect != string(card.NodeST) {
 		return nil, nil // no other file has any, and it may be large
 	}
-	whole, err := tx.Characters.CharacterVersion(ch.ID, ch.Version)
-	if err != nil || len(whole.Source) == 0 {
+	source, err := tx.Characters.CharacterSource(ch.ID, ch.Version)
+	if err != nil || len(source) == 0 {
 		return nil, err
 	}
 	var kept struct {
 		Extra json.RawMessage `json:"extra"`
 	}
-	_ = json.Unmarshal(whole.Source, &kept) // of odd types nothing is read
+	_ = json.Unmarshal(source, &kept) // of odd types nothing is read
 	return card.ExtraGreetings(kept.Extra)
 }
 

@@ -32,7 +32,7 @@ func (svc *Service) Feed(ctx context.Context, c *op.Call, f FeedFilter, cursor s
 		if f.AuthorID != "" {
 			author := fromWire(c.UserID, f.AuthorID)
 			if author != Me {
-				if _, err := tx.Characters.Character(author); err != nil {
+				if _, err := tx.Characters.CharacterCard(author); err != nil {
 					return nil, "", op.InField("authorId", err)
 				}
 			}
@@ -134,7 +134,7 @@ func isCharacter(tx Tx, id string) error {
 	if id == "" {
 		return nil
 	}
-	if _, err := tx.Characters.Character(id); err != nil {
+	if _, err := tx.Characters.CharacterCard(id); err != nil {
 		return op.InField("characterId", err)
 	}
 	return nil

@@ -32,7 +32,7 @@ func (svc *Service) Forwarded(ctx context.Context, c *op.Call, postID, character
 		if err != nil {
 			return "", err
 		}
-		ch, err := tx.Characters.Character(characterID)
+		ch, err := tx.Characters.CharacterCard(characterID)
 		if err != nil {
 			return "", op.InField("characterId", err)
 		}
@@ -69,7 +69,7 @@ func (svc *Service) NoteForward(ctx context.Context, c *op.Call, postID string) 
 		if err != nil {
 			return err
 		}
-		ch, err := tx.Characters.Character(p.AuthorID)
+		ch, err := tx.Characters.CharacterCard(p.AuthorID)
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,8 @@ const reactAttempts = 5
 // reactKinds are the jobs of reactions.
 func (svc *Service) reactKinds() []jobs.Kind {
 	return []jobs.Kind{
-		{Name: JobSpread, Run: svc.spread},
+		// One at a time of a user: it looks at every member.
+		{Name: JobSpread, Run: svc.spread, PerUser: 1},
 		// One at a time, so that each sees what was said before.
 		{Name: JobReact, Run: svc.react, PerUser: 1, Attempts: reactAttempts},
 		{Name: JobReview, Run: svc.review, Attempts: reviewAttempts},

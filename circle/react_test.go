@@ -414,3 +414,14 @@ func TestTwoProcessesSayTheSameOnce(t *testing.T) {
 		}
 	}
 }
+
+// Who reacts is decided for one post of a user at a time, as all members are looked at; posts of
+// others are not kept waiting.
+func TestWhoReactsIsDecidedOnePostAtATime(t *testing.T) {
+	f := newFixture(t)
+	for _, k := range f.svc.Kinds() {
+		if k.Name == circle.JobSpread && (k.PerUser != 1 || k.AtOnce == 1) {
+			t.Errorf("%d of a user, %d in all", k.PerUser, k.AtOnce)
+		}
+	}
+}

@@ -111,7 +111,7 @@ func (svc *Service) SetRelation(ctx context.Context, c *op.Call, characterID, ta
 			if id == Me {
 				continue
 			}
-			if _, err := tx.Characters.Character(id); err != nil {
+			if _, err := tx.Characters.CharacterCard(id); err != nil {
 				return nil, err
 			}
 		}
@@ -142,7 +142,7 @@ func (svc *Service) SetRelation(ctx context.Context, c *op.Call, characterID, ta
 // MessageBox returns the message box of a character, newest first.
 func (svc *Service) MessageBox(ctx context.Context, userID, characterID string) ([]*Item, error) {
 	return op.Read(ctx, svc.store, userID, func(tx Tx) ([]*Item, error) {
-		if _, err := tx.Characters.Character(characterID); err != nil {
+		if _, err := tx.Characters.CharacterCard(characterID); err != nil {
 			return nil, op.InField("characterId", err)
 		}
 		return tx.Items(characterID, false)

@@ -113,7 +113,7 @@ func remember(tx Tx, source string, at time.Time, text func(happened) string, ho
 		if id == Me {
 			continue
 		}
-		ch, err := tx.Characters.Character(id)
+		ch, err := tx.Characters.CharacterCard(id)
 		if fault.Is(err, fault.NotFound) { // it was deleted
 			continue
 		}

@@ -74,7 +74,7 @@ func (svc *Service) Kinds() []jobs.Kind { return slices.Concat(svc.reactKinds(),
 // takesPart returns fault.NotFound for a character that is not the user's, and
 // fault.Conflict for one that does not take part in the circle.
 func takesPart(tx Tx, characterID string) (*character.Character, error) {
-	ch, err := tx.Characters.Character(characterID)
+	ch, err := tx.Characters.CharacterCard(characterID)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func takesPart(tx Tx, characterID string) (*character.Character, error) {
 // nameOf is what a member is called.
 func nameOf(tx Tx, id string) (string, error) {
 	if id != Me {
-		ch, err := tx.Characters.Character(id)
+		ch, err := tx.Characters.CharacterCard(id)
 		if err != nil {
 			return "", err
 		}

@@ -13,7 +13,8 @@ import (
 type ModelList struct {
 	mu     sync.Mutex
 	models []Model
-	asked  time.Time // when models was read
+	asked  time.Time     // when models was read
+	places chan struct{} // of those who fetch it; nil = nobody has
 }
 
 // How long a list is kept, how many models it has at most, and the longest id and name in
@@ -23,25 +24,47 @@ const (
 	maxModels  = 2000
 	longModel  = 256
 	longCalled = 200
+	// An answer takes several times its bytes while it is read, so few are at once.
+	fetchedAtOnce = 2
 )
 
 // Get returns the list, asked for with fetch unless it is fresh. An error is not kept.
 func (l *ModelList) Get(ctx context.Context, fetch func(context.Context) ([]Model, error)) ([]Model, error) {
-	l.mu.Lock()
-	known, age := l.models, time.Since(l.asked)
-	l.mu.Unlock()
-	if known != nil && age < modelsAge {
-		return slices.Clone(known), nil
+	known, places := l.fresh()
+	if known != nil {
+		return known, nil
 	}
-	fresh, err := fetch(ctx)
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if known, _ := l.fresh(); known != nil { // somebody else has fetched it meanwhile
+		return known, nil
+	}
+	list, err := fetch(ctx)
 	if err != nil {
 		return nil, err
 	}
-	fresh = boundedModels(fresh)
+	list = boundedModels(list)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.models, l.asked = fresh, time.Now()
-	return slices.Clone(fresh), nil
+	l.models, l.asked = list, time.Now()
+	return slices.Clone(list), nil
+}
+
+// fresh returns a copy of the list, nil if it has to be fetched, and the places for that.
+func (l *ModelList) fresh() (list []Model, places chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.places == nil {
+		l.places = make(chan struct{}, fetchedAtOnce)
+	}
+	if time.Since(l.asked) < modelsAge {
+		list = slices.Clone(l.models)
+	}
+	return list, l.places
 }
 
 // boundedModels limits what a provider can make us keep and send.

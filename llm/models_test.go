@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,4 +57,35 @@ func TestListsOfModelsAreBounded(t *testing.T) {
 	if len(list) != maxModels || list[0].ID != "named" || len(list[0].Name) > longCalled+3 || !strings.HasPrefix(list[0].Name, "a line 界") {
 		t.Errorf("%d models, the first is %+v", len(list), list[0])
 	}
+}
+
+// A list that many ask for at once is fetched once or twice, and each of the others gets it too.
+func TestAListOfModelsIsFetchedByFewAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l ModelList
+		var asked atomic.Int64
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				list, err := l.Get(t.Context(), func(context.Context) ([]Model, error) {
+					asked.Add(1)
+					time.Sleep(time.Second) // virtual
+					return []Model{{ID: "model"}}, nil
+				})
+				if err != nil || len(list) != 1 {
+					t.Errorf("%v, %v", list, err)
+				}
+			})
+		}
+		synctest.Wait()
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := l.Get(gone, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("who does not wait any more gets %v", err)
+		}
+		all.Wait()
+		if n := asked.Load(); n != fetchedAtOnce {
+			t.Errorf("it was fetched %d times", n)
+		}
+	})
 }

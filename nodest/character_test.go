@@ -3,6 +3,7 @@ package nodest_test
 import (
 	"encoding/json"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/store/storetest"
 )
 
 func TestACharacterKeepsItsDocumentsUnchanged(t *testing.T) {
@@ -427,4 +429,33 @@ func TestAnUnknownExportFormatIsRefused(t *testing.T) {
 	wantError(t, err, fault.Invalid, "format")
 	_, _, _, err = h.Characters.Export(t.Context(), me, ch.ID, "json", "v9")
 	wantError(t, err, fault.Invalid, "spec")
+}
+
+// Who begins a chat reads the card and not the other documents, which may be large: nobody else can
+// write on SQLite meanwhile. It does not run beside other tests, as it looks at what is allocated.
+func TestAChatBeginsWithoutReadingLargeDocuments(t *testing.T) {
+	h := newChatFixtureOn(t, storetest.OpenWith)
+	const size = 8 << 20
+	book := json.RawMessage(`{"entries":{},"x":"` + strings.Repeat("b", size) + `"}`)
+	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{RoleCard: json.RawMessage(alice), WorldBook: book})
+	must(t, err)
+	for name, begin := range map[string]func() error{
+		"a chat": func() error {
+			_, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
+			return err
+		},
+		"a book for the character": func() error {
+			_, err := h.Characters.CreateResource(t.Context(), h.call(), character.WorldBook,
+				character.ResourceInput{Document: documents[character.WorldBook], Characters: []string{ch.ID}})
+			return err
+		},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		must(t, begin())
+		runtime.ReadMemStats(&after)
+		if read := after.TotalAlloc - before.TotalAlloc; read >= size {
+			t.Errorf("%s took %d bytes", name, read)
+		}
+	}
 }

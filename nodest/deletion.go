@@ -18,7 +18,7 @@ func (e *Engine) DeleteCharacter(ctx context.Context, c *op.Call, id string) err
 		return err
 	}
 	_, err := op.LastWins(ctx, e.store, c, 0, func(tx Tx) (struct{}, error) {
-		if _, err := tx.Characters.Character(id); err != nil {
+		if _, err := tx.Characters.CharacterCard(id); err != nil {
 			return struct{}{}, err
 		}
 		if err := noneRuns(running(tx)); err != nil {

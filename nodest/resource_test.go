@@ -1,14 +1,18 @@
 package nodest_test
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"nodest/character"
 	"nodest/fault"
+	"nodest/nodest"
 	"nodest/op"
+	"nodest/store/storetest"
 )
 
 var kinds = []character.ResourceKind{character.WorldBook, character.Preset, character.RegexScript, character.Persona}
@@ -243,4 +247,24 @@ func TestAnImportedGroupForAllIsBoundToAll(t *testing.T) {
 			t.Errorf("bindType %s: bound to all is %v", bind, r.Resource.BindAll)
 		}
 	}
+}
+
+// A document is checked before the transaction that stores it: checking a large one takes a while, in
+// which nobody else can write on SQLite. Here a transaction that does not end holds the writer.
+func TestADocumentIsCheckedBeforeItHoldsUpOthers(t *testing.T) {
+	t.Parallel()
+	h := newChatFixtureOn(t, storetest.OpenWith)
+	wrong := character.ResourceInput{Document: json.RawMessage(`{"entries":"x"}`)}
+	made, err := h.Characters.CreateResource(t.Context(), h.call(), character.WorldBook, character.ResourceInput{Document: documents[character.WorldBook]})
+	must(t, err)
+	must(t, h.db.Update(t.Context(), me, func(nodest.Tx) error {
+		waits, cancel := context.WithTimeout(t.Context(), 10*time.Second) // only if it asks for the writer
+		defer cancel()
+		_, created := h.Characters.CreateResource(waits, h.call(), character.WorldBook, wrong)
+		_, replaced := h.Characters.UpdateResource(waits, h.call(), character.WorldBook, made.ID, wrong, true, 0)
+		if !fault.Is(created, fault.InvalidWorldBook) || !fault.Is(replaced, fault.InvalidWorldBook) {
+			t.Errorf("%v, %v", created, replaced)
+		}
+		return nil
+	}))
 }

@@ -22,7 +22,7 @@ type gate struct {
 	mu    sync.Mutex
 	held  int64
 	by    map[holder]int64
-	turns map[holder]bool // who is unpacking a file
+	turns map[holder]bool // whose request runs alone
 	freed chan struct{}   // closed when bytes or turns are given back; nil = nobody waits
 }
 
@@ -141,7 +141,9 @@ type hold struct {
 	g    *gate
 	who  holder
 	n    int64
-	turn bool // it is unpacking a file
+	turn bool // it has that of the holder
+
+	document bool // what it reads is a document
 }
 
 // try takes n more bytes if they are free.
@@ -172,12 +174,18 @@ func (h *hold) takeAs(ctx context.Context, n int64, large bool) error {
 // pageWork is the memory that a page of a list, of at most 4 MiB, takes while it is made.
 const pageWork = work * 4 << 20
 
-// takeAnswer takes the memory for the answer of a reading operation while that is made. A page
-// is not large: lists continue to work while large requests fill the rest.
+// takeAnswer takes the memory for the answer of a reading operation while that is made, and the turn
+// for a large one. A page is not large: lists continue to work while large requests fill the rest.
 func (h *hold) takeAnswer(ctx context.Context, o *api.Operation) error {
 	_, isPage := o.Data.Members["limit"]
+	reads := strings.HasPrefix(o.Route, "GET ")
+	if o.Alone || reads && o.Bytes > 0 {
+		if err := h.takeTurn(ctx); err != nil {
+			return err
+		}
+	}
 	switch {
-	case !strings.HasPrefix(o.Route, "GET "):
+	case !reads:
 		return nil
 	case o.Bytes > 0:
 		return h.take(ctx, work*o.Bytes)
@@ -192,8 +200,9 @@ func (h *hold) room(ctx context.Context) func(bytes, values int) error {
 	return func(bytes, values int) error { return h.take(ctx, work*int64(bytes)+valueWork*int64(values)) }
 }
 
-// takeTurn waits up to gateWait until no other request of the holder unpacks a file. Such a request
-// takes more memory while it holds some: two of them could wait for each other.
+// takeTurn waits up to gateWait until no other request of the holder unpacks a file, works on a large
+// document or runs alone for another reason: these keep a processor busy. It comes before the memory
+// for that, as two of them could wait for each other.
 func (h *hold) takeTurn(ctx context.Context) error {
 	if h.turn {
 		return nil

@@ -122,3 +122,50 @@ func TestPackedFilesOfAUserDoNotWaitForEachOther(t *testing.T) {
 		}
 	})
 }
+
+// Requests that may keep a processor busy run one after the other for each user: large documents that
+// are read, stored, tested or checked, and prompts that are only shown. Others do not wait for them.
+func TestLargeDocumentsOfAUserAreWorkedOnOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	book := func(bytes int) string {
+		return `{"document":{"entries":{},"x":"` + strings.Repeat("b", bytes) + `"}}`
+	}
+	id := stringAt(h.rest("POST", "/worldbooks", book(2*mib)).wants(t, 201), "id")
+	tom := h.newMember("tom")
+	character := h.newCharacter()
+	for name, request := range map[string]func() int{
+		"a document is read":    func() int { return h.rest("GET", "/worldbooks/"+id, "").status },
+		"a large one is stored": func() int { return h.rest("PUT", "/worldbooks/"+id, book(2*mib)).status },
+		"a large one is checked": func() int {
+			return h.rest("POST", "/lint", `{"name":"Ada","description":"`+strings.Repeat("d", 2*mib)+`"}`).status
+		},
+		"a book is tested": func() int {
+			return h.rest("POST", "/worldbooks/test", `{"document":{"entries":{}},"messages":[{"role":"user","text":"x"}]}`).status
+		},
+		"a prompt is only shown": func() int { return h.rest("POST", "/conversations/"+chat+"/prompt", `{"text":"hello"}`).status },
+		"memories may be removed": func() int {
+			return h.rest("POST", "/characters/"+character+"/memories/forget", `{"query":"x","dryRun":true}`).status
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := &hold{s: h.server, g: &h.server.memory, who: holder{user: h.user.ID}}
+			h.must(other.takeTurn(t.Context()))
+			done := make(chan int, 1)
+			go func() { done <- request() }()
+			h.eventually("it waits", func() bool {
+				h.server.memory.mu.Lock()
+				defer h.server.memory.mu.Unlock()
+				return h.server.memory.freed != nil
+			})
+			h.rest("PUT", "/worldbooks/"+id, book(9)).wants(t, 200)
+			h.as(tom, func() { h.rest("POST", "/worldbooks", book(2*mib)).wants(t, 201) })
+			other.release()
+			if status := await(t, done, "the answer"); status != 200 {
+				t.Errorf("status %d", status)
+			}
+			h.wantNothingHeld()
+		})
+	}
+}

@@ -132,6 +132,7 @@ func answer(c echo.Context, status int, call *op.Call, result any) error {
 func (s *Server) routeData(c echo.Context, who *account.Identity, r *route) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if r.method != http.MethodGet && r.method != http.MethodDelete {
+		holdOf(c).document = r.Bytes > 0
 		body, err := s.body(c, cmp.Or(r.Bytes, s.opts.BodyBytes))
 		if err != nil {
 			return nil, err
@@ -294,6 +295,7 @@ func preferAsync(r *http.Request) bool {
 // lint checks a document: the body itself, or the file of a form.
 func (s *Server) lint(c echo.Context, who *account.Identity) error {
 	r := c.Request()
+	holdOf(c).document = true
 	var f api.File
 	var err error
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {

@@ -69,7 +69,7 @@ func (p *spill) toFile() error {
 // load returns the content in memory. If it is in a file, load first waits for room, so that a
 // body takes memory only when all of it has arrived.
 func (p *spill) load(ctx context.Context) ([]byte, error) {
-	if p.isPacked() {
+	if p.isPacked() || p.memory.document && p.file != nil {
 		if err := p.memory.takeTurn(ctx); err != nil {
 			return nil, err
 		}

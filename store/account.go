@@ -219,13 +219,27 @@ var largeTables = []struct {
 	{"generations", "id", 500},
 	{"message_lines", "message_id", 200},
 	{"messages", "id", 500},
+	{"summary_texts", "summary_id, version", 100},
+	{"summaries", "id", 500},
+	{"knowledge_queries", "id", 100},
 	{"saves", "id", 500},
 	{"conversation_states", "conversation_id, version", 200},
 	{"conversations", "id", 10},
 	{"resource_versions", "resource_id, version", 1}, // of up to 16 MiB each
 	{"character_versions", "character_id, version", 1},
 	{"avatars", "character_id", 1}, // of up to 10 MiB each
-	{"circle_posts", "id", 500},
+	{"memory_suggestions", "id", 500},
+	{"memory_tombstones", "character_id, hash", 500},
+	{"circle_turns", "id", 200},
+	{"circle_items", "id", 500},
+	{"circle_comments", "id", 200},
+	{"circle_likes", "post_id, author_id", 500},
+	{"circle_relations", "character_id, target_id", 500},
+	{"circle_posts", "id", 200},
+	{"resources", "id", 100},
+	{"characters", "id", 100},
+	{"call_keys", "call_key", 500},
+	{"jobs", "id", 200},
 	{"attachments", "id", 1}, // of up to 10 MiB
 }
 

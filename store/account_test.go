@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/store"
+	"nodest/store/storetest"
 	"nodest/stream"
 )
 
@@ -641,6 +643,21 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 		err = e.db.Update(ctx, gone, func(tx nodest.Tx) error { return tx.Emit(&stream.Event{Type: "a"}) })
 		e.code(fault.NotFound, err)
 	})
+}
+
+// A table that is left to the foreign keys is emptied in one transaction, while others wait. Only a few
+// rows of a user are in the tables that are named here, or as many as of another one that is not.
+func TestWhatADeletedUserHadGoesInSmallTransactions(t *testing.T) {
+	t.Parallel()
+	few := strings.Fields(`users streams settings quotas tokens tickets devices provider_keys usage_days loads app_characters app_chats
+		avatars attachments circle_images circle_states circle_spends circle_plans circle_actions memory_scopes memory_readings
+		memory_segments resource_bindings save_resources rewinds web_hosts knowledge_bases knowledge_base_files knowledge_grants
+		knowledge_spaces character_files character_bases`)
+	for _, table := range query(t, storetest.Open(t), "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' AND c.name = 'user_id'") {
+		if !slices.Contains(few, table) && !slices.Contains(store.TablesOfUsers(), table) {
+			t.Errorf("the rows of %s are left to the foreign keys", table)
+		}
+	}
 }
 
 // A table that is left to the foreign keys is emptied in one transaction, while others wait.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -38,6 +39,9 @@ const selectVersions = `SELECT c.id, v.version, v.documents_version, c.created_a
 // large, and only an export needs them.
 var selectDocuments = strings.Replace(selectVersions, "src.source,", "NULL AS source,", 1) + "AND c.deleted_at IS NULL "
 
+// selectCards is selectDocuments without what may be large and is not the card.
+var selectCards = strings.Replace(selectDocuments, "v.world_book, v.preset, v.author_note, v.regex_scripts, ", "", 1)
+
 // listCharacters is selectDocuments without any document.
 const listCharacters = `SELECT c.id, v.version, v.documents_version, c.created_at, v.created_at AS updated_at, v.name, v.dialect, v.is_cradle, v.tags, v.archived,
 		EXISTS (SELECT 1 FROM avatars a WHERE a.user_id = c.user_id AND a.character_id = c.id) AS has_avatar
@@ -68,6 +72,22 @@ func (t *tx) insertCharacterVersion(c *character.Character, sourceVersion int64)
 // Character returns the newest version, without Source.
 func (t *tx) Character(id string) (*character.Character, error) {
 	return sqldb.Get[character.Character](t, "character", selectDocuments+"AND c.id = ? AND v.version = c.version", t.userID, id)
+}
+
+// CharacterCard returns the newest version with its card and settings, without its other documents.
+func (t *tx) CharacterCard(id string) (*character.Character, error) {
+	return sqldb.Get[character.Character](t, "character", selectCards+"AND c.id = ? AND v.version = c.version", t.userID, id)
+}
+
+// CharacterSource returns the file that a version was imported from, nil for none.
+func (t *tx) CharacterSource(id string, version int64) (json.RawMessage, error) {
+	source, err := sqldb.Get[json.RawMessage](t, "character", `SELECT src.source FROM character_versions v
+		JOIN character_versions src ON src.user_id = v.user_id AND src.character_id = v.character_id AND src.version = v.source_version
+		WHERE v.user_id = ? AND v.character_id = ? AND v.version = ?`, t.userID, id, version)
+	if err != nil {
+		return nil, err
+	}
+	return *source, nil
 }
 
 // CharacterVersion returns one version, Source included, also of a character that is deleted.

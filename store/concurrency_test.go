@@ -283,3 +283,57 @@ func TestLockLimitsDoesNotBlockOtherWork(t *testing.T) {
 }
 
 func errOf[T any](_ T, err error) error { return err }
+
+// Reads of a user that take long leave connections for the reads of others, and not more of them run
+// at the same time than half of the connections.
+func TestAUserWhoReadsMuchLeavesRoomForOthers(t *testing.T) {
+	t.Parallel()
+	db := storetest.Open(t)
+	ada, bo := storetest.User(t, db), storetest.User(t, db)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // only if they wait
+	defer cancel()
+	const half, reads = 4, 20
+	begun, end, ended := make(chan struct{}, reads), make(chan struct{}), make(chan error, reads)
+	for range reads {
+		go func() {
+			ended <- db.View(ctx, ada, func(tx nodest.Tx) error {
+				_, err := tx.Limits() // takes a connection
+				begun <- struct{}{}
+				<-end
+				return err
+			})
+		}()
+	}
+	for range half {
+		<-begun
+	}
+	for range 3 {
+		if err := db.View(ctx, bo, func(tx nodest.Tx) error { _, err := tx.Limits(); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(begun) > 0 {
+		t.Errorf("%d more of the reads have begun", len(begun))
+	}
+	close(end)
+	for range reads {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Who waits for others' reads goes away with the request.
+func TestWaitingToReadEndsWithTheCaller(t *testing.T) {
+	t.Parallel()
+	db := storetest.OpenWith(t, store.Options{Readers: 1})
+	ada := storetest.User(t, db)
+	ctx, cancel := context.WithCancel(context.Background())
+	err := db.View(t.Context(), ada, func(nodest.Tx) error {
+		cancel()
+		return db.View(ctx, ada, func(nodest.Tx) error { return nil })
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -214,6 +214,14 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		_, err := tx.Characters.Character(x.character)
 		return wantNotFound(e, err)
 	},
+	"CharacterCard": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Characters.CharacterCard(x.character)
+		return wantNotFound(e, err)
+	},
+	"CharacterSource": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Characters.CharacterSource(x.character, 1)
+		return wantNotFound(e, err)
+	},
 	"CharacterVersion": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Characters.CharacterVersion(x.character, 1)
 		return wantNotFound(e, err)

@@ -47,7 +47,7 @@ func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	}
 	var nested func(depth int) error
 	nested = func(depth int) error {
-		return db.View(context.Background(), user, func(tx nodest.Tx) error {
+		return db.View(context.Background(), fmt.Sprint("user ", depth), func(tx nodest.Tx) error { // one user has half of them
 			got, err := pragmas(tx)
 			if want := "journal_mode=wal synchronous=2 foreign_keys=1 busy_timeout=10000 query_only=1 cache_size=-4000 "; got != want {
 				t.Errorf("reading, connection %d: %s\nwant %s", depth, got, want)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nodest/account"
+	"nodest/fair"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
@@ -83,6 +84,7 @@ type DB struct {
 	lost    lostProcesses
 	free    func(dir string) int64 // diskFree, or that of a test
 	purging sync.Map               // users for whom room is being made, see makeRoom
+	readers *fair.Gate             // of those who read for a user
 
 	signedIn signedIn
 }
@@ -99,7 +101,7 @@ var (
 // other process when the data folder of SQLite is in use.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o = o.withDefaults()
-	db := &DB{opts: o, process: op.NewID(), free: diskFree}
+	db := &DB{opts: o, process: op.NewID(), free: diskFree, readers: fair.New(readersOf(o.Readers))}
 	var err error
 	switch {
 	case o.URL == "":
@@ -232,7 +234,21 @@ func (db *DB) View(ctx context.Context, userID string, fn func(nodest.Tx) error)
 	return part[nodest.Tx]{db, (*tx).turn}.View(ctx, userID, fn)
 }
 
+// readersOf shares connections that read: a user who reads much at once has half of them, and two are
+// kept for users who read nothing else.
+func readersOf(connections int) fair.Rules {
+	const spare = 2
+	return fair.Rules{Places: fair.Fixed(int64(max(1, connections-spare))), Each: int64(max(1, connections/2)), Spare: spare}
+}
+
+// view reads for a user, in turns with other users. fn must not begin another view: it would wait for
+// a place while it holds one.
 func (db *DB) view(ctx context.Context, userID string, fn func(*tx) error) error {
+	leave, err := db.readers.Enter(ctx, userID, 1, true)
+	if err != nil {
+		return sqldb.Translate(ctx.Err())
+	}
+	defer leave()
 	return db.read(ctx, func(s *session) error { return fn(newTx(db, s, userID)) })
 }
 

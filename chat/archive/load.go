@@ -47,7 +47,7 @@ func (a *contents) finish(tx chat.Tx, c *op.Call, p *Pieces) (*chat.Conversation
 		return nil, err
 	}
 	conv := a.Conversation.Conversation
-	if _, err := tx.Characters.Character(conv.CharacterID); err != nil { // again: it may be gone
+	if _, err := tx.Characters.CharacterCard(conv.CharacterID); err != nil { // again: it may be gone
 		return nil, op.InField("characterId", err)
 	}
 	conv.UpdatedAt = tx.Now()
@@ -69,7 +69,7 @@ func (a *contents) finish(tx chat.Tx, c *op.Call, p *Pieces) (*chat.Conversation
 // fit assigns a checked archive to the character and removes references to what the user
 // does not have.
 func (a *contents) fit(tx chat.Tx, characterID string) error {
-	if _, err := tx.Characters.Character(characterID); err != nil {
+	if _, err := tx.Characters.CharacterCard(characterID); err != nil {
 		return op.InField("characterId", err)
 	}
 	known := a.owned(tx, characterID)
@@ -172,7 +172,7 @@ func (o *ownership) has(s character.ResourceStamp) (bool, error) {
 	var err error
 	switch {
 	case s.Kind == "" && s.Version == 0:
-		_, err = o.tx.Characters.Character(s.ID)
+		_, err = o.tx.Characters.CharacterCard(s.ID)
 	case s.Kind == "":
 		_, err = o.tx.Characters.CharacterVersion(s.ID, s.Version)
 	case s.Version == 0:

@@ -89,7 +89,7 @@ func noClient(err error) error {
 const (
 	streamLimit  = 256 << 20
 	eventLimit   = 4 << 20  // of one event of a stream
-	answerLimit  = 64 << 20 // that is not streamed
+	answerLimit  = 16 << 20 // that is not streamed
 	refusalLimit = 64 << 10
 )
 

@@ -63,7 +63,7 @@ func (c *Client) embed(ctx context.Context, req embeddingRequest) (vectors [][]f
 		if err != nil {
 			return err
 		}
-		return c.decode(ctx, resp, &answer)
+		return c.decode(ctx, resp, listLimit+vectorLimit*int64(len(req.Input)), &answer)
 	})
 	if err != nil {
 		return nil, 0, err

@@ -441,3 +441,27 @@ func TestOddEmbeddings(t *testing.T) {
 		}
 	}
 }
+
+// An answer may be as large as what was asked for needs: a list some MiB, and each vector a part of one.
+func TestAnswersAreBoundedByWhatWasAskedFor(t *testing.T) {
+	sent := func(bytes int) *Client {
+		body := `{"data":[{"id":"m","index":0,"embedding":[1,0]}],"x":"` + strings.Repeat("x", bytes) + `"}`
+		c, err := New(nil, Options{BaseURL: "http://h/v1", Transport: roundTrip(func() (string, string) { return "application/json", body })})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if _, err := sent(listLimit / 2).Models(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := sent(listLimit).Models(t.Context()); !fault.Is(err, fault.UpstreamBadAnswer) {
+		t.Errorf("too long a list: %v", err)
+	}
+	if _, err := sent(listLimit).Embedder("m", 0).Embed(t.Context(), llm.Query, []string{"a"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := sent(listLimit+vectorLimit).Embedder("m", 0).Embed(t.Context(), llm.Query, []string{"a"}); !fault.Is(err, fault.UpstreamBadAnswer) {
+		t.Errorf("too long a vector: %v", err)
+	}
+}

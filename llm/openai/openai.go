@@ -268,10 +268,13 @@ func (c *Client) named(err error) error {
 	return err
 }
 
-// answerLimit bounds an answer that is not streamed, in bytes.
-const answerLimit = 64 << 20
+// The bounds of answers that are not streamed, in bytes. A number of a vector takes up to about 25.
+const (
+	listLimit   = 8 << 20
+	vectorLimit = 256 << 10 // for each text
+)
 
-// get reads a JSON answer of bounded size into out.
+// get reads the JSON of a list into out.
 func (c *Client) get(ctx context.Context, address string, key llm.Key, out any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -281,16 +284,17 @@ func (c *Client) get(ctx context.Context, address string, key llm.Key, out any) 
 	if err != nil {
 		return err
 	}
-	return c.decode(ctx, resp, out)
+	return c.decode(ctx, resp, listLimit, out)
 }
 
-func (c *Client) decode(ctx context.Context, resp *http.Response, out any) error {
+// decode reads a JSON answer of at most limit bytes into out.
+func (c *Client) decode(ctx context.Context, resp *http.Response, limit int64, out any) error {
 	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit+1))
+	b, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
 		return llm.NetworkError(ctx, c.opts.Name, err)
-	case len(b) > answerLimit:
+	case int64(len(b)) > limit:
 		return llm.BadAnswer(c.opts.Name, nil, "sent too much data")
 	case loose.Unmarshal(b, out) == nil:
 		return nil

@@ -32,7 +32,7 @@ var chatOperations = []Operation{
 	{Command: "chat.delete", Route: "DELETE /conversations/:conversationId", Status: http.StatusNoContent, Key: true, Data: takes(chatDelete)},
 	{Command: "chat.head", Route: "PUT /conversations/:conversationId/head", Key: true, Data: takes(chatHead)},
 	{Command: "chat.history", Route: "GET /conversations/:conversationId/messages", Data: takes(chatHistory)},
-	{Command: "prompt.preview", Route: "POST /conversations/:conversationId/prompt", Data: takes(promptPreview)},
+	{Command: "prompt.preview", Route: "POST /conversations/:conversationId/prompt", Alone: true, Data: takes(promptPreview)},
 	{Command: "prompt.get", Route: "GET /prompts/:promptId", Data: takes(promptGet)},
 	{Command: "prompt.diff", Route: "GET /prompts/:promptId/diff", Data: takes(promptDiff)},
 	{Command: "card.lint", Data: Input{Prepare: prepareLint}}, // its route also takes files

@@ -24,8 +24,8 @@ var memoryOperations = []Operation{
 	{Command: "memory.pin", As: "memory.edit", Key: true, Data: takes(memoryPin)}, // in REST it is an edit of pinned
 	{Command: "memory.delete", Route: "DELETE /characters/:characterId/memories/:memoryId", Status: http.StatusNoContent, Key: true, Data: takes(memoryDelete)},
 	{Command: "memory.restore", Route: "POST /characters/:characterId/memories/:memoryId/restore", Key: true, Data: takes(memoryRestore)},
-	{Command: "memory.forget", Route: "POST /characters/:characterId/memories/forget", Key: true, Data: takes(memoryForget)},
-	{Route: "POST /characters/:characterId/memories/bulk", Data: takes(memoryBulk)},
+	{Command: "memory.forget", Route: "POST /characters/:characterId/memories/forget", Key: true, Alone: true, Data: takes(memoryForget)},
+	{Route: "POST /characters/:characterId/memories/bulk", Alone: true, Data: takes(memoryBulk)},
 	{Route: "GET /characters/:characterId/memories/:memoryId/history", Data: takes(memoryHistory)},
 	{Route: "GET /characters/:characterId/memories/suggestions", Data: takes(memorySuggestions)},
 	{Route: "POST /characters/:characterId/memories/suggestions/:suggestionId", Data: takes(memoryDecide)},

@@ -27,6 +27,7 @@ type Operation struct {
 	// for the reply, streams it or is answered at once.
 	Starts   bool
 	Attaches bool // in REST it can stream the generation that it answers
+	Alone    bool // it may keep a processor busy, so a user's run one after the other
 	Data     Input
 }
 

@@ -23,8 +23,8 @@ var resourcePaths = []struct {
 // resourceOperations makes the operations of every kind, and those that test a document.
 func resourceOperations() []Operation {
 	table := []Operation{
-		{Route: "POST /worldbooks/test", Bytes: DocumentBytes, Data: takes(worldBookTest)},
-		{Route: "POST /regexscripts/test", Bytes: DocumentBytes, Data: takes(regexScriptTest)},
+		{Route: "POST /worldbooks/test", Bytes: DocumentBytes, Alone: true, Data: takes(worldBookTest)},
+		{Route: "POST /regexscripts/test", Bytes: DocumentBytes, Alone: true, Data: takes(regexScriptTest)},
 	}
 	for _, r := range resourcePaths {
 		of := forKind(r.kind)

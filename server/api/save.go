@@ -18,7 +18,7 @@ var saveOperations = []Operation{
 	{Command: "save.get", Route: "GET /saves/:saveId", Bytes: DocumentBytes, Data: takes(saveGet)},
 	{Command: "save.restore", Route: "POST /saves/:saveId/restore", Key: true, Data: takes(saveRestore)},
 	{Command: "save.delete", Route: "DELETE /saves/:saveId", Status: http.StatusNoContent, Key: true, Data: takes(saveDelete)},
-	{Command: "save.preview", Route: "POST /saves/:saveId/prompt", Data: takes(savePreview)},
+	{Command: "save.preview", Route: "POST /saves/:saveId/prompt", Alone: true, Data: takes(savePreview)},
 }
 
 func saveCreate(ctx context.Context, s *Services, c *op.Call, in chat.SaveInput) (any, error) {

@@ -158,12 +158,38 @@ func (s *SQLite) Settle(ctx context.Context) error {
 	if err := s.files.check(); err != nil { // opening the path would create another database
 		return err
 	}
-	db, err := sql.Open("sqlite3", strings.Replace(SQLiteDSN(filepath.Join(s.dir, File), false), "_busy_timeout=10000", "_busy_timeout=1000", 1))
+	db, err := sql.Open("sqlite3", strings.Replace(SQLiteDSN(filepath.Join(s.dir, File), false), "_busy_timeout=10000", "_busy_timeout="+settleWait, 1))
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
-	return errors.Join(Translate(err), db.Close())
+	return errors.Join(Translate(settle(ctx, db)), db.Close())
+}
+
+// Emptying the log waits for who reads, and nobody can write meanwhile. So each attempt is short, in
+// milliseconds, and what can be done beside others is done before.
+const (
+	settleWait     = "100"
+	settleAttempts = 10
+	settlePause    = 200 * time.Millisecond
+)
+
+func settle(ctx context.Context, db *sql.DB) error {
+	if _, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+		return err
+	}
+	for range settleAttempts {
+		var busy bool
+		var pages, done int
+		if err := db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &done); err != nil || !busy {
+			return err
+		}
+		select {
+		case <-time.After(settlePause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // Write implements Backend.

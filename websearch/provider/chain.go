@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"nodest/fair"
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/lru"
@@ -22,6 +23,12 @@ const (
 	checkLimit  = 5 * time.Second  // for one provider in Check
 	cacheSize   = 8 << 20          // bytes, about
 
+	// An answer takes several times its 2 MiB while it is read, so few searches are sent at once.
+	// One more is for a user of whom none is.
+	maxAsked  = 16
+	userAsked = 8
+	askWait   = 10 * time.Second
+
 	pauseAuth    = 10 * time.Minute
 	pauseQuota   = time.Hour
 	pauseRate    = 30 * time.Second // doubled per failure in a row
@@ -32,11 +39,13 @@ const (
 // Chain asks providers in order until one finds something. A provider that failed is
 // left out for a while, at least as long as it asks for. What a provider found is kept
 // for the rest of the day (UTC); the same question asked several times at once is sent
-// once. A Chain is safe for concurrent use. Close it.
+// once. Users take turns at a bounded number of searches. A Chain is safe for concurrent use. Close it.
 type Chain struct {
 	links []*link
 	cache *lru.Cache[string, Results]
 	now   func() time.Time
+	turns *fair.Gate
+	wait  time.Duration // for a turn
 
 	running sync.WaitGroup // flights
 	mu      sync.Mutex
@@ -54,7 +63,10 @@ type link struct {
 }
 
 func newChain(now func() time.Time, providers ...Provider) *Chain {
-	c := &Chain{cache: lru.New[string, Results](cacheSize), now: now, flights: map[string]*flight{}}
+	c := &Chain{
+		cache: lru.New[string, Results](cacheSize), now: now, flights: map[string]*flight{},
+		turns: fair.New(fair.Rules{Places: fair.Fixed(maxAsked), Each: userAsked, Spare: 1}), wait: askWait,
+	}
 	for _, p := range providers {
 		c.links = append(c.links, &link{Provider: p})
 	}
@@ -88,8 +100,8 @@ func (c *Chain) Names() (names []string) {
 
 // Search asks the providers in order. If none finds anything but at least one answered,
 // Results is empty. If all failed, the error has the code of the first failure and a
-// message that names all. Without providers it is not_configured. The caller must not
-// change the lists in Results.
+// message that names all. Without providers it is not_configured, and rate_limited when
+// others were searching for too long. The caller must not change the lists in Results.
 func (c *Chain) Search(ctx context.Context, q Query) (Results, error) {
 	if len(c.links) == 0 {
 		return Results{}, fault.New(fault.NotConfigured, "no search provider is configured; see NODEST_SEARCH").With("what", "NODEST_SEARCH")
@@ -111,6 +123,8 @@ func (c *Chain) Search(ctx context.Context, q Query) (Results, error) {
 func (c *Chain) search(ctx context.Context, key string, q Query, end time.Time) (Results, error) {
 	var failures []Failure
 	var nothing *Results // of the first provider that answered
+	at := place{chain: c, user: q.For}
+	defer at.leaves()
 	for i, l := range c.links {
 		if res, ok := c.cache.Get(l.Name() + key); ok {
 			res.Cached, res.Failures = true, failures
@@ -119,6 +133,9 @@ func (c *Chain) search(ctx context.Context, key string, q Query, end time.Time) 
 		if err := l.paused(c.now()); err != nil {
 			failures = append(failures, Failure{l.Name(), err})
 			continue
+		}
+		if err := at.take(ctx); err != nil {
+			return Results{}, err
 		}
 		res, err := c.ask(ctx, l, q, limit(end, i == len(c.links)-1))
 		if err == nil && len(res.Results)+len(res.Places) > 0 {
@@ -142,6 +159,30 @@ func (c *Chain) search(ctx context.Context, key string, q Query, end time.Time) 
 		return *nothing, nil
 	}
 	return Results{}, allFailed(failures)
+}
+
+// place is the place of a search among others, which it takes when it has to ask a provider.
+type place struct {
+	chain *Chain
+	user  string
+	leave func() // nil = it has none
+}
+
+func (t *place) take(ctx context.Context) (err error) {
+	if t.leave != nil {
+		return nil
+	}
+	crowded := fault.New(fault.RateLimited, "too many web searches at once").After(time.Second)
+	ctx, cancel := context.WithTimeoutCause(ctx, t.chain.wait, crowded)
+	defer cancel()
+	t.leave, err = t.chain.turns.Enter(ctx, t.user, 1, true)
+	return err
+}
+
+func (t *place) leaves() {
+	if t.leave != nil {
+		t.leave()
+	}
 }
 
 // limit is how long one provider may take. If others come after it, it is half of the
