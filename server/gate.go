@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -22,8 +23,17 @@ type gate struct {
 	mu    sync.Mutex
 	held  int64
 	by    map[holder]int64
-	turns map[holder]bool // whose request runs alone
-	freed chan struct{}   // closed when bytes or turns are given back; nil = nobody waits
+	turns map[turn]bool // that requests have
+	freed chan struct{} // closed when bytes or turns are given back; nil = nobody waits
+
+	patience time.Duration // of who waits; 0 = gateWait
+}
+
+// turn is the right to keep a processor busy. A holder has one for reading stored documents, which
+// is soon over, and one for everything else.
+type turn struct {
+	who   holder
+	reads bool
 }
 
 // holder is whoever bytes are counted for: a user, or the network of a client that has not
@@ -90,7 +100,7 @@ func (g *gate) take(ctx context.Context, who holder, n int64, large bool) error 
 
 // wait calls take, with the gate locked, until it succeeds, for up to gateWait.
 func (g *gate) wait(ctx context.Context, take func() bool) error {
-	late := time.NewTimer(gateWait)
+	late := time.NewTimer(cmp.Or(g.patience, gateWait))
 	defer late.Stop()
 	for {
 		g.mu.Lock()
@@ -141,7 +151,7 @@ type hold struct {
 	g    *gate
 	who  holder
 	n    int64
-	turn bool // it has that of the holder
+	turn *turn // nil = none
 
 	document bool // what it reads is a document
 }
@@ -180,7 +190,7 @@ func (h *hold) takeAnswer(ctx context.Context, o *api.Operation) error {
 	_, isPage := o.Data.Members["limit"]
 	reads := strings.HasPrefix(o.Route, "GET ")
 	if o.Alone || reads && o.Bytes > 0 {
-		if err := h.takeTurn(ctx); err != nil {
+		if err := h.takeTurn(ctx, reads); err != nil {
 			return err
 		}
 	}
@@ -200,35 +210,38 @@ func (h *hold) room(ctx context.Context) func(bytes, values int) error {
 	return func(bytes, values int) error { return h.take(ctx, work*int64(bytes)+valueWork*int64(values)) }
 }
 
-// takeTurn waits up to gateWait until no other request of the holder unpacks a file, works on a large
-// document or runs alone for another reason: these keep a processor busy. It comes before the memory
-// for that, as two of them could wait for each other.
-func (h *hold) takeTurn(ctx context.Context) error {
-	if h.turn {
+// takeTurn waits up to gateWait until no other request of the holder reads a large document, or until
+// none unpacks a file, stores or checks a large document or runs alone for another reason. It comes
+// before the memory for that, as two of them could wait for each other.
+func (h *hold) takeTurn(ctx context.Context, reads bool) error {
+	if h.turn != nil {
 		return nil
 	}
+	mine := turn{h.who, reads}
 	err := h.g.wait(ctx, func() bool {
-		if h.g.turns[h.who] {
+		if h.g.turns[mine] {
 			return false
 		}
 		if h.g.turns == nil {
-			h.g.turns = map[holder]bool{}
+			h.g.turns = map[turn]bool{}
 		}
-		h.g.turns[h.who] = true
+		h.g.turns[mine] = true
 		return true
 	})
-	h.turn = err == nil
+	if err == nil {
+		h.turn = &mine
+	}
 	return err
 }
 
 // release gives everything back. It may be called more than once.
 func (h *hold) release() {
-	if h.turn {
+	if h.turn != nil {
 		h.g.mu.Lock()
-		delete(h.g.turns, h.who)
+		delete(h.g.turns, *h.turn)
 		h.g.wakeLocked()
 		h.g.mu.Unlock()
-		h.turn = false
+		h.turn = nil
 	}
 	if h.n > 0 {
 		h.g.give(h.who, h.n)

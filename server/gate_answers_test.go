@@ -128,6 +128,7 @@ func TestPackedFilesOfAUserDoNotWaitForEachOther(t *testing.T) {
 func TestLargeDocumentsOfAUserAreWorkedOnOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)
+	h.server.memory.patience = testTimeout
 	chat := h.newChat()
 	book := func(bytes int) string {
 		return `{"document":{"entries":{},"x":"` + strings.Repeat("b", bytes) + `"}}`
@@ -151,7 +152,7 @@ func TestLargeDocumentsOfAUserAreWorkedOnOneAfterTheOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := &hold{s: h.server, g: &h.server.memory, who: holder{user: h.user.ID}}
-			h.must(other.takeTurn(t.Context()))
+			h.must(other.takeTurn(t.Context(), name == "a document is read"))
 			done := make(chan int, 1)
 			go func() { done <- request() }()
 			h.eventually("it waits", func() bool {

@@ -70,7 +70,7 @@ func (p *spill) toFile() error {
 // body takes memory only when all of it has arrived.
 func (p *spill) load(ctx context.Context) ([]byte, error) {
 	if p.isPacked() || p.memory.document && p.file != nil {
-		if err := p.memory.takeTurn(ctx); err != nil {
+		if err := p.memory.takeTurn(ctx, false); err != nil {
 			return nil, err
 		}
 	}
