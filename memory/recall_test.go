@@ -49,6 +49,7 @@ func fact(id, text string, change func(*memory.Unit)) memory.Unit {
 
 func indexOf(t testing.TB, units ...memory.Unit) *index.Index {
 	t.Helper()
+	units = slices.Clone(units) // which tests share
 	x := index.New()
 	rows := make([]index.Row, len(units))
 	for i := range units {
