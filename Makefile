@@ -13,11 +13,12 @@ BIN        ?= bin/nodest
 PURE       := regexp/... compress/... image/... github.com/kljensen/snowball/... github.com/klauspost/compress/flate \
 	github.com/santhosh-tekuri/jsonschema/v6/... golang.org/x/net/html/... golang.org/x/text/... github.com/markusmobius/... \
 	github.com/go-shiori/... github.com/andybalholm/cascadia github.com/RadhiFadlillah/whatlanggo
-RACE       := -race $(PURE:%=-gcflags=%=-race=false)
+# checkptr watches uses of unsafe, of which we have none.
+RACE       := -race -gcflags=all=-d=checkptr=0 $(PURE:%=-gcflags=%=-race=false)
 # Our packages that start no goroutine, as a test of cmd/nodest sees to, and a measurement of
 # others (bench/kb): the detector would take four fifths of the time of their own tests and could
 # find nothing. It watches them in the tests of the packages that use them.
-SEQUENTIAL := ./bench/kb ./card ./character ./cite ./circle/rules ./knowledge/chunk ./llm/offline ./summary
+SEQUENTIAL := ./bench/kb ./card ./character ./cite ./circle/rules ./knowledge/chunk ./llm/offline ./summary ./websearch/reader
 CONCURRENT := $(shell $(GO) list ./... 2>/dev/null | sed 's|^nodest/|./|' | grep -vxF $(SEQUENTIAL:%=-e %))
 # The packages with such tests. NODEST_TEST_ONLY skips their other ones.
 POSTGRES   ?= $(shell grep -rlE --include='*_test.go' 'storetest\.(Each|OpenPostgres|PostgresURL)|"NODEST_TEST_DATABASE_URL"' [a-z]* | xargs -n1 dirname | sort -u | sed 's|^|./|')

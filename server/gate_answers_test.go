@@ -128,7 +128,6 @@ func TestPackedFilesOfAUserDoNotWaitForEachOther(t *testing.T) {
 func TestLargeDocumentsOfAUserAreWorkedOnOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)
-	h.server.memory.patience = testTimeout
 	chat := h.newChat()
 	book := func(bytes int) string {
 		return `{"document":{"entries":{},"x":"` + strings.Repeat("b", bytes) + `"}}`

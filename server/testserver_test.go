@@ -163,6 +163,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	h.server = New(Deps{
 		Services: services, App: app.New(h.db.App(), h.chats, services.Archives, h.engine), Accounts: h.accounts, Providers: oneProvider{},
 	}, opts)
+	h.server.memory.patience, h.server.disk.patience = testTimeout, testTimeout // on a machine that does much else
 	h.http = httptest.NewServer(h.server.Handler())
 	h.http.Client().Transport = contractTransport{t, h.http.Client().Transport}
 	t.Cleanup(h.close)

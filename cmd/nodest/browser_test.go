@@ -100,10 +100,11 @@ func newPageInstallation(t *testing.T, env ...string) *installation {
 	return newInstallation(t, "", env...).fast(t)
 }
 
-// waitJS evaluates JavaScript in the page until it is true.
+// waitJS evaluates JavaScript in the page until it is true. An element that is not there yet is not true.
 func waitJS(t *testing.T, ctx context.Context, what, js string) {
 	t.Helper()
-	poll := chromedp.Poll[bool]("Boolean("+js+")", chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(testTimeout))
+	js = "(() => { try { return Boolean(" + js + ") } catch (e) { if (e instanceof TypeError) return false; throw e } })()"
+	poll := chromedp.Poll[bool](js, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(testTimeout))
 	_, err := chromedp.Run(ctx, poll)
 	if err != nil && strings.Contains(err.Error(), "Cannot find context") { // the page was just being left for the next
 		_, err = chromedp.Run(ctx, poll)
