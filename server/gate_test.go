@@ -171,7 +171,7 @@ func TestUnreadAnswersWaitOnDisk(t *testing.T) {
 
 func TestAnAnswerThatIsNotReadIsCut(t *testing.T) {
 	t.Parallel()
-	h := newTestServer(t, func(o *Options) { o.AnswerWithin = 50 * time.Millisecond })
+	h := newTestServer(t, func(o *Options) { o.AnswerWithin = 3 * time.Second }) // time enough for a busy client that reads
 	document, err := json.Marshal(map[string]any{"name": "B", "document": map[string]any{"entries": map[string]any{}, "x": strings.Repeat("b", 5*mib)}})
 	h.must(err)
 	id := stringAt(h.rest("POST", "/worldbooks", string(document)).wants(t, 201), "id")
