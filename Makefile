@@ -42,11 +42,11 @@ test: ## all tests, a few minutes
 	NODEST_SEGMENTED=1 $(GO) test -vet=off -count=1 ./memory
 
 test-race: PACKAGES = $(CONCURRENT)
-test-race: ## the tests of what runs at once, under the race detector
+test-race: ## the tests of packages that start goroutines, under the race detector
 	$(GOTEST) $(RACE) $(TESTFLAGS) $(PACKAGES)
 
 test-sequential: PACKAGES = $(SEQUENTIAL)
-test-sequential: ## the other tests
+test-sequential: ## the tests of packages that start no goroutine
 	$(GOTEST) $(TESTFLAGS) $(PACKAGES)
 
 # Those of the storage suite (store), and of what differs there: several processes, locks,

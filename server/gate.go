@@ -153,7 +153,7 @@ type hold struct {
 	n    int64
 	turn *turn // nil = none
 
-	document bool // what it reads is a document
+	document bool // its body is a document
 }
 
 // try takes n more bytes if they are free.

@@ -169,7 +169,7 @@ func (t *tx) changedNow(ids []string) ([]*chat.Message, error) {
 type pastRow struct {
 	bareRow
 	Version int64 // of the state
-	Change  int   // what the state does to it
+	Change  int   // that the state makes to it
 }
 
 // hides and shows are the changes of a message that differs in nothing else.

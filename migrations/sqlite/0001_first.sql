@@ -395,7 +395,7 @@ CREATE TABLE revisions (
   generation_id TEXT NOT NULL,
   created_at BIGINT NOT NULL,
   swipe_at BIGINT, -- when the swipe was made; NULL = with this text
-  -- What is long comes last: SQLite reads a row up to the column that it needs.
+  -- Long columns come last: SQLite reads a row up to the column that it needs.
   text TEXT NOT NULL,
   reasoning TEXT NOT NULL,
   blocks TEXT,
