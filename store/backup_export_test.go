@@ -26,6 +26,9 @@ func BackupTables(ctx context.Context) ([]BackupTable, error) {
 // NewestVersion returns the newest version of the schema.
 func NewestVersion() int64 { return newestVersion() }
 
+// OldestVersion is the schema of the first migration.
+const OldestVersion int64 = oldestVersion
+
 // Parent returns the table and column that a foreign key refers to.
 func (b BackupTable) Parent(t testing.TB, db *sql.DB, name string) (parent, key string, ok bool) {
 	t.Helper()

@@ -175,7 +175,7 @@ func fillRow(t *testing.T, db *sql.DB, rng *rand.Rand, table store.BackupTable, 
 func TestAnOldBackupIsMigrated(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
-		for version := int64(1); version <= store.NewestVersion(); version++ {
+		for version := store.OldestVersion; version <= store.NewestVersion(); version++ {
 			old := e.emptyDatabase()
 			db := e.openAt(old, version)
 			if _, err := db.Exec("INSERT INTO users (id, username, username_key, role, tokens_per_day, generations, max_bytes, password_hash, created_at) VALUES ('u', 'Ada', 'ada', 'owner', 0, 0, 0, '', 1)"); err != nil {

@@ -29,6 +29,10 @@ var (
 	postgresSchema = migrationFolder{"postgres", database.DialectPostgres}
 )
 
+// oldestVersion is the schema of the first migration. A database before it is not migrated but comes
+// over through a backup, see package store/first.
+const oldestVersion = 2
+
 // migrate brings the database to the newest version that this program knows. It
 // returns fault.NewerVersion, and changes nothing, when the database is ahead.
 func migrate(ctx context.Context, db *sql.DB, from migrationFolder, log *slog.Logger) error {
@@ -56,6 +60,8 @@ func migrateTo(ctx context.Context, db *sql.DB, from migrationFolder, version in
 		return fmt.Errorf("cannot read the version of the database: %w", err)
 	case at == min(version, newest):
 		return nil
+	case at > 0 && at < oldestVersion:
+		return fmt.Errorf("the data was written by an older nodest (schema version %d), which stored it differently: make a backup with that program (nodest backup FILE), then run nodest restore --force FILE with this one", at)
 	case at > newest:
 		return knownVersion("database", at)
 	}

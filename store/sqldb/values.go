@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"nodest/codec"
 )
 
 // The types of Go and what stands in a column for them:
@@ -17,11 +19,16 @@ import (
 //   - time.Time: BIGINT, milliseconds since 1970 UTC; the zero time is 0.
 //   - json.RawMessage: TEXT, as it came (jsonb would forget the order of the keys), or packed (see pack.go).
 //   - []byte: BLOB or BYTEA. Numbers and bool are themselves.
+//   - Zstd: the same, compressed above 1 KB.
 //   - a pointer to one of these: the same, and nil is NULL.
 //   - other structs, maps, slices and pointers: JSON, like json.RawMessage; what is nil, and a slice
 //     without items, is NULL.
 //
 // NULL that is read is the zero value.
+
+// Zstd is a text that a column for bytes holds as a zstd frame, if it is long (package codec).
+// It is data: NUL and bytes that are not UTF-8 stay.
+type Zstd []byte
 
 var (
 	escapeNul   = strings.NewReplacer("\x00", "\x010", "\x01", "\x011")
@@ -59,6 +66,11 @@ func toColumn(v any) (any, error) {
 			return nil, nil
 		}
 		return jsonText(escape(string(v))), nil
+	case Zstd:
+		if v == nil {
+			return nil, nil
+		}
+		return codec.Pack(v), nil
 	}
 	return toColumnByKind(v, reflect.ValueOf(v))
 }
@@ -182,9 +194,14 @@ func fromColumn(v reflect.Value, src any) error {
 	case string:
 		return fromText(v, OfPostgres(src))
 	case []byte:
-		if p, ok := v.Addr().Interface().(*[]byte); ok {
+		switch p := v.Addr().Interface().(type) {
+		case *[]byte:
 			*p = bytes.Clone(src)
 			return nil
+		case *Zstd:
+			text, err := codec.Unpack(src)
+			*p = bytes.Clone(text)
+			return err
 		}
 		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Type() != reflect.TypeFor[json.RawMessage]() {
 			v.SetBytes(bytes.Clone(src))
