@@ -207,9 +207,9 @@ type ForkTx interface {
 	// Copies have ids of their own and keep Seq, times, texts and all swipes; deleted
 	// messages stay deleted ones.
 	CopyPath(from ForkSource, forkID string, texts int) (copied, length int, err error)
-	// CopyOf is the id that the copy of a message, of that seq, has in a fork, be it
+	// CopyOf is the id that the copy of a message, or of one of its texts, has in a fork, be it
 	// there already or not.
-	CopyOf(forkID, messageID string, seq int64) string
+	CopyOf(forkID, id string) string
 	// Loading returns a conversation between BeginLoad and FinishLoad, and keeps others
 	// from changing it until the transaction ends.
 	Loading(id string) (*Conversation, error)

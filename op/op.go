@@ -83,15 +83,8 @@ type Store[T any] interface {
 	View(ctx context.Context, userID string, fn func(tx T) error) error
 }
 
-// NewID makes an id: a UUIDv7, so that ids sort by the time they were made. Its last five bytes
-// are zero, and need not be stored. The ids of one process differ in their time, which counts
-// up within a millisecond; those that two processes make within a quarter of a microsecond differ
-// in 22 random bits.
-func NewID() string {
-	id := uuid.Must(uuid.NewV7())
-	clear(id[11:])
-	return id.String()
-}
+// NewID makes an id: a UUIDv7, so that ids sort by the time they were made.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // HasIDForm reports whether s has the form of the ids that NewID makes; names that apps and users
 // give have another one.

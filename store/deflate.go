@@ -2,15 +2,12 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 
 	"github.com/klauspost/compress/flate"
-
-	"nodest/store/sqldb"
 )
 
 // A deflater compresses texts with a dictionary of what they have in common, without the bytes of
@@ -39,17 +36,14 @@ func newDeflater(number byte, level int, words string) *deflater {
 	return d
 }
 
-// deflate makes of a text without control characters of its own, such as JSON, what is stored.
+// deflate makes of a text what is stored.
 func (d *deflater) deflate(text string) []byte {
-	rest, ids := takeIDs(sqldb.PackText(text))
-	b := bytes.NewBuffer(make([]byte, 0, 128+len(ids)+len(rest)/4))
+	b := bytes.NewBuffer(make([]byte, 0, 128+len(text)/4))
 	b.WriteByte(d.number)
-	b.Write(binary.AppendUvarint(b.AvailableBuffer(), uint64(len(ids))))
-	b.Write(ids)
 	w := d.writers.Get().(*flate.Writer)
 	defer d.writers.Put(w)
 	w.Reset(b)
-	_, _ = w.Write(rest) // a buffer has no errors
+	_, _ = io.WriteString(w, text) // a buffer has no errors
 	_ = w.Close()
 	return b.Bytes()
 }
@@ -65,61 +59,16 @@ func (d *deflater) inflate(stored []byte) (string, error) {
 	if len(stored) == 0 || stored[0] != d.number {
 		return "", errDeflated
 	}
-	size, n := binary.Uvarint(stored[1:])
-	if n <= 0 || size > uint64(len(stored)-1-n) { //nolint:gosec // not below 0
-		return "", errDeflated
-	}
-	ids, rest := stored[1+n:][:size], stored[1+n:][size:]
 	r := d.readers.Get().(io.ReadCloser)
 	defer d.readers.Put(r)
-	if err := r.(flate.Resetter).Reset(bytes.NewReader(rest), d.words); err != nil {
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(stored[1:]), d.words); err != nil {
 		return "", err
 	}
 	text, err := io.ReadAll(io.LimitReader(r, maxInflated))
 	if err != nil {
 		return "", fmt.Errorf("store: inflate a text: %w", err)
 	}
-	packed, err := putIDs(text, ids)
-	return sqldb.UnpackText(packed), err
-}
-
-// takeIDs takes the bytes of the ids out of a packed text, in which their marks stay. Of an id that
-// begins like the one before it only the end is kept, behind the number of bytes that are left out.
-func takeIDs(packed []byte) (text, ids []byte) {
-	text = make([]byte, 0, len(packed))
-	for last := []byte(nil); ; {
-		i := bytes.IndexAny(packed, sqldb.IDMarks)
-		if i < 0 {
-			return append(text, packed...), ids
-		}
-		text, packed = append(text, packed[:i+1]...), packed[i+1:]
-		id := packed[:sqldb.IDSize(text[len(text)-1])]
-		same := 0
-		for same < min(len(id), len(last)) && id[same] == last[same] {
-			same++
-		}
-		ids = append(append(ids, byte(same)), id[same:]...)
-		last, packed = id, packed[len(id):]
-	}
-}
-
-// putIDs is the reverse.
-func putIDs(text, ids []byte) (packed []byte, err error) {
-	packed = make([]byte, 0, len(text)+2*len(ids))
-	for last := []byte(nil); ; {
-		i := bytes.IndexAny(text, sqldb.IDMarks)
-		if i < 0 {
-			return append(packed, text...), nil
-		}
-		packed, text = append(packed, text[:i+1]...), text[i+1:]
-		size := sqldb.IDSize(packed[len(packed)-1])
-		if len(ids) == 0 || int(ids[0]) > min(size, len(last)) || len(ids)-1 < size-int(ids[0]) {
-			return nil, errDeflated
-		}
-		same := int(ids[0])
-		packed = append(append(packed, last[:same]...), ids[1:1+size-same]...)
-		last, ids = packed[len(packed)-size:], ids[1+size-same:]
-	}
+	return string(text), nil
 }
 
 // logWords are pieces of summaries and of events, the most frequent last. \x01 and \x11 to \x14 are the

@@ -143,14 +143,12 @@ func Plan(db *DB, query string) (lines []string, err error) {
 
 // Parts of statements whose plans are tested.
 var (
-	EachChain   = eachChain
-	UpChain     = upChain
-	ChildrenOf  = childrenOf
-	HasChild    = hasChild
-	ShownText   = shownText
-	OldMessage  = oldMessage
-	OldestEnded = oldestEnded
-	OpenOf      = openOf
+	EachChain  = eachChain
+	UpChain    = upChain
+	ChildrenOf = childrenOf
+	HasChild   = hasChild
+	ShownText  = shownText
+	OldMessage = oldMessage
 
 	RangesOf         = rangesOf
 	RangesOfGaps     = rangesOfGaps

@@ -64,7 +64,7 @@ func TestAGenerationComesBackAsItWas(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.InsertGeneration(want) })
 		want.Status, want.Finish, want.Text, want.Reasoning, want.Base = chat.GenFailed, "error", "half a", "hm", "b"
 		want.Blocks = []chat.Block{{Part: "mem", Text: "x", At: 2}}
-		want.Model, want.PromptID, want.Usage, want.Error = "m1", "p", &llm.Usage{CompletionTokens: 3}, fault.New(fault.UpstreamDown, "down")
+		want.Model, want.PromptID, want.Usage, want.Error = "m1", named("p"), &llm.Usage{CompletionTokens: 3}, fault.New(fault.UpstreamDown, "down")
 		want.Timing = &chat.Timing{
 			Accepted: 3, Gather: &chat.Span{4, 6}, Sources: []chat.SourceTiming{{Name: "memory", Took: chat.Span{6, 40}}}, LastToken: new(int64(70)),
 		}
@@ -175,7 +175,7 @@ func TestPromptsAreKept(t *testing.T) {
 		})
 		var last *nodest.StoredPrompt
 		for i := range 3 { // the ids decide the order
-			last = &nodest.StoredPrompt{ID: id(), ConversationID: conversation, GenerationID: "g", Stored: framework.Stored{
+			last = &nodest.StoredPrompt{ID: id(), ConversationID: conversation, GenerationID: named("g"), Stored: framework.Stored{
 				Body: fmt.Appendf(nil, `{"v":%d}`, i), Parts: [][]byte{{'1'}, fmt.Append(nil, i), {'1'}}}}
 			e.update(func(tx nodest.Tx) error { return tx.PutPrompt(last) })
 		}
@@ -200,7 +200,7 @@ func TestAPartStaysAsLongAsAPromptHasIt(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		put := func(parts ...string) *nodest.StoredPrompt {
-			p := &nodest.StoredPrompt{ID: e.idNow(), ConversationID: conversation, GenerationID: "g", Stored: framework.Stored{Body: []byte("b")}}
+			p := &nodest.StoredPrompt{ID: e.idNow(), ConversationID: conversation, GenerationID: named("g"), Stored: framework.Stored{Body: []byte("b")}}
 			for _, part := range parts {
 				p.Parts = append(p.Parts, []byte(part))
 			}

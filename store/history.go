@@ -49,7 +49,7 @@ type oldMessageRow struct {
 
 // asThen are the columns of an oldMessageRow: of a message m and its state o, which is NULL where it has
 // no rows of states.
-const asThen = "m.*, COALESCE(o.rev, m.rev) AS then_rev, COALESCE(o.revision_id, " + shownText + ") AS then_revision_id," +
+const asThen = "m.*, COALESCE(o.rev, m.rev) AS then_rev, " + textThen + " AS then_revision_id," +
 	" COALESCE(o.status, m.status) AS then_status, COALESCE(o.is_deleted, FALSE) AS then_deleted"
 
 // sizeThen is the size of the texts of an oldMessageRow: those of its swipes, and the one that it had.
@@ -133,6 +133,9 @@ func (t *tx) PathAtAfter(conversationID string, version int64, headID, afterID s
 // stateThen joins the states o that messages m had at a version; thereThen is true of messages that
 // were there at it.
 const thereThen = "(o.version IS NOT NULL OR m.since > 0 AND m.since <= ?)"
+
+// textThen is the id of the text that a message m showed then; NULL = none.
+const textThen = "CASE WHEN o.version IS NULL THEN " + shownText + " ELSE o.revision_id END"
 
 const stateThen = `LEFT JOIN message_states o ON o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id
 	AND o.version = (SELECT MAX(s.version) FROM message_states s WHERE s.user_id = m.user_id

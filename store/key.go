@@ -88,7 +88,7 @@ func (t *tx) KeepReply(key string, reply json.RawMessage) error {
 	}
 	n, err := t.Exec(`INSERT INTO call_keys (user_id, call_key, hash, reply, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, call_key) DO UPDATE SET hash = EXCLUDED.hash, reply = EXCLUDED.reply, created_at = EXCLUDED.created_at
-		WHERE call_keys.created_at <= ?`, t.userID, t.keyNumber(key), hash, reply, t.Now(), t.Now().Add(-keyLife))
+		WHERE call_keys.created_at <= ?`, sqldb.ID(t.userID), t.keyNumber(key), hash, reply, t.Now(), t.Now().Add(-keyLife))
 	if err == nil && n == 0 {
 		err = t.Lose(errKeyBusy)
 	}

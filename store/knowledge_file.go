@@ -154,7 +154,7 @@ func (t knowledgeTx) DeleteFile(id string) error {
 func (t knowledgeTx) PutPart(contentID string, part int, data []byte) error {
 	t.stores = true
 	return t.Run("INSERT INTO file_parts (user_id, content_id, part, created_at, data) VALUES (?, ?, ?, ?, ?)"+
-		" ON CONFLICT (user_id, content_id, part) DO NOTHING", t.userID, contentID, part, t.Now(), data)
+		" ON CONFLICT (user_id, content_id, part) DO NOTHING", sqldb.ID(t.userID), sqldb.ID(contentID), part, t.Now(), data)
 }
 
 // FilePart returns a part of a file that the user may read.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"nodest/jobs"
 	"nodest/store/sqldb"
 )
@@ -47,10 +49,10 @@ func oldRows(table, key, where string, batch int) remover {
 func oldIDs(table, where string) remover {
 	return func(s *session, life time.Duration) (int64, error) {
 		end := s.Now().Add(-life)
-		var next [16]byte
+		var next uuid.UUID
 		binary.BigEndian.PutUint64(next[:], uint64(end.UnixMilli()+1)<<16) //nolint:gosec // not before 1970
 		return s.Exec("DELETE FROM "+table+" WHERE (user_id, id) IN (SELECT c.user_id, c.id FROM users u JOIN "+table+
-			" c ON c.user_id = u.id AND c.id < ? WHERE "+where+" LIMIT ?)", sqldb.UnpackID(next[:]), end, maintainBatch)
+			" c ON c.user_id = u.id AND c.id < ? WHERE "+where+" LIMIT ?)", next.String(), end, maintainBatch)
 	}
 }
 
@@ -166,7 +168,7 @@ func oldLeaves(s *session, _ time.Duration) (removed int64, err error) {
 
 // removeLeaves removes messages and returns their parents.
 func (s *session) removeLeaves(userID string, ids []string) (removed int64, parents []string, err error) {
-	parents, err = sqldb.All[string](s, "SELECT parent_id FROM messages WHERE user_id = ? AND id IN (?) AND parent_id <> ''", userID, ids)
+	parents, err = sqldb.All[string](s, "SELECT parent_id FROM messages WHERE user_id = ? AND id IN (?) AND parent_id IS NOT NULL", userID, ids)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/index"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"
-	"nodest/store/sqldb"
 )
 
 // mentions lists the columns of the memory tables that contain a word or an id.
@@ -28,13 +28,8 @@ func (e *env) mentions(word string) (places []string) {
 				continue
 			}
 			query, args := "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ?", []any{"%" + word + "%"}
-			stored := []any{word}
-			if store.OnPostgres(e.db) { // stores the digits of ids
-				sqldb.PackTextIDs(stored)
-				query, args = query+" OR CAST("+c+" AS TEXT) LIKE ?", append(args, "%"+strings.TrimLeft(stored[0].(string), "\x01")+"%")
-			} else { // their bytes
-				sqldb.PackIDs(stored)
-				query, args = query+" OR instr(CAST("+c+" AS BLOB), CAST(? AS BLOB)) > 0", append(args, stored...)
+			if id, err := uuid.Parse(word); err == nil && !store.OnPostgres(e.db) { // stores the bytes
+				query, args = query+" OR instr(CAST("+c+" AS BLOB), ?) > 0", append(args, id[:])
 			}
 			n, err := store.Query[int64](e.db, query, args...)
 			if err != nil {

@@ -120,7 +120,7 @@ func TestFactsAreListed(t *testing.T) {
 			m.Kind = []lang.Kind{lang.KindPreference, lang.KindPromise, lang.KindProfile}[i%3]
 			m.Subject = []lang.Subject{lang.AboutUser, lang.AboutWorld}[i%2]
 			m.Status = []memory.Status{memory.Active, memory.Active, memory.Active, memory.Retired}[i%4]
-			m.Pinned, m.ConversationID = i > 5, []string{"", "c"}[i/8]
+			m.Pinned, m.ConversationID = i > 5, []string{"", named("c")}[i/8]
 			e.learn(character, m)
 		}
 		list := func(f memory.Filter, limit int) (texts []string) {
@@ -149,7 +149,7 @@ func TestFactsAreListed(t *testing.T) {
 			{"of a kind", memory.Filter{Kind: lang.KindPromise}, "4 1"},
 			{"about the world", memory.Filter{Subject: lang.AboutWorld}, "5 1"},
 			{"pinned", memory.Filter{Pinned: &yes}, "8 6"},
-			{"of a conversation", memory.Filter{ConversationID: "c"}, "8"},
+			{"of a conversation", memory.Filter{ConversationID: named("c")}, "8"},
 			{"with these words", memory.Filter{ContentHash: memory.ContentHash("FACT 4")}, "4"},
 			{"none", memory.Filter{Status: memory.Superseded}, ""},
 		} {

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"nodest/memory"
 	"nodest/store/sqldb"
 )
@@ -130,8 +132,8 @@ func appendUnit(b []byte, id string, memoryIDs []string) []byte {
 	if i := slices.Index(memoryIDs, id); i >= 0 && i < mostKnown {
 		return append(b, byte(knownUnit+i))
 	}
-	if id := sqldb.StoredID(id); id != nil {
-		return append(append(b, byte(idUnit+len(id))), id...)
+	if id, err := uuid.Parse(id); err == nil {
+		return append(append(b, byte(idUnit+len(id))), id[:]...)
 	}
 	return appendText(append(b, namedUnit), id)
 }
@@ -219,10 +221,15 @@ func (r *useReader) unit() string {
 	case code >= knownUnit && code < knownUnit+min(mostKnown, len(r.known)):
 		return r.known[code-knownUnit]
 	case code > idUnit && code <= idUnit+mostID:
-		return sqldb.UnpackID(r.take(code - idUnit))
+		return idOfBytes(r.take(code - idUnit))
 	case code == namedUnit:
 		return r.text()
 	}
 	r.failed = true
 	return ""
+}
+
+func idOfBytes(b []byte) string {
+	id, _ := uuid.FromBytes(b)
+	return id.String()
 }

@@ -135,8 +135,7 @@ func (c *copySource) Next() bool {
 }
 
 func (c *copySource) Values() ([]any, error) {
-	sqldb.PackTextIDs(c.rows.row)
-	return c.rows.row, nil
+	return c.rows.row, c.rows.row.placeIDs(c.rows.table.columns, true)
 }
 func (c *copySource) Err() error { return c.rows.err }
 

@@ -133,7 +133,9 @@ func insertSQLite(ctx context.Context, db *sql.DB, rows *rowReader, progress fun
 	}
 	defer insert.Close() //nolint:errcheck // ends with the transaction
 	for rows.next() {
-		sqldb.PackIDs(rows.row)
+		if err := rows.row.placeIDs(rows.table.columns, false); err != nil {
+			return err
+		}
 		if _, err := insert.ExecContext(ctx, rows.row...); err != nil {
 			return err
 		}

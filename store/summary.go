@@ -214,9 +214,9 @@ func (t *tx) Coverage(c chat.Covered, headID string, version int64) (chat.Covera
 	if headID == "" {
 		return chat.CoverageOff, nil
 	}
-	on, err := t.Has(pieces+`SELECT 1 FROM (SELECT COALESCE(?, '') AS end_id, id AS conversation_id, user_id
+	on, err := t.Has(pieces+`SELECT 1 FROM (SELECT ? AS end_id, id AS conversation_id, user_id
 			FROM conversations WHERE user_id = ? AND id = ?) s WHERE `+onBranch,
-		t.userID, headID, c.EndID, t.userID, c.ConversationID, headID)
+		t.userID, headID, sqldb.ID(c.EndID), t.userID, c.ConversationID, headID)
 	if err != nil || !on {
 		return chat.CoverageOff, err
 	}
@@ -243,7 +243,7 @@ func (t *tx) Coverage(c chat.Covered, headID string, version int64) (chat.Covera
 func (t *tx) coverage(c chat.Covered, states []replacedState, version int64) (chat.Coverage, error) {
 	args := []any{t.userID, c.EndID}
 	for _, s := range states {
-		args = append(args, s.MessageID, s.Previous)
+		args = append(args, sqldb.ID(s.MessageID), s.Previous)
 	}
 	rows, err := sqldb.All[struct {
 		Was, Shows     string
