@@ -86,6 +86,12 @@ type Store[T any] interface {
 // NewID makes an id: a UUIDv7, so that ids sort by the time they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
+// IsID reports whether s is an id: a UUID of any version in its usual form.
+func IsID(s string) bool {
+	id, err := uuid.Parse(s)
+	return err == nil && id.String() == s
+}
+
 // HasIDForm reports whether s has the form of the ids that NewID makes; names that apps and users
 // give have another one.
 func HasIDForm(s string) bool {

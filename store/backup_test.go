@@ -110,7 +110,7 @@ func TestEveryValueSurvivesBackupAndRestore(t *testing.T) {
 			t.Fatalf("%s has %d rows", name, len(lines))
 		}
 	}
-	if lines := want["tables/users.jsonl"]; !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "-0000-7000-8000-00000000000f\"") }) {
+	if lines := want["tables/users.jsonl"]; !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "[\"726f7720-") }) {
 		t.Errorf("ids are not texts in a backup: %q", lines)
 	}
 	third := store.Options{Dir: filepath.Join(t.TempDir(), "new"), Log: quiet}
@@ -143,7 +143,7 @@ func fillRow(t *testing.T, db *sql.DB, rng *rand.Rand, table store.BackupTable, 
 		case "text":
 			values[i] = fmt.Sprintf("%s %d %s", c.Name, n, oddTexts[rng.IntN(len(oddTexts))])
 		case "id":
-			values[i] = []byte(fmt.Sprintf("row %4d col %4d", n, i))
+			values[i] = []byte(fmt.Sprintf("row%4d col %4d", n, i))
 		case "integer":
 			x := []int64{0, -1, 1 << 62, -1 << 63, rng.Int64()}[rng.IntN(5)]
 			if table.Short(t, db, c.Name) {

@@ -138,7 +138,7 @@ func (t circleTx) fillPosts(posts ...*circle.Post) error {
 		p := byID[r.PostID]
 		p.Likes = append(p.Likes, r.Like)
 		return nil
-	}, "SELECT * FROM circle_likes WHERE user_id = ? AND post_id IN (?) ORDER BY created_at, author_id", t.userID, ids)
+	}, "SELECT * FROM circle_likes WHERE user_id = ? AND post_id IN (?) ORDER BY created_at, author_id NULLS FIRST", t.userID, ids)
 }
 
 // UpdatePost stores what can change. A deletion hides the post; maintenance removes it

@@ -78,7 +78,7 @@ func (t circleTx) Relations(characterID string) ([]*circle.Relation, error) {
 	if characterID != "" {
 		s, where, args = t.withCharacter(characterID), where+" AND character_id = ?", append(args, characterID)
 	}
-	return sqldb.Map(s, (*relationRow).relation, "SELECT * FROM circle_relations WHERE "+where+" ORDER BY character_id, target_id", args...)
+	return sqldb.Map(s, (*relationRow).relation, "SELECT * FROM circle_relations WHERE "+where+" ORDER BY character_id, target_id NULLS FIRST", args...)
 }
 
 // PutItem adds an item to a message box and removes the oldest ones above circle.MaxBox.

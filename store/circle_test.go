@@ -485,7 +485,7 @@ func TestCircleQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM circle_actions WHERE user_id = 'u' AND character_id = 'c'" + page:                                               "circle_actions_character",
 		"SELECT user_id, id FROM circle_turns c WHERE c.ended_at <= 5 LIMIT 5":                                                         "circle_turns_", // of the few users
 		"SELECT user_id, id FROM circle_posts c WHERE c.deleted_at <= 5 LIMIT 5":                                                       "circle_posts_deleted",
-		"SELECT * FROM circle_likes WHERE user_id = 'u' AND post_id IN ('p', 'q')":                                                     "circle_likes_key",
+		"SELECT * FROM circle_likes WHERE user_id = 'u' AND post_id IN ('p', 'q')":                                                     "circle_likes_one",
 	} {
 		plan, err := store.Plan(db, query)
 		if err != nil {

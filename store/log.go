@@ -175,7 +175,7 @@ func (t *tx) showLogged(events []*stream.Event, logged []*chat.Logged) error {
 	written, beginnings := make(map[string]*chat.Swipe, len(revisions)), make(map[string]*chat.Swipe, len(last))
 	err := errors.Join(
 		eachOf(t, messageIDs, func(r *messageRow) { m := r.Message; messages[m.ID] = &m },
-			"SELECT id, conversation_id, parent_id, client_msg_key, seq, role, name, author_id, is_greeting, created_at FROM messages WHERE user_id = ? AND id IN (?)"),
+			"SELECT id, conversation_id, parent_id, client_msg_key, seq, role, name, author_key, is_greeting, created_at FROM messages WHERE user_id = ? AND id IN (?)"),
 		eachOf(t, revisions, func(r *swipeText) { written[r.RevisionID] = r.swipe() },
 			"SELECT "+swipeColumns+" FROM revisions r WHERE r.user_id = ? AND r.id IN (?)"),
 		eachOf(t, last, func(r *swipeText) { beginnings[r.RevisionID] = r.swipe() },

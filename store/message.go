@@ -11,7 +11,7 @@ import (
 )
 
 type messageRow struct {
-	chat.Message `db:"ClientMsgID=client_msg_key Greeting=is_greeting Hidden=is_hidden Imported=is_imported -Swipes -Extra"`
+	chat.Message `db:"ClientMsgID=client_msg_key AuthorID=author_key Greeting=is_greeting Hidden=is_hidden Imported=is_imported -Swipes -Extra"`
 	UserID       string
 	// Depth counts the messages from the root to this one, itself included. Chain names
 	// the unbranched run of the tree that contains it (see place). Both are set once.
@@ -377,7 +377,7 @@ const sizeOfTexts = `COALESCE((SELECT SUM(256 + octet_length(r.text) + octet_len
 
 // pageColumns are the columns of messages m that differ within a page, and are not only for
 // searching.
-const pageColumns = "m.id, m.parent_id, m.client_msg_key, m.seq, m.role, m.name, m.author_id, m.is_greeting, m.is_hidden, m.is_imported," +
+const pageColumns = "m.id, m.parent_id, m.client_msg_key, m.seq, m.role, m.name, m.author_key, m.is_greeting, m.is_hidden, m.is_imported," +
 	" m.swipe_index, m.rev, m.status, m.error, m.generation_id, m.created_at, m.edited_at, m.deleted_at"
 
 // messagePage is a page of messages of a conversation while it is read.

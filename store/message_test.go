@@ -22,7 +22,7 @@ func TestAMessageComesBackAsItWas(t *testing.T) {
 		edited, deleted := start.Add(time.Minute), start.Add(time.Hour)
 		want := &chat.Message{
 			ID: id(), ConversationID: conversation, ClientMsgID: "mine-1", Role: chat.RoleAssistant, Name: "Grüße 茶",
-			AuthorID: named("x"), Greeting: true, Hidden: true, SwipeIndex: 1, Rev: 1, Status: chat.StatusError,
+			AuthorID: "x", Greeting: true, Hidden: true, SwipeIndex: 1, Rev: 1, Status: chat.StatusError,
 			Error:        fault.New(fault.Blocked, "blocked").With("provider", "p"),
 			GenerationID: id(), CreatedAt: start.Add(-time.Hour), EditedAt: &edited, DeletedAt: &deleted,
 			Extra: []byte(`{"send_date":"x", "z":1}`),

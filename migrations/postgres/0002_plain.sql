@@ -345,7 +345,7 @@ CREATE TABLE messages (
   client_msg_key TEXT COLLATE "C" NOT NULL,
   role TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
-  author_id UUID,
+  author_key TEXT COLLATE "C" NOT NULL, -- the client's name of its author
   status TEXT COLLATE "C" NOT NULL,
   error TEXT COLLATE "C",
   generation_id UUID,
@@ -801,9 +801,9 @@ CREATE TABLE circle_likes (
   author_name TEXT COLLATE "C" NOT NULL,
   thoughts TEXT COLLATE "C" NOT NULL,
   created_at BIGINT NOT NULL,
-  UNIQUE NULLS NOT DISTINCT (user_id, post_id, author_id),
   FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE
 );
+CREATE UNIQUE INDEX circle_likes_one ON circle_likes (user_id, post_id, author_id) NULLS NOT DISTINCT;
 CREATE INDEX circle_likes_author ON circle_likes (author_id) WHERE author_id IS NOT NULL;
 
 -- What characters may do, or have done.
@@ -850,9 +850,9 @@ CREATE TABLE circle_relations (
   interactions BIGINT NOT NULL,
   action_at BIGINT,
   updated_at BIGINT NOT NULL,
-  UNIQUE NULLS NOT DISTINCT (user_id, character_id, target_id),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
+CREATE UNIQUE INDEX circle_relations_one ON circle_relations (user_id, character_id, target_id) NULLS NOT DISTINCT;
 CREATE INDEX circle_relations_target ON circle_relations (target_id) WHERE target_id IS NOT NULL;
 
 -- Message boxes.

@@ -333,7 +333,7 @@ CREATE TABLE messages (
   chain INTEGER NOT NULL,
   role TEXT NOT NULL,
   name TEXT NOT NULL,
-  author_id BLOB(16) CHECK (length(author_id) = 16 AND author_id > x''),
+  author_key TEXT NOT NULL, -- the client's name of its author
   is_greeting BOOLEAN NOT NULL,
   is_hidden BOOLEAN NOT NULL, -- never in a prompt
   is_imported BOOLEAN NOT NULL, -- it has a row in message_lines
@@ -799,7 +799,7 @@ CREATE TABLE circle_likes (
   created_at BIGINT NOT NULL,
   FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX circle_likes_key ON circle_likes (user_id, post_id, COALESCE(author_id, x''));
+CREATE UNIQUE INDEX circle_likes_one ON circle_likes (user_id, post_id, COALESCE(author_id, x''));
 CREATE INDEX circle_likes_author ON circle_likes (author_id) WHERE author_id IS NOT NULL;
 
 -- What characters may do, or have done.
@@ -848,7 +848,7 @@ CREATE TABLE circle_relations (
   updated_at BIGINT NOT NULL,
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX circle_relations_key ON circle_relations (user_id, character_id, COALESCE(target_id, x''));
+CREATE UNIQUE INDEX circle_relations_one ON circle_relations (user_id, character_id, COALESCE(target_id, x''));
 CREATE INDEX circle_relations_target ON circle_relations (target_id) WHERE target_id IS NOT NULL;
 
 -- Message boxes.

@@ -3,8 +3,6 @@ package sqldb
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -57,11 +55,6 @@ func (s *Session) argument(arg any, before string) (value any, place string, err
 		case isID:
 			value = s.placeID(arg)
 		default:
-			if _, ok := parseID(arg); ok && os.Getenv("IDCHECK") != "" {
-				f, _ := os.OpenFile(os.Getenv("IDCHECK"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-				fmt.Fprintf(f, "%s\t%s\n", strings.Join(strings.Fields(before), " "), caller())
-				f.Close()
-			}
 			value = escape(arg)
 		}
 	default:
