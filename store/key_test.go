@@ -17,7 +17,7 @@ import (
 // answered stores an answer under a key.
 func answered(tx nodest.Tx, key, reply string) error {
 	_, err := tx.ClaimKey(key, "h")
-	return errors.Join(err, tx.KeepReply(key, json.RawMessage(reply)))
+	return errors.Join(err, tx.KeepReply(key, op.Reply{JSON: json.RawMessage(reply)}))
 }
 
 func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
 				if _, err := say(tx, conversation, "", key); err != nil {
 					return err
 				}
-				return tx.KeepReply(key, []byte(`{"z":1, "a":2}`))
+				return tx.KeepReply(key, op.Reply{JSON: []byte(`{"z":1, "a":2}`)})
 			})
 		}
 		var group sync.WaitGroup
@@ -46,7 +46,7 @@ func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
 			})
 		}
 		group.Wait()
-		first := op.KeyRecord{Hash: "h", Reply: []byte(`{"z":1, "a":2}`), At: start}
+		first := op.KeyRecord{Hash: "h", Reply: op.Reply{JSON: []byte(`{"z":1, "a":2}`)}, At: start}
 		e.view(func(tx nodest.Tx) error {
 			roots, err := tx.Chats.Children(conversation, "")
 			e.equal("messages", len(roots), 4)
@@ -122,7 +122,7 @@ func TestAClaimedKeyIsWaitedFor(t *testing.T) {
 				}
 				reply := ""
 				if found != nil {
-					reply = string(found.Reply)
+					reply = string(found.JSON)
 				}
 				e.equal("what the second call finds", reply, tt.reply)
 			})
