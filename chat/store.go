@@ -56,12 +56,6 @@ type MessageTx interface {
 	Children(conversationID, id string) ([]*Message, error)
 	// Revision returns one stored text by its revision id.
 	Revision(id string) (*Revision, error)
-	// FirstForm returns a message as it was first stored, with the text that it showed then.
-	// It also returns one of a deleted conversation.
-	FirstForm(id string) (*Message, error)
-	// Written returns swipes by the ids of their revisions, each as that revision has it;
-	// fault.NotFound if one is no longer there.
-	Written(revisionIDs []string) (map[string]*Swipe, error)
 	// Revisions returns every stored text of a message, oldest first.
 	Revisions(messageID string) ([]*Revision, error)
 }

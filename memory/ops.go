@@ -215,11 +215,11 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 	if in.All {
 		return s.forgetAll(ctx, c, characterID, gone)
 	}
-	return op.Once(ctx, s.store, c, func(tx Tx) (*Forgotten, error) {
+	return s.forget(ctx, c, gone, func(tx Tx) error {
 		if in.Query == "" {
 			items, err := named(tx, characterID, in.IDs)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			gone.Memories = items
 		}
@@ -228,8 +228,20 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 			ids = append(ids, item.ID)
 		}
 		_, err := purge(tx, c.By(), characterID, ids)
-		return gone, err
+		return err
 	})
+}
+
+// forget runs fn, which removes gone. A repeated call does not get the removed texts.
+func (s *Service) forget(ctx context.Context, c *op.Call, gone *Forgotten, fn func(tx Tx) error) (*Forgotten, error) {
+	stored, err := op.Once(ctx, s.store, c, func(tx Tx) (*Forgotten, error) {
+		err := fn(tx)
+		return gone.stored(), err
+	})
+	if err != nil || c.Replayed {
+		return stored, err
+	}
+	return gone, nil
 }
 
 // forgettable lists hits with the texts behind facts, each unit once, and each fact once.
@@ -341,11 +353,11 @@ func (s *Service) forgetAll(ctx context.Context, c *op.Call, characterID string,
 			return nil, err
 		}
 	}
-	return op.Once(ctx, s.store, c, func(tx Tx) (*Forgotten, error) {
+	return s.forget(ctx, c, gone, func(tx Tx) error {
 		if err := tx.PurgeScope(characterID); err != nil {
-			return nil, err
+			return err
 		}
-		return gone, emitWritten(tx, c.By(), characterID, opPurged, []string{})
+		return emitWritten(tx, c.By(), characterID, opPurged, []string{})
 	})
 }
 

@@ -210,8 +210,15 @@ func (t *tx) copyLine(from chat.ForkSource, forkID string, after, to forkPlace) 
 	args = append(append(args, copies), places...)
 	err = copyRows[revisionRow](t, "revisions", "r", "line CROSS JOIN revisions r CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts, map[string]string{
 		"id": "copies.new_id", "message_id": "copies.parent_id", "rev": "1", "created_at": "COALESCE(r.swipe_at, r.created_at)", "swipe_at": "NULL",
-		"uses": "NULL", "is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id IS DISTINCT FROM line.swipe_id",
+		"is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id IS DISTINCT FROM line.swipe_id",
 	}, args)
+	if err != nil {
+		return err
+	}
+	// Of what was recalled, a fork knows which units.
+	err = copyRows[useRow](t, "memory_uses", "x", "line CROSS JOIN revisions r CROSS JOIN memory_uses x CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts+
+		" AND x.user_id = line.user_id AND x.conversation_id = ? AND x.generation_id = r.generation_id AND x.layer <> '"+string(inProfile)+"' ON CONFLICT DO NOTHING",
+		map[string]string{"conversation_id": "line.fork_id", "score": "NULL", "signals": "NULL"}, append(slices.Clip(args), from.ConversationID))
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
@@ -68,7 +69,7 @@ func fill(e *env, user string) fixture {
 	must(e.db.PutProviderKey(ctx, user, &account.SealedKey{Provider: "p", Sealed: []byte{1}}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
 		m := message(x.conversation, "", "private")
-		m.ClientMsgID, m.Extra, m.Swipes[0].RevisionID, m.Swipes[0].Uses = x.clientMsgID, []byte(`"private"`), x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}
+		m.ClientMsgID, m.Extra, m.Swipes[0].RevisionID, m.Swipes[0].GenerationID = x.clientMsgID, []byte(`"private"`), x.revision, x.generation
 		x.message = m.ID
 		for _, err := range []error{
 			tx.Characters.PutSettings(&character.UserSettings{UserName: "private", Version: 1}),
@@ -80,6 +81,7 @@ func fill(e *env, user string) fixture {
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.Chats.InsertMessage(m),
+			tx.Memory.PutUses(x.conversation, x.generation, "", []memory.Use{{ID: x.fact, Layer: memory.Exchange, Rank: 1}}),
 			tx.Chats.PutWords(x.words(), []string{x.revision}, []byte("private")),
 			tx.Chats.OpenLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}, 0),
 			tx.Chats.InsertSummary(x.keptSummary(m)),
@@ -183,7 +185,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantEmpty(e, r == nil, err)
 	},
 	"KeepReply": func(e *env, tx nodest.Tx, x fixture) error {
-		return wantNotFound(e, tx.KeepReply(x.key, []byte(`"intruder"`)))
+		return wantNotFound(e, tx.KeepReply(x.key, op.Reply{JSON: []byte(`"intruder"`)}))
 	},
 	"Settings": func(e *env, tx nodest.Tx, x fixture) error {
 		s, err := tx.Characters.Settings()
@@ -353,14 +355,6 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"Revision": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Revision(x.revision)
-		return wantNotFound(e, err)
-	},
-	"FirstForm": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Chats.FirstForm(x.message)
-		return wantNotFound(e, err)
-	},
-	"Written": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Chats.Written([]string{x.revision})
 		return wantNotFound(e, err)
 	},
 	"Revisions": func(e *env, tx nodest.Tx, x fixture) error {

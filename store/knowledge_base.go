@@ -120,6 +120,9 @@ func (t knowledgeTx) UpdateBase(b *knowledge.Base) error {
 func (t knowledgeTx) DeleteBase(id string) error {
 	err := t.ExecOne("knowledge base", "UPDATE knowledge_bases SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL",
 		t.Now(), t.userID, id)
+	if err == nil {
+		err = t.dropReplies(t.userID, id)
+	}
 	if err != nil {
 		return err
 	}

@@ -141,6 +141,9 @@ func (t knowledgeTx) UpdateFile(f *knowledge.File) error {
 // DeleteFile hides an own file.
 func (t knowledgeTx) DeleteFile(id string) error {
 	err := t.ExecOne("file", "UPDATE files SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.Now(), t.userID, id)
+	if err == nil {
+		err = t.dropReplies(t.userID, id)
+	}
 	if err != nil {
 		return err
 	}

@@ -49,11 +49,16 @@ func oldRows(table, key, where string, batch int) remover {
 func oldIDs(table, where string) remover {
 	return func(s *session, life time.Duration) (int64, error) {
 		end := s.Now().Add(-life)
-		var next uuid.UUID
-		binary.BigEndian.PutUint64(next[:], uint64(end.UnixMilli()+1)<<16) //nolint:gosec // not before 1970
 		return s.Exec("DELETE FROM "+table+" WHERE (user_id, id) IN (SELECT c.user_id, c.id FROM users u JOIN "+table+
-			" c ON c.user_id = u.id AND c.id < ? WHERE "+where+" LIMIT ?)", next.String(), end, maintainBatch)
+			" c ON c.user_id = u.id AND c.id < ? WHERE "+where+" LIMIT ?)", firstID(end), end, maintainBatch)
 	}
+}
+
+// firstID is an id that follows all that were made up to a time.
+func firstID(after time.Time) string {
+	var next uuid.UUID
+	binary.BigEndian.PutUint64(next[:], uint64(after.UnixMilli()+1)<<16) //nolint:gosec // not before 1970
+	return next.String()
 }
 
 // oldWhole removes conversations, characters or resources that were deleted long ago.
@@ -196,6 +201,9 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 		return 0, err
 	}
 	n, err := s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)
+	if err == nil {
+		err = s.dropReplies(userID, ids...)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -247,6 +255,9 @@ func (s *session) removeTexts(userID string, messages []string, column string, v
 		return 0, err
 	}
 	n, err := s.Exec("DELETE FROM revisions WHERE user_id = ? AND "+column+" IN (?)", userID, values)
+	if err == nil {
+		err = s.dropReplies(userID, messages...)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -100,10 +100,11 @@ CREATE TABLE usage_days (
 
 CREATE TABLE call_keys (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
-  call_key BIGINT NOT NULL, -- of the hash of the key
+  call_key TEXT NOT NULL,
   hash TEXT NOT NULL,
-  reply TEXT,
   created_at BIGINT NOT NULL,
+  is_short BOOLEAN NOT NULL, -- the answer was long: the reply has only its ids
+  reply BLOB, -- JSON, a zstd frame above 1 KB; NULL = what it named was purged
   PRIMARY KEY (user_id, call_key)
 );
 CREATE INDEX call_keys_age ON call_keys (created_at);
@@ -333,7 +334,7 @@ CREATE TABLE messages (
   chain INTEGER NOT NULL,
   role TEXT NOT NULL,
   name TEXT NOT NULL,
-  author_key TEXT NOT NULL, -- the client's name of its author
+  author_key TEXT NOT NULL,
   is_greeting BOOLEAN NOT NULL,
   is_hidden BOOLEAN NOT NULL, -- never in a prompt
   is_imported BOOLEAN NOT NULL, -- it has a row in message_lines
@@ -400,8 +401,6 @@ CREATE TABLE revisions (
   reasoning TEXT NOT NULL,
   blocks TEXT,
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
-  memory_ids BLOB, -- memories that were sent for it, see store/memory_use.go
-  uses BLOB, -- why, see store/memory_use.go
   citations TEXT, -- document with the sources that the text cites, and a report
   tools TEXT, -- document: how tools were used for it
   PRIMARY KEY (user_id, id),
@@ -480,6 +479,21 @@ CREATE TABLE generations (
 ) WITHOUT ROWID;
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
+
+-- The units of memory that the prompts of generations contain. A fork has copies of the rows whose texts it has.
+CREATE TABLE memory_uses (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  generation_id BLOB(16) NOT NULL CHECK (length(generation_id) = 16 AND generation_id > x''),
+  unit_id BLOB(16) NOT NULL CHECK (length(unit_id) = 16 AND unit_id > x''), -- a revision, or a version of a fact
+  rank INTEGER NOT NULL, -- from 1
+  layer TEXT NOT NULL, -- exchange, fact, or profile: a fact that was there anyway
+  score DOUBLE PRECISION, -- the sum of the signals; NULL = a copy in a fork
+  signals TEXT, -- document with numbers; NULL = a copy, or the generation ended more than 90 days ago
+  PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX memory_uses_unit ON memory_uses (user_id, unit_id);
 
 CREATE TABLE prompts (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),

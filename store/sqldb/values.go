@@ -173,26 +173,30 @@ func fromColumn(v reflect.Value, src any) error {
 	case string:
 		return fromText(v, unescape(src))
 	case []byte:
-		switch p := v.Addr().Interface().(type) {
-		case *[]byte:
-			*p = bytes.Clone(src)
-			return nil
-		case *Zstd:
-			text, err := codec.Unpack(src)
-			*p = bytes.Clone(text)
-			return err
-		}
-		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Type() != reflect.TypeFor[json.RawMessage]() {
-			v.SetBytes(bytes.Clone(src))
-			return nil
-		}
-		id, err := idOf(src)
-		if err != nil {
-			return err
-		}
-		return fromText(v, id)
+		return fromBytes(v, src)
 	}
 	return fmt.Errorf("a column of %T cannot be read as %s", src, v.Type())
+}
+
+func fromBytes(v reflect.Value, src []byte) error {
+	switch p := v.Addr().Interface().(type) {
+	case *[]byte:
+		*p = bytes.Clone(src)
+		return nil
+	case *Zstd:
+		text, err := codec.Unpack(src)
+		*p = bytes.Clone(text)
+		return err
+	}
+	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Type() != reflect.TypeFor[json.RawMessage]() {
+		v.SetBytes(bytes.Clone(src))
+		return nil
+	}
+	id, err := idOf(src)
+	if err != nil {
+		return err
+	}
+	return fromText(v, id)
 }
 
 func fromInt(v reflect.Value, n int64) error {
