@@ -119,7 +119,8 @@ CREATE TABLE streams (
 );
 
 -- A row has the events of one transaction, or up to 100 of them: seq is that of the first.
--- Its entries are deflated; texts of messages are references to revisions.
+-- Its entries are lines of JSON, as a zstd frame if they are long; texts of messages are references
+-- to revisions.
 CREATE TABLE events (
   seq BIGINT NOT NULL,
   at BIGINT NOT NULL,
@@ -532,7 +533,7 @@ CREATE TABLE summary_texts (
   version INTEGER NOT NULL,
   user_id TEXT COLLATE "C" NOT NULL,
   summary_id TEXT COLLATE "C" NOT NULL,
-  document BYTEA NOT NULL, -- deflated
+  document BYTEA NOT NULL, -- JSON, as a zstd frame if it is long
   PRIMARY KEY (user_id, summary_id, version) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );

@@ -116,14 +116,15 @@ CREATE TABLE streams (
 );
 
 -- A row has the events of one transaction, or up to 100 of them: seq is that of the first.
--- Its entries are deflated; texts of messages are references to revisions.
+-- Its entries are lines of JSON, as a zstd frame if they are long; texts of messages are references
+-- to revisions.
 CREATE TABLE events (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   seq BIGINT NOT NULL,
   at BIGINT NOT NULL,
   entries BLOB NOT NULL,
   PRIMARY KEY (user_id, seq)
-) WITHOUT ROWID;
+);
 
 -- Characters, and the resources that are bound to them: presets, world books, …
 
@@ -529,7 +530,7 @@ CREATE TABLE summary_texts (
   user_id TEXT NOT NULL,
   summary_id TEXT NOT NULL,
   version INTEGER NOT NULL,
-  document BLOB NOT NULL, -- deflated
+  document BLOB NOT NULL, -- JSON, as a zstd frame if it is long
   PRIMARY KEY (user_id, summary_id, version),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );
