@@ -212,7 +212,6 @@ var largeTables = []struct {
 	{"memory_texts", "revision_id", 500},
 	{"memories", "id", 500},
 	{"prompts", "id", 100},
-	{"prompt_parts", "conversation_id, hash", 100},
 	{"message_words", "conversation_id, first_seq", 100},
 	{"revisions", "id", 200},
 	{"message_states", "conversation_id, message_id, version", 500},

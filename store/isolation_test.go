@@ -14,7 +14,6 @@ import (
 	"nodest/chat"
 	"nodest/circle"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/jobs"
 	"nodest/knowledge"
 	"nodest/memory"
@@ -88,7 +87,7 @@ func fill(e *env, user string) fixture {
 				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
 			appKeys(tx).PutAppChat("app", x.conversation),
 			appKeys(tx).PutAppCharacter("app", x.character),
-			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Stored: framework.Stored{Body: []byte("private"), Parts: [][]byte{[]byte("private")}}}),
+			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private"), FileIDs: []string{id()}}),
 			webPages(tx).PutWebPage(&websearch.Page{URL: pageURL, Title: "private", FetchedAt: start}),
 			webPages(tx).PutBadHost(websearch.Host{Host: "private.test", Until: start.Add(time.Hour)}),
 			tx.Emit(&stream.Event{Type: "private"}),

@@ -502,12 +502,20 @@ const upChain = "WHERE NULLIF(m.user_id, '') = ? AND m.conversation_id = ? AND m
 // pathStart is where the walk of a path begins, nil where there is no path, and how many
 // messages are left out there.
 func (t *tx) pathStart(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
+	if err := t.ownsConversation(conversationID); err != nil {
+		return nil, 0, err
+	}
+	return t.pathEnd(conversationID, headID, beforeID)
+}
+
+// pathEnd is pathStart in a conversation that may be deleted.
+func (t *tx) pathEnd(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
 	id := headID
 	if beforeID != "" {
 		id, skip = beforeID, 1
 	}
-	if err := t.ownsConversation(conversationID); err != nil || id == "" {
-		return nil, 0, err
+	if id == "" {
+		return nil, 0, nil
 	}
 	start, err = t.placeIn(conversationID, id)
 	return start, skip, err

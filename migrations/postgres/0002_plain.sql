@@ -491,24 +491,21 @@ CREATE TABLE prompts (
   id TEXT COLLATE "C" NOT NULL,
   conversation_id TEXT COLLATE "C" NOT NULL,
   generation_id TEXT COLLATE "C" NOT NULL, -- '' = the same id
-  body BYTEA NOT NULL,
-  parts BYTEA, -- the hashes of its parts, in order, 8 bytes for each
+  body BYTEA NOT NULL, -- JSON, as a zstd frame if it is long; it refers to the chat and to recalled texts (nodest/record)
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id) WITH (fillfactor = 100);
 
--- What prompts of a conversation have in common.
-CREATE TABLE prompt_parts (
-  hash BIGINT NOT NULL,
-  used_at BIGINT NOT NULL, -- when a prompt was last stored with it, or up to a day before
+-- Documents that prompts may have texts of. Their owner may be another user.
+CREATE TABLE prompt_files (
   user_id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
-  data BYTEA NOT NULL,
-  PRIMARY KEY (user_id, conversation_id, hash),
-  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+  prompt_id TEXT COLLATE "C" NOT NULL,
+  file_id TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (user_id, prompt_id, file_id),
+  FOREIGN KEY (user_id, prompt_id) REFERENCES prompts (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX prompt_parts_age ON prompt_parts (used_at);
+CREATE INDEX prompt_files_file ON prompt_files (file_id);
 
 -- Summaries: overlays for messages of a branch, up to end_id.
 

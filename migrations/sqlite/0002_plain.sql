@@ -487,25 +487,22 @@ CREATE TABLE prompts (
   id TEXT NOT NULL,
   conversation_id TEXT NOT NULL,
   generation_id TEXT NOT NULL, -- '' = the same id
-  body BLOB NOT NULL,
-  parts BLOB, -- the hashes of its parts, in order, 8 bytes for each
+  body BLOB NOT NULL, -- JSON, as a zstd frame if it is long; it refers to the chat and to recalled texts (nodest/record)
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id);
 
--- What prompts of a conversation have in common.
-CREATE TABLE prompt_parts (
+-- Documents that prompts may have texts of. Their owner may be another user.
+CREATE TABLE prompt_files (
   user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  hash BIGINT NOT NULL,
-  data BLOB NOT NULL,
-  used_at BIGINT NOT NULL, -- when a prompt was last stored with it, or up to a day before
-  PRIMARY KEY (user_id, conversation_id, hash),
-  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
-);
-CREATE INDEX prompt_parts_age ON prompt_parts (used_at);
+  prompt_id TEXT NOT NULL,
+  file_id TEXT NOT NULL,
+  PRIMARY KEY (user_id, prompt_id, file_id),
+  FOREIGN KEY (user_id, prompt_id) REFERENCES prompts (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX prompt_files_file ON prompt_files (file_id);
 
 -- Summaries: overlays for messages of a branch, up to end_id.
 
