@@ -10,7 +10,6 @@ import (
 	"nodest/character"
 	"nodest/fault"
 	"nodest/llm"
-	"nodest/memory"
 	"nodest/op"
 )
 
@@ -159,7 +158,6 @@ type Swipe struct {
 	Usage          *llm.Usage   `json:"usage,omitempty"`
 	GenerationID   string       `json:"generationId,omitempty"`
 	MemoryIDs      []string     `json:"memoryIds,omitempty"` // units that were recalled for it
-	Uses           []memory.Use `json:"-"`                   // how, of a text that is stored now; memory.TextTx reads it
 	Citations      *Citations   `json:"citations,omitempty"` // nil = it cites nothing
 	Tools          *ToolTrace   `json:"tools,omitempty"`     // nil = the model was offered none
 	Wish           string       `json:"wish,omitempty"`      // instruction of a rewrite
@@ -238,7 +236,6 @@ type Generation struct {
 	Text           string                `json:"text"` // what it wrote: the checkpoint while running, all of it at the end
 	Reasoning      string                `json:"reasoning,omitempty"`
 	Blocks         []Block               `json:"blocks,omitempty"`
-	Uses           []memory.Use          `json:"-"` // memories in its prompt; not stored with it
 	Citations      *Citations            `json:"-"` // of Text; not stored with it
 	InMessage      bool                  `json:"-"` // Base and Text are a revision of the message, so an end is stored without them
 	Tools          *ToolTrace            `json:"tools,omitempty"`

@@ -26,6 +26,7 @@ type turn struct {
 	version int64  // of the chat that is read
 	base    string // continue: the text so far
 	swipeID string // continue: the swipe that is lengthened
+	begunBy string // continue: the generation that wrote the text so far; "" = none did
 	variant int    // number of texts that the message already has
 	input   framework.Input
 	task    llm.Task
@@ -149,7 +150,7 @@ func (t *turn) setTarget(g *chat.Generation, target *chat.Message) error {
 	if chosen == nil || strings.TrimSpace(chosen.Text) == "" {
 		return fault.InvalidField("messageId", "state", "the message has no text to continue")
 	}
-	t.base, t.swipeID = chosen.Text, chosen.ID
+	t.base, t.swipeID, t.begunBy = chosen.Text, chosen.ID, chosen.GenerationID
 	return nil
 }
 

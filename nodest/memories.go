@@ -127,52 +127,6 @@ func ranked(uses []memory.Use) []memory.Use {
 	return uses
 }
 
-// unitsOf are the units that were recalled.
-func unitsOf(uses []memory.Use) []string {
-	var ids []string
-	for _, u := range uses {
-		if u.Recalled() {
-			ids = append(ids, u.ID)
-		}
-	}
-	return ids
-}
-
-// usesBefore is what was recalled for the text that a generation lengthens. It is
-// read before that text changes.
-func usesBefore(tx Tx, m *chat.Message, g *chat.Generation) ([]memory.Use, error) {
-	if s := m.Chosen(); g.Kind != chat.KindContinue || s == nil || s.ID != g.SwipeID {
-		return nil, nil
-	}
-	return chat.Uses(tx.Chats, m)
-}
-
-// keepUses adds what was recalled to the text that a generation has put into m,
-// behind what was for its beginning (before).
-func keepUses(m *chat.Message, g *chat.Generation, before []memory.Use) {
-	at := slices.IndexFunc(m.Swipes, func(s chat.Swipe) bool { return s.ID == g.SwipeID })
-	uses := slices.Clone(before)
-	for _, u := range g.Uses {
-		if !slices.ContainsFunc(before, func(o memory.Use) bool { return o.ID == u.ID }) {
-			uses = append(uses, u)
-		}
-	}
-	if at >= 0 {
-		m.Swipes[at].Uses = ranked(uses)
-	}
-}
-
-// united are the ids of both lists, each once.
-func united(a, b []string) []string {
-	all := slices.Clone(a)
-	for _, id := range b {
-		if !slices.Contains(a, id) {
-			all = append(all, id)
-		}
-	}
-	return all
-}
-
 // RecalledFor returns what was recalled for the shown text of a reply, by rank, and
 // then the facts of the profile (signal "profile").
 // What was purged since is left out.

@@ -24,8 +24,11 @@ func (s *start) of(t *task, g *chat.Generation, now time.Time, lease time.Durati
 	}
 }
 
-// store stores the prompt of g, and emits the events of its start.
+// store stores the prompt of g with what was recalled for it, and emits the events of its start.
 func (s *start) store(tx Tx, t *task, g *chat.Generation) error {
+	if err := tx.Memory.PutUses(g.ConversationID, g.ID, s.turn.begunBy, s.turn.used()); err != nil {
+		return err
+	}
 	body, err := s.pack()
 	if err != nil {
 		return err

@@ -155,7 +155,12 @@ func say(tx nodest.Tx, conversation, parent, text string, uses ...memory.Use) (*
 		return nil, err
 	}
 	m := message(conversation, parent, text)
-	m.Swipes[0].Uses = uses
+	if len(uses) > 0 {
+		m.Swipes[0].GenerationID = id()
+		if err := tx.Memory.PutUses(conversation, m.Swipes[0].GenerationID, "", uses); err != nil {
+			return nil, err
+		}
+	}
 	if err := tx.Chats.InsertMessage(m); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"nodest/chat"
@@ -217,8 +218,15 @@ func (t *tx) copyLine(from chat.ForkSource, forkID string, after, to forkPlace) 
 	args = append(t.copyArgs(from, forkID, after.Depth-1, to.Depth), after.Depth, after.Position, to.Depth, to.Position)
 	err = copyRows[revisionRow](t, "revisions", "r", "line CROSS JOIN revisions r"+shownTexts, map[string]string{
 		"id": revision, "message_id": message, "rev": "1", "created_at": "COALESCE(r.swipe_at, r.created_at)", "swipe_at": "NULL",
-		"uses": "NULL", "is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id <> line.swipe_id",
+		"is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id <> line.swipe_id",
 	}, args)
+	if err != nil {
+		return err
+	}
+	// Of what was recalled, a fork knows which units.
+	err = copyRows[useRow](t, "memory_uses", "x", "line CROSS JOIN revisions r CROSS JOIN memory_uses x"+shownTexts+
+		" AND x.user_id = line.user_id AND x.conversation_id = ? AND x.generation_id = r.generation_id AND x.layer <> '"+string(inProfile)+"' ON CONFLICT DO NOTHING",
+		map[string]string{"conversation_id": "line.fork_id", "score": "NULL", "signals": "NULL"}, append(slices.Clip(args), from.ConversationID))
 	if err != nil {
 		return err
 	}

@@ -211,7 +211,7 @@ func (t *tx) choose(items []*chat.Message, revisions []string) (shown []bool, er
 			missing = append(missing, revisions[i])
 		}
 	}
-	texts, err := t.revisionTexts(missing)
+	texts, err := t.textsOf(missing)
 	if err != nil {
 		return nil, err
 	}
@@ -244,20 +244,10 @@ func point(m *chat.Message, revisionID string) bool {
 }
 
 // restore gives the swipe of m an older text.
-func restore(m *chat.Message, r *revisionRow) {
+func restore(m *chat.Message, r *swipeText) {
 	if i := slices.IndexFunc(m.Swipes, func(s chat.Swipe) bool { return s.ID == r.Swipe.ID }); i >= 0 {
 		old := r.Swipe
-		old.MemoryIDs = unpackUnits(r.MemoryIDs)
 		old.CreatedAt = m.Swipes[i].CreatedAt
 		m.Swipes[i] = old
 	}
-}
-
-func (t *tx) revisionTexts(ids []string) (map[string]*revisionRow, error) {
-	texts := make(map[string]*revisionRow, len(ids))
-	if len(ids) == 0 {
-		return texts, nil
-	}
-	note := func(r *revisionRow) error { text := *r; texts[r.RevisionID] = &text; return nil }
-	return texts, sqldb.Each(t, note, "SELECT * FROM revisions WHERE user_id = ? AND id IN (?)", t.userID, ids)
 }

@@ -67,7 +67,7 @@ func fill(e *env, user string) fixture {
 	must(e.db.PutProviderKey(ctx, user, &account.SealedKey{Provider: "p", Sealed: []byte{1}}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
 		m := message(x.conversation, "", "private")
-		m.ClientMsgID, m.Extra, m.Swipes[0].RevisionID, m.Swipes[0].Uses = x.clientMsgID, []byte(`"private"`), x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}
+		m.ClientMsgID, m.Extra, m.Swipes[0].RevisionID, m.Swipes[0].GenerationID = x.clientMsgID, []byte(`"private"`), x.revision, x.generation
 		x.message = m.ID
 		for _, err := range []error{
 			tx.Characters.PutSettings(&character.UserSettings{UserName: "private", Version: 1}),
@@ -79,6 +79,7 @@ func fill(e *env, user string) fixture {
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.Chats.InsertMessage(m),
+			tx.Memory.PutUses(x.conversation, x.generation, "", []memory.Use{{ID: x.fact, Layer: memory.Exchange, Rank: 1}}),
 			tx.Chats.PutWords(x.words(), []string{x.revision}, []byte("private")),
 			tx.Chats.OpenLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}, 0),
 			tx.Chats.InsertSummary(x.keptSummary(m)),

@@ -176,12 +176,14 @@ func (t *tx) showLogged(events []*stream.Event, logged []*chat.Logged) error {
 	}
 	messages := make(map[string]*chat.Message, len(messageIDs))
 	written, beginnings := make(map[string]*chat.Swipe, len(revisions)), make(map[string]*chat.Swipe, len(last))
-	err := errors.Join(
+	texts, err := t.textsOf(revisions)
+	for id, s := range texts {
+		written[id] = &s.Swipe
+	}
+	err = errors.Join(err,
 		eachOf(t, messageIDs, func(r *messageRow) { m := r.Message; messages[m.ID] = &m },
 			"SELECT id, conversation_id, parent_id, client_msg_id, seq, role, name, author_id, is_greeting, created_at FROM messages WHERE user_id = ? AND id IN (?)"),
-		eachOf(t, revisions, func(r *swipeText) { written[r.RevisionID] = r.swipe() },
-			"SELECT "+swipeColumns+" FROM revisions r WHERE r.user_id = ? AND r.id IN (?)"),
-		eachOf(t, last, func(r *swipeText) { beginnings[r.RevisionID] = r.swipe() },
+		eachOf(t, last, func(r *chat.Swipe) { s := *r; beginnings[s.RevisionID] = &s },
 			"SELECT id AS revision_id, substr(text, 1, 1000) AS text FROM revisions WHERE user_id = ? AND id IN (?)"))
 	if err != nil {
 		return err

@@ -47,11 +47,16 @@ func oldRows(table, key, where string, batch int) remover {
 func oldIDs(table, where string) remover {
 	return func(s *session, life time.Duration) (int64, error) {
 		end := s.Now().Add(-life)
-		var next [16]byte
-		binary.BigEndian.PutUint64(next[:], uint64(end.UnixMilli()+1)<<16) //nolint:gosec // not before 1970
 		return s.Exec("DELETE FROM "+table+" WHERE (user_id, id) IN (SELECT c.user_id, c.id FROM users u JOIN "+table+
-			" c ON c.user_id = u.id AND c.id < ? WHERE "+where+" LIMIT ?)", sqldb.UnpackID(next[:]), end, maintainBatch)
+			" c ON c.user_id = u.id AND c.id < ? WHERE "+where+" LIMIT ?)", firstID(end), end, maintainBatch)
 	}
+}
+
+// firstID is an id that follows all that were made up to a time.
+func firstID(after time.Time) string {
+	var next [16]byte
+	binary.BigEndian.PutUint64(next[:], uint64(after.UnixMilli()+1)<<16) //nolint:gosec // not before 1970
+	return sqldb.UnpackID(next[:])
 }
 
 // oldWhole removes conversations, characters or resources that were deleted long ago.

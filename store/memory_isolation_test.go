@@ -203,6 +203,13 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		}
 		return tx.Memory.ForgetTexts(ownCharacter(e, tx), x.revision)
 	},
+	"PutUses": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Memory.PutUses(x.conversation, x.generation, "", nil))
+	},
+	"Recalled": func(e *env, tx nodest.Tx, x fixture) error {
+		units, err := tx.Memory.Recalled(x.conversation, x.generation)
+		return wantEmpty(e, len(units) == 0, err)
+	},
 	"Uses": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Uses(x.message)
 		return wantNotFound(e, err)

@@ -65,6 +65,9 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone []lived
 	if err := s.dropReplies(scope.UserID, ids); err != nil {
 		return gone, err
 	}
+	if err := s.dropUses(scope.UserID, "?", ids); err != nil {
+		return gone, err
+	}
 	return gone, s.dropSuggestions(scope, nil, hashes)
 }
 
@@ -87,6 +90,9 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	err := sqldb.Each(t, forget, "UPDATE memory_texts SET is_forgotten = TRUE, is_read = TRUE, hash = '', name = '', model = 0, vector = NULL"+
 		" WHERE "+ofScope+" AND NOT is_forgotten AND revision_id IN (?) RETURNING revision_id, first_change, change", t.userID, characterID, revisionIDs)
 	if err != nil {
+		return err
+	}
+	if err := t.dropUses(t.userID, "?", revisionIDs); err != nil {
 		return err
 	}
 	return t.dropSuggestions(scope, revisionIDs, nil)
@@ -137,7 +143,7 @@ func (t *tx) PurgeTexts(characterID string, most int) (left bool, err error) {
 	}
 	texts, err := sqldb.All[string](t, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" ORDER BY change LIMIT ?", t.userID, characterID, most)
 	if err == nil && len(texts) > 0 {
-		if err = t.dropUses("?", texts); err == nil {
+		if err = t.dropUses(t.userID, "?", texts); err == nil {
 			err = t.Run("DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (?)", t.userID, texts)
 		}
 	}
@@ -158,7 +164,8 @@ func (t *tx) PurgeScope(characterID string) error {
 		return err
 	}
 	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
-	if err := t.dropUses("SELECT revision_id FROM memory_texts WHERE "+ofScope, t.userID, characterID); err != nil {
+	if err := t.dropUses(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
+		t.userID, characterID, t.userID, characterID); err != nil {
 		return err
 	}
 	return t.each([]string{
@@ -234,6 +241,9 @@ func (s *session) forgetMessages(userID string, messageIDs []string) error {
 
 // forgetWhere is forgetMessages for the revisions whose column has one of some values.
 func (s *session) forgetWhere(userID, column string, values []string) error {
+	if err := s.dropUsesFor(userID, column, values); err != nil {
+		return err
+	}
 	scopes := map[string]goneTexts{} // by character
 	err := sqldb.Each(s, func(r *struct {
 		RevisionID, CharacterID string
@@ -249,6 +259,9 @@ func (s *session) forgetWhere(userID, column string, values []string) error {
 		return err
 	}
 	for _, characterID := range slices.Sorted(maps.Keys(scopes)) { // as locks are taken
+		if err := s.dropUses(userID, "?", scopes[characterID].revisions); err != nil {
+			return err
+		}
 		if err := s.forgetTexts(memory.Scope{UserID: userID, CharacterID: characterID}, scopes[characterID]); err != nil {
 			return err
 		}

@@ -140,12 +140,6 @@ func (e *env) uses(message string) (lines []string) {
 	return lines
 }
 
-// usedRows counts the texts for which something was recalled.
-func (e *env) usedRows() int64 {
-	e.Helper()
-	return e.queryInts("SELECT COUNT(uses) FROM revisions WHERE user_id = ?", e.user)[0]
-}
-
 func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
@@ -183,7 +177,7 @@ func TestTextsArePurgedInParts(t *testing.T) {
 			e.update(func(tx nodest.Tx) (err error) { left, err = tx.Memory.PurgeTexts(r.character, 1); return err })
 			e.equal("texts", []any{e.userRows("memory_texts"), left}, []any{2 + texts, i < 2})
 		}
-		e.equal("texts with uses", e.usedRows(), int64(1))
+		e.equal("uses of what is left", e.userRows("memory_uses"), int64(1+2))
 		e.equal("units of the other", len(e.units(other.character)), 4)
 	})
 }
@@ -196,7 +190,7 @@ func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
 			return tx.Memory.PurgeScope(r.character)
 		})
 		e.equal("places of its character", e.mentions(r.character), []string{"memory_scopes.character_id"})
-		e.equal("texts with uses", e.usedRows(), int64(1))
+		e.equal("uses of the other", e.userRows("memory_uses"), int64(2))
 		for table, n := range map[string]int64{"memories": 2, "memory_texts": 2, "memory_suggestions": 1, "memory_tombstones": 1} {
 			e.equal("rows of the other in "+table, e.userRows(table), n)
 		}
@@ -319,43 +313,6 @@ func TestATombstoneKeepsAllItsEvidence(t *testing.T) {
 		e.view(func(tx nodest.Tx) error {
 			stones, err := tx.Memory.Tombstones(character)
 			e.equal("tombstones", []any{stones, err}, []any{[]memory.Tombstone{{ContentHash: "h", Evidence: []memory.Evidence{a, b}, CreatedAt: start}}, nil})
-			return nil
-		})
-	})
-}
-
-func TestUsesBelongToTheChosenText(t *testing.T) {
-	t.Parallel()
-	onBothDatabases(t, func(e *env) {
-		character := e.character()
-		use := memory.Use{ID: e.learn(character, fact("a fact")).ID, Layer: memory.Fact, Rank: 1, Score: 0.5, Signals: map[string]float64{"words": 0.5}}
-		m := e.say(e.chat(character), "", "hm", use)
-		read := func() (uses []memory.Use) {
-			e.view(func(tx nodest.Tx) (err error) { uses, err = tx.Memory.Uses(m.ID); return err })
-			return uses
-		}
-		e.equal("uses", read(), []memory.Use{use})
-		e.change(m.ID, reswipe("another text"))
-		e.equal("uses of another text", read(), []memory.Use{})
-		e.change(m.ID, func(m *chat.Message) { m.SwipeIndex = 0 })
-		e.equal("uses of the first text", read(), []memory.Use{use})
-	})
-}
-
-func TestARevisionKeepsItsMemoryIDs(t *testing.T) {
-	t.Parallel()
-	onBothDatabases(t, func(e *env) {
-		conv := e.chat(e.character())
-		m := message(conv, "", "with memories")
-		m.Swipes[0].MemoryIDs = []string{"a", "b"}
-		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertMessage(m) })
-		e.change(m.ID, edit("edited"))
-		e.view(func(tx nodest.Tx) error {
-			stored, err := tx.Chats.Message(m.ID)
-			e.equal("memories", stored.Swipes[0].MemoryIDs, []string{"a", "b"})
-			dumped, err2 := tx.Chats.Dump(conv, 0, 1000)
-			e.equal("in a dump", dumped[0].Texts[1].MemoryIDs, []string{"a", "b"})
-			e.equal("errors", []error{err, err2}, []error{nil, nil})
 			return nil
 		})
 	})

@@ -63,6 +63,14 @@ func (s *session) dropPromptsOfMessages(userID string, messageIDs []string) erro
 		WHERE m.user_id = ? AND m.id IN (?))`, userID, userID, messageIDs)
 }
 
+// dropPromptsOfUnits removes the prompts that contain memories which a condition selects. The first argument
+// is the user.
+func (s *session) dropPromptsOfUnits(units string, args ...any) error {
+	return s.Run("DELETE FROM prompts WHERE (user_id, id) IN (SELECT p.user_id, p.id FROM memory_uses u JOIN prompts p"+
+		" ON p.user_id = u.user_id AND p.conversation_id = u.conversation_id AND u.generation_id IN (p.id, p.generation_id)"+
+		" WHERE u.user_id = ? AND u.unit_id IN ("+units+"))", args...)
+}
+
 // dropPromptsOfFile removes the prompts that may have texts of a document, of whichever users.
 func (s *session) dropPromptsOfFile(fileID string) error {
 	return s.Run("DELETE FROM prompts WHERE (user_id, id) IN (SELECT f.user_id, f.prompt_id FROM prompt_files f WHERE f.file_id = ?)", fileID)

@@ -131,7 +131,7 @@ func TestALineAndItsReplyTakeFewBytes(t *testing.T) {
 			})
 			e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
 				reply.Rev, reply.Status = 2, chat.StatusComplete
-				reply.Swipes = []chat.Swipe{{Model: "m", Finish: "stop", Usage: &llm.Usage{PromptTokens: 100, CompletionTokens: 50}, MemoryIDs: []string{id()}}}
+				reply.Swipes = []chat.Swipe{{Model: "m", Finish: "stop", Usage: &llm.Usage{PromptTokens: 100, CompletionTokens: 50}, GenerationID: id()}}
 				return tx.Chats.UpdateMessage(reply)
 			})
 			head = reply.ID

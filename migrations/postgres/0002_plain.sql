@@ -403,8 +403,6 @@ CREATE TABLE revisions (
   usage TEXT COLLATE "C",
   generation_id TEXT COLLATE "C" NOT NULL,
   wish TEXT COLLATE "C" NOT NULL, -- the instruction that a rewrite followed
-  memory_ids BYTEA, -- memories that were sent for it, see store/memory_use.go
-  uses BYTEA, -- why, see store/memory_use.go
   citations TEXT COLLATE "C", -- document with the sources that the text cites, and a report
   tools TEXT COLLATE "C", -- document: how tools were used for it
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
@@ -484,6 +482,21 @@ CREATE TABLE generations (
 );
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
+
+-- The units of memory that the prompts of generations contain. A fork has copies of the rows whose texts it has.
+CREATE TABLE memory_uses (
+  score DOUBLE PRECISION, -- the sum of the signals; NULL = a copy in a fork
+  rank INTEGER NOT NULL, -- from 1
+  user_id TEXT COLLATE "C" NOT NULL,
+  conversation_id TEXT COLLATE "C" NOT NULL,
+  generation_id TEXT COLLATE "C" NOT NULL,
+  unit_id TEXT COLLATE "C" NOT NULL, -- a revision, or a version of a fact
+  layer TEXT COLLATE "C" NOT NULL, -- exchange, fact, or profile: a fact that was there anyway
+  signals TEXT COLLATE "C", -- document with numbers; NULL = a copy, or the generation ended more than 90 days ago
+  PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX memory_uses_unit ON memory_uses (user_id, unit_id);
 
 CREATE TABLE prompts (
   created_at BIGINT NOT NULL,

@@ -401,8 +401,6 @@ CREATE TABLE revisions (
   reasoning TEXT NOT NULL,
   blocks TEXT,
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
-  memory_ids BLOB, -- memories that were sent for it, see store/memory_use.go
-  uses BLOB, -- why, see store/memory_use.go
   citations TEXT, -- document with the sources that the text cites, and a report
   tools TEXT, -- document: how tools were used for it
   PRIMARY KEY (user_id, id),
@@ -481,6 +479,21 @@ CREATE TABLE generations (
 ) WITHOUT ROWID;
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
+
+-- The units of memory that the prompts of generations contain. A fork has copies of the rows whose texts it has.
+CREATE TABLE memory_uses (
+  user_id TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  generation_id TEXT NOT NULL,
+  unit_id TEXT NOT NULL, -- a revision, or a version of a fact
+  rank INTEGER NOT NULL, -- from 1
+  layer TEXT NOT NULL, -- exchange, fact, or profile: a fact that was there anyway
+  score DOUBLE PRECISION, -- the sum of the signals; NULL = a copy in a fork
+  signals TEXT, -- document with numbers; NULL = a copy, or the generation ended more than 90 days ago
+  PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX memory_uses_unit ON memory_uses (user_id, unit_id);
 
 CREATE TABLE prompts (
   user_id TEXT NOT NULL,

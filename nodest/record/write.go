@@ -116,7 +116,9 @@ func (w *writer) add(m llm.Message, entries []framework.Entry) {
 		e.Message = 0
 		switch e.Source {
 		case framework.SourceHistory, framework.SourceUser, framework.SourceSummary:
-			if at := w.line(func(l *framework.Message) bool { return l.ID == e.ID && len(l.Text) >= minCut && strings.Contains(rest, l.Text) }); at >= 0 {
+			if at := w.line(func(l *framework.Message) bool {
+				return l.ID == e.ID && len(l.Text) >= minCut && strings.Contains(rest, l.Text)
+			}); at >= 0 {
 				take(w.lines[at].Text, cut{Line: at})
 			}
 		case framework.SourceMemory:
