@@ -56,6 +56,9 @@ type MessageTx interface {
 	Children(conversationID, id string) ([]*Message, error)
 	// Revision returns one stored text by its revision id.
 	Revision(id string) (*Revision, error)
+	// FirstForm returns a message as it was first stored, with the text that it showed then.
+	// It also returns one of a deleted conversation.
+	FirstForm(id string) (*Message, error)
 	// Revisions returns every stored text of a message, oldest first.
 	Revisions(messageID string) ([]*Revision, error)
 }
@@ -77,7 +80,7 @@ type HistoryTx interface {
 	StateAt(conversationID string, version int64) (*Conversation, error)
 	// PathAt is Path as it was at a version: the same messages, each with the text,
 	// status and deletion of then as its chosen swipe. Its other swipes are those of
-	// now, and Rev is the rev of then.
+	// now, and Rev is the rev of then. It also reads a deleted conversation.
 	PathAt(conversationID string, version int64, headID, beforeID string, limit int) (items []*Message, more bool, err error)
 	// PathAtAfter is PathAfter as it was at a version.
 	PathAtAfter(conversationID string, version int64, headID, afterID string, limit int) (items []*Message, more bool, err error)

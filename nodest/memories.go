@@ -11,6 +11,7 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/nodest/record"
 )
 
 // Memories is the source that recalls memories and reads the user's profile.
@@ -63,7 +64,7 @@ func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, er
 	for i := range hits {
 		m := framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)}
 		if hits[i].Layer == memory.Exchange && !hits[i].Cleaned {
-			m.Kept = framework.Kept{ID: m.ID, Text: hits[i].Text, Pieces: lang.Pieces(hits[i].Shown())}
+			f.Recalled = append(f.Recalled, record.Recalled{RevisionID: m.ID, Text: hits[i].Text, Pieces: lang.Pieces(hits[i].Shown())})
 		}
 		f.Memories = append(f.Memories, m)
 	}

@@ -590,8 +590,8 @@ func TestAProviderThatDoesNotAnswerDelaysNoToolbox(t *testing.T) {
 func TestWhereToolsAreUsed(t *testing.T) {
 	t.Parallel()
 	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
-		n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: "f9", Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
-		return []framework.KnowledgePart{{ID: "f9", Name: "tea.md", Text: fmt.Sprintf(`<file ref="%d">Tea is at five.</file>`, n)}}
+		n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: fileF9, Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
+		return []framework.KnowledgePart{{ID: fileF9, Name: "tea.md", Text: fmt.Sprintf(`<file ref="%d">Tea is at five.</file>`, n)}}
 	}}}
 	s := l.fixture(t)
 	c := s.chat()
@@ -667,9 +667,9 @@ func TestAShortenedDocumentIsNotCited(t *testing.T) {
 	}{"a whole document": {10, "Tea is at five[^1]."}, "a shortened one": {10_000, "Tea is at five."}} {
 		t.Run(name, func(t *testing.T) {
 			l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
-				n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: "f9", Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
+				n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: fileF9, Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
 				text := fmt.Sprintf(`<file ref="%d">%sTea is at five.</file>`, n, strings.Repeat("word ", c.length))
-				return []framework.KnowledgePart{{ID: "f9", Name: "tea.md", Text: text, Short: `<file shortened="true">word</file>`}}
+				return []framework.KnowledgePart{{ID: fileF9, Name: "tea.md", Text: text, Short: `<file shortened="true">word</file>`}}
 			}}}
 			s := l.fixture(t)
 			s.model.enqueue(replyWith("Tea is at five [^1]."))
@@ -684,7 +684,7 @@ func TestAShortenedDocumentIsNotCited(t *testing.T) {
 func TestSourcesShareOneNumbering(t *testing.T) {
 	t.Parallel()
 	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
-		return []framework.KnowledgePart{{ID: "f9", Text: fmt.Sprintf("ref=%d", s.Ref(cite.Source{Kind: "file", FileID: "f9"}))}}
+		return []framework.KnowledgePart{{ID: fileF9, Text: fmt.Sprintf("ref=%d", s.Ref(cite.Source{Kind: "file", FileID: fileF9}))}}
 	}}}
 	web := testSource("websearch", func(context.Context, *nodest.Question) (nodest.Findings, error) {
 		return nodest.Findings{

@@ -211,8 +211,8 @@ var largeTables = []struct {
 	{"memory_segment_parts", "character_id, segment_id, part", 16}, // of up to 1 MiB
 	{"memory_texts", "revision_id", 500},
 	{"memories", "id", 500},
+	{"prompt_files", "prompt_id, file_id", 500},
 	{"prompts", "id", 100},
-	{"prompt_parts", "conversation_id, hash", 100},
 	{"message_words", "conversation_id, first_seq", 100},
 	{"revisions", "id", 200},
 	{"message_states", "conversation_id, message_id, version", 500},

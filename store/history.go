@@ -57,9 +57,10 @@ const sizeThen = sizeOfTexts + ` + COALESCE((SELECT octet_length(r.text) + octet
 	WHERE r.user_id = m.user_id AND r.id = o.revision_id AND r.message_id = m.id AND NOT r.is_shown), 0) AS bytes`
 
 // PathAt is Path as it was at a version. It walks as Path does; a step costs a search
-// for the state too. Messages that were stored after the version are left out.
+// for the state too. Messages that were stored after the version are left out. The conversation may be
+// deleted.
 func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
-	start, skip, err := t.pathStart(conversationID, headID, beforeID)
+	start, skip, err := t.pathEnd(conversationID, headID, beforeID)
 	if err != nil || start == nil {
 		return nil, false, err
 	}

@@ -14,7 +14,6 @@ import (
 	"nodest/chat"
 	"nodest/circle"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/jobs"
 	"nodest/knowledge"
 	"nodest/memory"
@@ -90,7 +89,7 @@ func fill(e *env, user string) fixture {
 				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
 			appKeys(tx).PutAppChat("app", x.conversation),
 			appKeys(tx).PutAppCharacter("app", x.character),
-			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Stored: framework.Stored{Body: []byte("private"), Parts: [][]byte{[]byte("private")}}}),
+			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private"), FileIDs: []string{id()}}),
 			webPages(tx).PutWebPage(&websearch.Page{URL: pageURL, Title: "private", FetchedAt: start}),
 			webPages(tx).PutBadHost(websearch.Host{Host: "private.test", Until: start.Add(time.Hour)}),
 			tx.Emit(&stream.Event{Type: "private"}),
@@ -355,6 +354,10 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"Revision": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Revision(x.revision)
+		return wantNotFound(e, err)
+	},
+	"FirstForm": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.Chats.FirstForm(x.message)
 		return wantNotFound(e, err)
 	},
 	"Revisions": func(e *env, tx nodest.Tx, x fixture) error {

@@ -147,6 +147,9 @@ func (t knowledgeTx) DeleteFile(id string) error {
 	if err != nil {
 		return err
 	}
+	if err := t.dropPromptsOfFile(id); err != nil {
+		return err
+	}
 	return t.each([]string{
 		"DELETE FROM knowledge_base_files WHERE file_user_id = ? AND file_id = ?",
 		"DELETE FROM character_files WHERE file_user_id = ? AND file_id = ?",

@@ -188,6 +188,9 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 	if err != nil || thinned > 0 {
 		return thinned, err
 	}
+	if err := s.dropPromptsOfMessages(userID, ids); err != nil {
+		return 0, err
+	}
 	if err := s.forgetMessages(userID, ids); err != nil {
 		return 0, err
 	}
@@ -251,6 +254,9 @@ var errEnoughTexts = errors.New("store: the messages have enough texts for one t
 
 // removeTexts removes the texts of messages whose column, id or message_id, has one of some values.
 func (s *session) removeTexts(userID string, messages []string, column string, values []string) (int64, error) {
+	if err := s.dropPromptsOfMessages(userID, messages); err != nil {
+		return 0, err
+	}
 	if err := s.forgetWhere(userID, column, values); err != nil {
 		return 0, err
 	}

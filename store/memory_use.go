@@ -96,9 +96,13 @@ func (t *tx) fillRecalled(swipes []*swipeText) error {
 	}, selectRecalled, t.userID, slices.Compact(chats), generations)
 }
 
-// dropUses removes the rows that name units which a condition selects.
+// dropUses removes the rows that name units which a condition selects, and the prompts that contain them.
 func (s *session) dropUses(userID, units string, args ...any) error {
-	return s.Run("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN ("+units+")", append([]any{userID}, args...)...)
+	args = append([]any{userID}, args...)
+	if err := s.dropPromptsOfUnits(units, args...); err != nil {
+		return err
+	}
+	return s.Run("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN ("+units+")", args...)
 }
 
 // dropUsesFor removes what was sent for texts that are removed: for the revisions whose column has one of

@@ -26,14 +26,14 @@ type summaryRow struct {
 type summaryTextRow struct {
 	UserID, SummaryID string
 	Version           int64
-	Document          []byte // summary.Summary as JSON, deflated
+	Document          sqldb.Zstd // summary.Summary as JSON
 }
 
 // summaryWithText is a summary with one of its texts.
 type summaryWithText struct {
 	summaryRow
 	Version  int64
-	Document []byte
+	Document sqldb.Zstd
 }
 
 // newest stands for no version in particular.
@@ -73,7 +73,7 @@ func (t *tx) putSummaryText(s *summary.Summary, version int64) error {
 	if err != nil {
 		return fmt.Errorf("store: encode a summary: %w", err)
 	}
-	row := &summaryTextRow{t.userID, s.ID, version, logTexts.deflate(string(document))}
+	row := &summaryTextRow{t.userID, s.ID, version, document}
 	return t.Insert("summary_texts", row, "ON CONFLICT (user_id, summary_id, version) DO UPDATE SET document = EXCLUDED.document")
 }
 
@@ -125,11 +125,7 @@ func (t *tx) SummaryText(id string, version int64) (string, error) {
 func (r *summaryWithText) kept() (*chat.KeptSummary, error) {
 	kept := r.KeptSummary
 	kept.Summary = &summary.Summary{}
-	document, err := logTexts.inflate(r.Document)
-	if err == nil {
-		err = json.Unmarshal([]byte(document), kept.Summary)
-	}
-	if err != nil {
+	if err := json.Unmarshal(r.Document, kept.Summary); err != nil {
 		return nil, fmt.Errorf("store: read a summary: %w", err)
 	}
 	kept.Since = r.Version

@@ -120,7 +120,8 @@ CREATE TABLE streams (
 );
 
 -- A row has the events of one transaction, or up to 100 of them: seq is that of the first.
--- Its entries are deflated; texts of messages are references to revisions.
+-- Its entries are lines of JSON, as a zstd frame if they are long; texts of messages are references
+-- to revisions.
 CREATE TABLE events (
   seq BIGINT NOT NULL,
   at BIGINT NOT NULL,
@@ -504,24 +505,21 @@ CREATE TABLE prompts (
   id UUID NOT NULL,
   conversation_id UUID NOT NULL,
   generation_id UUID, -- NULL = the same id
-  body BYTEA NOT NULL,
-  parts BYTEA, -- the hashes of its parts, in order, 8 bytes for each
+  body BYTEA NOT NULL, -- JSON, as a zstd frame if it is long; it refers to the chat and to recalled texts (nodest/record)
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id) WITH (fillfactor = 100);
 
--- What prompts of a conversation have in common.
-CREATE TABLE prompt_parts (
-  hash BIGINT NOT NULL,
-  used_at BIGINT NOT NULL, -- when a prompt was last stored with it, or up to a day before
+-- Documents that prompts may have texts of. Their owner may be another user.
+CREATE TABLE prompt_files (
   user_id UUID NOT NULL,
-  conversation_id UUID NOT NULL,
-  data BYTEA NOT NULL,
-  PRIMARY KEY (user_id, conversation_id, hash),
-  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+  prompt_id UUID NOT NULL,
+  file_id UUID NOT NULL,
+  PRIMARY KEY (user_id, prompt_id, file_id),
+  FOREIGN KEY (user_id, prompt_id) REFERENCES prompts (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX prompt_parts_age ON prompt_parts (used_at);
+CREATE INDEX prompt_files_file ON prompt_files (file_id);
 
 -- Summaries: overlays for messages of a branch, up to end_id.
 
@@ -546,7 +544,7 @@ CREATE TABLE summary_texts (
   version INTEGER NOT NULL,
   user_id UUID NOT NULL,
   summary_id UUID NOT NULL,
-  document BYTEA NOT NULL, -- deflated
+  document BYTEA NOT NULL, -- JSON, as a zstd frame if it is long
   PRIMARY KEY (user_id, summary_id, version) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );

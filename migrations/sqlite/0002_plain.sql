@@ -117,14 +117,15 @@ CREATE TABLE streams (
 );
 
 -- A row has the events of one transaction, or up to 100 of them: seq is that of the first.
--- Its entries are deflated; texts of messages are references to revisions.
+-- Its entries are lines of JSON, as a zstd frame if they are long; texts of messages are references
+-- to revisions.
 CREATE TABLE events (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   seq BIGINT NOT NULL,
   at BIGINT NOT NULL,
   entries BLOB NOT NULL,
   PRIMARY KEY (user_id, seq)
-) WITHOUT ROWID;
+);
 
 -- Characters, and the resources that are bound to them: presets, world books, …
 
@@ -500,25 +501,22 @@ CREATE TABLE prompts (
   id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
   conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   generation_id BLOB(16) CHECK (length(generation_id) = 16 AND generation_id > x''), -- NULL = the same id
-  body BLOB NOT NULL,
-  parts BLOB, -- the hashes of its parts, in order, 8 bytes for each
+  body BLOB NOT NULL, -- JSON, as a zstd frame if it is long; it refers to the chat and to recalled texts (nodest/record)
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id);
 
--- What prompts of a conversation have in common.
-CREATE TABLE prompt_parts (
+-- Documents that prompts may have texts of. Their owner may be another user.
+CREATE TABLE prompt_files (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
-  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
-  hash BIGINT NOT NULL,
-  data BLOB NOT NULL,
-  used_at BIGINT NOT NULL, -- when a prompt was last stored with it, or up to a day before
-  PRIMARY KEY (user_id, conversation_id, hash),
-  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
-);
-CREATE INDEX prompt_parts_age ON prompt_parts (used_at);
+  prompt_id BLOB(16) NOT NULL CHECK (length(prompt_id) = 16 AND prompt_id > x''),
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
+  PRIMARY KEY (user_id, prompt_id, file_id),
+  FOREIGN KEY (user_id, prompt_id) REFERENCES prompts (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX prompt_files_file ON prompt_files (file_id);
 
 -- Summaries: overlays for messages of a branch, up to end_id.
 
@@ -543,7 +541,7 @@ CREATE TABLE summary_texts (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   summary_id BLOB(16) NOT NULL CHECK (length(summary_id) = 16 AND summary_id > x''),
   version INTEGER NOT NULL,
-  document BLOB NOT NULL, -- deflated
+  document BLOB NOT NULL, -- JSON, as a zstd frame if it is long
   PRIMARY KEY (user_id, summary_id, version),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );
