@@ -268,6 +268,7 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, erro
 			return []*chat.Message{m}, err
 		}
 		head, version = t.setup.save.HeadID, t.setup.save.Version
+		t.at = version
 	}
 	if head == "" && t.fresh == nil {
 		return nil, nil
@@ -343,9 +344,7 @@ func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read cha
 	if head == "" {
 		return nil, false, nil
 	}
-	if s := t.setup.save; s != nil {
-		t.at = s.Version
-	} else {
+	if t.setup.save == nil {
 		if path, more, ok := e.histories.find(conv, t.version, head, until, room); ok {
 			t.at = t.version
 			return path, more, nil
@@ -378,7 +377,7 @@ func (t *turn) chatOf(path []*chat.Message) []framework.Message {
 		shown, lines := t.chat.Add(version, messages...)
 		for i, line := range lines {
 			if shown[i].Role == chat.RoleUser {
-				line = t.scripted(line)
+				line = withText(line, t.input.Scripts.User(line.Text))
 			}
 			history = append(history, line)
 			t.addWish(history, shown[i].Chosen())
@@ -415,16 +414,16 @@ func (t *turn) addWish(conv []framework.Message, written *chat.Swipe) {
 // withWish is a user's message with a rewrite instruction in place of an earlier one;
 // "" = none.
 func (t *turn) withWish(m framework.Message, wish string) framework.Message {
-	if text := framework.WithRewrite(m.Text, wish, t.setup.Docs.Language); m.Text != "" && text != m.Text {
-		m.Text, m.ID = text, "" // it is not the stored text
+	if m.Text == "" {
+		return m
 	}
-	return m
+	return withText(m, framework.WithRewrite(m.Text, wish, t.setup.Docs.Language))
 }
 
-// scripted is a user's message as regex scripts make it.
-func (t *turn) scripted(m framework.Message) framework.Message {
-	if text := t.input.Scripts.User(m.Text); text != m.Text {
-		m.Text, m.ID = text, "" // it is not the stored text
+// withText is a message with another text, which is that of no revision.
+func withText(m framework.Message, text string) framework.Message {
+	if text != m.Text {
+		m.Text, m.ID = text, ""
 	}
 	return m
 }

@@ -44,7 +44,7 @@ type message struct {
 // cut says what stood at a place of a text.
 type cut struct {
 	At         int    `json:"at"`                   // byte of what is left of the text
-	Line       int    `json:"line"`                 // of the chat, if there is no revision
+	Line       int    `json:"line,omitempty"`       // of the chat, if there is no revision
 	RevisionID string `json:"revisionId,omitempty"` // a piece of its text
 	From       int    `json:"from,omitempty"`       // byte where the piece begins
 	Size       int    `json:"size,omitempty"`       // of the piece, in bytes
