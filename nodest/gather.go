@@ -377,7 +377,7 @@ func (t *turn) chatOf(path []*chat.Message) []framework.Message {
 		shown, lines := t.chat.Add(version, messages...)
 		for i, line := range lines {
 			if shown[i].Role == chat.RoleUser {
-				line = changed(line, t.input.Scripts.User(line.Text))
+				line = withText(line, t.input.Scripts.User(line.Text))
 			}
 			history = append(history, line)
 			t.addWish(history, shown[i].Chosen())
@@ -417,11 +417,11 @@ func (t *turn) withWish(m framework.Message, wish string) framework.Message {
 	if m.Text == "" {
 		return m
 	}
-	return changed(m, framework.WithRewrite(m.Text, wish, t.setup.Docs.Language))
+	return withText(m, framework.WithRewrite(m.Text, wish, t.setup.Docs.Language))
 }
 
-// changed is a message with another text, which is that of no revision.
-func changed(m framework.Message, text string) framework.Message {
+// withText is a message with another text, which is that of no revision.
+func withText(m framework.Message, text string) framework.Message {
 	if text != m.Text {
 		m.Text, m.ID = text, ""
 	}
