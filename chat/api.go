@@ -35,6 +35,11 @@ type Changed struct {
 	GenerationID string   `json:"generationId,omitempty"`
 }
 
+// Stored is the change without the texts that clients do not get with it.
+func (c *Changed) Stored() any {
+	return &Changed{c.Message.nearTexts(), c.Reply.nearTexts(), c.GenerationID}
+}
+
 // Deleted is the answer to a delete or restore: the messages affected.
 type Deleted struct {
 	MessageIDs    []string  `json:"messageIds"`

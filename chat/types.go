@@ -162,7 +162,7 @@ type Swipe struct {
 	Tools          *ToolTrace `json:"tools,omitempty"`     // nil = the model was offered none
 	Wish           string     `json:"wish,omitempty"`      // instruction of a rewrite
 	Deleted        bool       `json:"deleted,omitempty"`
-	Omitted        bool       `json:"-"` // it was read without its text and what belongs to that, see HistoryTx.NearTexts
+	Omitted        bool       `json:"omitted,omitempty"` // it has no text, nor what belongs to that, see HistoryTx.NearTexts
 	CreatedAt      time.Time  `json:"createdAt,omitzero"`
 }
 

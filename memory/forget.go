@@ -16,8 +16,8 @@ type Forgotten struct {
 	Truncated bool         `json:"truncated"` // there is more: ask again
 }
 
-// stored is the answer as it is stored under a key: without the removed texts.
-func (f *Forgotten) stored() *Forgotten {
+// Stored is the answer without the removed texts.
+func (f *Forgotten) Stored() any {
 	stored := *f
 	stored.Memories = slices.Clone(f.Memories)
 	for i := range stored.Memories {

@@ -215,11 +215,11 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 	if in.All {
 		return s.forgetAll(ctx, c, characterID, gone)
 	}
-	return s.forget(ctx, c, gone, func(tx Tx) error {
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Forgotten, error) {
 		if in.Query == "" {
 			items, err := named(tx, characterID, in.IDs)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			gone.Memories = items
 		}
@@ -228,20 +228,8 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 			ids = append(ids, item.ID)
 		}
 		_, err := purge(tx, c.By(), characterID, ids)
-		return err
+		return gone, err
 	})
-}
-
-// forget runs fn, which removes gone. A repeated call does not get the removed texts.
-func (s *Service) forget(ctx context.Context, c *op.Call, gone *Forgotten, fn func(tx Tx) error) (*Forgotten, error) {
-	stored, err := op.Once(ctx, s.store, c, func(tx Tx) (*Forgotten, error) {
-		err := fn(tx)
-		return gone.stored(), err
-	})
-	if err != nil || c.Replayed {
-		return stored, err
-	}
-	return gone, nil
 }
 
 // forgettable lists hits with the texts behind facts, each unit once, and each fact once.
@@ -353,11 +341,11 @@ func (s *Service) forgetAll(ctx context.Context, c *op.Call, characterID string,
 			return nil, err
 		}
 	}
-	return s.forget(ctx, c, gone, func(tx Tx) error {
+	return op.Once(ctx, s.store, c, func(tx Tx) (*Forgotten, error) {
 		if err := tx.PurgeScope(characterID); err != nil {
-			return err
+			return nil, err
 		}
-		return emitWritten(tx, c.By(), characterID, opPurged, []string{})
+		return gone, emitWritten(tx, c.By(), characterID, opPurged, []string{})
 	})
 }
 

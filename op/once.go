@@ -26,6 +26,12 @@ type Reply struct {
 // maxReply is how many bytes of JSON an answer has at most that is stored whole.
 const maxReply = 256 << 10
 
+// Shortened is an answer that is stored without a part of it, which a repeat does not get.
+type Shortened interface {
+	// Stored is the answer without that part. It has the type of the answer.
+	Stored() any
+}
+
 // Document is an answer that may be longer than maxReply.
 type Document[X Tx] interface {
 	// Read fills the receiver, which has only ids and kinds, with what these name now.
@@ -148,6 +154,9 @@ func replay[X Tx, T any](tx X, c *Call, known *KeyRecord, answer *T) error {
 
 // replyOf is an answer as it is stored. Its documents are as they were.
 func replyOf[X Tx](answer any) (r Reply, err error) {
+	if s, ok := answer.(Shortened); ok {
+		answer = s.Stored()
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
