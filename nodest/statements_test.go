@@ -37,7 +37,7 @@ func TestAMessageNeedsFewStatements(t *testing.T) {
 		s.must(err)
 	})
 	count("a turn", 64, func() { s.sendAndWait(c, "And now?") })
-	count("a page of messages", 6, func() {
+	count("a page of messages", 7, func() {
 		_, err := s.Chats.History(t.Context(), ann, c.ID, "", 50)
 		s.must(err)
 	})
