@@ -358,12 +358,12 @@ func TestEqualTextsAreEmbeddedTogether(t *testing.T) {
 		put("a", 0.5, -1e-9)
 		e.equal("contents without a vector", len(without("a", 9)), 0)
 		for _, u := range e.units(character) {
-			e.equal("vectors", u.Vectors, []index.Kept{{Model: "a", Packed: index.Packed{127, 0}}})
+			e.equal("vectors", u.Vectors, []index.Kept{{Model: "a", Packed: index.Pack([]float32{1, 0})}})
 		}
 		e.equal("contents for another model", len(without("b", 9)), 1)
 		put("b", 1)
 		for _, u := range e.units(character) {
-			e.equal("vectors", u.Vectors, []index.Kept{{Model: "b", Packed: index.Packed{127}}})
+			e.equal("vectors", u.Vectors, []index.Kept{{Model: "b", Packed: index.Pack([]float32{1})}})
 		}
 		e.equal("vectors that are kept", e.vectors(), int64(3))
 		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(character, gone.ID) })
