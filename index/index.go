@@ -110,7 +110,7 @@ const (
 	postingBytes = 12
 	tokenBytes   = 4
 	termBytes    = 110
-	vectorBytes  = 260
+	vectorBytes  = 120
 	markBytes    = 80
 )
 

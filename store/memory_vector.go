@@ -145,7 +145,7 @@ func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32)
 	for id, vector := range vectors {
 		packed := index.Pack(vector)
 		if packed == nil {
-			return fault.New(fault.UpstreamBadAnswer, "an embedding of %s contains only zeros", model)
+			return fault.New(fault.UpstreamBadAnswer, "an embedding of %s is zero or not finite", model)
 		}
 		n.vectors[id] = storedVector{number, packed}
 	}
