@@ -20,7 +20,7 @@ func Pack(v []float32) Packed {
 	for _, f := range v {
 		most = max(most, math.Abs(float64(f)))
 	}
-	if !(most > 0) || math.IsInf(most, 1) { //nolint:staticcheck // NaN is not above 0 either
+	if most == 0 || math.IsNaN(most) || math.IsInf(most, 1) {
 		return nil
 	}
 	p, square := make(Packed, scaleBytes, scaleBytes+len(v)), 0.0

@@ -44,10 +44,10 @@ func (k Kept) check() error {
 	switch {
 	case k.Model == "":
 		return errors.New("no model")
-	case !(k.Packed.scale() > 0): //nolint:staticcheck // NaN is not above 0 either
-		return errors.New("no direction")
+	case k.Packed.scale() > 0:
+		return nil
 	}
-	return nil
+	return errors.New("no direction")
 }
 
 // add enters the vectors of a new row.
