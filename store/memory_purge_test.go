@@ -326,7 +326,7 @@ func TestALargeMemoryIsReadInOneCall(t *testing.T) {
 		c := e.changes(character, before)
 		e.equal("units", []any{c.Whole, len(c.Units)}, []any{true, len(before.Units) + 1100})
 		for _, u := range c.Units {
-			e.equal("vectors", u.Vectors, []index.Kept{{Model: "m", Packed: index.Packed{127}}})
+			e.equal("vectors", u.Vectors, []index.Kept{{Model: "m", Packed: index.Pack([]float32{1})}})
 		}
 		var evidence []memory.Evidence
 		var revisions []string

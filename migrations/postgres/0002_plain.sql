@@ -583,7 +583,7 @@ CREATE TABLE memory_texts (
   role TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
-  vector BYTEA, -- at most four bits for each number (index.Packed.Half)
+  vector BYTEA, -- a scale and a signed byte for each number (decision 0012)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
@@ -1137,7 +1137,7 @@ CREATE TABLE knowledge_vectors (
   file_id UUID NOT NULL,
   model TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
-  vector BYTEA, -- a signed byte for each number (index.Packed); NULL = the model rejects the text
+  vector BYTEA, -- as in memory_texts; NULL = the model rejects the text
   PRIMARY KEY (user_id, file_id, model, hash),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
 );

@@ -580,7 +580,7 @@ CREATE TABLE memory_texts (
   change INTEGER NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
   model INTEGER NOT NULL, -- of the vector; 0 = none
-  vector BLOB, -- at most four bits for each number (index.Packed.Half)
+  vector BLOB, -- a scale and a signed byte for each number (decision 0012)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
@@ -1133,7 +1133,7 @@ CREATE TABLE knowledge_vectors (
   file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
   model TEXT NOT NULL,
   hash TEXT NOT NULL,
-  vector BLOB, -- a signed byte for each number (index.Packed); NULL = the model rejects the text
+  vector BLOB, -- as in memory_texts; NULL = the model rejects the text
   PRIMARY KEY (user_id, file_id, model, hash),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
