@@ -211,6 +211,7 @@ var largeTables = []struct {
 	{"memory_segment_parts", "character_id, segment_id, part", 16}, // of up to 1 MiB
 	{"memory_texts", "revision_id", 500},
 	{"memories", "id", 500},
+	{"memory_uses", "conversation_id, generation_id, unit_id", 500},
 	{"prompt_files", "prompt_id, file_id", 500},
 	{"prompts", "id", 100},
 	{"message_words", "conversation_id, first_seq", 100},
@@ -233,8 +234,8 @@ var largeTables = []struct {
 	{"circle_turns", "id", 200},
 	{"circle_items", "id", 500},
 	{"circle_comments", "id", 200},
-	{"circle_likes", "post_id, author_id", 500},
-	{"circle_relations", "character_id, target_id", 500},
+	{"circle_likes", "post_id", 500},
+	{"circle_relations", "character_id", 500},
 	{"circle_posts", "id", 200},
 	{"resources", "id", 100},
 	{"characters", "id", 100},
