@@ -239,7 +239,7 @@ var largeTables = []struct {
 	{"circle_posts", "id", 200},
 	{"resources", "id", 100},
 	{"characters", "id", 100},
-	{"call_keys", "call_key", 500},
+	{"call_keys", "call_key", 100},
 	{"jobs", "id", 200},
 	{"attachments", "id", 1}, // of up to 10 MiB
 }

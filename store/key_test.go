@@ -223,8 +223,11 @@ func TestNothingThatIsGoneIsInAStoredAnswer(t *testing.T) {
 		},
 		"document": func(e *env) (string, func()) {
 			f := &knowledge.File{ID: id(), Name: "a.md", SHA256: "a", ContentID: id(), State: knowledge.Failed}
-			e.update(func(tx nodest.Tx) error { return store.Knowledge(tx).InsertFile(f) })
-			return f.ID, func() { e.update(func(tx nodest.Tx) error { return store.Knowledge(tx).DeleteFile(f.ID) }) }
+			e.update(func(tx nodest.Tx) error {
+				k := store.Knowledge(tx)
+				return errors.Join(k.InsertFile(f), k.DeleteFile(f.ID))
+			})
+			return f.ID, func() { e.update(func(tx nodest.Tx) error { return store.Knowledge(tx).PurgeFile(f.ID) }) }
 		},
 		"post": func(e *env) (string, func()) {
 			p := e.post(e.character())

@@ -141,9 +141,6 @@ func (t knowledgeTx) UpdateFile(f *knowledge.File) error {
 // DeleteFile hides an own file.
 func (t knowledgeTx) DeleteFile(id string) error {
 	err := t.ExecOne("file", "UPDATE files SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.Now(), t.userID, id)
-	if err == nil {
-		err = t.dropReplies(t.userID, id)
-	}
 	if err != nil {
 		return err
 	}
@@ -191,5 +188,8 @@ func (t knowledgeTx) DeletedFiles(limit int) ([]*knowledge.File, error) {
 
 // PurgeFile removes the row of a hidden file.
 func (t knowledgeTx) PurgeFile(id string) error {
+	if err := t.dropReplies(t.userID, id); err != nil {
+		return err
+	}
 	return t.Run("DELETE FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NOT NULL", t.userID, id)
 }
