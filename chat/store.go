@@ -56,12 +56,6 @@ type MessageTx interface {
 	Children(conversationID, id string) ([]*Message, error)
 	// Revision returns one stored text by its revision id.
 	Revision(id string) (*Revision, error)
-	// FirstForm returns a message as it was first stored, with the text that it showed then.
-	// It also returns one of a deleted conversation.
-	FirstForm(id string) (*Message, error)
-	// Written returns swipes by the ids of their revisions, each as that revision has it;
-	// fault.NotFound if one is no longer there.
-	Written(revisionIDs []string) (map[string]*Swipe, error)
 	// Revisions returns every stored text of a message, oldest first.
 	Revisions(messageID string) ([]*Revision, error)
 }
@@ -106,7 +100,7 @@ type HistoryTx interface {
 	Rewind(c *Conversation, version int64, headID string) (changed, moved []*Message, err error)
 	// Rewinds returns the conversation's rewinds, oldest first.
 	Rewinds(conversationID string) ([]Rewind, error)
-	// Born returns the conversation's version in which a message was stored.
+	// Born returns the conversation's version in which a message was stored. The conversation may be deleted.
 	Born(messageID string) (version int64, err error)
 	// DeletedIn returns the conversation's version in which a message was deleted;
 	// fault.NotFound for one that is not.

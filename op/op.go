@@ -3,12 +3,11 @@
 // and the formats of times, failures and events.
 //
 // An operation that writes runs through Once: repeating it with the same key and content
-// returns the first answer and has no further effect.
+// returns the first answer, as it was stored, and has no further effect.
 package op
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -64,8 +63,9 @@ type Tx interface {
 	// key, it waits for that to end: fault.InProgress after 10 seconds. A transaction
 	// that is rolled back leaves no claim.
 	ClaimKey(key, hash string) (*KeyRecord, error)
-	// KeepReply stores the answer under a key that was claimed.
-	KeepReply(key string, reply json.RawMessage) error
+	// KeepReply stores the answer under a key that was claimed. Purging something that it names, by an id of
+	// 36 characters, empties it.
+	KeepReply(key string, reply Reply) error
 }
 
 // Store runs transactions with the Tx of a subject; package store provides it on

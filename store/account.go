@@ -213,6 +213,7 @@ var largeTables = []struct {
 	{"memories", "id", 500},
 	{"prompt_files", "prompt_id, file_id", 500},
 	{"prompts", "id", 100},
+	{"memory_uses", "conversation_id, generation_id, unit_id", 500},
 	{"message_words", "conversation_id, first_seq", 100},
 	{"revisions", "id", 200},
 	{"message_states", "conversation_id, message_id, version", 500},
@@ -238,7 +239,7 @@ var largeTables = []struct {
 	{"circle_posts", "id", 200},
 	{"resources", "id", 100},
 	{"characters", "id", 100},
-	{"call_keys", "call_key", 500},
+	{"call_keys", "call_key", 100},
 	{"jobs", "id", 200},
 	{"attachments", "id", 1}, // of up to 10 MiB
 }

@@ -140,6 +140,11 @@ func (t circleTx) fillPosts(posts ...*circle.Post) error {
 // UpdatePost stores what can change. A deletion hides the post; maintenance removes it
 // later.
 func (t circleTx) UpdatePost(p *circle.Post) error {
+	if p.DeletedAt != nil {
+		if err := t.dropReplies(t.userID, p.ID); err != nil {
+			return err
+		}
+	}
 	return t.ExecOne("post", "UPDATE circle_posts SET favorite = ?, rating = ?, deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL",
 		p.Favorite, p.Rating, p.DeletedAt, t.userID, p.ID)
 }
@@ -223,6 +228,9 @@ func (t circleTx) UpdateComment(c *circle.Comment) error {
 	postID, err := sqldb.Get[string](t, "comment", "UPDATE circle_comments SET deleted_at = ?, is_end = ?"+
 		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL RETURNING post_id", c.DeletedAt, c.End, t.userID, c.ID)
 	if err != nil || c.DeletedAt == nil {
+		return err
+	}
+	if err := t.dropReplies(t.userID, c.ID); err != nil {
 		return err
 	}
 	return t.countComments(*postID, -1)

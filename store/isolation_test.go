@@ -19,6 +19,7 @@ import (
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
@@ -183,7 +184,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantEmpty(e, r == nil, err)
 	},
 	"KeepReply": func(e *env, tx nodest.Tx, x fixture) error {
-		return wantNotFound(e, tx.KeepReply(x.key, []byte(`"intruder"`)))
+		return wantNotFound(e, tx.KeepReply(x.key, op.Reply{JSON: []byte(`"intruder"`)}))
 	},
 	"Settings": func(e *env, tx nodest.Tx, x fixture) error {
 		s, err := tx.Characters.Settings()
@@ -353,14 +354,6 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"Revision": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Revision(x.revision)
-		return wantNotFound(e, err)
-	},
-	"FirstForm": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Chats.FirstForm(x.message)
-		return wantNotFound(e, err)
-	},
-	"Written": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Chats.Written([]string{x.revision})
 		return wantNotFound(e, err)
 	},
 	"Revisions": func(e *env, tx nodest.Tx, x fixture) error {

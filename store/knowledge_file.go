@@ -188,5 +188,8 @@ func (t knowledgeTx) DeletedFiles(limit int) ([]*knowledge.File, error) {
 
 // PurgeFile removes the row of a hidden file.
 func (t knowledgeTx) PurgeFile(id string) error {
+	if err := t.dropReplies(t.userID, id); err != nil {
+		return err
+	}
 	return t.Run("DELETE FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NOT NULL", t.userID, id)
 }

@@ -202,6 +202,9 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 		return 0, err
 	}
 	n, err := s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)
+	if err == nil {
+		err = s.dropReplies(userID, ids...)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -256,6 +259,9 @@ func (s *session) removeTexts(userID string, messages []string, column string, v
 		return 0, err
 	}
 	n, err := s.Exec("DELETE FROM revisions WHERE user_id = ? AND "+column+" IN (?)", userID, values)
+	if err == nil {
+		err = s.dropReplies(userID, messages...)
+	}
 	if err != nil {
 		return 0, err
 	}

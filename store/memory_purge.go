@@ -1,11 +1,9 @@
 package store
 
 import (
-	"errors"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"nodest/memory"
 	"nodest/store/sqldb"
@@ -62,7 +60,7 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone []lived
 	if err := s.Run("DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)", scope.UserID, ids); err != nil {
 		return gone, err
 	}
-	if err := s.dropReplies(scope.UserID, ids); err != nil {
+	if err := s.dropReplies(scope.UserID, ids...); err != nil {
 		return gone, err
 	}
 	if err := s.dropUses(scope.UserID, "?", ids); err != nil {
@@ -160,7 +158,7 @@ func (t *tx) PurgeScope(characterID string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.dropReplies(t.userID, told); err != nil {
+	if err := t.dropReplies(t.userID, told...); err != nil {
 		return err
 	}
 	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
@@ -176,8 +174,7 @@ func (t *tx) PurgeScope(characterID string) error {
 	}, t.userID, characterID)
 }
 
-// Suggestions and the stored answers of commands contain texts of memories too. What is
-// purged or forgotten must be removed from them as well.
+// Suggestions contain texts of memories too. What is purged or forgotten must be removed from them as well.
 
 // dropSuggestions removes the suggestions of a scope that were made of one of these
 // texts, or that say what one of these contents says.
@@ -197,31 +194,7 @@ func (s *session) dropSuggestions(scope memory.Scope, revisionIDs, hashes []stri
 	if _, err := s.Exec("DELETE FROM memory_suggestions WHERE user_id = ? AND id IN (?)", scope.UserID, gone); err != nil {
 		return err
 	}
-	return s.dropReplies(scope.UserID, gone)
-}
-
-// dropReplies removes the answers of commands that name one of these memories or
-// suggestions. Their keys stay, so that no command is carried out a second time.
-func (s *session) dropReplies(userID string, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	var named []int64
-	err := sqldb.Each(s, func(r *struct {
-		CallKey int64
-		Reply   string
-	},
-	) error {
-		names := strings.Contains(r.Reply, `"rootId":`) || strings.Contains(r.Reply, `"memoryId":`) // not in SQL, which has bytes for ids
-		if names && slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(r.Reply, id) }) {
-			named = append(named, r.CallKey)
-		}
-		return nil
-	}, "SELECT call_key, reply FROM call_keys WHERE user_id = ? AND reply IS NOT NULL", userID)
-	for _, key := range named {
-		err = errors.Join(err, s.Run("UPDATE call_keys SET reply = NULL WHERE user_id = ? AND call_key = ?", userID, key))
-	}
-	return err
+	return s.dropReplies(scope.UserID, gone...)
 }
 
 func setOf(words []string) map[string]bool {

@@ -23,8 +23,12 @@ const inProfile memory.Layer = "profile"
 // PutUses stores what the prompt of a generation contains, and that its facts were used now. That is no
 // change of a scope.
 func (t *tx) PutUses(conversationID, generationID, continued string, uses []memory.Use) error {
-	rows, err := sqldb.All[useRow](t.withConversation(conversationID), "SELECT * FROM memory_uses WHERE user_id = ? AND conversation_id = ? AND generation_id = ?"+
-		" ORDER BY rank", t.userID, conversationID, continued)
+	err := t.ownsConversation(conversationID)
+	var rows []useRow
+	if err == nil && continued != "" {
+		rows, err = sqldb.All[useRow](t, "SELECT * FROM memory_uses WHERE user_id = ? AND conversation_id = ? AND generation_id = ? ORDER BY rank",
+			t.userID, conversationID, continued)
+	}
 	if err != nil {
 		return err
 	}

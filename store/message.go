@@ -306,40 +306,6 @@ func (t *tx) Message(id string) (*chat.Message, error) {
 	return t.oneMessage("m.id = ?", id)
 }
 
-// firstForm is a message with the first of its states.
-type firstForm struct {
-	messageRow
-	FirstRev                 int64
-	FirstStatus, FirstTextID string
-}
-
-// FirstForm returns a message as it was first stored.
-func (t *tx) FirstForm(id string) (*chat.Message, error) {
-	row, err := sqldb.Get[firstForm](t, "message", `SELECT m.*, COALESCE(s.rev, m.rev) AS first_rev, COALESCE(s.status, m.status) AS first_status,
-			COALESCE(s.revision_id, `+shownText+`) AS first_text_id
-		FROM messages m LEFT JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.previous = 0
-		WHERE m.user_id = ? AND m.id = ?`, t.userID, id)
-	if err != nil {
-		return nil, err
-	}
-	m := row.Message
-	m.Rev, m.Status, m.SwipeIndex = row.FirstRev, row.FirstStatus, 0
-	m.Error, m.EditedAt, m.DeletedAt, m.GenerationID = nil, nil, nil, ""
-	if m.Role == chat.RoleAssistant && m.Rev > 1 { // it was a placeholder
-		m.Rev, m.Status = 1, chat.StatusPending
-		return &m, nil
-	}
-	if row.FirstTextID == "" {
-		return &m, nil
-	}
-	written, err := t.Written([]string{row.FirstTextID})
-	if err != nil {
-		return nil, err
-	}
-	m.Swipes = []chat.Swipe{*written[row.FirstTextID]}
-	return &m, nil
-}
-
 // MessageByClientID finds a message by the name the client gave it.
 func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*chat.Message, error) {
 	return t.oneMessage("m.conversation_id = ? AND m.client_msg_id = ? AND m.client_msg_id <> ''",

@@ -89,6 +89,9 @@ func (s *session) removePieces(p *parts, userID, id string) (int64, error) {
 			return n, err
 		}
 	}
+	if err := s.dropReplies(userID, id); err != nil {
+		return 0, err
+	}
 	return s.Exec("DELETE FROM "+p.of+" WHERE user_id = ? AND id = ?", userID, id)
 }
 

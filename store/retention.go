@@ -46,7 +46,7 @@ func (r Retention) rules() []rule {
 	newest := fmt.Sprintf("after they happened, and of each user the newest %d at most", count)
 	return slices.Concat([]rule{
 		{"events", "events for devices that were away", events, newest, oldEvents(count)},
-		{"keys", "idempotency keys", keyLife, "after the call", oldRows("call_keys", "user_id, call_key", "c.created_at <= ?", maintainBatch)},
+		{"keys", "idempotency keys, with the responses", keyLife, "after the call", oldRows("call_keys", "user_id, call_key", "c.created_at <= ?", 100)},
 		{"tickets", "sign-in links and WebSocket tickets", 0, "until they expire", oldRows("tickets", "hash", "c.expires_at <= ?", maintainBatch)},
 		{"saves", "save points that the server made by itself", 30 * day, "", oldRows("saves", "user_id, id", "c.is_automatic AND c.created_at <= ?", maintainBatch)},
 		{"loads", "imports that ended in the middle", loadLife, "after the last step", oldLoads},

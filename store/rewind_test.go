@@ -166,9 +166,7 @@ func TestAReplyTakesTheStateOfItsPlaceholder(t *testing.T) {
 				return err
 			}
 			e.equal("then", items[1].Text()+" "+items[1].Status, "reply complete")
-			first, err := tx.Chats.FirstForm(reply.ID)
-			e.equal("first", fmt.Sprint(first.Rev, " ", first.Status, " ", len(first.Swipes)), "1 pending 0")
-			return err
+			return nil
 		})
 	})
 }

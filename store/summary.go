@@ -158,6 +158,9 @@ func (t *tx) DeleteSummary(id string, headSeq int64) error {
 	if row.DeletedAt != nil {
 		return fault.New(fault.NotFound, "no such summary")
 	}
+	if err := t.dropReplies(t.userID, id); err != nil {
+		return err
+	}
 	return t.Run("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
 		t.Now(), headSeq, t.userID, id)
 }

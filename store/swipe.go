@@ -10,7 +10,6 @@ import (
 
 	"nodest/chat"
 	"nodest/cite"
-	"nodest/fault"
 	"nodest/op"
 	"nodest/store/sqldb"
 )
@@ -214,14 +213,18 @@ func (t *tx) readNear(m *chat.Message, revisionID string) (size int, err error) 
 	if len(ids) == 0 {
 		return size, nil
 	}
-	texts, err := t.Written(ids)
+	texts, err := t.textsOf(ids)
+	if err != nil {
+		return 0, err
+	}
+	var cited []*cite.Reference
 	for i := range m.Swipes {
 		if s := texts[m.Swipes[i].RevisionID]; s != nil {
-			s.Deleted, s.CreatedAt = m.Swipes[i].Deleted, m.Swipes[i].CreatedAt
-			m.Swipes[i] = *s
+			m.Swipes[i] = s.Swipe
+			cited = appendCited(cited, s.Citations)
 		}
 	}
-	return size, err
+	return size, knowledgeTx{t}.markGone(cited)
 }
 
 // readPage is readSwipes of as much of a message as a page has.
@@ -247,25 +250,6 @@ func appendCited(cited []*cite.Reference, c *chat.Citations) []*cite.Reference {
 		}
 	}
 	return cited
-}
-
-// Written returns swipes as revisions have them, by the ids of those. References to files
-// that the user may not read now are gone.
-func (t *tx) Written(revisionIDs []string) (map[string]*chat.Swipe, error) {
-	texts, err := t.textsOf(revisionIDs)
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[string]*chat.Swipe, len(revisionIDs))
-	var cited []*cite.Reference
-	for _, id := range revisionIDs {
-		s := texts[id]
-		if s == nil {
-			return nil, fault.New(fault.NotFound, "no such revision")
-		}
-		byID[id], cited = &s.Swipe, appendCited(cited, s.Citations)
-	}
-	return byID, knowledgeTx{t}.markGone(cited)
 }
 
 // textsOf returns the texts of those of some revisions that are there.

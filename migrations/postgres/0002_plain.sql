@@ -103,10 +103,11 @@ CREATE TABLE usage_days (
 
 CREATE TABLE call_keys (
   created_at BIGINT NOT NULL,
-  call_key BIGINT NOT NULL, -- of the hash of the key
   user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  call_key TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
-  reply TEXT COLLATE "C",
+  is_short BOOLEAN NOT NULL, -- the answer was long: the reply has only its ids
+  reply BYTEA, -- JSON, a zstd frame above 1 KB; NULL = what it named was purged
   PRIMARY KEY (user_id, call_key)
 );
 CREATE INDEX call_keys_age ON call_keys (created_at);

@@ -100,10 +100,11 @@ CREATE TABLE usage_days (
 
 CREATE TABLE call_keys (
   user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  call_key BIGINT NOT NULL, -- of the hash of the key
+  call_key TEXT NOT NULL,
   hash TEXT NOT NULL,
-  reply TEXT,
   created_at BIGINT NOT NULL,
+  is_short BOOLEAN NOT NULL, -- the answer was long: the reply has only its ids
+  reply BLOB, -- JSON, a zstd frame above 1 KB; NULL = what it named was purged
   PRIMARY KEY (user_id, call_key)
 );
 CREATE INDEX call_keys_age ON call_keys (created_at);
