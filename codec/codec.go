@@ -30,7 +30,12 @@ var magic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 // Pack returns a frame of the text, or the text itself where it is short or a frame is no shorter.
 // A text that begins like a frame always becomes one, so Unpack knows which it has.
-func Pack(text []byte) []byte {
+func Pack(text []byte) []byte { return pack(text, textEncoders) }
+
+// PackNumbers is Pack for bytes that are no text, to which the dictionary is of no use.
+func PackNumbers(data []byte) []byte { return pack(data, numberEncoders) }
+
+func pack(text []byte, encoders *sync.Pool) []byte {
 	framed := bytes.HasPrefix(text, magic)
 	if len(text) < Least && !framed {
 		return text
@@ -44,7 +49,7 @@ func Pack(text []byte) []byte {
 	return frame
 }
 
-// Unpack returns the text of which Pack made stored. It returns an error for a damaged frame, and
+// Unpack returns the text of which Pack or PackNumbers made stored. It returns an error for a damaged frame, and
 // for one of more than 128 MiB.
 func Unpack(stored []byte) ([]byte, error) {
 	if !bytes.HasPrefix(stored, magic) {
@@ -57,14 +62,22 @@ func Unpack(stored []byte) ([]byte, error) {
 	return text, nil
 }
 
-// encoders are kept between uses: each has tables of several 100 KB.
-var encoders = sync.Pool{New: func() any {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20), zstd.WithEncoderDict(dictionary))
-	if err != nil {
-		panic(err) // only for options that it does not know
-	}
-	return e
-}}
+// Encoders are kept between uses: each has tables of several 100 KB.
+var (
+	textEncoders   = poolOf(zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderDict(dictionary))
+	numberEncoders = poolOf(zstd.WithEncoderLevel(zstd.SpeedFastest))
+)
+
+func poolOf(options ...zstd.EOption) *sync.Pool {
+	options = append(options, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
+	return &sync.Pool{New: func() any {
+		e, err := zstd.NewWriter(nil, options...)
+		if err != nil {
+			panic(err) // only for options that it does not know
+		}
+		return e
+	}}
+}
 
 // decoder is safe for concurrent use.
 var decoder = sync.OnceValue(func() *zstd.Decoder {

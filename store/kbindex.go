@@ -232,7 +232,7 @@ const lacksVector = "NOT EXISTS (SELECT 1 FROM knowledge_vectors v WHERE v.user_
 
 type kbVectorRow struct {
 	UserID, FileID, Model, Hash string
-	Vector                      index.Packed
+	Vector                      sqldb.ZstdNumbers // an index.Packed
 }
 
 // PutVectors stores vectors by hash.
@@ -242,7 +242,7 @@ func (t indexTx) PutVectors(fileID, model string, vectors map[string]index.Packe
 	}
 	rows := make([]kbVectorRow, 0, len(vectors))
 	for hash, v := range vectors {
-		rows = append(rows, kbVectorRow{t.userID, fileID, model, hash, v})
+		rows = append(rows, kbVectorRow{t.userID, fileID, model, hash, sqldb.ZstdNumbers(v)})
 	}
 	slices.SortFunc(rows, func(a, b kbVectorRow) int { return cmp.Compare(a.Hash, b.Hash) })
 	return t.Insert("knowledge_vectors", rows, "ON CONFLICT (user_id, file_id, model, hash) DO NOTHING")

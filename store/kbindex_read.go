@@ -77,7 +77,7 @@ func (t indexTx) Vectors(ownerID, model string, fileIDs []string) ([]knowledge.F
 		FileID string
 		Idx    int
 		Hash   *string // nil = there is none yet
-		Vector index.Packed
+		Vector sqldb.ZstdNumbers
 	}
 	var all []knowledge.FileVectors
 	err = sqldb.Each(t, func(r *row) error {
@@ -88,7 +88,7 @@ func (t indexTx) Vectors(ownerID, model string, fileIDs []string) ([]knowledge.F
 		for len(f.Vectors) < r.Idx { // a hole cannot be, but would shift all that follow
 			f.Vectors = append(f.Vectors, nil)
 		}
-		f.Vectors = append(f.Vectors, r.Vector)
+		f.Vectors = append(f.Vectors, index.Packed(r.Vector))
 		f.Whole = f.Whole && r.Hash != nil
 		return nil
 	}, `SELECT c.file_id, c.idx, v.hash, v.vector FROM files f

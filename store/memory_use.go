@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"slices"
 
 	"nodest/chat"
@@ -11,10 +12,10 @@ import (
 // useRow says that a unit was sent with the prompt of a generation.
 type useRow struct {
 	UserID, ConversationID, GenerationID, UnitID string
-	Rank                                         int          // from 1
-	Layer                                        memory.Layer // or inProfile
-	Score                                        *float64     // nil = the row is a copy in a fork
-	Signals                                      map[string]float64
+	Rank                                         int              // from 1
+	Layer                                        memory.Layer     // or inProfile
+	Score                                        *float64         // nil = the row is a copy in a fork
+	Signals                                      map[string]int64 // in parts of memory.SignalStep
 }
 
 // inProfile is the layer of a fact that was not found for the message: the profile had it.
@@ -35,7 +36,7 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 	var facts []string
 	for i := range uses {
 		u := &uses[i]
-		row := useRow{UnitID: u.ID, Layer: u.Layer, Score: &u.Score, Signals: u.Signals}
+		row := useRow{UnitID: u.ID, Layer: u.Layer, Score: &u.Score, Signals: partsOf(u.Signals)}
 		if !u.Recalled() {
 			row.Layer = inProfile
 		}
@@ -62,7 +63,7 @@ func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 		if r.Layer == inProfile {
 			r.Layer = memory.Fact
 		}
-		return memory.Use{ID: r.UnitID, Layer: r.Layer, Rank: r.Rank, Score: *r.Score, Signals: r.Signals}
+		return memory.Use{ID: r.UnitID, Layer: r.Layer, Rank: r.Rank, Score: *r.Score, Signals: signalsOf(r.Signals)}
 	}, `SELECT u.* FROM messages m
 		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
 		JOIN memory_uses u ON u.user_id = m.user_id AND u.conversation_id = m.conversation_id AND u.generation_id = r.generation_id
@@ -70,6 +71,27 @@ func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 			AND (EXISTS (SELECT 1 FROM memory_texts x WHERE x.user_id = u.user_id AND x.revision_id = u.unit_id AND NOT x.is_forgotten)
 				OR EXISTS (SELECT 1 FROM memories f WHERE f.user_id = u.user_id AND f.id = u.unit_id))
 		ORDER BY u.rank`, t.userID, messageID)
+}
+
+// partsOf is signals as they are stored.
+func partsOf(signals map[string]float64) map[string]int64 {
+	parts := make(map[string]int64, len(signals))
+	for name, x := range signals {
+		parts[name] = int64(math.Round(x * memory.SignalStep))
+	}
+	return parts
+}
+
+// signalsOf is the reverse.
+func signalsOf(parts map[string]int64) map[string]float64 {
+	if parts == nil {
+		return nil
+	}
+	signals := make(map[string]float64, len(parts))
+	for name, n := range parts {
+		signals[name] = float64(n) / memory.SignalStep
+	}
+	return signals
 }
 
 const selectRecalled = "SELECT conversation_id, generation_id, unit_id FROM memory_uses WHERE user_id = ? AND conversation_id IN (?) AND generation_id IN (?)" +

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"
@@ -16,6 +17,7 @@ func (e *env) reply(conversation, parent, continued string, uses ...memory.Use) 
 	e.Helper()
 	m := message(conversation, parent, "a reply")
 	m.Role, m.Swipes[0].GenerationID = chat.RoleAssistant, e.idNow()
+	e.knowUnits(conversation, uses)
 	g := &chat.Generation{ID: m.Swipes[0].GenerationID, ConversationID: conversation, MessageID: m.ID, Kind: chat.KindReply, Status: chat.GenWaiting}
 	e.update(func(tx nodest.Tx) error {
 		ended := *g
@@ -24,6 +26,22 @@ func (e *env) reply(conversation, parent, continued string, uses ...memory.Use) 
 			tx.Chats.InsertMessage(m), tx.UpdateGeneration(&ended))
 	})
 	return m
+}
+
+// knowUnits stores a fact for each unit that is not there.
+func (e *env) knowUnits(conversation string, uses []memory.Use) {
+	e.Helper()
+	e.update(func(tx nodest.Tx) error {
+		c, err := tx.Chats.Conversation(conversation)
+		for i := 0; err == nil && i < len(uses); i++ {
+			if _, missing := tx.Memory.Fact(c.CharacterID, uses[i].ID); fault.Is(missing, fault.NotFound) {
+				unit := fact("unit " + uses[i].ID)
+				unit.ID, unit.RootID = uses[i].ID, uses[i].ID
+				err = tx.Memory.InsertFacts(c.CharacterID, unit)
+			}
+		}
+		return err
+	})
 }
 
 func (e *env) usesOf(m *chat.Message) (uses []memory.Use) {

@@ -493,7 +493,7 @@ CREATE TABLE memory_uses (
   generation_id UUID NOT NULL,
   unit_id UUID NOT NULL, -- a revision, or a version of a fact
   layer TEXT COLLATE "C" NOT NULL, -- exchange, fact, or profile: a fact that was there anyway
-  signals TEXT COLLATE "C", -- document with numbers; NULL = a copy, or the generation ended more than 90 days ago
+  signals TEXT COLLATE "C", -- document with numbers, in ten-thousandths; NULL = a copy, or the generation ended more than 90 days ago
   PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );

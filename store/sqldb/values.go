@@ -19,7 +19,7 @@ import (
 //   - time.Time: BIGINT, milliseconds since 1970 UTC; the zero time is 0.
 //   - json.RawMessage: TEXT, as it came (jsonb would forget the order of the keys).
 //   - []byte: BLOB or BYTEA. Numbers and bool are themselves.
-//   - Zstd: the same, compressed above 1 KB.
+//   - Zstd, ZstdNumbers: the same, compressed if they are long.
 //   - a pointer to one of these: the same, and nil is NULL.
 //   - other structs, maps, slices and pointers: JSON, like json.RawMessage; what is nil, and a slice
 //     without items, is NULL.
@@ -29,6 +29,9 @@ import (
 // Zstd is a text that a column for bytes holds as a zstd frame, if it is long (package codec).
 // It is data: NUL and bytes that are not UTF-8 stay.
 type Zstd []byte
+
+// ZstdNumbers is Zstd for bytes that are no text.
+type ZstdNumbers []byte
 
 var (
 	escapeNul   = strings.NewReplacer("\x00", "\x010", "\x01", "\x011")
@@ -71,6 +74,11 @@ func toColumn(v any) (any, error) {
 			return nil, nil
 		}
 		return codec.Pack(v), nil
+	case ZstdNumbers:
+		if v == nil {
+			return nil, nil
+		}
+		return codec.PackNumbers(v), nil
 	}
 	return toColumnByKind(v, reflect.ValueOf(v))
 }
@@ -184,9 +192,9 @@ func fromBytes(v reflect.Value, src []byte) error {
 		*p = bytes.Clone(src)
 		return nil
 	case *Zstd:
-		text, err := codec.Unpack(src)
-		*p = bytes.Clone(text)
-		return err
+		return unpack((*[]byte)(p), src)
+	case *ZstdNumbers:
+		return unpack((*[]byte)(p), src)
 	}
 	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Type() != reflect.TypeFor[json.RawMessage]() {
 		v.SetBytes(bytes.Clone(src))
@@ -197,6 +205,12 @@ func fromBytes(v reflect.Value, src []byte) error {
 		return err
 	}
 	return fromText(v, id)
+}
+
+func unpack(p *[]byte, stored []byte) error {
+	text, err := codec.Unpack(stored)
+	*p = bytes.Clone(text)
+	return err
 }
 
 func fromInt(v reflect.Value, n int64) error {
