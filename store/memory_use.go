@@ -36,7 +36,7 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 	var facts []string
 	for i := range uses {
 		u := &uses[i]
-		row := useRow{UnitID: u.ID, Layer: u.Layer, Score: &u.Score, Signals: partsOf(u.Signals)}
+		row := useRow{UnitID: u.ID, Layer: u.Layer, Score: new(partOf(u.Score)), Signals: partsOf(u.Signals)}
 		if !u.Recalled() {
 			row.Layer = inProfile
 		}
@@ -63,7 +63,7 @@ func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 		if r.Layer == inProfile {
 			r.Layer = memory.Fact
 		}
-		return memory.Use{ID: r.UnitID, Layer: r.Layer, Rank: r.Rank, Score: *r.Score, Signals: signalsOf(r.Signals)}
+		return memory.Use{ID: r.UnitID, Layer: r.Layer, Rank: r.Rank, Score: float64(*r.Score) / memory.SignalStep, Signals: signalsOf(r.Signals)}
 	}, `SELECT u.* FROM messages m
 		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
 		JOIN memory_uses u ON u.user_id = m.user_id AND u.conversation_id = m.conversation_id AND u.generation_id = r.generation_id
@@ -73,11 +73,13 @@ func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 		ORDER BY u.rank`, t.userID, messageID)
 }
 
+func partOf(x float64) int64 { return int64(math.Round(x * memory.SignalStep)) }
+
 // partsOf is signals as they are stored.
 func partsOf(signals map[string]float64) map[string]int64 {
 	parts := make(map[string]int64, len(signals))
 	for name, x := range signals {
-		parts[name] = int64(math.Round(x * memory.SignalStep))
+		parts[name] = partOf(x)
 	}
 	return parts
 }

@@ -486,14 +486,14 @@ CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_
 
 -- The units of memory that the prompts of generations contain. A fork has copies of the rows whose texts it has.
 CREATE TABLE memory_uses (
-  score DOUBLE PRECISION, -- the sum of the signals; NULL = a copy in a fork
+  score INTEGER, -- the sum of the signals, in ten-thousandths; NULL = a copy in a fork
   rank INTEGER NOT NULL, -- from 1
   user_id UUID NOT NULL,
   conversation_id UUID NOT NULL,
   generation_id UUID NOT NULL,
   unit_id UUID NOT NULL, -- a revision, or a version of a fact
   layer TEXT COLLATE "C" NOT NULL, -- exchange, fact, or profile: a fact that was there anyway
-  signals TEXT COLLATE "C", -- document with numbers, in ten-thousandths; NULL = a copy, or the generation ended more than 90 days ago
+  signals TEXT COLLATE "C", -- document with numbers, likewise; NULL = a copy, or the generation ended more than 90 days ago
   PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
