@@ -26,6 +26,11 @@ func TestOnPostgres(t *testing.T) {
 		{"IfMatchPreventsLostUpdates", TestIfMatchPreventsLostUpdates},
 		{"TwoDevicesAtOnce", TestTwoDevicesAtOnce},
 		{"TwoRestoresAtOnce", TestTwoRestoresAtOnce},
+		{"NothingIsLeftOfAPurgedMemory", TestNothingIsLeftOfAPurgedMemory},
+		{"NothingIsLeftOfADeletedMessage", TestNothingIsLeftOfADeletedMessage},
+		{"NothingIsLeftOfADeletedChat", TestNothingIsLeftOfADeletedChat},
+		{"NothingIsLeftOfADeletedDocument", TestNothingIsLeftOfADeletedDocument},
+		{"NothingIsLeftOfADeletedUser", TestNothingIsLeftOfADeletedUser},
 	} {
 		t.Run(test.name, test.run)
 	}

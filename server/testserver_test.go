@@ -75,6 +75,7 @@ type parts struct {
 	now    func() time.Time // the clock of the store; it may leap
 	tools  *mcptool.Service // instead of one without servers
 	room   int64            // bytes of a user's documents; 0 = the default
+	quotas account.Quotas   // of each user; the zero value = no limits
 	beside *testServer      // whose database it serves, as another process would; nil = its own
 }
 
@@ -98,7 +99,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	if own.beside != nil {
 		h.db = own.beside.db
 	} else {
-		h.db = database(t)(t, store.Options{Log: log, Now: own.now, Committed: func(userID string, events []*stream.Event) {
+		h.db = database(t)(t, store.Options{Log: log, Now: own.now, Quotas: own.quotas, Committed: func(userID string, events []*stream.Event) {
 			h.hub.Committed(userID, events)
 		}, Jobs: func(cancelled []string) { h.jobs.Changed(cancelled) }})
 	}
