@@ -104,11 +104,14 @@ func (r *restoring) stageSQLite(ctx context.Context, path string) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	err = r.load(ctx, db, sqliteSchema, func(ctx context.Context, rows *rowReader) error {
+	err = r.load(ctx, db, sqliteSchema, func(ctx context.Context, rows rowSource) error {
 		return insertSQLite(ctx, db, rows, r.Progress)
 	})
 	if err == nil {
 		err = checkSQLite(ctx, db)
+	}
+	if err == nil { // rows were stored table by table, in the order of no index
+		_, err = db.ExecContext(ctx, "VACUUM")
 	}
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
@@ -120,24 +123,26 @@ func (r *restoring) stageSQLite(ctx context.Context, path string) error {
 	return errors.Join(f.Chmod(0o600), f.Sync(), f.Close())
 }
 
-func insertSQLite(ctx context.Context, db *sql.DB, rows *rowReader, progress func(string, int64)) error {
+func insertSQLite(ctx context.Context, db *sql.DB, rows rowSource, progress func(string, int64)) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // does nothing after a commit
-	names := rows.table.columnNames()
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO "`+rows.table.name+`" ("`+strings.Join(names, `", "`)+`") VALUES (?`+strings.Repeat(", ?", len(names)-1)+")")
+	t := rows.into()
+	names := t.columnNames()
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO "`+t.name+`" ("`+strings.Join(names, `", "`)+`") VALUES (?`+strings.Repeat(", ?", len(names)-1)+")")
 	if err != nil {
 		return err
 	}
 	defer insert.Close() //nolint:errcheck // ends with the transaction
-	for rows.next() {
-		sqldb.PackIDs(rows.row)
-		if _, err := insert.ExecContext(ctx, rows.row...); err != nil {
+	for n := int64(1); rows.next(); n++ {
+		row := rows.values()
+		sqldb.PackIDs(row)
+		if _, err := insert.ExecContext(ctx, row...); err != nil {
 			return err
 		}
-		tell(progress, rows.table.name, rows.rows)
+		tell(progress, t.name, n)
 	}
 	return tx.Commit()
 }
