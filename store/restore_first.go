@@ -64,7 +64,7 @@ func (f *firstRows) next() bool {
 		for i, c := range f.table.columns {
 			old[c.Name] = f.row[i]
 		}
-		if err := f.step.Rows(old, func(row first.Row) { f.add(row) }); err != nil {
+		if err := f.step.Make(old, f.add); err != nil {
 			f.err = err // which close tells with the row
 		}
 		if f.err != nil {

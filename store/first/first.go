@@ -70,7 +70,7 @@ type Row map[string]any
 // Step makes rows of a table of today of each row of a table of the schema.
 type Step struct {
 	From string // the table of the schema
-	Rows func(old Row, add func(Row)) error
+	make func(old Row, add func(Row)) error
 }
 
 // Steps returns how the rows of a table of today are made. There are none of a table that the schema
@@ -82,8 +82,16 @@ func Steps(table string) []Step {
 	if _, ok := known[table]; !ok {
 		return nil
 	}
-	return []Step{{table, func(old Row, add func(Row)) error {
-		add(old)
-		return nil
-	}}}
+	return []Step{{table, same}}
+}
+
+// Make calls add with the rows that are made of one.
+func (s Step) Make(old Row, add func(Row)) error {
+	for column, now := range renamed[s.From] {
+		if v, ok := old[column]; ok {
+			delete(old, column)
+			old[now] = v
+		}
+	}
+	return s.make(old, add)
 }

@@ -7,39 +7,36 @@ import (
 	"nodest/index"
 )
 
-// special are the tables whose rows differ.
+// renamed are the columns that have another name now, by table.
+var renamed = map[string]map[string]string{
+	"circle_comments":  {"reply_to": "reply_to_id", "thread": "thread_id"},
+	"devices":          {"device_id": "device"},
+	"knowledge_grants": {"granted_by": "granted_by_id"},
+	"memories":         {"source": "source_id", "superseded_by": "superseded_by_id"},
+	"messages":         {"client_msg_id": "client_msg_key", "author_id": "author_key"},
+}
+
+// special are the tables of today whose rows are not those of the table with their name.
 var special = map[string][]Step{
 	"prompts":   nil,
 	"events":    nil,
 	"call_keys": nil,
 
-	"devices":           {{"devices", renamed("device_id", "device")}},
 	"messages":          {{"messages", message}},
-	"message_lines":     {{"message_lines", renamed("", "")}, {"messages", line}},
+	"message_lines":     {{"message_lines", same}, {"messages", line}},
 	"revisions":         {{"revisions", revision}},
 	"generations":       {{"generations", generation}},
 	"summary_texts":     {{"summary_texts", summary}},
 	"memory_texts":      {{"memory_texts", halved}},
-	"memories":          {{"memories", memory}},
+	"memories":          {{"memories", halved}},
 	"knowledge_vectors": {{"knowledge_vectors", packed}},
 
 	UsesTable: {{"revisions", uses}},
 }
 
-// renamed gives a column another name.
-func renamed(column, now string) func(Row, func(Row)) error {
-	return func(r Row, add func(Row)) error {
-		r.rename(column, now)
-		add(r)
-		return nil
-	}
-}
-
-func (r Row) rename(column, now string) {
-	if v, ok := r[column]; ok {
-		delete(r, column)
-		r[now] = v
-	}
+func same(r Row, add func(Row)) error {
+	add(r)
+	return nil
 }
 
 // fill gives a column that older programs did not have its value for rows of then.
@@ -51,7 +48,6 @@ func (r Row) fill(column string, value any) {
 
 // message knows the line of an imported log, which older programs had in it.
 func message(r Row, add func(Row)) error {
-	r.rename("client_msg_id", "client_msg_key")
 	if extra, ok := r["extra"]; ok {
 		r["is_imported"] = extra != nil
 		delete(r, "extra")
@@ -90,11 +86,6 @@ func summary(r Row, add func(Row)) error {
 	r["document"] = codec.Pack([]byte(text))
 	add(r)
 	return nil
-}
-
-func memory(r Row, add func(Row)) error {
-	r.rename("source", "source_id")
-	return halved(r, add)
 }
 
 // halved has a vector in roots.
