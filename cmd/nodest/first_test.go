@@ -17,10 +17,10 @@ import (
 	"nodest/store/storetest"
 )
 
-// unzipped returns a file of testdata/first, which a program of schema 1 has made.
+// unzipped returns a file of store/testdata/first, which a program of schema 1 has made.
 func unzipped(t *testing.T, name string) []byte {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "first", name))
+	f, err := os.Open(filepath.Join("..", "..", "store", "testdata", "first", name))
 	require.NoError(t, err)
 	defer f.Close() //nolint:errcheck // it is only read
 	r, err := gzip.NewReader(f)
