@@ -91,8 +91,8 @@ var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 // termsOf returns the terms of search indexes. Each begins a block of a dictionary, whose first term
 // shares nothing with another one; blocks may begin anywhere.
 func termsOf(value []byte) (terms []byte) {
-	for at, b := range value {
-		if b != 0 {
+	for at := range len(value) - 2 {
+		if value[at] != 0 || value[at+1] == 0 || value[at+2] <= ' ' { // shared, length, and a letter
 			continue
 		}
 		for t, n := dict.Block(value[at:]).Terms(), 0; t.Next(); n++ {
