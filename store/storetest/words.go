@@ -95,7 +95,7 @@ func termsOf(value []byte) (terms []byte) {
 		if value[at] != 0 || value[at+1] == 0 || value[at+2] <= ' ' { // shared, length, and a letter
 			continue
 		}
-		for t, n := dict.Block(value[at:]).Terms(), 0; t.Next(); n++ {
+		for t := dict.Block(value[at:]).Terms(); t.Next(); {
 			terms = append(append(terms, t.Term...), '\n')
 		}
 	}
