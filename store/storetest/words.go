@@ -105,38 +105,43 @@ func termsOf(value []byte) (terms []byte) {
 // eachValue calls f with each text and each BLOB of all tables.
 func eachValue(t testing.TB, o store.Options, f func(place string, value []byte)) {
 	t.Helper()
-	ctx := context.Background()
 	db, tables := openForReading(t, o)
 	defer db.Close() //nolint:errcheck // nothing was written
 	for _, table := range column(t, db, tables) {
-		rows, err := db.QueryContext(ctx, `SELECT * FROM "`+table+`"`)
-		if err != nil {
+		eachOfTable(t, db, table, f)
+	}
+}
+
+func eachOfTable(t testing.TB, db *sql.DB, table string, f func(place string, value []byte)) {
+	t.Helper()
+	rows, err := db.QueryContext(context.Background(), `SELECT * FROM "`+table+`"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close() //nolint:errcheck // read to the end
+	names, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, targets := make([]any, len(names)), make([]any, len(names))
+	for i := range row {
+		targets[i] = &row[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
 			t.Fatal(err)
 		}
-		names, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
-		row, targets := make([]any, len(names)), make([]any, len(names))
-		for i := range row {
-			targets[i] = &row[i]
-		}
-		for rows.Next() {
-			if err := rows.Scan(targets...); err != nil {
-				t.Fatal(err)
+		for i, v := range row {
+			switch v := v.(type) {
+			case string:
+				f(table+"."+names[i], []byte(v))
+			case []byte:
+				f(table+"."+names[i], v)
 			}
-			for i, v := range row {
-				switch v := v.(type) {
-				case string:
-					f(table+"."+names[i], []byte(v))
-				case []byte:
-					f(table+"."+names[i], v)
-				}
-			}
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
 	}
 }
 
