@@ -95,10 +95,25 @@ func folderHasData(ctx context.Context, dir string) bool {
 	return err != nil || users > 0
 }
 
-// stageSQLite makes a complete database file that is on the disk.
+// stageSQLite makes a complete database file that is on the disk. It is copied once rows and indexes
+// are there, because they were stored in the order of no index: the copy has its pages full and in
+// order, and needs no more room than the file that the backup was made of.
 func (r *restoring) stageSQLite(ctx context.Context, path string) error {
+	loose := path + ".loose"
+	if err := r.fillSQLite(ctx, loose, path); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Sync(), f.Close(), os.Remove(loose))
+}
+
+// fillSQLite makes a database at loose, and a copy of it at path.
+func (r *restoring) fillSQLite(ctx context.Context, loose, path string) error {
 	// Nobody reads it before it is complete, so nothing waits for the disk until then.
-	dsn := strings.NewReplacer("_journal_mode=WAL", "_journal_mode=MEMORY", "_synchronous=FULL", "_synchronous=OFF").Replace(sqldb.SQLiteDSN(path, false))
+	dsn := strings.NewReplacer("_journal_mode=WAL", "_journal_mode=MEMORY", "_synchronous=FULL", "_synchronous=OFF").Replace(sqldb.SQLiteDSN(loose, false))
 	db, err := sql.Open("sqlite3", dsn)
 	if err != nil {
 		return err
@@ -110,17 +125,10 @@ func (r *restoring) stageSQLite(ctx context.Context, path string) error {
 	if err == nil {
 		err = checkSQLite(ctx, db)
 	}
-	if err == nil { // rows were stored table by table, in the order of no index
-		_, err = db.ExecContext(ctx, "VACUUM")
+	if err == nil {
+		_, err = db.ExecContext(ctx, "VACUUM INTO ?", path)
 	}
-	if err := errors.Join(err, db.Close()); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Chmod(0o600), f.Sync(), f.Close())
+	return errors.Join(err, db.Close())
 }
 
 func insertSQLite(ctx context.Context, db *sql.DB, rows rowSource, progress func(string, int64)) error {
