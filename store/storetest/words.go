@@ -15,8 +15,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/klauspost/compress/zstd"
 
+	"nodest/codec"
 	"nodest/index/dict"
 	"nodest/store"
 	"nodest/store/sqldb"
@@ -31,7 +31,11 @@ func Words(t testing.TB, db *store.DB, words ...string) map[string][]string {
 	o := optionsOf(t, db)
 	places := map[string][]string{}
 	note := func(place string, value []byte) {
-		for _, form := range formsOf(value) {
+		forms, err := formsOf(value)
+		if err != nil {
+			t.Fatalf("%s: %v", place, err)
+		}
+		for _, form := range forms {
 			for _, word := range words {
 				if bytes.Contains(form, []byte(word)) && !slices.Contains(places[word], place) {
 					places[word] = append(places[word], place)
@@ -65,25 +69,18 @@ func WantFilesWithout(t testing.TB, db *store.DB, words ...string) {
 	}
 }
 
-// formsOf returns a stored value in all forms in which it may have words.
-func formsOf(value []byte) [][]byte {
-	forms := [][]byte{bytes.ToLower(value)}
-	for rest := value; ; rest = rest[1:] { // frames stand alone, or one behind another
-		i := bytes.Index(rest, zstdMagic)
-		if i < 0 {
-			break
+// formsOf returns a stored value in all forms in which it may have words. The error tells that a
+// form cannot be read, so that words in it could not be found.
+func formsOf(value []byte) ([][]byte, error) {
+	forms := [][]byte{bytes.ToLower(value), termsOf(value)}
+	if bytes.HasPrefix(value, zstdMagic) {
+		text, err := codec.Unpack(value)
+		if err != nil {
+			return nil, err
 		}
-		rest = rest[i:]
-		if r, err := zstd.NewReader(bytes.NewReader(rest), zstd.WithDecoderConcurrency(1)); err == nil {
-			text, _ := io.ReadAll(r) // up to what is no frame
-			r.Close()
-			forms = append(forms, bytes.ToLower(text))
-		}
+		forms = append(forms, bytes.ToLower(text))
 	}
-	if terms := termsOf(value); len(terms) > 0 {
-		forms = append(forms, terms)
-	}
-	return forms
+	return forms, nil
 }
 
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
