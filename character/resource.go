@@ -50,19 +50,8 @@ type ImportedResource struct {
 	Warnings []card.Warning `json:"warnings"`
 }
 
-// Kept refers to the resource's version.
-func (i *ImportedResource) Kept() any { return keptImport{i.Resource.Kept(), i.Warnings} }
-
-// Reread reads the resource's version.
-func (i *ImportedResource) Reread(tx Tx, kept json.RawMessage) error {
-	var of json.RawMessage
-	k := keptImport{Of: &of}
-	if err := json.Unmarshal(kept, &k); err != nil {
-		return err
-	}
-	i.Resource, i.Warnings = &Resource{}, k.Warnings
-	return i.Resource.Reread(tx, of)
-}
+// Read reads the resource of a kind and an id.
+func (i *ImportedResource) Read(tx Tx) error { return i.Resource.Read(tx) }
 
 // fileReaders read the kinds of resources.
 var fileReaders = map[ResourceKind]func(data []byte, filename string, limits card.Limits) (*card.Resource, error){

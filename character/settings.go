@@ -70,6 +70,7 @@ func (set setSettings) put(group, name string, value any) {
 
 // keptSettings is the answer of PutCharacterSettings.
 type keptSettings struct {
+	ID       string          `json:"id"` // of the character
 	Settings json.RawMessage `json:"settings"`
 	Version  int64           `json:"version"`
 }
@@ -109,7 +110,7 @@ func (svc *Service) PutSettings(ctx context.Context, c *op.Call, id string, sett
 			return nil, err
 		}
 		full, err := FullSettings(tx, ch)
-		return &keptSettings{full, ch.Version}, err
+		return &keptSettings{ch.ID, full, ch.Version}, err
 	})
 	if err != nil {
 		return nil, 0, err

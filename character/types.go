@@ -73,27 +73,11 @@ type Character struct {
 	DocumentsVersion int64 `json:"-"`
 }
 
-// keptCharacter refers to a version of a character.
-type keptCharacter struct {
-	ID        string   `json:"id"`
-	Version   int64    `json:"version"`
-	HasAvatar bool     `json:"hasAvatar,omitempty"`
-	Tags      []string `json:"tags"` // nil or empty, as the answer has it
-}
-
-// Kept refers to the version, which does not change.
-func (ch *Character) Kept() any { return keptCharacter{ch.ID, ch.Version, ch.HasAvatar, ch.Tags} }
-
-// Reread reads the version.
-func (ch *Character) Reread(tx Tx, kept json.RawMessage) error {
-	var k keptCharacter
-	if err := json.Unmarshal(kept, &k); err != nil {
-		return err
-	}
-	found, err := tx.CharacterVersion(k.ID, k.Version)
+// Read reads the character of an id.
+func (ch *Character) Read(tx Tx) error {
+	found, err := tx.Character(ch.ID)
 	if err == nil {
 		*ch = *found
-		ch.Source, ch.HasAvatar, ch.Tags = nil, k.HasAvatar, k.Tags
 	}
 	return err
 }
@@ -136,23 +120,9 @@ type Resource struct {
 	UpdatedAt  time.Time       `json:"updatedAt"`
 }
 
-// keptResource refers to a version of a resource.
-type keptResource struct {
-	Kind    ResourceKind `json:"kind"`
-	ID      string       `json:"id"`
-	Version int64        `json:"version"`
-}
-
-// Kept refers to the version, which does not change.
-func (r *Resource) Kept() any { return keptResource{r.Kind, r.ID, r.Version} }
-
-// Reread reads the version.
-func (r *Resource) Reread(tx Tx, kept json.RawMessage) error {
-	var k keptResource
-	if err := json.Unmarshal(kept, &k); err != nil {
-		return err
-	}
-	found, err := tx.ResourceVersion(k.Kind, k.ID, k.Version)
+// Read reads the resource of a kind and an id.
+func (r *Resource) Read(tx Tx) error {
+	found, err := tx.Resource(r.Kind, r.ID)
 	if err == nil {
 		*r = *found
 	}
@@ -178,25 +148,8 @@ type Imported struct {
 	Warnings  []card.Warning `json:"warnings"`
 }
 
-// keptImport refers to what an import has made.
-type keptImport struct {
-	Of       any            `json:"of"`
-	Warnings []card.Warning `json:"warnings"`
-}
-
-// Kept refers to the character's version.
-func (i *Imported) Kept() any { return keptImport{i.Character.Kept(), i.Warnings} }
-
-// Reread reads the character's version.
-func (i *Imported) Reread(tx Tx, kept json.RawMessage) error {
-	var of json.RawMessage
-	k := keptImport{Of: &of}
-	if err := json.Unmarshal(kept, &k); err != nil {
-		return err
-	}
-	i.Character, i.Warnings = &Character{}, k.Warnings
-	return i.Character.Reread(tx, of)
-}
+// Read reads the character of an id.
+func (i *Imported) Read(tx Tx) error { return i.Character.Read(tx) }
 
 // ResourceInput creates or replaces a resource; nil or empty members of a patch stay.
 type ResourceInput struct {

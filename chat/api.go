@@ -35,17 +35,9 @@ type Changed struct {
 	GenerationID string   `json:"generationId,omitempty"`
 }
 
-// Kept is the change without the texts of its messages; it names their revisions.
-func (c *Changed) Kept() any {
-	return &Changed{c.Message.withoutTexts(), c.Reply.withoutTexts(), c.GenerationID}
-}
-
-// Reread reads the texts back.
-func (c *Changed) Reread(tx Tx, kept json.RawMessage) error {
-	if err := json.Unmarshal(kept, c); err != nil {
-		return err
-	}
-	return fillTexts(tx, c.Message, c.Reply)
+// Stored is the change without the texts that clients do not get with it.
+func (c *Changed) Stored() any {
+	return &Changed{c.Message.nearTexts(), c.Reply.nearTexts(), c.GenerationID}
 }
 
 // Deleted is the answer to a delete or restore: the messages affected.

@@ -55,17 +55,9 @@ func (in EditInput) Check() error {
 	return fault.InvalidField("mode", "range", "must be %s or %s", EditInPlace, EditBranch)
 }
 
-// replaceText stores another text of the chosen swipe. The new text keeps the memories
-// that were recalled for the old one.
+// replaceText stores another text of the chosen swipe.
 func (svc *Service) replaceText(tx Tx, c *op.Call, chat *Conversation, m *Message, text string) error {
-	uses, err := Uses(tx, m)
-	if err != nil {
-		return err
-	}
 	Reword(m, text, tx.Now())
-	if s := m.Chosen(); s != nil {
-		s.Uses = uses
-	}
 	if err := UpdateMessage(tx, c, chat, m); err != nil {
 		return err
 	}
@@ -142,14 +134,6 @@ func LockForEdit(tx Tx, id string, ifRev int64) (*Conversation, *Message, error)
 		return nil, nil, fault.New(fault.Conflict, "the message is at rev %d, not %d", m.Rev, ifRev).With("current", WireMessage(m))
 	}
 	return conv, m, CheckIdle(tx, conv.ID, func(writing string) bool { return writing == m.ID })
-}
-
-// Uses are the memories that were recalled for the shown text of m.
-func Uses(tx Tx, m *Message) ([]memory.Use, error) {
-	if m.Chosen() == nil {
-		return nil, nil
-	}
-	return tx.Memory.Uses(m.ID)
 }
 
 // TextAdded reports new text in a conversation to the memory.

@@ -67,8 +67,8 @@ func (svc *Service) fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error)
 	if err != nil {
 		return nil, err
 	}
-	fork.HeadID, fork.LastMessage = tx.CopyOf(fork.ID, m.ID, m.Seq), m.Preview()
-	fork.LastMessage.ID, fork.LastMessage.RevisionID = fork.HeadID, tx.CopyOf(fork.ID, fork.LastMessage.RevisionID, m.Seq)
+	fork.HeadID, fork.LastMessage = tx.CopyOf(fork.ID, m.ID), m.Preview()
+	fork.LastMessage.ID, fork.LastMessage.RevisionID = fork.HeadID, tx.CopyOf(fork.ID, fork.LastMessage.RevisionID)
 	kept = kept.forFork(tx, fork.ID, m)
 	if kept != nil && kept.DeletedAt == nil {
 		fork.SummaryID = kept.ID
@@ -173,8 +173,8 @@ func (k *KeptSummary) forFork(tx Tx, forkID string, m *Message) *KeptSummary {
 	}
 	s := *k.Summary
 	s.ID, s.BaseID = op.NewID(), ""
-	s.Range.StartID = tx.CopyOf(forkID, k.Range.StartID, k.Range.StartSeq)
-	s.Range.EndID = tx.CopyOf(forkID, k.Range.EndID, k.Range.EndSeq)
+	s.Range.StartID = tx.CopyOf(forkID, k.Range.StartID)
+	s.Range.EndID = tx.CopyOf(forkID, k.Range.EndID)
 	copied := &KeptSummary{
 		Summary: &s, ConversationID: forkID, MadeVersion: 1,
 		HeadSeq: min(k.HeadSeq, m.Seq), ViewLength: k.ViewLength, DeletedAt: k.DeletedAt,

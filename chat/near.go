@@ -1,5 +1,7 @@
 package chat
 
+import "slices"
+
 // swipeBytes is how many bytes of texts a message is shown with beside its shown swipe.
 const swipeBytes = 256 << 10
 
@@ -30,6 +32,21 @@ func Near(at, n int, size func(i int) int) []bool {
 		}
 	}
 	return near
+}
+
+// nearTexts is m without the texts of swipes far from the shown one; nil of nil.
+func (m *Message) nearTexts() *Message {
+	if m == nil {
+		return nil
+	}
+	short, near := *m, m.near(m.SwipeIndex)
+	short.Swipes = slices.Clone(m.Swipes)
+	for i, s := range m.Swipes {
+		if !near[i] && i != m.SwipeIndex {
+			short.Swipes[i] = Swipe{ID: s.ID, Rev: s.Rev, GenerationID: s.GenerationID, Deleted: s.Deleted, CreatedAt: s.CreatedAt, Omitted: true}
+		}
+	}
+	return &short
 }
 
 // size is how many bytes a swipe is shown with, about.

@@ -59,9 +59,6 @@ type MessageTx interface {
 	// FirstForm returns a message as it was first stored, with the text that it showed then.
 	// It also returns one of a deleted conversation.
 	FirstForm(id string) (*Message, error)
-	// Written returns swipes by the ids of their revisions, each as that revision has it;
-	// fault.NotFound if one is no longer there.
-	Written(revisionIDs []string) (map[string]*Swipe, error)
 	// Revisions returns every stored text of a message, oldest first.
 	Revisions(messageID string) ([]*Revision, error)
 }
@@ -83,7 +80,7 @@ type HistoryTx interface {
 	StateAt(conversationID string, version int64) (*Conversation, error)
 	// PathAt is Path as it was at a version: the same messages, each with the text,
 	// status and deletion of then as its chosen swipe. Its other swipes are those of
-	// now, and Rev is the rev of then.
+	// now, and Rev is the rev of then. It also reads a deleted conversation.
 	PathAt(conversationID string, version int64, headID, beforeID string, limit int) (items []*Message, more bool, err error)
 	// PathAtAfter is PathAfter as it was at a version.
 	PathAtAfter(conversationID string, version int64, headID, afterID string, limit int) (items []*Message, more bool, err error)
@@ -207,9 +204,9 @@ type ForkTx interface {
 	// Copies have ids of their own and keep Seq, times, texts and all swipes; deleted
 	// messages stay deleted ones.
 	CopyPath(from ForkSource, forkID string, texts int) (copied, length int, err error)
-	// CopyOf is the id that the copy of a message, of that seq, has in a fork, be it
+	// CopyOf is the id that the copy of a message, or of one of its texts, has in a fork, be it
 	// there already or not.
-	CopyOf(forkID, messageID string, seq int64) string
+	CopyOf(forkID, id string) string
 	// Loading returns a conversation between BeginLoad and FinishLoad, and keeps others
 	// from changing it until the transaction ends.
 	Loading(id string) (*Conversation, error)

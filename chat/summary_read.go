@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"nodest/fault"
 	"nodest/summary"
 )
 
@@ -105,25 +104,4 @@ func (d *draft) recount() {
 	known := *d.base.Summary
 	known.Count = summary.Messages(d.lines[start : end+1])
 	d.base.Summary = &known
-}
-
-// KeptTexts returns the texts that a stored prompt refers to: revisions, and texts of summaries.
-// Those that are no longer stored are empty.
-func KeptTexts(tx Tx, ids []string) ([]string, error) {
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		var err error
-		if of, version, ok := summary.ParseKept(id); ok {
-			texts[i], err = tx.SummaryText(of, version)
-			texts[i] = summary.StripMarkers(texts[i])
-		} else if r, failed := tx.Revision(id); failed != nil {
-			err = failed
-		} else {
-			texts[i] = r.Text
-		}
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return nil, err
-		}
-	}
-	return texts, nil
 }

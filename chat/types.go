@@ -10,7 +10,6 @@ import (
 	"nodest/character"
 	"nodest/fault"
 	"nodest/llm"
-	"nodest/memory"
 	"nodest/op"
 )
 
@@ -147,25 +146,24 @@ func beginning(text string) string {
 
 // Swipe is one text of a message: its newest revision.
 type Swipe struct {
-	ID             string       `json:"id"`                   // of the swipe; stays through edits
-	RevisionID     string       `json:"revisionId,omitempty"` // names this exact text for ever
-	Rev            int64        `json:"rev,omitempty"`        // 1 = as first written
-	Text           string       `json:"text,omitempty"`
-	Reasoning      string       `json:"reasoning,omitempty"`
-	Blocks         []Block      `json:"blocks,omitempty"` // <mem>, <websearch> found in the reply
-	Model          string       `json:"model,omitempty"`
-	RequestedModel string       `json:"requestedModel,omitempty"` // as Generation.RequestedModel
-	Finish         string       `json:"finish,omitempty"`         // llm finish words
-	Usage          *llm.Usage   `json:"usage,omitempty"`
-	GenerationID   string       `json:"generationId,omitempty"`
-	MemoryIDs      []string     `json:"memoryIds,omitempty"` // units that were recalled for it
-	Uses           []memory.Use `json:"-"`                   // how, of a text that is stored now; memory.TextTx reads it
-	Citations      *Citations   `json:"citations,omitempty"` // nil = it cites nothing
-	Tools          *ToolTrace   `json:"tools,omitempty"`     // nil = the model was offered none
-	Wish           string       `json:"wish,omitempty"`      // instruction of a rewrite
-	Deleted        bool         `json:"deleted,omitempty"`
-	Omitted        bool         `json:"-"` // it was read without its text and what belongs to that, see HistoryTx.NearTexts
-	CreatedAt      time.Time    `json:"createdAt,omitzero"`
+	ID             string     `json:"id"`                   // of the swipe; stays through edits
+	RevisionID     string     `json:"revisionId,omitempty"` // names this exact text for ever
+	Rev            int64      `json:"rev,omitempty"`        // 1 = as first written
+	Text           string     `json:"text,omitempty"`
+	Reasoning      string     `json:"reasoning,omitempty"`
+	Blocks         []Block    `json:"blocks,omitempty"` // <mem>, <websearch> found in the reply
+	Model          string     `json:"model,omitempty"`
+	RequestedModel string     `json:"requestedModel,omitempty"` // as Generation.RequestedModel
+	Finish         string     `json:"finish,omitempty"`         // llm finish words
+	Usage          *llm.Usage `json:"usage,omitempty"`
+	GenerationID   string     `json:"generationId,omitempty"`
+	MemoryIDs      []string   `json:"memoryIds,omitempty"` // units that were recalled for it
+	Citations      *Citations `json:"citations,omitempty"` // nil = it cites nothing
+	Tools          *ToolTrace `json:"tools,omitempty"`     // nil = the model was offered none
+	Wish           string     `json:"wish,omitempty"`      // instruction of a rewrite
+	Deleted        bool       `json:"deleted,omitempty"`
+	Omitted        bool       `json:"omitted,omitempty"` // it has no text, nor what belongs to that, see HistoryTx.NearTexts
+	CreatedAt      time.Time  `json:"createdAt,omitzero"`
 }
 
 // Block is a tagged part of a reply, kept apart from the visible text.
@@ -238,7 +236,6 @@ type Generation struct {
 	Text           string                `json:"text"` // what it wrote: the checkpoint while running, all of it at the end
 	Reasoning      string                `json:"reasoning,omitempty"`
 	Blocks         []Block               `json:"blocks,omitempty"`
-	Uses           []memory.Use          `json:"-"` // memories in its prompt; not stored with it
 	Citations      *Citations            `json:"-"` // of Text; not stored with it
 	InMessage      bool                  `json:"-"` // Base and Text are a revision of the message, so an end is stored without them
 	Tools          *ToolTrace            `json:"tools,omitempty"`

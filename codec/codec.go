@@ -1,9 +1,10 @@
 // Package codec compresses what the database stores of long texts. A compressed value is one
-// zstd frame, which `zstd -d` reads; it knows nothing of what is in it.
+// zstd frame, which `zstd -d -D codec/dictionary` reads; it knows nothing of what is in it.
 package codec
 
 import (
 	"bytes"
+	_ "embed" // the dictionary
 	"fmt"
 	"sync"
 
@@ -12,7 +13,14 @@ import (
 
 // Least is the length in bytes from which on a text is compressed: below it, a frame saves little
 // and the database is easier to read without one.
-const Least = 1 << 10
+const Least = 1 << 8
+
+// dictionary is what rows have in common, most of it built-in texts and names of JSON members. Frames name it
+// by its number, so it never changes: scripts/train-dictionary makes another one, for another version of the
+// schema.
+//
+//go:embed dictionary
+var dictionary []byte
 
 // maxText bounds what a frame may grow to, in bytes. It is above what any operation stores.
 const maxText = 128 << 20
@@ -51,7 +59,7 @@ func Unpack(stored []byte) ([]byte, error) {
 
 // encoders are kept between uses: each has tables of several 100 KB.
 var encoders = sync.Pool{New: func() any {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20), zstd.WithEncoderDict(dictionary))
 	if err != nil {
 		panic(err) // only for options that it does not know
 	}
@@ -60,7 +68,7 @@ var encoders = sync.Pool{New: func() any {
 
 // decoder is safe for concurrent use.
 var decoder = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(maxText))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(maxText), zstd.WithDecoderDicts(dictionary))
 	if err != nil {
 		panic(err)
 	}

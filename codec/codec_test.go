@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 
@@ -32,7 +33,11 @@ func TestAShortTextIsStoredAsItIs(t *testing.T) {
 func TestOtherProgramsReadAFrame(t *testing.T) {
 	t.Parallel()
 	text := []byte(strings.Repeat("so it goes ", 1000))
-	r, err := zstd.NewReader(bytes.NewReader(Pack(text)))
+	known, err := os.ReadFile("dictionary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := zstd.NewReader(bytes.NewReader(Pack(text)), zstd.WithDecoderDicts(known))
 	if err != nil {
 		t.Fatal(err)
 	}

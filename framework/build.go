@@ -77,9 +77,8 @@ type piece struct {
 	more   []Entry // what follows the text in the same message
 	text   string
 	name   string
-	chat   int    // index in the chat; -1 = not of the chat
-	id     string // of the chat message that it repeats word for word
-	keyed  bool   // brought in by a key: may be dropped
+	chat   int  // index in the chat; -1 = not of the chat
+	keyed  bool // brought in by a key: may be dropped
 	order  float64
 	budget bool // dropped: did not fit
 }
@@ -386,40 +385,23 @@ func (b *builder) run(in insertion) run {
 
 // chatPiece makes the message of the chat at index i; false when it is blank.
 func (b *builder) chatPiece(i int) (piece, bool) {
-	m := b.message(i)
-	text := m.Text
-	source := SourceHistory
-	if m.Role == RoleSummary {
-		source = SourceSummary
-	} else {
-		role := m.Role
-		if i == len(b.in.History) {
-			role = string(llm.User)
-		}
-		text = b.expandAt(m.At, b.in.Scripts.request(role, text, b.length()-1-i))
+	m := *b.message(i)
+	if i == len(b.in.History) {
+		m.Role = string(llm.User)
 	}
+	if m.Role != RoleSummary {
+		m.Text = b.expandAt(m.At, b.in.Scripts.request(m.Role, m.Text, b.length()-1-i))
+	}
+	said, entry := m.Said()
 	if i == b.base {
-		source = SourceUser
+		entry.Source = SourceUser
 	}
-	why := whyChat
-	if m.Greeting {
-		why = whyGreeting
-	}
-	if isBlank(text) {
-		b.dropped = append(b.dropped, Dropped{Source: source, ID: m.ID, Name: m.Name, Reason: dropEmpty})
+	if isBlank(m.Text) {
+		b.dropped = append(b.dropped, Dropped{Source: entry.Source, ID: m.ID, Name: m.Name, Reason: dropEmpty})
 		return piece{}, false
 	}
-	p := piece{text: text, name: m.Name, chat: i, entry: Entry{
-		Source: source, ID: m.ID, Name: m.Name, Why: why, Role: roleOf(m.Role),
-		Tokens: b.counter.count(text) + messageOverhead, kept: m.Kept.ID,
-	}}
-	if i == len(b.in.History) {
-		p.entry.Role = llm.User
-	}
-	if text == m.Text {
-		p.id = m.ID
-	}
-	return p, true
+	entry.Tokens = b.counter.count(m.Text) + messageOverhead
+	return piece{text: said.Text, name: said.Name, chat: i, entry: entry}, true
 }
 
 // expandAt replaces the macros of a message that was written at a time, so that it

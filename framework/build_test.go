@@ -254,7 +254,7 @@ func TestBuildIsAFunctionOfItsInput(t *testing.T) {
 		"again": sample(), "with a cache": withCache, "with the same cache": withCache,
 		"compiled before": compiled, "compiled before, again": compiled,
 	} {
-		if p := build(t, in); render(p, nil) != render(first, nil) || !reflect.DeepEqual(p.Compact(), first.Compact()) {
+		if p := build(t, in); render(p, nil) != render(first, nil) || !reflect.DeepEqual(p, first) {
 			t.Errorf("%s: %s\nfirst: %s", name, render(p, nil), render(first, nil))
 		}
 	}
@@ -304,7 +304,7 @@ func TestPrefixNamesWhatChangedIt(t *testing.T) {
 	if first.Prefix.Messages != 0 || first.Prefix.BrokenBy != nil {
 		t.Errorf("without a request before: %+v", first.Prefix)
 	}
-	in.Previous = HashesOf(first.Compact())
+	in.Previous = first.Hashes
 	again := build(t, in)
 	if again.Prefix.Messages != len(again.Messages) || again.Prefix.Tokens != again.Tokens || again.Prefix.BrokenBy != nil || again.Prefix.Hash == "" {
 		t.Errorf("the same request: %+v of %d messages", again.Prefix, len(again.Messages))
@@ -424,7 +424,7 @@ func TestDifferentTextsHaveDifferentHashes(t *testing.T) {
 			seen[h] = text
 		}
 	}
-	if hashOn(hashText("a"), "b") == hashText("ab") || hashOf(llm.Message{Role: "a", Text: "b"}, "") == hashOf(llm.Message{Text: "ab"}, "") {
+	if hashOn(hashText("a"), "b") == hashText("ab") || HashesOf([]llm.Message{{Role: "a", Text: "b"}})[0] == HashesOf([]llm.Message{{Text: "ab"}})[0] {
 		t.Error("the border between two texts is not hashed")
 	}
 	// Stored prompts are compared by this hash, so it must not change.

@@ -6,8 +6,7 @@
 // Entry points: Compile prepares the documents once per version; Build makes the
 // request of a turn and records why each part is included or left out. Scripts runs
 // regex scripts by JavaScript's rules, Splitter and StripBlocks find tagged blocks in
-// replies, Compact and Expand convert a prompt to its stored form and back, Diff
-// compares two prompts, and Lint checks documents for problems.
+// replies, Diff compares two prompts, and Lint checks documents for problems.
 //
 // The rules are those of the NodeST app. Characters of the SillyTavern dialect are
 // built by the same rules, with that dialect's defaults.

@@ -89,23 +89,12 @@ type Persona struct {
 
 // Message is one message of the chat.
 type Message struct {
-	// ID names this exact text (a revision), so that a stored prompt can refer to
-	// it instead of repeating it. Empty: the text itself is stored.
-	ID       string
+	ID       string // names this exact text (a revision); "" = no text that is stored
 	Role     string // user, assistant, system, narrator or summary
 	Name     string // speaker, where the role does not say it
 	Text     string
 	At       time.Time // of the macros about time in it; zero = Options.Now
 	Greeting bool      // the character began the chat with it
-	Kept     Kept      // a text within Text; zero = none
-}
-
-// Kept is a text that is stored by itself, so that a stored prompt refers to pieces of it
-// instead of repeating them.
-type Kept struct {
-	ID     string
-	Text   string
-	Pieces []string // what may stand in the prompt; nil = Text
 }
 
 // Roles of chat messages beyond those of package llm.
@@ -118,7 +107,6 @@ const (
 type Memory struct {
 	ID   string
 	Text string
-	Kept Kept // a text within Text, of the same ID; zero = none
 }
 
 // Profile is what the character always remembers of the user. It comes directly
@@ -237,10 +225,7 @@ type Prompt struct {
 
 	Base   int      `json:"base"`   // index in Messages of the user message that is answered; -1 = none
 	Prefix Prefix   `json:"prefix"` // what a provider may have cached
-	Hashes []uint64 `json:"-"`      // one per message, of all messages up to it
-
-	ids  []string        // per message: the id of the chat message that it repeats word for word, else ""
-	kept map[string]Kept // texts that other messages may contain, by id
+	Hashes []uint64 `json:"-"`      // HashesOf(Messages)
 }
 
 // Source says which kind of document or finding an entry came from.
@@ -311,8 +296,6 @@ type Entry struct {
 	Tokens   int      `json:"tokens"`       // the overhead of a message counts with its first entry
 	Message  int      `json:"message"`      // index in Messages
 	At       int      `json:"at,omitempty"` // where its text begins in a message that was merged from several, in code points
-
-	kept string // the id of a text within its text, if it is not ID
 }
 
 // Dropped is one candidate that is not in the prompt. A run of history that did

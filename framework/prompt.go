@@ -1,7 +1,6 @@
 package framework
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -17,8 +16,7 @@ func (b *builder) prompt() *Prompt {
 	p := &Prompt{
 		Messages: make([]llm.Message, 0, n),
 		Entries:  make([]Entry, 0, n+8+len(b.in.Findings.Memories)), // findings have entries of their own
-		Hashes:   make([]uint64, 0, n), ids: make([]string, 0, n),
-		Base: -1, Budget: b.in.Options.budget(), Tokenizer: b.counter.name, Estimate: b.counter.codec == nil,
+		Base:     -1, Budget: b.in.Options.budget(), Tokenizer: b.counter.name, Estimate: b.counter.codec == nil,
 		Dropped: b.dropped, Warnings: slices.Concat(b.in.Scripts.all(), b.warnings),
 	}
 	if p.Budget > 0 {
@@ -33,6 +31,7 @@ func (b *builder) prompt() *Prompt {
 	if b.in.Options.StrictTurns {
 		p.strictTurns(b.in.Options.Language, b.counter)
 	}
+	p.Hashes = HashesOf(p.Messages)
 	p.comparePrefix(b.in.Previous, b.in.PreviousOf)
 	return p
 }
@@ -56,7 +55,6 @@ func (b *builder) addChat(p *Prompt) {
 		*from = (*from)[1:]
 		if !next.budget {
 			insertBefore(next.chat)
-			p.contains(b.message(next.chat).Kept)
 			p.add(next)
 		}
 	}
@@ -66,14 +64,7 @@ func (b *builder) addChat(p *Prompt) {
 	insertBefore(b.base)
 	if b.answered != nil {
 		p.Base = len(p.Messages)
-		text := b.answered.text
-		if b.answered.text = b.findings.message(text); b.answered.text != text {
-			p.contains(Kept{ID: b.answered.id, Text: text})
-			b.answered.id = ""
-			for _, m := range b.in.Findings.Memories {
-				p.contains(m.Kept)
-			}
-		}
+		b.answered.text = b.findings.message(b.answered.text)
 		p.add(b.answered)
 	}
 	insertBefore(b.base + 1)
@@ -88,7 +79,7 @@ func (p *Prompt) addAll(pieces []piece) {
 	}
 }
 
-// add appends a message, its entries and its hash.
+// add appends a message and its entries.
 func (p *Prompt) add(x *piece) {
 	index := len(p.Messages)
 	x.entry.Message = index
@@ -98,49 +89,17 @@ func (p *Prompt) add(x *piece) {
 		p.Entries = append(p.Entries, e)
 	}
 	p.Tokens += x.tokens()
-	p.addMessage(llm.Message{Role: x.entry.Role, Name: x.name, Text: x.text}, x.id)
+	p.Messages = append(p.Messages, llm.Message{Role: x.entry.Role, Name: x.name, Text: x.text})
 }
 
-func (p *Prompt) addMessage(m llm.Message, id string) {
-	before := uint64(0)
-	if n := len(p.Hashes); n > 0 {
-		before = p.Hashes[n-1]
+// HashesOf returns a hash for each message, of all messages up to it.
+func HashesOf(messages []llm.Message) []uint64 {
+	hashes, h := make([]uint64, len(messages)), uint64(0)
+	for i, m := range messages {
+		h = hashOn(hashOn(hashOn(h, string(m.Role)), m.Name), m.Text)
+		hashes[i] = h
 	}
-	p.Messages = append(p.Messages, m)
-	p.Hashes = append(p.Hashes, chain(before, hashOf(m, id)))
-	p.ids = append(p.ids, id)
-}
-
-// contains notes a text that messages may contain.
-func (p *Prompt) contains(k Kept) {
-	if k.ID == "" || k.Text == "" {
-		return
-	}
-	if p.kept == nil {
-		p.kept = map[string]Kept{}
-	}
-	if k.Pieces == nil {
-		k.Pieces = []string{k.Text}
-	}
-	p.kept[k.ID] = k
-}
-
-// hashOf is the hash of a message by itself. The id of one that repeats a message of the chat word
-// for word stands for its text.
-func hashOf(m llm.Message, id string) uint32 {
-	if id != "" {
-		m.Text = "\x00" + id
-	}
-	return half(hashOn(hashOn(hashText(string(m.Role)), m.Name), m.Text))
-}
-
-func half(h uint64) uint32 { return uint32(h ^ h>>32) } //nolint:gosec // half of it
-
-// chain is the hash of all messages up to one, from the hash of those before it and its own.
-func chain(before uint64, own uint32) uint64 {
-	var b [4]byte
-	binary.LittleEndian.PutUint32(b[:], own)
-	return hashOn(before, string(b[:]))
+	return hashes
 }
 
 // comparePrefix tells how much of the request equals the beginning of the one
@@ -151,11 +110,6 @@ func (p *Prompt) comparePrefix(previous []uint64, of string) {
 	for n < len(previous) && n < len(p.Hashes) && previous[n] == p.Hashes[n] {
 		n++
 	}
-	p.setPrefix(n, n < len(previous))
-}
-
-// setPrefix describes a prefix of n messages; broken says that the request before had more.
-func (p *Prompt) setPrefix(n int, broken bool) {
 	p.Prefix.Messages = n
 	if n > 0 {
 		p.Prefix.Hash = fmt.Sprintf("%016x", p.Hashes[n-1])
@@ -164,7 +118,7 @@ func (p *Prompt) setPrefix(n int, broken bool) {
 		e := &p.Entries[i]
 		if e.Message < n {
 			p.Prefix.Tokens += e.Tokens
-		} else if broken {
+		} else if n < len(previous) {
 			first := *e
 			p.Prefix.BrokenBy = &first
 			break

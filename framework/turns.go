@@ -17,21 +17,10 @@ const openingTokens = 16
 // turn. The entries keep pointing to their texts.
 func (p *Prompt) strictTurns(language Language, counter counter) {
 	opening := cmp.Or(openings[language], llm.Opening)
-	said, ids := p.Messages, p.ids
-	strict, places := llm.StrictTurns(said, opening)
-	first := make([]int, len(strict)) // the message that each begins with; -1 = none, it is the opening
-	for i := range first {
-		first[i] = -1
-	}
-	for i, place := range places {
-		if first[place.Message] < 0 {
-			first[place.Message] = i
-		}
-	}
-	for i, place := range places {
-		if said[i].Text != strict[place.Message].Text {
-			p.contains(Kept{ID: ids[i], Text: said[i].Text})
-		}
+	strict, places := llm.StrictTurns(p.Messages, opening)
+	begun := make([]bool, len(strict)) // with a message; the others are openings
+	for _, place := range places {
+		begun[place.Message] = true
 	}
 	for i := range p.Entries {
 		e := &p.Entries[i]
@@ -41,15 +30,11 @@ func (p *Prompt) strictTurns(language Language, counter counter) {
 	if p.Base >= 0 {
 		p.Base = places[p.Base].Message
 	}
-	p.Messages, p.ids, p.Hashes = nil, nil, nil
-	for i, m := range strict {
-		id := ""
-		if of := first[i]; of < 0 {
+	p.Messages = strict
+	for i, ok := range begun {
+		if !ok {
 			p.addOpening(i, counter.count(opening)+messageOverhead)
-		} else if said[of].Text == m.Text {
-			id = ids[of]
 		}
-		p.addMessage(m, id)
 	}
 }
 

@@ -16,7 +16,7 @@ func NewBuilder() Builder { return Builder{segment.NewBuilder()} }
 func (b Builder) Add(r *Row) {
 	stored := segment.Row{ID: r.ID, Group: r.Group, Order: r.Order, Attr: r.Attr, Terms: strings.Fields(r.Terms), Marks: r.Marks}
 	for _, k := range r.Vectors {
-		stored.Bits = append(stored.Bits, segment.Bits{Model: k.Model, Dim: len(k.Packed), Bits: segment.Signs(k.Packed)})
+		stored.Bits = append(stored.Bits, segment.Bits{Model: k.Model, Dim: k.Packed.Dim(), Bits: segment.Signs(k.Packed.numbers())})
 	}
 	b.Builder.Add(&stored)
 }

@@ -110,7 +110,7 @@ const (
 	postingBytes = 12
 	tokenBytes   = 4
 	termBytes    = 110
-	vectorBytes  = 260
+	vectorBytes  = 120
 	markBytes    = 80
 )
 
@@ -141,7 +141,6 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 	if len(x.docs) == 0 {
 		x.reset(len(put))
 	}
-	x.vectors.expect(put)
 	for i := range put {
 		if at, ok := x.byID[put[i].ID]; ok {
 			if x.docs[at].version > put[i].Version {

@@ -20,29 +20,32 @@ const scanLimit = 25 * time.Millisecond
 // the vectors of the first read of them; the cosines of the others are estimates. whole is false
 // if there was not enough time for all of them.
 func (v View) Near(ctx context.Context, q Vector, n, read int) (near []Near, whole bool, err error) {
-	held, err := v.x.vectors.near(ctx, q, n)
+	packed := Pack(q.Values)
+	if packed == nil {
+		return nil, true, nil
+	}
+	held, err := v.x.vectors.near(ctx, q, packed, n)
 	if err != nil {
 		return nil, false, err
 	}
-	near, whole, err = v.x.nearStored(ctx, q, n, read)
+	near, whole, err = v.x.nearStored(ctx, q, packed, n, read)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, f := range held {
-		near = append(near, Near{v.x.base + int(v.x.byID[f.id]), f.cosine})
+		near = append(near, Near{v.x.base + int(v.x.byID[f.ID]), f.Similarity})
 	}
 	slices.SortFunc(near, func(a, b Near) int { return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.Row, b.Row)) })
 	return near[:min(n, len(near))], whole, nil
 }
 
-func (x *Index) nearStored(ctx context.Context, q Vector, n, read int) (near []Near, whole bool, err error) {
-	if len(x.stored) == 0 || !q.directed() {
+func (x *Index) nearStored(ctx context.Context, q Vector, packed Packed, n, read int) (near []Near, whole bool, err error) {
+	if len(x.stored) == 0 {
 		return nil, true, nil
 	}
-	packed := Pack(q.Values)
 	s := scans.Get().(*scan)
 	defer scans.Put(s)
-	s.bits, s.differs = segment.Signs(packed), slices.Grow(s.differs[:0], x.base)[:x.base]
+	s.bits, s.differs = segment.Signs(packed.numbers()), slices.Grow(s.differs[:0], x.base)[:x.base]
 	clear(s.differs)
 	if whole, err = s.run(ctx, x, q); err != nil {
 		return nil, false, err
@@ -128,10 +131,10 @@ func (x *Index) compare(ctx context.Context, q Vector, packed Packed, rows []int
 	if err != nil {
 		return nil, err
 	}
-	near, scale := make([]Near, 0, len(rows)), packed.scale()
+	near := make([]Near, 0, len(rows))
 	for _, row := range rows {
 		if k := vectors[names[row]]; len(k) == len(packed) {
-			near = append(near, Near{row, float32(packed.product(k)) * scale * k.scale()})
+			near = append(near, Near{row, packed.Cosine(k)})
 		}
 	}
 	return near, nil
@@ -143,5 +146,5 @@ func Cosine(a, b *Found) (cosine float32, ok bool) {
 	if len(a.vector) == 0 || len(a.vector) != len(b.vector) {
 		return 0, false
 	}
-	return float32(a.vector.product(b.vector)) * a.vector.scale() * b.vector.scale(), true
+	return a.vector.Cosine(b.vector), true
 }

@@ -1,29 +1,71 @@
 package index
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
-// Packed is a vector as it is stored: a signed byte for each number, scaled to ±127. Only its
-// direction is kept. Cosines differ from the original ones by less than 0.005.
+// Packed is a vector as it is stored: a scale (float32, little endian), and then a signed byte for
+// each number. The scale times these bytes is the vector with length one: only its direction counts.
+// Cosines differ from the original ones by less than 0.005. docs/decisions/0012-retrieval.md shows how
+// to read it by hand.
 type Packed []byte
 
-// Pack packs a vector; nil without a direction (no numbers, all zero, or some not finite).
+const scaleBytes = 4
+
+// Pack packs a vector of any length; nil without a direction (no numbers, all zero, or some not
+// finite).
 func Pack(v []float32) Packed {
-	if !(Vector{Values: v}).directed() {
-		return nil
-	}
 	most := 0.0
 	for _, f := range v {
 		most = max(most, math.Abs(float64(f)))
 	}
-	p := make(Packed, len(v))
-	for i, f := range v {
-		p[i] = byte(int8(math.Round(float64(f) / most * 127)))
+	if most == 0 || math.IsNaN(most) || math.IsInf(most, 1) {
+		return nil
 	}
+	p, square := make(Packed, scaleBytes, scaleBytes+len(v)), 0.0
+	for _, f := range v {
+		n := math.Round(float64(f) / most * 127)
+		square += n * n
+		p = append(p, byte(int8(n)))
+	}
+	binary.LittleEndian.PutUint32(p, math.Float32bits(float32(1/math.Sqrt(square))))
 	return p
 }
 
-// product is the scalar product of two vectors of the same length, in four independent sums.
-func (p Packed) product(q Packed) int64 {
+// Dim returns how many numbers p has.
+func (p Packed) Dim() int { return len(p.numbers()) }
+
+// numbers are the signed bytes.
+func (p Packed) numbers() []byte { return p[min(scaleBytes, len(p)):] }
+
+// scale makes the length one; 0 if p is damaged.
+func (p Packed) scale() float32 {
+	if len(p) <= scaleBytes {
+		return 0
+	}
+	return math.Float32frombits(binary.LittleEndian.Uint32(p))
+}
+
+// Unit returns the numbers of p with length one.
+func (p Packed) Unit() []float32 {
+	v, scale := make([]float32, p.Dim()), p.scale()
+	for i, b := range p.numbers() {
+		v[i] = scale * float32(int8(b))
+	}
+	return v
+}
+
+// Cosine compares two vectors; 0 if they have different numbers of numbers.
+func (p Packed) Cosine(q Packed) float32 {
+	if len(p) != len(q) {
+		return 0
+	}
+	return float32(product(p.numbers(), q.numbers())) * p.scale() * q.scale()
+}
+
+// product is the scalar product of signed bytes of the same length, in four independent sums.
+func product(p, q []byte) int64 {
 	var s0, s1, s2, s3 int64
 	q = q[:len(p)]
 	for len(p) >= 4 && len(q) >= 4 {
@@ -38,67 +80,3 @@ func (p Packed) product(q Packed) int64 {
 	}
 	return s0 + s1 + s2 + s3
 }
-
-// scale gives a vector length one.
-func (p Packed) scale() float32 { return float32(1 / math.Sqrt(float64(p.product(p)))) }
-
-// signs are pseudo-random (Fibonacci hashing).
-var signs = func() (s [4096]float32) {
-	for i := range s {
-		s[i] = 1
-		if uint32(i)*2_654_435_761 < 1<<31 {
-			s[i] = -1
-		}
-	}
-	return s
-}()
-
-// sketch folds a vector into len(into) numbers, of length one, whose cosines are on average
-// those of the vectors: each number is added to or subtracted from one of them.
-func (p Packed) sketch(into []float32) {
-	clear(into)
-	for from := 0; from < len(p); from += len(into) {
-		part := p[from:min(len(p), from+len(into))]
-		for i, b := range part {
-			into[i] += float32(int8(b)) * signs[(from+i)%len(signs)]
-		}
-	}
-	var square float64
-	for _, f := range into {
-		square += float64(f) * float64(f)
-	}
-	if square == 0 {
-		into[0] = 1 // no direction is as good as another
-		return
-	}
-	scale := 1 / math.Sqrt(square)
-	for i := range into {
-		into[i] = float32(float64(into[i]) * scale)
-	}
-}
-
-// Probe is a vector that many packed ones are compared with.
-type Probe struct {
-	packed Packed
-	scale  float32
-}
-
-// NewProbe returns a probe; nil if v has no direction.
-func NewProbe(v []float32) *Probe {
-	p := Pack(v)
-	if p == nil {
-		return nil
-	}
-	return &Probe{p, p.scale()}
-}
-
-// Dim returns the length of the vectors that p can be compared with.
-func (p *Probe) Dim() int { return len(p.packed) }
-
-// Cosine compares p with a vector of its length, whose Scale is given.
-func (p *Probe) Cosine(v Packed, scale float32) float32 {
-	return float32(p.packed.product(v)) * p.scale * scale
-}
-
-// Scale is one divided by the length of a vector.
-func (p Packed) Scale() float32 { return p.scale() }

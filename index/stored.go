@@ -273,7 +273,7 @@ func (v View) Rows(ctx context.Context, numbers []int, q Vector) ([]Found, error
 		s, local := x.at(n)
 		if s == nil {
 			if d := &x.docs[local]; d.id != "" {
-				found = append(found, Found{n, d.id, d.data, x.vectors.of(d.id, q)})
+				found = append(found, Found{n, d.id, d.data, x.vectors.of(ctx, d.id, q)})
 			}
 			continue
 		}
@@ -312,7 +312,7 @@ func (v View) ByID(ctx context.Context, ids []string, q Vector) (found []Found, 
 	var missing []string
 	for _, id := range ids {
 		if n, ok := v.x.byID[id]; ok {
-			found = append(found, Found{-1, id, v.x.docs[n].data, v.x.vectors.of(id, q)})
+			found = append(found, Found{-1, id, v.x.docs[n].data, v.x.vectors.of(ctx, id, q)})
 		} else if v.x.source != nil {
 			missing = append(missing, id)
 		}

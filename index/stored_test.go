@@ -408,7 +408,7 @@ func TestPartsHaveTheRoomThatIndexesLeave(t *testing.T) {
 	}
 }
 
-// The signs of vectors are enough to find most of the nearest.
+// The signs of vectors, whatever their lengths, are enough to find most of the nearest.
 func TestStoredVectorsAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	s := &shelf{}
@@ -419,6 +419,7 @@ func TestStoredVectorsAreFound(t *testing.T) {
 		for j := range v {
 			v[j] += middle[j] * float32(i%7) / 6
 		}
+		stretch(r, [][]float32{v})
 		rows[i].Vectors = []index.Kept{{"m", index.Pack(v)}}
 	}
 	s.keep(rows[:3000]...)

@@ -18,6 +18,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 )
@@ -503,7 +504,7 @@ func TestAJobRemovesExpiredRecords(t *testing.T) {
 	virtual(t, func(y *testEnv) {
 		y.update(func(tx nodest.Tx) error {
 			_, err := tx.ClaimKey("k", "h")
-			return errors.Join(err, tx.KeepReply("k", []byte(`1`)))
+			return errors.Join(err, tx.KeepReply("k", op.Reply{JSON: []byte(`1`)}))
 		})
 		time.Sleep(49 * time.Hour) // virtual, before the runner starts
 		y.run(jobs.Options{}, y.db.Maintenance())

@@ -220,10 +220,10 @@ func (b *batchWork) keep(hashes []string, found [][]float32) error {
 			return fault.New(fault.UpstreamBadAnswer, "the embedding provider sent a vector that is zero or not finite")
 		}
 		if b.length == 0 {
-			b.length = len(packed)
+			b.length = packed.Dim()
 		}
-		if len(packed) != b.length {
-			return mismatch(len(packed), b.length)
+		if packed.Dim() != b.length {
+			return mismatch(packed.Dim(), b.length)
 		}
 		b.vectors[hash] = packed
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -450,6 +451,32 @@ func TestVectorsOfAnotherLengthAreRefused(t *testing.T) {
 			Code: "embedding_dimension_mismatch", Detail: "the embedding model sent vectors with 100 numbers where 512 were expected",
 		})
 	})
+}
+
+// Of an answer with a vector that is zero or not finite nothing is stored.
+func TestVectorsWithoutADirectionAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]float32{"zero": 0, "not a number": float32(math.NaN()), "infinite": float32(math.Inf(1))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			provider := &llm.Batches{Provider: "test", Model: "one", Texts: 64, Bytes: 1 << 20, Call: func(_ context.Context, _ llm.EmbedTask, texts []string) ([][]float32, int, error) {
+				vectors := make([][]float32, len(texts))
+				for i := range vectors {
+					vectors[i] = []float32{bad, 0}
+				}
+				return vectors, 0, nil
+			}}
+			change := func(o *knowledge.Options) {
+				o.Embedder = func(context.Context, string) (llm.Embedder, error) { return provider, nil }
+			}
+			onPipes(t, change, func(p *pipe) {
+				f := p.upload("a.md", harbour("lighthouse"))
+				p.drain()
+				p.equal("code", p.file(f.ID).Error.Code, string(fault.UpstreamBadAnswer))
+				p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), 0)
+			})
+		})
+	}
 }
 
 func TestAStepWithoutProgressIsTakenBackAndFailsInTheEnd(t *testing.T) {

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -234,6 +235,35 @@ func TestARefusedTextDoesNotStopTheOthers(t *testing.T) {
 	}
 	if with, all := r.vectorsIn(character, "keyword"); with != 99 || all != 100 {
 		t.Errorf("%d of %d have vectors", with, all)
+	}
+}
+
+// A vector that is zero, not finite or of another length is not stored, and the other texts
+// get theirs.
+func TestAVectorThatCannotBeUsedIsNotStored(t *testing.T) {
+	t.Parallel()
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for name, bad := range map[string][]float32{"zero": {0, 0}, "not a number": {1, nan}, "infinite": {inf, 1}, "another length": {1, 0, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, character := newEmbedFixture(t, newEmbedder("m1"), 3)
+			provider := &llm.Batches{Provider: "test", Model: "m", Texts: 64, Bytes: 1 << 20, Call: func(_ context.Context, _ llm.EmbedTask, texts []string) ([][]float32, int, error) {
+				vectors := make([][]float32, len(texts))
+				for i, text := range texts {
+					if vectors[i] = []float32{30, 40}; strings.Contains(text, "town1 ") {
+						vectors[i] = bad
+					}
+				}
+				return vectors, 0, nil
+			}}
+			r.svc = memory.New(r.db.Memory(), memory.Options{Embedder: func(context.Context, string) (llm.Embedder, error) { return provider, nil }})
+			if err := r.runEmbed(t.Context(), r.enqueueEmbed(character)); err != nil {
+				t.Fatal(err)
+			}
+			if with, all := r.vectorsIn(character, provider.ModelID()); with != 2 || all != 3 {
+				t.Errorf("%d of %d have vectors", with, all)
+			}
+		})
 	}
 }
 

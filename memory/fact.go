@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
 	"golang.org/x/text/unicode/norm"
 
 	"nodest/memory/lang"
@@ -170,7 +169,7 @@ func (m *Memory) Validate() error {
 	op.OneOf(&c, "kind", m.Kind, lang.Kinds)
 	op.OneOf(&c, "origin", m.Origin, origins)
 	op.OneOf(&c, "status", m.Status, statuses)
-	c.That(m.Source == "" || uuid.Validate(m.Source) == nil, "source", "value", "must be an id")
+	c.That(m.Source == "" || op.IsID(m.Source), "source", "value", "must be an id")
 	c.That(m.Importance >= 0 && m.Importance <= 1, "importance", "range", "must be from 0 to 1")
 	c.That(m.Version >= 1, "version", "range", "must be at least 1")
 	c.That(m.SeenCount >= 0, "seenCount", "range", "must not be negative")

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"nodest/fault"
@@ -17,18 +16,15 @@ type Forgotten struct {
 	Truncated bool         `json:"truncated"` // there is more: ask again
 }
 
-// Kept is the answer without the removed texts: a repeated call does not get them.
-func (f *Forgotten) Kept() any {
-	kept := *f
-	kept.Memories = slices.Clone(f.Memories)
-	for i := range kept.Memories {
-		kept.Memories[i].Text = ""
+// Stored is the answer without the removed texts.
+func (f *Forgotten) Stored() any {
+	stored := *f
+	stored.Memories = slices.Clone(f.Memories)
+	for i := range stored.Memories {
+		stored.Memories[i].Text = ""
 	}
-	return &kept
+	return &stored
 }
-
-// Reread reads what Kept has left.
-func (f *Forgotten) Reread(_ Tx, kept json.RawMessage) error { return json.Unmarshal(kept, f) }
 
 type ForgetItem struct {
 	ID    string  `json:"id"`

@@ -106,6 +106,8 @@ func TestForgettingRemovesWordsFromSegments(t *testing.T) {
 	}
 }
 
+const brokenSegment = "01a22000-0000-7000-8000-000000000000"
+
 // Segments can be thrown away: what cannot be read is searched in memory until it is built again.
 func TestDamagedSegmentsAreBuiltAgain(t *testing.T) {
 	t.Parallel()
@@ -119,10 +121,10 @@ func TestDamagedSegmentsAreBuiltAgain(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := tx.Memory.PutSegmentParts(character, "broken", 0, []byte("this is no segment")); err != nil {
+		if err := tx.Memory.PutSegmentParts(character, brokenSegment, 0, []byte("this is no segment")); err != nil {
 			return err
 		}
-		return tx.Memory.PutSegment(character, base, memory.Segment{ID: "broken", From: 0, To: 1 << 40, Units: 2})
+		return tx.Memory.PutSegment(character, base, memory.Segment{ID: brokenSegment, From: 0, To: 1 << 40, Units: 2})
 	})
 	got := r.recall(memory.Ask{CharacterID: character, Text: "Bergen", Everything: true, Relevant: true, Limit: 1})
 	if !slices.Equal(got, []string{first.Text()}) || len(r.segments(character)) != 0 {

@@ -179,9 +179,14 @@ type TextTx interface {
 	// ForgetTexts removes texts and the suggestions made of them from the memory; the chat
 	// keeps them.
 	ForgetTexts(characterID string, revisionIDs ...string) error
-	// Uses returns what was recalled for a message's chosen text, by rank, without units that were
-	// forgotten or removed.
+	// PutUses stores what the prompt of a generation contains, best first, behind what was for the text that it
+	// continues: that of the generation continued, "" = none. Facts are used now.
+	PutUses(conversationID, generationID, continued string, uses []Use) error
+	// Uses returns what was recalled for a message's chosen text, by rank. A fork has none. Signals are nil
+	// when the generation ended long ago.
 	Uses(messageID string) ([]Use, error)
+	// Recalled returns the units that were found for a generation, by rank.
+	Recalled(conversationID, generationID string) ([]string, error)
 }
 
 type SaidFilter struct {

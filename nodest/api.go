@@ -1,8 +1,6 @@
 package nodest
 
 import (
-	"encoding/json"
-
 	"nodest/character"
 	"nodest/chat"
 	"nodest/framework"
@@ -28,61 +26,6 @@ type Sent struct {
 	UserMessage  *chat.Message `json:"userMessage,omitempty"`
 	Message      *chat.Message `json:"message,omitempty"` // the reply's placeholder
 	GenerationID string        `json:"generationId,omitempty"`
-}
-
-// keptSent refers to a Sent: both messages are as they were first stored.
-type keptSent struct {
-	UserID       string `json:"u,omitempty"`
-	ReplyID      string `json:"m,omitempty"`
-	GenerationID string `json:"g,omitempty"`
-}
-
-// Kept refers to the messages by their ids.
-func (s *Sent) Kept() any {
-	k := keptSent{GenerationID: s.GenerationID}
-	if s.UserMessage != nil {
-		k.UserID = s.UserMessage.ID
-	}
-	if s.Message != nil {
-		k.ReplyID = s.Message.ID
-	}
-	return k
-}
-
-// Reread reads the messages as they were first stored.
-func (s *Sent) Reread(tx Tx, kept json.RawMessage) (err error) {
-	var k keptSent
-	if err = json.Unmarshal(kept, &k); err != nil {
-		return err
-	}
-	s.GenerationID = k.GenerationID
-	if k.UserID != "" {
-		s.UserMessage, err = tx.Chats.FirstForm(k.UserID)
-	}
-	if err == nil && k.ReplyID != "" {
-		s.Message, err = tx.Chats.FirstForm(k.ReplyID)
-	}
-	if err == nil && s.Message != nil {
-		s.Message.GenerationID = k.GenerationID
-	}
-	return err
-}
-
-// changed is a chat.Changed in transactions of the engine.
-type changed struct{ *chat.Changed }
-
-// answer is what c has; nil of nil.
-func (c *changed) answer() *chat.Changed {
-	if c == nil {
-		return nil
-	}
-	return c.Changed
-}
-
-// Reread reads the texts back into it.
-func (c *changed) Reread(tx Tx, kept json.RawMessage) error {
-	c.Changed = &chat.Changed{}
-	return c.Changed.Reread(tx.Chats, kept)
 }
 
 // GenerateInput asks for a regenerate or continue of a message, or for an

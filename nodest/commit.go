@@ -196,9 +196,16 @@ func applyEnd(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by st
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil, nil
 	}
-	beside := err == nil && madeFor(g, m) // before it is written
-	if err != nil || !putText(m, g, how, tx.Now()) {
+	if err != nil {
 		return nil, nil, err
+	}
+	memories, err := tx.Memory.Recalled(conv.ID, g.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	beside := madeFor(g, m) // before it is written
+	if !putText(m, g, how, memories, tx.Now()) {
+		return nil, nil, nil
 	}
 	head := conv.HeadID
 	if err := storeMessage(tx, conv, m, g, how, beside); err != nil {
@@ -227,17 +234,12 @@ func applyEnd(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by st
 // storeMessage stores a message with the text of a generation. beside reports that the
 // message was created for this text, beside a reply.
 func storeMessage(tx Tx, conv *chat.Conversation, m *chat.Message, g *chat.Generation, how end, beside bool) error {
-	before, err := usesBefore(tx, m, g)
-	if err != nil {
-		return err
-	}
 	if beside {
 		if err := showBeside(tx, conv, m, how); err != nil {
 			return err
 		}
 	}
 	m.Rev++
-	keepUses(m, g, before)
 	if err := tx.Chats.UpdateMessage(m); err != nil {
 		return err
 	}
@@ -283,13 +285,13 @@ func showBeside(tx Tx, conv *chat.Conversation, m *chat.Message, how end) error 
 	return chat.ChooseSummary(tx.Chats, conv)
 }
 
-// putText puts the text of a generation that has ended into its message. It
+// putText puts the text of a generation that has ended, for which memories were recalled, into its message. It
 // returns false if the message stays as it is.
 //
 // A first reply ends with whatever came. A further swipe of a message that has
 // one already is shown when it is whole or was stopped by the user, and only kept
 // beside the shown one when it failed; without text nothing changes.
-func putText(m *chat.Message, g *chat.Generation, how end, at time.Time) bool {
+func putText(m *chat.Message, g *chat.Generation, how end, memories []string, at time.Time) bool {
 	first := m.Chosen() == nil
 	if !g.HasText() {
 		if !first {
@@ -300,9 +302,9 @@ func putText(m *chat.Message, g *chat.Generation, how end, at time.Time) bool {
 	}
 	shown := first || how.status == chat.GenDone || how.status == chat.GenCancelled
 	if g.Kind == chat.KindContinue {
-		shown = extend(m, g, at)
+		shown = extend(m, g, memories, at)
 	} else {
-		m.Swipes = append(m.Swipes, swipeOf(g, g.Text, at))
+		m.Swipes = append(m.Swipes, swipeOf(g, g.Text, memories, at))
 		g.SwipeID = m.Swipes[len(m.Swipes)-1].ID
 		if shown {
 			m.SwipeIndex = len(m.Swipes) - 1
@@ -319,8 +321,8 @@ func putText(m *chat.Message, g *chat.Generation, how end, at time.Time) bool {
 // longer one becomes a swipe of its own. It returns whether the swipe is shown.
 //
 // A continue has no sources: marks in it would cite those of the text before it.
-func extend(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
-	longer := swipeOf(g, g.Base+g.Text, at)
+func extend(m *chat.Message, g *chat.Generation, memories []string, at time.Time) (shown bool) {
+	longer := swipeOf(g, g.Base+g.Text, memories, at)
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
 		if s.ID != g.SwipeID {
@@ -338,7 +340,7 @@ func extend(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
 		s.RevisionID, s.Text, s.Citations = op.NewID(), longer.Text, longer.Citations
 		s.Reasoning += g.Reasoning
 		s.Blocks = append(s.Blocks, g.Blocks...)
-		s.MemoryIDs = united(s.MemoryIDs, unitsOf(g.Uses))
+		s.MemoryIDs = memories
 		s.Model, s.RequestedModel, s.Finish, s.Usage, s.GenerationID = g.Model, g.RequestedModel, g.Finish, g.Usage, g.ID
 		return i == m.SwipeIndex
 	}
@@ -348,10 +350,10 @@ func extend(m *chat.Message, g *chat.Generation, at time.Time) (shown bool) {
 }
 
 // swipeOf is what a generation has written, as a swipe of its own.
-func swipeOf(g *chat.Generation, text string, at time.Time) chat.Swipe {
+func swipeOf(g *chat.Generation, text string, memories []string, at time.Time) chat.Swipe {
 	return chat.Swipe{
 		ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model, RequestedModel: g.RequestedModel,
-		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: unitsOf(g.Uses), Citations: g.Citations, Tools: g.Tools, Wish: g.Instruction, CreatedAt: at,
+		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: memories, Citations: g.Citations, Tools: g.Tools, Wish: g.Instruction, CreatedAt: at,
 	}
 }
 

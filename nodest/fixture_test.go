@@ -71,6 +71,7 @@ func newFixtureOn(t *testing.T, opts nodest.Options, open func(store.Options) *s
 		s.must(s.db.InsertUser(t.Context(), &account.User{ID: id, Username: id, CreatedAt: time.Now()}))
 	}
 	t.Cleanup(func() { s.events.compare(t, s.db) })
+	t.Cleanup(s.comparePrompts)
 	s.opts.Alone = true
 	if s.opts.Log == nil {
 		s.opts.Log = discardLog

@@ -11,11 +11,11 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/cite"
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/nodest/record"
 	"nodest/nodest/tools"
 	"nodest/summary"
 )
@@ -26,6 +26,7 @@ type turn struct {
 	version int64  // of the chat that is read
 	base    string // continue: the text so far
 	swipeID string // continue: the swipe that is lengthened
+	begunBy string // continue: the generation that wrote the text so far; "" = none did
 	variant int    // number of texts that the message already has
 	input   framework.Input
 	task    llm.Task
@@ -40,19 +41,22 @@ type turn struct {
 	replyReserve int            // with tools: the tokens that are kept for the reply
 	trace        chat.ToolTrace // Path is "" while nothing was offered
 
-	fresh     *chat.Message    // the message that is answered, where a snapshot may not have it yet; nil = none
-	committed func() error     // waits until it is stored
-	admitted  func() error     // waits until others may notice the turn; nil = they may
-	read      func() error     // reads the chat into input; it may be called again
-	elsewhere bool             // it does not go on with the shown branch
-	shortened bool             // a summary was asked for
-	made      *summary.Summary // for this prompt alone; nil = that in force counts
-	summary   *summary.Summary // in the prompt; nil = none
-	front     int              // messages before it
-	preview   bool             // no model is asked
-	behind    int              // messages behind those that are read
-	length    int              // of what is sent of the chat, in UTF-16 units
-	lines     int              // messages that are sent
+	chat      record.Chat       // that was read
+	at        int64             // version of the chat that was read
+	recalled  []record.Recalled // texts of the chat that were recalled
+	fresh     *chat.Message     // the message that is answered, where a snapshot may not have it yet; nil = none
+	committed func() error      // waits until it is stored
+	admitted  func() error      // waits until others may notice the turn; nil = they may
+	read      func() error      // reads the chat into input; it may be called again
+	elsewhere bool              // it does not go on with the shown branch
+	shortened bool              // a summary was asked for
+	made      *summary.Summary  // for this prompt alone; nil = that in force counts
+	summary   *summary.Summary  // in the prompt; nil = none
+	front     int               // messages before it
+	preview   bool              // no model is asked
+	behind    int               // messages behind those that are read
+	length    int               // of what is sent of the chat, in UTF-16 units
+	lines     int               // messages that are sent
 
 	unread   bool                // older history was not read
 	warnings []framework.Warning // from before the build
@@ -146,7 +150,7 @@ func (t *turn) setTarget(g *chat.Generation, target *chat.Message) error {
 	if chosen == nil || strings.TrimSpace(chosen.Text) == "" {
 		return fault.InvalidField("messageId", "state", "the message has no text to continue")
 	}
-	t.base, t.swipeID = chosen.Text, chosen.ID
+	t.base, t.swipeID, t.begunBy = chosen.Text, chosen.ID, chosen.GenerationID
 	return nil
 }
 
@@ -264,6 +268,7 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, erro
 			return []*chat.Message{m}, err
 		}
 		head, version = t.setup.save.HeadID, t.setup.save.Version
+		t.at = version
 	}
 	if head == "" && t.fresh == nil {
 		return nil, nil
@@ -305,7 +310,10 @@ func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*chat.Message, e
 	if err != nil {
 		return nil, err
 	}
-	a, ok, err := chat.ReadSummarised(t.summary, tail, t.behind, more, room, read)
+	front := func(before string, size int) ([]*chat.Message, bool, error) { // as it was when the end was read
+		return tx.Chats.PathAt(t.setup.Conversation.ID, t.at, head, before, size)
+	}
+	a, ok, err := chat.ReadSummarised(t.summary, tail, t.behind, more, room, front)
 	if err != nil {
 		return nil, err
 	}
@@ -338,6 +346,7 @@ func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read cha
 	}
 	if t.setup.save == nil {
 		if path, more, ok := e.histories.find(conv, t.version, head, until, room); ok {
+			t.at = t.version
 			return path, more, nil
 		}
 	}
@@ -354,6 +363,7 @@ func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read cha
 		version--
 	}
 	if t.setup.save == nil {
+		t.at = now.Version
 		e.histories.put(conv, version, path, !more, room)
 	}
 	return path, more, nil
@@ -362,17 +372,27 @@ func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read cha
 // chatOf turns messages into the chat of a prompt, with the summary in its place.
 func (t *turn) chatOf(path []*chat.Message) []framework.Message {
 	history := make([]framework.Message, 0, len(path)+1)
-	add := func(messages []*chat.Message) {
-		for _, m := range chat.InPrompt(messages) {
-			history = append(history, t.promptMessage(m))
-			t.addWish(history, m.Chosen())
+	t.chat = record.Chat{}
+	add := func(version int64, messages ...*chat.Message) {
+		shown, lines := t.chat.Add(version, messages...)
+		for i, line := range lines {
+			if shown[i].Role == chat.RoleUser {
+				line = withText(line, t.input.Scripts.User(line.Text))
+			}
+			history = append(history, line)
+			t.addWish(history, shown[i].Chosen())
 		}
 	}
 	if t.summary != nil && t.front < len(path) {
-		add(path[:t.front])
-		history, path = append(history, t.summary.Message()), path[t.front:]
+		add(t.at, path[:t.front]...)
+		history, path = append(history, t.chat.AddSummary(t.summary)), path[t.front:]
 	}
-	add(path)
+	stored := len(path)
+	if t.fresh != nil && stored > 0 && path[stored-1].ID == t.fresh.ID {
+		stored--
+	}
+	add(t.at, path[:stored]...)
+	add(0, path[stored:]...)
 	return history
 }
 
@@ -394,31 +414,18 @@ func (t *turn) addWish(conv []framework.Message, written *chat.Swipe) {
 // withWish is a user's message with a rewrite instruction in place of an earlier one;
 // "" = none.
 func (t *turn) withWish(m framework.Message, wish string) framework.Message {
-	if text := framework.WithRewrite(m.Text, wish, t.setup.Docs.Language); m.Text != "" && text != m.Text {
-		m.Text, m.ID = text, "" // the stored prompt has to hold this text itself
+	if m.Text == "" {
+		return m
 	}
-	return m
+	return withText(m, framework.WithRewrite(m.Text, wish, t.setup.Docs.Language))
 }
 
-// promptMessage is a message as it is sent: regex scripts are applied to the user's
-// text, and tagged blocks are removed from replies (imported and edited texts may have
-// some).
-func (t *turn) promptMessage(m *chat.Message) framework.Message {
-	s := m.Chosen()
-	out := framework.Message{ID: s.RevisionID, Role: m.Role, Name: m.Name, Text: s.Text, At: m.CreatedAt, Greeting: m.Greeting}
-	sent := s.Text
-	switch m.Role {
-	case chat.RoleSystem, chat.RoleNarrator: // from a file, which must not command the model
-		out.Role = chat.RoleUser
-	case chat.RoleUser:
-		sent = t.input.Scripts.User(s.Text)
-	case chat.RoleAssistant:
-		sent = cite.StripMarks(framework.StripBlocks(s.Text)) // their numbers mean nothing here
+// withText is a message with another text, which is that of no revision.
+func withText(m framework.Message, text string) framework.Message {
+	if text != m.Text {
+		m.Text, m.ID = text, ""
 	}
-	if sent != s.Text {
-		out.Text, out.ID = sent, "" // the stored prompt has to hold this text itself
-	}
-	return out
+	return m
 }
 
 // answerLast makes the user's message at the end of the history the one that is
@@ -457,7 +464,11 @@ func (e *Engine) readPrevious(tx Tx, t *turn) error {
 			if err != nil {
 				return err
 			}
-			last = sentPrompt{id, p.GenerationID, framework.HashesOf(p.Stored)}
+			messages, err := record.Messages(tx.Chats, conv, p.Body)
+			if err != nil && !fault.Is(err, fault.NotFound) {
+				return err
+			}
+			last = sentPrompt{id, p.GenerationID, framework.HashesOf(messages)}
 		}
 	}
 	t.input.Previous, t.input.PreviousOf = last.hashes, last.generationID

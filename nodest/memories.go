@@ -11,6 +11,7 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/nodest/record"
 )
 
 // Memories is the source that recalls memories and reads the user's profile.
@@ -63,7 +64,7 @@ func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, er
 	for i := range hits {
 		m := framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)}
 		if hits[i].Layer == memory.Exchange && !hits[i].Cleaned {
-			m.Kept = framework.Kept{ID: m.ID, Text: hits[i].Text, Pieces: lang.Pieces(hits[i].Shown())}
+			f.Recalled = append(f.Recalled, record.Recalled{RevisionID: m.ID, Text: hits[i].Text, Pieces: lang.Pieces(hits[i].Shown())})
 		}
 		f.Memories = append(f.Memories, m)
 	}
@@ -124,52 +125,6 @@ func ranked(uses []memory.Use) []memory.Use {
 		uses[i].Rank = i + 1
 	}
 	return uses
-}
-
-// unitsOf are the units that were recalled.
-func unitsOf(uses []memory.Use) []string {
-	var ids []string
-	for _, u := range uses {
-		if u.Recalled() {
-			ids = append(ids, u.ID)
-		}
-	}
-	return ids
-}
-
-// usesBefore is what was recalled for the text that a generation lengthens. It is
-// read before that text changes.
-func usesBefore(tx Tx, m *chat.Message, g *chat.Generation) ([]memory.Use, error) {
-	if s := m.Chosen(); g.Kind != chat.KindContinue || s == nil || s.ID != g.SwipeID {
-		return nil, nil
-	}
-	return chat.Uses(tx.Chats, m)
-}
-
-// keepUses adds what was recalled to the text that a generation has put into m,
-// behind what was for its beginning (before).
-func keepUses(m *chat.Message, g *chat.Generation, before []memory.Use) {
-	at := slices.IndexFunc(m.Swipes, func(s chat.Swipe) bool { return s.ID == g.SwipeID })
-	uses := slices.Clone(before)
-	for _, u := range g.Uses {
-		if !slices.ContainsFunc(before, func(o memory.Use) bool { return o.ID == u.ID }) {
-			uses = append(uses, u)
-		}
-	}
-	if at >= 0 {
-		m.Swipes[at].Uses = ranked(uses)
-	}
-}
-
-// united are the ids of both lists, each once.
-func united(a, b []string) []string {
-	all := slices.Clone(a)
-	for _, id := range b {
-		if !slices.Contains(a, id) {
-			all = append(all, id)
-		}
-	}
-	return all
 }
 
 // RecalledFor returns what was recalled for the shown text of a reply, by rank, and

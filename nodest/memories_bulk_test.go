@@ -261,6 +261,7 @@ func TestBulkActionsByID(t *testing.T) {
 // active on another counts once, with the status of its newest version.
 func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 	t.Parallel()
+	oldest, newest := op.NewID(), op.NewID()
 	for name, tt := range map[string]struct {
 		action memory.Action
 		filter memory.Selection
@@ -268,7 +269,7 @@ func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 		want   []string
 	}{
 		"of any status":                {memory.BulkPin, memory.Selection{All: true, Status: memory.AnyStatus}, "1 1", []string{"Clara sails retired pinned", "Clara rows pinned"}},
-		"by its ids":                   {memory.BulkRetire, memory.Selection{IDs: []string{"old", "new"}}, "1 1", []string{"Clara sails retired", "Clara rows retired"}},
+		"by its ids":                   {memory.BulkRetire, memory.Selection{IDs: []string{oldest, newest}}, "1 1", []string{"Clara sails retired", "Clara rows retired"}},
 		"it does not count as retired": {memory.BulkPurge, memory.Selection{All: true, Status: memory.Retired}, "0 0", []string{"Clara sails retired", "Clara rows"}},
 		"it cannot be restored":        {memory.BulkRestore, memory.Selection{All: true}, "0 0", []string{"Clara sails retired", "Clara rows"}},
 	} {
@@ -277,7 +278,7 @@ func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 			alice := s.character(alicesCard)
 			for i, text := range []string{"Clara sails", "Clara rows"} {
 				m := &memory.Memory{
-					ID: []string{"old", "new"}[i], RootID: "old", Version: i + 1, Text: text, Subject: lang.AboutCharacter, Kind: lang.KindOther,
+					ID: []string{oldest, newest}[i], RootID: oldest, Version: i + 1, Text: text, Subject: lang.AboutCharacter, Kind: lang.KindOther,
 					Origin: memory.ByModel, Status: []memory.Status{memory.Retired, memory.Active}[i], SeenCount: 1, LastSeenAt: time.UnixMilli(1),
 				}
 				s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.Memory.InsertFacts(alice.ID, m) }))
@@ -392,8 +393,9 @@ func TestTheListMarksTheMemoriesInUse(t *testing.T) {
 	reply := s.sendAndWait(source, birthday)
 	said := s.message(reply.ParentID)
 	rests := func(text string, m *chat.Message) {
+		id := op.NewID()
 		fact := &memory.Memory{
-			ID: text, RootID: text, Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindOther,
+			ID: id, RootID: id, Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindOther,
 			Origin: memory.ByRule, Status: memory.Active, ConversationID: source.ID, Evidence: []memory.Evidence{{
 				ConversationID: source.ID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq,
 			}},

@@ -2,11 +2,13 @@ package nodest
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/nodest/record"
 	"nodest/op"
 )
 
@@ -119,25 +121,40 @@ func (e *Engine) DiffPrompts(ctx context.Context, userID, promptID, with string)
 	return framework.Diff(a.Prompt, b.Prompt), nil
 }
 
-// readPrompt reads a stored prompt with the texts that it refers to. One that was purged since is
-// empty.
+// readPrompt reads a stored prompt with the texts that it refers to.
 func readPrompt(tx Tx, id string) (*SentPrompt, error) {
 	stored, err := tx.Prompt(id)
 	if err != nil {
 		return nil, err
 	}
-	p, err := framework.Expand(stored.Stored, func(ids []string) ([]string, error) { return chat.KeptTexts(tx.Chats, ids) })
+	p, err := record.Unpack(tx.Chats, stored.ConversationID, stored.Body)
 	if err != nil {
 		return nil, err
 	}
 	return &SentPrompt{ID: stored.ID, ConversationID: stored.ConversationID, GenerationID: stored.GenerationID, Prompt: p}, nil
 }
 
-// StoredPrompt is what was sent for a generation, in compact form.
+// StoredPrompt is what was sent for a generation.
 type StoredPrompt struct {
 	ID             string
 	ConversationID string
 	GenerationID   string
-	framework.Stored
-	CreatedAt time.Time
+	Body           []byte   // JSON, see package record
+	FileIDs        []string // documents that it may have texts of
+	CreatedAt      time.Time
+}
+
+// pack is the stored form of the prompt.
+func (t *turn) pack() ([]byte, error) { return record.Pack(t.prompt, &t.chat, t.recalled) }
+
+// fileIDs names the documents that the prompt may have texts of, each once.
+func (t *turn) fileIDs() (ids []string) {
+	for _, part := range t.input.Knowledge {
+		ids = append(ids, part.ID)
+	}
+	for source := range t.numbers.All() {
+		ids = append(ids, source.FileID)
+	}
+	slices.Sort(ids)
+	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
 }

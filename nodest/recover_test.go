@@ -6,6 +6,7 @@ import (
 
 	"nodest/chat"
 	"nodest/nodest"
+	"nodest/op"
 )
 
 func TestAfterACrash(t *testing.T) {
@@ -160,15 +161,15 @@ func TestRecoverEndsGenerationsWithExpiredLeases(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	c := s.chat()
-	past := time.Now().Add(-time.Hour)
+	past, lost := time.Now().Add(-time.Hour), op.NewID()
 	s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error {
-		return tx.InsertGeneration(&chat.Generation{ID: "lost", UserID: ann, ConversationID: c.ID, Kind: chat.KindImpersonate,
+		return tx.InsertGeneration(&chat.Generation{ID: lost, UserID: ann, ConversationID: c.ID, Kind: chat.KindImpersonate,
 			Status: chat.GenStreaming, Text: "so far", LeaseOwner: "gone", LeaseUntil: past, CreatedAt: past})
 	}))
 	s.opts.Alone = false
 	s.Engine = s.engine()
 	s.must(s.Recover(t.Context()))
-	if g := s.generation("lost"); g.Status != chat.GenInterrupted || g.Text != "so far" {
+	if g := s.generation(lost); g.Status != chat.GenInterrupted || g.Text != "so far" {
 		t.Errorf("generation = %+v", g)
 	}
 }

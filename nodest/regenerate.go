@@ -118,7 +118,7 @@ func (e *Engine) generateAt(
 	ctx context.Context, c *op.Call, in GenerateInput, accept func(tx Tx, s *turnSetup, m *chat.Message, ch *chat.Change) (*accepted, error),
 ) (*chat.Changed, error) {
 	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey}
-	got, err := begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*changed, *accepted, error) {
+	return begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*chat.Changed, *accepted, error) {
 		conv, err := tx.Chats.LockConversation(s.Conversation.ID)
 		if err != nil {
 			return nil, nil, err
@@ -139,10 +139,8 @@ func (e *Engine) generateAt(
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		got := &chat.Changed{Message: started.assignment.target, GenerationID: started.gen.ID}
-		return &changed{got}, started, nil
+		return &chat.Changed{Message: started.assignment.target, GenerationID: started.gen.ID}, started, nil
 	})
-	return got.answer(), err
 }
 
 func checkGenerate(in GenerateInput) error {
@@ -163,7 +161,7 @@ func (e *Engine) isGreeting(ctx context.Context, userID, messageID string) (bool
 // older revisions; greetings that the card no longer has stay as the last swipes. The
 // name of the speaker does not change, because a restore could not bring it back.
 func (e *Engine) resetGreeting(ctx context.Context, c *op.Call, messageID string) (*chat.Changed, error) {
-	got, err := op.Once(ctx, e.store, c, func(tx Tx) (*changed, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*chat.Changed, error) {
 		conv, m, err := chat.LockForEdit(tx.Chats, messageID, 0)
 		if err != nil {
 			return nil, err
@@ -171,7 +169,6 @@ func (e *Engine) resetGreeting(ctx context.Context, c *op.Call, messageID string
 		if err := chat.RestoreGreeting(tx.Chats, conv, m); err != nil {
 			return nil, err
 		}
-		return &changed{&chat.Changed{Message: m}}, chat.UpdateMessage(tx.Chats, c, conv, m)
+		return &chat.Changed{Message: m}, chat.UpdateMessage(tx.Chats, c, conv, m)
 	})
-	return got.answer(), err
 }

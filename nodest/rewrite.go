@@ -27,7 +27,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		return nil, err
 	}
 	q := query{messageID: in.MessageID, model: true}
-	got, err := begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*changed, *accepted, error) {
+	return begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*chat.Changed, *accepted, error) {
 		conv, m, err := chat.LockForEdit(tx.Chats, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, nil, err
@@ -60,10 +60,8 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 			return nil, nil, err
 		}
 		started.assignment.version = conv.Version
-		got := &chat.Changed{Message: m, Reply: started.assignment.target, GenerationID: started.gen.ID}
-		return &changed{got}, started, nil
+		return &chat.Changed{Message: m, Reply: started.assignment.target, GenerationID: started.gen.ID}, started, nil
 	})
-	return got.answer(), err
 }
 
 // Swipe is ChooseSwipe where "next" on the last text of a reply regenerates it if

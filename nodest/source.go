@@ -15,6 +15,7 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/nodest/record"
 	"nodest/nodest/tools"
 )
 
@@ -70,6 +71,7 @@ func (q *Question) MayCall(ctx context.Context) bool { return q.mayCall(ctx) }
 // Findings are what a source has found.
 type Findings struct {
 	Memories []framework.Memory // best first
+	Recalled []record.Recalled  // texts of the chat that Memories have pieces of
 	Profile  framework.Profile
 	Uses     []memory.Use  // the memories of Memories and Profile, best first
 	Sources  []cite.Source // that the reply may cite, by the numbers that Web gives them
@@ -261,7 +263,7 @@ func (t *turn) add(f Findings) {
 	if len(f.Profile.Facts) > 0 {
 		in.Profile = f.Profile
 	}
-	t.uses = append(t.uses, f.Uses...)
+	t.recalled, t.uses = append(t.recalled, f.Recalled...), append(t.uses, f.Uses...)
 	for _, source := range f.Sources {
 		t.numbers.Add(source, tools.InWeb)
 	}

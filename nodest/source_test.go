@@ -15,6 +15,12 @@ import (
 )
 
 // testSource is a source that every turn asks.
+// Ids of memories.
+const (
+	memoryOne = "01a22000-0000-7000-8000-000000000001"
+	memoryTwo = "01a22000-0000-7000-8000-000000000002"
+)
+
 func testSource(name string, find func(context.Context, *nodest.Question) (nodest.Findings, error)) nodest.Source {
 	return nodest.Source{
 		Name: name, Limit: waitLimit, Find: find, Warning: framework.Warning{Code: name + "_unavailable"},
@@ -46,8 +52,8 @@ func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
 		}
 	}
 	s := newFixture(t, nodest.Options{Sources: []nodest.Source{
-		testSource("one", meet(first, second, foundMemory("m1", "Ana keeps bees."))),
-		testSource("two", meet(second, first, foundMemory("m2", "Ben keeps goats."))),
+		testSource("one", meet(first, second, foundMemory(memoryOne, "Ana keeps bees."))),
+		testSource("two", meet(second, first, foundMemory(memoryTwo, "Ben keeps goats."))),
 	}})
 	reply := s.sendAndWait(s.chat(), "Who keeps what?")
 	memories, warnings, _ := s.contextOf(reply.GenerationID)
@@ -67,7 +73,7 @@ func TestATurnGoesOnWithoutASource(t *testing.T) {
 		"it fails":             func(context.Context) (nodest.Findings, error) { return nodest.Findings{}, errors.New("down") },
 		"it takes too long":    func(ctx context.Context) (nodest.Findings, error) { <-ctx.Done(); return nodest.Findings{}, ctx.Err() },
 		"it panics":            func(context.Context) (nodest.Findings, error) { panic("nil map") },
-		"it has found a part":  func(context.Context) (nodest.Findings, error) { return foundMemory("m3", "Part."), errors.New("cut") },
+		"it has found a part":  func(context.Context) (nodest.Findings, error) { return foundMemory(memoryOne, "Part."), errors.New("cut") },
 		"it is not wanted now": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +83,7 @@ func TestATurnGoesOnWithoutASource(t *testing.T) {
 				bad.Wanted = func(*nodest.Question) bool { return false }
 			}
 			good := testSource("memory", func(context.Context, *nodest.Question) (nodest.Findings, error) {
-				return foundMemory("m1", "Ana keeps bees."), nil
+				return foundMemory(memoryOne, "Ana keeps bees."), nil
 			})
 			s := newFixture(t, nodest.Options{Sources: []nodest.Source{bad, good}})
 			reply := s.sendAndWait(s.chat(), "Who keeps bees?")

@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/framework"
 )
 
 // start is what is stored when the model is about to be asked.
 type start struct {
-	turn    *turn
-	compact func() framework.Stored // its prompt: whoever needs it first makes it
+	turn *turn
+	pack func() ([]byte, error) // its prompt: whoever needs it first makes it
 }
 
 // of makes g, the generation of a task, one that waits for the model.
@@ -25,11 +24,19 @@ func (s *start) of(t *task, g *chat.Generation, now time.Time, lease time.Durati
 	}
 }
 
-// store stores the prompt of g, and emits the events of its start.
+// store stores the prompt of g with what was recalled for it, and emits the events of its start.
 func (s *start) store(tx Tx, t *task, g *chat.Generation) error {
-	if err := tx.PutPrompt(&StoredPrompt{
-		ID: g.PromptID, ConversationID: g.ConversationID, GenerationID: g.ID, Stored: s.compact(), CreatedAt: *g.StartedAt,
-	}); err != nil {
+	if err := tx.Memory.PutUses(g.ConversationID, g.ID, s.turn.begunBy, s.turn.used()); err != nil {
+		return err
+	}
+	body, err := s.pack()
+	if err != nil {
+		return err
+	}
+	err = tx.PutPrompt(&StoredPrompt{
+		ID: g.PromptID, ConversationID: g.ConversationID, GenerationID: g.ID, Body: body, FileIDs: s.turn.fileIDs(), CreatedAt: *g.StartedAt,
+	})
+	if err != nil {
 		return err
 	}
 	return tx.Emit(
@@ -77,7 +84,7 @@ func (e *Engine) storeAccepted(tx Tx, prepared *task, as *accepted) error {
 // transaction that accepts it or behind it, which may still be on its way to the disk. The caller
 // calls stored, which waits for that, before it publishes anything of the reply; nil is success.
 func (e *Engine) announce(ctx context.Context, t *task, turn *turn) (stored func() error) {
-	s := &start{turn, sync.OnceValue(turn.prompt.Compact)}
+	s := &start{turn, sync.OnceValues(turn.pack)}
 	t.offer(s)
 	later := make(chan error, 1)
 	go func() { later <- e.storeStart(ctx, t, s) }()
@@ -99,7 +106,9 @@ func (e *Engine) announce(ctx context.Context, t *task, turn *turn) (stored func
 
 // storeStart stores a start that its acceptance came too early for.
 func (e *Engine) storeStart(ctx context.Context, t *task, s *start) error {
-	s.compact()
+	if _, err := s.pack(); err != nil {
+		return err
+	}
 	if err := t.committed(); err != nil || t.begun {
 		return err
 	}

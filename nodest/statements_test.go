@@ -36,8 +36,8 @@ func TestAMessageNeedsFewStatements(t *testing.T) {
 		_, err := s.Send(t.Context(), &op.Call{UserID: ann, Hash: "h"}, nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true})
 		s.must(err)
 	})
-	count("a turn", 64, func() { s.sendAndWait(c, "And now?") })
-	count("a page of messages", 6, func() {
+	count("a turn", 66, func() { s.sendAndWait(c, "And now?") })
+	count("a page of messages", 7, func() {
 		_, err := s.Chats.History(t.Context(), ann, c.ID, "", 50)
 		s.must(err)
 	})

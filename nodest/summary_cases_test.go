@@ -107,7 +107,7 @@ func TestSwipingBackMakesASummaryCurrentAgain(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		stored.Swipes = append(stored.Swipes, chat.Swipe{ID: "other", RevisionID: "other-1", Rev: 1, Text: "Another answer.", CreatedAt: tx.Now()})
+		stored.Swipes = append(stored.Swipes, chat.Swipe{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: "Another answer.", CreatedAt: tx.Now()})
 		stored.Rev++
 		if err := tx.Chats.UpdateMessage(stored); err != nil {
 			return err

@@ -14,7 +14,6 @@ import (
 	"nodest/cite"
 	"nodest/framework"
 	"nodest/llm"
-	"nodest/memory"
 	"nodest/op"
 	"nodest/stream"
 )
@@ -78,7 +77,6 @@ type task struct {
 	interim   bool            // the text so far goes when more comes: tools were called behind it
 	apart     bool            // what the model thinks next is about another request
 	tools     *chat.ToolTrace // nil = the model has none
-	uses      []memory.Use    // memories in the prompt
 	sources   []cite.Source   // that the model was shown
 	cites     bool            // they were found for this reply
 	ruled     bool            // the model was told how to cite
@@ -217,7 +215,7 @@ func (t *task) now() *chat.Generation {
 	if !g.Ended() {
 		g.Text, g.Reasoning, g.Blocks = t.text.b.String(), t.thought.b.String(), slices.Clone(t.blocks)
 		g.NameModels(t.model, t.wanted)
-		g.Uses, g.Timing, g.Tools = t.uses, t.watch.soFar(), t.tools
+		g.Timing, g.Tools = t.watch.soFar(), t.tools
 		if t.usage != nil {
 			u := *t.usage
 			g.Usage = &u
@@ -378,7 +376,7 @@ func (t *task) toSave() *chat.Generation {
 func (t *task) noteRequest(turn *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.buildTime, t.uses = turn.buildTime, turn.used()
+	t.buildTime = turn.buildTime
 	t.sent = turn.sent()
 	t.watch.times.Asked = new(t.watch.now())
 	t.by, t.model = turn.setup.model.Provider, turn.setup.model.Name

@@ -157,7 +157,7 @@ func (l *toolLoop) withoutTools(ctx context.Context) error {
 	t.built(prompt, t.buildTime)
 	l.run = l.newRun()
 	l.t.noteSources(t)
-	return l.e.storePrompt(ctx, l.t, prompt)
+	return l.e.storePrompt(ctx, l.t, t)
 }
 
 // addWarnings adds those of a reply to the stored prompt.
@@ -168,20 +168,26 @@ func (e *Engine) addWarnings(ctx context.Context, t *task, turn *turn, warnings 
 			turn.prompt.Warnings = append(turn.prompt.Warnings, w)
 		}
 	}
-	if len(turn.prompt.Warnings) > before && e.storePrompt(ctx, t, turn.prompt) != nil {
+	if len(turn.prompt.Warnings) > before && e.storePrompt(ctx, t, turn) != nil {
 		e.opts.Log.WarnContext(ctx, "warnings could not be stored", "generation", t.id, "warnings", warnings)
 	}
 }
 
 // storePrompt stores what a generation sends in place of its first prompt.
-func (e *Engine) storePrompt(ctx context.Context, t *task, p *framework.Prompt) error {
-	id, body := op.NewID(), p.Compact()
-	err := e.store.Update(ctx, t.userID, func(tx Tx) error {
-		return tx.PutPrompt(&StoredPrompt{ID: id, ConversationID: t.conversationID, GenerationID: t.id, Stored: body, CreatedAt: tx.Now()})
+func (e *Engine) storePrompt(ctx context.Context, t *task, turn *turn) error {
+	id := op.NewID()
+	body, err := turn.pack()
+	if err != nil {
+		return err
+	}
+	err = e.store.Update(ctx, t.userID, func(tx Tx) error {
+		return tx.PutPrompt(&StoredPrompt{
+			ID: id, ConversationID: t.conversationID, GenerationID: t.id, Body: body, FileIDs: turn.fileIDs(), CreatedAt: tx.Now(),
+		})
 	})
 	if err == nil {
 		t.setPrompt(id)
-		e.histories.noteSent(t.conversationID, sentPrompt{id, t.id, p.Hashes})
+		e.histories.noteSent(t.conversationID, sentPrompt{id, t.id, turn.prompt.Hashes})
 	}
 	return err
 }

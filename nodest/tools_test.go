@@ -31,6 +31,9 @@ type library struct {
 	noInject bool
 }
 
+// fileF9 is the id of a document.
+const fileF9 = "01a22000-0000-7000-8000-0000000000f9"
+
 func (l *library) note(call string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +81,7 @@ func (l *library) box() nodest.Toolbox {
 					if l.find != nil {
 						return l.find(ctx, in.Query)
 					}
-					return answerOf("f1", harbourFact), nil
+					return answerOf("01a22000-0000-7000-8000-0000000000f1", harbourFact), nil
 				},
 			}
 			if l.vectors {
@@ -90,13 +93,13 @@ func (l *library) box() nodest.Toolbox {
 				Reads: "fileIds",
 				Call: func(_ context.Context, c tools.Call) (*tools.Answer, error) {
 					l.note("open " + string(c.Arguments))
-					return answerOf("f1", harbourFact), nil
+					return answerOf("01a22000-0000-7000-8000-0000000000f1", harbourFact), nil
 				},
 			}}
 			if !l.noInject {
 				kit.Inject = func(context.Context) (*tools.Answer, error) {
 					l.note("inject")
-					a := answerOf("f1", harbourFact)
+					a := answerOf("01a22000-0000-7000-8000-0000000000f1", harbourFact)
 					a.Query = "the harbour"
 					return a, nil
 				}
@@ -159,15 +162,15 @@ func TestAModelSearchesReadsAndCites(t *testing.T) {
 	t.Parallel()
 	var l library
 	s := l.fixture(t)
-	s.model.enqueue(asking("", "find", findArgs("harbour of Lanternport")), asking("", "open", `{"fileIds":["f1","made up"]}`),
+	s.model.enqueue(asking("", "find", findArgs("harbour of Lanternport")), asking("", "open", `{"fileIds":["01a22000-0000-7000-8000-0000000000f1","made up"]}`),
 		replyWith("The harbour was dug in 1402 by forty masons [1]."))
 	reply := s.sendAndWait(s.chat(), "Who dug the harbour?")
 	wantText(t, reply, "The harbour was dug in 1402 by forty masons[^1].")
 	swipe := reply.Chosen()
-	if c := swipe.Citations; c == nil || len(c.References) != 1 || c.References[0].ExactQuote != harbourFact || c.References[0].FileID != "f1" {
+	if c := swipe.Citations; c == nil || len(c.References) != 1 || c.References[0].ExactQuote != harbourFact || c.References[0].FileID != "01a22000-0000-7000-8000-0000000000f1" {
 		t.Errorf("the citations are %+v", c)
 	}
-	if got, _ := json.Marshal(swipe.Tools); string(got) != `{"rounds":3,"searches":[{"query":"harbour of Lanternport","hits":1}],"reads":["f1"],"path":"tools"}` {
+	if got, _ := json.Marshal(swipe.Tools); string(got) != `{"rounds":3,"searches":[{"query":"harbour of Lanternport","hits":1}],"reads":["01a22000-0000-7000-8000-0000000000f1"],"path":"tools"}` {
 		t.Errorf("the trace is %s", got)
 	}
 	if g := s.generation(reply.GenerationID); g.Tools == nil || g.Tools.Rounds != 3 || g.Usage.PromptTokens != 30 {
@@ -188,7 +191,7 @@ func TestAModelSearchesReadsAndCites(t *testing.T) {
 	}
 	for i, want := range []string{
 		`{"callId":"1.1","query":"harbour of Lanternport","round":1,"state":"started","tool":"find"}`,
-		`"files":[{"id":"f1","name":"f1.md","relevance":0.5}],"hits":1`, `{"callId":"2.1","fileIds":["f1","made up"],"round":2,"state":"started","tool":"open"}`, `"state":"finished"`,
+		`"files":[{"id":"01a22000-0000-7000-8000-0000000000f1","name":"01a22000-0000-7000-8000-0000000000f1.md","relevance":0.5}],"hits":1`, `{"callId":"2.1","fileIds":["01a22000-0000-7000-8000-0000000000f1","made up"],"round":2,"state":"started","tool":"open"}`, `"state":"finished"`,
 	} {
 		if got, _ := json.Marshal(events[i]); !strings.Contains(string(got), want) || strings.Contains(string(got), "masons") {
 			t.Errorf("event %d is %s, want %s", i, got, want)
@@ -214,7 +217,7 @@ func TestLimitsEndTheUseOfTools(t *testing.T) {
 		"text":      {tools.Limits{Text: 50}, searches(1), 2},
 		"time":      {tools.Limits{Time: 1}, searches(1), 2},
 		"one tool":  {tools.Limits{Calls: 1}, searches(2), 3},
-		"all tools": {tools.Limits{Calls: 1}, []*scriptedReply{asking("", "find", findArgs("a b"), "open", `{"fileIds":["f1"]}`)}, 2},
+		"all tools": {tools.Limits{Calls: 1}, []*scriptedReply{asking("", "find", findArgs("a b"), "open", `{"fileIds":["01a22000-0000-7000-8000-0000000000f1"]}`)}, 2},
 		"repeats":   {tools.Limits{}, []*scriptedReply{asking("", "find", findArgs("old harbour"), "find", findArgs("the harbour, old"), "find", findArgs("Old harbour?"))}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -283,7 +286,7 @@ func TestARepeatedSearchIsNotMade(t *testing.T) {
 			events := s.toolEvents(reply.GenerationID)
 			suppressed, _ := events[3]["suppressed"].(bool)
 			tr := reply.Chosen().Tools
-			if repeated := strings.HasPrefix(got, `<repeated of="search 1" files="f1" refs="1"/>`); repeated != c.repeats || suppressed != c.repeats || len(l.carriedOut()) == 2 == c.repeats {
+			if repeated := strings.HasPrefix(got, `<repeated of="search 1" files="01a22000-0000-7000-8000-0000000000f1" refs="1"/>`); repeated != c.repeats || suppressed != c.repeats || len(l.carriedOut()) == 2 == c.repeats {
 				t.Errorf("the second result is %q, suppressed %t, carried out %q", got, suppressed, l.carriedOut())
 			}
 			if !tr.Searches[1].Repeated { // it has shown nothing new in any case
@@ -590,8 +593,8 @@ func TestAProviderThatDoesNotAnswerDelaysNoToolbox(t *testing.T) {
 func TestWhereToolsAreUsed(t *testing.T) {
 	t.Parallel()
 	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
-		n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: "f9", Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
-		return []framework.KnowledgePart{{ID: "f9", Name: "tea.md", Text: fmt.Sprintf(`<file ref="%d">Tea is at five.</file>`, n)}}
+		n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: fileF9, Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
+		return []framework.KnowledgePart{{ID: fileF9, Name: "tea.md", Text: fmt.Sprintf(`<file ref="%d">Tea is at five.</file>`, n)}}
 	}}}
 	s := l.fixture(t)
 	c := s.chat()
@@ -667,9 +670,9 @@ func TestAShortenedDocumentIsNotCited(t *testing.T) {
 	}{"a whole document": {10, "Tea is at five[^1]."}, "a shortened one": {10_000, "Tea is at five."}} {
 		t.Run(name, func(t *testing.T) {
 			l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
-				n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: "f9", Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
+				n := s.Ref(cite.Source{Kind: "file", URL: "nodest:file/f9", FileID: fileF9, Chunks: []cite.Chunk{{Text: "Tea is at five."}}})
 				text := fmt.Sprintf(`<file ref="%d">%sTea is at five.</file>`, n, strings.Repeat("word ", c.length))
-				return []framework.KnowledgePart{{ID: "f9", Name: "tea.md", Text: text, Short: `<file shortened="true">word</file>`}}
+				return []framework.KnowledgePart{{ID: fileF9, Name: "tea.md", Text: text, Short: `<file shortened="true">word</file>`}}
 			}}}
 			s := l.fixture(t)
 			s.model.enqueue(replyWith("Tea is at five [^1]."))
@@ -684,7 +687,7 @@ func TestAShortenedDocumentIsNotCited(t *testing.T) {
 func TestSourcesShareOneNumbering(t *testing.T) {
 	t.Parallel()
 	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {
-		return []framework.KnowledgePart{{ID: "f9", Text: fmt.Sprintf("ref=%d", s.Ref(cite.Source{Kind: "file", FileID: "f9"}))}}
+		return []framework.KnowledgePart{{ID: fileF9, Text: fmt.Sprintf("ref=%d", s.Ref(cite.Source{Kind: "file", FileID: fileF9}))}}
 	}}}
 	web := testSource("websearch", func(context.Context, *nodest.Question) (nodest.Findings, error) {
 		return nodest.Findings{
@@ -693,7 +696,7 @@ func TestSourcesShareOneNumbering(t *testing.T) {
 		}, nil
 	})
 	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, Sources: []nodest.Source{web}})
-	s.model.enqueue(asking("", "find", findArgs("x"), "open", `{"fileIds":["f1"]}`))
+	s.model.enqueue(asking("", "find", findArgs("x"), "open", `{"fileIds":["01a22000-0000-7000-8000-0000000000f1"]}`))
 	s.sendAndWait(s.chat(), "Well?")
 	last := s.model.lastRequest()
 	if !strings.Contains(last, "ref=1") || !strings.Contains(last, "[2] a") {

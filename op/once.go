@@ -1,6 +1,7 @@
 package op
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,26 +12,38 @@ import (
 
 // KeyRecord is the memory of one command that carried an idempotency key.
 type KeyRecord struct {
-	Hash  string          // of the command's name and content
-	Reply json.RawMessage // the first answer, or what a Referrer keeps of it; nil = what it named was purged
-	At    time.Time
+	Hash string // of the command's name and content
+	Reply
+	At time.Time
 }
 
-// Referrer is an answer whose texts are stored in rows that do not change: only a reference
-// to them is kept under the idempotency key.
-type Referrer[X Tx] interface {
-	// Kept is the reference; it is stored as JSON.
-	Kept() any
-	// Reread makes the receiver, which is empty, the answer that a reference stands for.
-	// fault.NotFound if a row was removed for good.
-	Reread(tx X, kept json.RawMessage) error
+// Reply is an answer as it is stored.
+type Reply struct {
+	JSON    json.RawMessage // nil = something that it named was purged
+	OnlyIDs bool            // it was longer than maxReply: JSON has only its ids
+}
+
+// maxReply is how many bytes of JSON an answer has at most that is stored whole.
+const maxReply = 256 << 10
+
+// Shortened is an answer that is stored without a part of it, which a repeat does not get.
+type Shortened interface {
+	// Stored is the answer without that part. It has the type of the answer.
+	Stored() any
+}
+
+// Document is an answer that may be longer than maxReply.
+type Document[X Tx] interface {
+	// Read fills the receiver, which has only ids and kinds, with what these name now.
+	Read(tx X) error
 }
 
 // Once runs fn in a transaction of the acting user and returns its answer. With an
-// idempotency key the answer, or the reference that a Referrer keeps, is stored with the
-// effect: the same key and content gives the first answer again without running fn. The key is
-// claimed before fn runs, so that a repeated call waits for the first one, in whatever process
-// it runs, and fn never sees its effect.
+// idempotency key the answer is stored with the effect: the same key and content gives the
+// first answer again without running fn, until something that the answer names is purged. Of a long
+// Document the ids are stored, and it is read as it is then. The key is claimed before fn runs, so
+// that a repeated call waits for the first one, in whatever process it runs, and fn never sees its
+// effect.
 //
 // fn may run more than once; what it hands out besides its answer it must set
 // anew in each run.
@@ -56,11 +69,7 @@ func Once[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(tx 
 		if answer, err = fn(tx); err != nil {
 			return err
 		}
-		kept := any(answer)
-		if r, ok := kept.(Referrer[X]); ok {
-			kept = r.Kept()
-		}
-		reply, err := json.Marshal(kept)
+		reply, err := replyOf[X](answer)
 		if err != nil {
 			return fmt.Errorf("keep the answer of %s: %w", c.Key, err)
 		}
@@ -126,10 +135,13 @@ func replay[X Tx, T any](tx X, c *Call, known *KeyRecord, answer *T) error {
 		return fault.New(fault.KeyReused, "the idempotency key was used with a different request")
 	}
 	gone := fault.New(fault.NotFound, "the object created with the idempotency key %q was permanently deleted", c.Key)
-	if len(known.Reply) == 0 {
+	if len(known.JSON) == 0 {
 		return gone
 	}
-	err := reread(tx, known.Reply, answer)
+	err := json.Unmarshal(known.JSON, answer)
+	if d, ok := any(*answer).(Document[X]); ok && err == nil && known.OnlyIDs {
+		err = d.Read(tx)
+	}
 	if fault.Is(err, fault.NotFound) {
 		return gone
 	}
@@ -140,13 +152,44 @@ func replay[X Tx, T any](tx X, c *Call, known *KeyRecord, answer *T) error {
 	return nil
 }
 
-// reread makes answer what was kept of it under a key.
-func reread[X Tx, T any](tx X, kept json.RawMessage, answer *T) error {
-	if _, ok := any(*answer).(Referrer[X]); !ok {
-		return json.Unmarshal(kept, answer)
+// replyOf is an answer as it is stored. Its documents are as they were.
+func replyOf[X Tx](answer any) (r Reply, err error) {
+	if s, ok := answer.(Shortened); ok {
+		answer = s.Stored()
 	}
-	if err := json.Unmarshal([]byte("{}"), answer); err != nil { // behind a pointer is an empty answer now
-		return err
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(answer); err != nil {
+		return r, err
 	}
-	return any(*answer).(Referrer[X]).Reread(tx, kept)
+	r.JSON = bytes.TrimSpace(b.Bytes())
+	if _, r.OnlyIDs = answer.(Document[X]); !r.OnlyIDs || len(r.JSON) <= maxReply {
+		r.OnlyIDs = false
+		return r, nil
+	}
+	var members map[string]any
+	if err := json.Unmarshal(r.JSON, &members); err != nil {
+		return r, err
+	}
+	r.JSON, err = json.Marshal(onlyIDs(members))
+	return r, err
+}
+
+// onlyIDs removes all members but ids and kinds, also from objects in it.
+func onlyIDs(members map[string]any) map[string]any {
+	for name, m := range members {
+		switch m := m.(type) {
+		case map[string]any:
+			if len(onlyIDs(m)) > 0 {
+				continue
+			}
+		case string:
+			if HasIDForm(m) || name == "kind" {
+				continue
+			}
+		}
+		delete(members, name)
+	}
+	return members
 }

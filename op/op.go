@@ -3,12 +3,11 @@
 // and the formats of times, failures and events.
 //
 // An operation that writes runs through Once: repeating it with the same key and content
-// returns the first answer and has no further effect.
+// returns the first answer, as it was stored, and has no further effect.
 package op
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -64,8 +63,9 @@ type Tx interface {
 	// key, it waits for that to end: fault.InProgress after 10 seconds. A transaction
 	// that is rolled back leaves no claim.
 	ClaimKey(key, hash string) (*KeyRecord, error)
-	// KeepReply stores the answer under a key that was claimed.
-	KeepReply(key string, reply json.RawMessage) error
+	// KeepReply stores the answer under a key that was claimed. Purging something that it names, by an id of
+	// 36 characters, empties it.
+	KeepReply(key string, reply Reply) error
 }
 
 // Store runs transactions with the Tx of a subject; package store provides it on
@@ -83,14 +83,13 @@ type Store[T any] interface {
 	View(ctx context.Context, userID string, fn func(tx T) error) error
 }
 
-// NewID makes an id: a UUIDv7, so that ids sort by the time they were made. Its last five bytes
-// are zero, and need not be stored. The ids of one process differ in their time, which counts
-// up within a millisecond; those that two processes make within a quarter of a microsecond differ
-// in 22 random bits.
-func NewID() string {
-	id := uuid.Must(uuid.NewV7())
-	clear(id[11:])
-	return id.String()
+// NewID makes an id: a UUIDv7, so that ids sort by the time they were made.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// IsID reports whether s is an id: a UUID of any version in its usual form.
+func IsID(s string) bool {
+	id, err := uuid.Parse(s)
+	return err == nil && id.String() == s
 }
 
 // HasIDForm reports whether s has the form of the ids that NewID makes; names that apps and users

@@ -184,8 +184,8 @@ func TestTheAppsKeyIsNotStored(t *testing.T) {
 				t.Errorf("%s: %v %v", key, r, err)
 				continue
 			}
-			if strings.Contains(string(r.Reply)+r.Hash, "AIza") {
-				t.Errorf("%s is kept with the key: %s", key, r.Reply)
+			if strings.Contains(string(r.JSON)+r.Hash, "AIza") {
+				t.Errorf("%s is kept with the key: %s", key, r.JSON)
 			}
 		}
 		return nil

@@ -49,7 +49,7 @@ func (s *session) insertUser(u *account.User) error {
 	if n == 0 {
 		return errNameTaken
 	}
-	return s.Run("INSERT INTO streams (user_id, epoch, seq) VALUES (?, ?, 0)", u.ID, newEpoch())
+	return s.Run("INSERT INTO streams (user_id, epoch, seq) VALUES (?, ?, 0)", sqldb.ID(u.ID), newEpoch())
 }
 
 // InsertFirstUser stores a user if there is none; of two calls at once, also in
@@ -211,8 +211,9 @@ var largeTables = []struct {
 	{"memory_segment_parts", "character_id, segment_id, part", 16}, // of up to 1 MiB
 	{"memory_texts", "revision_id", 500},
 	{"memories", "id", 500},
+	{"memory_uses", "conversation_id, generation_id, unit_id", 500},
+	{"prompt_files", "prompt_id, file_id", 500},
 	{"prompts", "id", 100},
-	{"prompt_parts", "conversation_id, hash", 100},
 	{"message_words", "conversation_id, first_seq", 100},
 	{"revisions", "id", 200},
 	{"message_states", "conversation_id, message_id, version", 500},
@@ -233,12 +234,12 @@ var largeTables = []struct {
 	{"circle_turns", "id", 200},
 	{"circle_items", "id", 500},
 	{"circle_comments", "id", 200},
-	{"circle_likes", "post_id, author_id", 500},
-	{"circle_relations", "character_id, target_id", 500},
+	{"circle_likes", "post_id", 500},
+	{"circle_relations", "character_id", 500},
 	{"circle_posts", "id", 200},
 	{"resources", "id", 100},
 	{"characters", "id", 100},
-	{"call_keys", "call_key", 500},
+	{"call_keys", "call_key", 100},
 	{"jobs", "id", 200},
 	{"attachments", "id", 1}, // of up to 10 MiB
 }
@@ -317,7 +318,7 @@ func (s *session) placeForToken(t *account.Token) (ended []*account.Token, err e
 		var err error
 		oldest, err = sqldb.One[string](s, `WITH RECURSIVE makers (id) AS (
 				SELECT id FROM tokens WHERE id = ?
-				UNION SELECT made.parent_id FROM tokens made JOIN makers ON made.id = makers.id)
+				UNION SELECT made.parent_id FROM tokens made JOIN makers ON made.id = makers.id AND made.parent_id IS NOT NULL)
 			SELECT id `+mine+` AND id NOT IN (SELECT id FROM makers) ORDER BY COALESCE(last_used_at, created_at), id LIMIT 1`, t.ParentID, t.UserID, t.Session)
 		if err != nil {
 			return nil, err
@@ -442,7 +443,7 @@ func (db *DB) DeleteTickets(ctx context.Context, userID, purpose string) error {
 func (db *DB) PutProviderKey(ctx context.Context, userID string, k *account.SealedKey) error {
 	return db.exec(ctx, `INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
 		ON CONFLICT (user_id, provider) DO UPDATE SET sealed = EXCLUDED.sealed, updated_at = EXCLUDED.updated_at`,
-		userID, k.Provider, k.Sealed, k.UpdatedAt)
+		sqldb.ID(userID), k.Provider, k.Sealed, k.UpdatedAt)
 }
 
 // DeleteProviderKey removes it; fault.NotFound if there is none.

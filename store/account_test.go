@@ -142,7 +142,7 @@ func (e *env) device(name string) (got []string) {
 	rows, err := store.Query[struct {
 		Seq       int64
 		ReadMarks string
-	}](e.db, "SELECT seq, read_marks FROM devices WHERE user_id = ? AND device_id = ?", e.user, name)
+	}](e.db, "SELECT seq, read_marks FROM devices WHERE user_id = ? AND device = ?", e.user, name)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -561,9 +561,9 @@ func TestTokensTicketsAndDevicesAreBounded(t *testing.T) {
 		}
 		e.equal("what a session of a session ends", gone[0].ID, sessions[4])
 		e.update(func(tx nodest.Tx) error { // each is made with another
-			return store.Exec(tx, "UPDATE tokens SET parent_id = COALESCE((SELECT MAX(p.id) FROM tokens p WHERE p.is_session AND p.id < tokens.id), '') WHERE is_session")
+			return store.Exec(tx, "UPDATE tokens SET parent_id = (SELECT p.id FROM tokens p WHERE p.is_session AND p.id < tokens.id ORDER BY p.id DESC LIMIT 1) WHERE is_session")
 		})
-		last, err := store.Query[string](e.db, "SELECT MAX(id) FROM tokens WHERE is_session")
+		last, err := store.Query[string](e.db, "SELECT id FROM tokens WHERE is_session ORDER BY id DESC LIMIT 1")
 		if err != nil {
 			e.Fatal(err)
 		}
@@ -576,7 +576,7 @@ func TestTokensTicketsAndDevicesAreBounded(t *testing.T) {
 			e.Errorf("refused although one has expired: %v", err)
 		}
 		e.update(func(tx nodest.Tx) error { return tx.Ack("one more", 1, nil) })
-		devices, err := store.Query[string](e.db, "SELECT device_id FROM devices WHERE user_id = ?", e.user)
+		devices, err := store.Query[string](e.db, "SELECT device FROM devices WHERE user_id = ?", e.user)
 		if err != nil {
 			e.Fatal(err)
 		}

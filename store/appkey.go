@@ -19,7 +19,7 @@ func (t *tx) AppChat(key string) (conversationID string, err error) {
 // PutAppChat sets the conversation that the key stands for.
 func (t *tx) PutAppChat(key, conversationID string) error {
 	return t.withConversation(conversationID).Run("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
-		" ON CONFLICT (user_id, app_key) DO UPDATE SET conversation_id = EXCLUDED.conversation_id", t.userID, key, conversationID)
+		" ON CONFLICT (user_id, app_key) DO UPDATE SET conversation_id = EXCLUDED.conversation_id", sqldb.ID(t.userID), key, sqldb.ID(conversationID))
 }
 
 // AppCharacter returns the character that the user's app calls by that key.
@@ -41,5 +41,5 @@ const mostAppKeys = 100
 func (t *tx) PutAppCharacter(key, characterID string) error {
 	return t.withCharacter(characterID).Run("INSERT INTO app_characters (user_id, app_key, character_id) SELECT ?, ?, ?"+
 		" WHERE (SELECT COUNT(*) FROM app_characters a WHERE a.user_id = ? AND a.character_id = ?) < ?"+
-		" ON CONFLICT (user_id, app_key) DO UPDATE SET character_id = EXCLUDED.character_id", t.userID, key, characterID, t.userID, characterID, mostAppKeys)
+		" ON CONFLICT (user_id, app_key) DO UPDATE SET character_id = EXCLUDED.character_id", sqldb.ID(t.userID), key, sqldb.ID(characterID), t.userID, characterID, mostAppKeys)
 }

@@ -47,7 +47,7 @@ type storedText struct {
 func (t *tx) dumpTexts(byID map[string]*chat.DumpedMessage) error {
 	return sqldb.Each(t, func(row *storedText) error {
 		m := byID[row.MessageID]
-		m.Texts = append(m.Texts, chat.DumpedText{Swipe: *row.swipe(), StoredAt: row.StoredAt})
+		m.Texts = append(m.Texts, chat.DumpedText{Swipe: row.Swipe, StoredAt: row.StoredAt})
 		return nil
 	}, "SELECT r.message_id, "+swipeColumns+", r.created_at AS stored_at FROM revisions r"+
 		" WHERE r.user_id = ? AND r.message_id IN (?) ORDER BY r.message_id, r.created_at, r.id", t.userID, slices.Collect(maps.Keys(byID)))
@@ -176,7 +176,7 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
 	for i := range m.Texts {
 		s := &m.Texts[i]
-		row := &revisionRow{Swipe: s.Swipe, UserID: t.userID, MessageID: m.ID, MemoryIDs: packUnits(s.MemoryIDs)}
+		row := &revisionRow{Swipe: s.Swipe, UserID: t.userID, MessageID: m.ID}
 		row.Position = slices.IndexFunc(m.Swipes, func(place chat.Swipe) bool { return place.ID == s.ID })
 		place := &m.Swipes[row.Position]
 		row.Deleted, row.CreatedAt, row.IsShown = place.Deleted, place.CreatedAt, place.RevisionID == s.RevisionID

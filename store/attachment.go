@@ -44,6 +44,9 @@ func (t attachmentTx) AttachmentData(id string) ([]byte, error) {
 
 // DeleteAttachment also takes the image out of the posts that have it.
 func (t attachmentTx) DeleteAttachment(id string) error {
+	if err := t.dropReplies(t.userID, id); err != nil {
+		return err
+	}
 	return t.ExecOne("attachment", "DELETE FROM attachments WHERE user_id = ? AND id = ?", t.userID, id)
 }
 

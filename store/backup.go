@@ -264,7 +264,9 @@ func (s *snapshot) write(ctx context.Context, out *zip.Writer, t *table, progres
 			return nil, err
 		}
 		row.nameOdd()
-		row.unpackIDs(t.columns)
+		if err := row.nameIDs(t.columns); err != nil {
+			return nil, err
+		}
 		if err := lines.add(row); err != nil {
 			return nil, err
 		}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"nodest/fault"
 	"nodest/migrations"
 	"nodest/store/sqldb"
@@ -43,11 +45,12 @@ const (
 	kindReal columnKind = "real"
 	kindBool columnKind = "boolean"
 	kindBlob columnKind = "blob"
+	kindID   columnKind = "id"
 )
 
 // kindOf names the kinds by the types that the migrations declare.
 var kindOf = map[string]columnKind{
-	"TEXT": kindText, "INTEGER": kindInt, "BIGINT": kindInt, "DOUBLE PRECISION": kindReal, "BOOLEAN": kindBool, "BLOB": kindBlob,
+	"TEXT": kindText, "INTEGER": kindInt, "BIGINT": kindInt, "DOUBLE PRECISION": kindReal, "BOOLEAN": kindBool, "BLOB": kindBlob, "BLOB(16)": kindID,
 }
 
 // table is a table with what it refers to.
@@ -186,19 +189,41 @@ func knownVersion(what string, version int64) error {
 // nil. They can be bound on both databases.
 type cells []any
 
-// unpackIDs gives the texts that databases store packed.
-func (c cells) unpackIDs(columns []column) {
+// nameIDs gives ids that a database returned their texts.
+func (c cells) nameIDs(columns []column) error {
 	for i, v := range c {
-		if columns[i].Kind != kindText {
+		if columns[i].Kind != kindID || v == nil {
 			continue
 		}
-		switch v := v.(type) {
-		case []byte:
-			c[i] = sqldb.TextOf(v)
-		case string:
-			c[i] = sqldb.OfPostgres(v)
+		var id sqldb.Text
+		if err := id.Scan(v); err != nil {
+			return fmt.Errorf("%s: %w", columns[i].Name, err)
+		}
+		c[i] = string(id)
+	}
+	return nil
+}
+
+// placeIDs makes the texts of ids what a database takes; "" is no id.
+func (c cells) placeIDs(columns []column, postgres bool) error {
+	for i, v := range c {
+		if columns[i].Kind != kindID || v == nil {
+			continue
+		}
+		text, _ := v.(string)
+		id, err := uuid.Parse(text)
+		switch {
+		case text == "":
+			c[i] = nil
+		case err != nil:
+			return damaged("%s: %q is no id", columns[i].Name, text)
+		case postgres:
+			c[i] = [16]byte(id)
+		default:
+			c[i] = id[:]
 		}
 	}
+	return nil
 }
 
 // nameOdd gives real numbers that JSON cannot hold their names.

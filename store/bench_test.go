@@ -391,7 +391,7 @@ func (c *benchChat) fork(tx nodest.Tx, n int) error {
 		return err
 	}
 	fork := &chat.Conversation{ID: id(), CharacterID: c.character}
-	fork.HeadID = tx.Chats.CopyOf(fork.ID, c.last, int64(n))
+	fork.HeadID = tx.Chats.CopyOf(fork.ID, c.last)
 	if err := tx.Chats.BeginLoad(fork); err != nil {
 		return err
 	}

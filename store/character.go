@@ -161,7 +161,7 @@ func (t *tx) DeleteCharacter(id string) error {
 	if err != nil {
 		return err
 	}
-	err = t.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT c.id FROM conversations c"+
+	err = t.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM conversations c"+
 		" WHERE c.user_id = ? AND c.character_id = ?))", memoryJobs, id, t.userID, id)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
 	return t.withCharacter(characterID).Run(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, character_id) DO UPDATE
 		SET content_type = EXCLUDED.content_type, etag = EXCLUDED.etag, data = EXCLUDED.data`,
-		t.userID, characterID, a.ContentType, a.ETag, append([]byte{}, a.Data...))
+		sqldb.ID(t.userID), sqldb.ID(characterID), a.ContentType, a.ETag, append([]byte{}, a.Data...))
 }
 
 // Avatar returns the picture; fault.NotFound without one.

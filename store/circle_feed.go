@@ -33,7 +33,7 @@ type imageRow struct {
 }
 
 type commentRow struct {
-	circle.Comment `db:"End=is_end"`
+	circle.Comment `db:"ReplyTo=reply_to_id Thread=thread_id End=is_end"`
 	UserID         string
 }
 
@@ -92,7 +92,11 @@ func (t circleTx) Post(id string) (*circle.Post, error) {
 func (t circleTx) Posts(f circle.PostFilter, cursor string, limit int) ([]*circle.Post, string, error) {
 	where, args := "user_id = ? AND deleted_at IS NULL", []any{t.userID}
 	if f.AuthorID != nil {
-		where, args = where+" AND author_id = ?", append(args, *f.AuthorID)
+		if *f.AuthorID == circle.Me {
+			where += " AND author_id IS NULL"
+		} else {
+			where, args = where+" AND author_id = ?", append(args, *f.AuthorID)
+		}
 	}
 	if f.Favorite {
 		where += " AND favorite"
@@ -134,12 +138,17 @@ func (t circleTx) fillPosts(posts ...*circle.Post) error {
 		p := byID[r.PostID]
 		p.Likes = append(p.Likes, r.Like)
 		return nil
-	}, "SELECT * FROM circle_likes WHERE user_id = ? AND post_id IN (?) ORDER BY created_at, author_id", t.userID, ids)
+	}, "SELECT * FROM circle_likes WHERE user_id = ? AND post_id IN (?) ORDER BY created_at, author_id NULLS FIRST", t.userID, ids)
 }
 
 // UpdatePost stores what can change. A deletion hides the post; maintenance removes it
 // later.
 func (t circleTx) UpdatePost(p *circle.Post) error {
+	if p.DeletedAt != nil {
+		if err := t.dropReplies(t.userID, p.ID); err != nil {
+			return err
+		}
+	}
 	return t.ExecOne("post", "UPDATE circle_posts SET favorite = ?, rating = ?, deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL",
 		p.Favorite, p.Rating, p.DeletedAt, t.userID, p.ID)
 }
@@ -225,6 +234,9 @@ func (t circleTx) UpdateComment(c *circle.Comment) error {
 	if err != nil || c.DeletedAt == nil {
 		return err
 	}
+	if err := t.dropReplies(t.userID, c.ID); err != nil {
+		return err
+	}
 	return t.countComments(*postID, -1)
 }
 
@@ -243,7 +255,7 @@ func (t circleTx) DeleteLike(postID, authorID string) (deleted bool, err error) 
 	if err := t.ownsPost(postID); err != nil {
 		return false, err
 	}
-	n, err := t.Exec("DELETE FROM circle_likes WHERE user_id = ? AND post_id = ? AND author_id = ?", t.userID, postID, authorID)
+	n, err := t.Exec("DELETE FROM circle_likes WHERE user_id = ? AND post_id = ? AND author_id IS NOT DISTINCT FROM ?", t.userID, postID, authorID)
 	return n > 0, err
 }
 
@@ -255,7 +267,7 @@ func (t circleTx) ownsPost(id string) error {
 // leaveCircle removes a deleted character from the circle: it hides its posts and comments
 // and removes what else it has there.
 func (t circleTx) leaveCircle(id string) error {
-	err := t.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT c.id FROM circle_turns c WHERE c.user_id = ? AND c.character_id = ? AND c.state = ?))",
+	err := t.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM circle_turns c WHERE c.user_id = ? AND c.character_id = ? AND c.state = ?))",
 		circleJobs, id, t.userID, id, circle.TurnPlanned)
 	if err != nil {
 		return err
@@ -268,12 +280,12 @@ func (t circleTx) leaveCircle(id string) error {
 		{"UPDATE circle_posts SET deleted_at = ? WHERE user_id = ? AND author_id = ? AND deleted_at IS NULL", []any{now, t.userID, id}},
 		{"UPDATE circle_posts SET comments = comments - (SELECT COUNT(*) FROM circle_comments c WHERE c.user_id = circle_posts.user_id" +
 			" AND c.post_id = circle_posts.id AND c.author_id = ? AND c.deleted_at IS NULL)" +
-			" WHERE user_id = ? AND id IN (SELECT c.post_id FROM circle_comments c WHERE c.user_id = ? AND c.author_id = ? AND c.author_id <> '')",
+			" WHERE user_id = ? AND id IN (SELECT c.post_id FROM circle_comments c WHERE c.user_id = ? AND c.author_id = ?)",
 			[]any{id, t.userID, t.userID, id}},
-		{"UPDATE circle_comments SET deleted_at = ? WHERE user_id = ? AND author_id = ? AND author_id <> '' AND deleted_at IS NULL", []any{now, t.userID, id}},
-		{"DELETE FROM circle_likes WHERE user_id = ? AND author_id = ? AND author_id <> ''", []any{t.userID, id}},
+		{"UPDATE circle_comments SET deleted_at = ? WHERE user_id = ? AND author_id = ? AND deleted_at IS NULL", []any{now, t.userID, id}},
+		{"DELETE FROM circle_likes WHERE user_id = ? AND author_id = ?", []any{t.userID, id}},
 		{"DELETE FROM circle_relations WHERE user_id = ? AND character_id = ?", []any{t.userID, id}},
-		{"DELETE FROM circle_relations WHERE user_id = ? AND target_id = ? AND target_id <> ''", []any{t.userID, id}},
+		{"DELETE FROM circle_relations WHERE user_id = ? AND target_id = ?", []any{t.userID, id}},
 		{"DELETE FROM circle_items WHERE user_id = ? AND character_id = ?", []any{t.userID, id}},
 		{"DELETE FROM circle_actions WHERE user_id = ? AND (character_id = ? OR target_id = ?)", []any{t.userID, id, id}},
 		{"DELETE FROM circle_plans WHERE user_id = ? AND character_id = ?", []any{t.userID, id}},
@@ -292,7 +304,7 @@ const circleJobs = "circle.%"
 var circleRules = []rule{
 	{"posts", "deleted posts and comments", deletedLife, "after the deletion", oldRows("circle_posts", "user_id, id", "c.deleted_at <= ?", 10)},
 	{"comments", "", deletedLife, "", oldRows("circle_comments", "user_id, id", "c.deleted_at <= ? AND NOT EXISTS (SELECT 1 FROM circle_comments r"+
-		" WHERE r.user_id = c.user_id AND r.post_id = c.post_id AND r.reply_to = c.id)", maintainBatch)},
+		" WHERE r.user_id = c.user_id AND r.post_id = c.post_id AND r.reply_to_id = c.id)", maintainBatch)},
 	{"comments", "", deletedLife, "", oldComments},
 	{"turns", "turns of the social circle", turnLife, "after their end", oldRows("circle_turns", "user_id, id", "c.ended_at <= ?", maintainBatch)},
 	{"plans", "plans of the social circle", turnLife, "after their last change", oldRows("circle_plans", "user_id, character_id, day", "c.updated_at <= ?", maintainBatch)},

@@ -28,7 +28,7 @@ func (r *actionRow) action() *circle.Action { return &r.Action }
 // Relation returns what a character thinks of another member. In a transaction that
 // writes, nobody else changes it until the end.
 func (t circleTx) Relation(characterID, targetID string) (*circle.Relation, error) {
-	query := "SELECT * FROM circle_relations WHERE user_id = ? AND character_id = ? AND target_id = ?"
+	query := "SELECT * FROM circle_relations WHERE user_id = ? AND character_id = ? AND target_id IS NOT DISTINCT FROM ?"
 	if t.Writable() == nil {
 		query += t.ForNoKeyUpdate()
 	}
@@ -55,7 +55,7 @@ func (t circleTx) PutRelation(r *circle.Relation) error {
 	row.UpdatedAt = t.Now()
 	if !r.UpdatedAt.IsZero() {
 		n, err := t.Update("circle_relations", row, []string{"user_id", "character_id", "target_id"},
-			"WHERE user_id = ? AND character_id = ? AND target_id = ?", t.userID, r.CharacterID, r.TargetID)
+			"WHERE user_id = ? AND character_id = ? AND target_id IS NOT DISTINCT FROM ?", t.userID, r.CharacterID, r.TargetID)
 		if err != nil || n > 0 {
 			r.UpdatedAt = row.UpdatedAt
 			return err
@@ -78,7 +78,7 @@ func (t circleTx) Relations(characterID string) ([]*circle.Relation, error) {
 	if characterID != "" {
 		s, where, args = t.withCharacter(characterID), where+" AND character_id = ?", append(args, characterID)
 	}
-	return sqldb.Map(s, (*relationRow).relation, "SELECT * FROM circle_relations WHERE "+where+" ORDER BY character_id, target_id", args...)
+	return sqldb.Map(s, (*relationRow).relation, "SELECT * FROM circle_relations WHERE "+where+" ORDER BY character_id, target_id NULLS FIRST", args...)
 }
 
 // PutItem adds an item to a message box and removes the oldest ones above circle.MaxBox.
@@ -113,7 +113,7 @@ func (t circleTx) ForgetItems(postID, commentID string) error {
 		return err
 	}
 	return t.Run("UPDATE circle_items SET context = '' WHERE user_id = ? AND type = 'reply' AND context_id IN"+
-		" (SELECT c.id FROM circle_comments c WHERE c.user_id = ? AND c.post_id = ? AND c.reply_to = ?)", t.userID, t.userID, postID, commentID)
+		" (SELECT c.id FROM circle_comments c WHERE c.user_id = ? AND c.post_id = ? AND c.reply_to_id = ?)", t.userID, t.userID, postID, commentID)
 }
 
 // ReadItems marks items of a message box as read; those that are gone are left out.

@@ -96,11 +96,11 @@ func TestATurnIsPlannedOnce(t *testing.T) {
 			turn circle.Turn
 			want bool
 		}{
-			{circle.Turn{CharacterID: ada, PostID: "p"}, true},
-			{circle.Turn{CharacterID: ada, PostID: "p"}, false},
-			{circle.Turn{CharacterID: eve, PostID: "p"}, true},
-			{circle.Turn{CharacterID: ada, PostID: "p", CommentID: "c"}, true},
-			{circle.Turn{CharacterID: ada, PostID: "p", CommentID: "c"}, false},
+			{circle.Turn{CharacterID: ada, PostID: named("p")}, true},
+			{circle.Turn{CharacterID: ada, PostID: named("p")}, false},
+			{circle.Turn{CharacterID: eve, PostID: named("p")}, true},
+			{circle.Turn{CharacterID: ada, PostID: named("p"), CommentID: named("c")}, true},
+			{circle.Turn{CharacterID: ada, PostID: named("p"), CommentID: named("c")}, false},
 			{circle.Turn{CharacterID: ada, Day: "2026-03-14", Slot: "09:00"}, true},
 			{circle.Turn{CharacterID: ada, Day: "2026-03-14", Slot: "09:00"}, false},
 			{circle.Turn{CharacterID: ada, Day: "2026-03-15", Slot: "09:00"}, true},
@@ -148,10 +148,10 @@ func TestTurnsAreFiltered(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		ada, eve := e.member(""), e.member("")
 		turns := map[string]*circle.Turn{
-			"react":  {CharacterID: ada, PostID: "p"},
-			"answer": {CharacterID: ada, PostID: "p", CommentID: "c", State: circle.TurnPlanned},
+			"react":  {CharacterID: ada, PostID: named("p")},
+			"answer": {CharacterID: ada, PostID: named("p"), CommentID: named("c"), State: circle.TurnPlanned},
 			"slot":   {CharacterID: eve, Day: "2026-03-14", Slot: "09:00", State: circle.TurnPlanned},
-			"late":   {CharacterID: eve, PostID: "q", State: circle.TurnPlanned},
+			"late":   {CharacterID: eve, PostID: named("q"), State: circle.TurnPlanned},
 		}
 		names := map[string]string{}
 		for _, name := range []string{"react", "answer", "slot", "late"} {
@@ -174,7 +174,7 @@ func TestTurnsAreFiltered(t *testing.T) {
 			}{
 				{circle.TurnFilter{}, "late slot answer react"},
 				{circle.TurnFilter{CharacterID: ada}, "answer react"},
-				{circle.TurnFilter{PostID: "p"}, "answer react"},
+				{circle.TurnFilter{PostID: named("p")}, "answer react"},
 				{circle.TurnFilter{State: circle.TurnPlanned}, "slot answer"},
 				{circle.TurnFilter{State: circle.TurnFailed}, "late react"},
 				{circle.TurnFilter{Reactions: true}, "late answer react"},
@@ -205,8 +205,8 @@ func TestTurnsAreFiltered(t *testing.T) {
 			e.equal("cost", []int64{got.Calls, got.Tokens}, []int64{2, 30})
 			return nil
 		})
-		e.inCircle(func(tx circle.Tx) error { return tx.CancelTurns("p", "another") })
-		e.inCircle(func(tx circle.Tx) error { return tx.CancelTurns("p", "") })
+		e.inCircle(func(tx circle.Tx) error { return tx.CancelTurns(named("p"), named("another")) })
+		e.inCircle(func(tx circle.Tx) error { return tx.CancelTurns(named("p"), "") })
 		e.viewCircle(func(tx circle.Tx) error {
 			for name, want := range map[string]circle.TurnState{"react": circle.TurnFailed, "answer": circle.TurnLeftOut, "slot": circle.TurnPlanned} {
 				got, err := tx.Turn(turns[name].ID)
@@ -445,7 +445,7 @@ func TestEndedTurnsAreKeptForNinetyDays(t *testing.T) {
 		ada := e.member("")
 		ended := e.clock.now()
 		e.inCircle(func(tx circle.Tx) error {
-			for _, turn := range []*circle.Turn{{PostID: "p", State: circle.TurnDone, EndedAt: &ended}, {PostID: "q", State: circle.TurnPlanned}} {
+			for _, turn := range []*circle.Turn{{PostID: named("p"), State: circle.TurnDone, EndedAt: &ended}, {PostID: named("q"), State: circle.TurnPlanned}} {
 				turn.ID, turn.CharacterID, turn.DueAt = id(), ada, start
 				if _, err := tx.InsertTurn(turn); err != nil {
 					return err
@@ -468,7 +468,7 @@ func TestCircleQueriesUseTheirIndexes(t *testing.T) {
 	const page = " ORDER BY created_at DESC, id DESC LIMIT 51"
 	for query, index := range map[string]string{
 		"SELECT * FROM circle_posts WHERE user_id = 'u' AND deleted_at IS NULL AND (created_at, id) < (1, 'x')" + page: "circle_posts_list",
-		"SELECT * FROM circle_posts WHERE user_id = 'u' AND deleted_at IS NULL AND author_id = ''" + page:              "circle_posts_author",
+		"SELECT * FROM circle_posts WHERE user_id = 'u' AND deleted_at IS NULL AND author_id IS NULL" + page:           "circle_posts_author",
 		"SELECT * FROM circle_posts WHERE user_id = 'u' AND deleted_at IS NULL AND favorite" + page:                    "circle_posts_favorite",
 		"SELECT * FROM circle_posts WHERE user_id = 'u' AND deleted_at IS NULL AND created_at >= 5" + page:             "circle_posts_list",
 		strings.NewReplacer("IN (?)", "IN ('p', 'q')", "?", "1").Replace(store.LatestComments):                         "circle_comments_list (post_id=? AND created_at>?)",
@@ -479,13 +479,13 @@ func TestCircleQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM circle_turns WHERE user_id = 'u' AND character_id = 'c' AND slot = '' AND ended_at >= 5" +
 			" ORDER BY ended_at DESC, id DESC LIMIT 51": "circle_turns_recent",
 		"SELECT * FROM circle_turns WHERE user_id = 'u' AND state = 'done' AND ended_at >= 5 ORDER BY ended_at DESC, id DESC LIMIT 51": "circle_turns_recent",
-		"SELECT * FROM circle_turns WHERE user_id = 'u' AND post_id <> '' AND post_id = 'p'" + page:                                    "circle_turns_post",
+		"SELECT * FROM circle_turns WHERE user_id = 'u' AND post_id = 'p'" + page:                                                      "circle_turns_post",
 		"SELECT * FROM circle_turns WHERE user_id = 'u' AND slot <> '' AND day = 'd'" + page:                                           "circle_turns_slot",
 		"SELECT * FROM circle_items WHERE user_id = 'u' AND character_id = 'c'" + page:                                                 "circle_items_list",
 		"SELECT * FROM circle_actions WHERE user_id = 'u' AND character_id = 'c'" + page:                                               "circle_actions_character",
 		"SELECT user_id, id FROM circle_turns c WHERE c.ended_at <= 5 LIMIT 5":                                                         "circle_turns_", // of the few users
 		"SELECT user_id, id FROM circle_posts c WHERE c.deleted_at <= 5 LIMIT 5":                                                       "circle_posts_deleted",
-		"SELECT * FROM circle_likes WHERE user_id = 'u' AND post_id IN ('p', 'q')":                                                     "PRIMARY KEY",
+		"SELECT * FROM circle_likes WHERE user_id = 'u' AND post_id IN ('p', 'q')":                                                     "circle_likes_one",
 	} {
 		plan, err := store.Plan(db, query)
 		if err != nil {

@@ -40,7 +40,7 @@ func (t circleTx) Turns(f circle.TurnFilter, cursor string, limit int) ([]*circl
 		add("character_id = ?", f.CharacterID)
 	}
 	if f.PostID != "" {
-		add("post_id <> '' AND post_id = ?", f.PostID) // as in the index
+		add("post_id = ?", f.PostID) // as in the index
 	}
 	switch f.State {
 	case "":
@@ -67,7 +67,7 @@ func (t circleTx) Turns(f circle.TurnFilter, cursor string, limit int) ([]*circl
 
 // CancelTurns ends planned turns as left out.
 func (t circleTx) CancelTurns(postID, commentID string) error {
-	query := "UPDATE circle_turns SET state = ?, note = ?, ended_at = ? WHERE user_id = ? AND post_id <> '' AND post_id = ? AND state = ?"
+	query := "UPDATE circle_turns SET state = ?, note = ?, ended_at = ? WHERE user_id = ? AND post_id = ? AND state = ?"
 	args := []any{circle.TurnLeftOut, rules.NoteGone, t.Now(), t.userID, postID, circle.TurnPlanned}
 	if commentID != "" {
 		query, args = query+" AND comment_id = ?", append(args, commentID)

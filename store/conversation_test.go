@@ -21,7 +21,7 @@ func TestAConversationComesBackAsItWas(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		want := &chat.Conversation{
-			ID: id(), CharacterID: id(), Title: "it's ?\x00 茶", PersonaID: id(), HeadID: "h",
+			ID: id(), CharacterID: id(), Title: "it's ?\x00 茶", PersonaID: id(), HeadID: id(),
 			AuthorNote: []byte(`{"b":1,  "a":[2]}`), Settings: []byte(`{"temperature":1.50}`), Archived: true, Tags: []string{"slow burn", "茶"},
 			Extra: []byte(`[1]`), Version: 1, CreatedAt: start.Add(-time.Hour), UpdatedAt: start,
 			LastMessage: &chat.Preview{ID: "m", Role: "user", Text: "t\x00", CreatedAt: start},
@@ -162,28 +162,28 @@ func TestListsAreFilteredAndOrdered(t *testing.T) {
 				name, tags = fmt.Sprintf("Straße %d", i), nil
 			}
 			e.update(func(tx nodest.Tx) error {
-				if err := tx.Characters.InsertCharacter(&character.Character{ID: fmt.Sprintf("%02d", i), Name: name, Tags: tags, Archived: i%3 == 0}); err != nil {
+				if err := tx.Characters.InsertCharacter(&character.Character{ID: numbered(i), Name: name, Tags: tags, Archived: i%3 == 0}); err != nil {
 					return err
 				}
-				return tx.Chats.InsertConversation(&chat.Conversation{ID: fmt.Sprintf("%02d", i), Title: name, Tags: tags, Archived: i%3 == 0})
+				return tx.Chats.InsertConversation(&chat.Conversation{ID: numbered(i), Title: name, Tags: tags, Archived: i%3 == 0})
 			})
-			all = append(all, fmt.Sprintf("%02d", i))
+			all = append(all, numbered(i))
 		}
 		slices.Reverse(all)
-		changed := slices.Concat([]string{"07"}, all[:32], all[33:])
+		changed := slices.Concat([]string{numbered(7)}, all[:32], all[33:])
 		e.clock.advance(time.Second)
 		e.update(func(tx nodest.Tx) error {
-			c, err := tx.Characters.Character("07")
+			c, err := tx.Characters.Character(numbered(7))
 			if err != nil {
 				return err
 			}
 			c.Version++
 			return tx.Characters.UpdateCharacter(c)
 		})
-		e.nextVersion("07", func(nodest.Tx, *chat.Conversation) error { return nil })
+		e.nextVersion(numbered(7), func(nodest.Tx, *chat.Conversation) error { return nil })
 		only := func(list []string, keep func(i int) bool) (kept []string) {
 			for _, id := range list {
-				if i, err := strconv.Atoi(id); err == nil && keep(i) {
+				if i, err := strconv.Atoi(id[34:]); err == nil && keep(i) {
 					kept = append(kept, id)
 				}
 			}
@@ -281,12 +281,12 @@ func TestAVersionWithTheSameStateCostsNoRow(t *testing.T) {
 		conversation := e.conversation()
 		e.nextVersion(conversation, func(nodest.Tx, *chat.Conversation) error { return nil })
 		e.nextVersion(conversation, func(_ nodest.Tx, c *chat.Conversation) error {
-			c.PersonaID = "ada"
+			c.PersonaID = named("ada")
 			return nil
 		})
 		e.nextVersion(conversation, func(nodest.Tx, *chat.Conversation) error { return nil })
 		e.equal("rows", e.queryInts("SELECT version FROM conversation_states ORDER BY version"), []int64{1, 3})
-		for version, persona := range []string{"none", "", "", "ada", "ada", "none"} {
+		for version, persona := range []string{"none", "", "", named("ada"), named("ada"), "none"} {
 			got := "none"
 			e.view(func(tx nodest.Tx) error {
 				c, err := tx.Chats.StateAt(conversation, int64(version))

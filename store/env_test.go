@@ -15,13 +15,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/google/uuid"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
-	"nodest/store/sqldb"
 	"nodest/store/storetest"
 	"nodest/stream"
 )
@@ -155,7 +155,12 @@ func say(tx nodest.Tx, conversation, parent, text string, uses ...memory.Use) (*
 		return nil, err
 	}
 	m := message(conversation, parent, text)
-	m.Swipes[0].Uses = uses
+	if len(uses) > 0 {
+		m.Swipes[0].GenerationID = id()
+		if err := tx.Memory.PutUses(conversation, m.Swipes[0].GenerationID, "", uses); err != nil {
+			return nil, err
+		}
+	}
 	if err := tx.Chats.InsertMessage(m); err != nil {
 		return nil, err
 	}
@@ -176,13 +181,32 @@ func message(conversation, parent, text string) *chat.Message {
 
 func id() string { return op.NewID() }
 
+// numbered is an id with a number, by which such ids are ordered.
+func numbered(i int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", i) }
+
+// named is an id that stands for a name.
+func named(name string) string {
+	id := uuid.NewSHA1(uuid.Nil, []byte(name)).String()
+	nameOfID.Store(id, name)
+	return id
+}
+
+// nameOfID are the names that ids stand for.
+var nameOfID sync.Map
+
+// nameOf is the name that an id stands for.
+func nameOf(id string) string {
+	name, _ := nameOfID.Load(id)
+	return fmt.Sprint(name)
+}
+
 // idNow is an id that is made at the time of the test.
 func (e *env) idNow() string {
-	made, _ := sqldb.PackID(op.NewID())
+	made := uuid.MustParse(op.NewID())
 	var ms [8]byte
 	binary.BigEndian.PutUint64(ms[:], uint64(e.clock.now().UnixMilli())) //nolint:gosec // not before 1970
 	copy(made[:6], ms[2:])
-	return sqldb.UnpackID(made[:])
+	return made.String()
 }
 
 func texts(messages []*chat.Message) []string {

@@ -34,9 +34,6 @@ func QueryIn[T any](t nodest.Tx, query string, args ...any) (values []T, err err
 	return values, err
 }
 
-// InflateLog reads the entries of a row of the log.
-func InflateLog(entries []byte) (string, error) { return logTexts.inflate(entries) }
-
 // Exec runs a statement of the test's own within a transaction of the store.
 func Exec(t nodest.Tx, query string, args ...any) error {
 	s := t.Tx.(*tx).session
@@ -143,14 +140,12 @@ func Plan(db *DB, query string) (lines []string, err error) {
 
 // Parts of statements whose plans are tested.
 var (
-	EachChain   = eachChain
-	UpChain     = upChain
-	ChildrenOf  = childrenOf
-	HasChild    = hasChild
-	ShownText   = shownText
-	OldMessage  = oldMessage
-	OldestEnded = oldestEnded
-	OpenOf      = openOf
+	EachChain  = eachChain
+	UpChain    = upChain
+	ChildrenOf = childrenOf
+	HasChild   = hasChild
+	ShownText  = shownText
+	OldMessage = oldMessage
 
 	RangesOf         = rangesOf
 	RangesOfGaps     = rangesOfGaps

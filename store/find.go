@@ -56,9 +56,9 @@ func (t *tx) Tips(conversationID, cursor string, limit int) ([]*chat.Message, st
 // messages, which PostgreSQL may prefer). Its arguments are the user and the
 // conversation, twice.
 const walkChains = `WITH RECURSIVE chains (chain) AS (
-		SELECT MIN(chain) FROM messages WHERE NULLIF(user_id, '') = ? AND conversation_id = ?
+		SELECT MIN(chain) FROM messages WHERE COALESCE(user_id, user_id) = ? AND conversation_id = ?
 		UNION ALL
-		SELECT (SELECT MIN(m.chain) FROM messages m WHERE NULLIF(m.user_id, '') = ? AND m.conversation_id = ? AND m.chain > chains.chain)
+		SELECT (SELECT MIN(m.chain) FROM messages m WHERE COALESCE(m.user_id, m.user_id) = ? AND m.conversation_id = ? AND m.chain > chains.chain)
 		FROM chains WHERE chains.chain IS NOT NULL
 	)`
 
@@ -171,7 +171,7 @@ func (t *tx) OnPath(conversationID, headID string, ids []string) ([]string, erro
 func (t *tx) PathAfter(conversationID, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
 	p := &messagePage{items: []*chat.Message{}}
 	err := t.pathAfter(p, conversationID, headID, afterID, limit, func(o pathPiece) error {
-		return t.addToPage(p, conversationID, "WHERE NULLIF(m.user_id, '') = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ?"+
+		return t.addToPage(p, conversationID, "WHERE COALESCE(m.user_id, m.user_id) = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ?"+
 			" AND m.deleted_at IS NULL ORDER BY m.depth LIMIT ?",
 			t.userID, conversationID, o.chain, o.above, o.to, o.limit)
 	})

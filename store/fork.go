@@ -1,10 +1,13 @@
 package store
 
 import (
+	"crypto/sha256"
 	"errors"
-	"fmt"
 	"math"
+	"slices"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"nodest/chat"
 	"nodest/store/sqldb"
@@ -12,22 +15,22 @@ import (
 
 // A fork is one path: its copies are chain 0 and have the depths of their originals.
 
-// pathCopy begins a statement that copies messages of a path: line is what they are
+// pathCopy begins a statement about copies of messages of a path: line is what they are
 // in the fork. It trusts the states of the version for what a message showed and
 // whether it was deleted; other swipes are copied as they are now. See copyArgs.
 const pathCopy = pieces + `, line AS (
-	SELECT m.id, m.user_id, m.seq, m.depth, fork.id AS fork_id, fork.mark AS fork_mark, fork.now, COALESCE(o.rev, m.rev) AS rev, COALESCE(o.status, m.status) AS status,
+	SELECT m.id, m.user_id, m.seq, m.depth, fork.id AS fork_id, fork.now, COALESCE(o.rev, m.rev) AS rev, COALESCE(o.status, m.status) AS status,
 		COALESCE(o.is_deleted, FALSE) AS is_deleted,
-		COALESCE(r.swipe_id, '') AS swipe_id, COALESCE(r.id, '') AS revision_id, r.position
-	FROM (SELECT COALESCE(?, '') AS id, COALESCE(?, '') AS mark, CAST(? AS BIGINT) AS now) fork
+		r.swipe_id, r.id AS revision_id, r.position
+	FROM (SELECT ? AS id, CAST(? AS BIGINT) AS now) fork
 	CROSS JOIN path CROSS JOIN messages m ` + stateThen + `
-	LEFT JOIN revisions r ON r.id = COALESCE(o.revision_id, ` + shownText + `) AND r.message_id = m.id AND r.user_id = m.user_id
+	LEFT JOIN revisions r ON r.id = ` + textThen + ` AND r.message_id = m.id AND r.user_id = m.user_id
 	WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = path.chain AND m.depth <= path.depth AND m.depth > ? AND m.depth <= ?
 		AND ` + thereThen + `
 ) `
 
 func (t *tx) copyArgs(from chat.ForkSource, forkID string, after, to int64) []any {
-	return []any{t.userID, from.MessageID, forkID, forkMark(forkID), t.Now(), from.Version, t.userID, from.ConversationID, after, to, from.Version}
+	return []any{t.userID, from.MessageID, sqldb.ID(forkID), t.Now(), from.Version, t.userID, from.ConversationID, after, to, from.Version}
 }
 
 // forkBytes is how many bytes of texts CopyPath copies at most, but one text at least. With the
@@ -120,28 +123,31 @@ const (
 	ofFork     = "m.user_id = ? AND m.conversation_id = ? AND m.chain = path.chain AND m.depth <= path.depth AND m.depth >= ?"
 )
 
-// copyOf is the id of a copy, as CopyOf makes it: id is that of a message, or of one
-// of its texts, and seq that of the message. SQLite has the bytes of ids, PostgreSQL digits.
-func (t *tx) copyOf(id, seq string) string {
-	end := "line.fork_mark || substr(CAST(100000000 + " + seq + " AS TEXT), 2)"
-	if t.Postgres {
-		return "substr(" + id + ", 1, 11) || substr(line.fork_id, 12, 4) || " + sqldb.EndOfID("decode("+end+", 'hex')")
+// CopyOf keeps the first half of an id, with its time, because messages are searched in the order of
+// their ids. The rest of it follows from the fork and the id.
+func (t *tx) CopyOf(forkID, id string) string {
+	made, err := uuid.Parse(id)
+	if err != nil {
+		return ""
 	}
-	return "CAST(substr(" + id + ", 1, 8) || substr(line.fork_id, 9, 3) || unhex(" + end + ") AS BLOB)"
+	sum := sha256.Sum256([]byte(forkID + " " + id))
+	copy(made[8:], sum[:8])
+	made[8] = made[8]&0x3f | 0x80 // the variant of RFC 9562
+	return made.String()
 }
 
-// CopyOf keeps the time in the id, because messages are searched in the order of
-// their ids. The rest of it follows from the fork and the seq.
-func (t *tx) CopyOf(forkID, messageID string, seq int64) string {
-	return messageID[:min(18, len(messageID))] + forkID[18:26] + forkMark(forkID) + fmt.Sprintf("%08d", seq%100_000_000)
+// copiesOf returns the ids of messages or of texts that a statement after pathCopy selects, with those of
+// their copies, of the copies of their parents or messages, and of their shown texts.
+func (t *tx) copiesOf(forkID, query string, args []any) (rows sqldb.IDRows, err error) {
+	return rows, sqldb.Each(t, func(r *struct{ ID, ParentID, RevisionID string }) error {
+		rows = append(rows, []string{r.ID, t.CopyOf(forkID, r.ID), t.CopyOf(forkID, r.ParentID), t.CopyOf(forkID, r.RevisionID)})
+		return nil
+	}, pathCopy+" "+query, args...)
 }
-
-// forkMark is what ids of copies have of the time of their fork.
-func forkMark(forkID string) string { return forkID[11:13] }
 
 // shownTexts selects the texts r that swipes have in the fork: that of the version in the swipe that was
 // chosen, else the shown ones; after a place, up to another one.
-const shownTexts = " WHERE r.user_id = line.user_id AND r.message_id = line.id" +
+const shownTexts = "r.user_id = line.user_id AND r.message_id = line.id" +
 	" AND CASE WHEN r.swipe_id = line.swipe_id THEN r.id = line.revision_id ELSE r.is_shown END" +
 	" AND (line.depth > ? OR r.position > ?) AND (line.depth < ? OR r.position <= ?)"
 
@@ -184,13 +190,51 @@ func (t *tx) CopyPath(from chat.ForkSource, forkID string, texts int) (copied, l
 // copyLine copies the rows of messages after a place of the path, up to another one. What a fork says
 // again has been read where it was said first.
 func (t *tx) copyLine(from chat.ForkSource, forkID string, after, to forkPlace) error {
-	message, revision := t.copyOf("line.id", "line.seq"), t.copyOf("r.id", "line.seq")
 	args := t.copyArgs(from, forkID, after.Depth, to.Depth)
-	err := copyRows[messageRow](t, "messages", "m", "line CROSS JOIN messages m WHERE m.user_id = line.user_id AND m.id = line.id", map[string]string{
-		"id": message, "conversation_id": "line.fork_id", "client_msg_id": "''", "chain": "0",
-		"since":     "CASE WHEN line.is_deleted THEN 0 ELSE 1 END",
-		"parent_id": "COALESCE((SELECT " + t.copyOf("p.id", "p.seq") + " FROM messages p WHERE p.user_id = m.user_id AND p.id = m.parent_id), '')",
-		"rev":       "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
+	copies, err := t.copiesOf(forkID, "SELECT m.id, m.parent_id, line.revision_id FROM line CROSS JOIN messages m WHERE m.user_id = line.user_id AND m.id = line.id", args)
+	if err != nil {
+		return err
+	}
+	if len(copies) > 0 {
+		if err := t.copyMessages(append(args, copies)); err != nil {
+			return err
+		}
+	}
+	// The first message may have been copied already, with some of its texts.
+	args = t.copyArgs(from, forkID, after.Depth-1, to.Depth)
+	places := []any{after.Depth, after.Position, to.Depth, to.Position}
+	copies, err = t.copiesOf(forkID, "SELECT r.id, r.message_id AS parent_id, NULL AS revision_id FROM line CROSS JOIN revisions r WHERE "+shownTexts, append(slices.Clone(args), places...))
+	if err != nil || len(copies) == 0 {
+		return err
+	}
+	args = append(append(args, copies), places...)
+	err = copyRows[revisionRow](t, "revisions", "r", "line CROSS JOIN revisions r CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts, map[string]string{
+		"id": "copies.new_id", "message_id": "copies.parent_id", "rev": "1", "created_at": "COALESCE(r.swipe_at, r.created_at)", "swipe_at": "NULL",
+		"is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id IS DISTINCT FROM line.swipe_id",
+	}, args)
+	if err != nil {
+		return err
+	}
+	// Of what was recalled, a fork knows which units.
+	err = copyRows[useRow](t, "memory_uses", "x", "line CROSS JOIN revisions r CROSS JOIN memory_uses x CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts+
+		" AND x.user_id = line.user_id AND x.conversation_id = ? AND x.generation_id = r.generation_id AND x.layer <> '"+string(inProfile)+"' ON CONFLICT DO NOTHING",
+		map[string]string{"conversation_id": "line.fork_id", "score": "NULL", "signals": "NULL"}, append(slices.Clip(args), from.ConversationID))
+	if err != nil {
+		return err
+	}
+	return copyRows[textRow](t, "memory_texts", "x", "line CROSS JOIN revisions r CROSS JOIN memory_texts x CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts+
+		" AND x.user_id = line.user_id AND x.revision_id = r.id AND NOT x.is_forgotten", map[string]string{
+		"revision_id": "copies.new_id", "conversation_id": "line.fork_id", "is_read": "TRUE", "is_buried": "FALSE", "first_change": "0", "change": "0",
+	}, args)
+}
+
+// copyMessages copies the rows that messages have beside their texts.
+func (t *tx) copyMessages(args []any) error {
+	const ofLine = " CROSS JOIN copies WHERE copies.old_id = line.id AND "
+	err := copyRows[messageRow](t, "messages", "m", "line CROSS JOIN messages m"+ofLine+"m.user_id = line.user_id AND m.id = line.id", map[string]string{
+		"id": "copies.new_id", "conversation_id": "line.fork_id", "client_msg_key": "''", "chain": "0", "parent_id": "copies.parent_id",
+		"since": "CASE WHEN line.is_deleted THEN 0 ELSE 1 END",
+		"rev":   "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
 		"deleted_at": "CASE WHEN line.is_deleted THEN COALESCE(m.deleted_at, line.now) END",
 		"swipe_index": `COALESCE(line.position,
 			CASE WHEN EXISTS (SELECT 1 FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id) THEN -1 ELSE 0 END)`,
@@ -201,35 +245,18 @@ func (t *tx) copyLine(from chat.ForkSource, forkID string, after, to forkPlace) 
 	if err := t.Analyze("messages"); err != nil {
 		return err
 	}
-	err = copyRows[lineRow](t, "message_lines", "x", "line CROSS JOIN message_lines x WHERE x.user_id = line.user_id AND x.message_id = line.id",
-		map[string]string{"message_id": message}, args)
+	err = copyRows[lineRow](t, "message_lines", "x", "line CROSS JOIN message_lines x"+ofLine+"x.user_id = line.user_id AND x.message_id = line.id",
+		map[string]string{"message_id": "copies.new_id"}, args)
 	if err != nil {
 		return err
 	}
-	err = copyRows[messageStateRow](t, "message_states", "line", "line WHERE line.is_deleted", map[string]string{
-		"conversation_id": "line.fork_id", "message_id": message, "version": "1", "previous": "0",
-		"revision_id": "CASE WHEN line.revision_id = '' THEN '' ELSE " + t.copyOf("line.revision_id", "line.seq") + " END",
-	}, args)
-	if err != nil {
-		return err
-	}
-	// The first message may have been copied already, with some of its texts.
-	args = append(t.copyArgs(from, forkID, after.Depth-1, to.Depth), after.Depth, after.Position, to.Depth, to.Position)
-	err = copyRows[revisionRow](t, "revisions", "r", "line CROSS JOIN revisions r"+shownTexts, map[string]string{
-		"id": revision, "message_id": message, "rev": "1", "created_at": "COALESCE(r.swipe_at, r.created_at)", "swipe_at": "NULL",
-		"uses": "NULL", "is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id <> line.swipe_id",
-	}, args)
-	if err != nil {
-		return err
-	}
-	return copyRows[textRow](t, "memory_texts", "x", "line CROSS JOIN revisions r CROSS JOIN memory_texts x"+shownTexts+
-		" AND x.user_id = line.user_id AND x.revision_id = r.id AND NOT x.is_forgotten", map[string]string{
-		"revision_id": revision, "conversation_id": "line.fork_id", "is_read": "TRUE", "is_buried": "FALSE", "first_change": "0", "change": "0",
+	return copyRows[messageStateRow](t, "message_states", "line", "line"+ofLine+"line.is_deleted", map[string]string{
+		"conversation_id": "line.fork_id", "message_id": "copies.new_id", "version": "1", "previous": "0", "revision_id": "copies.revision_id",
 	}, args)
 }
 
 // copyRows stores copies of the rows of a type that a statement after pathCopy
-// selects under an alias, with other values in some columns.
+// and copiesOf selects under an alias, with other values in some columns.
 func copyRows[T any](t *tx, table, alias, from string, other map[string]string, args []any) error {
 	columns := sqldb.Columns[T]()
 	values := make([]string, len(columns))
@@ -240,5 +267,5 @@ func copyRows[T any](t *tx, table, alias, from string, other map[string]string, 
 		}
 		values[i] = value
 	}
-	return t.Run(pathCopy+"INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") SELECT "+strings.Join(values, ", ")+" FROM "+from, args...)
+	return t.Run(pathCopy+", copies (old_id, new_id, parent_id, revision_id) AS MATERIALIZED (?) INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") SELECT "+strings.Join(values, ", ")+" FROM "+from, args...)
 }

@@ -154,7 +154,7 @@ func (e *env) beginFork(c *chat.Conversation, source, message string, limit int)
 		if err != nil {
 			return err
 		}
-		c.HeadID = tx.Chats.CopyOf(c.ID, m.ID, m.Seq)
+		c.HeadID = tx.Chats.CopyOf(c.ID, m.ID)
 		from = chat.ForkSource{ConversationID: source, MessageID: message, Version: conv.Version}
 		if err := tx.Chats.BeginLoad(c); err != nil {
 			return err
@@ -456,7 +456,7 @@ func TestCopiesAreListedBesideTheirOriginals(t *testing.T) {
 				e.Errorf("id %q: %v", m.ID, err)
 			}
 			e.view(func(tx nodest.Tx) error {
-				e.equal("the id that was announced", m.ID, tx.Chats.CopyOf(fork.ID, said[i].ID, said[i].Seq))
+				e.equal("the id that was announced", m.ID, tx.Chats.CopyOf(fork.ID, said[i].ID))
 				return nil
 			})
 		}

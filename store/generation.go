@@ -10,7 +10,7 @@ import (
 )
 
 type generationRow struct {
-	chat.Generation `db:"By=device -Uses -Citations -InMessage"`
+	chat.Generation `db:"By=device -Citations -InMessage"`
 	IsOpen          bool
 }
 
@@ -70,9 +70,29 @@ func (t *tx) UpdateGeneration(g *chat.Generation) error {
 		"WHERE user_id = ? AND id = ? AND is_open", t.userID, g.ID)
 }
 
-// oldGenerations removes those that ended long ago. Their texts are in messages. One that another
-// character than the chat's was asked for says who wrote the reply, so it stays.
-var oldGenerations = oldIDs("generations", "NOT c.is_open AND c.ended_at <= ? AND CAST(c.options AS TEXT) NOT LIKE '%characterId%'")
+// oldGenerations removes those that ended long ago, and the signals of what was recalled for them. Their
+// texts are in messages. One that another character than the chat's was asked for says who wrote the
+// reply, so it stays.
+func oldGenerations(s *session, life time.Duration) (removed int64, err error) {
+	const mayGo = "CAST(c.options AS TEXT) NOT LIKE '%characterId%'"
+	const signals = " FROM memory_uses u WHERE u.user_id = c.user_id AND u.conversation_id = c.conversation_id AND u.generation_id = c.id AND u.signals IS NOT NULL"
+	end := s.Now().Add(-life)
+	old, err := s.someMessages("SELECT c.user_id, c.id FROM users u JOIN generations c ON c.user_id = u.id AND c.id < ?"+
+		" WHERE NOT c.is_open AND c.ended_at <= ? AND ("+mayGo+" OR EXISTS (SELECT 1"+signals+")) LIMIT ?", firstID(end), end, maintainBatch)
+	for userID, ids := range old {
+		const these = "FROM generations c WHERE c.user_id = ? AND c.id IN (?)"
+		if err := s.each([]string{
+			"DELETE FROM memory_uses WHERE (user_id, conversation_id, generation_id) IN (SELECT c.user_id, c.conversation_id, c.id " + these +
+				" AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.user_id = c.user_id AND r.message_id = c.message_id AND r.generation_id = c.id))",
+			"UPDATE memory_uses SET signals = NULL WHERE (user_id, conversation_id, generation_id) IN (SELECT c.user_id, c.conversation_id, c.id " + these + ")",
+			"DELETE FROM generations AS c WHERE c.user_id = ? AND c.id IN (?) AND " + mayGo,
+		}, userID, ids); err != nil {
+			return 0, err
+		}
+		removed += int64(len(ids))
+	}
+	return removed, err
+}
 
 // Running returns those that have not ended, oldest first.
 func (t *tx) Running(conversationID string) ([]*chat.Generation, error) {

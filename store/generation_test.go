@@ -3,13 +3,13 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/op"
@@ -64,7 +64,7 @@ func TestAGenerationComesBackAsItWas(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.InsertGeneration(want) })
 		want.Status, want.Finish, want.Text, want.Reasoning, want.Base = chat.GenFailed, "error", "half a", "hm", "b"
 		want.Blocks = []chat.Block{{Part: "mem", Text: "x", At: 2}}
-		want.Model, want.PromptID, want.Usage, want.Error = "m1", "p", &llm.Usage{CompletionTokens: 3}, fault.New(fault.UpstreamDown, "down")
+		want.Model, want.PromptID, want.Usage, want.Error = "m1", named("p"), &llm.Usage{CompletionTokens: 3}, fault.New(fault.UpstreamDown, "down")
 		want.Timing = &chat.Timing{
 			Accepted: 3, Gather: &chat.Span{4, 6}, Sources: []chat.SourceTiming{{Name: "memory", Took: chat.Span{6, 40}}}, LastToken: new(int64(70)),
 		}
@@ -175,8 +175,10 @@ func TestPromptsAreKept(t *testing.T) {
 		})
 		var last *nodest.StoredPrompt
 		for i := range 3 { // the ids decide the order
-			last = &nodest.StoredPrompt{ID: id(), ConversationID: conversation, GenerationID: "g", Stored: framework.Stored{
-				Body: fmt.Appendf(nil, `{"v":%d}`, i), Parts: [][]byte{{'1'}, fmt.Append(nil, i), {'1'}}}}
+			last = &nodest.StoredPrompt{
+				ID: id(), ConversationID: conversation, GenerationID: named("g"), FileIDs: []string{id(), id()},
+				Body: fmt.Appendf(nil, `{"v":%d,"text":%q}`, i, strings.Repeat("long ", 1000)),
+			}
 			e.update(func(tx nodest.Tx) error { return tx.PutPrompt(last) })
 		}
 		e.view(func(tx nodest.Tx) error {
@@ -189,43 +191,39 @@ func TestPromptsAreKept(t *testing.T) {
 			e.equal("prompt", p, last)
 			return err
 		})
-		e.equal("parts, each once", e.userRows("prompt_parts"), 3)
-		e.equal("bytes for the names of three parts", e.queryInts("SELECT octet_length(parts) FROM prompts WHERE user_id = ?", e.user), []int{24, 24, 24})
+		for _, size := range e.queryInts("SELECT octet_length(body) FROM prompts WHERE user_id = ?", e.user) {
+			if size > 200 {
+				e.Errorf("a long prompt takes %d bytes", size)
+			}
+		}
 	})
 }
 
-// A prompt is kept for a week, and a part until no prompt that is kept has it.
-func TestAPartStaysAsLongAsAPromptHasIt(t *testing.T) {
+func TestAPromptIsKeptForAWeek(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
-		put := func(parts ...string) *nodest.StoredPrompt {
-			p := &nodest.StoredPrompt{ID: e.idNow(), ConversationID: conversation, GenerationID: "g", Stored: framework.Stored{Body: []byte("b")}}
-			for _, part := range parts {
-				p.Parts = append(p.Parts, []byte(part))
-			}
+		put := func() *nodest.StoredPrompt {
+			p := &nodest.StoredPrompt{ID: e.idNow(), ConversationID: conversation, GenerationID: named("g"), Body: []byte("{}"), FileIDs: []string{id()}}
 			e.update(func(tx nodest.Tx) error { return tx.PutPrompt(p) })
 			return p
 		}
-		old := put("of both", "of the old one")
-		e.clock.advance(23 * time.Hour)
-		put("of both") // does not write the time of the part
-		e.clock.advance(2 * day)
-		young := put("of both", "of the young one")
-		e.clock.advance(5*day - 23*time.Hour)
+		old := put()
+		e.clock.advance(3 * day)
+		young := put()
+		e.clock.advance(4 * day)
 		e.equal("removed after 7 days", e.maintain()["prompts"], 1)
 		e.refused(fault.NotFound, func(tx nodest.Tx) error { return errOf(tx.Prompt(old.ID)) })
-		e.clock.advance(day)
-		e.equal("removed after 8 days", e.maintain()["parts of prompts"], 1)
 		e.view(func(tx nodest.Tx) error {
 			p, err := tx.Prompt(young.ID)
 			e.equal("the young prompt", p, young)
 			return err
 		})
+		e.equal("documents of prompts", e.userRows("prompt_files"), 1)
 		e.clock.advance(8 * day)
 		e.maintain()
 		e.equal("prompts", e.userRows("prompts"), 0)
-		e.equal("parts", e.userRows("prompt_parts"), 0)
+		e.equal("documents of prompts", e.userRows("prompt_files"), 0)
 	})
 }
 

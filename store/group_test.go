@@ -124,16 +124,16 @@ func TestWaitingUpdatesShareOneCommit(t *testing.T) {
 	}, fails(func(err error) bool { return errors.Is(err, failure) }))
 	h.wait(context.Background(), emit("b"), none)
 	h.wait(context.Background(), func(tx nodest.Tx) error {
-		if err := tx.Chats.InsertConversation(&chat.Conversation{ID: "c"}); err != nil {
+		if err := tx.Chats.InsertConversation(&chat.Conversation{ID: named("c")}); err != nil {
 			return err
 		}
 		panic("no")
 	}, fails(func(err error) bool { return fault.Is(err, fault.Internal) }))
 	h.wait(context.Background(), func(tx nodest.Tx) error {
-		if err := tx.Chats.InsertConversation(&chat.Conversation{ID: "c"}); err != nil {
+		if err := tx.Chats.InsertConversation(&chat.Conversation{ID: named("c")}); err != nil {
 			return err
 		}
-		return tx.Chats.InsertConversation(&chat.Conversation{ID: "c"}) // a statement that fails
+		return tx.Chats.InsertConversation(&chat.Conversation{ID: named("c")}) // a statement that fails
 	}, fails(func(err error) bool { return fault.Is(err, fault.Conflict) }))
 	h.wait(context.Background(), func(nodest.Tx) error { runtime.Goexit(); return nil }, func(error) {})
 	h.wait(gone, emit("x"), fails(func(err error) bool { return errors.Is(err, context.Canceled) }))
@@ -312,7 +312,7 @@ func TestAnUpdateThatFailsUndoesOthersOnce(t *testing.T) {
 	db := storetest.Open(t)
 	no := errors.New("no")
 	fails := func(tx nodest.Tx) error {
-		if err := tx.Chats.InsertConversation(&chat.Conversation{ID: "c"}); err != nil {
+		if err := tx.Chats.InsertConversation(&chat.Conversation{ID: named("c")}); err != nil {
 			t.Error(err)
 		}
 		return no

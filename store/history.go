@@ -49,7 +49,7 @@ type oldMessageRow struct {
 
 // asThen are the columns of an oldMessageRow: of a message m and its state o, which is NULL where it has
 // no rows of states.
-const asThen = "m.*, COALESCE(o.rev, m.rev) AS then_rev, COALESCE(o.revision_id, " + shownText + ") AS then_revision_id," +
+const asThen = "m.*, COALESCE(o.rev, m.rev) AS then_rev, " + textThen + " AS then_revision_id," +
 	" COALESCE(o.status, m.status) AS then_status, COALESCE(o.is_deleted, FALSE) AS then_deleted"
 
 // sizeThen is the size of the texts of an oldMessageRow: those of its swipes, and the one that it had.
@@ -57,9 +57,10 @@ const sizeThen = sizeOfTexts + ` + COALESCE((SELECT octet_length(r.text) + octet
 	WHERE r.user_id = m.user_id AND r.id = o.revision_id AND r.message_id = m.id AND NOT r.is_shown), 0) AS bytes`
 
 // PathAt is Path as it was at a version. It walks as Path does; a step costs a search
-// for the state too. Messages that were stored after the version are left out.
+// for the state too. Messages that were stored after the version are left out. The conversation may be
+// deleted.
 func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
-	start, skip, err := t.pathStart(conversationID, headID, beforeID)
+	start, skip, err := t.pathEnd(conversationID, headID, beforeID)
 	if err != nil || start == nil {
 		return nil, false, err
 	}
@@ -133,6 +134,9 @@ func (t *tx) PathAtAfter(conversationID string, version int64, headID, afterID s
 // stateThen joins the states o that messages m had at a version; thereThen is true of messages that
 // were there at it.
 const thereThen = "(o.version IS NOT NULL OR m.since > 0 AND m.since <= ?)"
+
+// textThen is the id of the text that a message m showed then; NULL = none.
+const textThen = "CASE WHEN o.version IS NULL THEN " + shownText + " ELSE o.revision_id END"
 
 const stateThen = `LEFT JOIN message_states o ON o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id
 	AND o.version = (SELECT MAX(s.version) FROM message_states s WHERE s.user_id = m.user_id
@@ -210,7 +214,7 @@ func (t *tx) choose(items []*chat.Message, revisions []string) (shown []bool, er
 			missing = append(missing, revisions[i])
 		}
 	}
-	texts, err := t.revisionTexts(missing)
+	texts, err := t.textsOf(missing)
 	if err != nil {
 		return nil, err
 	}
@@ -243,20 +247,10 @@ func point(m *chat.Message, revisionID string) bool {
 }
 
 // restore gives the swipe of m an older text.
-func restore(m *chat.Message, r *revisionRow) {
+func restore(m *chat.Message, r *swipeText) {
 	if i := slices.IndexFunc(m.Swipes, func(s chat.Swipe) bool { return s.ID == r.Swipe.ID }); i >= 0 {
 		old := r.Swipe
-		old.MemoryIDs = unpackUnits(r.MemoryIDs)
 		old.CreatedAt = m.Swipes[i].CreatedAt
 		m.Swipes[i] = old
 	}
-}
-
-func (t *tx) revisionTexts(ids []string) (map[string]*revisionRow, error) {
-	texts := make(map[string]*revisionRow, len(ids))
-	if len(ids) == 0 {
-		return texts, nil
-	}
-	note := func(r *revisionRow) error { text := *r; texts[r.RevisionID] = &text; return nil }
-	return texts, sqldb.Each(t, note, "SELECT * FROM revisions WHERE user_id = ? AND id IN (?)", t.userID, ids)
 }

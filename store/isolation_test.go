@@ -14,12 +14,12 @@ import (
 	"nodest/chat"
 	"nodest/circle"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/jobs"
 	"nodest/knowledge"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/stream"
@@ -68,7 +68,7 @@ func fill(e *env, user string) fixture {
 	must(e.db.PutProviderKey(ctx, user, &account.SealedKey{Provider: "p", Sealed: []byte{1}}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
 		m := message(x.conversation, "", "private")
-		m.ClientMsgID, m.Extra, m.Swipes[0].RevisionID, m.Swipes[0].Uses = x.clientMsgID, []byte(`"private"`), x.revision, []memory.Use{{ID: x.fact, Layer: memory.Fact, Rank: 1}}
+		m.ClientMsgID, m.Extra, m.Swipes[0].RevisionID, m.Swipes[0].GenerationID = x.clientMsgID, []byte(`"private"`), x.revision, x.generation
 		x.message = m.ID
 		for _, err := range []error{
 			tx.Characters.PutSettings(&character.UserSettings{UserName: "private", Version: 1}),
@@ -80,6 +80,7 @@ func fill(e *env, user string) fixture {
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.Chats.InsertMessage(m),
+			tx.Memory.PutUses(x.conversation, x.generation, "", []memory.Use{{ID: x.fact, Layer: memory.Exchange, Rank: 1}}),
 			tx.Chats.PutWords(x.words(), []string{x.revision}, []byte("private")),
 			tx.Chats.OpenLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}, 0),
 			tx.Chats.InsertSummary(x.keptSummary(m)),
@@ -88,7 +89,7 @@ func fill(e *env, user string) fixture {
 				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
 			appKeys(tx).PutAppChat("app", x.conversation),
 			appKeys(tx).PutAppCharacter("app", x.character),
-			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Stored: framework.Stored{Body: []byte("private"), Parts: [][]byte{[]byte("private")}}}),
+			tx.PutPrompt(&nodest.StoredPrompt{ID: x.prompt, ConversationID: x.conversation, Body: []byte("private"), FileIDs: []string{id()}}),
 			webPages(tx).PutWebPage(&websearch.Page{URL: pageURL, Title: "private", FetchedAt: start}),
 			webPages(tx).PutBadHost(websearch.Host{Host: "private.test", Until: start.Add(time.Hour)}),
 			tx.Emit(&stream.Event{Type: "private"}),
@@ -183,7 +184,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantEmpty(e, r == nil, err)
 	},
 	"KeepReply": func(e *env, tx nodest.Tx, x fixture) error {
-		return wantNotFound(e, tx.KeepReply(x.key, []byte(`"intruder"`)))
+		return wantNotFound(e, tx.KeepReply(x.key, op.Reply{JSON: []byte(`"intruder"`)}))
 	},
 	"Settings": func(e *env, tx nodest.Tx, x fixture) error {
 		s, err := tx.Characters.Settings()
@@ -357,10 +358,6 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"FirstForm": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.FirstForm(x.message)
-		return wantNotFound(e, err)
-	},
-	"Written": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Chats.Written([]string{x.revision})
 		return wantNotFound(e, err)
 	},
 	"Revisions": func(e *env, tx nodest.Tx, x fixture) error {

@@ -73,6 +73,9 @@ const requeue = `UPDATE SET updated_at = excluded.updated_at,
 const requeues = `CASE WHEN ` + begun + ` THEN j.next_at = 0 OR j.next_at > excluded.not_before OR COALESCE(j.next_payload, '') <> COALESCE(excluded.payload, '')
 		ELSE j.not_before > excluded.not_before OR COALESCE(j.payload, '') <> COALESCE(excluded.payload, '') END`
 
+// owner is an expression for whose job it is that is not NULL for the server's own, as indexes have it.
+func (s *session) owner(id string) string { return "COALESCE(" + id + ", " + s.NoID() + ")" }
+
 // settled reports whether another Enqueue has nothing to do. PostgreSQL is not asked: there, an
 // open job has to stay as it is until the transaction ends.
 func (s *session) settled(spec jobs.Spec) (bool, error) {
@@ -80,8 +83,8 @@ func (s *session) settled(spec jobs.Spec) (bool, error) {
 		return false, nil
 	}
 	return s.Has("SELECT 1 FROM jobs j JOIN (SELECT ? AS not_before, ? AS payload) AS excluded"+
-		" WHERE COALESCE(j.user_id, '') = ? AND j.kind = ? AND j.subject = ? AND j.state IN ('queued', 'running') AND NOT "+requeues,
-		later(spec.NotBefore, s.Now()), spec.Payload, spec.UserID, spec.Kind, spec.Subject)
+		" WHERE "+s.owner("j.user_id")+" = "+s.owner("?")+" AND j.kind = ? AND j.subject = ? AND j.state IN ('queued', 'running') AND NOT "+requeues,
+		later(spec.NotBefore, s.Now()), spec.Payload, sqldb.ID(spec.UserID), spec.Kind, spec.Subject)
 }
 
 // enqueue stores jobs, in the order of their keys, so that two transactions that
@@ -113,7 +116,7 @@ func (s *session) enqueue(specs []jobs.Spec) (changed bool, err error) {
 		for i := range rows {
 			rows[i] = s.newJob(&ordered[i])
 		}
-		stored, err := s.InsertNew("jobs AS j", rows, "ON CONFLICT (COALESCE(user_id, ''), kind, subject) WHERE state IN ('queued', 'running') DO", more)
+		stored, err := s.InsertNew("jobs AS j", rows, "ON CONFLICT ("+s.owner("user_id")+", kind, subject) WHERE state IN ('queued', 'running') DO", more)
 		if err != nil {
 			return false, err
 		}
@@ -187,7 +190,7 @@ func (s *session) endJob(j *jobs.Job, userID string, o jobs.Outcome) (again bool
 	}
 	ended := row.job()
 	if o.State == jobs.Done {
-		err = s.Run("DELETE FROM jobs WHERE subject = ? AND kind = ? AND COALESCE(user_id, '') = ? AND state = ? AND id <> ?",
+		err = s.Run("DELETE FROM jobs WHERE subject = ? AND kind = ? AND user_id IS NOT DISTINCT FROM ? AND state = ? AND id <> ?",
 			ended.Subject, ended.Kind, ended.UserID, jobs.Done, ended.ID)
 	}
 	if err != nil {
@@ -265,14 +268,16 @@ func (t *tx) cancel(where string, args ...any) error {
 
 // openOf is a condition on jobs of a user that are open, in the words of the index
 // that holds those alone: how many have ended does not matter to it.
-const openOf = "COALESCE(user_id, '') = ? AND state IN ('queued', 'running')"
+func (s *session) openOf() string {
+	return s.owner("user_id") + " = ? AND state IN ('queued', 'running')"
+}
 
 // Jobs lists those of the user, newest first.
 func (t *tx) Jobs(f jobs.Filter, cursor string, limit int) ([]*jobs.Job, string, error) {
 	where, args := "user_id = ?", []any{t.userID}
 	switch {
 	case f.Open && f.Kind != "":
-		where = openOf
+		where = t.openOf()
 	case f.Open:
 		where += " AND state IN ('queued', 'running')"
 	}

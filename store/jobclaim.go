@@ -47,7 +47,7 @@ func (j *jobSight) add(view *jobs.View, kinds []string) error {
 
 func lookAtJobs(clock string, kinds int) string {
 	query := "SELECT 'held' AS what, id, attempt, CAST(0 AS BIGINT) AS wait FROM jobs WHERE state = 'running' AND lease_owner = ?" +
-		" UNION ALL SELECT 'over', '', 0, 0 WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < " + clock + ")"
+		" UNION ALL SELECT 'over', NULL, 0, 0 WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until < " + clock + ")"
 	if kinds == 0 {
 		return query
 	}
@@ -55,7 +55,7 @@ func lookAtJobs(clock string, kinds int) string {
 	for i := range firsts {
 		firsts[i] = fmt.Sprintf("SELECT %d AS place, MIN(not_before) AS due FROM jobs WHERE state = 'queued' AND kind = ?", i)
 	}
-	return query + " UNION ALL SELECT 'next', '', place, due - " + clock + " FROM (" + strings.Join(firsts, " UNION ALL ") + ") firsts WHERE due IS NOT NULL"
+	return query + " UNION ALL SELECT 'next', NULL, place, due - " + clock + " FROM (" + strings.Join(firsts, " UNION ALL ") + ") firsts WHERE due IS NOT NULL"
 }
 
 func lookArgs(owner string, now []any, kinds []string) []any {
@@ -156,12 +156,12 @@ type jobTurn struct{ ID, UserID string }
 // is none.
 func (s *session) nextTurn(kind string, after *string) (*jobTurn, error) {
 	// The plus keeps SQLite from the index jobs_next, after which it had to sort.
-	query, args := "SELECT id, COALESCE(user_id, '') AS user_id FROM jobs WHERE state = 'queued' AND kind = ? AND +not_before <= ?",
+	query, args := "SELECT id, user_id FROM jobs WHERE state = 'queued' AND kind = ? AND +not_before <= ?",
 		[]any{kind, s.Now()}
 	if after != nil {
-		query, args = query+" AND COALESCE(user_id, '') > ?", append(args, *after)
+		query, args = query+" AND "+s.owner("user_id")+" > "+s.owner("?"), append(args, sqldb.ID(*after))
 	}
-	return sqldb.One[jobTurn](s, query+" ORDER BY COALESCE(user_id, ''), not_before, id LIMIT 1"+s.SkipLocked(), args...)
+	return sqldb.One[jobTurn](s, query+" ORDER BY "+s.owner("user_id")+", not_before, id LIMIT 1"+s.SkipLocked(), args...)
 }
 
 func (s *session) leaseJob(id, owner string, lease time.Duration) (*jobs.Job, error) {

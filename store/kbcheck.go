@@ -40,16 +40,16 @@ func CountDocuments(ctx context.Context, o Options) (_ *Documents, err error) {
 			return nil, fmt.Errorf("cannot count documents: %w", err)
 		}
 	}
-	d.Orphans, err = snap.counts(ctx, orphans())
+	d.Orphans, err = snap.counts(ctx, orphans((&sqldb.Session{Postgres: snap.postgres}).IDText("f.id")))
 	return d, err
 }
 
 // orphans is a query for the tables with rows that nothing needs, and how many these are: rows of
 // other editions than the one that is searched, and vectors of no chunk, or of a model without a
-// space where no job is to remove them.
-func orphans() string {
+// space where no job is to remove them. The subject of a job is an expression of the file f.
+func orphans(subject string) string {
 	query := `WITH resting AS (SELECT f.user_id, f.id, f.edition FROM files f WHERE f.deleted_at IS NULL AND f.state = 'ready'
-		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = f.user_id AND j.subject = f.id AND j.state IN ('queued', 'running')))
+		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = f.user_id AND j.subject = ` + subject + ` AND j.state IN ('queued', 'running')))
 	SELECT 'knowledge_vectors' AS name, COUNT(*) AS n FROM (SELECT v.user_id, v.file_id, v.hash FROM knowledge_vectors v
 		JOIN resting f ON f.user_id = v.user_id AND f.id = v.file_id
 		EXCEPT SELECT user_id, file_id, hash FROM knowledge_chunks) AS lost

@@ -339,16 +339,16 @@ func (t indexTx) DropSpace(model string) error {
 // Busy reports whether files of a knowledge base are being processed again. A file that is ready
 // only has its vectors checked.
 func (t indexTx) Busy(baseID string) (bool, error) {
-	return t.Has(`SELECT 1 FROM jobs j JOIN files f ON f.user_id = ? AND f.id = j.subject AND f.deleted_at IS NULL AND f.edition > 0
-		JOIN knowledge_base_files b ON b.file_user_id = f.user_id AND b.file_id = f.id AND b.base_id = ?
-		WHERE COALESCE(j.user_id, '') = ? AND j.state IN ('queued', 'running')
-			AND (j.kind = 'knowledge.ingest' OR j.kind = 'knowledge.embed' AND f.state NOT IN ('ready', 'failed'))`, t.userID, baseID, t.userID)
+	return t.Has(`SELECT 1 FROM knowledge_base_files b JOIN files f ON f.user_id = b.file_user_id AND f.id = b.file_id AND f.deleted_at IS NULL AND f.edition > 0
+		JOIN jobs j ON j.subject = `+t.IDText("f.id")+` AND j.user_id = f.user_id AND j.state IN ('queued', 'running')
+		WHERE b.file_user_id = ? AND b.base_id = ?
+			AND (j.kind = 'knowledge.ingest' OR j.kind = 'knowledge.embed' AND f.state NOT IN ('ready', 'failed'))`, t.userID, baseID)
 }
 
 // Unfinished returns files that are being processed without a job.
 func (t indexTx) Unfinished(limit int) ([]string, error) {
 	return sqldb.All[string](t, `SELECT f.id FROM files f WHERE f.user_id = ? AND f.deleted_at IS NULL AND f.state NOT IN ('ready', 'failed')
-		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = ? AND j.subject = f.id AND j.state IN ('queued', 'running')
+		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = ? AND j.subject = `+t.IDText("f.id")+` AND j.state IN ('queued', 'running')
 			AND j.kind LIKE 'knowledge.%') ORDER BY f.id LIMIT ?`, t.userID, t.userID, limit)
 }
 

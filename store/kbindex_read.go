@@ -117,7 +117,7 @@ func (t indexTx) Passages(ownerID string, ids []knowledge.ChunkID) ([]knowledge.
 	for some := range slices.Chunk(ids, mostTuples) {
 		args := []any{ownerID}
 		for _, id := range some {
-			args = append(args, id.FileID, id.Edition, id.Index)
+			args = append(args, sqldb.ID(id.FileID), id.Edition, id.Index)
 		}
 		found, err := sqldb.Map(t, func(r *chunkRow) knowledge.StoredChunk { return r.StoredChunk },
 			"SELECT * FROM knowledge_chunks WHERE user_id = ? AND (file_id, edition, idx) IN (VALUES "+tuples(len(some), 3)+")", args...)
@@ -150,7 +150,7 @@ func (t indexTx) addTexts(ownerID string, chunks []knowledge.StoredChunk) error 
 	for some := range slices.Chunk(keys, mostTuples) {
 		args := []any{ownerID}
 		for _, k := range some {
-			args = append(args, k.file, k.edition, k.part)
+			args = append(args, sqldb.ID(k.file), k.edition, k.part)
 		}
 		err := sqldb.Each(t, func(r *textPartRow) error {
 			texts[partKey{r.FileID, r.Edition, r.Part}] = r.Text

@@ -4,20 +4,24 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
+	"nodest/knowledge"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
+	"nodest/store/storetest"
 )
 
 // answered stores an answer under a key.
 func answered(tx nodest.Tx, key, reply string) error {
 	_, err := tx.ClaimKey(key, "h")
-	return errors.Join(err, tx.KeepReply(key, json.RawMessage(reply)))
+	return errors.Join(err, tx.KeepReply(key, op.Reply{JSON: json.RawMessage(reply)}))
 }
 
 func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
@@ -32,7 +36,7 @@ func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
 				if _, err := say(tx, conversation, "", key); err != nil {
 					return err
 				}
-				return tx.KeepReply(key, []byte(`{"z":1, "a":2}`))
+				return tx.KeepReply(key, op.Reply{JSON: []byte(`{"z":1, "a":2}`)})
 			})
 		}
 		var group sync.WaitGroup
@@ -46,7 +50,7 @@ func TestAnIdempotencyKeyHasOneEffect(t *testing.T) {
 			})
 		}
 		group.Wait()
-		first := op.KeyRecord{Hash: "h", Reply: []byte(`{"z":1, "a":2}`), At: start}
+		first := op.KeyRecord{Hash: "h", Reply: op.Reply{JSON: []byte(`{"z":1, "a":2}`)}, At: start}
 		e.view(func(tx nodest.Tx) error {
 			roots, err := tx.Chats.Children(conversation, "")
 			e.equal("messages", len(roots), 4)
@@ -122,7 +126,7 @@ func TestAClaimedKeyIsWaitedFor(t *testing.T) {
 				}
 				reply := ""
 				if found != nil {
-					reply = string(found.Reply)
+					reply = string(found.JSON)
 				}
 				e.equal("what the second call finds", reply, tt.reply)
 			})
@@ -171,4 +175,96 @@ func TestAClaimedKeyIsNotWaitedForForever(t *testing.T) {
 		})
 		e.update(func(tx nodest.Tx) error { return answered(tx, "other", `1`) }) // the connections work
 	})
+}
+
+// What is removed for good is named by no stored answer of its user: a repeat says that its answer is gone.
+// Answers that do not name it, and those of others, stay.
+func TestNothingThatIsGoneIsInAStoredAnswer(t *testing.T) {
+	t.Parallel()
+	later := func(e *env) func() { // maintenance removes what was deleted long ago
+		e.clock.advance(40 * day)
+		return func() { e.maintain(); e.maintain() }
+	}
+	tests := map[string]func(e *env) (id string, remove func()){
+		"message": func(e *env) (string, func()) {
+			m := e.say(e.conversation(), "", "words")
+			e.change(m.ID, deleteMessage)
+			return m.ID, later(e)
+		},
+		"chat": func(e *env) (string, func()) {
+			c := e.conversation()
+			e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c) })
+			return c, later(e)
+		},
+		"message of a chat": func(e *env) (string, func()) {
+			c := e.conversation()
+			m := e.say(c, "", "words")
+			e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c) })
+			return m.ID, later(e)
+		},
+		"character": func(e *env) (string, func()) {
+			c := e.character()
+			e.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(c) })
+			return c, later(e)
+		},
+		"fact": func(e *env) (string, func()) {
+			c := e.character()
+			m := e.learn(c, fact("words"))
+			return m.ID, func() { e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(c, m.ID) }) }
+		},
+		"summary": func(e *env) (string, func()) {
+			s := e.summarise(1, 1, e.say(e.conversation(), "", "words"))
+			return s.ID, func() { e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteSummary(s.ID, 1) }) }
+		},
+		"save point": func(e *env) (string, func()) {
+			s := &chat.Save{ID: id(), ConversationID: e.conversation(), Version: 1}
+			e.update(func(tx nodest.Tx) error { return tx.Chats.InsertSave(s) })
+			return s.ID, func() { e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteSave(s.ID) }) }
+		},
+		"document": func(e *env) (string, func()) {
+			f := &knowledge.File{ID: id(), Name: "a.md", SHA256: "a", ContentID: id(), State: knowledge.Failed}
+			e.update(func(tx nodest.Tx) error {
+				k := store.Knowledge(tx)
+				return errors.Join(k.InsertFile(f), k.DeleteFile(f.ID))
+			})
+			return f.ID, func() { e.update(func(tx nodest.Tx) error { return store.Knowledge(tx).PurgeFile(f.ID) }) }
+		},
+		"post": func(e *env) (string, func()) {
+			p := e.post(e.character())
+			return p.ID, func() {
+				e.update(func(tx nodest.Tx) error {
+					p.DeletedAt = new(tx.Now())
+					return store.Circle(tx).UpdatePost(p)
+				})
+			}
+		},
+	}
+	for name, begin := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBothDatabases(t, func(e *env) {
+				gone, remove := begin(e)
+				long := strings.Repeat("words of it ", 1000) // compressed
+				e.update(func(tx nodest.Tx) error {
+					return errors.Join(answered(tx, "names it", `{"of":[{"id":"`+gone+`"}],"text":"`+long+`"}`), answered(tx, "names another", `{"id":"`+id()+`"}`))
+				})
+				other := storetest.User(e.T, e.db)
+				e.updateAs(other, func(tx nodest.Tx) error { return answered(tx, "names it", `{"id":"`+gone+`"}`) })
+				remove()
+				var got []bool
+				e.view(func(tx nodest.Tx) error {
+					for _, key := range []string{"names it", "names another"} {
+						r, err := tx.Key(key)
+						if err != nil {
+							return err
+						}
+						got = append(got, r.JSON != nil)
+					}
+					return nil
+				})
+				e.equal("answers that are there", got, []bool{false, true})
+				e.equal("answers of others", e.queryInts("SELECT COUNT(reply) FROM call_keys WHERE user_id = ?", other), []int64{1})
+			})
+		})
+	}
 }

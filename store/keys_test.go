@@ -27,7 +27,7 @@ func TestKeysStartWithTheUser(t *testing.T) {
 	t.Parallel()
 	for database, queries := range map[string][2]string{
 		"sqlite": {
-			`SELECT t.name || ': ' || GROUP_CONCAT(COALESCE(c.name, 'user_id'), ' ') -- an expression is COALESCE(user_id, '')
+			`SELECT t.name || ': ' || GROUP_CONCAT(COALESCE(c.name, 'user_id'), ' ') -- an expression of the first column is COALESCE(user_id, x'')
 				FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
 				WHERE t.type = 'table' AND i."unique" AND t.name NOT IN ('schema_versions', 'sqlite_stat1')
 				GROUP BY t.name, i.name`,
@@ -35,7 +35,7 @@ func TestKeysStartWithTheUser(t *testing.T) {
 				FROM sqlite_schema t JOIN pragma_foreign_key_list(t.name) k WHERE t.type = 'table' GROUP BY t.name, k.id`,
 		},
 		"postgres": {
-			`SELECT t.relname || ': ' || (SELECT STRING_AGG(REPLACE(pg_get_indexdef(i.indexrelid, n, TRUE), 'COALESCE(user_id, ''''::text)', 'user_id'), ' ' ORDER BY n)
+			`SELECT t.relname || ': ' || (SELECT STRING_AGG(REPLACE(pg_get_indexdef(i.indexrelid, n, TRUE), 'COALESCE(user_id, ''00000000-0000-0000-0000-000000000000''::uuid)', 'user_id'), ' ' ORDER BY n)
 					FROM generate_series(1, i.indnkeyatts) n)
 				FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
 				WHERE i.indisunique AND t.relnamespace = current_schema()::regnamespace AND t.relname <> 'schema_versions'`,

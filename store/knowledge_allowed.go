@@ -14,7 +14,7 @@ const (
 	refColumns = "SELECT f.user_id AS owner_id, f.id AS id, f.edition, f.name, f.content_type, f.state, f.chars, f.chunks, f.updated_at"
 	ofBases    = refColumns + ", b.id AS base_id, b.name AS base_name" + inReadable +
 		"JOIN files f ON f.user_id = m.file_user_id AND f.id = m.file_id AND f.deleted_at IS NULL"
-	noBase = ", '' AS base_id, '' AS base_name FROM "
+	noBase = ", NULL AS base_id, '' AS base_name FROM "
 )
 
 // livingCharacter joins the character of a binding k.

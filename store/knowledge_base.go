@@ -138,9 +138,12 @@ func (t knowledgeTx) PurgeBases(limit int) (removed int, err error) {
 	if err != nil || n > 0 {
 		return int(n), err
 	}
-	n, err = t.Exec("DELETE FROM knowledge_bases WHERE user_id = ? AND id IN (SELECT id FROM knowledge_bases WHERE user_id = ? AND deleted_at IS NOT NULL LIMIT ?)",
-		t.userID, t.userID, limit)
-	return int(n), err
+	gone, err := sqldb.All[string](t, "DELETE FROM knowledge_bases WHERE user_id = ? AND id IN"+
+		" (SELECT id FROM knowledge_bases WHERE user_id = ? AND deleted_at IS NOT NULL LIMIT ?) RETURNING id", t.userID, t.userID, limit)
+	if err != nil {
+		return 0, err
+	}
+	return len(gone), t.dropReplies(t.userID, gone...)
 }
 
 // writable is a session on which statements fail unless the acting user may add files to a

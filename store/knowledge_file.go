@@ -144,6 +144,9 @@ func (t knowledgeTx) DeleteFile(id string) error {
 	if err != nil {
 		return err
 	}
+	if err := t.dropPromptsOfFile(id); err != nil {
+		return err
+	}
 	return t.each([]string{
 		"DELETE FROM knowledge_base_files WHERE file_user_id = ? AND file_id = ?",
 		"DELETE FROM character_files WHERE file_user_id = ? AND file_id = ?",
@@ -154,7 +157,7 @@ func (t knowledgeTx) DeleteFile(id string) error {
 func (t knowledgeTx) PutPart(contentID string, part int, data []byte) error {
 	t.stores = true
 	return t.Run("INSERT INTO file_parts (user_id, content_id, part, created_at, data) VALUES (?, ?, ?, ?, ?)"+
-		" ON CONFLICT (user_id, content_id, part) DO NOTHING", t.userID, contentID, part, t.Now(), data)
+		" ON CONFLICT (user_id, content_id, part) DO NOTHING", sqldb.ID(t.userID), sqldb.ID(contentID), part, t.Now(), data)
 }
 
 // FilePart returns a part of a file that the user may read.
@@ -185,5 +188,8 @@ func (t knowledgeTx) DeletedFiles(limit int) ([]*knowledge.File, error) {
 
 // PurgeFile removes the row of a hidden file.
 func (t knowledgeTx) PurgeFile(id string) error {
+	if err := t.dropReplies(t.userID, id); err != nil {
+		return err
+	}
 	return t.Run("DELETE FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NOT NULL", t.userID, id)
 }

@@ -12,13 +12,13 @@ type grantRow struct {
 	BaseID    string
 	GranteeID string
 	Role      string
-	GrantedBy string
+	GrantedBy string `db:"granted_by_id"`
 	CreatedAt time.Time
 }
 
 // Grants lists the grants of a knowledge base: all for its owner, else the user's own.
 func (t knowledgeTx) Grants(b *knowledge.Base) ([]knowledge.Grant, error) {
-	return sqldb.All[knowledge.Grant](t, `SELECT g.grantee_id AS user_id, u.username, g.role, g.granted_by, g.created_at
+	return sqldb.All[knowledge.Grant](t, `SELECT g.grantee_id AS user_id, u.username, g.role, g.granted_by_id AS granted_by, g.created_at
 		FROM knowledge_grants g JOIN users u ON u.id = g.grantee_id
 		JOIN knowledge_bases b ON b.user_id = g.user_id AND b.id = g.base_id AND b.deleted_at IS NULL
 		WHERE g.user_id = ? AND g.base_id = ? AND (g.user_id = ? OR g.grantee_id = ?) ORDER BY g.created_at, g.grantee_id`,
@@ -30,7 +30,7 @@ func (t knowledgeTx) PutGrant(b *knowledge.Base, g *knowledge.Grant) error {
 	own := t.Require("knowledge base", "SELECT 1 FROM knowledge_bases WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, b.ID)
 	t.fillTimes(&g.CreatedAt)
 	return t.Unless(own).Insert("knowledge_grants", &grantRow{t.userID, b.ID, g.UserID, g.Role, g.GrantedBy, g.CreatedAt},
-		"ON CONFLICT (user_id, base_id, grantee_id) DO UPDATE SET role = EXCLUDED.role, granted_by = EXCLUDED.granted_by")
+		"ON CONFLICT (user_id, base_id, grantee_id) DO UPDATE SET role = EXCLUDED.role, granted_by_id = EXCLUDED.granted_by_id")
 }
 
 // DropGrant takes a grant back: the owner any, others their own. The files that the grantee has

@@ -84,10 +84,10 @@ func TestOriginalsThatNoFileHasAreRemoved(t *testing.T) {
 
 		e.update(func(tx nodest.Tx) error {
 			k := store.Knowledge(tx)
-			if err := k.PutPart("lost", 0, []byte("a")); err != nil {
+			if err := k.PutPart(named("lost"), 0, []byte("a")); err != nil {
 				return err
 			}
-			return k.PutPart("lost", 1, []byte("b"))
+			return k.PutPart(named("lost"), 1, []byte("b"))
 		})
 		e.maintain()
 		e.equal("an upload that may go on", e.rowsOf("file_parts"), 3)

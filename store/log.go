@@ -20,7 +20,7 @@ type logRow struct {
 	UserID  string
 	Seq     int64 // of the first
 	At      time.Time
-	Entries []byte // deflated
+	Entries sqldb.Zstd
 }
 
 // rowEvents is how many events a row has at most. An event with much data of its own is the
@@ -32,8 +32,7 @@ const (
 
 // logRows are the rows of new events. References, which have rows of their own, are not stored a
 // second time: Events reads them.
-func logRows(events []*stream.Event) []*logRow {
-	var rows []*logRow
+func logRows(events []*stream.Event) (rows []*logRow, err error) {
 	short, size := make([]*stream.Event, 0, min(len(events), rowEvents)), 0
 	for i, e := range events {
 		if hasRows(e) {
@@ -45,11 +44,15 @@ func logRows(events []*stream.Event) []*logRow {
 		}
 		if i == len(events)-1 || len(short) == rowEvents || size > rowBytes {
 			first := events[i+1-len(short)]
-			rows = append(rows, &logRow{first.UserID, first.Seq, first.At, logTexts.deflate(stream.Pack(short))})
+			entries, err := stream.Pack(short)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, &logRow{first.UserID, first.Seq, first.At, entries})
 			short, size = short[:0], 0
 		}
 	}
-	return rows
+	return rows, nil
 }
 
 // hasRows reports whether what an event carries is stored elsewhere and does not change. Messages
@@ -98,14 +101,14 @@ func (db *DB) Events(ctx context.Context, userID string, after int64, limit int)
 		size := 0
 		for _, r := range rows {
 			if size > sqldb.PageBytes && len(events) > 0 {
-				break // deflated, they were less
+				break // compressed, they were less
 			}
-			entries, err := logTexts.inflate(r.Entries)
+			some, err := stream.Unpack(userID, r.Seq, r.At, r.Entries)
 			if err != nil {
 				return nil, err
 			}
-			size += len(entries)
-			for _, e := range stream.Unpack(userID, r.Seq, r.At, entries) {
+			size += len(r.Entries)
+			for _, e := range some {
 				if e.Seq > after && len(events) < limit {
 					events = append(events, e)
 				}
@@ -173,12 +176,14 @@ func (t *tx) showLogged(events []*stream.Event, logged []*chat.Logged) error {
 	}
 	messages := make(map[string]*chat.Message, len(messageIDs))
 	written, beginnings := make(map[string]*chat.Swipe, len(revisions)), make(map[string]*chat.Swipe, len(last))
-	err := errors.Join(
+	texts, err := t.textsOf(revisions)
+	for id, s := range texts {
+		written[id] = &s.Swipe
+	}
+	err = errors.Join(err,
 		eachOf(t, messageIDs, func(r *messageRow) { m := r.Message; messages[m.ID] = &m },
-			"SELECT id, conversation_id, parent_id, client_msg_id, seq, role, name, author_id, is_greeting, created_at FROM messages WHERE user_id = ? AND id IN (?)"),
-		eachOf(t, revisions, func(r *swipeText) { written[r.RevisionID] = r.swipe() },
-			"SELECT "+swipeColumns+" FROM revisions r WHERE r.user_id = ? AND r.id IN (?)"),
-		eachOf(t, last, func(r *swipeText) { beginnings[r.RevisionID] = r.swipe() },
+			"SELECT id, conversation_id, parent_id, client_msg_key, seq, role, name, author_key, is_greeting, created_at FROM messages WHERE user_id = ? AND id IN (?)"),
+		eachOf(t, last, func(r *chat.Swipe) { s := *r; beginnings[s.RevisionID] = &s },
 			"SELECT id AS revision_id, substr(text, 1, 1000) AS text FROM revisions WHERE user_id = ? AND id IN (?)"))
 	if err != nil {
 		return err

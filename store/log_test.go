@@ -7,6 +7,7 @@ import (
 
 	"nodest/chat"
 	"nodest/cite"
+	"nodest/codec"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -23,7 +24,7 @@ func (e *env) log(after int64) []*stream.Event {
 	return events
 }
 
-// logRows are the rows of the user's log, inflated.
+// logRows are the rows of the user's log, as texts.
 func (e *env) logRows() []string {
 	e.Helper()
 	rows, err := store.Query[[]byte](e.db, "SELECT entries FROM events WHERE user_id = ? ORDER BY seq", e.user)
@@ -32,9 +33,11 @@ func (e *env) logRows() []string {
 	}
 	texts := make([]string, len(rows))
 	for i, row := range rows {
-		if texts[i], err = store.InflateLog(row); err != nil {
+		lines, err := codec.Unpack(row)
+		if err != nil {
 			e.Fatal(err)
 		}
+		texts[i] = string(lines)
 	}
 	return texts
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"nodest/jobs"
 	"nodest/store/sqldb"
 )
@@ -47,11 +49,16 @@ func oldRows(table, key, where string, batch int) remover {
 func oldIDs(table, where string) remover {
 	return func(s *session, life time.Duration) (int64, error) {
 		end := s.Now().Add(-life)
-		var next [16]byte
-		binary.BigEndian.PutUint64(next[:], uint64(end.UnixMilli()+1)<<16) //nolint:gosec // not before 1970
 		return s.Exec("DELETE FROM "+table+" WHERE (user_id, id) IN (SELECT c.user_id, c.id FROM users u JOIN "+table+
-			" c ON c.user_id = u.id AND c.id < ? WHERE "+where+" LIMIT ?)", sqldb.UnpackID(next[:]), end, maintainBatch)
+			" c ON c.user_id = u.id AND c.id < ? WHERE "+where+" LIMIT ?)", firstID(end), end, maintainBatch)
 	}
+}
+
+// firstID is an id that follows all that were made up to a time.
+func firstID(after time.Time) string {
+	var next uuid.UUID
+	binary.BigEndian.PutUint64(next[:], uint64(after.UnixMilli()+1)<<16) //nolint:gosec // not before 1970
+	return next.String()
 }
 
 // oldWhole removes conversations, characters or resources that were deleted long ago.
@@ -166,7 +173,7 @@ func oldLeaves(s *session, _ time.Duration) (removed int64, err error) {
 
 // removeLeaves removes messages and returns their parents.
 func (s *session) removeLeaves(userID string, ids []string) (removed int64, parents []string, err error) {
-	parents, err = sqldb.All[string](s, "SELECT parent_id FROM messages WHERE user_id = ? AND id IN (?) AND parent_id <> ''", userID, ids)
+	parents, err = sqldb.All[string](s, "SELECT parent_id FROM messages WHERE user_id = ? AND id IN (?) AND parent_id IS NOT NULL", userID, ids)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -181,6 +188,9 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 	if err != nil || thinned > 0 {
 		return thinned, err
 	}
+	if err := s.dropPromptsOfMessages(userID, ids); err != nil {
+		return 0, err
+	}
 	if err := s.forgetMessages(userID, ids); err != nil {
 		return 0, err
 	}
@@ -194,6 +204,9 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 		return 0, err
 	}
 	n, err := s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)
+	if err == nil {
+		err = s.dropReplies(userID, ids...)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -241,10 +254,16 @@ var errEnoughTexts = errors.New("store: the messages have enough texts for one t
 
 // removeTexts removes the texts of messages whose column, id or message_id, has one of some values.
 func (s *session) removeTexts(userID string, messages []string, column string, values []string) (int64, error) {
+	if err := s.dropPromptsOfMessages(userID, messages); err != nil {
+		return 0, err
+	}
 	if err := s.forgetWhere(userID, column, values); err != nil {
 		return 0, err
 	}
 	n, err := s.Exec("DELETE FROM revisions WHERE user_id = ? AND "+column+" IN (?)", userID, values)
+	if err == nil {
+		err = s.dropReplies(userID, messages...)
+	}
 	if err != nil {
 		return 0, err
 	}

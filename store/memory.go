@@ -35,7 +35,7 @@ func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.
 			JOIN characters c ON c.user_id = o.user_id AND c.id = o.character_id AND c.deleted_at IS NULL
 			WHERE (o.user_id, o.character_id) > (?, ?)
 				AND (o.embedded_change < o.version OR o.embedded_model <> ?)
-			ORDER BY o.user_id, o.character_id LIMIT ?`, after.UserID, after.CharacterID, model, sqldb.Length(limit))
+			ORDER BY o.user_id, o.character_id LIMIT ?`, sqldb.After(after.UserID), sqldb.After(after.CharacterID), model, sqldb.Length(limit))
 	})
 }
 
@@ -199,6 +199,6 @@ const memoryJobs = "memory.%"
 // MemoryJobs lists the jobs about a character's memory and its conversations.
 func (t *tx) MemoryJobs(characterID, cursor string, limit int) ([]*jobs.Job, string, error) {
 	return sqldb.Page(t.withCharacter(characterID), (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE user_id = ? AND (kind LIKE ? OR kind = ?)"+
-		" AND (subject = ? OR subject IN (SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.character_id = ?))",
+		" AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM conversations c WHERE c.user_id = ? AND c.character_id = ?))",
 		t.userID, memoryJobs, chat.JobFork, characterID, t.userID, characterID)
 }

@@ -11,7 +11,7 @@ import (
 
 // factRow is one version of a fact.
 type factRow struct {
-	memory.Memory `db:"Pinned=is_pinned Locked=is_locked Shareable=is_shareable ContentHash=hash"`
+	memory.Memory `db:"Source=source_id SupersededBy=superseded_by_id Pinned=is_pinned Locked=is_locked Shareable=is_shareable ContentHash=hash"`
 	UserID        string
 	CharacterID   string
 	FirstChange   int64
@@ -110,7 +110,7 @@ func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) err
 		set, args = set+", is_locked = ?", append(args, *marks.Locked)
 	}
 	if marks.Status != "" {
-		set, args = set+", status = ?, superseded_by = '', ended_by = NULL", append(args, marks.Status)
+		set, args = set+", status = ?, superseded_by_id = NULL, ended_by = NULL", append(args, marks.Status)
 	}
 	n := t.news(characterID)
 	n.facts = append(n.facts, ids...)
@@ -121,7 +121,7 @@ func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) err
 func (t *tx) Known(characterID string, ids, hashes []string) ([]memory.Known, error) {
 	const look = `SELECT id, hash, status FROM memories WHERE ` + ofScope + ` AND id IN (?)
 		UNION ALL SELECT id, hash, status FROM memories WHERE ` + ofScope + ` AND hash IN (?)
-		UNION ALL SELECT '', hash, 'deleted' FROM memory_tombstones WHERE ` + ofScope + ` AND hash IN (?)`
+		UNION ALL SELECT NULL, hash, 'deleted' FROM memory_tombstones WHERE ` + ofScope + ` AND hash IN (?)`
 	return sqldb.All[memory.Known](t.withCharacter(characterID), look, t.userID, characterID, ids, t.userID, characterID, hashes, t.userID, characterID, hashes)
 }
 
@@ -148,7 +148,7 @@ func (t *tx) FactsFrom(source string) (map[string][]string, error) {
 	}
 	return roots, sqldb.Each(t, note, `SELECT DISTINCT f.character_id, f.root_id FROM memories f
 		JOIN characters c ON c.user_id = f.user_id AND c.id = f.character_id AND c.deleted_at IS NULL
-		WHERE f.user_id = ? AND f.source = ? AND f.source <> ''`, t.userID, source)
+		WHERE f.user_id = ? AND f.source_id = ?`, t.userID, source)
 }
 
 // Facts lists versions, newest first.
@@ -242,5 +242,5 @@ func (t *tx) PutTombstone(characterID string, o memory.Tombstone) error {
 	t.fillTimes(&o.CreatedAt)
 	return t.Run(`INSERT INTO memory_tombstones (user_id, character_id, hash, evidence, created_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, character_id, hash) DO UPDATE SET evidence = EXCLUDED.evidence, created_at = EXCLUDED.created_at`,
-		t.userID, characterID, o.ContentHash, known, o.CreatedAt)
+		sqldb.ID(t.userID), sqldb.ID(characterID), o.ContentHash, known, o.CreatedAt)
 }

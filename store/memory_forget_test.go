@@ -56,10 +56,10 @@ func TestALongMemoryIsForgottenInParts(t *testing.T) {
 			data[i] = []byte("words")
 		}
 		e.update(func(tx nodest.Tx) error {
-			if err := tx.Memory.PutSegmentParts(s.character, "long", 0, data...); err != nil {
+			if err := tx.Memory.PutSegmentParts(s.character, named("long"), 0, data...); err != nil {
 				return err
 			}
-			return putSegment(tx, s.character, memory.Segment{ID: "long", From: to - 1, To: to, Units: 2100})
+			return putSegment(tx, s.character, memory.Segment{ID: named("long"), From: to - 1, To: to, Units: 2100})
 		})
 		db := &countingMemory{Store: e.db.Memory(), e: e, untilItDies: 2}
 		service := memory.New(db, memory.Options{})
@@ -71,7 +71,10 @@ func TestALongMemoryIsForgottenInParts(t *testing.T) {
 			e.Fatal(err)
 		}
 		e.equal("segments of a half forgotten memory", e.segmentNames(s.character), "")
-		e.refused(fault.NotFound, func(tx nodest.Tx) error { _, err := tx.Memory.SegmentParts(s.character, "long", parts-1); return err })
+		e.refused(fault.NotFound, func(tx nodest.Tx) error {
+			_, err := tx.Memory.SegmentParts(s.character, named("long"), parts-1)
+			return err
+		})
 		if left := e.userRows("memory_segment_parts"); left == 0 {
 			e.Error("one transaction has removed all parts")
 		}

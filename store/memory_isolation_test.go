@@ -50,7 +50,7 @@ func fillMemory(tx nodest.Tx, x fixture) error {
 }
 
 // segmentID is the same for all users.
-const segmentID = "segment"
+var segmentID = named("segment")
 
 // putSegment adds a segment of which the parts are stored.
 func putSegment(tx nodest.Tx, character string, s memory.Segment, replaces ...string) error {
@@ -133,7 +133,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return tx.Memory.PutSegmentParts(ownCharacter(e, tx), segmentID, 1, []byte("mine"))
 	},
 	"PutSegment": func(e *env, tx nodest.Tx, x fixture) error {
-		return wantNotFound(e, tx.Memory.PutSegment(x.character, 1, memory.Segment{ID: "other", From: 1, To: 2}, segmentID))
+		return wantNotFound(e, tx.Memory.PutSegment(x.character, 1, memory.Segment{ID: named("other"), From: 1, To: 2}, segmentID))
 	},
 	"DropSegments": func(e *env, tx nodest.Tx, x fixture) error {
 		if err := wantNotFound(e, tx.Memory.DropSegments(x.character)); err != nil {
@@ -202,6 +202,13 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 			return err
 		}
 		return tx.Memory.ForgetTexts(ownCharacter(e, tx), x.revision)
+	},
+	"PutUses": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, tx.Memory.PutUses(x.conversation, x.generation, "", nil))
+	},
+	"Recalled": func(e *env, tx nodest.Tx, x fixture) error {
+		units, err := tx.Memory.Recalled(x.conversation, x.generation)
+		return wantEmpty(e, len(units) == 0, err)
 	},
 	"Uses": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Uses(x.message)

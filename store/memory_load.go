@@ -226,9 +226,6 @@ func (t *tx) unitsByID(characterID string, forSegment bool, ids []string) ([]mem
 	if err != nil {
 		return nil, err
 	}
-	if !forSegment {
-		at.Models = nil // so no vectors are unpacked
-	}
 	units, rest := make([]memory.Unit, 0, len(ids)), setOf(ids)
 	err = sqldb.Each(t, func(u *textUnit) error {
 		delete(rest, u.ID)

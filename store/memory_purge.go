@@ -1,11 +1,9 @@
 package store
 
 import (
-	"errors"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"nodest/memory"
 	"nodest/store/sqldb"
@@ -62,7 +60,10 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone []lived
 	if err := s.Run("DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)", scope.UserID, ids); err != nil {
 		return gone, err
 	}
-	if err := s.dropReplies(scope.UserID, ids); err != nil {
+	if err := s.dropReplies(scope.UserID, ids...); err != nil {
+		return gone, err
+	}
+	if err := s.dropUses(scope.UserID, "?", ids); err != nil {
 		return gone, err
 	}
 	return gone, s.dropSuggestions(scope, nil, hashes)
@@ -87,6 +88,9 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	err := sqldb.Each(t, forget, "UPDATE memory_texts SET is_forgotten = TRUE, is_read = TRUE, hash = '', name = '', model = 0, vector = NULL"+
 		" WHERE "+ofScope+" AND NOT is_forgotten AND revision_id IN (?) RETURNING revision_id, first_change, change", t.userID, characterID, revisionIDs)
 	if err != nil {
+		return err
+	}
+	if err := t.dropUses(t.userID, "?", revisionIDs); err != nil {
 		return err
 	}
 	return t.dropSuggestions(scope, revisionIDs, nil)
@@ -137,7 +141,7 @@ func (t *tx) PurgeTexts(characterID string, most int) (left bool, err error) {
 	}
 	texts, err := sqldb.All[string](t, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" ORDER BY change LIMIT ?", t.userID, characterID, most)
 	if err == nil && len(texts) > 0 {
-		if err = t.dropUses("?", texts); err == nil {
+		if err = t.dropUses(t.userID, "?", texts); err == nil {
 			err = t.Run("DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (?)", t.userID, texts)
 		}
 	}
@@ -154,11 +158,12 @@ func (t *tx) PurgeScope(characterID string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.dropReplies(t.userID, told); err != nil {
+	if err := t.dropReplies(t.userID, told...); err != nil {
 		return err
 	}
 	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
-	if err := t.dropUses("SELECT revision_id FROM memory_texts WHERE "+ofScope, t.userID, characterID); err != nil {
+	if err := t.dropUses(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
+		t.userID, characterID, t.userID, characterID); err != nil {
 		return err
 	}
 	return t.each([]string{
@@ -169,8 +174,7 @@ func (t *tx) PurgeScope(characterID string) error {
 	}, t.userID, characterID)
 }
 
-// Suggestions and the stored answers of commands contain texts of memories too. What is
-// purged or forgotten must be removed from them as well.
+// Suggestions contain texts of memories too. What is purged or forgotten must be removed from them as well.
 
 // dropSuggestions removes the suggestions of a scope that were made of one of these
 // texts, or that say what one of these contents says.
@@ -190,31 +194,7 @@ func (s *session) dropSuggestions(scope memory.Scope, revisionIDs, hashes []stri
 	if _, err := s.Exec("DELETE FROM memory_suggestions WHERE user_id = ? AND id IN (?)", scope.UserID, gone); err != nil {
 		return err
 	}
-	return s.dropReplies(scope.UserID, gone)
-}
-
-// dropReplies removes the answers of commands that name one of these memories or
-// suggestions. Their keys stay, so that no command is carried out a second time.
-func (s *session) dropReplies(userID string, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	var named []int64
-	err := sqldb.Each(s, func(r *struct {
-		CallKey int64
-		Reply   string
-	},
-	) error {
-		names := strings.Contains(r.Reply, `"rootId":`) || strings.Contains(r.Reply, `"memoryId":`) // not in SQL, which has bytes for ids
-		if names && slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(r.Reply, id) }) {
-			named = append(named, r.CallKey)
-		}
-		return nil
-	}, "SELECT call_key, reply FROM call_keys WHERE user_id = ? AND reply IS NOT NULL", userID)
-	for _, key := range named {
-		err = errors.Join(err, s.Run("UPDATE call_keys SET reply = NULL WHERE user_id = ? AND call_key = ?", userID, key))
-	}
-	return err
+	return s.dropReplies(scope.UserID, gone...)
 }
 
 func setOf(words []string) map[string]bool {
@@ -234,6 +214,9 @@ func (s *session) forgetMessages(userID string, messageIDs []string) error {
 
 // forgetWhere is forgetMessages for the revisions whose column has one of some values.
 func (s *session) forgetWhere(userID, column string, values []string) error {
+	if err := s.dropUsesFor(userID, column, values); err != nil {
+		return err
+	}
 	scopes := map[string]goneTexts{} // by character
 	err := sqldb.Each(s, func(r *struct {
 		RevisionID, CharacterID string
@@ -249,6 +232,9 @@ func (s *session) forgetWhere(userID, column string, values []string) error {
 		return err
 	}
 	for _, characterID := range slices.Sorted(maps.Keys(scopes)) { // as locks are taken
+		if err := s.dropUses(userID, "?", scopes[characterID].revisions); err != nil {
+			return err
+		}
 		if err := s.forgetTexts(memory.Scope{UserID: userID, CharacterID: characterID}, scopes[characterID]); err != nil {
 			return err
 		}

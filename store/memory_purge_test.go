@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/index"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"
-	"nodest/store/sqldb"
 )
 
 // mentions lists the columns of the memory tables that contain a word or an id.
@@ -28,13 +28,8 @@ func (e *env) mentions(word string) (places []string) {
 				continue
 			}
 			query, args := "SELECT COUNT(*) FROM "+table+" WHERE CAST("+c+" AS TEXT) LIKE ?", []any{"%" + word + "%"}
-			stored := []any{word}
-			if store.OnPostgres(e.db) { // stores the digits of ids
-				sqldb.PackTextIDs(stored)
-				query, args = query+" OR CAST("+c+" AS TEXT) LIKE ?", append(args, "%"+strings.TrimLeft(stored[0].(string), "\x01")+"%")
-			} else { // their bytes
-				sqldb.PackIDs(stored)
-				query, args = query+" OR instr(CAST("+c+" AS BLOB), CAST(? AS BLOB)) > 0", append(args, stored...)
+			if id, err := uuid.Parse(word); err == nil && !store.OnPostgres(e.db) { // stores the bytes
+				query, args = query+" OR instr(CAST("+c+" AS BLOB), ?) > 0", append(args, id[:])
 			}
 			n, err := store.Query[int64](e.db, query, args...)
 			if err != nil {
@@ -140,12 +135,6 @@ func (e *env) uses(message string) (lines []string) {
 	return lines
 }
 
-// usedRows counts the texts for which something was recalled.
-func (e *env) usedRows() int64 {
-	e.Helper()
-	return e.queryInts("SELECT COUNT(uses) FROM revisions WHERE user_id = ?", e.user)[0]
-}
-
 func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
@@ -183,7 +172,7 @@ func TestTextsArePurgedInParts(t *testing.T) {
 			e.update(func(tx nodest.Tx) (err error) { left, err = tx.Memory.PurgeTexts(r.character, 1); return err })
 			e.equal("texts", []any{e.userRows("memory_texts"), left}, []any{2 + texts, i < 2})
 		}
-		e.equal("texts with uses", e.usedRows(), int64(1))
+		e.equal("uses of what is left", e.userRows("memory_uses"), int64(1+2))
 		e.equal("units of the other", len(e.units(other.character)), 4)
 	})
 }
@@ -196,7 +185,7 @@ func TestNothingIsLeftOfAPurgedScope(t *testing.T) {
 			return tx.Memory.PurgeScope(r.character)
 		})
 		e.equal("places of its character", e.mentions(r.character), []string{"memory_scopes.character_id"})
-		e.equal("texts with uses", e.usedRows(), int64(1))
+		e.equal("uses of the other", e.userRows("memory_uses"), int64(2))
 		for table, n := range map[string]int64{"memories": 2, "memory_texts": 2, "memory_suggestions": 1, "memory_tombstones": 1} {
 			e.equal("rows of the other in "+table, e.userRows(table), n)
 		}
@@ -324,43 +313,6 @@ func TestATombstoneKeepsAllItsEvidence(t *testing.T) {
 	})
 }
 
-func TestUsesBelongToTheChosenText(t *testing.T) {
-	t.Parallel()
-	onBothDatabases(t, func(e *env) {
-		character := e.character()
-		use := memory.Use{ID: e.learn(character, fact("a fact")).ID, Layer: memory.Fact, Rank: 1, Score: 0.5, Signals: map[string]float64{"words": 0.5}}
-		m := e.say(e.chat(character), "", "hm", use)
-		read := func() (uses []memory.Use) {
-			e.view(func(tx nodest.Tx) (err error) { uses, err = tx.Memory.Uses(m.ID); return err })
-			return uses
-		}
-		e.equal("uses", read(), []memory.Use{use})
-		e.change(m.ID, reswipe("another text"))
-		e.equal("uses of another text", read(), []memory.Use{})
-		e.change(m.ID, func(m *chat.Message) { m.SwipeIndex = 0 })
-		e.equal("uses of the first text", read(), []memory.Use{use})
-	})
-}
-
-func TestARevisionKeepsItsMemoryIDs(t *testing.T) {
-	t.Parallel()
-	onBothDatabases(t, func(e *env) {
-		conv := e.chat(e.character())
-		m := message(conv, "", "with memories")
-		m.Swipes[0].MemoryIDs = []string{"a", "b"}
-		e.update(func(tx nodest.Tx) error { return tx.Chats.InsertMessage(m) })
-		e.change(m.ID, edit("edited"))
-		e.view(func(tx nodest.Tx) error {
-			stored, err := tx.Chats.Message(m.ID)
-			e.equal("memories", stored.Swipes[0].MemoryIDs, []string{"a", "b"})
-			dumped, err2 := tx.Chats.Dump(conv, 0, 1000)
-			e.equal("in a dump", dumped[0].Texts[1].MemoryIDs, []string{"a", "b"})
-			e.equal("errors", []error{err, err2}, []error{nil, nil})
-			return nil
-		})
-	})
-}
-
 // A memory larger than one statement's parameter limit is read in one call.
 func TestALargeMemoryIsReadInOneCall(t *testing.T) {
 	t.Parallel()
@@ -374,7 +326,7 @@ func TestALargeMemoryIsReadInOneCall(t *testing.T) {
 		c := e.changes(character, before)
 		e.equal("units", []any{c.Whole, len(c.Units)}, []any{true, len(before.Units) + 1100})
 		for _, u := range c.Units {
-			e.equal("vectors", u.Vectors, []index.Kept{{Model: "m", Packed: index.Packed{127}}})
+			e.equal("vectors", u.Vectors, []index.Kept{{Model: "m", Packed: index.Pack([]float32{1})}})
 		}
 		var evidence []memory.Evidence
 		var revisions []string

@@ -87,7 +87,7 @@ func (t *tx) Reading(conversationID string) (memory.Reading, error) {
 // ends.
 func (t *tx) LockReading(conversationID string) (memory.Reading, error) {
 	err := t.withConversation(conversationID).Run("INSERT INTO memory_readings (user_id, conversation_id, exchanges, calls, ordered)"+
-		" VALUES (?, ?, 0, 0, 0) ON CONFLICT (user_id, conversation_id) DO NOTHING", t.userID, conversationID)
+		" VALUES (?, ?, 0, 0, 0) ON CONFLICT (user_id, conversation_id) DO NOTHING", sqldb.ID(t.userID), sqldb.ID(conversationID))
 	if err != nil {
 		return memory.Reading{}, err
 	}

@@ -47,7 +47,7 @@ func (e *env) segmentNames(character string) string {
 			if _, err := tx.Memory.SegmentParts(character, s.ID, 0); err != nil {
 				return err
 			}
-			names = append(names, s.ID)
+			names = append(names, nameOf(s.ID))
 		}
 		return nil
 	})
@@ -81,10 +81,10 @@ func TestRowsOfASegmentAreNotLoadedUnlessTheyChange(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.Memory.InsertFacts(character, one, two) })
 		e.embed(character)
 		to := e.version(character)
-		e.addSegment(character, "a", 0, to)
+		e.addSegment(character, named("a"), 0, to)
 		c := e.changes(character, &memory.Changes{})
 		e.equal("a whole load", []any{c.Whole, c.Partial, c.Segments, len(c.Units)},
-			[]any{true, false, []memory.Segment{{ID: "a", To: to, Units: 1}}, 0})
+			[]any{true, false, []memory.Segment{{ID: named("a"), To: to, Units: 1}}, 0})
 
 		e.say(conv, first.ID, "second")
 		e.update(func(tx nodest.Tx) error {
@@ -113,8 +113,8 @@ func TestGapsBetweenSegmentsAreLoaded(t *testing.T) {
 		for i := range 6 { // in the versions 1 to 6
 			last = e.say(conv, last, fmt.Sprint(i+1)).ID
 		}
-		e.addSegment(character, "b", 4, 5)
-		e.addSegment(character, "a", 1, 2)
+		e.addSegment(character, named("b"), 4, 5)
+		e.addSegment(character, named("a"), 1, 2)
 		for _, limit := range []int{0, 1, 2} {
 			c, loaded := &memory.Changes{More: true}, []memory.Unit(nil)
 			for c.More {
@@ -128,7 +128,7 @@ func TestGapsBetweenSegmentsAreLoaded(t *testing.T) {
 			e.equal("gaps", []any{gaps, err}, []any{[]memory.Gap{{To: 1, Units: 1}, {From: 2, To: 4, Units: 2}, {From: 5, To: 8, Units: 1}}, nil})
 			return nil
 		})
-		e.addSegment(character, "ab", 0, 5, "a", "b")
+		e.addSegment(character, named("ab"), 0, 5, named("a"), named("b"))
 		e.equal("after a merge", []any{textsOf(e.units(character)), e.segmentNames(character), e.userRows("memory_segment_parts")}, []any{"6", "ab", int64(1)})
 	})
 }
@@ -159,7 +159,7 @@ func TestOfManyLooseRowsTheNewestAreLoaded(t *testing.T) {
 			n += len(c.Units)
 		}
 		e.equal("rows of all parts", []any{n, c.Version}, []any{most, int64(all)})
-		e.addSegment(character, "a", 0, 3)
+		e.addSegment(character, named("a"), 0, 3)
 		e.equal("when no more are loose", e.someChanges(character, &memory.Changes{}, 1).Partial, false)
 	})
 }
@@ -188,7 +188,7 @@ func (e *env) segmented() segmented {
 	})
 	s.last = e.say(s.chat, text.ID, "last")
 	for i, name := range strings.Fields(allSegments) {
-		e.addSegment(s.character, name, int64(i), int64(i+1))
+		e.addSegment(s.character, named(name), int64(i), int64(i+1))
 	}
 	return s
 }
@@ -248,15 +248,15 @@ func TestASegmentConflictsWithWhatHappenedSinceItWasBegun(t *testing.T) {
 		put := func(o memory.Segment, replaces ...string) func(tx nodest.Tx) error {
 			return func(tx nodest.Tx) error { return tx.Memory.PutSegment(s.character, base, o, replaces...) }
 		}
-		e.refused(fault.Conflict, put(memory.Segment{ID: "more", From: 4, To: 6}))
-		e.refused(fault.Conflict, put(memory.Segment{ID: "all", To: 5}, "before", "text", "fact", "last"))
+		e.refused(fault.Conflict, put(memory.Segment{ID: named("more"), From: 4, To: 6}))
+		e.refused(fault.Conflict, put(memory.Segment{ID: named("all"), To: 5}, named("before"), named("text"), named("fact"), named("last")))
 		e.equal("segments", e.segmentNames(s.character), allSegments)
 		e.say(s.chat, s.last.ID, "a message is no conflict")
-		e.update(put(memory.Segment{ID: "more", From: 5, To: 6}))
+		e.update(put(memory.Segment{ID: named("more"), From: 5, To: 6}))
 
 		base = e.changes(s.character, &memory.Changes{}).Base
 		e.update(func(tx nodest.Tx) error { return tx.Memory.ForgetTexts(s.character, s.last.Swipes[0].RevisionID) })
-		e.refused(fault.Conflict, put(memory.Segment{ID: "late", From: 6, To: 7}))
+		e.refused(fault.Conflict, put(memory.Segment{ID: named("late"), From: 6, To: 7}))
 	})
 }
 
@@ -274,10 +274,12 @@ func TestAPurgeDuringPutSegmentDropsTheSegment(t *testing.T) {
 			return tx.Chats.UpdateMessage(last)
 		})
 		e.clock.advance(31 * day)
-		e.update(func(tx nodest.Tx) error { return tx.Memory.PutSegmentParts(character, "a", 0, []byte("first last")) })
+		e.update(func(tx nodest.Tx) error {
+			return tx.Memory.PutSegmentParts(character, named("a"), 0, []byte("first last"))
+		})
 		base, ended := e.changes(character, &memory.Changes{}).Base, make(chan error, 1)
 		e.update(func(tx nodest.Tx) error {
-			if err := tx.Memory.PutSegment(character, base, memory.Segment{ID: "a", To: 2}); err != nil {
+			if err := tx.Memory.PutSegment(character, base, memory.Segment{ID: named("a"), To: 2}); err != nil {
 				return err
 			}
 			go func() {
@@ -300,12 +302,15 @@ func TestPartsOfAnUnfinishedSegmentAreNotSeenAndGo(t *testing.T) {
 		s := e.segmented()
 		begin := func() {
 			e.update(func(tx nodest.Tx) error {
-				return tx.Memory.PutSegmentParts(s.character, "begun", 1, []byte("one"), []byte("two"))
+				return tx.Memory.PutSegmentParts(s.character, named("begun"), 1, []byte("one"), []byte("two"))
 			})
 		}
 		begin()
 		read := func(part int) func(tx nodest.Tx) error {
-			return func(tx nodest.Tx) error { _, err := tx.Memory.SegmentParts(s.character, "begun", part); return err }
+			return func(tx nodest.Tx) error {
+				_, err := tx.Memory.SegmentParts(s.character, named("begun"), part)
+				return err
+			}
 		}
 		e.refused(fault.NotFound, read(1))
 		e.equal("segments", e.segmentNames(s.character), allSegments)
@@ -316,10 +321,10 @@ func TestPartsOfAnUnfinishedSegmentAreNotSeenAndGo(t *testing.T) {
 		e.equal("parts after a purge", e.userRows("memory_segment_parts"), int64(4))
 		begin()
 		e.update(func(tx nodest.Tx) error {
-			return putSegment(tx, s.character, memory.Segment{ID: "begun", From: 5, To: 6})
+			return putSegment(tx, s.character, memory.Segment{ID: named("begun"), From: 5, To: 6})
 		})
 		e.view(func(tx nodest.Tx) error {
-			parts, err := tx.Memory.SegmentParts(s.character, "begun", 2, 1)
+			parts, err := tx.Memory.SegmentParts(s.character, named("begun"), 2, 1)
 			e.equal("parts in the order asked", []any{parts, err}, []any{[][]byte{[]byte("two"), []byte("one")}, nil})
 			return nil
 		})
@@ -388,7 +393,7 @@ func TestTheTextsOfAForkAreInSegmentsBeforeItIsShown(t *testing.T) {
 		fork := &chat.Conversation{ID: id(), CharacterID: character}
 		from := e.beginFork(fork, conv, all[4].ID, 3)
 		to := e.version(character)
-		e.addSegment(character, "a", 0, to)
+		e.addSegment(character, named("a"), 0, to)
 		e.equal("loose rows", len(e.units(character)), 0)
 		e.view(func(tx nodest.Tx) error {
 			keys, err := tx.Memory.UnitKeys(character, 0, to)

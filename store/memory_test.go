@@ -120,7 +120,7 @@ func TestFactsAreListed(t *testing.T) {
 			m.Kind = []lang.Kind{lang.KindPreference, lang.KindPromise, lang.KindProfile}[i%3]
 			m.Subject = []lang.Subject{lang.AboutUser, lang.AboutWorld}[i%2]
 			m.Status = []memory.Status{memory.Active, memory.Active, memory.Active, memory.Retired}[i%4]
-			m.Pinned, m.ConversationID = i > 5, []string{"", "c"}[i/8]
+			m.Pinned, m.ConversationID = i > 5, []string{"", named("c")}[i/8]
 			e.learn(character, m)
 		}
 		list := func(f memory.Filter, limit int) (texts []string) {
@@ -149,7 +149,7 @@ func TestFactsAreListed(t *testing.T) {
 			{"of a kind", memory.Filter{Kind: lang.KindPromise}, "4 1"},
 			{"about the world", memory.Filter{Subject: lang.AboutWorld}, "5 1"},
 			{"pinned", memory.Filter{Pinned: &yes}, "8 6"},
-			{"of a conversation", memory.Filter{ConversationID: "c"}, "8"},
+			{"of a conversation", memory.Filter{ConversationID: named("c")}, "8"},
 			{"with these words", memory.Filter{ContentHash: memory.ContentHash("FACT 4")}, "4"},
 			{"none", memory.Filter{Status: memory.Superseded}, ""},
 		} {
@@ -330,6 +330,22 @@ func (s *randomMemory) changeMuch(conv string) {
 	}
 }
 
+func TestAForkHasTheVectorsOfItsTexts(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		character := e.character()
+		source := e.chat(character)
+		m := e.say(source, "", "I drink tea")
+		e.embed(character)
+		e.forkTo(&chat.Conversation{ID: id(), CharacterID: character, Settings: []byte(`{}`)}, source, m.ID)
+		units := e.units(character)
+		e.equal("texts", len(units), 2)
+		for _, u := range units {
+			e.equal("vectors", u.Vectors, []index.Kept{{Model: "m", Packed: index.Pack([]float32{1})}})
+		}
+	})
+}
+
 func TestEqualTextsAreEmbeddedTogether(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
@@ -358,12 +374,20 @@ func TestEqualTextsAreEmbeddedTogether(t *testing.T) {
 		put("a", 0.5, -1e-9)
 		e.equal("contents without a vector", len(without("a", 9)), 0)
 		for _, u := range e.units(character) {
-			e.equal("vectors", u.Vectors, []index.Kept{{Model: "a", Packed: index.Packed{127, 0}}})
+			e.equal("vectors", u.Vectors, []index.Kept{{Model: "a", Packed: index.Pack([]float32{1, 0})}})
 		}
+		e.view(func(tx nodest.Tx) error {
+			units, err := tx.Memory.MemoryUnits(character, ids...)
+			for _, u := range units {
+				e.equal("vectors of units that are read", u.Vectors, []index.Kept{{Model: "a", Packed: index.Pack([]float32{1, 0})}})
+			}
+			e.equal("units that are read", len(units), 3)
+			return err
+		})
 		e.equal("contents for another model", len(without("b", 9)), 1)
 		put("b", 1)
 		for _, u := range e.units(character) {
-			e.equal("vectors", u.Vectors, []index.Kept{{Model: "b", Packed: index.Packed{127}}})
+			e.equal("vectors", u.Vectors, []index.Kept{{Model: "b", Packed: index.Pack([]float32{1})}})
 		}
 		e.equal("vectors that are kept", e.vectors(), int64(3))
 		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(character, gone.ID) })

@@ -78,7 +78,7 @@ func TestSuggestionsAndStoredRepliesAreRemovedWithTheirSources(t *testing.T) {
 							return err
 						}
 						state := "kept"
-						if record.Reply == nil {
+						if record.JSON == nil {
 							state = "gone"
 						}
 						answers = append(answers, state)

@@ -1,228 +1,117 @@
 package store
 
 import (
-	"cmp"
-	"encoding/binary"
-	"errors"
-	"maps"
-	"math"
 	"slices"
 
+	"nodest/chat"
 	"nodest/memory"
 	"nodest/store/sqldb"
 )
 
-// noteUsed stores when facts were used last: now, for these texts. That is no change of a scope.
-func (t *tx) noteUsed(revisions []*revisionRow) error {
+// useRow says that a unit was sent with the prompt of a generation.
+type useRow struct {
+	UserID, ConversationID, GenerationID, UnitID string
+	Rank                                         int          // from 1
+	Layer                                        memory.Layer // or inProfile
+	Score                                        *float64     // nil = the row is a copy in a fork
+	Signals                                      map[string]float64
+}
+
+// inProfile is the layer of a fact that was not found for the message: the profile had it.
+const inProfile memory.Layer = "profile"
+
+// PutUses stores what the prompt of a generation contains, and that its facts were used now. That is no
+// change of a scope.
+func (t *tx) PutUses(conversationID, generationID, continued string, uses []memory.Use) error {
+	err := t.ownsConversation(conversationID)
+	var rows []useRow
+	if err == nil && continued != "" {
+		rows, err = sqldb.All[useRow](t, "SELECT * FROM memory_uses WHERE user_id = ? AND conversation_id = ? AND generation_id = ? ORDER BY rank",
+			t.userID, conversationID, continued)
+	}
+	if err != nil {
+		return err
+	}
 	var facts []string
-	for _, r := range revisions {
-		for _, u := range r.Swipe.Uses {
-			if u.Layer == memory.Fact {
-				facts = append(facts, u.ID)
-			}
+	for i := range uses {
+		u := &uses[i]
+		row := useRow{UnitID: u.ID, Layer: u.Layer, Score: &u.Score, Signals: u.Signals}
+		if !u.Recalled() {
+			row.Layer = inProfile
+		}
+		if u.Layer == memory.Fact {
+			facts = append(facts, u.ID)
+		}
+		if !slices.ContainsFunc(rows, func(r useRow) bool { return r.UnitID == u.ID }) {
+			rows = append(rows, row)
 		}
 	}
-	if len(facts) == 0 {
-		return nil
+	for i := range rows {
+		r := &rows[i]
+		r.UserID, r.ConversationID, r.GenerationID, r.Rank = t.userID, conversationID, generationID, i+1
+	}
+	if err := t.Insert("memory_uses", rows); err != nil || len(facts) == 0 {
+		return err
 	}
 	return t.Run("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
 }
 
-// Uses returns what was recalled for the chosen text of a message, as far as it is still there.
+// Uses returns what was sent with the prompt of a message's chosen text.
 func (t *tx) Uses(messageID string) ([]memory.Use, error) {
-	row, err := sqldb.Value[struct{ MemoryIDs, Uses []byte }](t.withMessage(messageID), `SELECT r.memory_ids, r.uses FROM messages m
+	return sqldb.Map(t.withMessage(messageID), func(r *useRow) memory.Use {
+		if r.Layer == inProfile {
+			r.Layer = memory.Fact
+		}
+		return memory.Use{ID: r.UnitID, Layer: r.Layer, Rank: r.Rank, Score: *r.Score, Signals: r.Signals}
+	}, `SELECT u.* FROM messages m
 		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
-		WHERE m.user_id = ? AND m.id = ?`, t.userID, messageID)
-	if err != nil {
-		return nil, err
-	}
-	uses, err := unpackUses(row.Uses, unpackUnits(row.MemoryIDs))
-	if err != nil || len(uses) == 0 {
-		return uses, err
-	}
-	ids := make([]string, len(uses))
-	for i, u := range uses {
-		ids[i] = u.ID
-	}
-	there, err := sqldb.All[string](t, "SELECT revision_id FROM memory_texts WHERE user_id = ? AND revision_id IN (?) AND NOT is_forgotten"+
-		" UNION ALL SELECT id FROM memories WHERE user_id = ? AND id IN (?)", t.userID, ids, t.userID, ids)
-	left := setOf(there)
-	return slices.DeleteFunc(uses, func(u memory.Use) bool { return !left[u.ID] }), err
+		JOIN memory_uses u ON u.user_id = m.user_id AND u.conversation_id = m.conversation_id AND u.generation_id = r.generation_id
+		WHERE m.user_id = ? AND m.id = ? AND u.score IS NOT NULL ORDER BY u.rank`, t.userID, messageID)
 }
 
-// dropUses removes what was recalled for texts that a condition selects.
-func (t *tx) dropUses(where string, args ...any) error {
-	return t.Run("UPDATE revisions SET uses = NULL WHERE user_id = ? AND uses IS NOT NULL AND id IN ("+where+")", append([]any{t.userID}, args...)...)
+const selectRecalled = "SELECT conversation_id, generation_id, unit_id FROM memory_uses WHERE user_id = ? AND conversation_id IN (?) AND generation_id IN (?)" +
+	" AND layer <> '" + string(inProfile) + "' ORDER BY rank"
+
+// Recalled returns the units that were found for a generation.
+func (t *tx) Recalled(conversationID, generationID string) ([]string, error) {
+	return sqldb.Map(t, func(r *useRow) string { return r.UnitID }, selectRecalled, t.userID, []string{conversationID}, []string{generationID})
 }
 
-// useSignals are the signals of which a use has bits, the frequent ones first. Their order never
-// changes.
-var useSignals = []string{
-	"words", "near", "around", "session", "length", "recency", "answer", "vector", "speaker", "day", "kind", "importance", "profile", "spelling",
-}
-
-// Bits of a use, below those of its signals.
-const (
-	isExchange = 1 << iota // else it is a fact
-	hasOthers              // signals that are not in useSignals
-	firstSignal
-)
-
-// What stands before a unit.
-const (
-	namedUnit = 0   // before the length of the id, and the id
-	knownUnit = 100 // and the place of the unit among the memory ids of the text, from 0
-	mostKnown = 100
-	idUnit    = 200 // and the number of bytes of the id, before them
-	mostID    = 16
-)
-
-// packUnits writes the memory ids of a text.
-func packUnits(ids []string) (b []byte) {
-	for _, id := range ids {
-		b = appendUnit(b, id, nil)
-	}
-	return b
-}
-
-// unpackUnits reads what packUnits wrote.
-func unpackUnits(b []byte) (ids []string) {
-	for r := (useReader{left: b}); len(r.left) > 0; {
-		id := r.unit()
-		if r.failed {
-			break
+// fillRecalled gives swipes the units that were found for them.
+func (t *tx) fillRecalled(swipes []*swipeText) error {
+	byPlace := map[[2]string][]*chat.Swipe{}
+	var chats, generations []string
+	for _, s := range swipes {
+		if s.GenerationID != "" {
+			place := [2]string{s.ConversationID, s.GenerationID}
+			byPlace[place] = append(byPlace[place], &s.Swipe)
+			chats, generations = append(chats, s.ConversationID), append(generations, s.GenerationID)
 		}
-		ids = append(ids, id)
 	}
-	return ids
-}
-
-// packUses writes uses, by rank: the unit, the bits, and the signals. Most units are among the
-// memory ids of the text. Most signals are near those of the use before, so the difference is stored.
-func packUses(uses []memory.Use, memoryIDs []string) (b []byte) {
-	before := make([]int64, len(useSignals))
-	for _, u := range slices.SortedStableFunc(slices.Values(uses), func(a, b memory.Use) int { return a.Rank - b.Rank }) {
-		bits, values := uint64(0), []byte{}
-		if u.Layer == memory.Exchange {
-			bits = isExchange
-		}
-		for i, name := range useSignals {
-			if x, ok := u.Signals[name]; ok {
-				bits |= firstSignal << i
-				share := shareOf(x)
-				values, before[i] = binary.AppendVarint(values, share-before[i]), share
-			}
-		}
-		others := slices.DeleteFunc(slices.Sorted(maps.Keys(u.Signals)), func(name string) bool { return slices.Contains(useSignals, name) })
-		if len(others) > 0 {
-			bits |= hasOthers
-			values = binary.AppendUvarint(values, uint64(len(others)))
-		}
-		for _, name := range others {
-			values = binary.AppendVarint(appendText(values, name), shareOf(u.Signals[name]))
-		}
-		b = append(binary.AppendUvarint(appendUnit(b, u.ID, memoryIDs), bits), values...)
+	if len(generations) == 0 {
+		return nil
 	}
-	return b
-}
-
-func appendUnit(b []byte, id string, memoryIDs []string) []byte {
-	if i := slices.Index(memoryIDs, id); i >= 0 && i < mostKnown {
-		return append(b, byte(knownUnit+i))
-	}
-	if id := sqldb.StoredID(id); id != nil {
-		return append(append(b, byte(idUnit+len(id))), id...)
-	}
-	return appendText(append(b, namedUnit), id)
-}
-
-func appendText(b []byte, text string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
-}
-
-func shareOf(x float64) int64 { return int64(math.Round(x * memory.SignalStep)) }
-
-var errUses = errors.New("store: the uses of memories cannot be read")
-
-// unpackUses reads what packUses wrote. It is never nil.
-func unpackUses(b []byte, memoryIDs []string) ([]memory.Use, error) {
-	uses, r, before := []memory.Use{}, useReader{left: b, known: memoryIDs}, make([]int64, len(useSignals))
-	for len(r.left) > 0 && !r.failed {
-		u, sum := memory.Use{ID: r.unit(), Layer: memory.Fact, Rank: len(uses) + 1}, int64(0)
-		signal := func(name string, before int64) int64 {
-			if u.Signals == nil {
-				u.Signals = map[string]float64{}
-			}
-			x := before + r.share()
-			u.Signals[name] = float64(x) / memory.SignalStep
-			sum += x
-			return x
+	slices.Sort(chats)
+	return sqldb.Each(t, func(r *useRow) error {
+		for _, s := range byPlace[[2]string{r.ConversationID, r.GenerationID}] {
+			s.MemoryIDs = append(s.MemoryIDs, r.UnitID)
 		}
-		bits := r.number()
-		if bits&isExchange != 0 {
-			u.Layer = memory.Exchange
-		}
-		for i, name := range useSignals {
-			if bits&(firstSignal<<i) != 0 {
-				before[i] = signal(name, before[i])
-			}
-		}
-		if bits&hasOthers != 0 {
-			for n := r.number(); n > 0 && !r.failed; n-- {
-				signal(r.text(), 0)
-			}
-		}
-		u.Score = float64(sum) / memory.SignalStep
-		uses = append(uses, u)
+		return nil
+	}, selectRecalled, t.userID, slices.Compact(chats), generations)
+}
+
+// dropUses removes the rows that name units which a condition selects, and the prompts that contain them.
+func (s *session) dropUses(userID, units string, args ...any) error {
+	args = append([]any{userID}, args...)
+	if err := s.dropPromptsOfUnits(units, args...); err != nil {
+		return err
 	}
-	if r.failed {
-		return nil, errUses
-	}
-	return uses, nil
+	return s.Run("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN ("+units+")", args...)
 }
 
-// useReader reads what is left. After it has failed it reads zeros.
-type useReader struct {
-	left   []byte
-	known  []string // memory ids
-	failed bool
-}
-
-func (r *useReader) take(n int) []byte {
-	if n < 0 || n > len(r.left) || r.failed {
-		r.failed = true
-		return make([]byte, 16)
-	}
-	taken := r.left[:n]
-	r.left = r.left[n:]
-	return taken
-}
-
-func (r *useReader) number() uint64 {
-	n, size := binary.Uvarint(r.left)
-	r.take(cmp.Or(size, -1))
-	return n
-}
-
-func (r *useReader) share() int64 {
-	x, size := binary.Varint(r.left)
-	r.take(cmp.Or(size, -1))
-	return x
-}
-
-func (r *useReader) text() string {
-	return string(r.take(int(min(r.number(), math.MaxInt32)))) //nolint:gosec // checked
-}
-
-func (r *useReader) unit() string {
-	switch code := int(r.take(1)[0]); {
-	case code >= knownUnit && code < knownUnit+min(mostKnown, len(r.known)):
-		return r.known[code-knownUnit]
-	case code > idUnit && code <= idUnit+mostID:
-		return sqldb.UnpackID(r.take(code - idUnit))
-	case code == namedUnit:
-		return r.text()
-	}
-	r.failed = true
-	return ""
+// dropUsesFor removes what was sent for texts that are removed: for the revisions whose column has one of
+// some values.
+func (s *session) dropUsesFor(userID, column string, values []string) error {
+	return s.Run("DELETE FROM memory_uses WHERE (user_id, conversation_id, generation_id) IN (SELECT r.user_id, m.conversation_id, r.generation_id"+
+		" FROM revisions r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id WHERE r.user_id = ? AND r."+column+" IN (?))", userID, values)
 }

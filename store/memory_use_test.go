@@ -1,55 +1,190 @@
-package store
+package store_test
 
 import (
-	"math/rand/v2"
-	"reflect"
+	"errors"
 	"testing"
+	"time"
 
+	"nodest/chat"
 	"nodest/memory"
-	"nodest/op"
+	"nodest/nodest"
+	"nodest/store"
 )
 
-// What was recalled is read as it was stored, and a use with six signals takes 14 bytes, one like it 9.
-func TestUsesArePacked(t *testing.T) {
+// reply stores a reply of a generation in which units were recalled, behind what was for continued.
+func (e *env) reply(conversation, parent, continued string, uses ...memory.Use) *chat.Message {
+	e.Helper()
+	m := message(conversation, parent, "a reply")
+	m.Role, m.Swipes[0].GenerationID = chat.RoleAssistant, e.idNow()
+	g := &chat.Generation{ID: m.Swipes[0].GenerationID, ConversationID: conversation, MessageID: m.ID, Kind: chat.KindReply, Status: chat.GenWaiting}
+	e.update(func(tx nodest.Tx) error {
+		ended := *g
+		ended.Status, ended.EndedAt = chat.GenDone, new(tx.Now())
+		return errors.Join(tx.InsertGeneration(g), tx.Memory.PutUses(conversation, g.ID, continued, uses),
+			tx.Chats.InsertMessage(m), tx.UpdateGeneration(&ended))
+	})
+	return m
+}
+
+func (e *env) usesOf(m *chat.Message) (uses []memory.Use) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) (err error) { uses, err = tx.Memory.Uses(m.ID); return err })
+	return uses
+}
+
+// memoryIDs are those of the first text of a message.
+func (e *env) memoryIDs(messageID string) (ids []string) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) error {
+		m, err := tx.Chats.Message(messageID)
+		if err == nil {
+			ids = m.Swipes[0].MemoryIDs
+		}
+		return err
+	})
+	return ids
+}
+
+func exchange(rank int) memory.Use {
+	return memory.Use{ID: id(), Layer: memory.Exchange, Rank: rank, Score: 0.75, Signals: map[string]float64{"near": 0.25, "words": 0.5}}
+}
+
+func profile(rank int) memory.Use {
+	return memory.Use{ID: id(), Layer: memory.Fact, Rank: rank, Score: 1, Signals: map[string]float64{"profile": 1}}
+}
+
+// Memory ids are what was found for a text; uses have the facts of the profile too. An edited text keeps them.
+func TestATextKnowsWhatWasRecalledForIt(t *testing.T) {
 	t.Parallel()
-	signals := map[string]float64{"around": 0.0148, "length": 0.0606, "near": 0.0037, "recency": 0.0157, "session": 0.0682, "words": 0.0095}
-	uses := []memory.Use{
-		{ID: op.NewID(), Layer: memory.Exchange, Rank: 1, Score: 0.1725, Signals: signals},
-		{ID: op.NewID(), Layer: memory.Fact, Rank: 2, Score: 1, Signals: map[string]float64{"profile": 1}},
-		{ID: "tea", Layer: memory.Fact, Rank: 3, Score: 12.4999, Signals: map[string]float64{"": -0.0001, "a new signal": 12.5}},
-		{ID: "01a21c5b-aab3-73b4-beed-b70000000000", Layer: memory.Fact, Rank: 4},
-	}
-	known := []string{"other", uses[0].ID}
-	packed := packUses([]memory.Use{uses[1], uses[0], uses[2], uses[3]}, known)
-	got, err := unpackUses(packed, known)
-	if err != nil || !reflect.DeepEqual(got, uses) {
-		t.Errorf("%+v, %v\nwant %+v", got, err, uses)
-	}
-	if n := len(packUses(uses[:1], known)); n > 14 {
-		t.Errorf("a use takes %d bytes", n)
-	}
-	whole := packUses(uses[:1], known)
-	for n := 1; n < len(whole); n++ {
-		if _, err := unpackUses(whole[:n], known); err == nil {
-			t.Errorf("the first %d bytes of %d are read", n, len(whole))
+	onBothDatabases(t, func(e *env) {
+		uses := []memory.Use{exchange(1), exchange(2), profile(3)}
+		m := e.reply(e.chat(e.character()), "", "", uses...)
+		for range 2 {
+			e.equal("uses", e.usesOf(m), uses)
+			e.equal("memory ids", e.memoryIDs(m.ID), []string{uses[0].ID, uses[1].ID})
+			e.change(m.ID, edit("edited"))
 		}
-	}
-	near := map[string]float64{"around": 0.0121, "length": 0.0606, "near": 0.0095, "recency": 0.0157, "session": 0.0682, "words": 0.0099}
-	two := []memory.Use{uses[0], {ID: known[0], Layer: memory.Exchange, Rank: 2, Score: 0.176, Signals: near}}
-	if got, err := unpackUses(packUses(two, known), known); err != nil || !reflect.DeepEqual(got, two) {
-		t.Errorf("%+v, %v\nwant %+v", got, err, two)
-	}
-	if n := len(packUses(two, known)) - len(whole); n > 9 {
-		t.Errorf("a use like the one before takes %d bytes", n)
-	}
-	for range 10_000 { // whatever is stored, reading it ends
-		b := make([]byte, rand.IntN(60))
-		for i := range b {
-			b[i] = byte(rand.IntN(256))
+		e.change(m.ID, reswipe("without memories"))
+		e.equal("uses of another swipe", e.usesOf(m), []memory.Use(nil))
+		e.change(m.ID, func(m *chat.Message) { m.SwipeIndex = 0 })
+		e.equal("uses of the first one", e.usesOf(m), uses)
+	})
+}
+
+// SQL reads which units were recalled, and how high they came.
+func TestUsesAreReadInSQL(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		e.reply(e.chat(e.character()), "", "", exchange(1), profile(2))
+		got, err := store.Query[float64](e.db, "SELECT rank + score FROM memory_uses WHERE layer = 'exchange' AND user_id = ?", e.user)
+		e.equal("rank and score", []any{got, err}, []any{[]float64{1 + 0.75}, nil})
+	})
+}
+
+// What was recalled for a text comes before what was for its continuation, each unit once.
+func TestAContinuationAddsToWhatWasRecalled(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		conv := e.chat(e.character())
+		a, b, c := exchange(1), profile(2), exchange(2)
+		first := e.reply(conv, "", "", a, b)
+		again := a
+		again.Rank, again.Score = 1, 0.125
+		longer := e.reply(conv, first.ID, first.Swipes[0].GenerationID, again, c)
+		c.Rank = 3
+		e.equal("uses", e.usesOf(longer), []memory.Use{a, b, c})
+		e.equal("memory ids", e.memoryIDs(longer.ID), []string{a.ID, c.ID})
+		e.equal("uses of the first text", e.usesOf(first), []memory.Use{a, b})
+	})
+}
+
+func TestAFactIsUsedWhenItIsRecalled(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		character := e.character()
+		used, other := e.learn(character, fact("used")), e.learn(character, fact("other"))
+		e.clock.advance(time.Minute)
+		e.reply(e.chat(character), "", "", memory.Use{ID: used.ID, Layer: memory.Fact, Rank: 1})
+		e.view(func(tx nodest.Tx) error {
+			a, err := tx.Memory.Fact(character, used.ID)
+			b, err2 := tx.Memory.Fact(character, other.ID)
+			e.equal("last used", []any{a.LastUsedAt.Equal(start.Add(time.Minute)), b.LastUsedAt == nil}, []any{true, true})
+			return errors.Join(err, err2)
+		})
+	})
+}
+
+// A fork knows which units were found for its texts, and loses them on its own. How they were found is told
+// where they were.
+func TestAForkKnowsWhatWasRecalled(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		character := e.character()
+		conv := e.chat(character)
+		uses := []memory.Use{exchange(1), exchange(2), profile(3)}
+		m := e.reply(conv, e.say(conv, "", "hm").ID, "", uses...)
+		for from, of := conv, m; from == conv || of.ConversationID == from; {
+			fork := &chat.Conversation{ID: id(), CharacterID: character}
+			e.forkTo(fork, from, of.ID)
+			copied := &chat.Message{ID: fork.HeadID, ConversationID: fork.ID}
+			e.equal("memory ids", e.memoryIDs(copied.ID), []string{uses[0].ID, uses[1].ID})
+			e.equal("uses", e.usesOf(copied), []memory.Use(nil))
+			if from != conv { // a fork of a fork
+				break
+			}
+			from, of = fork.ID, copied
 		}
-		_, _ = unpackUses(b, known)
-	}
-	if got, err := unpackUses(nil, nil); err != nil || len(got) != 0 {
-		t.Errorf("nothing is read as %v, %v", got, err)
-	}
+		e.equal("rows", e.userRows("memory_uses"), int64(3+2+2))
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conv) })
+		e.clock.advance(31 * day)
+		e.maintain()
+		e.equal("rows of the forks", e.userRows("memory_uses"), int64(2+2))
+	})
+}
+
+// Signals go 90 days after the generation; rank and score stay as long as the text.
+func TestSignalsAreDroppedAfter90Days(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		conv := e.chat(e.character())
+		kept := exchange(1)
+		m := e.reply(conv, "", "", kept)
+		spoken := e.idNow()
+		failed := &chat.Generation{ID: e.idNow(), ConversationID: conv, MessageID: m.ID, Kind: chat.KindRegenerate, Status: chat.GenWaiting}
+		e.update(func(tx nodest.Tx) error {
+			ended := *failed
+			ended.Status, ended.EndedAt = chat.GenFailed, new(tx.Now())
+			other := ended
+			other.ID, other.Options.CharacterID = spoken, id() // this one stays
+			m := message(conv, m.ID, "of another character")
+			m.Swipes[0].GenerationID, other.MessageID = spoken, m.ID
+			return errors.Join(tx.InsertGeneration(failed), tx.InsertGeneration(&other), tx.Chats.InsertMessage(m),
+				tx.Memory.PutUses(conv, failed.ID, "", []memory.Use{exchange(1)}), tx.Memory.PutUses(conv, spoken, "", []memory.Use{exchange(1)}),
+				tx.UpdateGeneration(&ended))
+		})
+		e.clock.advance(89 * day)
+		e.maintain()
+		e.equal("uses after 89 days", e.usesOf(m), []memory.Use{kept})
+		e.clock.advance(2 * day)
+		e.equal("generations that maintenance changed", e.maintain()["generations"], 3)
+		kept.Signals = nil
+		e.equal("uses after 91 days", e.usesOf(m), []memory.Use{kept})
+		e.equal("rows, and those with signals", []int64{e.userRows("memory_uses"), e.queryInts("SELECT COUNT(signals) FROM memory_uses WHERE user_id = ?", e.user)[0]}, []int64{2, 0})
+		e.equal("generations", e.userRows("generations"), int64(1))
+		e.equal("generations that the next maintenance changed", e.maintain()["generations"], 0)
+	})
+}
+
+func TestUsesGoWithTheirText(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		conv := e.chat(e.character())
+		gone := e.reply(conv, "", "", exchange(1))
+		kept := e.reply(conv, "", "", exchange(1))
+		e.change(gone.ID, deleteMessage)
+		e.clock.advance(31 * day)
+		e.maintain()
+		e.equal("rows", e.userRows("memory_uses"), int64(1))
+		e.equal("uses of the other text", len(e.usesOf(kept)), 1)
+	})
 }

@@ -14,8 +14,8 @@ import (
 
 // storedVector is the vector of a text or fact.
 type storedVector struct {
-	Model  int    // its place among the models of the scope, from 1; 0 = no vector
-	Vector []byte // index.Packed.Half
+	Model  int // its place among the models of the scope, from 1; 0 = no vector
+	Vector index.Packed
 }
 
 // kept is the vector as a unit has it; models are those of its scope.
@@ -23,7 +23,7 @@ func (v *storedVector) kept(models modelList) []index.Kept {
 	if v.Model < 1 || v.Model > len(models) {
 		return nil
 	}
-	return []index.Kept{{Model: models[v.Model-1], Packed: index.Whole(v.Vector)}}
+	return []index.Kept{{Model: models[v.Model-1], Packed: v.Vector}}
 }
 
 // WithoutVector returns contents without a vector of a model, each once. It reads rows by change and
@@ -68,10 +68,10 @@ func (t *tx) UnitVectors(characterID, model string, ids ...string) (map[string]i
 	}
 	return found, sqldb.Each(t, func(r *struct {
 		ID     string
-		Vector []byte
+		Vector index.Packed
 	},
 	) error {
-		found[r.ID] = index.Whole(r.Vector)
+		found[r.ID] = r.Vector
 		return nil
 	}, "SELECT revision_id AS id, vector FROM memory_texts WHERE "+ofScope+" AND revision_id IN (?) AND model = ?"+
 		" UNION ALL SELECT id, vector FROM memories WHERE "+ofScope+" AND id IN (?) AND model = ?",
@@ -145,9 +145,9 @@ func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32)
 	for id, vector := range vectors {
 		packed := index.Pack(vector)
 		if packed == nil {
-			return fault.New(fault.UpstreamBadAnswer, "an embedding of %s contains only zeros", model)
+			return fault.New(fault.UpstreamBadAnswer, "an embedding of %s is zero or not finite", model)
 		}
-		n.vectors[id] = storedVector{number, packed.Half()}
+		n.vectors[id] = storedVector{number, packed}
 	}
 	return nil
 }

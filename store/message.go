@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -10,7 +11,7 @@ import (
 )
 
 type messageRow struct {
-	chat.Message `db:"Greeting=is_greeting Hidden=is_hidden Imported=is_imported -Swipes -Extra"`
+	chat.Message `db:"ClientMsgID=client_msg_key AuthorID=author_key Greeting=is_greeting Hidden=is_hidden Imported=is_imported -Swipes -Extra"`
 	UserID       string
 	// Depth counts the messages from the root to this one, itself included. Chain names
 	// the unbranched run of the tree that contains it (see place). Both are set once.
@@ -212,8 +213,8 @@ func (t *tx) logState(m *chat.Message, earlier *messageStateRow) {
 const unknownPrevious = -1
 
 // shownText is the id of the text that a message m shows.
-const shownText = `COALESCE((SELECT r.id FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id
-	AND r.position = m.swipe_index AND r.is_shown), '')`
+const shownText = `(SELECT r.id FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id
+	AND r.position = m.swipe_index AND r.is_shown)`
 
 // stateColumns are the columns of message_states.
 const stateColumns = "user_id, conversation_id, message_id, version, previous, rev, status, is_deleted, revision_id"
@@ -316,7 +317,7 @@ type firstForm struct {
 // FirstForm returns a message as it was first stored.
 func (t *tx) FirstForm(id string) (*chat.Message, error) {
 	row, err := sqldb.Get[firstForm](t, "message", `SELECT m.*, COALESCE(s.rev, m.rev) AS first_rev, COALESCE(s.status, m.status) AS first_status,
-			COALESCE(s.revision_id, `+shownText+`) AS first_text_id
+			CASE WHEN s.version IS NULL THEN `+shownText+` ELSE s.revision_id END AS first_text_id
 		FROM messages m LEFT JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.previous = 0
 		WHERE m.user_id = ? AND m.id = ?`, t.userID, id)
 	if err != nil {
@@ -332,17 +333,21 @@ func (t *tx) FirstForm(id string) (*chat.Message, error) {
 	if row.FirstTextID == "" {
 		return &m, nil
 	}
-	written, err := t.Written([]string{row.FirstTextID})
+	texts, err := t.textsOf([]string{row.FirstTextID})
 	if err != nil {
 		return nil, err
 	}
-	m.Swipes = []chat.Swipe{*written[row.FirstTextID]}
+	first := texts[row.FirstTextID]
+	if first == nil {
+		return nil, fault.New(fault.NotFound, "no such revision")
+	}
+	m.Swipes = []chat.Swipe{first.Swipe}
 	return &m, nil
 }
 
 // MessageByClientID finds a message by the name the client gave it.
 func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*chat.Message, error) {
-	return t.oneMessage("m.conversation_id = ? AND m.client_msg_id = ? AND m.client_msg_id <> ''",
+	return t.oneMessage("m.conversation_id = ? AND m.client_msg_key = ? AND m.client_msg_key <> ''",
 		conversationID, clientMsgID)
 }
 
@@ -376,7 +381,7 @@ const sizeOfTexts = `COALESCE((SELECT SUM(256 + octet_length(r.text) + octet_len
 
 // pageColumns are the columns of messages m that differ within a page, and are not only for
 // searching.
-const pageColumns = "m.id, m.parent_id, m.client_msg_id, m.seq, m.role, m.name, m.author_id, m.is_greeting, m.is_hidden, m.is_imported," +
+const pageColumns = "m.id, m.parent_id, m.client_msg_key, m.seq, m.role, m.name, m.author_key, m.is_greeting, m.is_hidden, m.is_imported," +
 	" m.swipe_index, m.rev, m.status, m.error, m.generation_id, m.created_at, m.edited_at, m.deleted_at"
 
 // messagePage is a page of messages of a conversation while it is read.
@@ -435,8 +440,8 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 	if earlier != nil && earlier.only {
 		row.Since = earlier.Version
 	}
-	n, err := t.Update("messages", row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_id", "seq", "is_imported", "depth", "chain", "created_at"},
-		"WHERE user_id = ? AND id = ? AND NULLIF(conversation_id, '') = ? AND rev = ?", // to be found by its id, whatever the planner knows
+	n, err := t.Update("messages", row, []string{"id", "user_id", "conversation_id", "parent_id", "client_msg_key", "seq", "is_imported", "depth", "chain", "created_at"},
+		"WHERE user_id = ? AND id = ? AND COALESCE(conversation_id, conversation_id) = ? AND rev = ?", // to be found by its id, whatever the planner knows
 		t.userID, m.ID, m.ConversationID, m.Rev-1)
 	if err != nil {
 		return err
@@ -496,18 +501,26 @@ func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.M
 
 // upChain selects messages of a chain from a depth upwards. The user's id is hidden from the
 // planner, so that it takes the index of chains.
-const upChain = "WHERE NULLIF(m.user_id, '') = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth <= ?" +
+const upChain = "WHERE COALESCE(m.user_id, m.user_id) = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth <= ?" +
 	" AND m.deleted_at IS NULL ORDER BY m.depth DESC LIMIT ?"
 
 // pathStart is where the walk of a path begins, nil where there is no path, and how many
 // messages are left out there.
 func (t *tx) pathStart(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
+	if err := t.ownsConversation(conversationID); err != nil {
+		return nil, 0, err
+	}
+	return t.pathEnd(conversationID, headID, beforeID)
+}
+
+// pathEnd is pathStart in a conversation that may be deleted.
+func (t *tx) pathEnd(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
 	id := headID
 	if beforeID != "" {
 		id, skip = beforeID, 1
 	}
-	if err := t.ownsConversation(conversationID); err != nil || id == "" {
-		return nil, 0, err
+	if id == "" {
+		return nil, 0, nil
 	}
 	start, err = t.placeIn(conversationID, id)
 	return start, skip, err
@@ -525,10 +538,15 @@ func (t *tx) Children(conversationID, id string) ([]*chat.Message, error) {
 			return nil, err
 		}
 	}
-	return t.messages(childrenOf, t.userID, t.userID, conversationID, id, t.userID, conversationID, at.Chain, at.Depth+1)
+	below, args := "= ?", []any{t.userID, t.userID, conversationID, id}
+	if id == "" {
+		below, args = "IS NULL", args[:3]
+	}
+	return t.messages(fmt.Sprintf(childrenOf, below), append(args, t.userID, conversationID, at.Chain, at.Depth+1)...)
 }
 
-// childrenOf selects the messages that branch off at a message, and the one that goes on with its chain.
+// childrenOf selects the messages that branch off at a message, or are roots, and the one that goes on
+// with its chain.
 const childrenOf = `WHERE m.user_id = ? AND m.id IN (
-	SELECT b.id FROM messages b WHERE b.user_id = ? AND b.conversation_id = ? AND b.parent_id = ? AND b.chain = b.seq
+	SELECT b.id FROM messages b WHERE b.user_id = ? AND b.conversation_id = ? AND b.parent_id %s AND b.chain = b.seq
 	UNION ALL SELECT b.id FROM messages b WHERE b.user_id = ? AND b.conversation_id = ? AND b.chain = ? AND b.depth = ?) ORDER BY m.seq`

@@ -30,7 +30,7 @@ func TestAMessageComesBackAsItWas(t *testing.T) {
 				{ID: id(), RevisionID: id(), Rev: 1, Text: "it's 100% \\ \"tea\"\n?", CreatedAt: start, Deleted: true},
 				{
 					ID: id(), RevisionID: id(), Rev: 1, Text: "NUL \x00 and \x01 0\u0000", Reasoning: "hm", Model: "m", Finish: "stop",
-					Usage: &llm.Usage{PromptTokens: 3}, GenerationID: "g", CreatedAt: start.Add(-time.Second),
+					Usage: &llm.Usage{PromptTokens: 3}, GenerationID: named("g"), CreatedAt: start.Add(-time.Second),
 					Blocks: []chat.Block{{Part: "mem", Text: "t", At: 4}},
 				},
 			},
@@ -209,7 +209,7 @@ func TestStatesAreStoredPerVersion(t *testing.T) {
 		conversation := e.conversation() // version 1
 		m := e.say(conversation, "", "a")
 		e.update(func(tx nodest.Tx) error { // an edit, before the conversation's own change
-			m.Rev, m.Swipes[0].Rev, m.Swipes[0].RevisionID, m.Swipes[0].Text = 2, 2, "r2", "b"
+			m.Rev, m.Swipes[0].Rev, m.Swipes[0].RevisionID, m.Swipes[0].Text = 2, 2, named("r2"), "b"
 			if err := tx.Chats.UpdateMessage(m); err != nil {
 				return err
 			}
@@ -235,7 +235,7 @@ func TestStatesAreStoredPerVersion(t *testing.T) {
 		if err != nil {
 			e.Fatal(err)
 		}
-		e.equal("revisions", revisions[1], "r2")
+		e.equal("revisions", revisions[1], named("r2"))
 		kept, err := store.Query[struct {
 			Version, DocumentsVersion int64
 			Settings                  string

@@ -60,7 +60,8 @@ type partTable struct {
 var (
 	// Of a conversation without messages, which go before.
 	chatParts = parts{"conversations", "NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)", "conversation_id", []partTable{
-		{"conversation_states", "user_id, conversation_id, version", 500}, {"prompts", "user_id, id", 100}, {"prompt_parts", "user_id, conversation_id, hash", 100}, {"generations", "user_id, id", 500},
+		{"conversation_states", "user_id, conversation_id, version", 500}, {"prompts", "user_id, id", 100}, {"generations", "user_id, id", 500},
+		{"memory_uses", "user_id, conversation_id, generation_id, unit_id", 500},
 	}}
 	// A conversation that may not go yet, such as one that a reply is writing to, keeps its character.
 	characterParts = parts{"characters", "NOT EXISTS (SELECT 1 FROM conversations k WHERE k.user_id = c.user_id AND k.character_id = c.id)", "character_id", []partTable{
@@ -88,6 +89,9 @@ func (s *session) removePieces(p *parts, userID, id string) (int64, error) {
 			return n, err
 		}
 	}
+	if err := s.dropReplies(userID, id); err != nil {
+		return 0, err
+	}
 	return s.Exec("DELETE FROM "+p.of+" WHERE user_id = ? AND id = ?", userID, id)
 }
 
@@ -108,15 +112,17 @@ func (db *DB) repeat(ctx context.Context, remove func(*session) (int64, error)) 
 // oldestEnded finds the conversation of a user that was deleted first: no import or fork is filling it,
 // no reply is being written to it, and no fork is copying from it. Each transaction that makes room
 // begins with this, so it does not read the others. Its arguments are the user, twice.
-const oldestEnded = "SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.deleted_at IS NOT NULL" +
-	" AND NOT EXISTS (SELECT 1 FROM loads l WHERE l.user_id = c.user_id AND l.conversation_id = c.id)" +
-	" AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.user_id = c.user_id AND g.conversation_id = c.id AND g.is_open)" +
-	" AND NOT EXISTS (SELECT 1 FROM jobs WHERE " + openOf + " AND kind = '" + chat.JobFork + "') ORDER BY c.deleted_at, c.id LIMIT 1"
+func (s *session) oldestEnded() string {
+	return "SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.deleted_at IS NOT NULL" +
+		" AND NOT EXISTS (SELECT 1 FROM loads l WHERE l.user_id = c.user_id AND l.conversation_id = c.id)" +
+		" AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.user_id = c.user_id AND g.conversation_id = c.id AND g.is_open)" +
+		" AND NOT EXISTS (SELECT 1 FROM jobs WHERE " + s.openOf() + " AND kind = '" + chat.JobFork + "') ORDER BY c.deleted_at, c.id LIMIT 1"
+}
 
 // purgeChat removes messages of the user's conversation that was deleted first, or what else it has
 // if there are none, and returns the number of rows.
 func (s *session) purgeChat(userID string) (int64, error) {
-	id, err := sqldb.One[string](s, oldestEnded, userID, userID)
+	id, err := sqldb.One[string](s, s.oldestEnded(), userID, userID)
 	if err != nil || id == nil {
 		return 0, err
 	}

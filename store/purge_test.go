@@ -11,6 +11,7 @@ import (
 	"nodest/account"
 	"nodest/nodest"
 	"nodest/store"
+	"nodest/store/sqldb"
 	"nodest/store/storetest"
 )
 
@@ -35,7 +36,7 @@ func TestWhatWasDeletedIsGoneFromTheFiles(t *testing.T) {
 	secret := "a secret that must go " + id()
 	for _, text := range []string{secret, strings.Repeat(secret+" ", 1000)} { // the second on pages of its own
 		if err := db.Update(context.Background(), user, func(tx nodest.Tx) error {
-			return store.Exec(tx, "INSERT INTO settings (user_id, document, version, updated_at) VALUES (?, ?, 1, 0) ON CONFLICT (user_id) DO UPDATE SET document = excluded.document", user, text)
+			return store.Exec(tx, "INSERT INTO settings (user_id, document, version, updated_at) VALUES (?, ?, 1, 0) ON CONFLICT (user_id) DO UPDATE SET document = excluded.document", sqldb.ID(user), text)
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -224,7 +224,7 @@ func (t *tx) HasRoom(messages, bytes int) bool {
 func (s *session) addUsed(userID string, added map[string]int64) ([]usedRow, error) {
 	var args []any
 	for _, kind := range slices.Sorted(maps.Keys(added)) {
-		args = append(args, userID, kind, added[kind])
+		args = append(args, sqldb.ID(userID), kind, added[kind])
 	}
 	add := "INSERT INTO quotas AS q (user_id, kind, used, counted_at) VALUES " +
 		strings.TrimSuffix(strings.Repeat("(?, ?, ?, 0), ", len(added)), ", ") +

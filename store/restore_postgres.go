@@ -142,8 +142,7 @@ func (c *copySource) Next() bool {
 
 func (c *copySource) Values() ([]any, error) {
 	row := c.values()
-	sqldb.PackTextIDs(row)
-	return row, nil
+	return row, row.placeIDs(c.into().columns, true)
 }
 
 func (c *copySource) Err() error { return c.failure() }

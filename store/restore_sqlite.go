@@ -146,7 +146,9 @@ func insertSQLite(ctx context.Context, db *sql.DB, rows rowSource, progress func
 	defer insert.Close() //nolint:errcheck // ends with the transaction
 	for n := int64(1); rows.next(); n++ {
 		row := rows.values()
-		sqldb.PackIDs(row)
+		if err := row.placeIDs(t.columns, false); err != nil {
+			return err
+		}
 		if _, err := insert.ExecContext(ctx, row...); err != nil {
 			return err
 		}

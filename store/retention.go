@@ -46,7 +46,7 @@ func (r Retention) rules() []rule {
 	newest := fmt.Sprintf("after they happened, and of each user the newest %d at most", count)
 	return slices.Concat([]rule{
 		{"events", "events for devices that were away", events, newest, oldEvents(count)},
-		{"keys", "idempotency keys", keyLife, "after the call", oldRows("call_keys", "user_id, call_key", "c.created_at <= ?", maintainBatch)},
+		{"keys", "idempotency keys", keyLife, "after the call", oldRows("call_keys", "user_id, call_key", "c.created_at <= ?", 100)},
 		{"tickets", "sign-in links and WebSocket tickets", 0, "until they expire", oldRows("tickets", "hash", "c.expires_at <= ?", maintainBatch)},
 		{"saves", "save points that the server made by itself", 30 * day, "", oldRows("saves", "user_id, id", "c.is_automatic AND c.created_at <= ?", maintainBatch)},
 		{"loads", "imports that ended in the middle", loadLife, "after the last step", oldLoads},
@@ -62,9 +62,8 @@ func (r Retention) rules() []rule {
 		{"uploads", "uploads that did not become a document", day, "after they began", abandonedUploads},
 		{"questions", "questions to documents", 90 * day, "", oldRows("knowledge_queries", "user_id, id", "c.created_at <= ?", maintainBatch)},
 		{"hosts", "web servers that asked to wait", 0, "until the time they named", oldRows("web_hosts", "user_id, host", "c.until <= ?", maintainBatch)},
-		{"prompts", "prompts that were sent", promptLife, "", oldIDs("prompts", "c.created_at <= ?")},
-		{"parts of prompts", "", promptLife + partStep, "", oldRows("prompt_parts", "user_id, conversation_id, hash", "c.used_at <= ?", maintainBatch)},
-		{"generations", "how replies were made (the replies stay)", 90 * day, "after their end", oldGenerations},
+		{"prompts", "prompts that were sent", promptLife, "after they were sent, or until something in them is removed for good", oldIDs("prompts", "c.created_at <= ?")},
+		{"generations", "how replies were made, and why memories were recalled (the replies stay)", 90 * day, "after their end", oldGenerations},
 		{"jobs", "finished jobs", 7 * day, "after their end; one that is done, only until the next of its kind about the same thing is", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", maintainBatch)},
 	}, circleRules)
 }

@@ -178,7 +178,7 @@ const hides, shows = 1, 2
 // selectPast reads the messages of a path that had another state at a version. It compares their texts by
 // their ids.
 const selectPast = pieces + `SELECT * FROM (SELECT m.id, m.seq, m.rev, s.version, CASE
-		WHEN s.revision_id <> ` + shownText + ` OR m.status <> ` + restoredStatus + ` THEN 3
+		WHEN s.revision_id IS DISTINCT FROM ` + shownText + ` OR m.status <> ` + restoredStatus + ` THEN 3
 		WHEN s.is_deleted THEN CASE WHEN m.deleted_at IS NULL THEN 1 ELSE 0 END
 		WHEN m.deleted_at IS NULL THEN 0 ELSE 2 END AS change
 	FROM message_states n CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s
@@ -220,22 +220,22 @@ func (t *tx) setBack(conversationID string, replaced []replacedState) ([]string,
 	var wanted, messages, swipes []any
 	var ids []string
 	for _, s := range replaced {
-		wanted = append(wanted, s.MessageID, s.Previous)
+		wanted = append(wanted, sqldb.ID(s.MessageID), s.Previous)
 	}
 	err := sqldb.Each(t, func(r *backRow) error {
 		ids = append(ids, r.ID)
-		messages = append(messages, r.ID, r.SwipeIndex, r.Status, r.DeletedAt)
+		messages = append(messages, sqldb.ID(r.ID), r.SwipeIndex, r.Status, r.DeletedAt)
 		if r.RevisionID != "" {
-			swipes = append(swipes, r.ID, r.SwipeID, r.SwipeIndex, r.RevisionID)
+			swipes = append(swipes, sqldb.ID(r.ID), sqldb.ID(r.SwipeID), r.SwipeIndex, sqldb.ID(r.RevisionID))
 		}
 		return nil
 	}, "WITH wanted (message_id, version) AS ("+values(2, len(wanted))+`)
-		SELECT m.id, COALESCE(r.swipe_id, '') AS swipe_id, s.revision_id, COALESCE(r.position,
+		SELECT m.id, r.swipe_id, s.revision_id, COALESCE(r.position,
 				CASE WHEN EXISTS (SELECT 1 FROM revisions x WHERE x.user_id = m.user_id AND x.message_id = m.id) THEN -1 ELSE 0 END) AS swipe_index,
 			`+restoredStatus+` AS status, CASE WHEN s.is_deleted THEN COALESCE(m.deleted_at, CAST(? AS BIGINT)) END AS deleted_at
 		FROM wanted CROSS JOIN messages m CROSS JOIN message_states s LEFT JOIN revisions r ON r.user_id = m.user_id AND r.id = s.revision_id AND r.message_id = m.id
 		WHERE m.user_id = ? AND m.id = wanted.message_id AND s.user_id = ? AND s.conversation_id = ? AND s.message_id = wanted.message_id
-			AND s.version = wanted.version AND (s.revision_id = '' OR r.id IS NOT NULL)`,
+			AND s.version = wanted.version AND (s.revision_id IS NULL OR r.id IS NOT NULL)`,
 		append(wanted, t.Now(), t.userID, t.userID, conversationID)...)
 	if err != nil || len(ids) == 0 {
 		return nil, err

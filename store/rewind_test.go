@@ -147,7 +147,7 @@ func TestAReplyTakesTheStateOfItsPlaceholder(t *testing.T) {
 		born := e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error { return tx.Chats.InsertMessage(reply, empty) })
 		write := func(text string) {
 			e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
-				reply.Rev, reply.Status, reply.Swipes = reply.Rev+1, chat.StatusComplete, []chat.Swipe{{ID: "s", RevisionID: text, Rev: reply.Rev, Text: text}}
+				reply.Rev, reply.Status, reply.Swipes = reply.Rev+1, chat.StatusComplete, []chat.Swipe{{ID: named("s"), RevisionID: named(text), Rev: reply.Rev, Text: text}}
 				return tx.Chats.UpdateMessage(reply)
 			})
 		}
@@ -166,9 +166,7 @@ func TestAReplyTakesTheStateOfItsPlaceholder(t *testing.T) {
 				return err
 			}
 			e.equal("then", items[1].Text()+" "+items[1].Status, "reply complete")
-			first, err := tx.Chats.FirstForm(reply.ID)
-			e.equal("first", fmt.Sprint(first.Rev, " ", first.Status, " ", len(first.Swipes)), "1 pending 0")
-			return err
+			return nil
 		})
 	})
 }

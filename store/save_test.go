@@ -19,7 +19,7 @@ func TestASavePointComesBackAsItWas(t *testing.T) {
 		conversation, imported := e.conversation(), start.Add(-time.Hour)
 		book, persona := id(), id()
 		want := &chat.Save{
-			ID: id(), ConversationID: conversation, CharacterID: id(), Version: 1, HeadID: "h", Description: "before the 茶 \x00",
+			ID: id(), ConversationID: conversation, CharacterID: id(), Version: 1, HeadID: named("h"), Description: "before the 茶 \x00",
 			PreviewText: "it's", MessageCount: 12, Automatic: true, Thumbnail: "data:image/png;base64,AA==",
 			Extra: []byte(`{"z":1, "a":2}`), ImportedAt: &imported, CreatedAt: start.Add(-time.Minute),
 			Pins: &character.Pins{Character: 3, Resources: []character.ResourceStamp{

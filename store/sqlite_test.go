@@ -71,9 +71,9 @@ func TestFrequentQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM call_keys WHERE user_id = 'u' AND call_key = 5 AND created_at > 1",
 		"SELECT * FROM conversations WHERE user_id = 'u' AND deleted_at IS NULL AND (updated_at, id) < (1, 'x') ORDER BY updated_at DESC, id DESC LIMIT 51",
 		"SELECT * FROM conversations WHERE user_id = 'u' AND character_id = 'c' AND deleted_at IS NULL ORDER BY updated_at DESC, id DESC LIMIT 51",
-		"SELECT m.* FROM messages m " + strings.ReplaceAll(store.ChildrenOf, "?", "'c'"),
+		"SELECT m.* FROM messages m " + strings.ReplaceAll(fmt.Sprintf(store.ChildrenOf, "= ?"), "?", "'c'"),
 		"SELECT " + store.HasChild + " FROM messages p WHERE p.user_id = 'u' AND p.id = 'p'",
-		"SELECT * FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.client_msg_id = 'x' AND m.client_msg_id <> ''",
+		"SELECT * FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c' AND m.client_msg_key = 'x' AND m.client_msg_key <> ''",
 		"SELECT * FROM revisions WHERE user_id = 'u' AND message_id IN ('a', 'b') AND is_shown",
 		"SELECT * FROM events WHERE user_id = 'u' AND seq >= (SELECT COALESCE(MAX(seq), 0) FROM events WHERE user_id = 'u' AND seq <= 5) ORDER BY seq LIMIT 5",
 		"SELECT * FROM generations WHERE user_id = 'u' AND is_open ORDER BY created_at, id",
@@ -131,7 +131,7 @@ func TestALineAndItsReplyTakeFewBytes(t *testing.T) {
 			})
 			e.nextVersion(conversation, func(tx nodest.Tx, _ *chat.Conversation) error {
 				reply.Rev, reply.Status = 2, chat.StatusComplete
-				reply.Swipes = []chat.Swipe{{Model: "m", Finish: "stop", Usage: &llm.Usage{PromptTokens: 100, CompletionTokens: 50}, MemoryIDs: []string{id()}}}
+				reply.Swipes = []chat.Swipe{{Model: "m", Finish: "stop", Usage: &llm.Usage{PromptTokens: 100, CompletionTokens: 50}, GenerationID: id()}}
 				return tx.Chats.UpdateMessage(reply)
 			})
 			head = reply.ID

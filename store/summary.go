@@ -26,14 +26,14 @@ type summaryRow struct {
 type summaryTextRow struct {
 	UserID, SummaryID string
 	Version           int64
-	Document          []byte // summary.Summary as JSON, deflated
+	Document          sqldb.Zstd // summary.Summary as JSON
 }
 
 // summaryWithText is a summary with one of its texts.
 type summaryWithText struct {
 	summaryRow
 	Version  int64
-	Document []byte
+	Document sqldb.Zstd
 }
 
 // newest stands for no version in particular.
@@ -73,7 +73,7 @@ func (t *tx) putSummaryText(s *summary.Summary, version int64) error {
 	if err != nil {
 		return fmt.Errorf("store: encode a summary: %w", err)
 	}
-	row := &summaryTextRow{t.userID, s.ID, version, logTexts.deflate(string(document))}
+	row := &summaryTextRow{t.userID, s.ID, version, document}
 	return t.Insert("summary_texts", row, "ON CONFLICT (user_id, summary_id, version) DO UPDATE SET document = EXCLUDED.document")
 }
 
@@ -125,11 +125,7 @@ func (t *tx) SummaryText(id string, version int64) (string, error) {
 func (r *summaryWithText) kept() (*chat.KeptSummary, error) {
 	kept := r.KeptSummary
 	kept.Summary = &summary.Summary{}
-	document, err := logTexts.inflate(r.Document)
-	if err == nil {
-		err = json.Unmarshal([]byte(document), kept.Summary)
-	}
-	if err != nil {
+	if err := json.Unmarshal(r.Document, kept.Summary); err != nil {
 		return nil, fmt.Errorf("store: read a summary: %w", err)
 	}
 	kept.Since = r.Version
@@ -161,6 +157,9 @@ func (t *tx) DeleteSummary(id string, headSeq int64) error {
 	}
 	if row.DeletedAt != nil {
 		return fault.New(fault.NotFound, "no such summary")
+	}
+	if err := t.dropReplies(t.userID, id); err != nil {
+		return err
 	}
 	return t.Run("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
 		t.Now(), headSeq, t.userID, id)
@@ -214,9 +213,9 @@ func (t *tx) Coverage(c chat.Covered, headID string, version int64) (chat.Covera
 	if headID == "" {
 		return chat.CoverageOff, nil
 	}
-	on, err := t.Has(pieces+`SELECT 1 FROM (SELECT COALESCE(?, '') AS end_id, id AS conversation_id, user_id
+	on, err := t.Has(pieces+`SELECT 1 FROM (SELECT ? AS end_id, id AS conversation_id, user_id
 			FROM conversations WHERE user_id = ? AND id = ?) s WHERE `+onBranch,
-		t.userID, headID, c.EndID, t.userID, c.ConversationID, headID)
+		t.userID, headID, sqldb.ID(c.EndID), t.userID, c.ConversationID, headID)
 	if err != nil || !on {
 		return chat.CoverageOff, err
 	}
@@ -243,7 +242,7 @@ func (t *tx) Coverage(c chat.Covered, headID string, version int64) (chat.Covera
 func (t *tx) coverage(c chat.Covered, states []replacedState, version int64) (chat.Coverage, error) {
 	args := []any{t.userID, c.EndID}
 	for _, s := range states {
-		args = append(args, s.MessageID, s.Previous)
+		args = append(args, sqldb.ID(s.MessageID), s.Previous)
 	}
 	rows, err := sqldb.All[struct {
 		Was, Shows     string

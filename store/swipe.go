@@ -3,26 +3,24 @@ package store
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"nodest/chat"
 	"nodest/cite"
-	"nodest/fault"
 	"nodest/op"
 	"nodest/store/sqldb"
 )
 
 // revisionRow is a text of a swipe. What it has of the swipe, all its texts have.
 type revisionRow struct {
-	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -Uses -MemoryIDs -Omitted"` // created when it was stored
+	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -MemoryIDs -Omitted"` // created when it was stored
 	UserID, MessageID string
 	Position          int        // of the swipe, which all its texts have
 	IsShown           bool       // the swipe has this text
 	SwipeAt           *time.Time // when the swipe was made; nil = with this text
-	MemoryIDs         []byte     // see packUnits
-	Uses              []byte     // see packUses
 }
 
 // storedSwipe is a swipe as it is stored.
@@ -83,10 +81,7 @@ func (t *tx) putSwipes(b *bulk) error {
 			return err
 		}
 	}
-	if err := t.Insert("revisions", b.revisions); err != nil {
-		return err
-	}
-	return t.noteUsed(b.revisions)
+	return t.Insert("revisions", b.revisions)
 }
 
 func find(stored []storedSwipe, id string) *storedSwipe {
@@ -109,7 +104,7 @@ func (t *tx) newRevision(m *chat.Message, position int, old *storedSwipe) *revis
 	}
 	s.Rev = max(s.Rev, 1)
 	t.fillTimes(&s.CreatedAt)
-	row := &revisionRow{Swipe: *s, UserID: t.userID, MessageID: m.ID, Position: position, IsShown: true, MemoryIDs: packUnits(s.MemoryIDs), Uses: packUses(s.Uses, s.MemoryIDs)}
+	row := &revisionRow{Swipe: *s, UserID: t.userID, MessageID: m.ID, Position: position, IsShown: true}
 	if old != nil {
 		row.storedAt(t.Now())
 	}
@@ -123,19 +118,11 @@ func (r *revisionRow) storedAt(at time.Time) {
 	}
 }
 
-// swipeText is a swipe with its newest text.
+// swipeText is a swipe with one of its texts.
 type swipeText struct {
-	chat.Swipe `db:"Deleted=is_deleted -MemoryIDs"`
-	MessageID  string
-	Position   int
-	MemoryIDs  []byte // see packUnits
-}
-
-// swipe is a copy.
-func (r *swipeText) swipe() *chat.Swipe {
-	s := r.Swipe
-	s.MemoryIDs = unpackUnits(r.MemoryIDs)
-	return &s
+	chat.Swipe                `db:"Deleted=is_deleted -MemoryIDs"`
+	ConversationID, MessageID string
+	Position                  int
 }
 
 // fillSwipes gives messages of the user their texts, in few statements. References to files that
@@ -159,27 +146,32 @@ func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 		m.Swipes = []chat.Swipe{}
 		byID[m.ID], ids[i] = m, m.ID
 	}
-	rows := make([]swipeText, 0, len(items))
+	rows := make([]*swipeText, 0, len(items))
 	err = sqldb.EachSized(t, func(row *swipeText, n int) error {
 		if size += n + swipeJSON; size > most {
 			return errTextsTooLong
 		}
-		rows = append(rows, *row)
+		text := *row
+		text.ConversationID = byID[row.MessageID].ConversationID
+		rows = append(rows, &text)
 		return nil
 	}, "SELECT r.message_id, r.position, "+swipeColumns+" FROM revisions r WHERE r.user_id = ? AND r.message_id IN (?) AND r.is_shown", t.userID, ids)
 	if errors.Is(err, errTextsTooLong) {
 		return size, nil
 	}
+	if err == nil {
+		err = t.fillRecalled(rows)
+	}
 	if err != nil {
 		return 0, err
 	}
 	// Not in SQL, where texts would be sorted too.
-	slices.SortStableFunc(rows, func(a, b swipeText) int { return cmp.Compare(a.Position, b.Position) })
+	slices.SortStableFunc(rows, func(a, b *swipeText) int { return cmp.Compare(a.Position, b.Position) })
 	var cited []*cite.Reference
-	for i := range rows {
-		m := byID[rows[i].MessageID]
-		m.Swipes = append(m.Swipes, *rows[i].swipe())
-		cited = appendCited(cited, rows[i].Citations)
+	for _, r := range rows {
+		m := byID[r.MessageID]
+		m.Swipes = append(m.Swipes, r.Swipe)
+		cited = appendCited(cited, r.Citations)
 	}
 	return size, knowledgeTx{t}.markGone(cited)
 }
@@ -221,14 +213,18 @@ func (t *tx) readNear(m *chat.Message, revisionID string) (size int, err error) 
 	if len(ids) == 0 {
 		return size, nil
 	}
-	texts, err := t.Written(ids)
+	texts, err := t.textsOf(ids)
+	if err != nil {
+		return 0, err
+	}
+	var cited []*cite.Reference
 	for i := range m.Swipes {
 		if s := texts[m.Swipes[i].RevisionID]; s != nil {
-			s.Deleted, s.CreatedAt = m.Swipes[i].Deleted, m.Swipes[i].CreatedAt
-			m.Swipes[i] = *s
+			m.Swipes[i] = s.Swipe
+			cited = appendCited(cited, s.Citations)
 		}
 	}
-	return size, err
+	return size, knowledgeTx{t}.markGone(cited)
 }
 
 // readPage is readSwipes of as much of a message as a page has.
@@ -245,7 +241,7 @@ var errTextsTooLong = errors.New("store: the texts exceed a page")
 const swipeColumns = "r.swipe_id AS id, r.rev, r.id AS revision_id, r.is_deleted, COALESCE(r.swipe_at, r.created_at) AS created_at," + revisionTexts
 
 // revisionTexts are the columns of a revision r that a swipe shows.
-const revisionTexts = " r.text, r.reasoning, r.blocks, r.model, r.requested_model, r.finish, r.usage, r.generation_id, r.wish, r.memory_ids, r.citations, r.tools"
+const revisionTexts = " r.text, r.reasoning, r.blocks, r.model, r.requested_model, r.finish, r.usage, r.generation_id, r.wish, r.citations, r.tools"
 
 func appendCited(cited []*cite.Reference, c *chat.Citations) []*cite.Reference {
 	if c != nil {
@@ -256,27 +252,22 @@ func appendCited(cited []*cite.Reference, c *chat.Citations) []*cite.Reference {
 	return cited
 }
 
-// Written returns swipes as revisions have them, by the ids of those. References to files
-// that the user may not read now are gone.
-func (t *tx) Written(revisionIDs []string) (map[string]*chat.Swipe, error) {
-	byID := make(map[string]*chat.Swipe, len(revisionIDs))
-	var cited []*cite.Reference
+// textsOf returns the texts of those of some revisions that are there.
+func (t *tx) textsOf(revisionIDs []string) (map[string]*swipeText, error) {
+	texts := make(map[string]*swipeText, len(revisionIDs))
+	if len(revisionIDs) == 0 {
+		return texts, nil
+	}
 	err := sqldb.Each(t, func(r *swipeText) error {
-		s := r.swipe()
-		byID[s.RevisionID] = s
-		cited = appendCited(cited, s.Citations)
+		text := *r
+		texts[r.RevisionID] = &text
 		return nil
-	}, "SELECT r.swipe_id AS id, r.id AS revision_id, r.rev, r.created_at,"+revisionTexts+
-		" FROM revisions r WHERE r.user_id = ? AND r.id IN (?)", t.userID, revisionIDs)
+	}, "SELECT m.conversation_id, r.message_id, "+swipeColumns+" FROM revisions r JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id"+
+		" WHERE r.user_id = ? AND r.id IN (?)", t.userID, revisionIDs)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range revisionIDs {
-		if byID[id] == nil {
-			return nil, fault.New(fault.NotFound, "no such revision")
-		}
-	}
-	return byID, knowledgeTx{t}.markGone(cited)
+	return texts, t.fillRecalled(slices.Collect(maps.Values(texts)))
 }
 
 const selectRevisions = "SELECT id, message_id, swipe_id, rev, text, created_at FROM revisions WHERE user_id = ?"

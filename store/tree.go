@@ -64,7 +64,7 @@ const eachMark = `SELECT mark.id, head.chain, at.id AS at_id, COALESCE(at.depth,
 		WHERE m.user_id = at.user_id AND m.conversation_id = at.conversation_id AND m.chain = at.chain AND m.depth < at.depth
 			AND m.deleted_at IS NOT NULL) AS gone
 	FROM (
-		SELECT user_id, '' AS id, head_id, 0 AS created_at FROM conversations WHERE user_id = ? AND id = ?
+		SELECT user_id, NULL AS id, head_id, 0 AS created_at FROM conversations WHERE user_id = ? AND id = ?
 		UNION ALL
 		SELECT * FROM (SELECT user_id, id, head_id, created_at FROM saves WHERE user_id = ? AND conversation_id = ?
 			ORDER BY created_at DESC, id DESC LIMIT ?) newest

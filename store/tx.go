@@ -186,5 +186,9 @@ func (t *tx) finish() ([]*stream.Event, error) {
 			By: cmp.Or(e.By, "server"), At: t.Now(), Data: e.Data, Kept: e.Kept,
 		}
 	}
-	return logged, t.Insert("events", logRows(logged))
+	rows, err := logRows(logged)
+	if err != nil {
+		return nil, err
+	}
+	return logged, t.Insert("events", rows)
 }

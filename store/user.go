@@ -163,14 +163,14 @@ const maxDevices = 200
 // conversations that read does not name stay. Beyond maxDevices, a new device replaces the one that
 // has not been seen for the longest time.
 func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
-	added, err := t.Exec("INSERT INTO devices (user_id, device_id, seq, read_marks, updated_at) VALUES (?, ?, 0, '{}', ?)"+
-		" ON CONFLICT (user_id, device_id) DO NOTHING", t.userID, deviceID, t.Now())
+	added, err := t.Exec("INSERT INTO devices (user_id, device, seq, read_marks, updated_at) VALUES (?, ?, 0, '{}', ?)"+
+		" ON CONFLICT (user_id, device) DO NOTHING", sqldb.ID(t.userID), deviceID, t.Now())
 	if err != nil {
 		return err
 	}
 	if added > 0 {
-		err := t.Run("DELETE FROM devices WHERE user_id = ? AND device_id IN (SELECT device_id FROM devices WHERE user_id = ? AND device_id <> ?"+
-			" ORDER BY updated_at DESC, device_id LIMIT 100 OFFSET ?)", t.userID, t.userID, deviceID, maxDevices-1)
+		err := t.Run("DELETE FROM devices WHERE user_id = ? AND device IN (SELECT device FROM devices WHERE user_id = ? AND device <> ?"+
+			" ORDER BY updated_at DESC, device LIMIT 100 OFFSET ?)", t.userID, t.userID, deviceID, maxDevices-1)
 		if err != nil {
 			return err
 		}
@@ -178,11 +178,11 @@ func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
 	stored, err := sqldb.Get[struct {
 		Seq       int64
 		ReadMarks map[string]string
-	}](t, "device", "SELECT seq, read_marks FROM devices WHERE user_id = ? AND device_id = ?"+t.ForUpdate(), t.userID, deviceID)
+	}](t, "device", "SELECT seq, read_marks FROM devices WHERE user_id = ? AND device = ?"+t.ForUpdate(), t.userID, deviceID)
 	if err != nil {
 		return err
 	}
 	maps.Copy(stored.ReadMarks, read)
-	return t.Run("UPDATE devices SET seq = ?, read_marks = ?, updated_at = ? WHERE user_id = ? AND device_id = ?",
+	return t.Run("UPDATE devices SET seq = ?, read_marks = ?, updated_at = ? WHERE user_id = ? AND device = ?",
 		max(seq, stored.Seq), stored.ReadMarks, t.Now(), t.userID, deviceID)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -94,8 +95,9 @@ func gapsOf(chats []chatLength, indexed []chat.TextRange) (gaps []chat.TextRange
 // gapsAtOnce is how many gaps one statement looks at.
 const gapsAtOnce = 200
 
+// rangesOfGaps is given an expression for the text of a message's id: PostgreSQL has no MIN of UUIDs.
 const rangesOfGaps = `
-	SELECT g.conversation_id, MIN(m.seq) AS first_seq, MAX(m.seq) AS last_seq, MIN(m.id) AS oldest_id, MAX(m.id) AS newest_id
+	SELECT g.conversation_id, MIN(m.seq) AS first_seq, MAX(m.seq) AS last_seq, MIN(%[1]s) AS oldest_id, MAX(%[1]s) AS newest_id
 	FROM gaps g CROSS JOIN messages m
 	WHERE m.user_id = ? AND m.conversation_id = g.conversation_id AND m.seq >= g.first_seq AND m.seq <= g.last_seq
 	GROUP BY g.conversation_id, m.seq / ?`
@@ -111,10 +113,10 @@ func (t *tx) looseRanges(gaps []chat.TextRange) (ranges []chat.TextRange, err er
 				bounds += ", "
 			}
 			bounds += "(?, CAST(? AS BIGINT), CAST(? AS BIGINT))"
-			args = append(args, g.ConversationID, g.First, g.Last)
+			args = append(args, sqldb.ID(g.ConversationID), g.First, g.Last)
 		}
 		found, err := sqldb.Map(t, func(r *rangeRow) chat.TextRange { return r.TextRange },
-			"WITH gaps (conversation_id, first_seq, last_seq) AS (VALUES "+bounds+")"+rangesOfGaps, append(args, t.userID, chat.WordRange)...)
+			"WITH gaps (conversation_id, first_seq, last_seq) AS (VALUES "+bounds+")"+fmt.Sprintf(rangesOfGaps, t.IDText("m.id")), append(args, t.userID, chat.WordRange)...)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +137,7 @@ func (t *tx) RangeWords(ranges ...chat.TextRange) ([][]byte, error) {
 	of := make(map[key][]byte, len(ranges))
 	args := []any{t.userID}
 	for _, r := range ranges {
-		args = append(args, r.ConversationID, r.First)
+		args = append(args, sqldb.ID(r.ConversationID), r.First)
 	}
 	if len(ranges) == 0 {
 		return nil, nil

@@ -16,19 +16,20 @@ import (
 	"time"
 )
 
-// Event is one thing that happened for one user. It is immutable once published.
+// Event is one thing that happened for one user. It is immutable once published. Its JSON is that of
+// the log; clients get its Frame.
 type Event struct {
-	UserID         string
-	Seq            int64  // position in the user's log; 0 = transient
-	Type           string // "message.created", "gen.delta", …: the list in server/asyncapi.yaml
-	ConversationID string
-	MessageID      string
-	GenerationID   string
-	Off            int             // deltas: position of the text, in code points
-	At             time.Time       // server time
-	By             string          // device that caused it, or "server"
-	Data           json.RawMessage // the rest, one JSON object
-	Kept           json.RawMessage // what the log keeps in place of Data, which is made of it again; nil = Data
+	UserID         string          `json:"-"`
+	Seq            int64           `json:"-"`  // position in the user's log; 0 = transient
+	Type           string          `json:"ev"` // "message.created", "gen.delta", …: the list in server/asyncapi.yaml
+	ConversationID string          `json:"conversationId,omitempty"`
+	MessageID      string          `json:"messageId,omitempty"`
+	GenerationID   string          `json:"generationId,omitempty"`
+	Off            int             `json:"-"`              // deltas: position of the text, in code points
+	At             time.Time       `json:"-"`              // server time
+	By             string          `json:"by,omitempty"`   // device that caused it, or "server"
+	Data           json.RawMessage `json:"data,omitempty"` // the rest, one JSON object
+	Kept           json.RawMessage `json:"kept,omitempty"` // what the log keeps in place of Data, which is made of it again; nil = Data
 
 	delta Delta // of a gen.delta
 	once  sync.Once

@@ -2,7 +2,6 @@ package summary
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,22 +17,7 @@ const (
 // Message is the summary in a prompt, in a role that is a system message if the provider has
 // one.
 func (s *Summary) Message() framework.Message {
-	text := StripMarkers(s.Text)
-	m := framework.Message{Role: framework.RoleSummary, Text: summaryHead + "\n" + text + "\n" + summaryFoot}
-	if s.Since > 0 {
-		m.Kept = framework.Kept{ID: s.ID + keptSince + strconv.FormatInt(s.Since, 10), Text: text}
-	}
-	return m
-}
-
-// keptSince is between the id of a summary and its version in what stored prompts call its text.
-const keptSince = "@"
-
-// ParseKept reads which text of a summary a stored prompt refers to; false = it is no summary's.
-func ParseKept(id string) (summaryID string, version int64, ok bool) {
-	summaryID, since, ok := strings.Cut(id, keptSince)
-	version, err := strconv.ParseInt(since, 10, 64)
-	return summaryID, version, ok && err == nil
+	return framework.Message{Role: framework.RoleSummary, Text: summaryHead + "\n" + StripMarkers(s.Text) + "\n" + summaryFoot}
 }
 
 // Overlay returns the part of path that s replaces in a prompt: path[from:to]; empty if from ==

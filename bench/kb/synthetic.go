@@ -120,10 +120,11 @@ func (l *library) randomVectors(dim int) (bytes int) {
 	for f := range l.files {
 		packed := make([]index.Packed, len(l.chunks[f]))
 		for i := range packed {
-			packed[i] = make(index.Packed, dim)
-			for k := range packed[i] {
-				packed[i][k] = byte(r.IntN(255) - 127)
+			vector := make([]float32, dim)
+			for k := range vector {
+				vector[k] = float32(r.IntN(255) - 127)
 			}
+			packed[i] = index.Pack(vector)
 		}
 		l.files[f].Vectors = search.NewVectors(packed)
 		bytes += l.files[f].Vectors.Bytes()

@@ -22,7 +22,7 @@ var layers = []string{
 	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank store/first",
 	"summary memory",
 	"memory/extract chat circle websearch websearch/research knowledge",
-	"chat/archive nodest/tools",
+	"chat/archive nodest/tools nodest/record",
 	"nodest",
 	"nodest/app mcptool kbtool",
 	"server/api",

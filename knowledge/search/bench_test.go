@@ -35,10 +35,11 @@ func generated(b *testing.B, chunks, dim int) search.Files {
 		require.NoError(b, err)
 		packed := make([]index.Packed, len(cut))
 		for i := range packed {
-			packed[i] = make(index.Packed, dim)
-			for k := range packed[i] {
-				packed[i][k] = byte(r.IntN(255) - 127)
+			vector := make([]float32, dim)
+			for k := range vector {
+				vector[k] = float32(r.IntN(255) - 127)
 			}
+			packed[i] = index.Pack(vector)
 		}
 		files = append(files, search.File{ID: fmt.Sprint(n), Segment: segment, Vectors: search.NewVectors(packed)})
 		n += len(cut)

@@ -230,7 +230,7 @@ func (s *searching) legs(ctx context.Context) error {
 		s.byWords, s.more = s.more[0], s.more[1:]
 	}
 	if s.q.Mode != Lexical && s.q.Vector != nil {
-		s.byVec = &vectorLeg{newLeg(s.ids, depth), index.NewProbe(s.q.Vector)}
+		s.byVec = &vectorLeg{newLeg(s.ids, depth), index.Pack(s.q.Vector)}
 	}
 	s.gather()
 	return s.byCosine(ctx, all)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -94,6 +95,21 @@ func TestWordsAndVectorsFindChunks(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestOnlyTheDirectionOfVectorsCounts(t *testing.T) {
+	l := someFiles(t)
+	for i, v := range [][]float32{{100, 80}, {0.001, 0.0005}, {10, -10}, {-1000, 0}} {
+		l.files[i].Vectors = search.NewVectors([]index.Packed{index.Pack(v)})
+	}
+	r, err := search.Search(t.Context(), l.files, search.Query{Text: "?", Vector: []float32{7, 0}, Mode: search.Vector})
+	require.NoError(t, err)
+	var files []int
+	for _, h := range r.Hits {
+		files = append(files, h.File)
+	}
+	require.Equal(t, []int{1, 0, 2}, files) // the last one looks away
+	require.InDelta(t, 2/math.Sqrt(5), r.Hits[0].Similarity, 0.005)
 }
 
 func TestASearchIsTheSameForEveryOrderOfTheFiles(t *testing.T) {

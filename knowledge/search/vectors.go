@@ -10,19 +10,15 @@ import (
 // use.
 type Vectors struct {
 	packed []index.Packed
-	scales []float32
 	bytes  int
 }
 
 // NewVectors prepares the vectors of a file's chunks, by their index; nil where one is missing.
 // It keeps packed.
 func NewVectors(packed []index.Packed) *Vectors {
-	v := &Vectors{packed, make([]float32, len(packed)), 64}
-	for i, p := range packed {
-		v.bytes += 28 + len(p)
-		if len(p) > 0 {
-			v.scales[i] = p.Scale()
-		}
+	v := &Vectors{packed, 64}
+	for _, p := range packed {
+		v.bytes += 24 + len(p)
 	}
 	return v
 }
@@ -31,11 +27,11 @@ func NewVectors(packed []index.Packed) *Vectors {
 func (v *Vectors) Bytes() int { return v.bytes }
 
 // cosine of a chunk with a question; false = it has no vector of that length.
-func (v *Vectors) cosine(p *index.Probe, chunk int) (float32, bool) {
-	if v == nil || chunk >= len(v.packed) || len(v.packed[chunk]) != p.Dim() {
+func (v *Vectors) cosine(q index.Packed, chunk int) (float32, bool) {
+	if v == nil || chunk >= len(v.packed) || len(v.packed[chunk]) != len(q) {
 		return 0, false
 	}
-	return p.Cosine(v.packed[chunk], v.scales[chunk]), true
+	return q.Cosine(v.packed[chunk]), true
 }
 
 // scanned is how many vectors a core compares before it takes the next ones.
@@ -44,7 +40,7 @@ const scanned = 512
 // vectorLeg is a search by vectors.
 type vectorLeg struct {
 	leg
-	probe *index.Probe
+	probe index.Packed // of the question
 }
 
 // rank compares the question with the vectors of a group of files.

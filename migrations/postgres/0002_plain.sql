@@ -14,7 +14,7 @@
 -- Users, and how they sign in.
 
 CREATE TABLE users (
-  id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  id UUID NOT NULL PRIMARY KEY,
   username TEXT COLLATE "C" NOT NULL,
   username_key TEXT COLLATE "C" NOT NULL UNIQUE, -- without case
   role TEXT COLLATE "C" NOT NULL,
@@ -27,12 +27,12 @@ CREATE TABLE users (
 );
 
 CREATE TABLE tokens (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   hash BYTEA NOT NULL UNIQUE,
   is_session BOOLEAN NOT NULL,
-  parent_id TEXT COLLATE "C" NOT NULL, -- the token that it was made with and ends with, which may be an owner's; '' = none
+  parent_id UUID, -- the token that it was made with and ends with, which may be an owner's; NULL = none
   created_at BIGINT NOT NULL,
   last_used_at BIGINT,
   expires_at BIGINT,
@@ -44,7 +44,7 @@ CREATE INDEX tokens_parent ON tokens (parent_id);
 CREATE TABLE tickets (
   hash BYTEA NOT NULL PRIMARY KEY,
   purpose TEXT COLLATE "C" NOT NULL,
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   token_hash BYTEA, -- of the token that it was made with and ends with; NULL = none
   expires_at BIGINT NOT NULL
 );
@@ -52,7 +52,7 @@ CREATE INDEX tickets_user ON tickets (user_id);
 CREATE INDEX tickets_expiry ON tickets (expires_at);
 
 CREATE TABLE provider_keys (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   provider TEXT COLLATE "C" NOT NULL,
   sealed BYTEA NOT NULL,
   updated_at BIGINT NOT NULL,
@@ -62,7 +62,7 @@ CREATE TABLE provider_keys (
 -- A user's settings, devices, and use of models.
 
 CREATE TABLE settings (
-  user_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
   document TEXT COLLATE "C" NOT NULL,
   custom_setting TEXT COLLATE "C",
   version BIGINT NOT NULL,
@@ -70,17 +70,17 @@ CREATE TABLE settings (
 );
 
 CREATE TABLE devices (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  device_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  device TEXT COLLATE "C" NOT NULL,
   seq BIGINT NOT NULL,
   read_marks TEXT COLLATE "C" NOT NULL, -- JSON object: conversation id to message id
   updated_at BIGINT NOT NULL,
-  PRIMARY KEY (user_id, device_id)
+  PRIMARY KEY (user_id, device)
 );
 
 -- What a user has, by kind; too high where rows were removed since they were counted.
 CREATE TABLE quotas (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   kind TEXT COLLATE "C" NOT NULL,
   used BIGINT NOT NULL,
   counted_at BIGINT NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE quotas (
 );
 
 CREATE TABLE usage_days (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   day TEXT COLLATE "C" NOT NULL, -- 2006-01-02, UTC
   provider TEXT COLLATE "C" NOT NULL,
   model TEXT COLLATE "C" NOT NULL,
@@ -103,27 +103,29 @@ CREATE TABLE usage_days (
 
 CREATE TABLE call_keys (
   created_at BIGINT NOT NULL,
-  call_key BIGINT NOT NULL, -- of the hash of the key
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  call_key TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
-  reply TEXT COLLATE "C",
+  is_short BOOLEAN NOT NULL, -- the answer was long: the reply has only its ids
+  reply BYTEA, -- JSON, a zstd frame above 1 KB; NULL = what it named was purged
   PRIMARY KEY (user_id, call_key)
 );
 CREATE INDEX call_keys_age ON call_keys (created_at);
 
 -- One row per user: the end of the user's event log.
 CREATE TABLE streams (
-  user_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
   epoch TEXT COLLATE "C" NOT NULL,
   seq BIGINT NOT NULL
 );
 
 -- A row has the events of one transaction, or up to 100 of them: seq is that of the first.
--- Its entries are deflated; texts of messages are references to revisions.
+-- Its entries are lines of JSON, as a zstd frame if they are long; texts of messages are references
+-- to revisions.
 CREATE TABLE events (
   seq BIGINT NOT NULL,
   at BIGINT NOT NULL,
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   entries BYTEA NOT NULL,
   PRIMARY KEY (user_id, seq) WITH (fillfactor = 100)
 );
@@ -131,8 +133,8 @@ CREATE TABLE events (
 -- Characters, and the resources that are bound to them: presets, world books, …
 
 CREATE TABLE characters (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
   version BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
@@ -144,8 +146,8 @@ CREATE INDEX characters_deleted ON characters (deleted_at) WHERE deleted_at IS N
 CREATE INDEX characters_gone ON characters (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE character_versions (
-  user_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
   version BIGINT NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   dialect TEXT COLLATE "C" NOT NULL,
@@ -167,8 +169,8 @@ CREATE TABLE character_versions (
 );
 
 CREATE TABLE avatars (
-  user_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
   content_type TEXT COLLATE "C" NOT NULL,
   etag TEXT COLLATE "C" NOT NULL,
   data BYTEA NOT NULL,
@@ -177,8 +179,8 @@ CREATE TABLE avatars (
 );
 
 CREATE TABLE resources (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
   kind TEXT COLLATE "C" NOT NULL,
   bind_all BOOLEAN NOT NULL,
   version BIGINT NOT NULL,
@@ -192,8 +194,8 @@ CREATE INDEX resources_deleted ON resources (deleted_at) WHERE deleted_at IS NOT
 CREATE INDEX resources_gone ON resources (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE resource_versions (
-  user_id TEXT COLLATE "C" NOT NULL,
-  resource_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  resource_id UUID NOT NULL,
   version BIGINT NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   dialect TEXT COLLATE "C" NOT NULL,
@@ -207,9 +209,9 @@ CREATE TABLE resource_versions (
 
 -- Which characters the newest version of a resource is bound to.
 CREATE TABLE resource_bindings (
-  user_id TEXT COLLATE "C" NOT NULL,
-  resource_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  resource_id UUID NOT NULL,
+  character_id UUID NOT NULL,
   PRIMARY KEY (user_id, resource_id, character_id),
   FOREIGN KEY (user_id, resource_id) REFERENCES resources (user_id, id) ON DELETE CASCADE
 );
@@ -217,19 +219,19 @@ CREATE TABLE resource_bindings (
 -- Conversations, with every state that they had.
 
 CREATE TABLE conversations (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
+  character_id UUID,
   title TEXT COLLATE "C" NOT NULL,
-  persona_id TEXT COLLATE "C" NOT NULL,
-  head_id TEXT COLLATE "C" NOT NULL,
+  persona_id UUID,
+  head_id UUID,
   author_note TEXT COLLATE "C",
   settings TEXT COLLATE "C",
   archived BOOLEAN NOT NULL,
   tags TEXT COLLATE "C", -- JSON array
   extra TEXT COLLATE "C", -- header of an imported log
   pins TEXT COLLATE "C",
-  summary_id TEXT COLLATE "C" NOT NULL, -- the active one; '' = none
+  summary_id UUID, -- the active one; NULL = none
   version BIGINT NOT NULL,
   last_message TEXT COLLATE "C",
   message_seq BIGINT NOT NULL, -- newest seq given to a message
@@ -247,11 +249,11 @@ CREATE INDEX conversations_gone ON conversations (user_id, deleted_at, id) WHERE
 CREATE TABLE conversation_states (
   version INTEGER NOT NULL, -- the first one with this state
   documents_version INTEGER NOT NULL, -- version whose row holds author_note, settings and pins
-  user_id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
-  head_id TEXT COLLATE "C" NOT NULL,
-  persona_id TEXT COLLATE "C" NOT NULL,
-  summary_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  head_id UUID,
+  persona_id UUID,
+  summary_id UUID,
   author_note TEXT COLLATE "C",
   settings TEXT COLLATE "C",
   pins TEXT COLLATE "C",
@@ -261,8 +263,8 @@ CREATE TABLE conversation_states (
 
 -- Versions that went back to an older one.
 CREATE TABLE rewinds (
-  user_id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
   version BIGINT NOT NULL,
   to_version BIGINT NOT NULL,
   PRIMARY KEY (user_id, conversation_id, version),
@@ -270,12 +272,12 @@ CREATE TABLE rewinds (
 );
 
 CREATE TABLE saves (
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  character_id UUID,
   version BIGINT NOT NULL, -- of the conversation
-  head_id TEXT COLLATE "C" NOT NULL,
+  head_id UUID,
   description TEXT COLLATE "C" NOT NULL,
   preview_text TEXT COLLATE "C" NOT NULL,
   message_count BIGINT NOT NULL,
@@ -292,9 +294,9 @@ CREATE INDEX saves_list ON saves (conversation_id, created_at, id);
 
 -- The resources that a save point needs; they are not purged.
 CREATE TABLE save_resources (
-  user_id TEXT COLLATE "C" NOT NULL,
-  save_id TEXT COLLATE "C" NOT NULL,
-  resource_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  save_id UUID NOT NULL,
+  resource_id UUID NOT NULL,
   PRIMARY KEY (user_id, save_id, resource_id),
   FOREIGN KEY (user_id, save_id) REFERENCES saves (user_id, id) ON DELETE CASCADE
 );
@@ -302,9 +304,9 @@ CREATE INDEX save_resources_resource ON save_resources (resource_id);
 
 -- What the user's app calls a conversation (NodeST interface).
 CREATE TABLE app_chats (
-  user_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
   app_key TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
+  conversation_id UUID NOT NULL,
   PRIMARY KEY (user_id, app_key),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -312,9 +314,9 @@ CREATE INDEX app_chats_conversation ON app_chats (conversation_id);
 
 -- What the user's app calls a character (NodeST interface).
 CREATE TABLE app_characters (
-  user_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
   app_key TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
+  character_id UUID NOT NULL,
   PRIMARY KEY (user_id, app_key),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
@@ -338,22 +340,22 @@ CREATE TABLE messages (
   is_greeting BOOLEAN NOT NULL,
   is_hidden BOOLEAN NOT NULL, -- never in a prompt
   is_imported BOOLEAN NOT NULL, -- it has a row in message_lines
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
-  parent_id TEXT COLLATE "C" NOT NULL, -- '' = a root
-  client_msg_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  parent_id UUID, -- NULL = a root
+  client_msg_key TEXT COLLATE "C" NOT NULL,
   role TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
-  author_id TEXT COLLATE "C" NOT NULL,
+  author_key TEXT COLLATE "C" NOT NULL,
   status TEXT COLLATE "C" NOT NULL,
   error TEXT COLLATE "C",
-  generation_id TEXT COLLATE "C" NOT NULL,
+  generation_id UUID,
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX messages_seq ON messages (user_id, conversation_id, seq) WITH (fillfactor = 100);
-CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, client_msg_id) WHERE client_msg_id <> '';
+CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, client_msg_key) WHERE client_msg_key <> '';
 -- Children that do not go on with the chain of their parent, and roots.
 CREATE INDEX messages_branch ON messages (conversation_id, parent_id, seq) WHERE chain = seq;
 CREATE INDEX messages_chain ON messages (conversation_id, chain, depth) WITH (fillfactor = 100);
@@ -363,8 +365,8 @@ CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT N
 -- The lines of imported logs as they came. They are not in messages, because a message is written again
 -- whenever it changes.
 CREATE TABLE message_lines (
-  user_id TEXT COLLATE "C" NOT NULL,
-  message_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  message_id UUID NOT NULL,
   line TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, message_id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
@@ -372,8 +374,8 @@ CREATE TABLE message_lines (
 
 -- Imports that take several transactions. What they store is hidden until the last one.
 CREATE TABLE loads (
-  user_id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
   chain BIGINT NOT NULL, -- that the messages make; 0 = all of the conversation
   touched_at BIGINT NOT NULL, -- 0 = it is being removed
   PRIMARY KEY (user_id, conversation_id, chain),
@@ -389,10 +391,10 @@ CREATE TABLE revisions (
   swipe_at BIGINT, -- when the swipe was made; NULL = with this text
   is_shown BOOLEAN NOT NULL, -- the text of the swipe
   is_deleted BOOLEAN NOT NULL, -- the swipe
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  message_id TEXT COLLATE "C" NOT NULL,
-  swipe_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  message_id UUID NOT NULL,
+  swipe_id UUID NOT NULL,
   text TEXT COLLATE "C" NOT NULL,
   reasoning TEXT COLLATE "C" NOT NULL,
   blocks TEXT COLLATE "C",
@@ -400,10 +402,8 @@ CREATE TABLE revisions (
   requested_model TEXT COLLATE "C" NOT NULL,
   finish TEXT COLLATE "C" NOT NULL,
   usage TEXT COLLATE "C",
-  generation_id TEXT COLLATE "C" NOT NULL,
+  generation_id UUID,
   wish TEXT COLLATE "C" NOT NULL, -- the instruction that a rewrite followed
-  memory_ids BYTEA, -- memories that were sent for it, see store/memory_use.go
-  uses BYTEA, -- why, see store/memory_use.go
   citations TEXT COLLATE "C", -- document with the sources that the text cites, and a report
   tools TEXT COLLATE "C", -- document: how tools were used for it
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
@@ -413,12 +413,12 @@ CREATE INDEX revisions_message ON revisions (user_id, message_id, position) WITH
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (
-  user_id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
   first_seq BIGINT NOT NULL,
   last_seq BIGINT NOT NULL, -- in the range
-  oldest_id TEXT COLLATE "C" NOT NULL, -- lowest id of the messages
-  newest_id TEXT COLLATE "C" NOT NULL, -- highest id of the messages
+  oldest_id UUID NOT NULL, -- lowest id of the messages
+  newest_id UUID NOT NULL, -- highest id of the messages
   words BYTEA NOT NULL, -- compressed
   PRIMARY KEY (user_id, conversation_id, first_seq),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
@@ -434,10 +434,10 @@ CREATE TABLE message_states (
   previous INTEGER NOT NULL, -- version of the message's state before this one; 0 = none
   rev INTEGER NOT NULL,
   is_deleted BOOLEAN NOT NULL,
-  user_id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
-  message_id TEXT COLLATE "C" NOT NULL,
-  revision_id TEXT COLLATE "C" NOT NULL, -- of the chosen swipe; '' = none
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  message_id UUID NOT NULL,
+  revision_id UUID, -- of the chosen swipe; NULL = none
   status TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
@@ -455,11 +455,11 @@ CREATE TABLE generations (
   first_token_at BIGINT,
   ended_at BIGINT,
   is_open BOOLEAN NOT NULL, -- has not ended
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
-  message_id TEXT COLLATE "C" NOT NULL,
-  swipe_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  message_id UUID,
+  swipe_id UUID,
   kind TEXT COLLATE "C" NOT NULL,
   status TEXT COLLATE "C" NOT NULL,
   finish TEXT COLLATE "C" NOT NULL,
@@ -468,7 +468,7 @@ CREATE TABLE generations (
   device TEXT COLLATE "C" NOT NULL,
   model TEXT COLLATE "C" NOT NULL,
   requested_model TEXT COLLATE "C" NOT NULL,
-  prompt_id TEXT COLLATE "C" NOT NULL, -- '' = its own, or none before it was started
+  prompt_id UUID, -- NULL = its own, or none before it was started
   text TEXT COLLATE "C" NOT NULL,
   reasoning TEXT COLLATE "C" NOT NULL,
   blocks TEXT COLLATE "C",
@@ -484,30 +484,42 @@ CREATE TABLE generations (
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
 
+-- The units of memory that the prompts of generations contain. A fork has copies of the rows whose texts it has.
+CREATE TABLE memory_uses (
+  score DOUBLE PRECISION, -- the sum of the signals; NULL = a copy in a fork
+  rank INTEGER NOT NULL, -- from 1
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  generation_id UUID NOT NULL,
+  unit_id UUID NOT NULL, -- a revision, or a version of a fact
+  layer TEXT COLLATE "C" NOT NULL, -- exchange, fact, or profile: a fact that was there anyway
+  signals TEXT COLLATE "C", -- document with numbers; NULL = a copy, or the generation ended more than 90 days ago
+  PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX memory_uses_unit ON memory_uses (user_id, unit_id);
+
 CREATE TABLE prompts (
   created_at BIGINT NOT NULL,
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
-  generation_id TEXT COLLATE "C" NOT NULL, -- '' = the same id
-  body BYTEA NOT NULL,
-  parts BYTEA, -- the hashes of its parts, in order, 8 bytes for each
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  generation_id UUID, -- NULL = the same id
+  body BYTEA NOT NULL, -- JSON, as a zstd frame if it is long; it refers to the chat and to recalled texts (nodest/record)
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id) WITH (fillfactor = 100);
 
--- What prompts of a conversation have in common.
-CREATE TABLE prompt_parts (
-  hash BIGINT NOT NULL,
-  used_at BIGINT NOT NULL, -- when a prompt was last stored with it, or up to a day before
-  user_id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
-  data BYTEA NOT NULL,
-  PRIMARY KEY (user_id, conversation_id, hash),
-  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+-- Documents that prompts may have texts of. Their owner may be another user.
+CREATE TABLE prompt_files (
+  user_id UUID NOT NULL,
+  prompt_id UUID NOT NULL,
+  file_id UUID NOT NULL,
+  PRIMARY KEY (user_id, prompt_id, file_id),
+  FOREIGN KEY (user_id, prompt_id) REFERENCES prompts (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX prompt_parts_age ON prompt_parts (used_at);
+CREATE INDEX prompt_files_file ON prompt_files (file_id);
 
 -- Summaries: overlays for messages of a branch, up to end_id.
 
@@ -518,10 +530,10 @@ CREATE TABLE summaries (
   view_length INTEGER NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
   created_at BIGINT NOT NULL,
   deleted_at BIGINT,
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
-  end_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  end_id UUID NOT NULL,
   PRIMARY KEY (user_id, id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -530,9 +542,9 @@ CREATE UNIQUE INDEX summaries_generation ON summaries (user_id, conversation_id,
 -- What a summary says from a version of its conversation on.
 CREATE TABLE summary_texts (
   version INTEGER NOT NULL,
-  user_id TEXT COLLATE "C" NOT NULL,
-  summary_id TEXT COLLATE "C" NOT NULL,
-  document BYTEA NOT NULL, -- deflated
+  user_id UUID NOT NULL,
+  summary_id UUID NOT NULL,
+  document BYTEA NOT NULL, -- JSON, as a zstd frame if it is long
   PRIMARY KEY (user_id, summary_id, version) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );
@@ -542,8 +554,8 @@ CREATE TABLE summary_texts (
 
 -- The version of what a search index of a scope is made of.
 CREATE TABLE memory_scopes (
-  user_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
   version BIGINT NOT NULL,
   whole_version BIGINT NOT NULL, -- an index that is older must be loaded whole
   embedded_model TEXT COLLATE "C" NOT NULL,
@@ -564,14 +576,14 @@ CREATE TABLE memory_texts (
   is_read BOOLEAN NOT NULL,      -- by extraction
   is_forgotten BOOLEAN NOT NULL, -- by the user; name and hash are empty then
   is_buried BOOLEAN NOT NULL,    -- the user purged a fact that was taken from it
-  user_id TEXT COLLATE "C" NOT NULL,
-  revision_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  revision_id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
   role TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
-  vector BYTEA, -- at most four bits for each number (index.Packed.Half)
+  vector BYTEA, -- a scale and a signed byte for each number (decision 0012)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
@@ -582,11 +594,11 @@ CREATE INDEX memory_texts_unread ON memory_texts (conversation_id, seq) WHERE NO
 
 -- Every version of every fact.
 CREATE TABLE memories (
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL, -- '' = none
-  root_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  conversation_id UUID, -- NULL = none
+  root_id UUID NOT NULL,
   version BIGINT NOT NULL,
   text TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
@@ -597,12 +609,12 @@ CREATE TABLE memories (
   evidence TEXT COLLATE "C", -- JSON array
   ended_by TEXT COLLATE "C", -- likewise: why a run retired it
   origin TEXT COLLATE "C" NOT NULL,
-  source TEXT COLLATE "C" NOT NULL, -- post or comment of the circle that it was made of; '' = none
+  source_id UUID, -- post or comment of the circle that it was made of; NULL = none
   is_pinned BOOLEAN NOT NULL,
   is_locked BOOLEAN NOT NULL,
   is_shareable BOOLEAN NOT NULL,
   status TEXT COLLATE "C" NOT NULL,
-  superseded_by TEXT COLLATE "C" NOT NULL,
+  superseded_by_id UUID,
   seen_count BIGINT NOT NULL,
   last_seen_at BIGINT NOT NULL,
   last_used_at BIGINT,
@@ -620,14 +632,14 @@ CREATE UNIQUE INDEX memories_active ON memories (user_id, character_id, hash) WH
 CREATE INDEX memories_scope ON memories (character_id, change);
 CREATE INDEX memories_list ON memories (character_id, status, id);
 CREATE INDEX memories_hash ON memories (character_id, hash);
-CREATE INDEX memories_source ON memories (user_id, source) WHERE source <> '';
+CREATE INDEX memories_source ON memories (user_id, source_id) WHERE source_id IS NOT NULL;
 
 -- Stored search indexes. A segment has the rows of a scope whose change was within its range
 -- when it was built. The ranges of a scope do not overlap.
 CREATE TABLE memory_segments (
-  user_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  id UUID NOT NULL,
   from_change BIGINT NOT NULL, -- not in the range
   to_change BIGINT NOT NULL,   -- in it
   units BIGINT NOT NULL,
@@ -638,9 +650,9 @@ CREATE TABLE memory_segments (
 
 -- Parts of segments; those of a segment that is not listed above are unfinished.
 CREATE TABLE memory_segment_parts (
-  user_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
-  segment_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  segment_id UUID NOT NULL,
   part BIGINT NOT NULL, -- from 0
   data BYTEA NOT NULL,
   PRIMARY KEY (user_id, character_id, segment_id, part),
@@ -650,8 +662,8 @@ ALTER TABLE memory_segment_parts ALTER COLUMN data SET STORAGE EXTERNAL; -- it i
 
 -- Contents that the user purged; extraction does not bring them back.
 CREATE TABLE memory_tombstones (
-  user_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
   evidence TEXT COLLATE "C",
   created_at BIGINT NOT NULL,
@@ -660,10 +672,10 @@ CREATE TABLE memory_tombstones (
 );
 
 CREATE TABLE memory_suggestions (
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
-  memory_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  memory_id UUID,
   event TEXT COLLATE "C" NOT NULL,
   text TEXT COLLATE "C" NOT NULL,
   reason TEXT COLLATE "C" NOT NULL,
@@ -677,8 +689,8 @@ CREATE INDEX memory_suggestions_list ON memory_suggestions (character_id, state,
 
 -- What extraction from a conversation has cost, and who has asked for it.
 CREATE TABLE memory_readings (
-  user_id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
   exchanges BIGINT NOT NULL, -- that were read automatically with a model
   calls BIGINT NOT NULL,     -- of the model for them, also for those that are not read yet
   ordered BIGINT NOT NULL,   -- unread texts up to this seq are to be read now; 0 = none
@@ -688,7 +700,7 @@ CREATE TABLE memory_readings (
 
 -- Pages of the web that were read for a user.
 CREATE TABLE web_pages (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   url TEXT COLLATE "C" NOT NULL, -- normalised
   final_url TEXT COLLATE "C" NOT NULL,
   canonical TEXT COLLATE "C" NOT NULL, -- normalised; '' = the page names none
@@ -707,7 +719,7 @@ CREATE INDEX web_pages_age ON web_pages (fetched_at);
 
 -- Hosts that could not be reached for a user.
 CREATE TABLE web_hosts (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   host TEXT COLLATE "C" NOT NULL,
   reason TEXT COLLATE "C" NOT NULL, -- dns, refused or certificate
   until BIGINT NOT NULL,
@@ -717,8 +729,8 @@ CREATE INDEX web_hosts_age ON web_hosts (until);
 
 -- Images that users upload.
 CREATE TABLE attachments (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   content_type TEXT COLLATE "C" NOT NULL,
   width BIGINT NOT NULL,
@@ -731,12 +743,12 @@ CREATE TABLE attachments (
 );
 CREATE INDEX attachments_age ON attachments (created_at);
 
--- The social circle. An author, target or sender is a character, or '' for the user.
+-- The social circle. An author, target or sender is a character, or NULL for the user.
 
 CREATE TABLE circle_posts (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT COLLATE "C" NOT NULL,
-  author_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
+  author_id UUID,
   author_name TEXT COLLATE "C" NOT NULL,
   kind TEXT COLLATE "C" NOT NULL,
   text TEXT COLLATE "C" NOT NULL,
@@ -758,10 +770,10 @@ CREATE INDEX circle_posts_text ON circle_posts (user_id, text_key);
 CREATE INDEX circle_posts_deleted ON circle_posts (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE circle_images (
-  user_id TEXT COLLATE "C" NOT NULL,
-  post_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  post_id UUID NOT NULL,
   position BIGINT NOT NULL,
-  attachment_id TEXT COLLATE "C" NOT NULL,
+  attachment_id UUID NOT NULL,
   PRIMARY KEY (user_id, post_id, position),
   FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, attachment_id) REFERENCES attachments (user_id, id) ON DELETE CASCADE
@@ -769,13 +781,13 @@ CREATE TABLE circle_images (
 CREATE INDEX circle_images_attachment ON circle_images (attachment_id);
 
 CREATE TABLE circle_comments (
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  post_id TEXT COLLATE "C" NOT NULL,
-  author_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  post_id UUID NOT NULL,
+  author_id UUID,
   author_name TEXT COLLATE "C" NOT NULL,
-  reply_to TEXT COLLATE "C" NOT NULL, -- '' = the post
-  thread TEXT COLLATE "C" NOT NULL,
+  reply_to_id UUID, -- NULL = the post
+  thread_id UUID,
   depth BIGINT NOT NULL,
   text TEXT COLLATE "C" NOT NULL,
   text_key TEXT COLLATE "C" NOT NULL, -- equal for texts that say the same in the same words
@@ -790,32 +802,32 @@ CREATE TABLE circle_comments (
   FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX circle_comments_list ON circle_comments (post_id, created_at, id);
-CREATE INDEX circle_comments_author ON circle_comments (author_id) WHERE author_id <> '';
+CREATE INDEX circle_comments_author ON circle_comments (author_id) WHERE author_id IS NOT NULL;
 CREATE INDEX circle_comments_text ON circle_comments (user_id, text_key);
 CREATE INDEX circle_comments_deleted ON circle_comments (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE circle_likes (
-  user_id TEXT COLLATE "C" NOT NULL,
-  post_id TEXT COLLATE "C" NOT NULL,
-  author_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  post_id UUID NOT NULL,
+  author_id UUID,
   author_name TEXT COLLATE "C" NOT NULL,
   thoughts TEXT COLLATE "C" NOT NULL,
   created_at BIGINT NOT NULL,
-  PRIMARY KEY (user_id, post_id, author_id),
   FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX circle_likes_author ON circle_likes (author_id) WHERE author_id <> '';
+CREATE UNIQUE INDEX circle_likes_one ON circle_likes (user_id, post_id, author_id) NULLS NOT DISTINCT;
+CREATE INDEX circle_likes_author ON circle_likes (author_id) WHERE author_id IS NOT NULL;
 
 -- What characters may do, or have done.
 CREATE TABLE circle_turns (
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  character_id UUID NOT NULL,
   slot TEXT COLLATE "C" NOT NULL, -- '' = a reaction
   day TEXT COLLATE "C" NOT NULL, -- 2006-01-02 of the user; '' = a reaction
-  post_id TEXT COLLATE "C" NOT NULL,
-  comment_id TEXT COLLATE "C" NOT NULL,
-  target_id TEXT COLLATE "C" NOT NULL,
+  post_id UUID,
+  comment_id UUID,
+  target_id UUID,
   reason TEXT COLLATE "C" NOT NULL,
   state TEXT COLLATE "C" NOT NULL,
   note TEXT COLLATE "C" NOT NULL,
@@ -830,7 +842,7 @@ CREATE TABLE circle_turns (
 );
 -- One reaction to a post or a comment, and one post for a slot, over any number of
 -- processes.
-CREATE UNIQUE INDEX circle_turns_post ON circle_turns (user_id, post_id, comment_id, character_id) WHERE post_id <> '';
+CREATE UNIQUE INDEX circle_turns_post ON circle_turns (user_id, post_id, comment_id, character_id) NULLS NOT DISTINCT WHERE post_id IS NOT NULL;
 CREATE UNIQUE INDEX circle_turns_slot ON circle_turns (user_id, day, slot, character_id) WHERE slot <> '';
 CREATE INDEX circle_turns_list ON circle_turns (user_id, created_at, id);
 CREATE INDEX circle_turns_character ON circle_turns (character_id, created_at, id);
@@ -840,9 +852,9 @@ CREATE INDEX circle_turns_ended ON circle_turns (ended_at) WHERE ended_at IS NOT
 
 -- What characters think of others.
 CREATE TABLE circle_relations (
-  user_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
-  target_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  target_id UUID,
   strength BIGINT NOT NULL,
   type TEXT COLLATE "C" NOT NULL,
   kept BOOLEAN NOT NULL, -- the type does not follow the strength
@@ -850,21 +862,21 @@ CREATE TABLE circle_relations (
   interactions BIGINT NOT NULL,
   action_at BIGINT,
   updated_at BIGINT NOT NULL,
-  PRIMARY KEY (user_id, character_id, target_id),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX circle_relations_target ON circle_relations (target_id) WHERE target_id <> '';
+CREATE UNIQUE INDEX circle_relations_one ON circle_relations (user_id, character_id, target_id) NULLS NOT DISTINCT;
+CREATE INDEX circle_relations_target ON circle_relations (target_id) WHERE target_id IS NOT NULL;
 
 -- Message boxes.
 CREATE TABLE circle_items (
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
-  sender_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  sender_id UUID,
   sender_name TEXT COLLATE "C" NOT NULL,
   type TEXT COLLATE "C" NOT NULL,
   text TEXT COLLATE "C" NOT NULL,
-  context_id TEXT COLLATE "C" NOT NULL,
+  context_id UUID,
   context TEXT COLLATE "C" NOT NULL,
   created_at BIGINT NOT NULL,
   read_at BIGINT,
@@ -874,10 +886,10 @@ CREATE TABLE circle_items (
 CREATE INDEX circle_items_list ON circle_items (character_id, created_at, id);
 
 CREATE TABLE circle_actions (
-  user_id TEXT COLLATE "C" NOT NULL,
-  id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
-  target_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  target_id UUID,
   type TEXT COLLATE "C" NOT NULL,
   text TEXT COLLATE "C" NOT NULL,
   state TEXT COLLATE "C" NOT NULL,
@@ -892,7 +904,7 @@ CREATE INDEX circle_actions_character ON circle_actions (character_id, created_a
 
 -- One row per user: the circle as a whole.
 CREATE TABLE circle_states (
-  user_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
   settings TEXT COLLATE "C" NOT NULL,
   looked_at BIGINT NOT NULL, -- 0 = never
   asleep_at BIGINT,
@@ -900,7 +912,7 @@ CREATE TABLE circle_states (
 );
 
 CREATE TABLE circle_spends (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   day TEXT COLLATE "C" NOT NULL, -- 2006-01-02 of the user
   calls BIGINT NOT NULL,
   tokens BIGINT NOT NULL,
@@ -910,8 +922,8 @@ CREATE TABLE circle_spends (
 
 -- What a character means to tell on a day.
 CREATE TABLE circle_plans (
-  user_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
   day TEXT COLLATE "C" NOT NULL, -- 2006-01-02 of the user
   items TEXT COLLATE "C", -- JSON array
   updated_at BIGINT NOT NULL,
@@ -927,8 +939,8 @@ CREATE INDEX circle_plans_age ON circle_plans (updated_at);
 -- a foreign key.
 
 CREATE TABLE file_parts (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  content_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  content_id UUID NOT NULL,
   part BIGINT NOT NULL, -- from 0; each but the last one has 1 MiB
   created_at BIGINT NOT NULL,
   data BYTEA NOT NULL,
@@ -937,9 +949,9 @@ CREATE TABLE file_parts (
 CREATE INDEX file_parts_age ON file_parts (created_at) WHERE part = 0;
 
 CREATE TABLE files (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT COLLATE "C" NOT NULL,
-  content_id TEXT COLLATE "C" NOT NULL, -- of file_parts
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
+  content_id UUID NOT NULL, -- of file_parts
   name TEXT COLLATE "C" NOT NULL,
   declared_type TEXT COLLATE "C" NOT NULL, -- by who uploaded it
   content_type TEXT COLLATE "C" NOT NULL, -- by its content; '' = not known yet
@@ -969,8 +981,8 @@ CREATE INDEX files_url ON files (source_url) WHERE source_url <> '';
 CREATE INDEX files_deleted ON files (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE knowledge_bases (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   description TEXT COLLATE "C" NOT NULL,
   chunk_size BIGINT NOT NULL, -- 0 = as the server has it, with the overlap
@@ -986,10 +998,10 @@ CREATE INDEX knowledge_bases_list ON knowledge_bases (user_id, created_at, id);
 CREATE INDEX knowledge_bases_deleted ON knowledge_bases (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE knowledge_base_files (
-  user_id TEXT COLLATE "C" NOT NULL, -- owner of the knowledge base
-  base_id TEXT COLLATE "C" NOT NULL,
-  file_user_id TEXT COLLATE "C" NOT NULL, -- owner of the file
-  file_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL, -- owner of the knowledge base
+  base_id UUID NOT NULL,
+  file_user_id UUID NOT NULL, -- owner of the file
+  file_id UUID NOT NULL,
   synced BOOLEAN NOT NULL, -- by nodest kb sync
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, base_id, file_user_id, file_id),
@@ -999,11 +1011,11 @@ CREATE INDEX knowledge_base_files_file ON knowledge_base_files (file_id);
 CREATE INDEX knowledge_base_files_user ON knowledge_base_files (file_user_id, file_id);
 
 CREATE TABLE knowledge_grants (
-  user_id TEXT COLLATE "C" NOT NULL, -- owner of the knowledge base
-  base_id TEXT COLLATE "C" NOT NULL,
-  grantee_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL, -- owner of the knowledge base
+  base_id UUID NOT NULL,
+  grantee_id UUID NOT NULL,
   role TEXT COLLATE "C" NOT NULL, -- read or write
-  granted_by TEXT COLLATE "C" NOT NULL,
+  granted_by_id UUID NOT NULL,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, base_id, grantee_id),
   FOREIGN KEY (user_id, base_id) REFERENCES knowledge_bases (user_id, id) ON DELETE CASCADE
@@ -1012,10 +1024,10 @@ CREATE INDEX knowledge_grants_grantee ON knowledge_grants (grantee_id, base_id);
 
 -- What characters know: files in full, and knowledge bases to search.
 CREATE TABLE character_files (
-  user_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
-  file_user_id TEXT COLLATE "C" NOT NULL, -- owner of the file
-  file_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  file_user_id UUID NOT NULL, -- owner of the file
+  file_id UUID NOT NULL,
   enabled BOOLEAN NOT NULL,
   position BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
@@ -1026,10 +1038,10 @@ CREATE INDEX character_files_file ON character_files (file_id);
 CREATE INDEX character_files_user ON character_files (file_user_id);
 
 CREATE TABLE character_bases (
-  user_id TEXT COLLATE "C" NOT NULL,
-  character_id TEXT COLLATE "C" NOT NULL,
-  base_user_id TEXT COLLATE "C" NOT NULL, -- owner of the knowledge base
-  base_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  base_user_id UUID NOT NULL, -- owner of the knowledge base
+  base_id UUID NOT NULL,
   enabled BOOLEAN NOT NULL,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, base_user_id, base_id),
@@ -1050,8 +1062,8 @@ CREATE TABLE search_usage (
 -- it and their index; one of them is searched. Positions are code points of the text.
 
 CREATE TABLE knowledge_documents (
-  user_id TEXT COLLATE "C" NOT NULL,
-  file_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  file_id UUID NOT NULL,
   edition BIGINT NOT NULL, -- from 1; numbers are not used again
   sha256 TEXT COLLATE "C" NOT NULL, -- of the content that it was made of
   name TEXT COLLATE "C" NOT NULL, -- of the file then: it is searched and embedded with the chunks
@@ -1073,8 +1085,8 @@ CREATE TABLE knowledge_documents (
 
 -- The text of an edition in parts of equal length, so that a chunk costs one or two of them.
 CREATE TABLE knowledge_texts (
-  user_id TEXT COLLATE "C" NOT NULL,
-  file_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  file_id UUID NOT NULL,
   edition BIGINT NOT NULL,
   part BIGINT NOT NULL, -- from 0
   text TEXT COLLATE "C" NOT NULL,
@@ -1083,8 +1095,8 @@ CREATE TABLE knowledge_texts (
 );
 
 CREATE TABLE knowledge_chunks (
-  user_id TEXT COLLATE "C" NOT NULL,
-  file_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  file_id UUID NOT NULL,
   edition BIGINT NOT NULL,
   idx BIGINT NOT NULL, -- from 0
   start_at BIGINT NOT NULL,
@@ -1100,8 +1112,8 @@ CREATE TABLE knowledge_chunks (
 
 -- The index of an edition for search by words (package knowledge/search).
 CREATE TABLE knowledge_segments (
-  user_id TEXT COLLATE "C" NOT NULL,
-  file_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  file_id UUID NOT NULL,
   edition BIGINT NOT NULL,
   data BYTEA NOT NULL,
   PRIMARY KEY (user_id, file_id, edition),
@@ -1110,8 +1122,8 @@ CREATE TABLE knowledge_segments (
 
 -- Context lines by the chunk that they are about, so that none is written twice.
 CREATE TABLE knowledge_contexts (
-  user_id TEXT COLLATE "C" NOT NULL,
-  file_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  file_id UUID NOT NULL,
   hash TEXT COLLATE "C" NOT NULL, -- of name, heading and text of the chunk
   edition BIGINT NOT NULL, -- the newest one that has it
   line TEXT COLLATE "C" NOT NULL,
@@ -1121,11 +1133,11 @@ CREATE TABLE knowledge_contexts (
 
 -- Vectors by what was embedded: equal chunks of any edition of a file share one.
 CREATE TABLE knowledge_vectors (
-  user_id TEXT COLLATE "C" NOT NULL,
-  file_id TEXT COLLATE "C" NOT NULL,
+  user_id UUID NOT NULL,
+  file_id UUID NOT NULL,
   model TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
-  vector BYTEA, -- a signed byte for each number (index.Packed); NULL = the model rejects the text
+  vector BYTEA, -- as in memory_texts; NULL = the model rejects the text
   PRIMARY KEY (user_id, file_id, model, hash),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
 );
@@ -1133,7 +1145,7 @@ CREATE TABLE knowledge_vectors (
 -- The embedding models of a user's files: the active one is searched, while another one may
 -- be built that takes its place when it has all vectors.
 CREATE TABLE knowledge_spaces (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   model TEXT COLLATE "C" NOT NULL,
   dim BIGINT NOT NULL, -- length of the vectors; 0 = not known yet
   state TEXT COLLATE "C" NOT NULL, -- active, building or stopped
@@ -1142,9 +1154,9 @@ CREATE TABLE knowledge_spaces (
 
 -- Questions that a model answered from documents.
 CREATE TABLE knowledge_queries (
-  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT COLLATE "C" NOT NULL,
-  conversation_id TEXT COLLATE "C", -- NULL = none
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
+  conversation_id UUID, -- NULL = none
   question TEXT COLLATE "C" NOT NULL,
   answer TEXT COLLATE "C" NOT NULL,
   sources TEXT COLLATE "C", -- JSON array
@@ -1165,9 +1177,9 @@ CREATE TABLE jobs (
   lease_until BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
-  id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  id UUID NOT NULL PRIMARY KEY,
   kind TEXT COLLATE "C" NOT NULL, -- area.verb
-  user_id TEXT COLLATE "C" REFERENCES users (id) ON DELETE CASCADE, -- NULL = the server's own
+  user_id UUID REFERENCES users (id) ON DELETE CASCADE, -- NULL = the server's own
   subject TEXT COLLATE "C" NOT NULL,
   payload TEXT COLLATE "C",
   state TEXT COLLATE "C" NOT NULL, -- queued, running, done, failed, cancelled
@@ -1176,9 +1188,9 @@ CREATE TABLE jobs (
   lease_owner TEXT COLLATE "C" NOT NULL,
   error TEXT COLLATE "C" -- document with code and message
 );
-CREATE UNIQUE INDEX jobs_one_open ON jobs ((COALESCE(user_id, '')), kind, subject) WHERE state IN ('queued', 'running');
+CREATE UNIQUE INDEX jobs_one_open ON jobs ((COALESCE(user_id, '00000000-0000-0000-0000-000000000000'::UUID)), kind, subject) WHERE state IN ('queued', 'running');
 CREATE INDEX jobs_next ON jobs (kind, not_before) WHERE state = 'queued';
-CREATE INDEX jobs_turn ON jobs (kind, (COALESCE(user_id, '')), not_before, id) WHERE state = 'queued';
+CREATE INDEX jobs_turn ON jobs (kind, (COALESCE(user_id, '00000000-0000-0000-0000-000000000000'::UUID)), not_before, id) WHERE state = 'queued';
 CREATE INDEX jobs_lease ON jobs (lease_until) WHERE state = 'running';
 CREATE INDEX jobs_ended ON jobs (updated_at) WHERE state IN ('done', 'failed', 'cancelled');
 CREATE INDEX jobs_failed ON jobs (updated_at) WHERE state = 'failed';

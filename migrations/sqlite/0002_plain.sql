@@ -11,7 +11,7 @@
 -- Users, and how they sign in.
 
 CREATE TABLE users (
-  id TEXT NOT NULL PRIMARY KEY,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x'') PRIMARY KEY,
   username TEXT NOT NULL,
   username_key TEXT NOT NULL UNIQUE, -- without case
   role TEXT NOT NULL,
@@ -24,12 +24,12 @@ CREATE TABLE users (
 );
 
 CREATE TABLE tokens (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
   name TEXT NOT NULL,
   hash BLOB NOT NULL UNIQUE,
   is_session BOOLEAN NOT NULL,
-  parent_id TEXT NOT NULL, -- the token that it was made with and ends with, which may be an owner's; '' = none
+  parent_id BLOB(16) CHECK (length(parent_id) = 16 AND parent_id > x''), -- the token that it was made with and ends with, which may be an owner's; NULL = none
   created_at BIGINT NOT NULL,
   last_used_at BIGINT,
   expires_at BIGINT,
@@ -41,7 +41,7 @@ CREATE INDEX tokens_parent ON tokens (parent_id);
 CREATE TABLE tickets (
   hash BLOB NOT NULL PRIMARY KEY,
   purpose TEXT NOT NULL,
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   token_hash BLOB, -- of the token that it was made with and ends with; NULL = none
   expires_at BIGINT NOT NULL
 );
@@ -49,7 +49,7 @@ CREATE INDEX tickets_user ON tickets (user_id);
 CREATE INDEX tickets_expiry ON tickets (expires_at);
 
 CREATE TABLE provider_keys (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   provider TEXT NOT NULL,
   sealed BLOB NOT NULL,
   updated_at BIGINT NOT NULL,
@@ -59,7 +59,7 @@ CREATE TABLE provider_keys (
 -- A user's settings, devices, and use of models.
 
 CREATE TABLE settings (
-  user_id TEXT NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
   document TEXT NOT NULL,
   custom_setting TEXT,
   version BIGINT NOT NULL,
@@ -67,17 +67,17 @@ CREATE TABLE settings (
 );
 
 CREATE TABLE devices (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  device_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  device TEXT NOT NULL,
   seq BIGINT NOT NULL,
   read_marks TEXT NOT NULL, -- JSON object: conversation id to message id
   updated_at BIGINT NOT NULL,
-  PRIMARY KEY (user_id, device_id)
+  PRIMARY KEY (user_id, device)
 );
 
 -- What a user has, by kind; too high where rows were removed since they were counted.
 CREATE TABLE quotas (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   kind TEXT NOT NULL,
   used BIGINT NOT NULL,
   counted_at BIGINT NOT NULL,
@@ -85,7 +85,7 @@ CREATE TABLE quotas (
 ) WITHOUT ROWID;
 
 CREATE TABLE usage_days (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   day TEXT NOT NULL, -- 2006-01-02, UTC
   provider TEXT NOT NULL,
   model TEXT NOT NULL,
@@ -99,37 +99,39 @@ CREATE TABLE usage_days (
 -- Commands and events: what idempotent commands answered, and the event log.
 
 CREATE TABLE call_keys (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  call_key BIGINT NOT NULL, -- of the hash of the key
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  call_key TEXT NOT NULL,
   hash TEXT NOT NULL,
-  reply TEXT,
   created_at BIGINT NOT NULL,
+  is_short BOOLEAN NOT NULL, -- the answer was long: the reply has only its ids
+  reply BLOB, -- JSON, a zstd frame above 1 KB; NULL = what it named was purged
   PRIMARY KEY (user_id, call_key)
 );
 CREATE INDEX call_keys_age ON call_keys (created_at);
 
 -- One row per user: the end of the user's event log.
 CREATE TABLE streams (
-  user_id TEXT NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
   epoch TEXT NOT NULL,
   seq BIGINT NOT NULL
 );
 
 -- A row has the events of one transaction, or up to 100 of them: seq is that of the first.
--- Its entries are deflated; texts of messages are references to revisions.
+-- Its entries are lines of JSON, as a zstd frame if they are long; texts of messages are references
+-- to revisions.
 CREATE TABLE events (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   seq BIGINT NOT NULL,
   at BIGINT NOT NULL,
   entries BLOB NOT NULL,
   PRIMARY KEY (user_id, seq)
-) WITHOUT ROWID;
+);
 
 -- Characters, and the resources that are bound to them: presets, world books, …
 
 CREATE TABLE characters (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
   version BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
@@ -141,8 +143,8 @@ CREATE INDEX characters_deleted ON characters (deleted_at) WHERE deleted_at IS N
 CREATE INDEX characters_gone ON characters (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE character_versions (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   version BIGINT NOT NULL,
   name TEXT NOT NULL,
   dialect TEXT NOT NULL,
@@ -164,8 +166,8 @@ CREATE TABLE character_versions (
 );
 
 CREATE TABLE avatars (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   content_type TEXT NOT NULL,
   etag TEXT NOT NULL,
   data BLOB NOT NULL,
@@ -174,8 +176,8 @@ CREATE TABLE avatars (
 );
 
 CREATE TABLE resources (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
   kind TEXT NOT NULL,
   bind_all BOOLEAN NOT NULL,
   version BIGINT NOT NULL,
@@ -189,8 +191,8 @@ CREATE INDEX resources_deleted ON resources (deleted_at) WHERE deleted_at IS NOT
 CREATE INDEX resources_gone ON resources (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE resource_versions (
-  user_id TEXT NOT NULL,
-  resource_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  resource_id BLOB(16) NOT NULL CHECK (length(resource_id) = 16 AND resource_id > x''),
   version BIGINT NOT NULL,
   name TEXT NOT NULL,
   dialect TEXT NOT NULL,
@@ -204,9 +206,9 @@ CREATE TABLE resource_versions (
 
 -- Which characters the newest version of a resource is bound to.
 CREATE TABLE resource_bindings (
-  user_id TEXT NOT NULL,
-  resource_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  resource_id BLOB(16) NOT NULL CHECK (length(resource_id) = 16 AND resource_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   PRIMARY KEY (user_id, resource_id, character_id),
   FOREIGN KEY (user_id, resource_id) REFERENCES resources (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -214,19 +216,19 @@ CREATE TABLE resource_bindings (
 -- Conversations, with every state that they had.
 
 CREATE TABLE conversations (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  character_id BLOB(16) CHECK (length(character_id) = 16 AND character_id > x''),
   title TEXT NOT NULL,
-  persona_id TEXT NOT NULL,
-  head_id TEXT NOT NULL,
+  persona_id BLOB(16) CHECK (length(persona_id) = 16 AND persona_id > x''),
+  head_id BLOB(16) CHECK (length(head_id) = 16 AND head_id > x''),
   author_note TEXT,
   settings TEXT,
   archived BOOLEAN NOT NULL,
   tags TEXT, -- JSON array
   extra TEXT, -- header of an imported log
   pins TEXT,
-  summary_id TEXT NOT NULL, -- the active one; '' = none
+  summary_id BLOB(16) CHECK (length(summary_id) = 16 AND summary_id > x''), -- the active one; NULL = none
   version BIGINT NOT NULL,
   last_message TEXT,
   message_seq BIGINT NOT NULL, -- newest seq given to a message
@@ -242,12 +244,12 @@ CREATE INDEX conversations_deleted ON conversations (deleted_at) WHERE deleted_a
 CREATE INDEX conversations_gone ON conversations (user_id, deleted_at, id) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE conversation_states (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   version INTEGER NOT NULL, -- the first one with this state
-  head_id TEXT NOT NULL,
-  persona_id TEXT NOT NULL,
-  summary_id TEXT NOT NULL,
+  head_id BLOB(16) CHECK (length(head_id) = 16 AND head_id > x''),
+  persona_id BLOB(16) CHECK (length(persona_id) = 16 AND persona_id > x''),
+  summary_id BLOB(16) CHECK (length(summary_id) = 16 AND summary_id > x''),
   author_note TEXT,
   settings TEXT,
   pins TEXT,
@@ -258,8 +260,8 @@ CREATE TABLE conversation_states (
 
 -- Versions that went back to an older one.
 CREATE TABLE rewinds (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   version BIGINT NOT NULL,
   to_version BIGINT NOT NULL,
   PRIMARY KEY (user_id, conversation_id, version),
@@ -267,12 +269,12 @@ CREATE TABLE rewinds (
 ) WITHOUT ROWID;
 
 CREATE TABLE saves (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  character_id BLOB(16) CHECK (length(character_id) = 16 AND character_id > x''),
   version BIGINT NOT NULL, -- of the conversation
-  head_id TEXT NOT NULL,
+  head_id BLOB(16) CHECK (length(head_id) = 16 AND head_id > x''),
   description TEXT NOT NULL,
   preview_text TEXT NOT NULL,
   message_count BIGINT NOT NULL,
@@ -289,9 +291,9 @@ CREATE INDEX saves_list ON saves (conversation_id, created_at, id);
 
 -- The resources that a save point needs; they are not purged.
 CREATE TABLE save_resources (
-  user_id TEXT NOT NULL,
-  save_id TEXT NOT NULL,
-  resource_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  save_id BLOB(16) NOT NULL CHECK (length(save_id) = 16 AND save_id > x''),
+  resource_id BLOB(16) NOT NULL CHECK (length(resource_id) = 16 AND resource_id > x''),
   PRIMARY KEY (user_id, save_id, resource_id),
   FOREIGN KEY (user_id, save_id) REFERENCES saves (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -299,9 +301,9 @@ CREATE INDEX save_resources_resource ON save_resources (resource_id);
 
 -- What the user's app calls a conversation (NodeST interface).
 CREATE TABLE app_chats (
-  user_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   app_key TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   PRIMARY KEY (user_id, app_key),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -309,9 +311,9 @@ CREATE INDEX app_chats_conversation ON app_chats (conversation_id);
 
 -- What the user's app calls a character (NodeST interface).
 CREATE TABLE app_characters (
-  user_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   app_key TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   PRIMARY KEY (user_id, app_key),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -323,17 +325,17 @@ CREATE INDEX app_characters_character ON app_characters (character_id);
 -- then of another, …
 
 CREATE TABLE messages (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  parent_id TEXT NOT NULL, -- '' = a root
-  client_msg_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  parent_id BLOB(16) CHECK (length(parent_id) = 16 AND parent_id > x''), -- NULL = a root
+  client_msg_key TEXT NOT NULL,
   seq INTEGER NOT NULL,
   depth INTEGER NOT NULL, -- messages from the root to it, itself included
   chain INTEGER NOT NULL,
   role TEXT NOT NULL,
   name TEXT NOT NULL,
-  author_id TEXT NOT NULL,
+  author_key TEXT NOT NULL,
   is_greeting BOOLEAN NOT NULL,
   is_hidden BOOLEAN NOT NULL, -- never in a prompt
   is_imported BOOLEAN NOT NULL, -- it has a row in message_lines
@@ -342,7 +344,7 @@ CREATE TABLE messages (
   since INTEGER NOT NULL, -- version of the conversation from which on it has its only state; 0 = see message_states
   status TEXT NOT NULL,
   error TEXT,
-  generation_id TEXT NOT NULL,
+  generation_id BLOB(16) CHECK (length(generation_id) = 16 AND generation_id > x''),
   created_at BIGINT NOT NULL,
   edited_at BIGINT,
   deleted_at BIGINT,
@@ -350,7 +352,7 @@ CREATE TABLE messages (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE UNIQUE INDEX messages_seq ON messages (user_id, conversation_id, seq);
-CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, client_msg_id) WHERE client_msg_id <> '';
+CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, client_msg_key) WHERE client_msg_key <> '';
 -- Children that do not go on with the chain of their parent, and roots.
 CREATE INDEX messages_branch ON messages (conversation_id, parent_id, seq) WHERE chain = seq;
 CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
@@ -360,8 +362,8 @@ CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT N
 -- The lines of imported logs as they came. They are not in messages, because a message is written again
 -- whenever it changes.
 CREATE TABLE message_lines (
-  user_id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  message_id BLOB(16) NOT NULL CHECK (length(message_id) = 16 AND message_id > x''),
   line TEXT NOT NULL,
   PRIMARY KEY (user_id, message_id),
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
@@ -369,8 +371,8 @@ CREATE TABLE message_lines (
 
 -- Imports that take several transactions. What they store is hidden until the last one.
 CREATE TABLE loads (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   chain BIGINT NOT NULL, -- that the messages make; 0 = all of the conversation
   touched_at BIGINT NOT NULL, -- 0 = it is being removed
   PRIMARY KEY (user_id, conversation_id, chain),
@@ -380,10 +382,10 @@ CREATE TABLE loads (
 -- The texts of messages, which do not change. A swipe is a place for texts at a message: its rows
 -- differ in their texts, and one of them is shown.
 CREATE TABLE revisions (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
-  swipe_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  message_id BLOB(16) NOT NULL CHECK (length(message_id) = 16 AND message_id > x''),
+  swipe_id BLOB(16) NOT NULL CHECK (length(swipe_id) = 16 AND swipe_id > x''),
   rev INTEGER NOT NULL,
   position INTEGER NOT NULL, -- of the swipe, from 0
   is_shown BOOLEAN NOT NULL, -- the text of the swipe
@@ -392,7 +394,7 @@ CREATE TABLE revisions (
   requested_model TEXT NOT NULL,
   finish TEXT NOT NULL,
   usage TEXT,
-  generation_id TEXT NOT NULL,
+  generation_id BLOB(16) CHECK (length(generation_id) = 16 AND generation_id > x''),
   created_at BIGINT NOT NULL,
   swipe_at BIGINT, -- when the swipe was made; NULL = with this text
   -- Long columns come last: SQLite reads a row up to the column that it needs.
@@ -400,8 +402,6 @@ CREATE TABLE revisions (
   reasoning TEXT NOT NULL,
   blocks TEXT,
   wish TEXT NOT NULL, -- the instruction that a rewrite followed
-  memory_ids BLOB, -- memories that were sent for it, see store/memory_use.go
-  uses BLOB, -- why, see store/memory_use.go
   citations TEXT, -- document with the sources that the text cites, and a report
   tools TEXT, -- document: how tools were used for it
   PRIMARY KEY (user_id, id),
@@ -411,12 +411,12 @@ CREATE INDEX revisions_message ON revisions (user_id, message_id, position);
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   first_seq BIGINT NOT NULL,
   last_seq BIGINT NOT NULL, -- in the range
-  oldest_id TEXT NOT NULL, -- lowest id of the messages
-  newest_id TEXT NOT NULL, -- highest id of the messages
+  oldest_id BLOB(16) NOT NULL CHECK (length(oldest_id) = 16 AND oldest_id > x''), -- lowest id of the messages
+  newest_id BLOB(16) NOT NULL CHECK (length(newest_id) = 16 AND newest_id > x''), -- highest id of the messages
   words BLOB NOT NULL, -- compressed
   PRIMARY KEY (user_id, conversation_id, first_seq),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
@@ -427,13 +427,13 @@ CREATE TABLE message_words (
 -- became from the version of its placeholder on. Most messages do not change after that: they
 -- have no rows here, see messages.since.
 CREATE TABLE message_states (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  message_id BLOB(16) NOT NULL CHECK (length(message_id) = 16 AND message_id > x''),
   version INTEGER NOT NULL, -- of the conversation
   previous INTEGER NOT NULL, -- version of the message's state before this one; 0 = none
   rev INTEGER NOT NULL,
-  revision_id TEXT NOT NULL, -- of the chosen swipe; '' = none
+  revision_id BLOB(16) CHECK (length(revision_id) = 16 AND revision_id > x''), -- of the chosen swipe; NULL = none
   status TEXT NOT NULL,
   is_deleted BOOLEAN NOT NULL,
   PRIMARY KEY (user_id, conversation_id, message_id, version),
@@ -446,11 +446,11 @@ CREATE INDEX message_states_version ON message_states (conversation_id, version,
 -- Replies that are or were generated, and the prompts that were sent for them.
 
 CREATE TABLE generations (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  message_id TEXT NOT NULL,
-  swipe_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  message_id BLOB(16) CHECK (length(message_id) = 16 AND message_id > x''),
+  swipe_id BLOB(16) CHECK (length(swipe_id) = 16 AND swipe_id > x''),
   kind TEXT NOT NULL,
   status TEXT NOT NULL,
   is_open BOOLEAN NOT NULL, -- has not ended
@@ -460,7 +460,7 @@ CREATE TABLE generations (
   device TEXT NOT NULL,
   model TEXT NOT NULL,
   requested_model TEXT NOT NULL,
-  prompt_id TEXT NOT NULL, -- '' = its own, or none before it was started
+  prompt_id BLOB(16) CHECK (length(prompt_id) = 16 AND prompt_id > x''), -- NULL = its own, or none before it was started
   text TEXT NOT NULL,
   reasoning TEXT NOT NULL,
   blocks TEXT,
@@ -481,39 +481,51 @@ CREATE TABLE generations (
 CREATE INDEX generations_conversation ON generations (conversation_id);
 CREATE INDEX generations_open ON generations (user_id, created_at, id) WHERE is_open;
 
+-- The units of memory that the prompts of generations contain. A fork has copies of the rows whose texts it has.
+CREATE TABLE memory_uses (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  generation_id BLOB(16) NOT NULL CHECK (length(generation_id) = 16 AND generation_id > x''),
+  unit_id BLOB(16) NOT NULL CHECK (length(unit_id) = 16 AND unit_id > x''), -- a revision, or a version of a fact
+  rank INTEGER NOT NULL, -- from 1
+  layer TEXT NOT NULL, -- exchange, fact, or profile: a fact that was there anyway
+  score DOUBLE PRECISION, -- the sum of the signals; NULL = a copy in a fork
+  signals TEXT, -- document with numbers; NULL = a copy, or the generation ended more than 90 days ago
+  PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX memory_uses_unit ON memory_uses (user_id, unit_id);
+
 CREATE TABLE prompts (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  generation_id TEXT NOT NULL, -- '' = the same id
-  body BLOB NOT NULL,
-  parts BLOB, -- the hashes of its parts, in order, 8 bytes for each
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  generation_id BLOB(16) CHECK (length(generation_id) = 16 AND generation_id > x''), -- NULL = the same id
+  body BLOB NOT NULL, -- JSON, as a zstd frame if it is long; it refers to the chat and to recalled texts (nodest/record)
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id);
 
--- What prompts of a conversation have in common.
-CREATE TABLE prompt_parts (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
-  hash BIGINT NOT NULL,
-  data BLOB NOT NULL,
-  used_at BIGINT NOT NULL, -- when a prompt was last stored with it, or up to a day before
-  PRIMARY KEY (user_id, conversation_id, hash),
-  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
-);
-CREATE INDEX prompt_parts_age ON prompt_parts (used_at);
+-- Documents that prompts may have texts of. Their owner may be another user.
+CREATE TABLE prompt_files (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  prompt_id BLOB(16) NOT NULL CHECK (length(prompt_id) = 16 AND prompt_id > x''),
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
+  PRIMARY KEY (user_id, prompt_id, file_id),
+  FOREIGN KEY (user_id, prompt_id) REFERENCES prompts (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX prompt_files_file ON prompt_files (file_id);
 
 -- Summaries: overlays for messages of a branch, up to end_id.
 
 CREATE TABLE summaries (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   generation INTEGER NOT NULL,
-  end_id TEXT NOT NULL,
+  end_id BLOB(16) NOT NULL CHECK (length(end_id) = 16 AND end_id > x''),
   made_version INTEGER NOT NULL, -- of the conversation: the text is about the messages of then
   head_seq INTEGER NOT NULL, -- of the newest message when it was made
   view_length INTEGER NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
@@ -526,10 +538,10 @@ CREATE UNIQUE INDEX summaries_generation ON summaries (user_id, conversation_id,
 
 -- What a summary says from a version of its conversation on.
 CREATE TABLE summary_texts (
-  user_id TEXT NOT NULL,
-  summary_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  summary_id BLOB(16) NOT NULL CHECK (length(summary_id) = 16 AND summary_id > x''),
   version INTEGER NOT NULL,
-  document BLOB NOT NULL, -- deflated
+  document BLOB NOT NULL, -- JSON, as a zstd frame if it is long
   PRIMARY KEY (user_id, summary_id, version),
   FOREIGN KEY (user_id, summary_id) REFERENCES summaries (user_id, id) ON DELETE CASCADE
 );
@@ -539,8 +551,8 @@ CREATE TABLE summary_texts (
 
 -- The version of what a search index of a scope is made of.
 CREATE TABLE memory_scopes (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   version BIGINT NOT NULL,
   whole_version BIGINT NOT NULL, -- an index that is older must be loaded whole
   embedded_model TEXT NOT NULL,
@@ -552,10 +564,10 @@ CREATE TABLE memory_scopes (
 
 -- One row for each revision; the text itself is in revisions, with its message.
 CREATE TABLE memory_texts (
-  user_id TEXT NOT NULL,
-  revision_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  revision_id BLOB(16) NOT NULL CHECK (length(revision_id) = 16 AND revision_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   seq INTEGER NOT NULL,
   session INTEGER NOT NULL,
   role TEXT NOT NULL,
@@ -568,7 +580,7 @@ CREATE TABLE memory_texts (
   change INTEGER NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
   model INTEGER NOT NULL, -- of the vector; 0 = none
-  vector BLOB, -- at most four bits for each number (index.Packed.Half)
+  vector BLOB, -- a scale and a signed byte for each number (decision 0012)
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
@@ -579,11 +591,11 @@ CREATE INDEX memory_texts_unread ON memory_texts (conversation_id, seq) WHERE NO
 
 -- Every version of every fact.
 CREATE TABLE memories (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL, -- '' = none
-  root_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  conversation_id BLOB(16) CHECK (length(conversation_id) = 16 AND conversation_id > x''), -- NULL = none
+  root_id BLOB(16) NOT NULL CHECK (length(root_id) = 16 AND root_id > x''),
   version BIGINT NOT NULL,
   text TEXT NOT NULL,
   hash TEXT NOT NULL,
@@ -594,12 +606,12 @@ CREATE TABLE memories (
   evidence TEXT, -- JSON array
   ended_by TEXT, -- likewise: why a run retired it
   origin TEXT NOT NULL,
-  source TEXT NOT NULL, -- post or comment of the circle that it was made of; '' = none
+  source_id BLOB(16) CHECK (length(source_id) = 16 AND source_id > x''), -- post or comment of the circle that it was made of; NULL = none
   is_pinned BOOLEAN NOT NULL,
   is_locked BOOLEAN NOT NULL,
   is_shareable BOOLEAN NOT NULL,
   status TEXT NOT NULL,
-  superseded_by TEXT NOT NULL,
+  superseded_by_id BLOB(16) CHECK (length(superseded_by_id) = 16 AND superseded_by_id > x''),
   seen_count BIGINT NOT NULL,
   last_seen_at BIGINT NOT NULL,
   last_used_at BIGINT,
@@ -617,14 +629,14 @@ CREATE UNIQUE INDEX memories_active ON memories (user_id, character_id, hash) WH
 CREATE INDEX memories_scope ON memories (character_id, change);
 CREATE INDEX memories_list ON memories (character_id, status, id);
 CREATE INDEX memories_hash ON memories (character_id, hash);
-CREATE INDEX memories_source ON memories (user_id, source) WHERE source <> '';
+CREATE INDEX memories_source ON memories (user_id, source_id) WHERE source_id IS NOT NULL;
 
 -- Stored search indexes. A segment has the rows of a scope whose change was within its range
 -- when it was built. The ranges of a scope do not overlap.
 CREATE TABLE memory_segments (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
   from_change BIGINT NOT NULL, -- not in the range
   to_change BIGINT NOT NULL,   -- in it
   units BIGINT NOT NULL,
@@ -635,9 +647,9 @@ CREATE TABLE memory_segments (
 
 -- Parts of segments; those of a segment that is not listed above are unfinished.
 CREATE TABLE memory_segment_parts (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  segment_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  segment_id BLOB(16) NOT NULL CHECK (length(segment_id) = 16 AND segment_id > x''),
   part BIGINT NOT NULL, -- from 0
   data BLOB NOT NULL, -- compressed
   PRIMARY KEY (user_id, character_id, segment_id, part),
@@ -646,8 +658,8 @@ CREATE TABLE memory_segment_parts (
 
 -- Contents that the user purged; extraction does not bring them back.
 CREATE TABLE memory_tombstones (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   hash TEXT NOT NULL,
   evidence TEXT,
   created_at BIGINT NOT NULL,
@@ -656,10 +668,10 @@ CREATE TABLE memory_tombstones (
 );
 
 CREATE TABLE memory_suggestions (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  memory_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  memory_id BLOB(16) CHECK (length(memory_id) = 16 AND memory_id > x''),
   event TEXT NOT NULL,
   text TEXT NOT NULL,
   reason TEXT NOT NULL,
@@ -673,8 +685,8 @@ CREATE INDEX memory_suggestions_list ON memory_suggestions (character_id, state,
 
 -- What extraction from a conversation has cost, and who has asked for it.
 CREATE TABLE memory_readings (
-  user_id TEXT NOT NULL,
-  conversation_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   exchanges BIGINT NOT NULL, -- that were read automatically with a model
   calls BIGINT NOT NULL,     -- of the model for them, also for those that are not read yet
   ordered BIGINT NOT NULL,   -- unread texts up to this seq are to be read now; 0 = none
@@ -684,7 +696,7 @@ CREATE TABLE memory_readings (
 
 -- Pages of the web that were read for a user.
 CREATE TABLE web_pages (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   url TEXT NOT NULL, -- normalised
   final_url TEXT NOT NULL,
   canonical TEXT NOT NULL, -- normalised; '' = the page names none
@@ -703,7 +715,7 @@ CREATE INDEX web_pages_age ON web_pages (fetched_at);
 
 -- Hosts that could not be reached for a user.
 CREATE TABLE web_hosts (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   host TEXT NOT NULL,
   reason TEXT NOT NULL, -- dns, refused or certificate
   until BIGINT NOT NULL,
@@ -713,8 +725,8 @@ CREATE INDEX web_hosts_age ON web_hosts (until);
 
 -- Images that users upload.
 CREATE TABLE attachments (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
   name TEXT NOT NULL,
   content_type TEXT NOT NULL,
   width BIGINT NOT NULL,
@@ -727,12 +739,12 @@ CREATE TABLE attachments (
 );
 CREATE INDEX attachments_age ON attachments (created_at);
 
--- The social circle. An author, target or sender is a character, or '' for the user.
+-- The social circle. An author, target or sender is a character, or NULL for the user.
 
 CREATE TABLE circle_posts (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  author_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  author_id BLOB(16) CHECK (length(author_id) = 16 AND author_id > x''),
   author_name TEXT NOT NULL,
   kind TEXT NOT NULL,
   text TEXT NOT NULL,
@@ -754,10 +766,10 @@ CREATE INDEX circle_posts_text ON circle_posts (user_id, text_key);
 CREATE INDEX circle_posts_deleted ON circle_posts (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE circle_images (
-  user_id TEXT NOT NULL,
-  post_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  post_id BLOB(16) NOT NULL CHECK (length(post_id) = 16 AND post_id > x''),
   position BIGINT NOT NULL,
-  attachment_id TEXT NOT NULL,
+  attachment_id BLOB(16) NOT NULL CHECK (length(attachment_id) = 16 AND attachment_id > x''),
   PRIMARY KEY (user_id, post_id, position),
   FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, attachment_id) REFERENCES attachments (user_id, id) ON DELETE CASCADE
@@ -765,13 +777,13 @@ CREATE TABLE circle_images (
 CREATE INDEX circle_images_attachment ON circle_images (attachment_id);
 
 CREATE TABLE circle_comments (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  post_id TEXT NOT NULL,
-  author_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  post_id BLOB(16) NOT NULL CHECK (length(post_id) = 16 AND post_id > x''),
+  author_id BLOB(16) CHECK (length(author_id) = 16 AND author_id > x''),
   author_name TEXT NOT NULL,
-  reply_to TEXT NOT NULL, -- '' = the post
-  thread TEXT NOT NULL,
+  reply_to_id BLOB(16) CHECK (length(reply_to_id) = 16 AND reply_to_id > x''), -- NULL = the post
+  thread_id BLOB(16) CHECK (length(thread_id) = 16 AND thread_id > x''),
   depth BIGINT NOT NULL,
   text TEXT NOT NULL,
   text_key TEXT NOT NULL, -- equal for texts that say the same in the same words
@@ -786,32 +798,32 @@ CREATE TABLE circle_comments (
   FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX circle_comments_list ON circle_comments (post_id, created_at, id);
-CREATE INDEX circle_comments_author ON circle_comments (author_id) WHERE author_id <> '';
+CREATE INDEX circle_comments_author ON circle_comments (author_id) WHERE author_id IS NOT NULL;
 CREATE INDEX circle_comments_text ON circle_comments (user_id, text_key);
 CREATE INDEX circle_comments_deleted ON circle_comments (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE circle_likes (
-  user_id TEXT NOT NULL,
-  post_id TEXT NOT NULL,
-  author_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  post_id BLOB(16) NOT NULL CHECK (length(post_id) = 16 AND post_id > x''),
+  author_id BLOB(16) CHECK (length(author_id) = 16 AND author_id > x''),
   author_name TEXT NOT NULL,
   thoughts TEXT NOT NULL,
   created_at BIGINT NOT NULL,
-  PRIMARY KEY (user_id, post_id, author_id),
   FOREIGN KEY (user_id, post_id) REFERENCES circle_posts (user_id, id) ON DELETE CASCADE
-) WITHOUT ROWID;
-CREATE INDEX circle_likes_author ON circle_likes (author_id) WHERE author_id <> '';
+);
+CREATE UNIQUE INDEX circle_likes_one ON circle_likes (user_id, post_id, COALESCE(author_id, x''));
+CREATE INDEX circle_likes_author ON circle_likes (author_id) WHERE author_id IS NOT NULL;
 
 -- What characters may do, or have done.
 CREATE TABLE circle_turns (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   slot TEXT NOT NULL, -- '' = a reaction
   day TEXT NOT NULL, -- 2006-01-02 of the user; '' = a reaction
-  post_id TEXT NOT NULL,
-  comment_id TEXT NOT NULL,
-  target_id TEXT NOT NULL,
+  post_id BLOB(16) CHECK (length(post_id) = 16 AND post_id > x''),
+  comment_id BLOB(16) CHECK (length(comment_id) = 16 AND comment_id > x''),
+  target_id BLOB(16) CHECK (length(target_id) = 16 AND target_id > x''),
   reason TEXT NOT NULL,
   state TEXT NOT NULL,
   note TEXT NOT NULL,
@@ -826,7 +838,7 @@ CREATE TABLE circle_turns (
 );
 -- One reaction to a post or a comment, and one post for a slot, over any number of
 -- processes.
-CREATE UNIQUE INDEX circle_turns_post ON circle_turns (user_id, post_id, comment_id, character_id) WHERE post_id <> '';
+CREATE UNIQUE INDEX circle_turns_post ON circle_turns (user_id, post_id, COALESCE(comment_id, x''), character_id) WHERE post_id IS NOT NULL;
 CREATE UNIQUE INDEX circle_turns_slot ON circle_turns (user_id, day, slot, character_id) WHERE slot <> '';
 CREATE INDEX circle_turns_list ON circle_turns (user_id, created_at, id);
 CREATE INDEX circle_turns_character ON circle_turns (character_id, created_at, id);
@@ -836,9 +848,9 @@ CREATE INDEX circle_turns_ended ON circle_turns (ended_at) WHERE ended_at IS NOT
 
 -- What characters think of others.
 CREATE TABLE circle_relations (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  target_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  target_id BLOB(16) CHECK (length(target_id) = 16 AND target_id > x''),
   strength BIGINT NOT NULL,
   type TEXT NOT NULL,
   kept BOOLEAN NOT NULL, -- the type does not follow the strength
@@ -846,21 +858,21 @@ CREATE TABLE circle_relations (
   interactions BIGINT NOT NULL,
   action_at BIGINT,
   updated_at BIGINT NOT NULL,
-  PRIMARY KEY (user_id, character_id, target_id),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
-) WITHOUT ROWID;
-CREATE INDEX circle_relations_target ON circle_relations (target_id) WHERE target_id <> '';
+);
+CREATE UNIQUE INDEX circle_relations_one ON circle_relations (user_id, character_id, COALESCE(target_id, x''));
+CREATE INDEX circle_relations_target ON circle_relations (target_id) WHERE target_id IS NOT NULL;
 
 -- Message boxes.
 CREATE TABLE circle_items (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  sender_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  sender_id BLOB(16) CHECK (length(sender_id) = 16 AND sender_id > x''),
   sender_name TEXT NOT NULL,
   type TEXT NOT NULL,
   text TEXT NOT NULL,
-  context_id TEXT NOT NULL,
+  context_id BLOB(16) CHECK (length(context_id) = 16 AND context_id > x''),
   context TEXT NOT NULL,
   created_at BIGINT NOT NULL,
   read_at BIGINT,
@@ -870,10 +882,10 @@ CREATE TABLE circle_items (
 CREATE INDEX circle_items_list ON circle_items (character_id, created_at, id);
 
 CREATE TABLE circle_actions (
-  user_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  target_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  target_id BLOB(16) CHECK (length(target_id) = 16 AND target_id > x''),
   type TEXT NOT NULL,
   text TEXT NOT NULL,
   state TEXT NOT NULL,
@@ -888,7 +900,7 @@ CREATE INDEX circle_actions_character ON circle_actions (character_id, created_a
 
 -- One row per user: the circle as a whole.
 CREATE TABLE circle_states (
-  user_id TEXT NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
   settings TEXT NOT NULL,
   looked_at BIGINT NOT NULL, -- 0 = never
   asleep_at BIGINT,
@@ -896,7 +908,7 @@ CREATE TABLE circle_states (
 );
 
 CREATE TABLE circle_spends (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   day TEXT NOT NULL, -- 2006-01-02 of the user
   calls BIGINT NOT NULL,
   tokens BIGINT NOT NULL,
@@ -906,8 +918,8 @@ CREATE TABLE circle_spends (
 
 -- What a character means to tell on a day.
 CREATE TABLE circle_plans (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   day TEXT NOT NULL, -- 2006-01-02 of the user
   items TEXT, -- JSON array
   updated_at BIGINT NOT NULL,
@@ -923,8 +935,8 @@ CREATE INDEX circle_plans_age ON circle_plans (updated_at);
 -- a foreign key.
 
 CREATE TABLE file_parts (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  content_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  content_id BLOB(16) NOT NULL CHECK (length(content_id) = 16 AND content_id > x''),
   part BIGINT NOT NULL, -- from 0; each but the last one has 1 MiB
   created_at BIGINT NOT NULL,
   data BLOB NOT NULL,
@@ -933,9 +945,9 @@ CREATE TABLE file_parts (
 CREATE INDEX file_parts_age ON file_parts (created_at) WHERE part = 0;
 
 CREATE TABLE files (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  content_id TEXT NOT NULL, -- of file_parts
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  content_id BLOB(16) NOT NULL CHECK (length(content_id) = 16 AND content_id > x''), -- of file_parts
   name TEXT NOT NULL,
   declared_type TEXT NOT NULL, -- by who uploaded it
   content_type TEXT NOT NULL, -- by its content; '' = not known yet
@@ -965,8 +977,8 @@ CREATE INDEX files_url ON files (source_url) WHERE source_url <> '';
 CREATE INDEX files_deleted ON files (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE knowledge_bases (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
   name TEXT NOT NULL,
   description TEXT NOT NULL,
   chunk_size BIGINT NOT NULL, -- 0 = as the server has it, with the overlap
@@ -982,10 +994,10 @@ CREATE INDEX knowledge_bases_list ON knowledge_bases (user_id, created_at, id);
 CREATE INDEX knowledge_bases_deleted ON knowledge_bases (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE knowledge_base_files (
-  user_id TEXT NOT NULL, -- owner of the knowledge base
-  base_id TEXT NOT NULL,
-  file_user_id TEXT NOT NULL, -- owner of the file
-  file_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''), -- owner of the knowledge base
+  base_id BLOB(16) NOT NULL CHECK (length(base_id) = 16 AND base_id > x''),
+  file_user_id BLOB(16) NOT NULL CHECK (length(file_user_id) = 16 AND file_user_id > x''), -- owner of the file
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
   synced BOOLEAN NOT NULL, -- by nodest kb sync
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, base_id, file_user_id, file_id),
@@ -995,11 +1007,11 @@ CREATE INDEX knowledge_base_files_file ON knowledge_base_files (file_id);
 CREATE INDEX knowledge_base_files_user ON knowledge_base_files (file_user_id, file_id);
 
 CREATE TABLE knowledge_grants (
-  user_id TEXT NOT NULL, -- owner of the knowledge base
-  base_id TEXT NOT NULL,
-  grantee_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''), -- owner of the knowledge base
+  base_id BLOB(16) NOT NULL CHECK (length(base_id) = 16 AND base_id > x''),
+  grantee_id BLOB(16) NOT NULL CHECK (length(grantee_id) = 16 AND grantee_id > x''),
   role TEXT NOT NULL, -- read or write
-  granted_by TEXT NOT NULL,
+  granted_by_id BLOB(16) NOT NULL CHECK (length(granted_by_id) = 16 AND granted_by_id > x''),
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, base_id, grantee_id),
   FOREIGN KEY (user_id, base_id) REFERENCES knowledge_bases (user_id, id) ON DELETE CASCADE
@@ -1008,10 +1020,10 @@ CREATE INDEX knowledge_grants_grantee ON knowledge_grants (grantee_id, base_id);
 
 -- What characters know: files in full, and knowledge bases to search.
 CREATE TABLE character_files (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  file_user_id TEXT NOT NULL, -- owner of the file
-  file_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  file_user_id BLOB(16) NOT NULL CHECK (length(file_user_id) = 16 AND file_user_id > x''), -- owner of the file
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
   enabled BOOLEAN NOT NULL,
   position BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
@@ -1022,10 +1034,10 @@ CREATE INDEX character_files_file ON character_files (file_id);
 CREATE INDEX character_files_user ON character_files (file_user_id);
 
 CREATE TABLE character_bases (
-  user_id TEXT NOT NULL,
-  character_id TEXT NOT NULL,
-  base_user_id TEXT NOT NULL, -- owner of the knowledge base
-  base_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  base_user_id BLOB(16) NOT NULL CHECK (length(base_user_id) = 16 AND base_user_id > x''), -- owner of the knowledge base
+  base_id BLOB(16) NOT NULL CHECK (length(base_id) = 16 AND base_id > x''),
   enabled BOOLEAN NOT NULL,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, base_user_id, base_id),
@@ -1046,8 +1058,8 @@ CREATE TABLE search_usage (
 -- it and their index; one of them is searched. Positions are code points of the text.
 
 CREATE TABLE knowledge_documents (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
   edition BIGINT NOT NULL, -- from 1; numbers are not used again
   sha256 TEXT NOT NULL, -- of the content that it was made of
   name TEXT NOT NULL, -- of the file then: it is searched and embedded with the chunks
@@ -1069,8 +1081,8 @@ CREATE TABLE knowledge_documents (
 
 -- The text of an edition in parts of equal length, so that a chunk costs one or two of them.
 CREATE TABLE knowledge_texts (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
   edition BIGINT NOT NULL,
   part BIGINT NOT NULL, -- from 0
   text TEXT NOT NULL,
@@ -1079,8 +1091,8 @@ CREATE TABLE knowledge_texts (
 );
 
 CREATE TABLE knowledge_chunks (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
   edition BIGINT NOT NULL,
   idx BIGINT NOT NULL, -- from 0
   start_at BIGINT NOT NULL,
@@ -1096,8 +1108,8 @@ CREATE TABLE knowledge_chunks (
 
 -- The index of an edition for search by words (package knowledge/search).
 CREATE TABLE knowledge_segments (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
   edition BIGINT NOT NULL,
   data BLOB NOT NULL,
   PRIMARY KEY (user_id, file_id, edition),
@@ -1106,8 +1118,8 @@ CREATE TABLE knowledge_segments (
 
 -- Context lines by the chunk that they are about, so that none is written twice.
 CREATE TABLE knowledge_contexts (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
   hash TEXT NOT NULL, -- of name, heading and text of the chunk
   edition BIGINT NOT NULL, -- the newest one that has it
   line TEXT NOT NULL,
@@ -1117,11 +1129,11 @@ CREATE TABLE knowledge_contexts (
 
 -- Vectors by what was embedded: equal chunks of any edition of a file share one.
 CREATE TABLE knowledge_vectors (
-  user_id TEXT NOT NULL,
-  file_id TEXT NOT NULL,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
   model TEXT NOT NULL,
   hash TEXT NOT NULL,
-  vector BLOB, -- a signed byte for each number (index.Packed); NULL = the model rejects the text
+  vector BLOB, -- as in memory_texts; NULL = the model rejects the text
   PRIMARY KEY (user_id, file_id, model, hash),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -1129,7 +1141,7 @@ CREATE TABLE knowledge_vectors (
 -- The embedding models of a user's files: the active one is searched, while another one may
 -- be built that takes its place when it has all vectors.
 CREATE TABLE knowledge_spaces (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   model TEXT NOT NULL,
   dim BIGINT NOT NULL, -- length of the vectors; 0 = not known yet
   state TEXT NOT NULL, -- active, building or stopped
@@ -1138,9 +1150,9 @@ CREATE TABLE knowledge_spaces (
 
 -- Questions that a model answered from documents.
 CREATE TABLE knowledge_queries (
-  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  conversation_id TEXT, -- NULL = none
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  conversation_id BLOB(16) CHECK (length(conversation_id) = 16 AND conversation_id > x''), -- NULL = none
   question TEXT NOT NULL,
   answer TEXT NOT NULL,
   sources TEXT, -- JSON array
@@ -1155,9 +1167,9 @@ CREATE INDEX knowledge_queries_age ON knowledge_queries (created_at);
 -- the next user's next job is found without looking at what others have enqueued.
 
 CREATE TABLE jobs (
-  id TEXT NOT NULL PRIMARY KEY,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x'') PRIMARY KEY,
   kind TEXT NOT NULL, -- area.verb
-  user_id TEXT REFERENCES users (id) ON DELETE CASCADE, -- NULL = the server's own
+  user_id BLOB(16) CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE, -- NULL = the server's own
   subject TEXT NOT NULL,
   payload TEXT,
   state TEXT NOT NULL, -- queued, running, done, failed, cancelled
@@ -1172,9 +1184,9 @@ CREATE TABLE jobs (
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX jobs_one_open ON jobs ((COALESCE(user_id, '')), kind, subject) WHERE state IN ('queued', 'running');
+CREATE UNIQUE INDEX jobs_one_open ON jobs ((COALESCE(user_id, x'')), kind, subject) WHERE state IN ('queued', 'running');
 CREATE INDEX jobs_next ON jobs (kind, not_before) WHERE state = 'queued';
-CREATE INDEX jobs_turn ON jobs (kind, (COALESCE(user_id, '')), not_before, id) WHERE state = 'queued';
+CREATE INDEX jobs_turn ON jobs (kind, (COALESCE(user_id, x'')), not_before, id) WHERE state = 'queued';
 CREATE INDEX jobs_lease ON jobs (lease_until) WHERE state = 'running';
 CREATE INDEX jobs_ended ON jobs (updated_at) WHERE state IN ('done', 'failed', 'cancelled');
 CREATE INDEX jobs_failed ON jobs (updated_at) WHERE state = 'failed';

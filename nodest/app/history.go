@@ -76,6 +76,7 @@ type outcome struct {
 	OK       bool   `json:"ok"`
 	Response string `json:"response,omitempty"`
 	TargetID string `json:"targetId,omitempty"` // the reply to regenerate
+	Of       string `json:"of,omitempty"`       // the message that Response is of
 }
 
 // revise edits and deletes.
@@ -155,7 +156,7 @@ func regreet(tx Tx, c *op.Call, conv *chat.Conversation, shown []*chat.Message) 
 	if err := chat.RestoreGreeting(tx.Chats, conv, m); err != nil {
 		return nil, err
 	}
-	return &outcome{OK: true, Response: m.Text()}, chat.UpdateMessage(tx.Chats, c, conv, m)
+	return &outcome{OK: true, Response: m.Text(), Of: m.ID}, chat.UpdateMessage(tx.Chats, c, conv, m)
 }
 
 func (svc *Service) restore(ctx context.Context, c *op.Call, conv *chat.Conversation, in HistoryRequest) (*outcome, error) {

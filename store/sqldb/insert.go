@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -49,14 +50,14 @@ func (s *Session) insert(f *form, table string, list reflect.Value, rest []strin
 	for i := range list.Len() {
 		row := reflect.Indirect(list.Index(i))
 		for _, field := range f.fields {
-			v, err := fieldOf(row, field)
+			v, err := s.place(row, field)
 			if err != nil {
 				return 0, err
 			}
 			args = append(args, v)
 		}
 	}
-	n, err := s.exec(s.placed(insertText(f, table, list.Len(), rest), args), args)
+	n, err := s.exec(s.numbered(insertText(f, table, list.Len(), rest), args), args)
 	if err == nil && s.Inserted != nil {
 		s.Inserted(table, f.columns, args)
 	}
@@ -89,7 +90,26 @@ func insertText(f *form, table string, rows int, rest []string) string {
 	return string(query)
 }
 
-// fieldOf is what stands in a column for a field of a row. A document may have a
+// place is what stands in a column for a field of a row.
+func (s *Session) place(row reflect.Value, f field) (any, error) {
+	if !idColumn(f.column) {
+		return fieldOf(row, f)
+	}
+	v := row.FieldByIndex(f.index)
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return s.placeID(""), nil
+		}
+		v = v.Elem()
+	}
+	text := v.String()
+	if _, ok := parseID(text); !ok && text != "" {
+		return nil, fmt.Errorf("sqldb: %q is no id for %s", text, f.column)
+	}
+	return s.placeID(text), nil
+}
+
+// fieldOf is what stands in a column for a field of a row that is no id. A document may have a
 // method that writes it, of its pointer.
 func fieldOf(row reflect.Value, f field) (any, error) {
 	v := row.FieldByIndex(f.index)
@@ -124,21 +144,26 @@ func (s *Session) Update(table string, row any, but []string, rest string, args 
 			continue
 		}
 		query = append(append(append(query, sep...), field.column...), " = ?"...)
-		value, err := fieldOf(v, field)
+		value, err := s.place(v, field)
 		if err != nil {
 			return 0, err
 		}
 		all, sep = append(all, value), ", "
 	}
-	for _, arg := range args {
-		value, err := toColumn(arg)
-		if err != nil {
-			return 0, err
+	var failed error
+	placeholders(rest, func(part string, n int) {
+		if n < 0 || failed != nil {
+			return
 		}
+		var value any
+		value, _, failed = s.argument(args[n], part)
 		all = append(all, value)
+	})
+	if failed != nil {
+		return 0, failed
 	}
 	query = append(append(query, ' '), rest...)
-	return s.exec(s.placed(string(query), all), all)
+	return s.exec(s.numbered(string(query), all), all)
 }
 
 // UpdateOne is Update that returns fault.NotFound, "no such " and what, where it
@@ -151,10 +176,16 @@ func (s *Session) UpdateOne(what, table string, row any, but []string, rest stri
 	return err
 }
 
-// placed is a statement without lists as its database reads it.
-func (s *Session) placed(query string, bound []any) string {
-	if s.Postgres {
-		return numbered(query, bound)
+// numbered writes the places of arguments as the database reads them.
+func (s *Session) numbered(query string, bound []any) string {
+	if !s.Postgres {
+		return query
 	}
-	return query
+	out := make([]byte, 0, len(query)+8*len(bound))
+	placeholders(query, func(part string, n int) {
+		if out = append(out, part...); n >= 0 {
+			out = s.appendPlace(out, n, s.typed(bound[n]))
+		}
+	})
+	return string(out)
 }

@@ -42,10 +42,10 @@ func PageOf[T, R any](q Querier, keep func(*T) bool, of func(*T) R, by, cursor s
 		table, column = by[:dot+1], by[dot+1:]
 	}
 	order, from := by+" DESC", by+" < ?"
-	at := []any{after.ID}
+	at := []any{ID(after.ID)}
 	if column != "id" {
 		order, from = order+", "+table+"id DESC", "("+by+", "+table+"id) < (?, ?)"
-		at = []any{after.Number, after.ID}
+		at = []any{after.Number, ID(after.ID)}
 	}
 	if cursor != "" {
 		query, args = query+" AND "+from, append(args, at...)

@@ -49,7 +49,7 @@ func lockPresence(ctx context.Context, db *sql.DB, process string) (*sql.Conn, e
 	}
 	// A shared lock can be taken even while PostgreSQL still holds it for the connection that
 	// was cut.
-	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock_shared("+presenceKey("$1::TEXT")+")", textID(process)); err != nil {
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock_shared("+presenceKey("$1::TEXT")+")", process); err != nil {
 		UnlockSchema(conn)
 		return nil, fmt.Errorf("cannot lock the name of the process: %w", err)
 	}

@@ -165,7 +165,6 @@ func (s *Session) exec(query string, args []any) (int64, error) {
 	if err := s.Writable(); err != nil {
 		return 0, err
 	}
-	s.place(args)
 	s.note(query, true)
 	result, err := s.db.ExecContext(s.ctx, query, args...)
 	if err != nil {
@@ -187,7 +186,6 @@ func (s *Session) query(query string, args []any) (*sql.Rows, error) {
 	if err := s.Ready(); err != nil {
 		return nil, err
 	}
-	s.place(args)
 	s.note(query, !strings.HasPrefix(query, "SELECT"))
 	rows, err := s.db.QueryContext(s.ctx, query, args...)
 	if err != nil {

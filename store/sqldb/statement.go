@@ -2,10 +2,12 @@ package sqldb
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // bind makes the text and the arguments of a statement what its database takes. A
@@ -14,92 +16,125 @@ import (
 // the same for any number, and may be of any length.
 func (s *Session) bind(query string, args []any) (string, []any, error) {
 	bound := make([]any, len(args))
-	lists := false
-	for i, arg := range args {
-		list, ok := arg.([]string)
-		switch {
-		case !ok:
-			v, err := toColumn(arg)
-			if err != nil {
-				return "", nil, err
-			}
-			bound[i] = v
-		case len(list) == 1:
-			bound[i] = escape(list[0])
-		case s.Postgres:
-			array := make([]string, len(list))
-			for j, item := range list {
-				array[j] = escape(item)
-			}
-			bound[i], lists = array, true
-		default:
-			array, err := jsonList(list)
-			if err != nil {
-				return "", nil, err
-			}
-			bound[i], lists = array, true
+	out := make([]byte, 0, len(query)+8*len(args)+16)
+	var failed error
+	placeholders(query, func(part string, n int) {
+		out = append(out, part...)
+		if n < 0 || failed != nil {
+			return
 		}
+		var place string
+		bound[n], place, failed = s.argument(args[n], part)
+		out = s.appendPlace(out, n, place)
+	})
+	return string(out), bound, failed
+}
+
+// argument is what the database takes for an argument after a part of a statement, and what stands
+// for it there, with a question mark. No id is less than all ids, and equal to none.
+func (s *Session) argument(arg any, before string) (value any, place string, err error) {
+	column, operator := comparedWith(before)
+	isID := idColumn(column)
+	switch arg := arg.(type) {
+	case ID:
+		value = s.placeID(string(arg))
+	case IDRows:
+		value, place = s.idRows(arg)
+		return value, place, nil
+	case []string:
+		return s.list(arg, isID)
+	case *string:
+		if value, err = toColumn(arg); err == nil && isID {
+			text, _ := value.(string)
+			value = s.placeID(text)
+		}
+	case string:
+		switch {
+		case isID && arg == "" && operator == ">":
+			value = s.placeID(uuid.Nil.String())
+		case isID:
+			value = s.placeID(arg)
+		default:
+			value = escape(arg)
+		}
+	default:
+		value, err = toColumn(arg)
+	}
+	return value, s.typed(value), err
+}
+
+// typed is what stands for a value in a statement. PostgreSQL would take some for a text where
+// nothing else tells their type.
+func (s *Session) typed(value any) string {
+	if s.Postgres {
+		switch value.(type) {
+		case pgtype.UUID:
+			return "?::UUID"
+		case int64:
+			return "?::BIGINT"
+		}
+	}
+	return "?"
+}
+
+// list is the argument for several values.
+func (s *Session) list(texts []string, isID bool) (value any, place string, err error) {
+	switch {
+	case len(texts) == 1 && isID:
+		value = s.placeID(texts[0])
+		return value, s.typed(value), nil
+	case len(texts) == 1:
+		return escape(texts[0]), "?", nil
+	case isID:
+		value, place = s.idList(texts)
+		return value, place, nil
+	}
+	array := make([]string, len(texts))
+	for i, text := range texts {
+		array[i] = escape(text)
 	}
 	if s.Postgres {
-		query = numbered(query, bound)
-	} else if lists {
-		query = listed(query, args)
-	}
-	return query, bound, nil
-}
-
-// jsonList is a list as readList reads it: what SQLite stores as bytes is in digits that unhex can
-// read, and other texts follow a character that it cannot read.
-func jsonList(list []string) (string, error) {
-	array := make([]string, len(list))
-	for i, item := range list {
-		if id, ok := PackID(item); ok {
-			array[i] = hex.EncodeToString(stored(&id))
-		} else {
-			array[i] = "=" + escape(item)
-		}
+		return array, "= ANY (?", nil
 	}
 	b, err := json.Marshal(array)
-	return string(b), err
+	return string(b), "SELECT value FROM json_each(?)", err
 }
 
-// readList is a query for the items of a list in SQLite.
-const readList = "SELECT COALESCE(unhex(value), substr(value, 2)) FROM json_each(?)"
-
-// listed writes lists of several values as SQLite reads them.
-func listed(query string, args []any) string {
-	out := make([]byte, 0, len(query)+64)
-	placeholders(query, func(part string, n int) {
-		out = append(out, part...)
-		if n < 0 {
-			return
-		}
-		if list, ok := args[n].([]string); ok && len(list) != 1 {
-			out = append(out, readList...)
-		} else {
-			out = append(out, '?')
-		}
-	})
-	return string(out)
+// appendPlace adds what stands for argument n to a statement.
+func (s *Session) appendPlace(query []byte, n int, place string) []byte {
+	if !s.Postgres {
+		return append(query, place...)
+	}
+	if strings.HasPrefix(place, "= ANY") {
+		query = bytes.TrimSuffix(query, []byte("IN ("))
+	}
+	return append(query, strings.ReplaceAll(place, "?", "$"+strconv.Itoa(n+1))...)
 }
 
-// numbered writes $1, $2, … for the arguments, as PostgreSQL reads them.
-func numbered(query string, bound []any) string {
-	out := make([]byte, 0, len(query)+4*len(bound)+16)
-	placeholders(query, func(part string, n int) {
-		out = append(out, part...)
-		if n < 0 {
-			return
+// comparedWith is the column that a statement compares with its next argument, or sets to it, of
+// COALESCE the first one, and how; > stands for >= too. "" = something else comes before the argument.
+func comparedWith(before string) (column, operator string) {
+	left := strings.TrimSuffix(strings.TrimRight(before, " "), "(")
+	left = strings.TrimRight(left, " ")
+	for _, operator = range []string{"=", "<", ">", " IN", " IS NOT DISTINCT FROM", " IS DISTINCT FROM"} {
+		if rest, ok := strings.CutSuffix(left, operator); ok {
+			if rest, ok = strings.CutSuffix(rest, ">"); ok {
+				operator = ">"
+			}
+			left = strings.TrimRight(rest, "<>= ")
+			left = strings.TrimSuffix(left, " NOT")
+			if at := strings.LastIndex(left, "COALESCE("); at >= 0 && strings.HasSuffix(left, ")") {
+				left, _, _ = strings.Cut(left[at:], ",")
+			}
+			return left[lastOutside(left)+1:], operator
 		}
-		if _, ok := bound[n].([]string); ok {
-			out = append(bytes.TrimSuffix(out, []byte("IN (")), "= ANY ("...)
-		}
-		out = strconv.AppendInt(append(out, '$'), int64(n+1), 10)
-		if _, ok := bound[n].(int64); ok { // where nothing else tells its type it would be a text
-			out = append(out, "::BIGINT"...)
-		}
-	})
-	return string(out)
+	}
+	return "", ""
+}
+
+// lastOutside is where the last byte is that no name of a column has, -1 if there is none.
+func lastOutside(text string) int {
+	return strings.LastIndexFunc(text, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
 // placeholders calls found with the text before each ? that stands for an argument, and the

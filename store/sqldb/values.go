@@ -13,11 +13,11 @@ import (
 
 // The types of Go and what stands in a column for them:
 //
-//   - strings: TEXT, or a BLOB (see id.go). Bytes that are not UTF-8 become U+FFFD, as encoding/json does it.
+//   - strings: TEXT, or an id (see id.go). Bytes that are not UTF-8 become U+FFFD, as encoding/json does it.
 //     PostgreSQL cannot store NUL, so NUL is stored as U+0001 '0' and U+0001 itself as
 //     U+0001 '1'.
 //   - time.Time: BIGINT, milliseconds since 1970 UTC; the zero time is 0.
-//   - json.RawMessage: TEXT, as it came (jsonb would forget the order of the keys), or packed (see pack.go).
+//   - json.RawMessage: TEXT, as it came (jsonb would forget the order of the keys).
 //   - []byte: BLOB or BYTEA. Numbers and bool are themselves.
 //   - Zstd: the same, compressed above 1 KB.
 //   - a pointer to one of these: the same, and nil is NULL.
@@ -65,7 +65,7 @@ func toColumn(v any) (any, error) {
 		if v == nil {
 			return nil, nil
 		}
-		return jsonText(escape(string(v))), nil
+		return escape(string(v)), nil
 	case Zstd:
 		if v == nil {
 			return nil, nil
@@ -127,28 +127,7 @@ func document(v any) (any, error) {
 	if text == "null" {
 		return nil, nil
 	}
-	return jsonText(escape(text)), nil
-}
-
-// jsonText is a document as an argument of a statement.
-type jsonText string
-
-// place makes the arguments of a statement what the database stores.
-func (s *Session) place(args []any) {
-	if s.Postgres {
-		PackTextIDs(args)
-	} else {
-		PackIDs(args)
-	}
-	for i, arg := range args {
-		if text, ok := arg.(jsonText); !ok {
-			continue
-		} else if s.Postgres {
-			args[i] = packTextJSON(string(text))
-		} else {
-			args[i] = packJSON(string(text))
-		}
-	}
+	return escape(text), nil
 }
 
 // cell reads a column into a value of Go.
@@ -192,24 +171,32 @@ func fromColumn(v reflect.Value, src any) error {
 			return nil
 		}
 	case string:
-		return fromText(v, OfPostgres(src))
+		return fromText(v, unescape(src))
 	case []byte:
-		switch p := v.Addr().Interface().(type) {
-		case *[]byte:
-			*p = bytes.Clone(src)
-			return nil
-		case *Zstd:
-			text, err := codec.Unpack(src)
-			*p = bytes.Clone(text)
-			return err
-		}
-		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Type() != reflect.TypeFor[json.RawMessage]() {
-			v.SetBytes(bytes.Clone(src))
-			return nil
-		}
-		return fromText(v, TextOf(src))
+		return fromBytes(v, src)
 	}
 	return fmt.Errorf("a column of %T cannot be read as %s", src, v.Type())
+}
+
+func fromBytes(v reflect.Value, src []byte) error {
+	switch p := v.Addr().Interface().(type) {
+	case *[]byte:
+		*p = bytes.Clone(src)
+		return nil
+	case *Zstd:
+		text, err := codec.Unpack(src)
+		*p = bytes.Clone(text)
+		return err
+	}
+	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 && v.Type() != reflect.TypeFor[json.RawMessage]() {
+		v.SetBytes(bytes.Clone(src))
+		return nil
+	}
+	id, err := idOf(src)
+	if err != nil {
+		return err
+	}
+	return fromText(v, id)
 }
 
 func fromInt(v reflect.Value, n int64) error {
@@ -231,7 +218,6 @@ func fromInt(v reflect.Value, n int64) error {
 }
 
 func fromText(v reflect.Value, text string) error {
-	text = unescape(text)
 	switch p := v.Addr().Interface().(type) {
 	case *string:
 		*p = text

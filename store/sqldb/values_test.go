@@ -66,9 +66,9 @@ func TestPlaceholdersAreBoundForEachDatabase(t *testing.T) {
 		sqlite, postgres string
 	}{
 		{[]string{"x"}, query, "SELECT '?' FROM t WHERE a = $1::BIGINT AND b IN ($2) AND c = $3"},
-		{[]string{"x", "y"}, "SELECT '?' FROM t WHERE a = ? AND b IN (SELECT COALESCE(unhex(value), substr(value, 2)) FROM json_each(?)) AND c = ?",
+		{[]string{"x", "y"}, "SELECT '?' FROM t WHERE a = ? AND b IN (SELECT value FROM json_each(?)) AND c = ?",
 			"SELECT '?' FROM t WHERE a = $1::BIGINT AND b = ANY ($2) AND c = $3"},
-		{nil, "SELECT '?' FROM t WHERE a = ? AND b IN (SELECT COALESCE(unhex(value), substr(value, 2)) FROM json_each(?)) AND c = ?",
+		{nil, "SELECT '?' FROM t WHERE a = ? AND b IN (SELECT value FROM json_each(?)) AND c = ?",
 			"SELECT '?' FROM t WHERE a = $1::BIGINT AND b = ANY ($2) AND c = $3"},
 	} {
 		for _, s := range []*Session{{}, {Postgres: true}} {
