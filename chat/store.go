@@ -103,7 +103,7 @@ type HistoryTx interface {
 	Rewind(c *Conversation, version int64, headID string) (changed, moved []*Message, err error)
 	// Rewinds returns the conversation's rewinds, oldest first.
 	Rewinds(conversationID string) ([]Rewind, error)
-	// Born returns the conversation's version in which a message was stored.
+	// Born returns the conversation's version in which a message was stored. The conversation may be deleted.
 	Born(messageID string) (version int64, err error)
 	// DeletedIn returns the conversation's version in which a message was deleted;
 	// fault.NotFound for one that is not.

@@ -440,14 +440,12 @@ func TestUnknownVersionsAndHeadsAreNotFound(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conversation) })
 		for name, read := range map[string]func(tx nodest.Tx) error{
 			"StateAt": func(tx nodest.Tx) error { _, err := tx.Chats.StateAt(conversation, 1); return err },
-			"PathAt":  func(tx nodest.Tx) error { _, _, err := tx.Chats.PathAt(conversation, 2, m.ID, "", 5); return err },
 			"MessagesAt": func(tx nodest.Tx) error {
 				_, err := tx.Chats.MessagesAt(conversation, 2, []string{m.ID})
 				return err
 			},
 			"Rewinds":   func(tx nodest.Tx) error { _, err := tx.Chats.Rewinds(conversation); return err },
 			"DeletedIn": func(tx nodest.Tx) error { _, err := tx.Chats.DeletedIn(m.ID); return err },
-			"Born":      func(tx nodest.Tx) error { _, err := tx.Chats.Born(m.ID); return err },
 			"Count":     func(tx nodest.Tx) error { _, err := tx.Chats.Count(conversation, m.ID); return err },
 			"Rewind": func(tx nodest.Tx) error {
 				_, _, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, 2, m.ID)
@@ -458,5 +456,15 @@ func TestUnknownVersionsAndHeadsAreNotFound(t *testing.T) {
 				e.Errorf("%s of a deleted conversation: %v", name, err)
 			}
 		}
+		// Stored prompts are read with these, also of a deleted conversation.
+		e.view(func(tx nodest.Tx) error {
+			born, err := tx.Chats.Born(m.ID)
+			if err != nil {
+				return err
+			}
+			path, _, err := tx.Chats.PathAt(conversation, born, m.ID, "", 5)
+			e.equal("messages", len(path), 1)
+			return err
+		})
 	})
 }

@@ -43,7 +43,6 @@ func (t *tx) Count(conversationID, headID string) (int, error) {
 func (t *tx) Born(messageID string) (int64, error) {
 	version, err := sqldb.Value[int64](t, `SELECT CASE WHEN m.since > 0 THEN m.since ELSE COALESCE((SELECT MIN(s.version) FROM message_states s
 			WHERE s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id), 0) END FROM messages m
-		JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL
 		WHERE m.user_id = ? AND m.id = ?`, t.userID, messageID)
 	if err == nil && version == 0 {
 		err = fault.New(fault.NotFound, "no such message")
