@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"database/sql"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,10 +69,9 @@ func TestADataFolderOfTheFirstSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// So is a database of schema 1 in PostgreSQL.
-func TestADatabaseOfTheFirstSchemaIsRefused(t *testing.T) {
-	t.Parallel()
-	url := storetest.PostgresURL(t)
+// firstDatabase makes a database of schema 1 in PostgreSQL, with some of its tables.
+func firstDatabase(t *testing.T, url string) *sql.DB {
+	t.Helper()
 	config, err := pgx.ParseConfig(url)
 	require.NoError(t, err)
 	db := stdlib.OpenDB(*config)
@@ -81,12 +81,23 @@ func TestADatabaseOfTheFirstSchemaIsRefused(t *testing.T) {
 		"INSERT INTO schema_versions (version_id, is_applied) VALUES (0, TRUE), (1, TRUE)",
 		"CREATE TABLE users (id TEXT PRIMARY KEY, username TEXT NOT NULL)",
 		"INSERT INTO users VALUES ('1', 'ann')",
+		"CREATE TABLE prompt_parts (user_id TEXT NOT NULL REFERENCES users (id))",
 	} {
 		_, err := db.ExecContext(t.Context(), statement)
 		require.NoError(t, err)
 	}
+	return db
+}
+
+const hereAreTables = "SELECT string_agg(tablename, ' ' ORDER BY tablename) FROM pg_tables WHERE schemaname = current_schema()"
+
+// So is a database of schema 1 in PostgreSQL.
+func TestADatabaseOfTheFirstSchemaIsRefused(t *testing.T) {
+	t.Parallel()
+	url := storetest.PostgresURL(t)
+	db := firstDatabase(t, url)
 	wantRefused(t, newInstallation(t, url))
-	require.Equal(t, "schema_versions users", first[string](t, db, "SELECT string_agg(tablename, ' ' ORDER BY tablename) FROM pg_tables WHERE schemaname = current_schema()"))
+	require.Equal(t, "prompt_parts schema_versions users", first[string](t, db, hereAreTables))
 	require.Equal(t, "ann", first[string](t, db, "SELECT username FROM users"))
 	require.Equal(t, int64(1), first[int64](t, db, "SELECT MAX(version_id) FROM schema_versions"))
 }
@@ -95,4 +106,41 @@ func first[T any](t *testing.T, db *sql.DB, query string) (v T) {
 	t.Helper()
 	require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&v))
 	return v
+}
+
+// The command checks and restores a backup of schema 1 on both databases, over data of schema 1, all of
+// which is moved aside. Doctor finds nothing wrong, and a server goes on from there.
+func TestTheCommandRestoresABackupOfTheFirstSchema(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join("..", "..", "store", "testdata", "first", "backup.zip")
+	eachDatabase(t, func(t *testing.T, url string) {
+		inst := newInstallation(t, url)
+		if url == "" {
+			require.NoError(t, os.Mkdir(inst.options().Dir, 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(inst.options().Dir, "nodest.db"), unzipped(t, "empty.db.gz"), 0o600))
+		} else {
+			db := firstDatabase(t, url)
+			defer func() { require.NotContains(t, first[string](t, db, hereAreTables), "prompt_parts") }()
+		}
+		require.Contains(t, inst.mustRun(t, "restore", "--check", file), "is complete")
+		out := inst.mustRun(t, "restore", "--force", file)
+		require.Contains(t, out, "restored into")
+		require.Contains(t, out, "The previous data is in")
+		wantHealthy(t, inst)
+		p := inst.start(t)
+		conversation := newConversation(t, p.client, sampleCharacter(t, p.client))
+		require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "And on we go."}, nil))
+		p.stop(t)
+		said, errOut, err := inst.command(t, nil, "doctor", "--no-network")
+		require.NoError(t, err, "%s%s", said, errOut)
+		requireKey(t, inst, "key-of-the-owner")
+	})
+}
+
+// wantHealthy checks that doctor finds nothing wrong, and no counter that differs.
+func wantHealthy(t *testing.T, inst *installation) {
+	t.Helper()
+	out, errOut, err := inst.command(t, nil, "doctor", "--no-network")
+	require.NoError(t, err, "%s%s", out, errOut)
+	require.Contains(t, out, "the counters are correct")
 }
