@@ -27,9 +27,8 @@ import (
 //   - a chat with its summaries, save points and memories: 30 days later, or as soon as its user
 //     needs the room. A summary that is deleted alone goes with its chat: save points bring it back.
 //
-// Some rows end by themselves before a deleted message or chat does: stored answers after 48 hours,
-// events and prompts after 7 days. Where something goes sooner than they do, its test names those
-// that still have the words until then.
+// Events end by themselves after 7 days. They show titles, descriptions and names of files: where these
+// go sooner, the test names the events, which have the words until then.
 //
 // Each thing has words of its own, and each test first makes sure that they are where it looks.
 
@@ -84,7 +83,7 @@ func (h *testServer) wantWords(word string, places ...string) {
 	}
 }
 
-// wantGone fails the test if a word is left: now, but for tables whose rows end by themselves, and
+// wantGone fails the test if a word is left: now, except in tables whose rows end by themselves, and
 // in any table and any file when these have ended.
 func (h *testServer) wantGone(clock *leaping, words []string, until ...string) {
 	h.t.Helper()
