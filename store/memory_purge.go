@@ -63,7 +63,7 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone []lived
 	if err := s.dropReplies(scope.UserID, ids...); err != nil {
 		return gone, err
 	}
-	if err := s.dropUses(scope.UserID, "?", ids); err != nil {
+	if err := s.dropPromptsOfUnits(scope.UserID, "?", ids); err != nil {
 		return gone, err
 	}
 	return gone, s.dropSuggestions(scope, nil, hashes)
@@ -90,7 +90,7 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.dropUses(t.userID, "?", revisionIDs); err != nil {
+	if err := t.dropPromptsOfUnits(t.userID, "?", revisionIDs); err != nil {
 		return err
 	}
 	return t.dropSuggestions(scope, revisionIDs, nil)
@@ -141,7 +141,7 @@ func (t *tx) PurgeTexts(characterID string, most int) (left bool, err error) {
 	}
 	texts, err := sqldb.All[string](t, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" ORDER BY change LIMIT ?", t.userID, characterID, most)
 	if err == nil && len(texts) > 0 {
-		if err = t.dropUses(t.userID, "?", texts); err == nil {
+		if err = t.dropPromptsOfUnits(t.userID, "?", texts); err == nil {
 			err = t.Run("DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (?)", t.userID, texts)
 		}
 	}
@@ -162,7 +162,7 @@ func (t *tx) PurgeScope(characterID string) error {
 		return err
 	}
 	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
-	if err := t.dropUses(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
+	if err := t.dropPromptsOfUnits(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
 		t.userID, characterID, t.userID, characterID); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (s *session) forgetWhere(userID, column string, values []string) error {
 		return err
 	}
 	for _, characterID := range slices.Sorted(maps.Keys(scopes)) { // as locks are taken
-		if err := s.dropUses(userID, "?", scopes[characterID].revisions); err != nil {
+		if err := s.dropPromptsOfUnits(userID, "?", scopes[characterID].revisions); err != nil {
 			return err
 		}
 		if err := s.forgetTexts(memory.Scope{UserID: userID, CharacterID: characterID}, scopes[characterID]); err != nil {

@@ -56,7 +56,7 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 	return t.Run("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
 }
 
-// Uses returns what was sent with the prompt of a message's chosen text.
+// Uses returns what was sent with the prompt of a message's chosen text, as far as it is still there.
 func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 	return sqldb.Map(t.withMessage(messageID), func(r *useRow) memory.Use {
 		if r.Layer == inProfile {
@@ -66,7 +66,10 @@ func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 	}, `SELECT u.* FROM messages m
 		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
 		JOIN memory_uses u ON u.user_id = m.user_id AND u.conversation_id = m.conversation_id AND u.generation_id = r.generation_id
-		WHERE m.user_id = ? AND m.id = ? AND u.score IS NOT NULL ORDER BY u.rank`, t.userID, messageID)
+		WHERE m.user_id = ? AND m.id = ? AND u.score IS NOT NULL
+			AND (EXISTS (SELECT 1 FROM memory_texts x WHERE x.user_id = u.user_id AND x.revision_id = u.unit_id AND NOT x.is_forgotten)
+				OR EXISTS (SELECT 1 FROM memories f WHERE f.user_id = u.user_id AND f.id = u.unit_id))
+		ORDER BY u.rank`, t.userID, messageID)
 }
 
 const selectRecalled = "SELECT conversation_id, generation_id, unit_id FROM memory_uses WHERE user_id = ? AND conversation_id IN (?) AND generation_id IN (?)" +
@@ -98,15 +101,6 @@ func (t *tx) fillRecalled(swipes []*swipeText) error {
 		}
 		return nil
 	}, selectRecalled, t.userID, slices.Compact(chats), generations)
-}
-
-// dropUses removes the rows that name units which a condition selects, and the prompts that contain them.
-func (s *session) dropUses(userID, units string, args ...any) error {
-	args = append([]any{userID}, args...)
-	if err := s.dropPromptsOfUnits(units, args...); err != nil {
-		return err
-	}
-	return s.Run("DELETE FROM memory_uses WHERE user_id = ? AND unit_id IN ("+units+")", args...)
 }
 
 // dropUsesFor removes what was sent for texts that are removed: for the revisions whose column has one of

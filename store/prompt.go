@@ -63,12 +63,13 @@ func (s *session) dropPromptsOfMessages(userID string, messageIDs []string) erro
 		WHERE m.user_id = ? AND m.id IN (?))`, userID, userID, messageIDs)
 }
 
-// dropPromptsOfUnits removes the prompts that contain memories which a condition selects. The first argument
-// is the user.
-func (s *session) dropPromptsOfUnits(units string, args ...any) error {
-	return s.Run("DELETE FROM prompts WHERE (user_id, id) IN (SELECT p.user_id, p.id FROM memory_uses u JOIN prompts p"+
-		" ON p.user_id = u.user_id AND p.conversation_id = u.conversation_id AND u.generation_id IN (p.id, p.generation_id)"+
-		" WHERE u.user_id = ? AND u.unit_id IN ("+units+"))", args...)
+// dropPromptsOfUnits removes the prompts that contain memories which a condition selects. It looks at what
+// was recalled for each prompt of the user, which are those of a week: an index of the units would cost
+// every turn more.
+func (s *session) dropPromptsOfUnits(userID, units string, args ...any) error {
+	return s.Run("DELETE FROM prompts WHERE user_id = ? AND EXISTS (SELECT 1 FROM memory_uses u WHERE u.user_id = prompts.user_id"+
+		" AND u.conversation_id = prompts.conversation_id AND u.generation_id = COALESCE(prompts.generation_id, prompts.id)"+
+		" AND COALESCE(u.unit_id, u.unit_id) IN ("+units+"))", append([]any{userID}, args...)...)
 }
 
 // dropPromptsOfFile removes the prompts that may have texts of a document, of whichever users.

@@ -497,7 +497,6 @@ CREATE TABLE memory_uses (
   PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX memory_uses_unit ON memory_uses (user_id, unit_id);
 
 CREATE TABLE prompts (
   created_at BIGINT NOT NULL,

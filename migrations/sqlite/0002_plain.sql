@@ -494,7 +494,6 @@ CREATE TABLE memory_uses (
   PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
-CREATE INDEX memory_uses_unit ON memory_uses (user_id, unit_id);
 
 CREATE TABLE prompts (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),

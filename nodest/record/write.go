@@ -4,6 +4,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -68,11 +69,13 @@ func Pack(p *framework.Prompt, c *Chat, recalled []Recalled) ([]byte, error) {
 		entries = entries[n:]
 	}
 	d.Stored = w.out
-	body, err := json.Marshal(&d)
-	if err != nil {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(&d); err != nil {
 		return nil, fmt.Errorf("record: encode a prompt: %w", err)
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 func hashOf(messages []llm.Message) uint64 {
