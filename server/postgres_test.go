@@ -26,6 +26,12 @@ func TestOnPostgres(t *testing.T) {
 		{"IfMatchPreventsLostUpdates", TestIfMatchPreventsLostUpdates},
 		{"TwoDevicesAtOnce", TestTwoDevicesAtOnce},
 		{"TwoRestoresAtOnce", TestTwoRestoresAtOnce},
+		{"ABackupOfTheFirstSchemaIsRestored", TestABackupOfTheFirstSchemaIsRestored},
+		{"NothingIsLeftOfAPurgedMemory", TestNothingIsLeftOfAPurgedMemory},
+		{"NothingIsLeftOfADeletedMessage", TestNothingIsLeftOfADeletedMessage},
+		{"NothingIsLeftOfADeletedChat", TestNothingIsLeftOfADeletedChat},
+		{"NothingIsLeftOfADeletedDocument", TestNothingIsLeftOfADeletedDocument},
+		{"NothingIsLeftOfADeletedUser", TestNothingIsLeftOfADeletedUser},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -34,8 +40,10 @@ func TestOnPostgres(t *testing.T) {
 // database returns the function that opens a test's database: PostgreSQL below
 // TestOnPostgres (skipped where there is none), SQLite elsewhere.
 func database(t testing.TB) storetest.Opener {
-	if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
+	if onPostgres(t) {
 		return storetest.OpenPostgres
 	}
 	return storetest.OpenWith
 }
+
+func onPostgres(t testing.TB) bool { return strings.HasPrefix(t.Name(), "TestOnPostgres/") }

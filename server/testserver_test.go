@@ -36,6 +36,7 @@ import (
 	"nodest/op"
 	"nodest/server/api"
 	"nodest/store"
+	"nodest/store/storetest"
 	"nodest/stream"
 	"nodest/websearch"
 )
@@ -75,6 +76,8 @@ type parts struct {
 	now    func() time.Time // the clock of the store; it may leap
 	tools  *mcptool.Service // instead of one without servers
 	room   int64            // bytes of a user's documents; 0 = the default
+	quotas account.Quotas   // of each user; the zero value = no limits
+	data   *store.Options   // where a database is already; nil = a new one
 	beside *testServer      // whose database it serves, as another process would; nil = its own
 }
 
@@ -98,9 +101,13 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	if own.beside != nil {
 		h.db = own.beside.db
 	} else {
-		h.db = database(t)(t, store.Options{Log: log, Now: own.now, Committed: func(userID string, events []*stream.Event) {
-			h.hub.Committed(userID, events)
-		}, Jobs: func(cancelled []string) { h.jobs.Changed(cancelled) }})
+		o, open := store.Options{Log: log, Now: own.now, Quotas: own.quotas}, database(t)
+		if own.data != nil {
+			o.Dir, o.URL, open = own.data.Dir, own.data.URL, storetest.OpenWith
+		}
+		o.Committed = func(userID string, events []*stream.Event) { h.hub.Committed(userID, events) }
+		o.Jobs = func(cancelled []string) { h.jobs.Changed(cancelled) }
+		h.db = open(t, o)
 	}
 	h.jobs = jobs.New(h.db, jobs.Options{Alone: true, Lease: lease, Log: log})
 	h.memory = memory.New(h.db.Memory(), memory.Options{Scenes: h.scene, Settings: h.settings, Log: log})

@@ -216,7 +216,7 @@ func (s *snapshot) version(ctx context.Context) (int64, error) {
 	if err != nil || version.Int64 == 0 {
 		return 0, errors.Join(errors.New("not a NodeST database, or it is empty"), err)
 	}
-	return version.Int64, knownVersion("database", version.Int64)
+	return version.Int64, supported(version.Int64)
 }
 
 // check looks for damage: rows that an index of SQLite has lost would be missing.

@@ -73,7 +73,12 @@ func OpenBackup(ctx context.Context, path string) (_ *BackupFile, err error) {
 	if err := knownVersion("backup", m.SchemaVersion); err != nil {
 		return nil, err
 	}
-	if b.tables, err = tablesAt(ctx, m.SchemaVersion); err != nil {
+	if b.isFirst() {
+		b.tables, err = firstTables(m)
+	} else {
+		b.tables, err = tablesAt(ctx, m.SchemaVersion)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return b, b.hasAll()
@@ -141,8 +146,8 @@ func (b *BackupFile) File(name string) ([]byte, error) {
 	return nil, nil
 }
 
-// Verify reads everything, and returns an error unless each entry has the rows
-// and the checksum that the manifest states.
+// Verify reads everything, and returns an error unless each entry has the rows and the checksum that
+// the manifest states, and rows of today can be made of those of schema 1.
 func (b *BackupFile) Verify(ctx context.Context) error {
 	for i := range b.tables {
 		r, err := b.rows(i)
@@ -157,6 +162,23 @@ func (b *BackupFile) Verify(ctx context.Context) error {
 	}
 	for _, f := range b.Manifest.Files {
 		if _, err := b.File(f.Name); err != nil {
+			return err
+		}
+	}
+	if !b.isFirst() {
+		return nil
+	}
+	tables, err := tablesAt(ctx, oldestVersion)
+	if err != nil {
+		return err
+	}
+	for _, t := range append(tables, usesOf(tables)) {
+		err := b.eachSource(t, func(s rowSource) error {
+			for s.next() && ctx.Err() == nil {
+			}
+			return ctx.Err()
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -232,6 +254,12 @@ func (r *rowReader) next() bool {
 	r.rows++
 	return r.err == nil
 }
+
+func (r *rowReader) into() *table { return r.table }
+
+func (r *rowReader) values() cells { return r.row }
+
+func (r *rowReader) failure() error { return r.err }
 
 // close says what was wrong with the rows. It is to be called after the last.
 func (r *rowReader) close() error {

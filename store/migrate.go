@@ -33,6 +33,14 @@ var (
 // over through a backup, see package store/first.
 const oldestVersion = 2
 
+// supported refuses a database of a newer program, and one whose data comes over through a backup.
+func supported(version int64) error {
+	if version >= oldestVersion {
+		return knownVersion("database", version)
+	}
+	return fmt.Errorf("the data was written by an older nodest (schema version %d), which stored it differently: make a backup with that program (nodest backup FILE), then run nodest restore --force FILE with this one", version)
+}
+
 // migrate brings the database to the newest version that this program knows. It
 // returns fault.NewerVersion, and changes nothing, when the database is ahead.
 func migrate(ctx context.Context, db *sql.DB, from migrationFolder, log *slog.Logger) error {
@@ -60,10 +68,8 @@ func migrateTo(ctx context.Context, db *sql.DB, from migrationFolder, version in
 		return fmt.Errorf("cannot read the version of the database: %w", err)
 	case at == min(version, newest):
 		return nil
-	case at > 0 && at < oldestVersion:
-		return fmt.Errorf("the data was written by an older nodest (schema version %d), which stored it differently: make a backup with that program (nodest backup FILE), then run nodest restore --force FILE with this one", at)
-	case at > newest:
-		return knownVersion("database", at)
+	case at > newest || at > 0 && at < oldestVersion:
+		return supported(at)
 	}
 	started := time.Now()
 	if _, err := p.UpTo(ctx, version); err != nil {

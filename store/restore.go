@@ -52,35 +52,62 @@ type restoring struct {
 }
 
 // insertRows stores rows of a table.
-type insertRows func(ctx context.Context, r *rowReader) error
+type insertRows func(ctx context.Context, s rowSource) error
 
-// load fills an empty database: with the schema that the backup had, which is
-// then brought to the newest.
+// rowSource gives rows of a table, one after the other.
+type rowSource interface {
+	into() *table // that they are stored in
+	next() bool
+	values() cells  // of the row that next has read; they are not used again
+	failure() error // of next
+	close() error   // says what was wrong with the rows, after the last
+}
+
+// load fills an empty database: with the schema that the backup had, which is then brought to the
+// newest. Counters are of what is there then.
 func (r *restoring) load(ctx context.Context, db *sql.DB, schema migrationFolder, insert insertRows) error {
 	quiet := slog.New(slog.DiscardHandler) // of the steps of an empty database
-	if err := migrateTo(ctx, db, schema, r.backup.Manifest.SchemaVersion, quiet); err != nil {
+	version := r.backup.Manifest.SchemaVersion
+	if r.backup.isFirst() {
+		version = oldestVersion
+	}
+	if err := migrateTo(ctx, db, schema, version, quiet); err != nil {
 		return err
 	}
-	for i := range r.backup.tables {
-		rows, err := r.backup.rows(i)
+	tables, err := tablesAt(ctx, version)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		err := r.backup.eachSource(t, func(s rowSource) error {
+			if err := insert(ctx, s); err != nil {
+				return fmt.Errorf("cannot restore the table %s: %w", t.name, sqldb.Translate(err))
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		failed := insert(ctx, rows)
-		if err := rows.close(); err != nil { // the cause, where both fail
+	}
+	if r.backup.isFirst() {
+		if err := r.loadUses(ctx, db, tables, insert); err != nil {
 			return err
-		}
-		if failed != nil {
-			return fmt.Errorf("cannot restore the table %s: %w", rows.table.name, sqldb.Translate(failed))
 		}
 	}
 	if err := migrate(ctx, db, schema, r.options.Log); err != nil {
 		return err
 	}
-	// Every event log gets another name: devices that were ahead of the backup must load
-	// anew and not take what comes next for what they have missed.
-	_, err := db.ExecContext(ctx, "UPDATE streams SET epoch = '"+newEpoch()+"'")
-	return err
+	for _, statement := range []string{
+		// Every event log gets another name: devices that were ahead of the backup must load
+		// anew and not take what comes next for what they have missed.
+		"UPDATE streams SET epoch = '" + newEpoch() + "'",
+		"DELETE FROM quotas", counters(sqldb.Millis(time.Now())),
+	} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refuse is the answer when somebody would miss what is there.

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"nodest/store/first"
 	"nodest/store/sqldb"
 )
 
@@ -87,8 +88,8 @@ func (r *restoring) target(ctx context.Context, conn *sql.Conn) (schema string, 
 
 // ourTables are all that a database of this program or an older one may have.
 func ourTables(ctx context.Context) ([]string, error) {
-	names := []string{versionTable}
-	for version := newestVersion(); version > 0; version-- {
+	names := append(first.Tables(), versionTable)
+	for version := newestVersion(); version >= oldestVersion; version-- {
 		tables, err := tablesAt(ctx, version)
 		if err != nil {
 			return nil, err
@@ -106,17 +107,17 @@ func (r *restoring) stagePostgres(ctx context.Context, config *pgx.ConnConfig, s
 	inside.RuntimeParams["search_path"] = ident(schema)
 	db := stdlib.OpenDB(*inside)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return r.load(ctx, db, postgresSchema, func(ctx context.Context, rows *rowReader) error {
+	return r.load(ctx, db, postgresSchema, func(ctx context.Context, rows rowSource) error {
 		conn, err := db.Conn(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Close() //nolint:errcheck // gives it back to the pool
 		return conn.Raw(func(driver any) error {
-			source := &copySource{rows: rows, progress: r.Progress}
-			n, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{rows.table.name}, rows.table.columnNames(), source)
-			if err == nil && n != rows.want.Rows {
-				err = fmt.Errorf("%d of %d rows were stored", n, rows.want.Rows)
+			source := &copySource{rowSource: rows, progress: r.Progress}
+			n, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{rows.into().name}, rows.into().columnNames(), source)
+			if err == nil && n != source.rows {
+				err = fmt.Errorf("%d of %d rows were stored", n, source.rows)
 			}
 			return err
 		})
@@ -125,19 +126,26 @@ func (r *restoring) stagePostgres(ctx context.Context, config *pgx.ConnConfig, s
 
 // copySource lets pgx read rows.
 type copySource struct {
-	rows     *rowReader
+	rowSource
+	rows     int64 // so far
 	progress func(string, int64)
 }
 
 func (c *copySource) Next() bool {
-	tell(c.progress, c.rows.table.name, c.rows.rows)
-	return c.rows.next()
+	more := c.next()
+	if more {
+		c.rows++
+		tell(c.progress, c.into().name, c.rows)
+	}
+	return more
 }
 
 func (c *copySource) Values() ([]any, error) {
-	return c.rows.row, c.rows.row.placeIDs(c.rows.table.columns, true)
+	row := c.values()
+	return row, row.placeIDs(c.into().columns, true)
 }
-func (c *copySource) Err() error { return c.rows.err }
+
+func (c *copySource) Err() error { return c.failure() }
 
 // swap moves the old tables away and the new ones to their place, and the files
 // with them.

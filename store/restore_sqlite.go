@@ -95,51 +95,64 @@ func folderHasData(ctx context.Context, dir string) bool {
 	return err != nil || users > 0
 }
 
-// stageSQLite makes a complete database file that is on the disk.
+// stageSQLite makes a complete database file that is on the disk. It is copied once rows and indexes
+// are there, because they were stored in the order of no index: the copy has its pages full and in
+// order, and needs no more room than the file that the backup was made of.
 func (r *restoring) stageSQLite(ctx context.Context, path string) error {
-	// Nobody reads it before it is complete, so nothing waits for the disk until then.
-	dsn := strings.NewReplacer("_journal_mode=WAL", "_journal_mode=MEMORY", "_synchronous=FULL", "_synchronous=OFF").Replace(sqldb.SQLiteDSN(path, false))
-	db, err := sql.Open("sqlite3", dsn)
-	if err != nil {
-		return err
-	}
-	db.SetMaxOpenConns(1)
-	err = r.load(ctx, db, sqliteSchema, func(ctx context.Context, rows *rowReader) error {
-		return insertSQLite(ctx, db, rows, r.Progress)
-	})
-	if err == nil {
-		err = checkSQLite(ctx, db)
-	}
-	if err := errors.Join(err, db.Close()); err != nil {
+	loose := path + ".loose"
+	if err := r.fillSQLite(ctx, loose, path); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Chmod(0o600), f.Sync(), f.Close())
+	return errors.Join(f.Chmod(0o600), f.Sync(), f.Close(), os.Remove(loose))
 }
 
-func insertSQLite(ctx context.Context, db *sql.DB, rows *rowReader, progress func(string, int64)) error {
+// fillSQLite makes a database at loose, and a copy of it at path.
+func (r *restoring) fillSQLite(ctx context.Context, loose, path string) error {
+	// Nobody reads it before it is complete, so nothing waits for the disk until then.
+	dsn := strings.NewReplacer("_journal_mode=WAL", "_journal_mode=MEMORY", "_synchronous=FULL", "_synchronous=OFF").Replace(sqldb.SQLiteDSN(loose, false))
+	db, err := sql.Open("sqlite3", dsn)
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	err = r.load(ctx, db, sqliteSchema, func(ctx context.Context, rows rowSource) error {
+		return insertSQLite(ctx, db, rows, r.Progress)
+	})
+	if err == nil {
+		err = checkSQLite(ctx, db)
+	}
+	if err == nil {
+		_, err = db.ExecContext(ctx, "VACUUM INTO ?", path)
+	}
+	return errors.Join(err, db.Close())
+}
+
+func insertSQLite(ctx context.Context, db *sql.DB, rows rowSource, progress func(string, int64)) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // does nothing after a commit
-	names := rows.table.columnNames()
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO "`+rows.table.name+`" ("`+strings.Join(names, `", "`)+`") VALUES (?`+strings.Repeat(", ?", len(names)-1)+")")
+	t := rows.into()
+	names := t.columnNames()
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO "`+t.name+`" ("`+strings.Join(names, `", "`)+`") VALUES (?`+strings.Repeat(", ?", len(names)-1)+")")
 	if err != nil {
 		return err
 	}
 	defer insert.Close() //nolint:errcheck // ends with the transaction
-	for rows.next() {
-		if err := rows.row.placeIDs(rows.table.columns, false); err != nil {
+	for n := int64(1); rows.next(); n++ {
+		row := rows.values()
+		if err := row.placeIDs(t.columns, false); err != nil {
 			return err
 		}
-		if _, err := insert.ExecContext(ctx, rows.row...); err != nil {
+		if _, err := insert.ExecContext(ctx, row...); err != nil {
 			return err
 		}
-		tell(progress, rows.table.name, rows.rows)
+		tell(progress, t.name, n)
 	}
 	return tx.Commit()
 }

@@ -97,6 +97,10 @@ func TestBackupAndRestoreKeepEverything(t *testing.T) {
 
 		target := newInstallation(t, to)
 		require.Contains(t, target.mustRun(t, "restore", file), "restored into")
+		wantHealthy(t, target)
+		if from == "" && to == "" {
+			require.LessOrEqual(t, databaseSize(t, target), databaseSize(t, source))
+		}
 		q := target.start(t)
 		old := newTestClient(q.client.base, p.client.token)
 		for path, now := range userState(t, old, []string{conversation}) {
@@ -109,6 +113,14 @@ func TestBackupAndRestoreKeepEverything(t *testing.T) {
 		q.stop(t)
 		requireKey(t, target, "key-of-the-owner")
 	})
+}
+
+// databaseSize is the size of the file of a stopped installation, in bytes.
+func databaseSize(t *testing.T, inst *installation) int64 {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(inst.options().Dir, "nodest.db"))
+	require.NoError(t, err)
+	return info.Size()
 }
 
 // A backup that an owner downloads is the one that the command writes. A download that

@@ -57,12 +57,26 @@ func OpenWith(t testing.TB, o store.Options) *store.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
+	opened.Store(db, o)
 	t.Cleanup(func() {
+		opened.Delete(db)
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return db
+}
+
+// opened has the options of the databases that OpenWith has opened.
+var opened sync.Map
+
+func optionsOf(t testing.TB, db *store.DB) store.Options {
+	t.Helper()
+	o, ok := opened.Load(db)
+	if !ok {
+		t.Fatal("the database was not opened by this package")
+	}
+	return o.(store.Options)
 }
 
 // OpenPostgres is OpenWith on PostgreSQL; without one the test is skipped. The
