@@ -14,7 +14,7 @@ type useRow struct {
 	UserID, ConversationID, GenerationID, UnitID string
 	Rank                                         int              // from 1
 	Layer                                        memory.Layer     // or inProfile
-	Score                                        *float64         // nil = the row is a copy in a fork
+	Score                                        *int64           // in parts of memory.SignalStep; nil = the row is a copy in a fork
 	Signals                                      map[string]int64 // in parts of memory.SignalStep
 }
 

@@ -89,13 +89,17 @@ func TestATextKnowsWhatWasRecalledForIt(t *testing.T) {
 	})
 }
 
-// SQL reads which units were recalled, and how high they came.
+// SQL reads which units were recalled, how high they came, and why.
 func TestUsesAreReadInSQL(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.reply(e.chat(e.character()), "", "", exchange(1), profile(2))
-		got, err := store.Query[float64](e.db, "SELECT rank + score FROM memory_uses WHERE layer = 'exchange' AND user_id = ?", e.user)
-		e.equal("rank and score", []any{got, err}, []any{[]float64{1 + 0.75}, nil})
+		words := "json_extract(signals, '$.words')"
+		if store.OnPostgres(e.db) {
+			words = "CAST(CAST(signals AS JSON) ->> 'words' AS BIGINT)"
+		}
+		got, err := store.Query[struct{ Rank, Score, Words int64 }](e.db, "SELECT rank, score, "+words+" AS words FROM memory_uses WHERE layer = 'exchange' AND user_id = ?", e.user)
+		e.equal("rank, score and a signal", []any{got, err}, []any{[]struct{ Rank, Score, Words int64 }{{1, 7500, 5000}}, nil})
 	})
 }
 

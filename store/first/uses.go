@@ -17,8 +17,6 @@ const (
 	mostKnown = 100
 	idUnit    = 200 // and the number of bytes of the id, before them
 	mostID    = 16
-
-	signalStep = 10_000 // signals were whole numbers of these parts of 1
 )
 
 // Bits of a unit, below those of its signals.
@@ -40,11 +38,11 @@ const (
 	inProfile   = "profile"
 )
 
-// use is a unit that was sent, with the sum of its signals.
+// use is a unit that was sent, with its signals and their sum in ten-thousandths.
 type use struct {
 	unit, layer string
-	score       float64
-	signals     map[string]float64
+	score       int64
+	signals     map[string]int64
 }
 
 var errUses = errors.New("what was recalled cannot be read")
@@ -66,10 +64,10 @@ func unitsOf(b []byte) (ids []string, err error) {
 func usesOf(b []byte, memoryIDs []string) (all []use, err error) {
 	r, before := useReader{left: b, known: memoryIDs}, make([]int64, len(signalNames))
 	for len(r.left) > 0 && !r.failed {
-		u, sum := use{unit: r.unit(), layer: inFacts, signals: map[string]float64{}}, int64(0)
+		u, sum := use{unit: r.unit(), layer: inFacts, signals: map[string]int64{}}, int64(0)
 		signal := func(name string, before int64) int64 {
 			x := before + r.share()
-			u.signals[name] = float64(x) / signalStep
+			u.signals[name] = x
 			sum += x
 			return x
 		}
@@ -87,7 +85,7 @@ func usesOf(b []byte, memoryIDs []string) (all []use, err error) {
 				signal(r.text(), 0)
 			}
 		}
-		u.score = float64(sum) / signalStep
+		u.score = sum
 		all = append(all, u)
 	}
 	if r.failed {
