@@ -175,7 +175,7 @@ func animatedWebP() []byte {
 func TestTheImagesOfAUserHaveALimitTogether(t *testing.T) {
 	e := newEnv(t)
 	err := e.store.Update(t.Context(), e.user, func(tx attachment.Tx) error {
-		return tx.InsertAttachment(&attachment.Attachment{ID: "large", Size: 500<<20 - 10}, nil)
+		return tx.InsertAttachment(&attachment.Attachment{ID: op.NewID(), Size: 500<<20 - 10}, nil)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -56,9 +56,6 @@ type MessageTx interface {
 	Children(conversationID, id string) ([]*Message, error)
 	// Revision returns one stored text by its revision id.
 	Revision(id string) (*Revision, error)
-	// FirstForm returns a message as it was first stored, with the text that it showed then.
-	// It also returns one of a deleted conversation.
-	FirstForm(id string) (*Message, error)
 	// Revisions returns every stored text of a message, oldest first.
 	Revisions(messageID string) ([]*Revision, error)
 }

@@ -356,10 +356,6 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		_, err := tx.Chats.Revision(x.revision)
 		return wantNotFound(e, err)
 	},
-	"FirstForm": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := tx.Chats.FirstForm(x.message)
-		return wantNotFound(e, err)
-	},
 	"Revisions": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Chats.Revisions(x.message)
 		return wantNotFound(e, err)

@@ -307,44 +307,6 @@ func (t *tx) Message(id string) (*chat.Message, error) {
 	return t.oneMessage("m.id = ?", id)
 }
 
-// firstForm is a message with the first of its states.
-type firstForm struct {
-	messageRow
-	FirstRev                 int64
-	FirstStatus, FirstTextID string
-}
-
-// FirstForm returns a message as it was first stored.
-func (t *tx) FirstForm(id string) (*chat.Message, error) {
-	row, err := sqldb.Get[firstForm](t, "message", `SELECT m.*, COALESCE(s.rev, m.rev) AS first_rev, COALESCE(s.status, m.status) AS first_status,
-			CASE WHEN s.version IS NULL THEN `+shownText+` ELSE s.revision_id END AS first_text_id
-		FROM messages m LEFT JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.previous = 0
-		WHERE m.user_id = ? AND m.id = ?`, t.userID, id)
-	if err != nil {
-		return nil, err
-	}
-	m := row.Message
-	m.Rev, m.Status, m.SwipeIndex = row.FirstRev, row.FirstStatus, 0
-	m.Error, m.EditedAt, m.DeletedAt, m.GenerationID = nil, nil, nil, ""
-	if m.Role == chat.RoleAssistant && m.Rev > 1 { // it was a placeholder
-		m.Rev, m.Status = 1, chat.StatusPending
-		return &m, nil
-	}
-	if row.FirstTextID == "" {
-		return &m, nil
-	}
-	texts, err := t.textsOf([]string{row.FirstTextID})
-	if err != nil {
-		return nil, err
-	}
-	first := texts[row.FirstTextID]
-	if first == nil {
-		return nil, fault.New(fault.NotFound, "no such revision")
-	}
-	m.Swipes = []chat.Swipe{first.Swipe}
-	return &m, nil
-}
-
 // MessageByClientID finds a message by the name the client gave it.
 func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*chat.Message, error) {
 	return t.oneMessage("m.conversation_id = ? AND m.client_msg_key = ? AND m.client_msg_key <> ''",
