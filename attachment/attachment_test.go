@@ -174,8 +174,9 @@ func animatedWebP() []byte {
 
 func TestTheImagesOfAUserHaveALimitTogether(t *testing.T) {
 	e := newEnv(t)
+	large := op.NewID()
 	err := e.store.Update(t.Context(), e.user, func(tx attachment.Tx) error {
-		return tx.InsertAttachment(&attachment.Attachment{ID: op.NewID(), Size: 500<<20 - 10}, nil)
+		return tx.InsertAttachment(&attachment.Attachment{ID: large, Size: 500<<20 - 10}, nil)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +186,7 @@ func TestTheImagesOfAUserHaveALimitTogether(t *testing.T) {
 	if _, err := e.Put(t.Context(), &op.Call{UserID: e.other}, "a", picture(t, 1, 1)); err != nil {
 		t.Errorf("another user: %v", err)
 	}
-	if err := e.Delete(t.Context(), e.call(), "large"); err != nil {
+	if err := e.Delete(t.Context(), e.call(), large); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Put(t.Context(), e.call(), "a", picture(t, 1, 1)); err != nil {
