@@ -70,10 +70,12 @@ func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
 func TestATurnGoesOnWithoutASource(t *testing.T) {
 	t.Parallel()
 	for name, find := range map[string]func(context.Context) (nodest.Findings, error){
-		"it fails":             func(context.Context) (nodest.Findings, error) { return nodest.Findings{}, errors.New("down") },
-		"it takes too long":    func(ctx context.Context) (nodest.Findings, error) { <-ctx.Done(); return nodest.Findings{}, ctx.Err() },
-		"it panics":            func(context.Context) (nodest.Findings, error) { panic("nil map") },
-		"it has found a part":  func(context.Context) (nodest.Findings, error) { return foundMemory(memoryOne, "Part."), errors.New("cut") },
+		"it fails":          func(context.Context) (nodest.Findings, error) { return nodest.Findings{}, errors.New("down") },
+		"it takes too long": func(ctx context.Context) (nodest.Findings, error) { <-ctx.Done(); return nodest.Findings{}, ctx.Err() },
+		"it panics":         func(context.Context) (nodest.Findings, error) { panic("nil map") },
+		"it has found a part": func(context.Context) (nodest.Findings, error) {
+			return foundMemory(memoryOne, "Part."), errors.New("cut")
+		},
 		"it is not wanted now": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
