@@ -33,6 +33,7 @@ func TestTheStatementsOfTheDiskPageFindRows(t *testing.T) {
 }
 
 func testDiskPage(t *testing.T, tool string, data store.Options, driver, source string) {
+	t.Helper()
 	h := newTestServerOf(t, parts{data: &data}, nil)
 	chat := h.newChat()
 	h.addMemory(h.memoriesOf(chat), "Mia keeps bees.", `,"pinned":true`)
@@ -61,14 +62,18 @@ func testDiskPage(t *testing.T, tool string, data store.Options, driver, source 
 		t.Errorf("the page has %d statements for %s", len(statements), tool)
 	}
 	for _, statement := range statements {
-		rows, err := db.QueryContext(t.Context(), statement[1])
-		if err != nil {
-			t.Errorf("%v:%s", err, statement[1])
-			continue
+		if found, err := findsRows(t, db, statement[1]); err != nil || !found {
+			t.Errorf("finds rows: %t, %v:%s", found, err, statement[1])
 		}
-		if !rows.Next() {
-			t.Errorf("no rows (%v):%s", rows.Err(), statement[1])
-		}
-		h.must(rows.Close())
 	}
+}
+
+func findsRows(t *testing.T, db *sql.DB, statement string) (bool, error) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), statement)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close() //nolint:errcheck // Err has what matters
+	return rows.Next(), rows.Err()
 }
