@@ -1,9 +1,11 @@
--- Ids are UUIDv7, which are stored as a mark and digits for their bits that differ
--- (see store/sqldb/id.go); times are whole milliseconds since 1970 UTC, documents JSON texts as
--- they came in, which are stored shorter (store/sqldb/pack.go). A row that names a user is readable by that user alone: the
--- keys of such a table lead with the user, and its foreign keys stay with the user. Its
--- other indexes lead with the column that selects most: PostgreSQL knows nothing of a
--- table that was not analysed yet, and chooses well between such indexes all the same.
+-- A column that is called id, or ends in _id, holds UUIDv7, and NULL for none (store/sqldb/id.go).
+-- Times are whole milliseconds since 1970 UTC, documents JSON texts as they came in: jsonb would
+-- change them. Long JSON that only the program reads, and vectors, are zstd frames (package
+-- codec). docs/disk.md shows how to read all this. A row that names a user is
+-- readable by that user alone: the keys of such a table lead with the user, and its foreign
+-- keys stay with the user. Its other indexes lead with the column that selects most:
+-- PostgreSQL knows nothing of a table that was not analysed yet, and chooses well between
+-- such indexes all the same.
 -- Texts have the order of their bytes, as on SQLite, whatever the language of the database.
 -- Tables that grow with each turn begin with their numbers, the long ones first, so that there are
 -- no gaps before them; what counts within a chat or a memory has four bytes there. Their indexes that
@@ -107,7 +109,7 @@ CREATE TABLE call_keys (
   call_key TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
   is_short BOOLEAN NOT NULL, -- the answer was long: the reply has only its ids
-  reply BYTEA, -- JSON, a zstd frame above 1 KB; NULL = what it named was purged
+  reply BYTEA, -- JSON, as a zstd frame if it is long; NULL = what it named was purged
   PRIMARY KEY (user_id, call_key)
 );
 CREATE INDEX call_keys_age ON call_keys (created_at);
@@ -347,7 +349,7 @@ CREATE TABLE messages (
   client_msg_key TEXT COLLATE "C" NOT NULL,
   role TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
-  author_key TEXT COLLATE "C" NOT NULL,
+  author_key TEXT COLLATE "C" NOT NULL, -- the client's name of its author; '' = none
   status TEXT COLLATE "C" NOT NULL,
   error TEXT COLLATE "C",
   generation_id UUID,
@@ -419,7 +421,7 @@ CREATE TABLE message_words (
   last_seq BIGINT NOT NULL, -- in the range
   oldest_id UUID NOT NULL, -- lowest id of the messages
   newest_id UUID NOT NULL, -- highest id of the messages
-  words BYTEA NOT NULL, -- compressed
+  words BYTEA NOT NULL, -- a zstd frame (chat/words.go)
   PRIMARY KEY (user_id, conversation_id, first_seq),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -582,7 +584,7 @@ CREATE TABLE memory_texts (
   role TEXT COLLATE "C" NOT NULL,
   name TEXT COLLATE "C" NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
-  vector BYTEA, -- a scale and a signed byte for each number (decision 0012)
+  vector BYTEA, -- a scale and a signed byte for each number (decision 0012), as a zstd frame if that is shorter
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
@@ -657,7 +659,7 @@ CREATE TABLE memory_segment_parts (
   PRIMARY KEY (user_id, character_id, segment_id, part),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
-ALTER TABLE memory_segment_parts ALTER COLUMN data SET STORAGE EXTERNAL; -- it is compressed already
+ALTER TABLE memory_segment_parts ALTER COLUMN data SET STORAGE EXTERNAL; -- it is dense already
 
 -- Contents that the user purged; extraction does not bring them back.
 CREATE TABLE memory_tombstones (

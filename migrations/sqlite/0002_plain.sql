@@ -1,6 +1,8 @@
--- Ids are UUIDv7, which SQLite stores as their 11 bytes that are not zero (see
--- store/sqldb/id.go); times are whole milliseconds since 1970 UTC, documents JSON texts as
--- they came in, which SQLite stores shorter (store/sqldb/pack.go). A row that names a user is
+-- A column that is called id, or ends in _id, holds UUIDv7 as their 16 bytes, and NULL for none
+-- (store/sqldb/id.go). Its CHECK admits nothing else: SQLite orders every text before every blob,
+-- so that no text is greater than x''. Times are whole milliseconds since 1970 UTC, documents JSON
+-- texts as they came in. Long JSON that only the program reads, and vectors, are zstd frames
+-- (package codec). docs/disk.md shows how to read all this. A row that names a user is
 -- readable by that user alone: the keys of such a table lead with the user, and its foreign
 -- keys stay with the user. Its other indexes lead with the column that selects most:
 -- PostgreSQL knows nothing of a table that was not analysed yet, and chooses well between
@@ -104,7 +106,7 @@ CREATE TABLE call_keys (
   hash TEXT NOT NULL,
   created_at BIGINT NOT NULL,
   is_short BOOLEAN NOT NULL, -- the answer was long: the reply has only its ids
-  reply BLOB, -- JSON, a zstd frame above 1 KB; NULL = what it named was purged
+  reply BLOB, -- JSON, as a zstd frame if it is long; NULL = what it named was purged
   PRIMARY KEY (user_id, call_key)
 );
 CREATE INDEX call_keys_age ON call_keys (created_at);
@@ -335,7 +337,7 @@ CREATE TABLE messages (
   chain INTEGER NOT NULL,
   role TEXT NOT NULL,
   name TEXT NOT NULL,
-  author_key TEXT NOT NULL,
+  author_key TEXT NOT NULL, -- the client's name of its author; '' = none
   is_greeting BOOLEAN NOT NULL,
   is_hidden BOOLEAN NOT NULL, -- never in a prompt
   is_imported BOOLEAN NOT NULL, -- it has a row in message_lines
@@ -417,7 +419,7 @@ CREATE TABLE message_words (
   last_seq BIGINT NOT NULL, -- in the range
   oldest_id BLOB(16) NOT NULL CHECK (length(oldest_id) = 16 AND oldest_id > x''), -- lowest id of the messages
   newest_id BLOB(16) NOT NULL CHECK (length(newest_id) = 16 AND newest_id > x''), -- highest id of the messages
-  words BLOB NOT NULL, -- compressed
+  words BLOB NOT NULL, -- a zstd frame (chat/words.go)
   PRIMARY KEY (user_id, conversation_id, first_seq),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
@@ -579,7 +581,7 @@ CREATE TABLE memory_texts (
   change INTEGER NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
   model INTEGER NOT NULL, -- of the vector; 0 = none
-  vector BLOB, -- a scale and a signed byte for each number (decision 0012)
+  vector BLOB, -- a scale and a signed byte for each number (decision 0012), as a zstd frame if that is shorter
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
   FOREIGN KEY (user_id, revision_id) REFERENCES revisions (user_id, id) ON DELETE CASCADE
@@ -650,7 +652,7 @@ CREATE TABLE memory_segment_parts (
   character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   segment_id BLOB(16) NOT NULL CHECK (length(segment_id) = 16 AND segment_id > x''),
   part BIGINT NOT NULL, -- from 0
-  data BLOB NOT NULL, -- compressed
+  data BLOB NOT NULL, -- see index/segment
   PRIMARY KEY (user_id, character_id, segment_id, part),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
