@@ -31,8 +31,11 @@ func idColumn(name string) bool { return name == "id" || strings.HasSuffix(name,
 
 // parseID reads an id; ok is false for any other text, also for other spellings of a UUID.
 func parseID(text string) (id uuid.UUID, ok bool) {
+	if len(text) != 36 || strings.ContainsAny(text, "ABCDEF") {
+		return uuid.Nil, false
+	}
 	id, err := uuid.Parse(text)
-	return id, err == nil && id.String() == text
+	return id, err == nil
 }
 
 // placeID is what stands in a column for an id. A text that is no id is NULL, which equals nothing.

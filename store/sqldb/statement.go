@@ -15,19 +15,25 @@ import (
 // stays as it is; for other numbers it is a query of one array, so that the text is
 // the same for any number, and may be of any length.
 func (s *Session) bind(query string, args []any) (string, []any, error) {
-	bound := make([]any, len(args))
-	out := make([]byte, 0, len(query)+8*len(args)+16)
+	bound, places := make([]any, len(args)), make([]string, len(args))
+	same := !s.Postgres // the statement stays as it is
 	var failed error
 	placeholders(query, func(part string, n int) {
-		out = append(out, part...)
-		if n < 0 || failed != nil {
-			return
+		if n >= 0 && failed == nil {
+			bound[n], places[n], failed = s.argument(args[n], part)
+			same = same && places[n] == "?"
 		}
-		var place string
-		bound[n], place, failed = s.argument(args[n], part)
-		out = s.appendPlace(out, n, place)
 	})
-	return string(out), bound, failed
+	if same || failed != nil {
+		return query, bound, failed
+	}
+	out := make([]byte, 0, len(query)+8*len(args)+16)
+	placeholders(query, func(part string, n int) {
+		if out = append(out, part...); n >= 0 {
+			out = s.appendPlace(out, n, places[n])
+		}
+	})
+	return string(out), bound, nil
 }
 
 // argument is what the database takes for an argument after a part of a statement, and what stands
