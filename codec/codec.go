@@ -64,7 +64,7 @@ func Unpack(stored []byte) ([]byte, error) {
 
 // Encoders are kept between uses: each has tables of several 100 KB.
 var (
-	textEncoders   = poolOf(zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderDict(dictionary))
+	textEncoders   = poolOf(zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderDict(dictionary))
 	numberEncoders = poolOf(zstd.WithEncoderLevel(zstd.SpeedFastest))
 )
 
