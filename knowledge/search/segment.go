@@ -17,13 +17,13 @@ import (
 //
 //	version      1 byte
 //	checksum     4 bytes, of everything behind it
-//	numbers      of rows, chunks, blocks and terms
+//	numbers      of rows, chunks, windows and blocks
 //	rows         for each: its terms; the first chunk that it belongs to, and how many
 //	blocks       for each: length in bytes
 //	dictionary   blocks of terms (package dict)
 //
 // where a row is a window of the text, a heading, what a chunk is about, or the name of the file. Numbers are varints.
-// The number of a term in the dictionary is in how many chunks it is.
+// The number of a term in the dictionary is of how many chunks a window has it.
 const (
 	segmentVersion = 2
 	blockTerms     = 16 // terms of a block
