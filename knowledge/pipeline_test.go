@@ -453,7 +453,7 @@ func TestVectorsOfAnotherLengthAreRefused(t *testing.T) {
 	})
 }
 
-// Of an answer with a vector that is zero or not finite nothing is stored.
+// An answer with a vector that is zero or not finite is refused whole: nothing of it is stored.
 func TestVectorsWithoutADirectionAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]float32{"zero": 0, "not a number": float32(math.NaN()), "infinite": float32(math.Inf(1))} {

@@ -177,7 +177,7 @@ func TestAClaimedKeyIsNotWaitedForForever(t *testing.T) {
 	})
 }
 
-// What is removed for good is named by no stored answer of its user: a repeat says that its answer is gone.
+// No stored answer names a thing that is removed for good: a repeat says that its answer is gone.
 // Answers that do not name it, and those of others, stay.
 func TestNothingThatIsGoneIsInAStoredAnswer(t *testing.T) {
 	t.Parallel()

@@ -103,7 +103,7 @@ func TestUsesAreReadInSQL(t *testing.T) {
 	})
 }
 
-// What was recalled for a text comes before what was for its continuation, each unit once.
+// The units of a text come before those of its continuation, each once.
 func TestAContinuationAddsToWhatWasRecalled(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {

@@ -53,7 +53,7 @@ func (t *tx) LastPrompt(conversationID string) (id string, err error) {
 		t.userID, conversationID)
 }
 
-// What is removed for good is removed with the prompts that have words of it.
+// Prompts go with the messages, memories and documents that they have words of.
 
 // dropPromptsOfMessages removes the prompts that may have texts of messages: those that were sent before
 // the message was deleted.

@@ -43,7 +43,7 @@ func restoredFirst(e *env, of string) (o store.Options, now *store.BackupFile) {
 	return o, now
 }
 
-// Of a backup of schema 1 each row of each table comes over, except for prompts, events and stored
+// Each row of each table of a backup of schema 1 comes over, except for prompts, events and stored
 // answers, with its vector, so that no model is asked for it again.
 func TestEveryRowOfTheFirstSchemaComesOver(t *testing.T) {
 	t.Parallel()

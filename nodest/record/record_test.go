@@ -62,7 +62,7 @@ func TestAStoredPromptHasNoLineOfTheChat(t *testing.T) {
 	}
 }
 
-// What no line has is stored as it was sent.
+// A text that no line has is stored as it was sent.
 func TestAStoredPromptKeepsWhatNoLineHas(t *testing.T) {
 	t.Parallel()
 	said := lines(10)

@@ -12,7 +12,7 @@ import (
 
 // Summaries were deflated with a dictionary, without the bytes of their ids: the number of the
 // dictionary, the length of the ids, these, and the deflated rest, in which a mark stands for each.
-// Of an id that begins like the one before it only the end is there, behind the number of bytes
+// An id that begins like the one before it has only its end there, behind the number of bytes
 // that are left out.
 const (
 	textNumber = 4
