@@ -8,7 +8,6 @@ package op
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,8 +89,13 @@ func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 // ParseID reads an id that NewID made: a UUIDv7, in 36 characters in lower case. Names that apps and users give
 // have another form.
 func ParseID(text string) (id uuid.UUID, ok bool) {
-	if len(text) != 36 || text != strings.ToLower(text) {
+	if len(text) != 36 {
 		return uuid.Nil, false
+	}
+	for i := range len(text) {
+		if text[i] >= 'A' && text[i] <= 'F' {
+			return uuid.Nil, false
+		}
 	}
 	id, err := uuid.Parse(text)
 	return id, err == nil && id.Version() == 7
