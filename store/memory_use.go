@@ -35,7 +35,7 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 	if err != nil {
 		return err
 	}
-	var facts []string
+	var facts, found []string
 	for i := range uses {
 		u := &uses[i]
 		parts, err := partsOf(u.Signals)
@@ -43,7 +43,9 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 			return err
 		}
 		row := useRow{UnitID: u.ID, Layer: string(u.Layer[:1]), Score: new(partOf(u.Score)), Signals: parts}
-		if !u.Recalled() {
+		if u.Recalled() {
+			found = append(found, u.ID)
+		} else {
 			row.Layer = inProfile
 		}
 		if u.Layer == memory.Fact {
@@ -56,6 +58,9 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 	for i := range rows {
 		r := &rows[i]
 		r.UserID, r.ConversationID, r.GenerationID, r.Rank = t.userID, conversationID, generationID, i+1
+	}
+	if continued == "" {
+		t.uses = map[string][]string{generationID: found}
 	}
 	slices.SortFunc(rows, func(a, b useRow) int { return strings.Compare(a.UnitID, b.UnitID) }) // as the key: pages are filled in order
 	if err := t.Insert("memory_uses", rows); err != nil || len(facts) == 0 {

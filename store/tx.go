@@ -28,6 +28,7 @@ type tx struct {
 	hidden  []hiddenPiece               // messages that were hidden or shown
 	stored  map[string]chatNow          // conversations that were stored here
 	texts   []*textRow                  // that were said
+	uses    map[string][]string         // units that were found for generations, by rank
 	scopes  map[string]*scopeNews       // of memories, by character
 	unwordy map[string]time.Time        // conversations with messages to index, and when
 
@@ -186,7 +187,7 @@ func (t *tx) finish() ([]*stream.Event, error) {
 			By: cmp.Or(e.By, "server"), At: t.Now(), Data: e.Data, Kept: e.Kept,
 		}
 	}
-	rows, err := logRows(logged)
+	rows, err := logRows(logged, t.uses)
 	if err != nil {
 		return nil, err
 	}
