@@ -51,7 +51,7 @@ func (t *tx) textOf(m *chat.Message, r *revisionRow) *textRow {
 	}
 	return &textRow{
 		RevisionID: r.RevisionID, UserID: t.userID, ConversationID: m.ConversationID, Seq: m.Seq,
-		Role: m.Role, Name: m.Name, Hash: memory.ContentHash(words),
+		Role: m.Role, Name: m.Name, Hash: lang.ContentHash(words),
 		IsRead: m.Imported, SaidAt: m.CreatedAt,
 	}
 }

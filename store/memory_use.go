@@ -6,6 +6,7 @@ import (
 
 	"nodest/chat"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/store/sqldb"
 )
 
@@ -13,13 +14,13 @@ import (
 type useRow struct {
 	UserID, ConversationID, GenerationID, UnitID string
 	Rank                                         int              // from 1
-	Layer                                        memory.Layer     // or inProfile
+	Layer                                        recall.Layer     // or inProfile
 	Score                                        *int64           // in parts of memory.SignalStep; nil = the row is a copy in a fork
 	Signals                                      map[string]int64 // in parts of memory.SignalStep
 }
 
 // inProfile is the layer of a fact that was not found for the message: the profile had it.
-const inProfile memory.Layer = "profile"
+const inProfile recall.Layer = "profile"
 
 // PutUses stores what the prompt of a generation contains, and that its facts were used now. That is no
 // change of a scope.
@@ -40,7 +41,7 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 		if !u.Recalled() {
 			row.Layer = inProfile
 		}
-		if u.Layer == memory.Fact {
+		if u.Layer == recall.Fact {
 			facts = append(facts, u.ID)
 		}
 		if !slices.ContainsFunc(rows, func(r useRow) bool { return r.UnitID == u.ID }) {
@@ -61,7 +62,7 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 	return sqldb.Map(t.withMessage(messageID), func(r *useRow) memory.Use {
 		if r.Layer == inProfile {
-			r.Layer = memory.Fact
+			r.Layer = recall.Fact
 		}
 		return memory.Use{ID: r.UnitID, Layer: r.Layer, Rank: r.Rank, Score: float64(*r.Score) / memory.SignalStep, Signals: signalsOf(r.Signals)}
 	}, `SELECT u.* FROM messages m

@@ -8,6 +8,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -64,11 +65,11 @@ func (e *env) memoryIDs(messageID string) (ids []string) {
 }
 
 func exchange(rank int) memory.Use {
-	return memory.Use{ID: id(), Layer: memory.Exchange, Rank: rank, Score: 0.75, Signals: map[string]float64{"near": 0.25, "words": 0.5}}
+	return memory.Use{ID: id(), Layer: recall.Exchange, Rank: rank, Score: 0.75, Signals: map[string]float64{"near": 0.25, "words": 0.5}}
 }
 
 func profile(rank int) memory.Use {
-	return memory.Use{ID: id(), Layer: memory.Fact, Rank: rank, Score: 1, Signals: map[string]float64{"profile": 1}}
+	return memory.Use{ID: id(), Layer: recall.Fact, Rank: rank, Score: 1, Signals: map[string]float64{"profile": 1}}
 }
 
 // Memory ids are what was found for a text; uses have the facts of the profile too. An edited text keeps them.
@@ -126,7 +127,7 @@ func TestAFactIsUsedWhenItIsRecalled(t *testing.T) {
 		character := e.character()
 		used, other := e.learn(character, fact("used")), e.learn(character, fact("other"))
 		e.clock.advance(time.Minute)
-		e.reply(e.chat(character), "", "", memory.Use{ID: used.ID, Layer: memory.Fact, Rank: 1})
+		e.reply(e.chat(character), "", "", memory.Use{ID: used.ID, Layer: recall.Fact, Rank: 1})
 		e.view(func(tx nodest.Tx) error {
 			a, err := tx.Memory.Fact(character, used.ID)
 			b, err2 := tx.Memory.Fact(character, other.ID)
