@@ -256,6 +256,15 @@ func TestIrrelevantQuestionsRecallNothing(t *testing.T) {
 	}
 }
 
+// The database has the signals of a use by their places.
+func TestSignalsKeepTheirPlaces(t *testing.T) {
+	t.Parallel()
+	want := "words near around session answer speaker day kind length vector spelling recency importance profile"
+	if got := strings.Join(memory.SignalNames, " "); got != want {
+		t.Errorf("the places are %s, want %s", got, want)
+	}
+}
+
 func TestLinesAndUsesOfHits(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, memory.Options{})

@@ -204,6 +204,9 @@ type Text struct {
 	Read        bool
 }
 
+// SignalNames are the signals that a use can have, in the order in which they are stored: each keeps its place.
+var SignalNames = append(recall.SignalNames[:], "recency", "importance", profileSignal)
+
 // Use says why a unit was sent with a message.
 type Use struct {
 	ID      string             `json:"id"` // of the unit

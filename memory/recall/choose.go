@@ -225,8 +225,8 @@ func (r *ranking) explain(h *Hit, row int) {
 			continue
 		}
 		sum += x
-		h.Signals[signalNames[s]] = float64(x / total)
-		h.Parts.Add(signalNames[s], float64(x/total))
+		h.Signals[SignalNames[s]] = float64(x / total)
+		h.Parts.Add(SignalNames[s], float64(x/total))
 	}
 	fresh, important := r.adjust(r.line(row))
 	h.Parts.Recency, h.Parts.Importance = float64(sum*fresh/total), float64(sum*important/total)

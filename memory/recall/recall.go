@@ -37,7 +37,7 @@ func (p *Parts) Add(signal string, x float64) {
 		p.Recency += x
 	case "importance":
 		p.Importance += x
-	case signalNames[sigVector], signalNames[sigSpelling]:
+	case SignalNames[sigVector], SignalNames[sigSpelling]:
 		p.Vector += x
 	default:
 		p.Lexical += x
@@ -46,7 +46,7 @@ func (p *Parts) Add(signal string, x float64) {
 
 // Answer is a unit that answers the question by its kind, however it ranks.
 func Answer(u Unit) Hit {
-	return Hit{Unit: u, Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{signalNames[sigKind]: 1}}
+	return Hit{Unit: u, Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{SignalNames[sigKind]: 1}}
 }
 
 const (

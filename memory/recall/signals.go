@@ -29,8 +29,8 @@ const (
 	signals
 )
 
-// signalNames are what Hit.Signals calls them.
-var signalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
+// SignalNames are what Hit.Signals calls them.
+var SignalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
 
 // weights of the signals. All but length are 0 for most units and 1 for the best one. They were
 // fitted to recall and rank on two public sets of questions and cross-validated by conversation
