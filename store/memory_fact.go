@@ -6,6 +6,7 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/store/sqldb"
 )
 
@@ -32,7 +33,7 @@ func (r *factRow) memory() memory.Memory {
 // factRow makes the row of m. Times that are not set become Now.
 func (t factTx) factRow(characterID string, m *memory.Memory) *factRow {
 	t.fillTimes(&m.CreatedAt, &m.UpdatedAt)
-	m.ContentHash = memory.ContentHash(m.Text)
+	m.ContentHash = lang.ContentHash(m.Text)
 	return &factRow{Memory: *m, UserID: t.userID, CharacterID: characterID}
 }
 

@@ -59,7 +59,7 @@ func (t *textTx) textOf(m *chat.Message, r *revisionRow) *textRow {
 	}
 	return &textRow{
 		RevisionID: r.RevisionID, UserID: t.userID, ConversationID: m.ConversationID, Seq: m.Seq,
-		Role: m.Role, Name: m.Name, Hash: memory.ContentHash(words),
+		Role: m.Role, Name: m.Name, Hash: lang.ContentHash(words),
 		IsRead: m.Imported, SaidAt: m.CreatedAt,
 	}
 }
