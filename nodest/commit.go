@@ -33,9 +33,9 @@ const (
 	storingTimeout = 30 * time.Second // each
 )
 
-// conclude stores the end of a generation: the text in its message, the usage,
+// end stores the end of a generation: the text in its message, the usage,
 // and the events, in one transaction.
-func (e *Engine) conclude(t *task, how end) {
+func (e *Engine) end(t *task, how end) {
 	if how.lost {
 		return
 	}

@@ -111,18 +111,6 @@ func (e *Engine) task(userID, generationID string) *task {
 	return nil
 }
 
-// writes reports whether this process writes a text in a conversation.
-func (e *Engine) writes(conversationID string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, t := range e.tasks {
-		if t.conversationID == conversationID && !t.isEnding() {
-			return true
-		}
-	}
-	return false
-}
-
 // nextEnd returns a channel that is closed when one of the user's generations in
 // this process ends.
 func (e *Engine) nextEnd(userID string) <-chan struct{} {
@@ -136,8 +124,9 @@ func (e *Engine) nextEnd(userID string) <-chan struct{} {
 	return ch
 }
 
-// track registers a task that is admitted.
+// track registers a task.
 func (e *Engine) track(t *task) {
+	e.working.Add(1)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.tasks[t.id] = t
@@ -146,17 +135,16 @@ func (e *Engine) track(t *task) {
 	}
 }
 
-// untrack removes a task whose end is stored, or that was refused, and wakes those that wait for it.
+// untrack removes a task whose end is stored, and wakes those that wait for it.
 func (e *Engine) untrack(t *task) {
 	e.mu.Lock()
-	if e.tasks[t.id] == t { // one that was not admitted may have left its id to another
-		delete(e.tasks, t.id)
-		if ch := e.turns[t.userID]; ch != nil {
-			close(ch)
-			delete(e.turns, t.userID)
-		}
+	delete(e.tasks, t.id)
+	if ch := e.turns[t.userID]; ch != nil {
+		close(ch)
+		delete(e.turns, t.userID)
 	}
 	e.mu.Unlock()
+	t.cancel(nil)
 	close(t.done)
 	e.working.Done()
 }

@@ -23,7 +23,8 @@ import (
 // turn is one request to a model in the making.
 type turn struct {
 	setup   *turnSetup
-	version int64  // of the chat that is read
+	version int64 // of the chat that is read
+	begun   time.Time
 	base    string // continue: the text so far
 	swipeID string // continue: the swipe that is lengthened
 	begunBy string // continue: the generation that wrote the text so far; "" = none did
@@ -44,9 +45,6 @@ type turn struct {
 	chat      record.Chat       // that was read
 	at        int64             // version of the chat that was read
 	recalled  []record.Recalled // texts of the chat that were recalled
-	fresh     *chat.Message     // the message that is answered, where a snapshot may not have it yet; nil = none
-	committed func() error      // waits until it is stored
-	admitted  func() error      // waits until others may notice the turn; nil = they may
 	read      func() error      // reads the chat into input; it may be called again
 	elsewhere bool              // it does not go on with the shown branch
 	shortened bool              // a summary was asked for
@@ -97,10 +95,37 @@ func (t *turn) request(added int) llm.Request {
 	return r
 }
 
-// gather reads what the prompt of a generation is built from. It uses the setup that
-// was read when the generation was accepted, unless it had to wait.
+// gather makes the prompt of a generation: it reads the chat, asks the sources and builds.
 func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
-	s, target := t.setup, t.assignment.target
+	begun := time.Now()
+	e.publishStage(t, "building", begun)
+	gathered := t.step(func(times *chat.Timing, took chat.Span) { times.Gather = &took })
+	turn, err := e.read(ctx, t)
+	gathered()
+	if err != nil {
+		return nil, err
+	}
+	turn.begun = begun
+	e.askSources(ctx, turn, func(name string) func() {
+		e.publishStage(t, name, begun)
+		return t.step(func(times *chat.Timing, took chat.Span) {
+			times.Sources = append(times.Sources, chat.SourceTiming{Name: name, Took: took})
+		})
+	})
+	built := t.step(func(times *chat.Timing, took chat.Span) { times.Build = &took })
+	prompt, err := e.build(ctx, turn)
+	built()
+	if err != nil {
+		return nil, err
+	}
+	turn.built(prompt, time.Since(begun))
+	return turn, nil
+}
+
+// read reads what the prompt of a generation is built from. It uses the setup that
+// was read when the generation was accepted, unless it had to wait.
+func (e *Engine) read(ctx context.Context, t *task) (*turn, error) {
+	s, target := t.setup, t.target
 	if t.queued {
 		fresh := s.query
 		fresh.waited = true
@@ -113,12 +138,9 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 		}
 		target = s.target
 	}
-	turn := &turn{setup: s, version: s.Conversation.Version, committed: t.committed, admitted: t.awaitAdmission}
-	if !t.queued && t.assignment.version != 0 {
-		turn.version = t.assignment.version
-	}
-	if !t.queued && t.assignment.fresh != nil {
-		turn.fresh, turn.behind, turn.version = t.assignment.fresh, 1, turn.version-1
+	turn := &turn{setup: s, version: t.version}
+	if t.queued {
+		turn.version = s.Conversation.Version
 	}
 	g := t.generation()
 	if err := turn.setTarget(g, target); err != nil {
@@ -161,9 +183,6 @@ func (e *Engine) compose(tx Tx, t *turn, g *chat.Generation, target *chat.Messag
 	switch g.Kind {
 	case chat.KindReply, chat.KindRegenerate:
 		head = target.ParentID
-		if t.fresh != nil {
-			head = t.fresh.ParentID
-		}
 	case chat.KindContinue:
 		head = target.ID
 		t.continues()
@@ -255,10 +274,9 @@ func seedOf(id string) uint64 {
 	return h.Sum64()
 }
 
-// readHistory reads the branch that ends in head, and in the fresh message behind it, oldest
-// first, as far back as the budget can reach. What is older is noted as dropped, unread, so the cost of
-// a turn does not grow with the chat. Messages that the active summary (turn.summary)
-// replaces are left out.
+// readHistory reads the branch that ends in head, oldest first, as far back as the budget can
+// reach. What is older is noted as dropped, unread, so the cost of a turn does not grow with the
+// chat. Messages that the active summary (turn.summary) replaces are left out.
 func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, error) {
 	conv := t.setup.Conversation
 	version := int64(0)
@@ -270,7 +288,7 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, erro
 		head, version = t.setup.save.HeadID, t.setup.save.Version
 		t.at = version
 	}
-	if head == "" && t.fresh == nil {
+	if head == "" {
 		return nil, nil
 	}
 	t.summary, t.front = t.made, 0
@@ -287,9 +305,6 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, erro
 	if err != nil {
 		return nil, err
 	}
-	if t.fresh != nil {
-		path = append(slices.Clip(path), slimmed(t.fresh))
-	}
 	t.measure(path)
 	return path, nil
 }
@@ -297,9 +312,6 @@ func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, erro
 // readSummarised is readHistory with the summary that was found.
 func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*chat.Message, error) {
 	room := t.input.Options.Context - t.input.Options.Reserve
-	if t.fresh != nil {
-		room -= chat.MessageTokens(t.fresh)
-	}
 	read := t.reader(tx, head)
 	if t.summary == nil {
 		path, more, err := e.readTail(tx, t, head, "", room, read)
@@ -341,9 +353,6 @@ func (t *turn) reader(tx Tx, head string) chat.PageReader {
 // readTail reads the end of a branch, as far back as room or the message until.
 func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read chat.PageReader) ([]*chat.Message, bool, error) {
 	conv := t.setup.Conversation.ID
-	if head == "" {
-		return nil, false, nil
-	}
 	if t.setup.save == nil {
 		if path, more, ok := e.histories.find(conv, t.version, head, until, room); ok {
 			t.at = t.version
@@ -358,13 +367,9 @@ func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read cha
 	if err != nil {
 		return nil, false, err
 	}
-	version := now.Version
-	if t.fresh != nil && version == t.version+1 { // it has just been stored, and nothing else
-		version--
-	}
 	if t.setup.save == nil {
 		t.at = now.Version
-		e.histories.put(conv, version, path, !more, room)
+		e.histories.put(conv, now.Version, path, !more, room)
 	}
 	return path, more, nil
 }
@@ -387,12 +392,7 @@ func (t *turn) chatOf(path []*chat.Message) []framework.Message {
 		add(t.at, path[:t.front]...)
 		history, path = append(history, t.chat.AddSummary(t.summary)), path[t.front:]
 	}
-	stored := len(path)
-	if t.fresh != nil && stored > 0 && path[stored-1].ID == t.fresh.ID {
-		stored--
-	}
-	add(t.at, path[:stored]...)
-	add(0, path[stored:]...)
+	add(t.at, path...)
 	return history
 }
 

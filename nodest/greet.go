@@ -17,22 +17,22 @@ import (
 // NotConfigured, ShuttingDown.
 func (e *Engine) Greet(ctx context.Context, c *op.Call, conversationID string) (*Sent, error) {
 	q := query{conversationID: conversationID, model: true}
-	return begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
+	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *assignment, error) {
 		conv, err := tx.Chats.LockConversation(conversationID)
 		if err != nil {
 			return nil, nil, err
 		}
 		head := &chat.Message{ID: conv.HeadID, ConversationID: conv.ID}
 		var ch chat.Change
-		started, err := e.answer(tx, c, s, newTurnIDs(), head, busyFail, &ch)
+		as, err := e.answer(tx, c, s, head, busyFail, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		started.assignment.version = conv.Version
-		return &Sent{Message: started.assignment.target, GenerationID: started.gen.ID}, started, nil
+		as.version = conv.Version
+		return &Sent{Message: as.target, GenerationID: as.gen.ID}, as, nil
 	})
 }
 

@@ -41,7 +41,6 @@ func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, er
 	ask := memory.Ask{
 		CharacterID: q.Setup.Docs.CharacterID, Here: q.Here, Text: q.Text, Names: scene.Names,
 		Now: q.Now, Scene: &scene, Before: q.Before, NoCircle: !q.Setup.Docs.Settings.Retrieval.IncludeCircle,
-		Tell: q.admitted,
 	}
 	if ask.Text != "" {
 		ask.Visible = q.visible()

@@ -27,7 +27,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		return nil, err
 	}
 	q := query{messageID: in.MessageID, model: true}
-	return begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*chat.Changed, *accepted, error) {
+	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*chat.Changed, *assignment, error) {
 		conv, m, err := chat.LockForEdit(tx.Chats, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, nil, err
@@ -47,11 +47,11 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 				return nil, nil, err
 			}
 		}
-		var started *accepted
+		var as *assignment
 		if old != nil {
-			started, err = e.regenerate(tx, c, s, old, GenerateInput{}, &ch)
+			as, err = e.regenerate(tx, c, s, old, GenerateInput{}, &ch)
 		} else {
-			started, err = e.answer(tx, c, s, newTurnIDs(), m, "", &ch)
+			as, err = e.answer(tx, c, s, m, "", &ch)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -59,8 +59,8 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		started.assignment.version = conv.Version
-		return &chat.Changed{Message: m, Reply: started.assignment.target, GenerationID: started.gen.ID}, started, nil
+		as.version = conv.Version
+		return &chat.Changed{Message: m, Reply: as.target, GenerationID: as.gen.ID}, as, nil
 	})
 }
 

@@ -26,10 +26,6 @@ type Source struct {
 	Name    string            // the stage that clients see while it is asked
 	Limit   time.Duration     // after which the turn goes on without it
 	Warning framework.Warning // of a prompt that has to do without it
-
-	// Outside says that somebody outside this program notices when it is asked. It is asked only
-	// when the message is accepted; the other sources are asked before that.
-	Outside bool
 	// Wanted says whether a turn asks it.
 	Wanted func(q *Question) bool
 	// Find returns what it finds. It ends soon after ctx does; what it returns with an
@@ -43,7 +39,7 @@ type Source struct {
 type Question struct {
 	UserID string
 	Setup  *chat.Setup
-	Here   memory.Place // the branch that is written, without the message that is being stored
+	Here   memory.Place // the branch that is written
 	Text   string       // the user's last message; "" = none
 	Before []string     // the turn before it: the user's message and the reply
 	Now    time.Time    // in the user's time zone
@@ -60,8 +56,6 @@ type Question struct {
 	task    llm.Task
 	preview bool // nothing is sent to the model
 	mayCall func(context.Context) bool
-	// admitted waits until others may notice the turn, and fails if they never may.
-	admitted func() error
 }
 
 // MayCall reports whether the model of the turn is given tools. It may ask the provider, which
@@ -119,8 +113,6 @@ func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, 
 	}
 	if s := t.setup.save; s != nil {
 		q.Here.HeadID, q.Here.Version = s.HeadID, s.Version
-	} else if t.fresh != nil {
-		q.Here.HeadID = t.fresh.ParentID
 	} else if len(path) > 0 {
 		q.Here.HeadID = path[len(path)-1].ID
 	}
@@ -179,9 +171,6 @@ func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string
 		once.Do(func() { may = e.mayCall(ctx, t) })
 		return may
 	}
-	if q.admitted = t.admitted; q.admitted == nil {
-		q.admitted = func() error { return nil }
-	}
 	wanted := slices.DeleteFunc(slices.Clone(e.opts.Sources), func(s Source) bool { return !s.Wanted(q) })
 	boxes := slices.DeleteFunc(slices.Clone(e.opts.Tools), func(b Toolbox) bool { return !b.Wanted(q) })
 	found, failed := make([]Findings, len(wanted)), make([]error, len(wanted))
@@ -233,11 +222,6 @@ func (e *Engine) missing(ctx context.Context, t *turn, name string, w framework.
 
 // find is Find within the limit; a panic is an error.
 func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
-	if s.Outside {
-		if err := q.admitted(); err != nil {
-			return f, err
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, s.Limit)
 	defer cancel()
 	defer func() {

@@ -19,19 +19,15 @@ type modelAnswer struct {
 	echo  *llm.Echo
 }
 
-// speak streams the model's answer to one request and publishes it, but nothing before the
-// start of the generation is stored: stored waits for that. Text that came before an error
+// stream streams the model's answer to one request and publishes it. Text that came before an error
 // stays in t.
 //
 // Breaking off the loop closes the provider's request.
-func (e *Engine) speak(ctx context.Context, t *task, turn *turn, r llm.Request, stored func() error) (modelAnswer, error) {
+func (e *Engine) stream(ctx context.Context, t *task, turn *turn, r llm.Request) (modelAnswer, error) {
 	var said strings.Builder
 	var split framework.Splitter
 	defer func() { e.pass(t, split.Close()) }()
 	for chunk, err := range turn.setup.model.Generator.Stream(ctx, r) {
-		if unstored := stored(); unstored != nil {
-			return modelAnswer{}, unstored
-		}
 		if err != nil {
 			return modelAnswer{}, err
 		}
@@ -52,9 +48,6 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, r llm.Request, 
 		if t.unsaved() >= e.opts.CheckpointChars {
 			t.askCheckpoint()
 		}
-	}
-	if err := stored(); err != nil {
-		return modelAnswer{}, err
 	}
 	return modelAnswer{}, llm.CutOff(turn.setup.model.Provider, nil)
 }
@@ -141,9 +134,7 @@ func (e *Engine) publishStage(t *task, stage string, begun time.Time) {
 }
 
 func (e *Engine) publish(t *task, kind string, data any) {
-	if ev := t.transient(kind, data); !t.hold(ev) {
-		e.pub.Transient(ev)
-	}
+	e.pub.Transient(t.transient(kind, data))
 }
 
 // transient makes an event that is not stored.
@@ -160,9 +151,6 @@ func (e *Engine) keep(t *task) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		if t.committed() != nil {
-			return
-		}
 		every := min(e.opts.CheckpointEvery, e.opts.Lease/3)
 		renewed := time.Now()
 		due := time.NewTimer(time.Until(nextCheckpoint(renewed, every)))

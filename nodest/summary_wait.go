@@ -87,9 +87,6 @@ func (e *Engine) shorten(ctx context.Context, t *turn) (shorter bool, err error)
 		return false, nil
 	}
 	t.shortened = true
-	if err := t.committed(); err != nil { // a summary is stored, and covers what is
-		return false, err
-	}
 	id := t.setup.Conversation.ID
 	made, err := e.Chats.SummariseNow(ctx, t.question.UserID, id, e.opts.SummaryWait)
 	switch {

@@ -15,19 +15,18 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/op"
-	"nodest/stream"
 )
 
 // Why a generation is stopped from outside.
 var (
 	errCancelled = errors.New("cancelled by the user")
 	errStopping  = errors.New("the server is shutting down")
-	errLost      = errors.New("another process ended the generation, or it was never stored")
+	errLost      = errors.New("another process ended the generation, or it is gone")
 	errTooLong   = errors.New("the generation took too long")
 )
 
 // task is a generation that this process works on, from the moment it is
-// accepted, or shortly before, until its end is stored. One goroutine (Engine.run) does the work;
+// accepted until its end is stored. One goroutine (play) does the work;
 // everybody else reads through the methods.
 type task struct {
 	id             string
@@ -35,23 +34,17 @@ type task struct {
 	conversationID string
 	messageID      string // "" = impersonation
 
-	device     string     // Event.By of what it causes
-	assignment assignment // what is to be written
-	setup      *turnSetup // what accepting has looked up, the key of the request included
-	queued     bool       // it had to wait, so the setup is old
-	ctx        context.Context
-	cancel     context.CancelCauseFunc
-	admitted   chan struct{} // closed when all checks of the acceptance are passed
-	settled    chan struct{} // closed when it is known whether the acceptance is stored
-	fresh      *chat.Message // assignment.fresh as it is stored; once that is known
-	begun      bool          // its start is stored with its acceptance; once that is known
-	done       chan struct{} // closed when the end is stored
-	full       chan struct{} // asks for a checkpoint
+	device  string        // Event.By of what it causes
+	target  *chat.Message // what is to be written: see assignment
+	version int64         // of the chat when it was accepted
+	setup   *turnSetup    // what accepting has looked up, the key of the request included
+	queued  bool          // it had to wait, so the setup is old
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	done    chan struct{} // closed when the end is stored
+	full    chan struct{} // asks for a checkpoint
 
 	mu      sync.Mutex
-	ready   *start          // nil = the prompt is not ready
-	stored  bool            // the acceptance
-	held    []*stream.Event // to be published then
 	watch   stopwatch
 	gen     chat.Generation // but for what it has written
 	offset  int             // of the text in its message, in code points
@@ -100,74 +93,18 @@ func (g *growing) add(s string) int {
 	return n
 }
 
-func newTask(c *op.Call, s *turnSetup, started *accepted) *task {
+func newTask(c *op.Call, s *turnSetup, as *assignment) *task {
 	// A generation outlives the request that began it.
 	ctx, cancel := context.WithCancelCause(context.Background())
-	watch := stopwatch{zero: started.gen.CreatedAt}
+	watch := stopwatch{zero: as.gen.CreatedAt}
 	watch.times.Accepted = watch.now()
 	return &task{
-		id: started.gen.ID, userID: c.UserID, conversationID: started.gen.ConversationID, messageID: started.gen.MessageID,
-		device: c.By(), assignment: started.assignment, setup: s,
-		queued: started.gen.Status == chat.GenQueued,
-		ctx:    ctx, cancel: cancel, admitted: make(chan struct{}), settled: make(chan struct{}), done: make(chan struct{}), full: make(chan struct{}, 1),
-		gen: *started.gen, watch: watch,
+		id: as.gen.ID, userID: c.UserID, conversationID: as.gen.ConversationID, messageID: as.gen.MessageID,
+		device: c.By(), target: as.target, version: as.version, setup: s,
+		queued: as.gen.Status == chat.GenQueued,
+		ctx:    ctx, cancel: cancel, done: make(chan struct{}), full: make(chan struct{}, 1),
+		gen: *as.gen, watch: watch,
 	}
-}
-
-// awaitAdmission waits until the task is admitted. Before that nobody outside may notice the
-// turn, because it may still be refused: by a limit, or because the chat is busy.
-func (t *task) awaitAdmission() error {
-	select {
-	case <-t.admitted:
-		return nil
-	case <-t.ctx.Done():
-		return context.Cause(t.ctx)
-	}
-}
-
-// confirm tells a task that its acceptance is on the disk, and publishes what waited for that.
-func (e *Engine) confirm(t *task, as *accepted) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stored, t.fresh, t.begun = true, as.assignment.fresh, as.start != nil
-	if t.begun {
-		t.gen = *as.gen
-	}
-	for _, ev := range t.held { // locked, so that later ones come behind them
-		e.pub.Transient(ev)
-	}
-	t.held = nil
-	close(t.settled)
-}
-
-// refuse ends a task whose acceptance was not stored; nil has nothing to end.
-func (t *task) refuse() {
-	if t != nil {
-		t.cancel(errLost)
-		close(t.settled)
-	}
-}
-
-// committed waits until it is known whether the acceptance of the task is stored: errLost
-// if it is not.
-func (t *task) committed() error {
-	<-t.settled
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.stored {
-		return errLost
-	}
-	return nil
-}
-
-// hold keeps an event until the task is confirmed, before which nobody may hear of it.
-func (t *task) hold(ev *stream.Event) (held bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.stored {
-		t.held = append(t.held, ev)
-	}
-	return !t.stored
 }
 
 // stopWaiting cancels a task that has not had its turn yet.
@@ -202,12 +139,6 @@ func (t *task) startEnding() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ending = true
-}
-
-func (t *task) isEnding() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ending
 }
 
 func (t *task) now() *chat.Generation {

@@ -22,8 +22,6 @@ type Toolbox struct {
 	Limit   time.Duration     // for Open and Inject together, after which the turn goes on without it
 	Warning framework.Warning // of a prompt that has to do without it
 
-	Outside bool // somebody outside this program notices when it is opened: see Source.Outside
-
 	// Wanted says whether a turn has it opened.
 	Wanted func(q *Question) bool
 	// Open returns what a turn gets, nil for nothing. It is called for every kind of turn and
@@ -57,11 +55,6 @@ type opened struct {
 // open is Open, and Inject where the model of the turn does not call tools, within the
 // limit; a panic is an error. What was there before it counts.
 func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) (answered func())) (o opened) {
-	if b.Outside {
-		if o.err = q.admitted(); o.err != nil {
-			return o
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, b.Limit)
 	defer cancel()
 	defer func() {
@@ -75,10 +68,8 @@ func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) 
 	o.calls = len(o.kit.Tools) > 0 && q.MayCall(ctx)
 	if o.kit.Inject != nil && q.task == llm.Reply && !q.preview && !o.calls {
 		defer asked(stageTools)()
-		err := q.admitted() // a search may ask a model to order what it finds
-		if err == nil {
-			o.injected, err = o.kit.Inject(ctx)
-		}
+		var err error
+		o.injected, err = o.kit.Inject(ctx)
 		o.err = errors.Join(o.err, err)
 	}
 	return o

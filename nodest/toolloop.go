@@ -19,15 +19,14 @@ const (
 	pathInject = "inject"
 )
 
-// converse has the model write the reply. As long as it asks for tools, their results are
-// added to the same prompt and it is asked again. stored waits until the start is stored,
-// which nothing is published before.
-func (e *Engine) converse(ctx context.Context, t *task, turn *turn, stored func() error) error {
+// speak has the model write the reply. As long as it asks for tools, their results are
+// added to the same prompt and it is asked again.
+func (e *Engine) speak(ctx context.Context, t *task, turn *turn) error {
 	l := newToolLoop(e, t, turn)
 	defer e.settle(t)
 	for {
 		t.beginRequest(turn, l.run.Tokens())
-		said, err := e.speak(ctx, t, turn, l.request(), stored)
+		said, err := e.stream(ctx, t, turn, l.request())
 		if again, err := l.next(ctx, said, err); !again || err != nil {
 			return err
 		}
@@ -41,12 +40,11 @@ type toolLoop struct {
 	t        *task
 	turn     *turn
 	run      *tools.Run
-	begun    time.Time // the building of the prompt
-	insisted bool      // it was asked a second time to write
+	insisted bool // it was asked a second time to write
 }
 
 func newToolLoop(e *Engine, t *task, turn *turn) *toolLoop {
-	l := &toolLoop{e: e, t: t, turn: turn, begun: time.Now().Add(-turn.buildTime)}
+	l := &toolLoop{e: e, t: t, turn: turn}
 	l.run = l.newRun()
 	if len(turn.tools) > 0 {
 		turn.trace.Path = pathTools
@@ -103,7 +101,7 @@ func (l *toolLoop) next(ctx context.Context, said modelAnswer, err error) (again
 		l.insisted = true
 		return true, nil
 	}
-	l.e.publishStage(l.t, stageTools, l.begun)
+	l.e.publishStage(l.t, stageTools, l.turn.begun)
 	l.run.Answer(ctx, llm.Message{Role: llm.Assistant, Text: said.text, Calls: said.calls, Echo: said.echo})
 	l.t.noteSources(l.turn)
 	return true, context.Cause(ctx)

@@ -14,7 +14,7 @@ import (
 // is sent.
 func Web(w *websearch.Service, limit time.Duration) Source {
 	return Source{
-		Name: "websearch", Limit: limit, Outside: true,
+		Name: "websearch", Limit: limit,
 		Warning: framework.Warning{Code: "search_unavailable", Detail: "the web could not be searched"},
 		Wanted: func(q *Question) bool {
 			on := q.Setup.Options.SearchEnabled
