@@ -24,9 +24,11 @@ func (e *Engine) ask(ctx context.Context, t *task, turn *turn) error {
 		return err
 	}
 	t.setStored(g)
+	t.on(promptStored)
+	t.meter.noteModel(turn.setup.model)
+	t.watch.asked()
 	e.histories.noteSent(t.conversationID, sentPrompt{g.PromptID, t.id, turn.prompt.Hashes})
-	t.noteRequest(turn)
-	e.publishStage(t, "waiting", turn.begun)
+	e.publishStage(t, "waiting", turn.since)
 	return nil
 }
 
@@ -34,13 +36,17 @@ func (e *Engine) ask(ctx context.Context, t *task, turn *turn) error {
 func (e *Engine) storeStart(tx Tx, t *task, turn *turn, g *chat.Generation, body []byte) error {
 	now := tx.Now()
 	g.Status, g.StartedAt, g.PromptID = chat.GenWaiting, &now, g.ID
-	g.Options, g.Model, g.Base, g.SwipeID = turn.setup.Options, turn.setup.model.Name, turn.base, turn.swipeID
+	g.Options, g.Model = turn.setup.Options, turn.setup.model.Name
+	lengthened := ""
+	if longer := turn.past.longer; longer != nil {
+		g.Base, g.SwipeID, lengthened = longer.Text, longer.ID, longer.GenerationID
+	}
 	g.LeaseUntil, g.Timing = now.Add(e.opts.Lease), t.generation().Timing
 	g.Timing.Asked = new(t.watch.now())
 	if err := tx.UpdateGeneration(g); err != nil {
 		return err
 	}
-	if err := tx.Memory.PutUses(g.ConversationID, g.ID, turn.begunBy, turn.used()); err != nil {
+	if err := tx.Memory.PutUses(g.ConversationID, g.ID, lengthened, turn.used()); err != nil {
 		return err
 	}
 	err := tx.PutPrompt(&StoredPrompt{

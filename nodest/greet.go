@@ -24,15 +24,14 @@ func (e *Engine) Greet(ctx context.Context, c *op.Call, conversationID string) (
 		}
 		head := &chat.Message{ID: conv.HeadID, ConversationID: conv.ID}
 		var ch chat.Change
-		as, err := e.answer(tx, c, s, head, busyFail, &ch)
+		reply, as, err := e.answer(tx, c, s, conv, head, busyFail, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		as.version = conv.Version
-		return &Sent{Message: as.target, GenerationID: as.gen.ID}, as, nil
+		return &Sent{Message: reply, GenerationID: as.gen.ID}, as, nil
 	})
 }
 
@@ -51,7 +50,7 @@ func (t *turn) opens() {
 	if text == "" {
 		text = opensWith[framework.English]
 	}
-	t.input.Instruction = &framework.Instruction{Task: llm.Reply, Text: text}
+	t.instruct(llm.Reply, text)
 }
 
 const (

@@ -115,7 +115,7 @@ func (t *turn) used() []memory.Use {
 			in[en.ID] = true
 		}
 	}
-	return ranked(slices.DeleteFunc(slices.Clone(t.uses), func(u memory.Use) bool { return !in[u.ID] }))
+	return ranked(slices.DeleteFunc(slices.Clone(t.found.uses), func(u memory.Use) bool { return !in[u.ID] }))
 }
 
 // ranked numbers uses in their order, from 1.

@@ -8,6 +8,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/llm"
 	"nodest/nodest/record"
 	"nodest/op"
 )
@@ -46,43 +47,42 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	if err != nil && !fault.Is(err, fault.NotConfigured) {
 		return nil, err
 	}
-	turn := &turn{setup: s, version: s.Conversation.Version}
-	e.prepare(turn, 0)
+	h := &storedChat{engine: e, userID: userID, conv: s.Conversation, save: s.save}
+	if in.Text != "" {
+		h.behind = 1
+	}
+	turn := e.newTurn(s, h, &chat.Generation{UserID: userID, CreatedAt: s.at})
 	turn.preview = true
-	err = e.store.View(ctx, userID, func(tx Tx) error { return e.composePreview(tx, turn, in.Text) })
-	if err != nil {
+	if err := turn.readPreview(ctx, in.Text); err != nil {
 		return nil, err
 	}
 	e.askSources(ctx, turn, func(string) func() { return func() {} })
-	begun := time.Now()
 	p, err := turn.build(ctx)
 	if err != nil {
 		return nil, err
 	}
-	turn.built(p, time.Since(begun))
+	turn.built(p, time.Since(turn.since))
 	return p, nil
 }
 
-func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
-	if text != "" {
-		t.behind = 1
-	}
-	path, err := e.readHistory(tx, t, t.setup.Conversation.HeadID)
-	if err != nil {
+// readPreview reads the chat into the input of the build.
+func (t *turn) readPreview(ctx context.Context, text string) error {
+	if err := t.readPast(ctx); err != nil {
 		return err
 	}
+	path := t.past.messages
 	t.input.Options.Seed = shownSeed(t.setup.Conversation.ID, path)
-	t.noteQuestion(tx.UserID(), tx.Now(), path, text)
-	t.input.History = t.chatOf(path)
+	t.noteQuestion(t.gen.CreatedAt, text)
+	t.input.History = t.lines()
 	switch {
 	case text != "":
 		t.input.User = framework.Message{Role: chat.RoleUser, Name: t.setup.Persona.Name, Text: t.input.Scripts.User(text)}
 	case len(path) > 0 && path[len(path)-1].Role == chat.RoleUser:
 		t.answerLast()
 	default:
-		t.continues()
+		t.instruct(llm.Continue, "")
 	}
-	return e.readPrevious(tx, t)
+	return nil
 }
 
 // shownSeed seeds the random macros of a preview. It depends on the last message shown,
@@ -145,14 +145,14 @@ type StoredPrompt struct {
 }
 
 // pack is the stored form of the prompt.
-func (t *turn) pack() ([]byte, error) { return record.Pack(t.prompt, &t.chat, t.recalled) }
+func (t *turn) pack() ([]byte, error) { return record.Pack(t.prompt, t.chat, t.found.recalled) }
 
 // fileIDs names the documents that the prompt may have texts of, each once.
 func (t *turn) fileIDs() (ids []string) {
 	for _, part := range t.input.Knowledge {
 		ids = append(ids, part.ID)
 	}
-	for source := range t.numbers.All() {
+	for source := range t.found.numbers.All() {
 		ids = append(ids, source.FileID)
 	}
 	slices.Sort(ids)

@@ -38,34 +38,27 @@ func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (
 	if greeting {
 		return e.resetGreeting(ctx, c, in.MessageID)
 	}
-	return e.generateAt(ctx, c, in, func(tx Tx, s *turnSetup, m *chat.Message, ch *chat.Change) (*assignment, error) {
-		return e.regenerate(tx, c, s, m, in, ch)
+	return e.generateAt(ctx, c, in, func(tx Tx, s *turnSetup, conv *chat.Conversation, m *chat.Message, ch *chat.Change) (*chat.Message, *assignment, error) {
+		return e.regenerate(tx, c, s, conv, m, in, ch)
 	})
 }
 
 // regenerate accepts another text for a reply. If messages follow the reply, it adds a
 // placeholder for the text to ch. The caller stores both, ch first.
-func (e *Engine) regenerate(tx Tx, c *op.Call, s *turnSetup, reply *chat.Message, in GenerateInput, ch *chat.Change) (*assignment, error) {
+func (e *Engine) regenerate(
+	tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation, reply *chat.Message, in GenerateInput, ch *chat.Change,
+) (*chat.Message, *assignment, error) {
 	taken, err := chat.IsFollowed(tx.Chats, reply)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	g := &chat.Generation{
-		ID: op.NewID(), ConversationID: reply.ConversationID, MessageID: reply.ID,
-		Kind: chat.KindRegenerate, Instruction: strings.TrimSpace(in.Wish),
-	}
-	target := reply
+	id, target := op.NewID(), reply
 	if taken {
 		target = placeholder(tx.Now(), s, reply.ConversationID, reply.ParentID)
-		g.ID, g.MessageID = target.GenerationID, target.ID
-		ch.Created = append(ch.Created, target)
+		id, ch.Created = target.GenerationID, append(ch.Created, target)
 	}
-	as, err := e.assign(tx, c, s, in.WhenBusy, g)
-	if err != nil {
-		return nil, err
-	}
-	as.target = target
-	return as, nil
+	as, err := e.assign(tx, c, s, conv, target, in.WhenBusy, &chat.Generation{ID: id, Kind: chat.KindRegenerate, Instruction: strings.TrimSpace(in.Wish)})
+	return target, as, err
 }
 
 // Continue lengthens the chosen swipe of a character's message: a new revision
@@ -76,18 +69,12 @@ func (e *Engine) Continue(ctx context.Context, c *op.Call, in GenerateInput) (*c
 	if err := checkGenerate(in); err != nil {
 		return nil, err
 	}
-	return e.generateAt(ctx, c, in, func(tx Tx, s *turnSetup, m *chat.Message, _ *chat.Change) (*assignment, error) {
-		as, err := e.assign(tx, c, s, in.WhenBusy, &chat.Generation{
-			ID: op.NewID(), ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindContinue,
-		})
-		if err != nil {
-			return nil, err
+	return e.generateAt(ctx, c, in, func(tx Tx, s *turnSetup, conv *chat.Conversation, m *chat.Message, _ *chat.Change) (*chat.Message, *assignment, error) {
+		as, err := e.assign(tx, c, s, conv, m, in.WhenBusy, &chat.Generation{ID: op.NewID(), Kind: chat.KindContinue})
+		if err == nil && as.gen.Status != chat.GenQueued && strings.TrimSpace(m.Text()) == "" {
+			err = fault.InvalidField("messageId", "state", "the message has no text to continue")
 		}
-		if as.gen.Status != chat.GenQueued && strings.TrimSpace(m.Text()) == "" {
-			return nil, fault.InvalidField("messageId", "state", "the message has no text to continue")
-		}
-		as.target = m
-		return as, nil
+		return m, as, err
 	})
 }
 
@@ -103,19 +90,17 @@ func (e *Engine) Impersonate(ctx context.Context, c *op.Call, in GenerateInput) 
 		if err != nil {
 			return "", nil, err
 		}
-		as, err := e.assign(tx, c, s, in.WhenBusy, &chat.Generation{ID: op.NewID(), ConversationID: conv.ID, Kind: chat.KindImpersonate})
-		if err != nil {
-			return "", nil, err
-		}
-		as.version = conv.Version
-		return as.gen.ID, as, nil
+		g := &chat.Generation{ID: op.NewID(), Kind: chat.KindImpersonate}
+		as, err := e.assign(tx, c, s, conv, nil, in.WhenBusy, g)
+		return g.ID, as, err
 	})
 }
 
 // generateAt begins what accept accepts for a character's message, and stores
 // what that puts into the change.
 func (e *Engine) generateAt(
-	ctx context.Context, c *op.Call, in GenerateInput, accept func(tx Tx, s *turnSetup, m *chat.Message, ch *chat.Change) (*assignment, error),
+	ctx context.Context, c *op.Call, in GenerateInput,
+	accept func(tx Tx, s *turnSetup, conv *chat.Conversation, m *chat.Message, ch *chat.Change) (*chat.Message, *assignment, error),
 ) (*chat.Changed, error) {
 	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey}
 	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*chat.Changed, *assignment, error) {
@@ -131,15 +116,14 @@ func (e *Engine) generateAt(
 			return nil, nil, fault.InvalidField("messageId", "role", "only a character's message can be regenerated or continued")
 		}
 		var ch chat.Change
-		as, err := accept(tx, s, m, &ch)
+		target, as, err := accept(tx, s, conv, m, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		as.version = conv.Version
-		return &chat.Changed{Message: as.target, GenerationID: as.gen.ID}, as, nil
+		return &chat.Changed{Message: target, GenerationID: as.gen.ID}, as, nil
 	})
 }
 

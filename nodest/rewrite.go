@@ -47,11 +47,12 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 				return nil, nil, err
 			}
 		}
+		var reply *chat.Message
 		var as *assignment
 		if old != nil {
-			as, err = e.regenerate(tx, c, s, old, GenerateInput{}, &ch)
+			reply, as, err = e.regenerate(tx, c, s, conv, old, GenerateInput{}, &ch)
 		} else {
-			as, err = e.answer(tx, c, s, m, "", &ch)
+			reply, as, err = e.answer(tx, c, s, conv, m, "", &ch)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -59,8 +60,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		as.version = conv.Version
-		return &chat.Changed{Message: m, Reply: as.target, GenerationID: as.gen.ID}, as, nil
+		return &chat.Changed{Message: m, Reply: reply, GenerationID: as.gen.ID}, as, nil
 	})
 }
 

@@ -53,15 +53,15 @@ func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 		}
 		message := said(tx.Now(), in, parent, s.Persona.Name)
 		ch := chat.Change{Created: []*chat.Message{message}, Head: message}
-		as, err := e.answer(tx, c, s, message, in.WhenBusy, &ch)
+		reply, as, err := e.answer(tx, c, s, conv, message, in.WhenBusy, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		as.message, as.version = message, conv.Version
-		return &Sent{UserMessage: message, Message: as.target, GenerationID: as.gen.ID}, as, nil
+		as.message = message
+		return &Sent{UserMessage: message, Message: reply, GenerationID: as.gen.ID}, as, nil
 	})
 }
 
@@ -142,17 +142,16 @@ func sendTo(tx Tx, in SendInput) (conv *chat.Conversation, parent string, err er
 
 // answer accepts a reply to a message and puts its place into ch, as the head.
 // The caller stores both, ch first.
-func (e *Engine) answer(tx Tx, c *op.Call, s *turnSetup, message *chat.Message, whenBusy string, ch *chat.Change) (*assignment, error) {
+func (e *Engine) answer(
+	tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation, message *chat.Message, whenBusy string, ch *chat.Change,
+) (*chat.Message, *assignment, error) {
 	reply := placeholder(tx.Now(), s, message.ConversationID, message.ID)
-	as, err := e.assign(tx, c, s, whenBusy, &chat.Generation{
-		ID: reply.GenerationID, ConversationID: reply.ConversationID, MessageID: reply.ID, Kind: chat.KindReply,
-	})
+	as, err := e.assign(tx, c, s, conv, reply, whenBusy, &chat.Generation{ID: reply.GenerationID, Kind: chat.KindReply})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ch.Created, ch.Head = append(ch.Created, reply), reply
-	as.target = reply
-	return as, nil
+	return reply, as, nil
 }
 
 // placeholder is the place of a reply that a generation, named in it, is to write.
@@ -163,8 +162,10 @@ func placeholder(at time.Time, s *turnSetup, conversationID, parentID string) *c
 	}
 }
 
-// assign gives a new generation its place: at work, or in the queue. g is completed.
-func (e *Engine) assign(tx Tx, c *op.Call, s *turnSetup, whenBusy string, g *chat.Generation) (*assignment, error) {
+// assign gives a new generation its place: at work, or in the queue. g is completed. It is to write target,
+// which is the placeholder of a reply, or the message that gets another swipe or is lengthened; nil for an
+// impersonation.
+func (e *Engine) assign(tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation, target *chat.Message, whenBusy string, g *chat.Generation) (*assignment, error) {
 	limits, err := tx.LockLimits()
 	if err != nil {
 		return nil, err
@@ -176,17 +177,21 @@ func (e *Engine) assign(tx Tx, c *op.Call, s *turnSetup, whenBusy string, g *cha
 	if err := checkQuota(tx, limits, e.opts, reservedTokens(running)+e.held(c.UserID, 0)); err != nil {
 		return nil, err
 	}
-	place, err := admit(running, g.ConversationID, whenBusy, parallel(limits, e.opts), e.opts.QueuePerUser)
+	place, err := admit(running, conv.ID, whenBusy, parallel(limits, e.opts), e.opts.QueuePerUser)
 	if err != nil {
 		return nil, err
 	}
-	g.UserID, g.By, g.CreatedAt, g.Status = c.UserID, c.By(), s.at, chat.GenBuilding
+	if target != nil {
+		g.MessageID = target.ID
+	}
+	g.ConversationID, g.UserID, g.By, g.CreatedAt, g.Status = conv.ID, c.UserID, c.By(), s.at, chat.GenBuilding
 	g.Options, g.Model = s.Options, s.model.Name
 	g.LeaseOwner, g.LeaseUntil = e.opts.Process, tx.Now().Add(e.opts.Lease)
 	if place.queued {
 		g.Status = chat.GenQueued
 	}
-	return &assignment{gen: g, cancel: place.cancel}, nil
+	h := &storedChat{engine: e, userID: c.UserID, conv: conv, kind: g.Kind, target: target}
+	return &assignment{gen: g, history: h, conv: conv, cancel: place.cancel}, nil
 }
 
 func (e *Engine) checkSend(in SendInput) error {

@@ -31,7 +31,7 @@ func testSource(name string, find func(context.Context, *nodest.Question) (nodes
 func foundMemory(id, text string) nodest.Findings {
 	var f nodest.Findings
 	f.Memories = []framework.Memory{{ID: id, Text: text}}
-	f.Uses = []memory.Use{{ID: id}}
+	f.Uses = []memory.Use{{ID: id, Layer: memory.Exchange}}
 	return f
 }
 
@@ -90,7 +90,7 @@ func TestATurnGoesOnWithoutASource(t *testing.T) {
 			s := newFixture(t, nodest.Options{Sources: []nodest.Source{bad, good}})
 			reply := s.sendAndWait(s.chat(), "Who keeps bees?")
 			if reply.Status != chat.StatusComplete {
-				t.Errorf("the reply is %s", reply.Status)
+				t.Errorf("the reply is %s: %v", reply.Status, reply.Error)
 			}
 			memories, warnings, _ := s.contextOf(reply.GenerationID)
 			want := map[bool][]string{true: {}, false: {"web_unavailable"}}[find == nil]

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/summary"
@@ -18,33 +17,25 @@ type sent struct {
 	settings summary.Settings
 }
 
-// measure notes how much of the chat is sent, for whether a summary is due.
-func (t *turn) measure(path []*chat.Message) {
-	lines := chat.LinesOf(path)
-	t.lines, t.length = len(lines), summary.EffectiveLength(lines, nil)
-	if t.summary != nil {
-		t.length += summary.EffectiveLength([]summary.ChatLine{{Text: t.summary.Text}}, nil)
+// measure notes how much of the chat is sent, for whether a summary is due. Unread history counts as long.
+func (t *turn) measure() {
+	lines := chat.LinesOf(t.past.messages)
+	t.sent = sent{lines: len(lines), length: summary.EffectiveLength(lines, nil), settings: t.setup.Summaries()}
+	if t.past.summary != nil {
+		t.sent.length += summary.EffectiveLength([]summary.ChatLine{{Text: t.past.summary.Text}}, nil)
 	}
-}
-
-// sent is how much of the chat a turn sends. Unread history counts as long.
-func (t *turn) sent() sent {
-	s := sent{length: t.length, lines: t.lines, settings: t.setup.Summaries()}
-	if t.unread {
-		s.length = max(s.length, s.settings.Threshold)
+	if t.past.unread {
+		t.sent.length = max(t.sent.length, t.sent.settings.Threshold)
 	}
-	return s
 }
 
 // dueSummary enqueues a summary after a reply if one may be due. The job decides.
-func (t *task) dueSummary(tx Tx, ended endedGeneration) error {
-	if ended.message == nil || t.generation().Kind == chat.KindImpersonate {
+func (t *task) dueSummary(tx Tx, written endedGeneration) error {
+	sent := t.shown.sent
+	if written.message == nil || written.gen.Kind == chat.KindImpersonate {
 		return nil
 	}
-	t.mu.Lock()
-	sent := t.sent
-	t.mu.Unlock()
-	reply := summary.EffectiveLength([]summary.ChatLine{{Text: framework.StripBlocks(ended.message.Text())}}, nil)
+	reply := summary.EffectiveLength([]summary.ChatLine{{Text: framework.StripBlocks(written.message.Text())}}, nil)
 	if !sent.settings.Enabled || sent.lines+1 < summary.FewestLines || sent.length+reply < sent.settings.Threshold {
 		return nil
 	}
@@ -53,49 +44,39 @@ func (t *task) dueSummary(tx Tx, ended endedGeneration) error {
 
 // overfull reports whether the chat alone exceeds the context of the model.
 func (t *turn) overfull() bool {
-	o := t.input.Options
+	o := &t.input.Options
 	room := o.Context - o.Reserve
 	for i := range t.input.History {
 		room -= llm.EstimateTokens(t.input.History[i].Text)
 	}
-	return t.unread || room < 0
+	return t.past.unread || room < 0
 }
 
-// build is turn.build. If older messages had to make room, for documents and tools too, a
+// buildShorter is build. If older messages had to make room, for documents and tools too, a
 // summary takes their place.
-func (e *Engine) build(ctx context.Context, t *turn) (*framework.Prompt, error) {
+func (t *turn) buildShorter(ctx context.Context) (*framework.Prompt, error) {
 	p, err := t.build(ctx)
-	if err != nil || !t.unread && !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool {
+	if err != nil || !t.past.unread && !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool {
 		return d.Source == framework.SourceHistory && d.Reason == framework.DropBudget
 	}) {
 		return p, err
 	}
-	if shorter, err := e.shorten(ctx, t); err != nil || !shorter {
+	if shorter, err := t.shorten(ctx); err != nil || !shorter {
 		return p, err
 	}
 	return t.build(ctx)
 }
 
 // shorten makes a summary for a turn in which the chat has no room, if one may be due, and
-// reads the chat again, so that the prompt keeps the content of the first messages. The
-// summary is the model's if it is ready within Options.SummaryWait, else one by rule for this
-// prompt alone. Only the shown branch is summarised, and once in a turn. shorter is false if
-// nothing changes; a turn does not fail because it has no summary.
-func (e *Engine) shorten(ctx context.Context, t *turn) (shorter bool, err error) {
-	s := t.sent()
-	if t.shortened || t.elsewhere || !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
+// reads the chat again, so that the prompt keeps the content of the first messages. It does so
+// once in a turn. shorter is false if nothing changes.
+func (t *turn) shorten(ctx context.Context) (shorter bool, err error) {
+	if s := t.sent; t.shortened || !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
 		return false, nil
 	}
 	t.shortened = true
-	id := t.setup.Conversation.ID
-	made, err := e.Chats.SummariseNow(ctx, t.question.UserID, id, e.opts.SummaryWait)
-	switch {
-	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound): // none is due, or the chat has changed
-		return false, nil
-	case err != nil:
-		e.opts.Log.WarnContext(ctx, "turn continues without a summary", "conversation", id, "err", err)
-		return false, nil
+	if shorter, err := t.history.shorten(ctx); err != nil || !shorter {
+		return false, err
 	}
-	t.made = made
-	return true, t.read()
+	return true, t.read(ctx)
 }

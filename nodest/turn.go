@@ -2,24 +2,18 @@ package nodest
 
 import (
 	"context"
-	"errors"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/llm"
 	"nodest/op"
 )
 
 // assignment is a generation that a request has asked for, and what it writes.
 type assignment struct {
-	gen *chat.Generation
-	// target is the placeholder, or the message that gets another swipe or is
-	// lengthened; nil for an impersonation. Of a generation that had to wait it is
-	// read again when its turn has come.
-	target  *chat.Message
-	message *chat.Message // that is stored with it and answered; nil = none
-	version int64         // of the chat that it is stored in
-	cancel  []string      // generations that it replaces
+	gen     *chat.Generation
+	history history            // before it; of a generation that had to wait it is read again when its turn has come
+	conv    *chat.Conversation // that it is stored in
+	message *chat.Message      // that is stored with it and answered; nil = none
+	cancel  []string           // generations that it replaces
 }
 
 // play is a turn. The request is answered when it is accepted; the engine does the rest behind the
@@ -46,7 +40,7 @@ func play[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(tx
 			err = e.speak(ctx, t, turn)
 		}
 		stopKeeping()
-		e.end(t, ending(ctx, err))
+		e.end(t, whatEnded(ctx, err), err)
 	}()
 	return answer, nil
 }
@@ -79,38 +73,9 @@ func accept[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(
 		e.stop(c.UserID, id)
 	}
 	if as.message != nil {
-		e.histories.append(as.gen.ConversationID, as.version, as.message)
+		e.histories.append(as.conv.ID, as.conv.Version, as.message)
 	}
 	t := newTask(c, s, as)
 	e.track(t)
 	return answer, t, nil
-}
-
-// ending classifies the end of a generation that ran in ctx.
-func ending(ctx context.Context, err error) end {
-	if err == nil {
-		return end{status: chat.GenDone}
-	}
-	cause := context.Cause(ctx)
-	switch {
-	case errors.Is(err, errLost), errors.Is(cause, errLost):
-		return end{lost: true}
-	case errors.Is(cause, errCancelled):
-		return end{status: chat.GenCancelled, finish: llm.FinishCancelled}
-	case errors.Is(cause, errStopping):
-		return end{status: chat.GenInterrupted, finish: llm.FinishInterrupted}
-	case errors.Is(cause, errTooLong):
-		return failure(fault.Wrap(cause, fault.UpstreamTimeout, "the reply took too long"))
-	case fault.Is(err, fault.StorageDown), fault.Is(err, fault.StorageBusy): // no answer to keep under a key: the message is stored
-		return end{status: chat.GenInterrupted, finish: llm.FinishInterrupted, cause: err}
-	}
-	return failure(err)
-}
-
-func failure(err error) end {
-	e := end{status: chat.GenFailed, finish: llm.FinishError, err: fault.Public(err), cause: err}
-	if e.err.Code == fault.Blocked {
-		e.finish = llm.FinishBlocked
-	}
-	return e
 }

@@ -1,0 +1,32 @@
+package nodest
+
+import (
+	"context"
+
+	"nodest/chat"
+	"nodest/memory"
+	"nodest/summary"
+)
+
+// history is what was said before a reply. storedChat is that of a stored chat; a turn whose messages
+// are kept elsewhere, or come with the request, has another one.
+type history interface {
+	// read reads it, as far back as a prompt with room tokens for it can reach.
+	read(ctx context.Context, room int) (*past, error)
+	// shorten makes a summary, so that there is less to send when it is read again. It reports
+	// whether it did; a turn does not fail because it has no summary.
+	shorten(ctx context.Context) (bool, error)
+}
+
+// past is what a turn has read of its history.
+type past struct {
+	messages []*chat.Message  // oldest first, without those that the summary replaces
+	summary  *summary.Summary // nil = none
+	front    int              // messages before it
+	unread   bool             // there are older messages
+	version  int64            // of the chat that they are stored in; 0 = they are not stored
+	place    memory.Place     // the branch of the chat
+	texts    int              // that the message in the making already has
+	longer   *chat.Swipe      // the text that is lengthened; nil = none
+	previous sentPrompt       // the request before, which the provider may have cached
+}
