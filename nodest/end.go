@@ -48,13 +48,13 @@ func (e *Engine) end(t *task, over event, err error) {
 		return
 	}
 	if g.Kind == chat.KindReply && written.message != nil {
-		e.histories.append(t.conversationID, written.version, written.message)
+		e.histories.Append(t.conversationID, written.version, written.message)
 	}
 	t.setStored(written.gen)
 	t.on(endStored)
 	for _, s := range e.opts.Sources {
 		if s.Stored != nil {
-			s.Stored(t.userID, &t.setup.Setup)
+			s.Stored(t.userID, t.setup.Setup)
 		}
 	}
 	e.logEnd(written.gen, how)

@@ -8,6 +8,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/nodest/recent"
 )
 
 // Engine is the chat engine. Its methods are safe for concurrent use.
@@ -20,7 +21,7 @@ type Engine struct {
 	Characters *character.Service
 	Chats      *chat.Service
 
-	histories historyCache     // the ends of chats by version
+	histories recent.Chats     // the ends of chats by version
 	counts    *framework.Cache // token counts and key scans by content
 
 	toolless toolless // models that have refused tools
@@ -50,7 +51,7 @@ type Deps struct {
 func New(d Deps, opts Options) *Engine {
 	return &Engine{
 		store: d.Store, models: d.Models, pub: d.Publisher, opts: opts.withDefaults(),
-		Characters: d.Characters, Chats: d.Chats, histories: newHistoryCache(), counts: framework.NewCache(0), toolless: newToolless(),
+		Characters: d.Characters, Chats: d.Chats, histories: recent.New(), counts: framework.NewCache(0), toolless: newToolless(),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{}, reserved: map[string]int64{},
 	}
 }

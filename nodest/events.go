@@ -1,7 +1,6 @@
 package nodest
 
 import (
-
 	"nodest/chat"
 	"nodest/framework"
 	"nodest/llm"

@@ -17,7 +17,7 @@ import (
 // turn is one request to a model in the making.
 type turn struct {
 	setup   *turnSetup
-	gen     *chat.Generation // that it is for; of a preview it has no id
+	gen     *chat.Generation // that it is for; of a preview, which asks no model, it has no id
 	history history
 	past    *past // what was read of it
 	task    llm.Task
@@ -29,7 +29,6 @@ type turn struct {
 	chat      *record.Chat // the part of the input that is stored
 	sent      sent         // of the chat
 	shortened bool         // a summary was asked for
-	preview   bool         // no model is asked
 	since     time.Time    // when the making began
 
 	// Known once it is built.
@@ -102,17 +101,14 @@ func (e *Engine) read(ctx context.Context, t *task) (*turn, error) {
 
 // renew reads again what a chat is played with, for a generation that had to wait.
 func (e *Engine) renew(ctx context.Context, t *task) error {
-	q := t.setup.query
+	q := *t.setup.query
 	q.waited = true
-	g := t.generation()
-	if g.Kind != chat.KindImpersonate {
-		q.messageID = g.MessageID
-	}
+	q.messageID = t.messageID
 	s, err := e.loadSetup(ctx, t.userID, q)
 	if err != nil {
 		return err
 	}
-	t.setup, t.history = s, &storedChat{engine: e, userID: t.userID, conv: s.Conversation, kind: g.Kind, target: s.target}
+	t.setup, t.history = s, &storedChat{engine: e, userID: t.userID, conv: s.Conversation, kind: t.generation().Kind, target: s.target}
 	return nil
 }
 
@@ -146,7 +142,7 @@ func (t *turn) readPast(ctx context.Context) (err error) {
 	if t.past, err = t.history.read(ctx, o.Context-o.Reserve); err != nil {
 		return err
 	}
-	t.input.Previous, t.input.PreviousOf = t.past.previous.hashes, t.past.previous.generationID
+	t.input.Previous, t.input.PreviousOf = t.past.previous.Hashes, t.past.previous.GenerationID
 	t.measure()
 	return nil
 }

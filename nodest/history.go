@@ -5,6 +5,7 @@ import (
 
 	"nodest/chat"
 	"nodest/memory"
+	"nodest/nodest/recent"
 	"nodest/summary"
 )
 
@@ -28,5 +29,5 @@ type past struct {
 	place    memory.Place     // the branch of the chat
 	texts    int              // that the message in the making already has
 	longer   *chat.Swipe      // the text that is lengthened; nil = none
-	previous sentPrompt       // the request before, which the provider may have cached
+	previous recent.Sent      // the request before, which the provider may have cached
 }

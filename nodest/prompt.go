@@ -52,7 +52,6 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 		h.behind = 1
 	}
 	turn := e.newTurn(s, h, &chat.Generation{UserID: userID, CreatedAt: s.at})
-	turn.preview = true
 	if err := turn.readPreview(ctx, in.Text); err != nil {
 		return nil, err
 	}

@@ -62,6 +62,10 @@ type Question struct {
 // takes seconds at most and ends with ctx.
 func (q *Question) MayCall(ctx context.Context) bool { return q.mayCall(ctx) }
 
+// Answers reports whether the model of the turn is asked to answer: the turn is no preview, and no
+// continue or impersonation.
+func (q *Question) Answers() bool { return q.task == llm.Reply && !q.preview }
+
 // Findings are what a source has found.
 type Findings struct {
 	Memories []framework.Memory // best first
@@ -112,8 +116,8 @@ func (t *turn) noteQuestion(now time.Time, text string) {
 	o := &t.input.Options
 	o.Now, o.LastUserAt = now, userSpokeAt(path, text != "")
 	q := &Question{
-		Context: o.Context, Tokenizer: o.Tokenizer, UserID: t.gen.UserID, Setup: &t.setup.Setup, Here: t.past.place,
-		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve, task: t.task, preview: t.preview,
+		Context: o.Context, Tokenizer: o.Tokenizer, UserID: t.gen.UserID, Setup: t.setup.Setup, Here: t.past.place,
+		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve, task: t.task, preview: t.gen.ID == "",
 	}
 	if t.past.summary != nil {
 		q.summary = t.past.summary.Text

@@ -9,6 +9,7 @@ import (
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/memory"
+	"nodest/nodest/recent"
 	"nodest/nodest/record"
 	"nodest/op"
 	"nodest/summary"
@@ -150,7 +151,7 @@ func (h *storedChat) readTail(tx Tx, head, until string, room int) (*past, error
 		return &past{messages: path, unread: more, version: s.Version}, err
 	}
 	kept := h.engine.histories
-	if path, more, ok := kept.find(h.conv.ID, h.conv.Version, head, until, room); ok {
+	if path, more, ok := kept.Find(h.conv.ID, h.conv.Version, head, until, room); ok {
 		return &past{messages: path, unread: more, version: h.conv.Version}, nil
 	}
 	path, more, err := chat.ReadPath("", room, until, func(before string, size int) ([]*chat.Message, bool, error) {
@@ -163,33 +164,33 @@ func (h *storedChat) readTail(tx Tx, head, until string, room int) (*past, error
 	if err != nil {
 		return nil, err
 	}
-	kept.put(h.conv.ID, now.Version, path, !more, room)
+	kept.Put(h.conv.ID, now.Version, path, !more, room)
 	return &past{messages: path, unread: more, version: now.Version}, nil
 }
 
 // readPrevious reads the previous request of the conversation: the one that was sent last, even if its
 // reply has been deleted since.
-func (h *storedChat) readPrevious(tx Tx) (sentPrompt, error) {
-	last := h.engine.histories.lastSent(h.conv.ID)
-	if last.promptID != "" && h.engine.opts.Alone { // no other process has sent a newer one
+func (h *storedChat) readPrevious(tx Tx) (recent.Sent, error) {
+	last := h.engine.histories.LastSent(h.conv.ID)
+	if last.PromptID != "" && h.engine.opts.Alone { // no other process has sent a newer one
 		return last, nil
 	}
 	id, err := tx.LastPrompt(h.conv.ID)
-	if err != nil || id == last.promptID {
+	if err != nil || id == last.PromptID {
 		return last, err
 	}
 	if id == "" {
-		return sentPrompt{}, nil
+		return recent.Sent{}, nil
 	}
 	stored, err := tx.Prompt(id)
 	if err != nil {
-		return sentPrompt{}, err
+		return recent.Sent{}, err
 	}
 	messages, err := record.Messages(tx.Chats, h.conv.ID, stored.Body)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return sentPrompt{}, err
+		return recent.Sent{}, err
 	}
-	return sentPrompt{id, stored.GenerationID, framework.HashesOf(messages)}, nil
+	return recent.Sent{PromptID: id, GenerationID: stored.GenerationID, Hashes: framework.HashesOf(messages)}, nil
 }
 
 // shorten has the shown branch summarised. The summary is the model's if it is ready within

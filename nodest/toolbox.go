@@ -11,7 +11,6 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
-	"nodest/llm"
 	"nodest/nodest/tools"
 )
 
@@ -75,7 +74,7 @@ func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) 
 		return o
 	}
 	o.calls = len(o.kit.Tools) > 0 && q.MayCall(ctx)
-	if o.kit.Inject != nil && q.task == llm.Reply && !q.preview && !o.calls {
+	if o.kit.Inject != nil && q.Answers() && !o.calls {
 		defer asked(stageTools)()
 		var err error
 		o.injected, err = o.kit.Inject(ctx)

@@ -9,6 +9,7 @@ import (
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
+	"nodest/nodest/recent"
 	"nodest/nodest/tools"
 	"nodest/op"
 )
@@ -185,7 +186,7 @@ func (e *Engine) storePrompt(ctx context.Context, t *task, turn *turn) error {
 	})
 	if err == nil {
 		t.setPrompt(id)
-		e.histories.noteSent(t.conversationID, sentPrompt{id, t.id, turn.prompt.Hashes})
+		e.histories.NoteSent(t.conversationID, recent.Sent{PromptID: id, GenerationID: t.id, Hashes: turn.prompt.Hashes})
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func accept[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(
 		e.stop(c.UserID, id)
 	}
 	if as.message != nil {
-		e.histories.append(as.conv.ID, as.conv.Version, as.message)
+		e.histories.Append(as.conv.ID, as.conv.Version, as.message)
 	}
 	t := newTask(c, s, as)
 	e.track(t)

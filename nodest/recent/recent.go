@@ -1,4 +1,6 @@
-package nodest
+// Package recent keeps the ends of the most recently active chats, so that a turn in a long chat need not
+// read it again. It reads and stores nothing.
+package recent
 
 import (
 	"slices"
@@ -7,39 +9,39 @@ import (
 	"nodest/lru"
 )
 
-// historyCache keeps the ends of the most recently active chats, so that a turn in a
-// long chat need not read it again. An entry is what the database holds at one
+// Chats keeps the ends of chats. An entry is what the database holds at one
 // version of the conversation; since every change of a chat is a new version, an
 // entry is either exact or not found.
-type historyCache struct {
-	byChat *lru.Cache[string, *historyEnd]
+type Chats struct {
+	byChat *lru.Cache[string, *branchEnd]
 }
 
-// historyEnd is the end of the branch that ends in the last message of path.
-type historyEnd struct {
+// branchEnd is the end of the branch that ends in the last message of path.
+type branchEnd struct {
 	chat    string
 	version int64
 	path    []*chat.Message // oldest first; shared, never changed
 	whole   bool            // it begins with the first message
 	room    int             // tokens that it was read for
-	sent    sentPrompt      // the last in the chat by this process, at this or an earlier version
+	sent    Sent            // the last in the chat by this process, at this or an earlier version
 }
 
-// sentPrompt is what later prompts are compared with.
-type sentPrompt struct {
-	promptID, generationID string
-	hashes                 []uint64 // of its messages: framework.Prompt.Hashes
+// Sent is a prompt that later ones are compared with.
+type Sent struct {
+	PromptID, GenerationID string
+	Hashes                 []uint64 // of its messages: framework.Prompt.Hashes
 }
 
 // keepHistory bounds the kept texts, in bytes.
 const keepHistory = 64 << 20
 
-func newHistoryCache() historyCache { return historyCache{lru.New[string, *historyEnd](keepHistory)} }
+// New returns an empty Chats.
+func New() Chats { return Chats{lru.New[string, *branchEnd](keepHistory)} }
 
-// find returns the branch that ends in head at a version of the
+// Find returns the branch that ends in head at a version of the
 // chat, if it is kept and reaches as far back as room tokens, or as the message
 // until ("" = none); more says that it does not begin with the first message.
-func (p historyCache) find(conv string, version int64, head, until string, room int) (path []*chat.Message, more, ok bool) {
+func (p Chats) Find(conv string, version int64, head, until string, room int) (path []*chat.Message, more, ok bool) {
 	kept, ok := p.byChat.Get(conv)
 	if !ok || kept.version != version {
 		return nil, false, false
@@ -62,18 +64,18 @@ func holds(path []*chat.Message, id string) bool {
 	return id != "" && len(path) >= chat.FirstPage && slices.ContainsFunc(path, func(m *chat.Message) bool { return m.ID == id })
 }
 
-// put keeps what was read.
-func (p historyCache) put(conv string, version int64, path []*chat.Message, whole bool, room int) {
+// Put keeps what was read.
+func (p Chats) Put(conv string, version int64, path []*chat.Message, whole bool, room int) {
 	slim := make([]*chat.Message, len(path))
 	for i, m := range path {
 		slim[i] = slimmed(m)
 	}
-	p.keep(&historyEnd{chat: conv, version: version, path: slim, whole: whole, room: room})
+	p.keep(&branchEnd{chat: conv, version: version, path: slim, whole: whole, room: room})
 }
 
-// append applies a change that only added m at the end of the kept branch and made that
+// Append applies a change that only added m at the end of the kept branch and made that
 // version of the chat. Any other change removes the entry.
-func (p historyCache) append(conv string, version int64, m *chat.Message) {
+func (p Chats) Append(conv string, version int64, m *chat.Message) {
 	old, ok := p.byChat.Get(conv)
 	if !ok {
 		return
@@ -82,7 +84,7 @@ func (p historyCache) append(conv string, version int64, m *chat.Message) {
 		p.byChat.Take(conv)
 		return
 	}
-	next := &historyEnd{chat: conv, version: version, whole: old.whole, room: old.room, sent: old.sent}
+	next := &branchEnd{chat: conv, version: version, whole: old.whole, room: old.room, sent: old.sent}
 	next.path = slices.Concat(old.path, []*chat.Message{slimmed(m)})
 	if chat.PathTokens(next.path) > 2*next.room {
 		next.cut()
@@ -90,8 +92,8 @@ func (p historyCache) append(conv string, version int64, m *chat.Message) {
 	p.keep(next)
 }
 
-// noteSent keeps the hashes of a prompt with the kept branch of its chat.
-func (p historyCache) noteSent(conv string, sent sentPrompt) {
+// NoteSent keeps the hashes of a prompt with the kept branch of its chat.
+func (p Chats) NoteSent(conv string, sent Sent) {
 	if old, ok := p.byChat.Get(conv); ok {
 		next := *old
 		next.sent = sent
@@ -99,16 +101,16 @@ func (p historyCache) noteSent(conv string, sent sentPrompt) {
 	}
 }
 
-// lastSent is the prompt that was noted last; without one its id is "".
-func (p historyCache) lastSent(conv string) sentPrompt {
+// LastSent is the prompt that was noted last; without one its id is "".
+func (p Chats) LastSent(conv string) Sent {
 	if kept, ok := p.byChat.Get(conv); ok {
 		return kept.sent
 	}
-	return sentPrompt{}
+	return Sent{}
 }
 
 // cut leaves as much of the path as it was read for, and some more.
-func (p *historyEnd) cut() {
+func (p *branchEnd) cut() {
 	from, weight := len(p.path), 0
 	for from > 0 && weight <= p.room+p.room/4 {
 		from--
@@ -117,8 +119,8 @@ func (p *historyEnd) cut() {
 	p.path, p.whole = slices.Clone(p.path[from:]), p.whole && from == 0
 }
 
-func (p historyCache) keep(n *historyEnd) {
-	bytes := 8 * len(n.sent.hashes)
+func (p Chats) keep(n *branchEnd) {
+	bytes := 8 * len(n.sent.Hashes)
 	for _, m := range n.path {
 		const frame = 300 // of a message without text, about
 		bytes += len(m.Text()) + frame
