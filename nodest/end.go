@@ -10,9 +10,11 @@ import (
 	"nodest/chat"
 	"nodest/cite"
 	"nodest/fault"
+	"nodest/framework"
 	"nodest/llm"
 	"nodest/op"
 	"nodest/stream"
+	"nodest/summary"
 )
 
 // Retries for storing the end of a generation. If all fail, the generation is found
@@ -103,6 +105,19 @@ func (e *Engine) commit(t *task, g *chat.Generation, how end) (endedGeneration, 
 		}
 		return written, t.dueSummary(tx, written)
 	})
+}
+
+// dueSummary enqueues a summary after a reply if one may be due. The job decides.
+func (t *task) dueSummary(tx Tx, written endedGeneration) error {
+	sent := t.shown.sent
+	if written.message == nil || written.gen.Kind == chat.KindImpersonate {
+		return nil
+	}
+	reply := summary.EffectiveLength([]summary.ChatLine{{Text: framework.StripBlocks(written.message.Text())}}, nil)
+	if !sent.settings.Enabled || sent.lines+1 < summary.FewestLines || sent.length+reply < sent.settings.Threshold {
+		return nil
+	}
+	return chat.SummaryDue(tx.Chats, t.conversationID)
 }
 
 // endedGeneration is a generation that has ended.

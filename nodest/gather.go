@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"hash/fnv"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -12,6 +13,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/nodest/record"
+	"nodest/summary"
 )
 
 // turn is one request to a model in the making.
@@ -52,17 +54,17 @@ func (e *Engine) newTurn(s *turnSetup, h history, g *chat.Generation) *turn {
 
 // gather makes the prompt of a generation: it reads the chat, asks the sources and builds.
 func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
-	begun := time.Now()
-	e.publishStage(t, "building", begun)
+	since := time.Now()
+	e.publishStage(t, "building", since)
 	read := t.watch.step(func(times *chat.Timing, took chat.Span) { times.Gather = &took })
 	turn, err := e.read(ctx, t)
 	read()
 	if err != nil {
 		return nil, err
 	}
-	turn.since = begun
+	turn.since = since
 	e.askSources(ctx, turn, func(name string) func() {
-		e.publishStage(t, name, begun)
+		e.publishStage(t, name, since)
 		return t.watch.step(func(times *chat.Timing, took chat.Span) {
 			times.Sources = append(times.Sources, chat.SourceTiming{Name: name, Took: took})
 		})
@@ -73,7 +75,7 @@ func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	turn.built(prompt, time.Since(begun))
+	turn.built(prompt, time.Since(since))
 	return turn, nil
 }
 
@@ -147,9 +149,67 @@ func (t *turn) readPast(ctx context.Context) (err error) {
 	return nil
 }
 
+// sent is how much of a chat a turn has sent.
+type sent struct {
+	length   int // in UTF-16 units
+	lines    int // messages
+	settings summary.Settings
+}
+
+// measure notes how much of the chat is sent, for whether a summary is due. Unread history counts as long.
+func (t *turn) measure() {
+	lines := chat.LinesOf(t.past.messages)
+	t.sent = sent{lines: len(lines), length: summary.EffectiveLength(lines, nil), settings: t.setup.Summaries()}
+	if t.past.summary != nil {
+		t.sent.length += summary.EffectiveLength([]summary.ChatLine{{Text: t.past.summary.Text}}, nil)
+	}
+	if t.past.unread {
+		t.sent.length = max(t.sent.length, t.sent.settings.Threshold)
+	}
+}
+
 // instruct has the model do something else than to answer the last message.
 func (t *turn) instruct(task llm.Task, text string) {
 	t.task, t.input.Instruction = task, &framework.Instruction{Task: task, Text: text}
+}
+
+// overfull reports whether the chat alone exceeds the context of the model.
+func (t *turn) overfull() bool {
+	o := &t.input.Options
+	room := o.Context - o.Reserve
+	for i := range t.input.History {
+		room -= llm.EstimateTokens(t.input.History[i].Text)
+	}
+	return t.past.unread || room < 0
+}
+
+// buildShorter is build. If older messages had to make room, for documents and tools too, a
+// summary takes their place.
+func (t *turn) buildShorter(ctx context.Context) (*framework.Prompt, error) {
+	p, err := t.build(ctx)
+	if err != nil || !t.past.unread && !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool {
+		return d.Source == framework.SourceHistory && d.Reason == framework.DropBudget
+	}) {
+		return p, err
+	}
+	if shorter, err := t.shorten(ctx); err != nil || !shorter {
+		return p, err
+	}
+	return t.build(ctx)
+}
+
+// shorten makes a summary for a turn in which the chat has no room, if one may be due, and
+// reads the chat again, so that the prompt keeps the content of the first messages. It does so
+// once in a turn. shorter is false if nothing changes.
+func (t *turn) shorten(ctx context.Context) (shorter bool, err error) {
+	if s := t.sent; t.shortened || !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
+		return false, nil
+	}
+	t.shortened = true
+	if shorter, err := t.history.shorten(ctx); err != nil || !shorter {
+		return false, err
+	}
+	return true, t.read(ctx)
 }
 
 // Defaults in tokens: the context of a model that reports none, and the reserve for a

@@ -222,8 +222,8 @@ func reservedTokens(running []*chat.Generation) (n int64) {
 // called. It returns QuotaExceeded like checkQuota. Replies do not count here: each reserves a whole
 // context, and a reply whose model picks the search words would refuse its own request.
 func (e *Engine) reserve(ctx context.Context, userID string, tokens int64) (release func(), err error) {
-	others := e.held(userID, tokens) - tokens
-	release = func() { e.held(userID, -tokens) }
+	others := e.addReserved(userID, tokens) - tokens
+	release = func() { e.addReserved(userID, -tokens) }
 	err = e.store.View(ctx, userID, func(tx Tx) error {
 		limits, err := tx.Limits()
 		if err != nil {
@@ -238,8 +238,8 @@ func (e *Engine) reserve(ctx context.Context, userID string, tokens int64) (rele
 	return release, nil
 }
 
-// held adds to what the background has reserved for a user, and returns the sum.
-func (e *Engine) held(userID string, tokens int64) int64 {
+// addReserved adds to what the background has reserved for a user, and returns the sum.
+func (e *Engine) addReserved(userID string, tokens int64) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.reserved[userID] += tokens

@@ -174,7 +174,7 @@ func (e *Engine) assign(tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation
 	if err != nil {
 		return nil, err
 	}
-	if err := checkQuota(tx, limits, e.opts, reservedTokens(running)+e.held(c.UserID, 0)); err != nil {
+	if err := checkQuota(tx, limits, e.opts, reservedTokens(running)+e.addReserved(c.UserID, 0)); err != nil {
 		return nil, err
 	}
 	place, err := admit(running, conv.ID, whenBusy, parallel(limits, e.opts), e.opts.QueuePerUser)

@@ -37,11 +37,11 @@ func (w *stopwatch) tell(g *chat.Generation) {
 
 // step begins a step. The function that it returns ends it, and notes both times.
 func (w *stopwatch) step(note func(times *chat.Timing, took chat.Span)) (end func()) {
-	begin := w.now()
+	from := w.now()
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		note(&w.times, chat.Span{begin, w.now()})
+		note(&w.times, chat.Span{from, w.now()})
 	}
 }
 
