@@ -105,19 +105,17 @@ func (e *Engine) Prompt(ctx context.Context, userID, promptID string) (*SentProm
 
 // DiffPrompts compares two requests that were sent; with is the later one.
 func (e *Engine) DiffPrompts(ctx context.Context, userID, promptID, with string) (*framework.Difference, error) {
-	var a, b *SentPrompt
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		var err error
-		if a, err = readPrompt(tx, promptID); err != nil {
-			return err
+	return op.Read(ctx, e.store, userID, func(tx Tx) (*framework.Difference, error) {
+		a, err := readPrompt(tx, promptID)
+		if err != nil {
+			return nil, err
 		}
-		b, err = readPrompt(tx, with)
-		return err
+		b, err := readPrompt(tx, with)
+		if err != nil {
+			return nil, err
+		}
+		return framework.Diff(a.Prompt, b.Prompt), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return framework.Diff(a.Prompt, b.Prompt), nil
 }
 
 // readPrompt reads a stored prompt with the texts that it refers to.

@@ -192,6 +192,15 @@ func checkQuota(tx Tx, limits UserLimits, opts Options, reserved int64) error {
 		With("quota", "tokensPerDay").With("limit", limit).With("used", used).After(tomorrow.Sub(now))
 }
 
+// tokensLeft is checkQuota with the user's limits.
+func (e *Engine) tokensLeft(tx Tx, reserved int64) error {
+	limits, err := tx.Limits()
+	if err != nil {
+		return err
+	}
+	return checkQuota(tx, limits, e.opts, reserved)
+}
+
 // tokensOfToday returns how many tokens the user has used today (UTC), and the limit; 0 = none.
 func tokensOfToday(tx Tx, limits UserLimits, opts Options) (used, limit int64, err error) {
 	limit = cmp.Or(limits.TokensPerDay, opts.TokensPerDay)
@@ -224,13 +233,7 @@ func reservedTokens(running []*chat.Generation) (n int64) {
 func (e *Engine) reserve(ctx context.Context, userID string, tokens int64) (release func(), err error) {
 	others := e.addReserved(userID, tokens) - tokens
 	release = func() { e.addReserved(userID, -tokens) }
-	err = e.store.View(ctx, userID, func(tx Tx) error {
-		limits, err := tx.Limits()
-		if err != nil {
-			return err
-		}
-		return checkQuota(tx, limits, e.opts, others)
-	})
+	err = e.store.View(ctx, userID, func(tx Tx) error { return e.tokensLeft(tx, others) })
 	if err != nil {
 		release()
 		return nil, err

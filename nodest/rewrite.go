@@ -85,25 +85,18 @@ func (e *Engine) wantsAnother(ctx context.Context, c *op.Call, in chat.SwipeInpu
 	if in.Swipe != "next" || !in.GenerateIfLast {
 		return false, nil
 	}
-	var another bool
-	err := e.store.View(ctx, c.UserID, func(tx Tx) error {
-		another = false
+	return op.Read(ctx, e.store, c.UserID, func(tx Tx) (bool, error) {
 		if c.Key != "" {
 			known, err := tx.Key(c.Key)
 			if err != nil || known != nil {
-				return err
+				return false, err
 			}
 		}
 		m, err := tx.Chats.Message(in.MessageID)
-		if err != nil {
-			return err
-		}
-		if in.IfRev != 0 && in.IfRev != m.Rev { // ChooseSwipe reports the conflict
-			return nil
+		if err != nil || in.IfRev != 0 && in.IfRev != m.Rev { // ChooseSwipe reports the conflict
+			return false, err
 		}
 		to, err := chat.SwipeTarget(m, "next")
-		another = m.DeletedAt == nil && m.Role == chat.RoleAssistant && !m.Greeting && to == m.SwipeIndex
-		return err
+		return m.DeletedAt == nil && m.Role == chat.RoleAssistant && !m.Greeting && to == m.SwipeIndex, err
 	})
-	return another, err
 }

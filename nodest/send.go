@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
@@ -74,8 +75,18 @@ func (e *Engine) add(ctx context.Context, c *op.Call, in SendInput) (*Sent, erro
 	defer e.leave()
 	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
-	read := e.Chats.CompiledSetup
-	add := func(tx Tx) (*Sent, error) {
+	sent, err := e.addWith(storing, c, in, e.Chats.CompiledSetup)
+	if errors.Is(err, errNotCompiled) { // outside of a transaction that others wait for
+		_, _ = e.loadSetup(ctx, c.UserID, query{conversationID: in.ConversationID, options: in.Options}) // addWith meets its errors too
+		sent, err = e.addWith(storing, c, in, e.Chats.ReadSetup)
+	}
+	return sent, err
+}
+
+func (e *Engine) addWith(
+	ctx context.Context, c *op.Call, in SendInput, read func(chat.Tx, *chat.Conversation, character.TurnOptions) (*chat.Setup, error),
+) (*Sent, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Sent, error) {
 		conv, parent, err := sendTo(tx, in)
 		if err != nil {
 			return nil, err
@@ -92,14 +103,7 @@ func (e *Engine) add(ctx context.Context, c *op.Call, in SendInput) (*Sent, erro
 			return nil, err
 		}
 		return &Sent{UserMessage: message}, e.Chats.TextAdded(tx.Chats, conv)
-	}
-	sent, err := op.Once(storing, e.store, c, add)
-	if errors.Is(err, errNotCompiled) { // outside of a transaction that others wait for
-		_, _ = e.loadSetup(ctx, c.UserID, query{conversationID: in.ConversationID, options: in.Options}) // add meets its errors too
-		read = e.Chats.ReadSetup
-		sent, err = op.Once(storing, e.store, c, add)
-	}
-	return sent, err
+	})
 }
 
 var errNotCompiled = errors.New("the character's documents must be compiled first")

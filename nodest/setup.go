@@ -79,9 +79,5 @@ func (e *Engine) readSetup(tx Tx, s *turnSetup) error {
 	if !s.query.waited { // it is checked when it is accepted
 		return nil
 	}
-	limits, err := tx.Limits()
-	if err != nil {
-		return err
-	}
-	return checkQuota(tx, limits, e.opts, 0)
+	return e.tokensLeft(tx, 0)
 }
