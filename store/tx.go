@@ -19,11 +19,9 @@ type tx struct {
 	userID string
 	*subjects
 
-	events       []*stream.Event   // in the user's log; finish writes them
-	claims       map[string]string // hashes of the calls that claimed keys here, by key
-	room         room
-	atEnd        []func() error
-	beforeCommit []func()
+	events []*stream.Event   // in the user's log; finish writes them
+	claims map[string]string // hashes of the calls that claimed keys here, by key
+	room   room
 }
 
 // subjects are the rows of one transaction, one struct for each subject.
@@ -101,12 +99,6 @@ func (t *tx) Emit(events ...*stream.Event) error {
 	return nil
 }
 
-// AtEnd has f called when only the events are left to be written.
-func (t *tx) AtEnd(f func() error) { t.atEnd = append(t.atEnd, f) }
-
-// BeforeCommit has f called when only the commit is left.
-func (t *tx) BeforeCommit(f func()) { t.beforeCommit = append(t.beforeCommit, f) }
-
 // fillTimes gives times that are not set the time of the transaction, and cuts
 // the others to what is stored.
 func (t *tx) fillTimes(times ...*time.Time) {
@@ -140,11 +132,6 @@ func (t *tx) finish() ([]*stream.Event, error) {
 	}
 	if err := t.words.flushWords(); err != nil {
 		return nil, err
-	}
-	for _, f := range t.atEnd {
-		if err := f(); err != nil {
-			return nil, err
-		}
 	}
 	if len(t.events) == 0 {
 		return nil, nil
