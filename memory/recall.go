@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"nodest/index"
@@ -18,7 +17,6 @@ func (q *Ask) reading() *lang.Question {
 		read := lang.ReadQuery(q.Text, q.Names, q.Now)
 		if q.gated() {
 			read.Refer(q.Before, q.Names, q.Now)
-			read.Relate(lang.Contracted(strings.ToLower(q.Text)))
 			read.Terms = append(read.Terms, lang.PropertyTerms(read.Properties)...)
 		}
 		q.read = &read
