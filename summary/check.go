@@ -177,14 +177,19 @@ func latinNames(sentence string) []string {
 		start = start || before == "" || strings.ContainsRune(".!?:;\n\"“‘*•-–—([#>…", lastRune(before))
 		first, n := utf8.DecodeRuneInString(w)
 		capital := unicode.IsUpper(first) && w != strings.ToUpper(w) && len(w) > n
-		verb, apart := strings.CutPrefix(sentence[at[1]:], " ")
-		begins := start && apart && does.MatchString(verb) && !starters.MatchString(strings.ToLower(w))
+		begins := start && acts(sentence[at[1]:]) && !starters.MatchString(strings.ToLower(w))
 		if (dense && len(w) > 1 || capital && (!start || begins)) && !ofText.MatchString(w) && !lang.IsDayName(w) {
 			out = append(out, w)
 		}
 		start = false
 	}
 	return out
+}
+
+// acts reports whether the text behind a word begins with a verb of people.
+func acts(behind string) bool {
+	verb, apart := strings.CutPrefix(behind, " ")
+	return apart && does.MatchString(verb)
 }
 
 func lastRune(s string) rune {
