@@ -22,10 +22,6 @@ type Ask struct {
 	Scene       *Scene // nil = Options.Scenes is asked
 	Hidden      bool   // also what no branch shows, and every version of a fact
 	Lexical     bool   // without vectors
-
-	// Tell waits until an embedding provider may be sent the text. If it fails, words and spelling have
-	// to do; nil = at once.
-	Tell func() error
 }
 
 // question is what one Ask and its query need while they are answered.
@@ -101,7 +97,7 @@ func (s *Service) question(ctx context.Context, userID string, a Ask, q recall.Q
 	}
 	asked := &question{ask: &a, q: &q, branch: newBranch(s.store, userID, &a, q.Only.Conversation)}
 	if !a.Lexical && !asked.q.Silent() {
-		asked.near = s.embedQuestion(ctx, userID, asked)
+		asked.near = s.embedQuestion(ctx, userID, q.Text)
 	}
 	return asked, nil
 }
@@ -165,15 +161,15 @@ func (s *Service) embedder(ctx context.Context, userID string) (llm.Embedder, er
 // embedQuestion returns the vectors of a question: always one by spelling, because rows have
 // vectors of the offline embedder until the model's are ready. A model gets half of the remaining
 // time.
-func (s *Service) embedQuestion(ctx context.Context, userID string, asked *question) (near recall.Vectors) {
+func (s *Service) embedQuestion(ctx context.Context, userID, text string) (near recall.Vectors) {
 	if until, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, time.Until(until)/2, errEmbedderSlow)
 		defer cancel()
 	}
 	var err error
-	if near.Spelling, err = vectorOf(ctx, offline.Embedder{}, asked.q.Text); err == nil {
-		near.Model, err = s.embedByModel(ctx, userID, asked, near.Spelling.Model)
+	if near.Spelling, err = vectorOf(ctx, offline.Embedder{}, text); err == nil {
+		near.Model, err = s.embedByModel(ctx, userID, text, near.Spelling.Model)
 	}
 	if err != nil {
 		s.opts.Log.DebugContext(ctx, "embedding provider failed; memories are recalled without it", "user", userID, "err", err, "cause", context.Cause(ctx))
@@ -183,17 +179,12 @@ func (s *Service) embedQuestion(ctx context.Context, userID string, asked *quest
 
 // embedByModel returns the vector of a question by the user's model; none if that is the offline
 // embedder.
-func (s *Service) embedByModel(ctx context.Context, userID string, asked *question, offline string) (index.Vector, error) {
+func (s *Service) embedByModel(ctx context.Context, userID, text, offline string) (index.Vector, error) {
 	e, err := s.embedder(ctx, userID)
 	if err != nil || e.ModelID() == offline {
 		return index.Vector{}, err
 	}
-	if asked.ask.Tell != nil {
-		if err := asked.ask.Tell(); err != nil {
-			return index.Vector{}, err
-		}
-	}
-	return vectorOf(ctx, e, asked.q.Text)
+	return vectorOf(ctx, e, text)
 }
 
 var errEmbedderSlow = errors.New("the embedding provider took too long")
