@@ -1,8 +1,10 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"nodest/framework"
@@ -82,39 +84,28 @@ func seasonOf(l framework.Language, date time.Time) string {
 	return names[at]
 }
 
-// holidays are days of each year, as month-day.
-var holidays = map[string][2]string{ // English, Chinese; "" = not usual there
-	"01-01": {"New Year's Day", "元旦"},
-	"02-14": {"Valentine's Day", "情人节"},
-	"03-08": {"International Women's Day", "妇女节"},
-	"04-01": {"April Fools' Day", "愚人节"},
-	"05-01": {"May Day", "劳动节"},
-	"06-01": {"", "儿童节"},
-	"09-10": {"", "教师节"},
-	"10-01": {"", "国庆节"},
-	"10-31": {"Halloween", "万圣夜"},
-	"12-24": {"Christmas Eve", "平安夜"},
-	"12-25": {"Christmas Day", "圣诞节"},
-	"12-31": {"New Year's Eve", "跨年夜"},
+var holidays = map[framework.Language]func() map[string]string{
+	framework.English: holidaysOf("en"), framework.Chinese: holidaysOf("zh"),
 }
 
-// moon are holidays of the Chinese calendar.
-var moon = map[string]string{
-	"2026-02-17": "春节", "2027-02-06": "春节", "2028-01-26": "春节", "2029-02-13": "春节", "2030-02-03": "春节",
-	"2031-01-23": "春节", "2032-02-11": "春节", "2033-01-31": "春节", "2034-02-19": "春节", "2035-02-08": "春节",
-	"2026-06-19": "端午节", "2027-06-09": "端午节", "2028-05-28": "端午节", "2029-06-16": "端午节", "2030-06-05": "端午节",
-	"2031-06-24": "端午节", "2032-06-12": "端午节", "2033-06-01": "端午节", "2034-06-20": "端午节", "2035-06-10": "端午节",
-	"2026-09-25": "中秋节", "2027-09-15": "中秋节", "2028-10-03": "中秋节", "2029-09-22": "中秋节", "2030-09-12": "中秋节",
-	"2031-10-01": "中秋节", "2032-09-19": "中秋节", "2033-09-08": "中秋节", "2034-09-27": "中秋节", "2035-09-16": "中秋节",
+// holidaysOf returns the holidays of a language, by day of each year or of one.
+func holidaysOf(language string) func() map[string]string {
+	list := data.Words("holidays", language)
+	return sync.OnceValue(func() map[string]string {
+		names := map[string]string{}
+		for _, line := range list() {
+			day, name, _ := strings.Cut(line, " ")
+			names[day] = name
+		}
+		return names
+	})
 }
 
-// holiday is what a day is called, "" = nothing.
+// holiday returns the name of a day, "" = none.
 func holiday(l framework.Language, date time.Time) string {
 	if l != framework.Chinese {
-		return holidays[date.Format("01-02")][0]
+		l = framework.English
 	}
-	if name := moon[date.Format(time.DateOnly)]; name != "" {
-		return name
-	}
-	return holidays[date.Format("01-02")][1]
+	names := holidays[l]()
+	return cmp.Or(names[date.Format(time.DateOnly)], names[date.Format("01-02")])
 }

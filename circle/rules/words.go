@@ -62,13 +62,13 @@ func topics(text string) map[string]bool {
 	tokens(text, func(word string, dense bool) bool {
 		switch {
 		case dense:
-			if last != "" && !fillers[last+word] && !fillers[last] && !fillers[word] {
+			if last != "" && !fillers()[last+word] && !fillers()[last] && !fillers()[word] {
 				set[last+word] = true
 			}
 			last = word
 		default:
 			last = ""
-			if w := stem(word); len(w) > 2 && !fillers[word] {
+			if w := stem(word); len(w) > 2 && !fillers()[word] {
 				set[w] = true
 			}
 		}
@@ -103,29 +103,10 @@ func overlap(text, other map[string]bool) float64 {
 	return min(float64(common)/(2+float64(len(text))/12), 1)
 }
 
-// fillers are words that say nothing about the topic of a text.
-var fillers = func() map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(`a an the and or but if so as at by for from in into of off on out over to up down with
-		about after again all also always am any are because been before being both can could did do does doing done
-		each ever every few get gets getting go goes going gone got had has have having he her here hers him his how i
-		i'm i've i'll i'd it it's its just keep know let like little long look made make many may maybe me mine more most much
-		must my myself never new no not now nothing one only other our own people please really right said same say see
-		she should since some something still such take than that that's their them then there these they thing things
-		think this those though time today too try under until us use very want was way we well were what when where
-		which while who whose why will would yes yet you you're your yours day days good great love feel feeling
-		don't can't won't didn't isn't always back come even first last name user char
-		的 了 是 我 你 他 她 它 在 也 都 和 就 不 有 这 那 吗 呢 吧 啊 呀 么 们 着 过 很 会 要 把 被 给 让 与 及 或 而 但 又 还 个
-		今天 明天 昨天 现在 时候 什么 怎么 没有 知道 觉得 喜欢 自己 真的 一下 一些 一样 一直 可以 可能 因为 所以 如果 已经`) {
-		set[w] = true
-	}
-	return set
-}()
-
-// titles before a name are not names.
-var titles = map[string]bool{"dr": true, "mr": true, "mrs": true, "ms": true, "miss": true, "sir": true, "lady": true,
-	"lord": true, "captain": true, "professor": true, "king": true, "queen": true, "prince": true, "princess": true,
-	"the": true, "old": true, "little": true, "saint": true, "st": true, "master": true, "madam": true, "uncle": true, "aunt": true}
+var (
+	fillers = data.Set("fillers") // words that say nothing about the topic of a text
+	titles  = data.Set("titles")  // words before a name that are no part of it
+)
 
 // Mentions returns the names that a text mentions, in the order of names. Names are matched
 // as whole words, in scripts without spaces anywhere. A first name is enough, as is the
@@ -175,7 +156,7 @@ func (t *named) take(name string) bool {
 	if n := len(folded); n < 2 || n > len(t.small) {
 		return false
 	}
-	exact := fillers[string(folded)] || words[string(folded)]
+	exact := fillers()[string(folded)] || words[string(folded)]
 	found := false
 	for i := 0; i+len(folded) <= len(t.small); i++ {
 		end := i + len(folded)
@@ -229,7 +210,7 @@ func shortForm(name string) string {
 		return ""
 	}
 	for _, w := range parts[:len(parts)-1] {
-		if w = strings.Trim(w, ".,"); !titles[strings.ToLower(w)] && len([]rune(w)) > 2 {
+		if w = strings.Trim(w, ".,"); !titles()[strings.ToLower(w)] && len([]rune(w)) > 2 {
 			return w
 		}
 	}

@@ -2,7 +2,6 @@ package extract
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -12,7 +11,7 @@ import (
 	"nodest/memory/lang"
 )
 
-var yes = regexp.MustCompile(`(?i)^\s*(?:yes|yeah|yep|yup|sure|right|exactly|correct|of course|indeed|true|i do|i am|是的|是啊|是呀|对的|对啊|对呀|没错|当然|嗯+|恩|对|是)(?:[\s,，.。!！~～]|$)`)
+var yes = data.Rule("yes") // an answer that agrees
 
 // longestShown is the maximum length of a message in a prompt, in code points.
 const longestShown = 3000

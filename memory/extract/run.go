@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -396,9 +395,11 @@ func (w window) confirms(text string, asked, answer memory.Message) bool {
 	return at >= 0 && at+1 < len(all) && all[at+1].Evidence == answer.Evidence && lang.Unsupported(text, []lang.Line{asked.Line(), answer.Line()}, w.Names) == ""
 }
 
-var firstPerson = regexp.MustCompile(`(?i)[我咱俺]|\b(?:i|i'm|i've|i'd|i'll|my|me|mine|myself|we|our)\b`)
-
-var toOther = regexp.MustCompile(`(?i)^\W*(?:and |but |so )?(?:you|your|you're)\b|^[\s\pP]*[你您]`)
+var (
+	firstPerson = data.Rule("first-person")
+	toOther     = data.Rule("to-other")
+	ofUser      = data.Rule("of-user")
+)
 
 // ofOneself leaves out the sentences of the user about the character.
 func ofOneself(text string) string {
@@ -407,8 +408,6 @@ func ofOneself(text string) string {
 		return toOther.MatchString(s) && !firstPerson.MatchString(s)
 	}), "\n")
 }
-
-var ofUser = regexp.MustCompile(`(?i)^(?:用户|the user\b|user\b)`)
 
 // speaksOfUser reports whether a statement begins with the user, whatever its subject is.
 func speaksOfUser(n lang.Names, text string) bool {

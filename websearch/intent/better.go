@@ -86,10 +86,10 @@ func long(text string) Reason {
 	return Long
 }
 
-// address is the end or the beginning of a sentence beside a name by which it addresses
-// somebody.
+// addressBefore is the end or the beginning of a sentence before a name by which it addresses
+// somebody, and addressAfter that behind it.
 var (
-	addressBefore = regexp.MustCompile(`^(?:(?:hey|hi|hello|ok|okay|so|and|please|嘿|嗨|喂|请问|好)[\s,，]*)?$|[.!?。！？~\n]\s*$|[,，]\s*(?:dear\s+|my\s+)?$`)
+	addressBefore = data.Rule("address-before")
 	addressAfter  = regexp.MustCompile(`^\s*(?:[,，:：!！。.?？~\n]|$)`)
 )
 

@@ -6,16 +6,13 @@ import (
 	"strings"
 )
 
-var placeWords = []string{
-	"附近", "周边", "哪里有", "在哪", "地址", "怎么去", "位置", "餐厅", "酒店", "医院", "学校", "商店", "超市", "景点",
-	"near", "nearby", "around", "location", "address", "restaurant", "hotel", "store", "shop", "mall", "hospital", "school",
-}
+var placeWords = data.Words("places")
 
 // Place reports whether a query is for places, which providers with a search of places are
 // asked for first.
 func Place(query string) bool {
 	query = strings.ToLower(query)
-	for _, w := range placeWords {
+	for _, w := range placeWords() {
 		if strings.Contains(query, w) {
 			return true
 		}

@@ -11,12 +11,9 @@ import (
 const maxQuery = 60
 
 var (
-	// zhFiller is what surrounds the subject of a question or an order.
-	zhFiller = regexp.MustCompile(`请问|请你?|麻烦你?|你?(?:能|可以|能不能|可不可以)?(?:帮我|帮忙|给我|替我)|(?:上网|网上|联网|在线)(?:去|再)?|(?:百度|谷歌|必应)一下|(?:搜索|查询|搜|查|检索|找)(?:一?下|一搜|一查|搜|查|找)|^(?:搜索|查询|检索)|关于|的(?:信息|资料|消息|事情)$|^谁是|^什么是|是(?:谁|什么|多少|哪里|怎样|怎么样)(?:的|呢)?$|叫什么$|有哪些$|怎么样$|^你(?:知道|晓得)|告诉我|(?:我)?(?:想|要)(?:知道|了解|问)(?:一下)?|介绍一下|[吗呢啊呀吧嘛]+$`)
-	enFiller = enWords(`a an and the is are am was were be been do does did has have had can could will would should may might shall i i'd i'm i've i'll you your me my we our us it its it's he she they this that these those there here
-		of to in on at for from about with by if whether so then just please hey hi hello ok okay well oh um hmm thanks thank tell know want like wonder wondering need let let's find search searching google look up out online web internet give show explain define
-		what what's who who's whom which when when's where where's why how how's any some really actually maybe quick quickly`)
-	clause = regexp.MustCompile(`[\s,.!?;:，。！？；：、…~～"“”()（）]+`)
+	zhFiller = zh("filler") // what surrounds the subject of a question or an order
+	enFiller = data.Set("filler", "en")
+	clause   = regexp.MustCompile(`[\s,.!?;:，。！？；：、…~～"“”()（）]+`)
 )
 
 // Query returns the words of a message to search for: without narration and filler words, at
@@ -71,7 +68,7 @@ func latinParts(said string) (parts []string) {
 			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Sc, r) && r != '+' && r != '#' && r != '%'
 		})
 		isAcronym := len(word) > 1 && word == strings.ToUpper(word)
-		if lower := strings.ToLower(strings.ReplaceAll(word, "’", "'")); word != "" && (isAcronym || !enFiller[lower]) {
+		if lower := strings.ToLower(strings.ReplaceAll(word, "’", "'")); word != "" && (isAcronym || !enFiller()[lower]) {
 			parts = append(parts, strings.TrimSuffix(word, "'s"))
 		}
 	}
@@ -155,10 +152,9 @@ var promptEN = struct{ task, before string }{
 	"If the message refers to what was said before it, write the name of what is meant. Before it:",
 }
 
-var (
-	keywordLabel = regexp.MustCompile(`(?i)^(?:(?:web )?search (?:keywords?|terms?|query)|keywords?|query|搜索关键词|搜索词|关键词|关键字|查询|検索キーワード|キーワード|검색어)\s*[:：]\s*`)
-	keywordEdge  = " \t\"'`“”‘’「」『』*_-•#<>[]()。．.!！?？;；,，:：、"
-)
+var keywordLabel = data.Rule("keyword-label") // what models write before keywords
+
+const keywordEdge = " \t\"'`“”‘’「」『』*_-•#<>[]()。．.!！?？;；,，:：、"
 
 // CleanKeywords returns the keywords in a model's answer to KeywordPrompt: its first line that
 // has any, without labels and quotation marks, at most 100 characters. If there is none, it

@@ -1,19 +1,13 @@
 package intent
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // longest is the length in UTF-16 units from which a message is no search.
 const longest = 300
 
 var (
-	seedKeywords = []string{
-		"搜索", "查询", "查找", "寻找", "检索", "了解", "信息", "最新", "新闻", "什么是", "谁是", "哪里", "如何", "怎么",
-		"search", "find", "lookup", "query", "information about", "latest", "news", "what is", "who is", "where", "how to",
-	}
-	seedQuestion = regexp.MustCompile(`是什么|有哪些|如何|怎么|怎样|什么时候|为什么|哪些|多少|what is|how to|when is|why is|where is|[?？]`)
+	seedKeywords = data.Words("seed-keywords")
+	seedQuestion = data.Rule("seed-question")
 )
 
 // Seed reports whether text needs a web search by the rules of the original application: a
@@ -24,7 +18,7 @@ func Seed(text string) bool {
 		return false
 	}
 	lower := strings.ToLower(text)
-	for _, k := range seedKeywords {
+	for _, k := range seedKeywords() {
 		if strings.Contains(lower, k) {
 			return true
 		}

@@ -1,28 +1,20 @@
 package reader
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"nodest/lexicon"
 )
 
 var (
-	challenge = regexp.MustCompile(`(?i)access (?:is |has been )?denied|just a moment|verify (?:that )?you(?:'re| are) (?:a )?human|` +
-		`checking (?:if the site connection|your browser)|enable javascript and cookies|unusual traffic|captcha|are you a robot|` +
-		`attention required|you have been blocked|request (?:was |has been )?blocked|ddos protection|` +
-		`访问过于频繁|安全验证|人机验证|滑块|拖动.{0,8}滑|访问被拒绝|アクセスが拒否|ロボットではありません|不正なアクセス`)
-	paywall = regexp.MustCompile(`(?i)subscribe (?:now )?to (?:continue|read|keep reading)|(?:continue|keep) reading (?:with|by) (?:a )?subscri|` +
-		`(?:this|the) (?:article|content|story) is (?:only )?(?:for|available to) (?:our )?(?:subscribers|members)|subscribers only|` +
-		`already a (?:subscriber|member)\?|limit of free articles|free articles? (?:left|remaining)|to read the full (?:article|story)|` +
-		`付费(?:内容|阅读|文章)|开通(?:会员|VIP)|会员(?:专享|可读|内容)|订阅后(?:继续|可)|购买(?:后|本文)|登录后(?:查看|阅读)全文|` +
-		`会員限定|有料(?:記事|会員)|続きを読むには`)
-	consent = regexp.MustCompile(`(?i)we value your privacy|before you continue|(?:use|uses|using|accept|choose|manage)[^.]{0,40}cookies?\b|cookie (?:settings|preferences|policy)|` +
-		`consent to|our \d* ?partners|使用 ?cookie|cookie ?(?:政策|设置)|隐私(?:政策|设置)|クッキー|cookieの使用`)
-	missing = regexp.MustCompile(`(?i)not found|\b404\b|(?:page|article|content) (?:does ?n[o']t|no longer) exists?|no longer available|` +
-		`页面不存在|找不到(?:页面|该页|网页)|(?:内容|文章|网页|页面)(?:已(?:被)?(?:删除|下线)|不存在|未找到)|ページが見つかりません|見つかりませんでした|存在しません`)
+	challenge = data.Rule("challenge") // the page asks whether its visitor is a human, or refuses
+	paywall   = data.Rule("paywall")
+	consent   = data.Rule("consent")
+	missing   = data.Rule("missing")
 )
 
-// shown is what a visitor of a page sees first, and what is kept of it.
+// shown has the parts of a page that a visitor sees first, and the content that is kept.
 type shown struct {
 	title, h1  string
 	visible    string   // all text that is not hidden
@@ -63,7 +55,7 @@ func check(s shown) (Outcome, Kind) {
 }
 
 // hasProse reports whether a paragraph of more than 400 units is free of words.
-func hasProse(paragraphs []string, words *regexp.Regexp) bool {
+func hasProse(paragraphs []string, words *lexicon.Rule) bool {
 	for _, p := range paragraphs {
 		if units(p) > 400 && !words.MatchString(p) {
 			return true

@@ -36,24 +36,8 @@ var (
 		`edit-?section|no-?print|copyright|(?:hit-?|visitor-?)?counter|(?:quick-?)?reply(?:-?(?:box|form))|(?:quick|fast)-?reply` +
 		`)(?:$|[-_ ])`)
 
-	// heads are the headings of lists of other pages.
-	heads = regexp.MustCompile(`(?i)^(?:related|recommended|popular|trending|further reading|read (?:also|more|next)|more (?:from|on|stories|news)\b|` +
-		`most (?:read|popular|viewed)|you (?:may|might) (?:also )?(?:like|enjoy)|latest (?:news|stories|posts)|don['’]t miss|more\s*[:：]?\s*$|see also|about the author|trending|` +
-		`猜你喜欢|相关(?:阅读|文章|新闻|推荐|链接)|推荐阅读|热门(?:推荐|文章|新闻|阅读)|延伸阅读|最新(?:文章|资讯|新闻)|` +
-		`関連(?:記事|リンク|ニュース)|おすすめ(?:記事)?|人気(?:記事|の記事)|あわせて読みたい)`)
-
-	// lines are short blocks that accompany every page of a site.
-	lines = regexp.MustCompile(`(?i)^(?:(?:read|see) (?:also|more|next)\s*[:：]|more on this|related\s*[:：]|also (?:read|see)\b|` +
-		`share (?:this|on|via|to)\b|tweet(?: this)?$|follow us\b|jump to (?:recipe|content|section)|skip to\b|back to top|` +
-		`was this (?:page|article|answer|information) (?:helpful|useful)|did (?:you find )?this (?:help|page help|article help)|` +
-		`click here (?:to|for)\b|follow .{2,40} on (?:twitter|x|facebook|instagram|youtube)\b|get the (?:latest|best) .{0,60}(?:inbox|newsletter|e-?mail)|` +
-		`(?:tags?|filed under|topics?|タグ|标签|标签云)\s*[:：]|advertisement\s*$|sponsored(?: content)?\s*$|(?:sign up|subscribe) (?:for|to) (?:our|the|my)\b|` +
-		`you have reached your limit|(?:©|\(c\)|copyright)\s|all rights reserved|best viewed (?:with|in|at)\b|` +
-		`(?:previous|next|prev|newer|older)(?: (?:post|article|page|chapter|story|entry))?s?\s*[:：»›→]|[«‹←]\s*(?:previous|prev|older)|` +
-		`上一(?:篇|页|章|条)|下一(?:篇|页|章|条)|分享(?:到|至)|扫一扫|扫码关注|关注我们|返回(?:顶部|首页|列表)|版权所有|未经授权|责任编辑[:：]|广告$|点击领取|` +
-		`相关(?:阅读|文章)[:：]|延伸阅读[:：]|推荐阅读[:：]|` +
-		`前の(?:記事|ページ|投稿)|次の(?:記事|ページ|投稿)|シェア(?:する)?$|関連記事[:：]|あわせて読みたい|トップ(?:へ|に)戻る|無断転載|` +
-		`あなたは.{0,20}人目)`)
+	heads = data.Rule("other-pages") // the headings of lists of other pages
+	lines = data.Rule("site-line")   // short blocks that accompany every page of a site
 
 	// apart is what classes call the inline elements that are not shown in their line.
 	apart = regexp.MustCompile(`(?:^|[-_ ])(?:sr-only|visually-?hidden|screen-?reader(?:-text)?|tooltip|modal|pop-?up|overlay|` +
