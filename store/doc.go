@@ -16,7 +16,7 @@
 // else expires. A process holds a lock in its name while it lives; see ExpireLost.
 //
 // Package sqldb runs the transactions. Each subject has its files here: its rows, its
-// statements, and its methods of tx.
+// statements, and a struct with its methods, which embeds tx: what all subjects of a transaction share.
 //
 // # Lock order on PostgreSQL
 //
