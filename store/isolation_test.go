@@ -17,6 +17,7 @@ import (
 	"nodest/jobs"
 	"nodest/knowledge"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/nodest/app"
 	"nodest/op"
@@ -80,7 +81,7 @@ func fill(e *env, user string) fixture {
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.Chats.InsertMessage(m),
-			tx.Memory.PutUses(x.conversation, x.generation, "", []memory.Use{{ID: x.fact, Layer: memory.Exchange, Rank: 1}}),
+			tx.Memory.PutUses(x.conversation, x.generation, "", []memory.Use{{ID: x.fact, Layer: recall.Exchange, Rank: 1}}),
 			tx.Chats.PutWords(x.words(), []string{x.revision}, []byte("private")),
 			tx.Chats.OpenLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}, 0),
 			tx.Chats.InsertSummary(x.keptSummary(m)),
@@ -733,7 +734,7 @@ const pageURL = "https://private.test/"
 func webPages(tx nodest.Tx) websearch.PageTx { return store.Web(tx).PageTx }
 
 // appKeys returns the part of a transaction that maps the app's keys to conversations.
-func appKeys(tx nodest.Tx) app.KeyTx { return tx.Tx.(app.KeyTx) }
+func appKeys(tx nodest.Tx) app.KeyTx { return store.AppKeys(tx) }
 
 // snapshot returns all of a user's rows as texts.
 func snapshot(e *env, user string) map[string][]string {

@@ -11,6 +11,7 @@ import (
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 )
 
@@ -231,7 +232,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return tx.Memory.MarkFacts(ownCharacter(e, tx), []string{x.fact}, marks)
 	},
 	"Known": func(e *env, tx nodest.Tx, x fixture) error {
-		ids, hashes := []string{x.fact}, []string{memory.ContentHash("private"), "private"}
+		ids, hashes := []string{x.fact}, []string{lang.ContentHash("private"), "private"}
 		if _, err := tx.Memory.Known(x.character, ids, hashes); wantNotFound(e, err) != nil {
 			return err
 		}
@@ -344,7 +345,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 }
 
-type unitReader = func(characterID string, ids ...string) ([]memory.Unit, error)
+type unitReader = func(characterID string, ids ...string) ([]recall.Unit, error)
 
 func intrudeUnits(of func(nodest.Tx) unitReader) func(e *env, tx nodest.Tx, x fixture) error {
 	return func(e *env, tx nodest.Tx, x fixture) error {

@@ -16,13 +16,14 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"codec fair fault lru markup migrations web bench/figure index/dict llm/sse llm/loose",
+	"codec fair fault lru markup migrations sharedtest web bench/figure index/dict llm/sse llm/loose",
 	"jsonlimit index/segment",
 	"llm card stream jobs store/sqldb outbound knowledge/parse knowledge/unzip",
 	"op mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox knowledge/chunk",
-	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank store/first",
-	"summary memory",
-	"memory/extract chat circle websearch websearch/research knowledge",
+	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
+	"summary memory/recall",
+	"memory",
+	"memory/extract chat circle websearch websearch/research knowledge store/first",
 	"chat/archive nodest/tools nodest/recent nodest/record",
 	"nodest",
 	"nodest/app mcptool kbtool webtool",

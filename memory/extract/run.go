@@ -420,7 +420,7 @@ func merged(all []candidate) []candidate {
 	var out []candidate
 	place := map[string]int{}
 	for _, c := range all {
-		hash := memory.ContentHash(c.Text)
+		hash := lang.ContentHash(c.Text)
 		if at, has := place[hash]; has {
 			for _, e := range c.Evidence {
 				if first := &out[at]; !slices.Contains(first.Evidence, e) && len(first.Evidence) < mostSources {

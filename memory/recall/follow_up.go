@@ -1,4 +1,4 @@
-package memory
+package recall
 
 import (
 	"maps"
@@ -113,7 +113,7 @@ func (r *ranking) bestProven() ([]ranked, error) {
 	}
 	for _, f := range r.fits {
 		l := r.line(f.row)
-		if !r.proven.has(f.row) || r.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.bars(l, f.row, r.v) {
+		if !r.proven.has(f.row) || r.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.Only.bars(l, f.row, r.v) {
 			continue
 		}
 		if s := (ranked{f.row, r.adjusted(f.score, f.row)}); top.takes(s) {
@@ -151,5 +151,5 @@ func (r *ranking) addFollowing(row int, place ranked) {
 // tellsOfUser reports whether a unit may be about the user. In what happened in the circle "I" is
 // whoever wrote it.
 func (e *entry) tellsOfUser() bool {
-	return e.Layer == Fact && e.Origin != ByCircle || e.Speaker == lang.RoleUser
+	return e.Layer == Fact && !e.Circle || e.Speaker == lang.RoleUser
 }

@@ -1,13 +1,13 @@
-package memory_test
+package recall_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"nodest/index"
 	"nodest/llm"
-	"nodest/memory"
+	"nodest/memory/lang"
+	"nodest/memory/recall"
 )
 
 func TestPromptRecall(t *testing.T) {
@@ -18,32 +18,32 @@ func TestPromptRecall(t *testing.T) {
 	)
 	units[0].Order = 1 // a greeting
 	for i := range units {
-		units[i].Hash = memory.ContentHash(units[i].Text)
+		units[i].Hash = lang.ContentHash(units[i].Text)
 	}
 	x := indexOf(t, units...)
 	for _, c := range []struct {
 		name string
-		q    memory.Ask
+		q    recall.Query
 		want []string // ids, in any order
 	}{
-		{"a question", memory.Ask{Text: "What is my goldfish called?"}, []string{"1.1", "1.3"}},
-		{"an echo", memory.Ask{Text: "My sister Lucy keeps bees in Bergen."}, nil},
-		{"a name in passing", memory.Ask{Text: "I am off to see Lucy this afternoon."}, []string{"2.1"}},
-		{"the greeting of another chat", memory.Ask{Text: "Who is the lighthouse keeper?", Here: memory.Place{ConversationID: "here"}}, nil},
-		{"that of this one", memory.Ask{Text: "Who is the lighthouse keeper?", Here: memory.Place{ConversationID: "c"}}, []string{"1.0"}},
-		{"one that refers to the turn before", memory.Ask{Text: "And what about her?", Before: []string{"I called Lucy, my sister.", "How nice of you."}}, []string{"2.1"}},
-		{"one that refers to nothing", memory.Ask{Text: "And what about her?"}, nil},
-		{"small talk behind such a turn", memory.Ask{Text: "That's great!", Before: []string{"I called Lucy, my sister.", "How nice of you."}}, nil},
-		{"one character", memory.Ask{Text: "我的猫怎么样？"}, []string{"2.2"}},
-		{"one that refers, in Chinese", memory.Ask{Text: "那它呢？", Before: []string{"你喜欢猫吗？", "喜欢。"}}, []string{"2.2"}},
-		{"one character of many", memory.Ask{Text: "你喜欢茶吗"}, []string{"2.3"}},
-		{"a Japanese noun without its particle", memory.Ask{Text: "犬は元気？"}, []string{"2.4"}},
-		{"a Korean noun with another particle", memory.Ask{Text: "고양이가 무슨 색이야?"}, []string{"2.5"}},
-		{"a Korean particle and verb alone", memory.Ask{Text: "나는 뭐야?"}, nil},
-		{"a back-channel", memory.Ask{Text: "嗯嗯，好的"}, nil},
+		{"a question", recall.Query{Text: "What is my goldfish called?"}, []string{"1.1", "1.3"}},
+		{"an echo", recall.Query{Text: "My sister Lucy keeps bees in Bergen."}, nil},
+		{"a name in passing", recall.Query{Text: "I am off to see Lucy this afternoon."}, []string{"2.1"}},
+		{"the greeting of another chat", recall.Query{Text: "Who is the lighthouse keeper?", Here: "here"}, nil},
+		{"that of this one", recall.Query{Text: "Who is the lighthouse keeper?", Here: "c"}, []string{"1.0"}},
+		{"one that refers to the turn before", recall.Query{Text: "And what about her?", Before: []string{"I called Lucy, my sister.", "How nice of you."}}, []string{"2.1"}},
+		{"one that refers to nothing", recall.Query{Text: "And what about her?"}, nil},
+		{"small talk behind such a turn", recall.Query{Text: "That's great!", Before: []string{"I called Lucy, my sister.", "How nice of you."}}, nil},
+		{"one character", recall.Query{Text: "我的猫怎么样？"}, []string{"2.2"}},
+		{"one that refers, in Chinese", recall.Query{Text: "那它呢？", Before: []string{"你喜欢猫吗？", "喜欢。"}}, []string{"2.2"}},
+		{"one character of many", recall.Query{Text: "你喜欢茶吗"}, []string{"2.3"}},
+		{"a Japanese noun without its particle", recall.Query{Text: "犬は元気？"}, []string{"2.4"}},
+		{"a Korean noun with another particle", recall.Query{Text: "고양이가 무슨 색이야?"}, []string{"2.5"}},
+		{"a Korean particle and verb alone", recall.Query{Text: "나는 뭐야?"}, nil},
+		{"a back-channel", recall.Query{Text: "嗯嗯，好的"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := foundIDs(recall(t, x, c.q))
+			got := foundIDs(find(t, x, c.q))
 			slices.Sort(got)
 			if !slices.Equal(got, c.want) && len(got)+len(c.want) > 0 {
 				t.Errorf("%q finds %v, want %v", c.q.Text, got, c.want)
@@ -59,7 +59,7 @@ func TestAChineseReferenceRecalls(t *testing.T) {
 	x := indexOf(t, sessionUnits(1, "2023-04-02", "Ann: 我妹妹在成都养蜜蜂", "Reed: 嗯。", "Ann: 我哥哥在大连卖船", "Reed: 嗯。", "Ann: 那我妹妹呢？", "Reed: 她很好。",
 		"Ann: My sister keeps bees in Lisbon.", "Reed: Aye.", "Ann: My brother sells boats.", "Reed: Aye.", "Ann: And my sister?", "Reed: She is well.")...)
 	for text, c := range map[string]struct{ before, want string }{"她住哪里？": {"那我妹妹呢？", "成都"}, "Where does she live?": {"And my sister?", "Lisbon"}} {
-		hits := recall(t, x, memory.Ask{Text: text, Before: []string{c.before, ""}, Now: noon})
+		hits := find(t, x, recall.Query{Text: text, Before: []string{c.before, ""}, Now: noon})
 		if position(hits, c.want) < 0 {
 			t.Errorf("%q behind %q finds %q", text, c.before, hitTexts(hits))
 		}
@@ -76,7 +76,7 @@ func TestAKnownNameRecalls(t *testing.T) {
 		"Miso is sick": {"1.0"}, "Lena is back.": {"1.1"}, "I'm back. Swallow leaks.": {"1.3"}, "翠花该浇水了": {"1.4"}, "今天见到莉娜了": {"1.5"},
 		"外卖好慢啊": nil, "学生很吵啊": nil, "Gulls are so noisy.": nil, "Ferries are so slow.": nil, "I'm grey.": nil,
 	} {
-		if got := foundIDs(recall(t, x, memory.Ask{Text: text, Now: noon, Here: memory.Place{ConversationID: "here"}})); !slices.Equal(got, want) {
+		if got := foundIDs(find(t, x, recall.Query{Text: text, Now: noon, Here: "here"})); !slices.Equal(got, want) {
 			t.Errorf("%q finds %v, want %v", text, got, want)
 		}
 	}
@@ -94,13 +94,13 @@ func TestPlayAndHearsayDoNotAnswerQuestions(t *testing.T) {
 		if text[0] >= 0x80 {
 			x = zh
 		}
-		got := foundIDs(recall(t, x, memory.Ask{Text: text, Now: noon, Here: memory.Place{ConversationID: "here"}}))
+		got := foundIDs(find(t, x, recall.Query{Text: text, Now: noon, Here: "here"}))
 		if !slices.Equal(got, want) {
 			t.Errorf("%q finds %v, want %v", text, got, want)
 		}
 	}
 	x = indexOf(t, sessionUnits(1, "2023-05-02", "Ann: Let's role-play: I live in Elm Street.")...)
-	if hits := recall(t, x, memory.Ask{Text: "Where do I live?", Now: noon, Here: memory.Place{ConversationID: "here"}}); len(hits) != 1 {
+	if hits := find(t, x, recall.Query{Text: "Where do I live?", Now: noon, Here: "here"}); len(hits) != 1 {
 		t.Errorf("the only answer is not found: %q", hitTexts(hits))
 	}
 }
@@ -111,7 +111,7 @@ func TestADayRecallsNoSmallTalk(t *testing.T) {
 	x := indexOf(t, sessionUnits(1, "2023-05-09",
 		"Ann: hm", "Reed: Hello there.", "Ann: I baked a rhubarb pie.", "Reed: Oh, great!", "Ann: yeah, ok", "Reed: Sure, sure.", "Ann: At 9.", "Ann: 嗯，好的", "Reed: 哈哈，真棒", "Ann: 我烤了面包。", "Reed: 哦？", "Ann: 好")...)
 	for text, want := range map[string][]string{"What did I bake yesterday?": {"1.2", "1.6", "1.9"}, "昨天我做了什么？": {"1.2", "1.6", "1.9"}} {
-		got := foundIDs(recall(t, x, memory.Ask{Text: text, Now: noon, Here: memory.Place{ConversationID: "here"}}))
+		got := foundIDs(find(t, x, recall.Query{Text: text, Now: noon, Here: "here"}))
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("%q finds %v, want %v", text, got, want)
 		}
@@ -129,7 +129,7 @@ func TestWordsThatTriggerRecall(t *testing.T) {
 		sessionUnits(4, "2021-11-01", "Ann: 병원에서 피를 뽑았어.", "Ann: Tickets to Iceland are booked for March.", "Ann: 三月的机票订好了。", "Ann: My favourite tea is smoky.", "Ann: My wrist, in 2019, on the ice.", "Ann: 我的电脑周一坏了。", "Ann: 我二十九岁了。", "Ann: 昨日は疲れたのでラーメンを食べた。", "Ann: 제가 좋아하는 차는 보이차예요.", "Ann: 피곤해 죽겠다던 언니가 이사했어."),
 	)
 	for i := range units {
-		units[i].Hash = memory.ContentHash(units[i].Text)
+		units[i].Hash = lang.ContentHash(units[i].Text)
 	}
 	x := indexOf(t, units...)
 	for text, want := range map[string]string{
@@ -141,7 +141,7 @@ func TestWordsThatTriggerRecall(t *testing.T) {
 		"What is your favourite colour?": "", "What is my favourite tea?": "smoky",
 		"The lakes are pretty here, aren't they?": "", "Sell me something.": "", "安静，晚安": "",
 	} {
-		hits := recall(t, x, memory.Ask{Text: text, Now: noon, Here: memory.Place{ConversationID: "here"}})
+		hits := find(t, x, recall.Query{Text: text, Now: noon, Here: "here"})
 		if want == "" && len(hits) > 0 || want != "" && position(hits, want) < 0 {
 			t.Errorf("%q finds %q, want %q", text, hitTexts(hits), want)
 		}
@@ -159,7 +159,7 @@ func TestQuestionsAboutTheUsersIdentity(t *testing.T) {
 	} {
 		x := indexOf(t, sessionUnits(1, "2023-05-06", "Ann: "+line, "Reed: I see.")...)
 		for asked, want := range map[string]int{c.asked: 1, c.other: 0} {
-			if hits := recall(t, x, memory.Ask{Text: asked, Now: noon, Here: memory.Place{ConversationID: "here"}}); len(hits) != want {
+			if hits := find(t, x, recall.Query{Text: asked, Now: noon, Here: "here"}); len(hits) != want {
 				t.Errorf("%q finds %q, want %d of %q", asked, hitTexts(hits), want, line)
 			}
 		}
@@ -167,7 +167,7 @@ func TestQuestionsAboutTheUsersIdentity(t *testing.T) {
 	x := indexOf(t, sessionUnits(1, "2023-05-06", "Ann: 妹は札幌に住んでいます。", "Ann: 여동생은 병원에서 일해요.", "Ann: I watched a movie, nice to meet Amelie.",
 		"Ann: My name is Bond lol", "Ann: 他们说我三十岁", "Ann: 我女儿今年六岁", "Ann: 我朋友住在北京，是医生")...)
 	for _, text := range []string{"我几岁？", "我住哪里？", "私はどこに住んでる？", "내 직업이 뭐야?", "What's my name?"} {
-		if hits := recall(t, x, memory.Ask{Text: text, Now: noon, Here: memory.Place{ConversationID: "here"}}); len(hits) > 0 {
+		if hits := find(t, x, recall.Query{Text: text, Now: noon, Here: "here"}); len(hits) > 0 {
 			t.Errorf("%q finds %q", text, hitTexts(hits))
 		}
 	}
@@ -178,21 +178,20 @@ func TestOfflineVectorsAloneRecallNothing(t *testing.T) {
 	t.Parallel()
 	x := indexOf(t, withVectors(t, sampleUnits)...)
 	text := "sunrisee orangee"
-	q := memory.Ask{Text: text}
 	v := vector(t, llm.Query, text)
-	if q.Spelling = v; len(recall(t, x, q)) > 0 {
+	if len(findNear(t, x, recall.Query{Text: text}, recall.Vectors{Spelling: v})) > 0 {
 		t.Error("spelling alone opens the gate")
 	}
-	if q.Vector, q.Spelling = v, (index.Vector{}); len(recall(t, x, q)) == 0 {
+	if len(findNear(t, x, recall.Query{Text: text}, recall.Vectors{Model: v})) == 0 {
 		t.Error("a vector of a model that stands out does not")
 	}
 }
 
 func TestFactsOfTheUserComeFirst(t *testing.T) {
 	t.Parallel()
-	old := fact("old", "User's lucky number is seven.", func(u *memory.Unit) { u.At, u.ByHand = noon.AddDate(-1, 0, 0), true })
-	fresh := fact("fresh", "User's lucky number is lucky number nine, the lucky one.", func(u *memory.Unit) { u.At = noon.Add(-time.Hour) })
-	if got := foundIDs(recall(t, indexOf(t, old, fresh), memory.Ask{Text: "What is my lucky number?"})); !slices.Equal(got, []string{"old", "fresh"}) {
+	old := fact("old", "User's lucky number is seven.", func(u *recall.Unit) { u.At, u.ByHand = noon.AddDate(-1, 0, 0), true })
+	fresh := fact("fresh", "User's lucky number is lucky number nine, the lucky one.", func(u *recall.Unit) { u.At = noon.Add(-time.Hour) })
+	if got := foundIDs(find(t, indexOf(t, old, fresh), recall.Query{Text: "What is my lucky number?"})); !slices.Equal(got, []string{"old", "fresh"}) {
 		t.Errorf("found %v", got)
 	}
 }

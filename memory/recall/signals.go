@@ -1,4 +1,4 @@
-package memory
+package recall
 
 import (
 	"cmp"
@@ -29,8 +29,8 @@ const (
 	signals
 )
 
-// signalNames are what Hit.Signals calls them.
-var signalNames = [signals]string(SignalNames[:signals])
+// SignalNames are what Hit.Signals calls them.
+var SignalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
 
 // weights of the signals. All but length are 0 for most units and 1 for the best one. They were
 // fitted to recall and rank on two public sets of questions and cross-validated by conversation
@@ -132,7 +132,7 @@ func (r *ranking) measure() error {
 				byModel.err = fmt.Errorf("search vectors: %v\n%s", p, debug.Stack())
 			}
 		}()
-		byModel, bySpelling = r.near(r.q.Vector, vectorHits), r.near(r.q.Spelling, spellingHits)
+		byModel, bySpelling = r.nearest(r.near.Model, vectorHits), r.nearest(r.near.Spelling, spellingHits)
 	})
 	err := v.Match(r.ctx, r.read.Terms, &c.match)
 	if both.Wait(); err == nil {
@@ -279,8 +279,8 @@ type neighbours struct {
 	err   error
 }
 
-// near finds the neighbours of a vector, and compares the first ones of them in full.
-func (r *ranking) near(q index.Vector, compared int) (n neighbours) {
+// nearest finds the neighbours of a vector, and compares the first ones of them in full.
+func (r *ranking) nearest(q index.Vector, compared int) (n neighbours) {
 	n.whole = true
 	if len(q.Values) > 0 {
 		n.rows, n.whole, n.err = r.v.Near(r.ctx, q, vectorHits, compared)

@@ -1,4 +1,4 @@
-package memory
+package recall
 
 import (
 	"regexp"
@@ -14,7 +14,7 @@ import (
 // The gate keeps a prompt free of what has nothing to do with the message. It requires evidence
 // that means the same in a chat of ten lines and of ten thousand, while the ranking only says
 // what fits best. Evidence is counted in words: a word that is in one row is worth 1, more
-// common ones less, small talk nothing (small_talk.go).
+// common ones less, small talk nothing (memory/lang).
 const (
 	leastShare     = 0.27 // of what a question asks for
 	leastTold      = 1.3  // of a message that asks nothing
@@ -26,12 +26,9 @@ const (
 	leastVectors   = 8    // with fewer there is nothing to stand out from
 )
 
-// gated reports whether only what passes the gate may be returned.
-func (q *Ask) gated() bool { return !q.Everything && !q.Search }
-
 // passes reports whether evidence is sufficient.
 func (r *ranking) passes(evidence float32) bool {
-	if r.q.Public {
+	if r.q.Only.Public {
 		return evidence >= leastPublic
 	}
 	share := evidence / max(r.match.Asked, lang.LeastAsked)
@@ -146,7 +143,7 @@ func (r *ranking) givesProperty(i int) bool {
 
 // greets reports whether a unit is the greeting of another chat.
 func (r *ranking) greets(e *entry) bool {
-	return e.Layer == Exchange && e.Speaker == lang.RoleCharacter && e.Order == 1 && (r.q.Here.ConversationID == "" || e.Conversation != r.q.Here.ConversationID)
+	return e.Layer == Exchange && e.Speaker == lang.RoleCharacter && e.Order == 1 && (r.q.Here == "" || e.Conversation != r.q.Here)
 }
 
 // echo is what the message itself says.
@@ -156,7 +153,7 @@ type echo struct {
 }
 
 func echoOf(text string, terms []index.Term) echo {
-	e := echo{ContentHash(text), make(map[string]bool, len(terms))}
+	e := echo{lang.ContentHash(text), make(map[string]bool, len(terms))}
 	for _, t := range terms {
 		e.terms[t.Text] = true
 	}

@@ -1,4 +1,4 @@
-package memory_test
+package recall_test
 
 import (
 	"context"
@@ -13,41 +13,41 @@ import (
 	"nodest/index"
 	"nodest/llm"
 	"nodest/llm/offline"
-	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 )
 
 // sessionUnits makes the turns of one session: "Ann: text" or "Reed: text", an hour
 // apart.
-func sessionUnits(session int, day string, lines ...string) []memory.Unit {
+func sessionUnits(session int, day string, lines ...string) []recall.Unit {
 	at, err := time.Parse("2006-01-02", day)
 	if err != nil {
 		panic(err)
 	}
-	var units []memory.Unit
+	var units []recall.Unit
 	for i, line := range lines {
 		speaker, text, _ := strings.Cut(line, ": ")
 		role := lang.RoleCharacter
 		if speaker == "Ann" {
 			role = lang.RoleUser
 		}
-		units = append(units, memory.Unit{
-			ID: fmt.Sprintf("%d.%d", session, i), Layer: memory.Exchange, Conversation: "c", Session: session, Order: int64(session*100 + i),
+		units = append(units, recall.Unit{
+			ID: fmt.Sprintf("%d.%d", session, i), Layer: recall.Exchange, Conversation: "c", Session: session, Order: int64(session*100 + i),
 			Speaker: role, Text: text, At: at.Add(time.Duration(i) * time.Hour), Importance: 0.5,
 		})
 	}
 	return units
 }
 
-func fact(id, text string, change func(*memory.Unit)) memory.Unit {
-	u := memory.Unit{ID: id, Version: 1, Layer: memory.Fact, Text: text, At: noon.AddDate(0, -2, 0), Importance: 0.5}
+func fact(id, text string, change func(*recall.Unit)) recall.Unit {
+	u := recall.Unit{ID: id, Version: 1, Layer: recall.Fact, Text: text, At: noon.AddDate(0, -2, 0), Importance: 0.5}
 	if change != nil {
 		change(&u)
 	}
 	return u
 }
 
-func indexOf(t testing.TB, units ...memory.Unit) *index.Index {
+func indexOf(t testing.TB, units ...recall.Unit) *index.Index {
 	t.Helper()
 	units = slices.Clone(units) // which tests share
 	x := index.New()
@@ -62,7 +62,12 @@ func indexOf(t testing.TB, units ...memory.Unit) *index.Index {
 	return x
 }
 
-func recall(t testing.TB, x *index.Index, q memory.Ask) []memory.Hit {
+func find(t testing.TB, x *index.Index, q recall.Query) []recall.Hit {
+	t.Helper()
+	return findNear(t, x, q, recall.Vectors{})
+}
+
+func findNear(t testing.TB, x *index.Index, q recall.Query, near recall.Vectors) []recall.Hit {
 	t.Helper()
 	if q.Names == (lang.Names{}) {
 		q.Names = lang.Names{User: "Ann", Character: "Reed"}
@@ -70,14 +75,17 @@ func recall(t testing.TB, x *index.Index, q memory.Ask) []memory.Hit {
 	if q.Now.IsZero() {
 		q.Now = noon
 	}
-	hits, _, err := memory.Recall(t.Context(), x, q)
+	hits, _, err := recall.Find(t.Context(), x, &q, near, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return hits
 }
 
-func foundIDs(hits []memory.Hit) []string {
+// noon is a Wednesday.
+var noon = time.Date(2023, 5, 10, 12, 0, 0, 0, time.UTC)
+
+func foundIDs(hits []recall.Hit) []string {
 	list := []string{}
 	for _, h := range hits {
 		list = append(list, h.ID)
@@ -105,7 +113,7 @@ func TestRecallFindsWhatWasSaid(t *testing.T) {
 		{"inflected otherwise", "visiting", "2.3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			hits := recall(t, x, memory.Ask{Text: c.query})
+			hits := find(t, x, recall.Query{Text: c.query})
 			if len(hits) == 0 || hits[0].ID != c.want {
 				t.Errorf("%q finds %v, want %s first", c.query, foundIDs(hits), c.want)
 			}
@@ -117,7 +125,7 @@ func TestALongMessageRecallsWhatItMentions(t *testing.T) {
 	t.Parallel()
 	message := "It rained all morning, so I stayed at home, sorted old letters, baked a cake that fell flat, quarrelled with the neighbour about his hedge" +
 		" and then, out of nowhere, wondered how Biscuit is doing up there in Bergen these days."
-	if got := foundIDs(recall(t, indexOf(t, sampleUnits...), memory.Ask{Text: message})); len(got) == 0 || got[0] != "2.2" && got[0] != "2.0" {
+	if got := foundIDs(find(t, indexOf(t, sampleUnits...), recall.Query{Text: message})); len(got) == 0 || got[0] != "2.2" && got[0] != "2.0" {
 		t.Errorf("found %v", got)
 	}
 }
@@ -129,7 +137,7 @@ func TestRecallByDay(t *testing.T) {
 	t.Parallel()
 	x := indexOf(t, sampleUnits...)
 	for _, query := range byDay {
-		hits := recall(t, x, memory.Ask{Text: query, Limit: 4, Search: true})
+		hits := find(t, x, recall.Query{Text: query, Limit: 4, Mode: recall.Search})
 		for _, h := range hits {
 			if !strings.HasPrefix(h.ID, "2.") {
 				t.Errorf("%q finds %v", query, foundIDs(hits))
@@ -151,7 +159,7 @@ func TestRecallByDayInALargeMemory(t *testing.T) {
 	}
 	x := indexOf(t, units...)
 	for _, query := range byDay {
-		hits := recall(t, x, memory.Ask{Text: query, Limit: 4, Search: true})
+		hits := find(t, x, recall.Query{Text: query, Limit: 4, Mode: recall.Search})
 		if found := foundIDs(hits); !slices.Contains(found, "2.0") {
 			t.Errorf("%q finds %v", query, found)
 		}
@@ -162,25 +170,25 @@ func TestRecallOfNothingRelevantIsEmpty(t *testing.T) {
 	t.Parallel()
 	x := indexOf(t, sampleUnits...)
 	for _, query := range []string{"quantum chromodynamics", "", "？！", "the of and", "火山喷发"} {
-		if hits := recall(t, x, memory.Ask{Text: query}); len(hits) != 0 {
+		if hits := find(t, x, recall.Query{Text: query}); len(hits) != 0 {
 			t.Errorf("%q finds %v", query, foundIDs(hits))
 		}
 	}
-	if hits := recall(t, index.New(), memory.Ask{Text: "tea"}); len(hits) != 0 {
+	if hits := find(t, index.New(), recall.Query{Text: "tea"}); len(hits) != 0 {
 		t.Errorf("an empty scope gives %v", foundIDs(hits))
 	}
 }
 
 func TestRecallKeepsItsBudget(t *testing.T) {
 	t.Parallel()
-	var units []memory.Unit
+	var units []recall.Unit
 	for i := range 40 {
 		units = append(units, fact(fmt.Sprint("f", i), fmt.Sprintf("Lighthouse number %d stands on a rock of its own, %s.", i, strings.Repeat(fmt.Sprintf("word%d ", i), 12)), nil))
 	}
 	long := fact("long", "Of the lighthouse much can be told. "+strings.Repeat("Other things are told as well. ", 100), nil)
 	x := indexOf(t, append(units, long)...)
-	for _, q := range []memory.Ask{{Text: "lighthouse"}, {Text: "lighthouse", Limit: 3}, {Text: "lighthouse", Characters: 200}, {Text: "much told of the lighthouse"}} {
-		hits, length := recall(t, x, q), 0
+	for _, q := range []recall.Query{{Text: "lighthouse"}, {Text: "lighthouse", Limit: 3}, {Text: "lighthouse", Characters: 200}, {Text: "much told of the lighthouse"}} {
+		hits, length := find(t, x, q), 0
 		for _, h := range hits {
 			length += utf8.RuneCountInString(h.Shown())
 		}
@@ -188,36 +196,36 @@ func TestRecallKeepsItsBudget(t *testing.T) {
 			t.Errorf("%+v: %d hits of %d characters", q, len(hits), length)
 		}
 	}
-	hits := recall(t, x, memory.Ask{Text: "much told of the lighthouse"})
-	at := slices.IndexFunc(hits, func(h memory.Hit) bool { return h.ID == "long" })
+	hits := find(t, x, recall.Query{Text: "much told of the lighthouse"})
+	at := slices.IndexFunc(hits, func(h recall.Hit) bool { return h.ID == "long" })
 	if at < 0 || !strings.Contains(hits[at].Shown(), "Of the lighthouse much can be told.") || utf8.RuneCountInString(hits[at].Shown()) > 400 {
 		t.Errorf("the long one is shown as %q", hits[max(0, at)].Shown())
 	}
-	if all := recall(t, x, memory.Ask{Text: "lighthouse", Everything: true, Limit: 100}); len(all) != 41 {
+	if all := find(t, x, recall.Query{Text: "lighthouse", Limit: 100, Mode: recall.Ranked}); len(all) != 41 {
 		t.Errorf("everything is %d hits", len(all))
 	}
 }
 
 func TestEqualTextsTakeOnePlace(t *testing.T) {
 	t.Parallel()
-	older := fact("older", "Ann likes oolong tea from Wuyi.", func(u *memory.Unit) { u.Hash = "h" })
-	newer := fact("newer", "Ann likes oolong tea from Wuyi!", func(u *memory.Unit) { u.Hash, u.At = "h", noon })
+	older := fact("older", "Ann likes oolong tea from Wuyi.", func(u *recall.Unit) { u.Hash = "h" })
+	newer := fact("newer", "Ann likes oolong tea from Wuyi!", func(u *recall.Unit) { u.Hash, u.At = "h", noon })
 	other := fact("other", "Reed keeps his tea in a tin.", nil)
-	if got := foundIDs(recall(t, indexOf(t, older, newer, other), memory.Ask{Text: "tea"})); !slices.Contains(got, "newer") || slices.Contains(got, "older") || len(got) != 2 {
+	if got := foundIDs(find(t, indexOf(t, older, newer, other), recall.Query{Text: "tea"})); !slices.Contains(got, "newer") || slices.Contains(got, "older") || len(got) != 2 {
 		t.Errorf("found %v", got)
 	}
 	source := sampleUnits[4]
-	told := fact("told", "Ann's sister Lucy moved to Bergen in April.", func(u *memory.Unit) { u.Sources = []string{source.ID} })
-	hits := recall(t, indexOf(t, source, told), memory.Ask{Text: "Where did Lucy move?"})
+	told := fact("told", "Ann's sister Lucy moved to Bergen in April.", func(u *recall.Unit) { u.Sources = []recall.Source{{source.ID}} })
+	hits := find(t, indexOf(t, source, told), recall.Query{Text: "Where did Lucy move?"})
 	if len(hits) != 1 || hits[0].ID != "told" || len(hits[0].Sources) != 1 || hits[0].Sources[0].ID != source.ID {
 		t.Errorf("a fact and its source are %+v", hits)
 	}
 	// A rule may have misread its source, so the source is recalled too, even if both
 	// have the same text.
 	for _, text := range []string{told.Text, source.Text} {
-		read := fact("read", text, func(u *memory.Unit) { u.Sources, u.Origin, u.At = []string{source.ID}, memory.ByRule, source.At })
+		read := fact("read", text, func(u *recall.Unit) { u.Sources, u.ByRule, u.At = []recall.Source{{source.ID}}, true, source.At })
 		read.Hash = source.Hash
-		got := foundIDs(recall(t, indexOf(t, source, read), memory.Ask{Text: "Where did Lucy move?"}))
+		got := foundIDs(find(t, indexOf(t, source, read), recall.Query{Text: "Where did Lucy move?"}))
 		if len(got) != 2 || !slices.Contains(got, source.ID) || !slices.Contains(got, "read") {
 			t.Errorf("a rule's fact and its source are %v", got)
 		}
@@ -226,44 +234,46 @@ func TestEqualTextsTakeOnePlace(t *testing.T) {
 
 func TestPinnedFactsCompete(t *testing.T) {
 	t.Parallel()
-	units := append(slices.Clone(sampleUnits), fact("pinned", "Ann is allergic to nuts.", func(u *memory.Unit) { u.Pinned = true }))
-	if got := foundIDs(recall(t, indexOf(t, units...), memory.Ask{Text: "What did Ann paint at the lake?"})); slices.Contains(got, "pinned") || !slices.Contains(got, "1.2") {
+	units := append(slices.Clone(sampleUnits), fact("pinned", "Ann is allergic to nuts.", func(u *recall.Unit) { u.Pinned = true }))
+	if got := foundIDs(find(t, indexOf(t, units...), recall.Query{Text: "What did Ann paint at the lake?"})); slices.Contains(got, "pinned") || !slices.Contains(got, "1.2") {
 		t.Errorf("for something else: %v", got)
 	}
 	loose := fact("loose", "Ann paints boats on Sunday mornings.", nil)
-	pinned := fact("pinned", "Ann paints boats on Monday mornings.", func(u *memory.Unit) { u.Pinned = true })
-	if got := foundIDs(recall(t, indexOf(t, loose, pinned), memory.Ask{Text: "Which mornings does Ann paint boats?"})); len(got) == 0 || got[0] != "pinned" {
+	pinned := fact("pinned", "Ann paints boats on Monday mornings.", func(u *recall.Unit) { u.Pinned = true })
+	if got := foundIDs(find(t, indexOf(t, loose, pinned), recall.Query{Text: "Which mornings does Ann paint boats?"})); len(got) == 0 || got[0] != "pinned" {
 		t.Errorf("of two that fit alike: %v", got)
 	}
 }
 
 func TestRecencyBreaksTiesOnly(t *testing.T) {
 	t.Parallel()
-	old := fact("old", "Ann works as a potter in Bergen.", func(u *memory.Unit) { u.At = noon.AddDate(-2, 0, 0) })
-	fresh := fact("fresh", "Ann works as a potter in Oslo.", func(u *memory.Unit) { u.At = noon })
-	if got := foundIDs(recall(t, indexOf(t, old, fresh), memory.Ask{Text: "Where does Ann work now?"})); got[0] != "fresh" {
+	old := fact("old", "Ann works as a potter in Bergen.", func(u *recall.Unit) { u.At = noon.AddDate(-2, 0, 0) })
+	fresh := fact("fresh", "Ann works as a potter in Oslo.", func(u *recall.Unit) { u.At = noon })
+	if got := foundIDs(find(t, indexOf(t, old, fresh), recall.Query{Text: "Where does Ann work now?"})); got[0] != "fresh" {
 		t.Errorf("of two that fit alike %v", got)
 	}
-	vague := fact("vague", "Ann spoke of her work today.", func(u *memory.Unit) { u.At = noon })
-	exact := fact("exact", "The glaze on Ann's first pot was cobalt blue.", func(u *memory.Unit) { u.At = noon.AddDate(-2, 0, 0) })
-	if got := foundIDs(recall(t, indexOf(t, vague, exact), memory.Ask{Text: "Which glaze was on the first pot in her work?"})); got[0] != "exact" {
+	vague := fact("vague", "Ann spoke of her work today.", func(u *recall.Unit) { u.At = noon })
+	exact := fact("exact", "The glaze on Ann's first pot was cobalt blue.", func(u *recall.Unit) { u.At = noon.AddDate(-2, 0, 0) })
+	if got := foundIDs(find(t, indexOf(t, vague, exact), recall.Query{Text: "Which glaze was on the first pot in her work?"})); got[0] != "exact" {
 		t.Errorf("an old exact answer stands behind: %v", got)
 	}
 }
 
-func TestSkippedUnitsAreNotRecalled(t *testing.T) {
+func TestFilteredUnitsAreNotRecalled(t *testing.T) {
 	t.Parallel()
-	x := indexOf(t, append(slices.Clone(sampleUnits), fact("f", "Ann painted a sunrise at the lake.", func(u *memory.Unit) { u.Pinned = true }))...)
-	skip := func(u *memory.Unit) bool { return u.Layer == memory.Fact || u.ID == "1.2" }
-	for _, everything := range []bool{true, false} {
-		if got := foundIDs(recall(t, x, memory.Ask{Text: "sunrise at the lake", Skip: skip, Everything: everything, Search: !everything})); slices.Contains(got, "f") || slices.Contains(got, "1.2") || len(got) == 0 {
+	units := append(slices.Clone(sampleUnits), fact("f", "Ann painted a sunrise at the lake.", func(u *recall.Unit) { u.Pinned = true }))
+	units[2].Conversation = "other"
+	x := indexOf(t, units...)
+	only := recall.Filter{Layers: []recall.Layer{recall.Exchange}, Conversation: "c"}
+	for _, mode := range []recall.Mode{recall.Ranked, recall.Search} {
+		if got := foundIDs(find(t, x, recall.Query{Text: "sunrise at the lake", Mode: mode, Only: only})); slices.Contains(got, "f") || slices.Contains(got, "1.2") || len(got) == 0 {
 			t.Errorf("found %v", got)
 		}
 	}
 }
 
 // withVectors embeds units with the offline embedder.
-func withVectors(t testing.TB, units []memory.Unit) []memory.Unit {
+func withVectors(t testing.TB, units []recall.Unit) []recall.Unit {
 	units = slices.Clone(units)
 	for i := range units {
 		v := vector(t, llm.Passage, units[i].Text)
@@ -287,27 +297,27 @@ func TestVectorsAddHits(t *testing.T) {
 	units[7].Vectors = nil // not embedded yet
 	x := indexOf(t, units...)
 	text := "sunrisee orangee"
-	if hits := recall(t, x, memory.Ask{Text: text}); len(hits) != 0 {
+	if hits := find(t, x, recall.Query{Text: text}); len(hits) != 0 {
 		t.Errorf("words alone find %v", foundIDs(hits))
 	}
-	if hits := recall(t, x, memory.Ask{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "1.2" {
+	if hits := findNear(t, x, recall.Query{Text: text}, recall.Vectors{Model: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "1.2" {
 		t.Errorf("with vectors %v", foundIDs(hits))
 	}
 	// A unit without a vector is found by its words, even if other units have vectors.
 	text = "Did you promise to visit her when we sail north?"
-	if hits := recall(t, x, memory.Ask{Text: text, Vector: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "2.3" {
+	if hits := findNear(t, x, recall.Query{Text: text}, recall.Vectors{Model: vector(t, llm.Query, text)}); len(hits) == 0 || hits[0].ID != "2.3" {
 		t.Errorf("not embedded: %v", foundIDs(hits))
 	}
 	// A vector of another model counts as missing, not as zero.
 	other := index.Vector{Model: "other", Values: make([]float32, 8)}
-	if a, b := foundIDs(recall(t, x, memory.Ask{Text: text})), foundIDs(recall(t, x, memory.Ask{Text: text, Vector: other})); !slices.Equal(a, b) {
+	if a, b := foundIDs(find(t, x, recall.Query{Text: text})), foundIDs(findNear(t, x, recall.Query{Text: text}, recall.Vectors{Model: other})); !slices.Equal(a, b) {
 		t.Errorf("a vector of another model changes %v to %v", a, b)
 	}
 }
 
 func TestScoresAreExplained(t *testing.T) {
 	t.Parallel()
-	hits := recall(t, indexOf(t, sampleUnits...), memory.Ask{Text: "What did Ann paint at the lake?", Everything: true})
+	hits := find(t, indexOf(t, sampleUnits...), recall.Query{Text: "What did Ann paint at the lake?", Mode: recall.Ranked})
 	for i, h := range hits {
 		if h.Score < 0 || h.Score > 1 || i > 0 && h.Score > hits[i-1].Score {
 			t.Errorf("score %d is %v", i, h.Score)
@@ -323,9 +333,9 @@ func FuzzRecall(f *testing.F) {
 	f.Add("What did Ann paint?", "Ann: a sunrise", "昨天 tea")
 	f.Add("5月4号", "\xff?", strings.Repeat("long. ", 300))
 	f.Fuzz(func(t *testing.T, query, one, two string) {
-		x := indexOf(t, fact("a", one, nil), fact("b", two, func(u *memory.Unit) { u.Pinned = true }))
+		x := indexOf(t, fact("a", one, nil), fact("b", two, func(u *recall.Unit) { u.Pinned = true }))
 		seen, length := map[string]bool{}, 0
-		for _, h := range recall(t, x, memory.Ask{Text: query}) {
+		for _, h := range find(t, x, recall.Query{Text: query}) {
 			if seen[h.ID] {
 				t.Errorf("%s comes twice", h.ID)
 			}
@@ -340,15 +350,15 @@ func FuzzRecall(f *testing.F) {
 
 func BenchmarkRecall10000(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 4))
-	var units []memory.Unit
+	var units []recall.Unit
 	zipf := rand.NewZipf(r, 1.1, 8, 20_000)
 	for i := range 10_000 {
 		words := make([]string, 15+r.IntN(20))
 		for j := range words {
 			words[j] = fmt.Sprintf("w%d", zipf.Uint64())
 		}
-		u := fact(fmt.Sprint(i), strings.Join(words, " "), func(u *memory.Unit) {
-			u.Layer, u.Session, u.Order, u.Speaker = memory.Exchange, i/25, int64(i), []lang.Role{lang.RoleUser, lang.RoleCharacter}[i%2]
+		u := fact(fmt.Sprint(i), strings.Join(words, " "), func(u *recall.Unit) {
+			u.Layer, u.Session, u.Order, u.Speaker = recall.Exchange, i/25, int64(i), []lang.Role{lang.RoleUser, lang.RoleCharacter}[i%2]
 		})
 		units = append(units, u)
 	}
@@ -362,11 +372,11 @@ func BenchmarkRecall10000(b *testing.B) {
 		x := indexOf(b, units...)
 		b.Run(c.name, func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
-				q := memory.Ask{Text: fmt.Sprintf("When did Ann w1 w3 w%d w%d w2000 w9 w77?", i%50, i%300), Now: noon}
+				q, near := recall.Query{Text: fmt.Sprintf("When did Ann w1 w3 w%d w%d w2000 w9 w77?", i%50, i%300)}, recall.Vectors{}
 				if c.vectors {
-					q.Vector = vector(b, llm.Passage, units[i%len(units)].Text)
+					near.Model = vector(b, llm.Passage, units[i%len(units)].Text)
 				}
-				recall(b, x, q)
+				findNear(b, x, q, near)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package memory
+package recall
 
 import (
 	"cmp"
@@ -6,31 +6,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"nodest/index"
 	"nodest/memory/lang"
-)
-
-func (q *Ask) reading() *lang.Question {
-	if q.read == nil {
-		read := lang.ReadQuery(q.Text, q.Names, q.Now)
-		if q.gated() {
-			read.Refer(q.Before, q.Names, q.Now)
-			read.Relate(lang.Contracted(strings.ToLower(q.Text)))
-			read.Terms = append(read.Terms, lang.PropertyTerms(read.Properties)...)
-		}
-		q.read = &read
-	}
-	return q.read
-}
-
-func (q *Ask) mayBeIrrelevant() bool { return q.Everything && !q.Relevant }
-
-const (
-	DefaultLimit      = 10
-	defaultCharacters = 1500
 )
 
 // Hit is a unit that was found.
@@ -51,6 +30,25 @@ type Parts struct {
 	Importance float64 `json:"importance"`
 }
 
+// Add adds the share of a signal, by its name.
+func (p *Parts) Add(signal string, x float64) {
+	switch signal {
+	case "recency":
+		p.Recency += x
+	case "importance":
+		p.Importance += x
+	case SignalNames[sigVector], SignalNames[sigSpelling]:
+		p.Vector += x
+	default:
+		p.Lexical += x
+	}
+}
+
+// Answer is a unit that answers the question by its kind, however it ranks.
+func Answer(u Unit) Hit {
+	return Hit{Unit: u, Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{SignalNames[sigKind]: 1}}
+}
+
 const (
 	halfLife         = 30 * 24 * time.Hour
 	recencyWeight    = 0.10
@@ -66,18 +64,23 @@ const (
 	floorVector      = 0.15 // by how much a cosine stands out from those of the other neighbours, when the words do not tell
 )
 
-// Recall returns what fits q, best first. It fails if the index cannot be searched, and with the
-// error of q.Counts.
+// Find returns what fits q, best first. near are the vectors of its text. branch says which units
+// count; nil = all do. It fails if the index cannot be searched, and with the error of branch.
 //
 // Rows are ranked by what the index tells of them; only the best are read. A row removed in
 // between is not returned. whole is false if there was no time to compare all vectors.
-func Recall(ctx context.Context, x *index.Index, q Ask) (hits []Hit, whole bool, err error) {
+func Find(ctx context.Context, x *index.Index, q *Query, near Vectors, branch Branch) (hits []Hit, whole bool, err error) {
+	asked := *q
+	q = &asked
 	q.Limit = cmp.Or(q.Limit, DefaultLimit)
-	q.Characters = cmp.Or(q.Characters, defaultCharacters)
-	if q.gated() && q.reading().Silent() && len(q.Vector.Values) == 0 {
+	q.Characters = cmp.Or(q.Characters, DefaultCharacters)
+	if q.Silent() && len(near.Model.Values) == 0 {
 		return nil, true, nil // no row can pass
 	}
-	r := &ranking{ctx: ctx, q: &q, read: *q.reading(), got: map[int]*unit{}, numbers: map[string]int32{}, columns: newColumns()}
+	r := &ranking{
+		ctx: ctx, q: q, near: near, branch: branch, read: *q.reading(),
+		got: map[int]*unit{}, numbers: map[string]int32{}, columns: newColumns(),
+	}
 	defer r.release()
 	err = x.View(func(v index.View) error {
 		r.v = v
@@ -97,10 +100,12 @@ func Recall(ctx context.Context, x *index.Index, q Ask) (hits []Hit, whole bool,
 }
 
 type ranking struct {
-	ctx  context.Context
-	q    *Ask
-	v    index.View
-	read lang.Question
+	ctx    context.Context
+	q      *Query
+	near   Vectors
+	branch Branch
+	v      index.View
+	read   lang.Question
 	*columns
 	got     map[int]*unit // rows that were read; nil = gone
 	facts   []*unit       // that may stand in for a line
@@ -148,7 +153,7 @@ func (r *ranking) readRows(rows []int) error {
 		_, known := r.got[row]
 		return known
 	})
-	found, err := r.v.Rows(r.ctx, missing, r.q.Vector)
+	found, err := r.v.Rows(r.ctx, missing, r.near.Model)
 	if err != nil {
 		return fmt.Errorf("read what was found: %w", err)
 	}
@@ -188,7 +193,7 @@ func (r *ranking) rank() error {
 
 // relevant reports whether a row passes the floor.
 func (r *ranking) relevant(i int) bool {
-	return r.q.mayBeIrrelevant() || r.relevantAlone(i) || !r.q.Relevant && !r.q.gated() && r.match.Scores[i].Spanned >= floorSpanned
+	return r.q.Mode == Ranked || r.relevantAlone(i) || r.q.Mode == Search && r.match.Scores[i].Spanned >= floorSpanned
 }
 
 func (r *ranking) fit(at related) (sum float32) {
@@ -224,7 +229,7 @@ func (r *ranking) count() error {
 
 // ask removes candidates that do not count. known has the answers so far.
 func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
-	if r.q.Counts == nil || len(*found) == 0 {
+	if r.branch == nil || len(*found) == 0 {
 		return nil
 	}
 	var units []*Unit
@@ -241,7 +246,7 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 		}
 	}
 	if len(units) > 0 {
-		counts, err := r.q.Counts(r.ctx, units)
+		counts, err := r.branch.Counts(r.ctx, units)
 		if err != nil {
 			return err
 		}
@@ -267,7 +272,7 @@ func (r *ranking) best(n int) ([]candidate, error) {
 		if f.score <= 0 || !top.takes(ranked{f.row, f.score * most}) {
 			continue
 		}
-		if s := (ranked{f.row, r.adjusted(f.score, r.reason(f.row))}); top.takes(s) && !r.q.bars(r.line(f.row), f.row, r.v) {
+		if s := (ranked{f.row, r.adjusted(f.score, r.reason(f.row))}); top.takes(s) && !r.q.Only.bars(r.line(f.row), f.row, r.v) {
 			top.add(s)
 		}
 	}
@@ -311,7 +316,7 @@ func (r *ranking) reason(i int) int {
 // supporters returns the neighbours that make row i relevant, of which one must count; none if
 // it is relevant by itself.
 func (r *ranking) supporters(i int) (on []int) {
-	if r.q.Counts == nil || r.proven.has(i) && r.proves(i) || r.q.mayBeIrrelevant() || r.relevantAlone(i) {
+	if r.branch == nil || r.proven.has(i) && r.proves(i) || r.q.Mode == Ranked || r.relevantAlone(i) {
 		return nil
 	}
 	for _, steps := range []int{-1, 1} {
@@ -324,7 +329,7 @@ func (r *ranking) supporters(i int) (on []int) {
 
 // skips reports what must not be returned, as far as a fast check can tell.
 func (r *ranking) skips(e *entry) bool {
-	return r.q.Skip != nil && r.q.Skip(&e.Unit) || r.q.Visible.Shows(&e.Unit) || e.Layer == Fact && e.Text == "" || r.q.gated() && r.idle(e)
+	return r.q.Only.barsUnit(&e.Unit) || r.q.Visible.shows(&e.Unit) || e.Layer == Fact && e.Text == "" || r.q.gated() && r.idle(e)
 }
 
 type ranked struct {

@@ -1,4 +1,4 @@
-package memory
+package recall
 
 import (
 	"math"
@@ -15,7 +15,7 @@ func (r *ranking) choose() []Hit {
 	if r.q.gated() && !slices.ContainsFunc(r.found, func(c candidate) bool { return r.proven.has(c.why) }) {
 		r.found = nil // what passes the gate does not count, or stands in sight
 	}
-	if r.q.Everything {
+	if r.q.whole() {
 		found := r.once(r.found, r.q.Limit, r.sameText)
 		return r.hits(found, math.MaxInt)
 	}
@@ -31,7 +31,7 @@ func (r *ranking) choose() []Hit {
 
 // present leaves out rows that only repeat what the prompt shows.
 func (r *ranking) present(found []candidate) []candidate {
-	if len(r.q.Visible.messages) == 0 && !r.q.gated() {
+	if len(r.q.Visible.texts) == 0 && !r.q.gated() {
 		return found
 	}
 	return slices.DeleteFunc(found, func(c candidate) bool {
@@ -98,8 +98,11 @@ func keep(kept []candidate, c candidate, sourceOf map[string]int) []candidate {
 	}
 	clear(sourceOf)
 	for at := range kept {
-		for _, id := range kept[at].Sources {
-			if kept[at].standsFor(id) {
+		if kept[at].ByRule {
+			continue
+		}
+		for _, source := range kept[at].Sources {
+			for _, id := range source {
 				sourceOf[id] = at
 			}
 		}
@@ -114,7 +117,7 @@ func (r *ranking) sameText(a, b *candidate) bool {
 // alike reports whether two candidates say the same. A fact that a rule wrote and its source
 // never do.
 func (r *ranking) alike(a, b *candidate) bool {
-	if slices.Contains(a.Sources, b.ID) || slices.Contains(b.Sources, a.ID) {
+	if a.from(b.ID) || b.from(a.ID) {
 		return false // where a fact takes the place of its source that is done already
 	}
 	return a.Hash != "" && a.Hash == b.Hash || r.overlap(a, b, alikeTerms) >= alikeTerms || r.cosine(a, b) >= alikeVectors
@@ -180,7 +183,7 @@ func (r *ranking) vary(found []candidate) []candidate {
 }
 
 func (r *ranking) likeness(a, b *candidate) float64 {
-	if len(r.q.Vector.Values) > 0 {
+	if len(r.near.Model.Values) > 0 {
 		if c := r.cosine(a, b); c != 0 {
 			return c
 		}
@@ -222,12 +225,8 @@ func (r *ranking) explain(h *Hit, row int) {
 			continue
 		}
 		sum += x
-		h.Signals[signalNames[s]] = float64(x / total)
-		if s == int(sigVector) || s == int(sigSpelling) {
-			h.Parts.Vector += float64(x / total)
-		} else {
-			h.Parts.Lexical += float64(x / total)
-		}
+		h.Signals[SignalNames[s]] = float64(x / total)
+		h.Parts.Add(SignalNames[s], float64(x/total))
 	}
 	fresh, important := r.adjust(r.line(row))
 	h.Parts.Recency, h.Parts.Importance = float64(sum*fresh/total), float64(sum*important/total)
@@ -237,7 +236,7 @@ func (r *ranking) explain(h *Hit, row int) {
 func (r *ranking) most() float32 {
 	total := float32(0)
 	for s, w := range weights {
-		if s != int(sigVector) || len(r.q.Vector.Values) > 0 {
+		if s != int(sigVector) || len(r.near.Model.Values) > 0 {
 			total += w
 		}
 	}

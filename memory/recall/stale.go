@@ -1,4 +1,4 @@
-package memory
+package recall
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ import (
 // replaceStale puts current facts in place of lines from which ended facts were taken, or
 // removes such lines.
 func (r *ranking) replaceStale() error {
-	if len(r.proven.set) == 0 || r.q.Over == nil || r.read.Past {
+	if len(r.proven.set) == 0 || r.branch == nil || r.read.Past {
 		return nil
 	}
 	restingOn, err := r.factsOn(r.found)
@@ -26,7 +26,7 @@ func (r *ranking) replaceStale() error {
 	for _, u := range r.facts {
 		facts = append(facts, &u.Unit)
 	}
-	over, err := r.q.Over(r.ctx, facts)
+	over, err := r.branch.Over(r.ctx, facts)
 	if err != nil || len(over) == 0 {
 		return err
 	}
@@ -65,9 +65,11 @@ func (r *ranking) factsOn(found []candidate) (map[string][]*unit, error) {
 			continue
 		}
 		r.facts = append(r.facts, u)
-		for _, id := range u.Sources {
-			if _, ok := marked[markSource+id]; ok {
-				on[id] = append(on[id], u)
+		for _, source := range u.Sources {
+			for _, id := range source {
+				if _, ok := marked[markSource+id]; ok && !slices.Contains(on[id], u) {
+					on[id] = append(on[id], u)
+				}
 			}
 		}
 	}
@@ -84,7 +86,7 @@ func (r *ranking) readCurrent(over map[string]string) error {
 		}
 	}
 	slices.Sort(ids)
-	found, err := r.v.ByID(r.ctx, ids, r.q.Vector)
+	found, err := r.v.ByID(r.ctx, ids, r.near.Model)
 	for _, f := range found {
 		if e := entryOf(f); e != nil {
 			r.facts = append(r.facts, &unit{entry: e, Found: f})
@@ -106,7 +108,7 @@ func (r *ranking) replace(restingOn map[string][]*unit, over map[string]string) 
 			at := slices.IndexFunc(r.facts, func(u *unit) bool { return u.entry.ID == now })
 			// A text that is a source of both states the change itself, unless the user made
 			// it.
-			if !ok || at >= 0 && !r.facts[at].ByHand && slices.Contains(r.facts[at].Sources, c.entry.ID) {
+			if !ok || at >= 0 && !r.facts[at].ByHand && r.facts[at].from(c.entry.ID) {
 				continue
 			}
 			stale = true

@@ -1,4 +1,4 @@
-package memory
+package recall
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ func (e *entry) line() line {
 	for flag, set := range map[line]bool{
 		lineFact: e.Layer == Fact, lineOfUser: e.Speaker == lang.RoleUser, lineOfCharacter: e.Speaker == lang.RoleCharacter,
 		lineAsks: t.Asks, lineTime: t.Fits(lang.SeekTime), lineNumber: t.Fits(lang.SeekNumber), linePlace: t.Fits(lang.SeekPlace), lineName: t.Fits(lang.SeekName),
-		lineProfile: e.Profile, linePinned: e.Pinned, lineCircle: e.Origin == ByCircle, linePublic: e.public(),
+		lineProfile: e.Profile, linePinned: e.Pinned, lineCircle: e.Circle, linePublic: e.Public,
 		lineNamesUser: e.Profile && lang.GivesName(e.Text),
 	} {
 		if set {
@@ -163,8 +163,10 @@ func (e *entry) marks() (marks []string) {
 			add(markCapital, t)
 		}
 	}
-	for _, id := range e.Sources {
-		add(markSource, id)
+	for _, source := range e.Sources {
+		for _, id := range source {
+			add(markSource, id)
+		}
 	}
 	return marks
 }

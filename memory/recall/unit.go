@@ -1,4 +1,4 @@
-package memory
+package recall
 
 import (
 	"slices"
@@ -18,72 +18,72 @@ const (
 	Exchange Layer = "exchange" // what was said, word for word
 )
 
-// Unit is one thing that can be recalled: a fact, an exchange, or a single turn.
+// Unit is one thing that can be recalled: a fact, or a text of an exchange.
 type Unit struct {
 	ID           string
 	Version      int64
 	Layer        Layer
 	Conversation string
+	Message      string    // of a text: its message
 	Session      int       // a session of the conversation, from 1
 	Order        int64     // place in the conversation
 	Speaker      lang.Role // who says all of it; empty of a fact
 	Name         string    // of the speaker, where the message has one
 	Text         string
-	Cleaned      bool      // Text is not all of the text that was said: see Clean
+	Cleaned      bool      // Text is not all of the text that was said
 	Hash         string    // of the text without case, blanks and signs; equal texts have equal hashes
 	At           time.Time // when it happened, else when it was said
 	Importance   float64   // 0 to 1
 	Pinned       bool
 	ByHand       bool     // of a fact: the user wrote it, or locked it
-	Profile      bool     // of a fact: ForProfile
-	Sources      []string // of a fact: the units that it was taken from
-	Origin       Origin   // of a fact: who wrote it
-	Shareable    bool     // of a fact: it may be told in the circle
+	ByRule       bool     // of a fact: a rule took it from its sources
+	Circle       bool     // of a fact: it happened in the social circle
+	Public       bool     // of a fact: it may be told in the circle
+	Profile      bool     // of a fact: it may be in the user's profile
+	Sources      []Source // of a fact: what it was taken from; each is enough
 	Root         string   // of a fact: the id of its first version
-	Evidence     []Evidence
 
 	Terms   string // index.Join of the text; the store fills it
 	Vectors []index.Kept
 }
 
-// unit is a fact as a unit, without its terms.
-func (m *Memory) unit() Unit {
-	return Unit{
-		ID: m.ID, Layer: Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(),
-		Importance: m.Importance, Pinned: m.Pinned, Origin: m.Origin, Shareable: m.Shareable, Evidence: m.Evidence,
-	}
-}
+// Source is the ids of texts that were said together and support a fact: a question and the "yes"
+// that answers it.
+type Source []string
 
-// public reports whether u may be told in the circle: it happened there, or the user allowed it.
-func (u *Unit) public() bool { return u.Layer == Fact && (u.Origin == ByCircle || u.Shareable) }
+// from reports whether a text is one of u's sources.
+func (u *Unit) from(id string) bool {
+	return slices.ContainsFunc(u.Sources, func(s Source) bool { return slices.Contains(s, id) })
+}
 
 // standsFor reports whether u is a fact that replaces its source in results. One that a rule
 // wrote never does: the source may say more.
 func (u *Unit) standsFor(source string) bool {
-	return u.Origin != ByRule && slices.Contains(u.Sources, source)
+	return !u.ByRule && u.from(source)
 }
 
 // Row returns u as the index keeps it.
 func (u *Unit) Row() index.Row {
 	group := "" // facts stand alone
 	if u.Layer != Fact {
-		group = sessionOf(u.Conversation, u.Session)
+		group = GroupOf(u.Conversation, u.Session)
 	}
-	row := u.found()
+	row := u.Found()
 	e := row.Data.(*entry)
 	row.Group, row.Order, row.Marks, row.Attr = group, u.Order, e.marks(), uint64(e.line())
 	row.Size = entryBytes + len(u.Text) + len(u.Conversation) + len(u.Speaker) + len(u.Hash)
 	return row
 }
 
-// found returns u as a row that was read for its data.
-func (u *Unit) found() index.Row {
+// Found returns u as a row that is read because it was found.
+func (u *Unit) Found() index.Row {
 	e := &entry{Unit: *u, traits: lang.TraitsOf(u.Text)}
 	e.Terms, e.Unit.Vectors = "", nil // the index has them
 	return index.Row{ID: u.ID, Version: u.Version, Terms: u.Terms, Vectors: u.Vectors, Data: e}
 }
 
-func sessionOf(conversation string, session int) string {
+// GroupOf names the group of a session's rows.
+func GroupOf(conversation string, session int) string {
 	return groupOf(conversation) + strconv.Itoa(session)
 }
 

@@ -1,4 +1,4 @@
-package memory_test
+package recall_test
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"nodest/index"
-	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 )
 
 // gateCase is the chat of one user in one language: what was said, idle messages that
@@ -125,14 +125,14 @@ var gateCases = []gateCase{{
 
 // units makes units of a case with n lines of noise at the end; the changes come
 // before and after the noise.
-func (s *gateCase) units(noise int) []memory.Unit {
-	var units []memory.Unit
+func (s *gateCase) units(noise int) []recall.Unit {
+	var units []recall.Unit
 	at, session := noon.AddDate(-1, 0, 0), 0
 	say := func(role lang.Role, text string) {
 		at = at.Add(time.Minute)
-		units = append(units, memory.Unit{
-			ID: fmt.Sprint(len(units)), Layer: memory.Exchange, Conversation: "c", Session: session, Order: int64(len(units) + 2), Speaker: role,
-			Text: text, Hash: memory.ContentHash(text), At: at, Importance: 0.5,
+		units = append(units, recall.Unit{
+			ID: fmt.Sprint(len(units)), Layer: recall.Exchange, Conversation: "c", Session: session, Order: int64(len(units) + 2), Speaker: role,
+			Text: text, Hash: lang.ContentHash(text), At: at, Importance: 0.5,
 		})
 	}
 	exchange := func(line string) {
@@ -220,19 +220,19 @@ func TestRecallAtThreeSizesInTwoLanguages(t *testing.T) {
 	}
 }
 
-func recallText(t *testing.T, x *index.Index, text string) []memory.Hit {
+func recallText(t *testing.T, x *index.Index, text string) []recall.Hit {
 	t.Helper()
-	return recall(t, x, memory.Ask{Text: text, Here: memory.Place{ConversationID: "here"}, Now: noon})
+	return find(t, x, recall.Query{Text: text, Here: "here", Now: noon})
 }
 
-func hitTexts(hits []memory.Hit) (all []string) {
+func hitTexts(hits []recall.Hit) (all []string) {
 	for _, h := range hits {
 		all = append(all, h.Text)
 	}
 	return all
 }
 
-func position(hits []memory.Hit, part string) int {
+func position(hits []recall.Hit, part string) int {
 	for i, h := range hits {
 		if strings.Contains(h.Text, part) {
 			return i

@@ -1,11 +1,12 @@
-package memory_test
+package recall_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"nodest/memory"
+	"nodest/memory/lang"
+	"nodest/memory/recall"
 )
 
 // A later change is recalled before the text that it changes, even if it shares no
@@ -23,7 +24,7 @@ func TestLaterChangesComeFirst(t *testing.T) {
 			"Ann: handed in my badge, from monday on you're talking to a florist", "Ann: 柠檬茶不喝了，改喝酸梅汤。", "Ann: 他偷看到备注闹了半天，改成债主", "Ann: 红米屏碎了，捡了我妈换下来的荣耀"),
 	)
 	for i := range units {
-		units[i].Hash = memory.ContentHash(units[i].Text)
+		units[i].Hash = lang.ContentHash(units[i].Text)
 	}
 	x := indexOf(t, units...)
 	for question, want := range map[string][2]string{ // the present, and the past
@@ -35,7 +36,7 @@ func TestLaterChangesComeFirst(t *testing.T) {
 		"我老公的备注是什么？":                      {"债主", "猪头"},
 		"我用的是什么手机？":                       {"荣耀", "便宜耐造"},
 	} {
-		hits := recall(t, x, memory.Ask{Text: question, Now: noon, Here: memory.Place{ConversationID: "here"}})
+		hits := find(t, x, recall.Query{Text: question, Now: noon, Here: "here"})
 		now, was := position(hits, want[0]), position(hits, want[1])
 		if now < 0 || was >= 0 && was < now {
 			t.Errorf("%q finds %q, want %q before %q", question, hitTexts(hits), want[0], want[1])
@@ -52,10 +53,10 @@ func TestLaterChangesComeFirst(t *testing.T) {
 	}
 	// A question about the past finds it, and texts that are not about the user find no
 	// later changes.
-	if hits := recall(t, x, memory.Ask{Text: "What was my favourite drink before?", Now: noon, Here: memory.Place{ConversationID: "here"}}); position(hits, "My favourite drink is root beer") < 0 {
+	if hits := find(t, x, recall.Query{Text: "What was my favourite drink before?", Now: noon, Here: "here"}); position(hits, "My favourite drink is root beer") < 0 {
 		t.Errorf("the past: %q", hitTexts(hits))
 	}
-	if hits := recall(t, x, memory.Ask{Text: "Is there root beer in this tavern?", Now: noon, Here: memory.Place{ConversationID: "here"}}); position(hits, "Zenbook") >= 0 {
+	if hits := find(t, x, recall.Query{Text: "Is there root beer in this tavern?", Now: noon, Here: "here"}); position(hits, "Zenbook") >= 0 {
 		t.Errorf("the tavern: %q", hitTexts(hits))
 	}
 }
@@ -66,7 +67,7 @@ func TestRelatedWordsAreForQuestionsAboutTheUser(t *testing.T) {
 	t.Parallel()
 	units := sessionUnits(1, "2023-04-02", "Ann: I weighed 84 kilos this morning.", "Ann: I bought a macbook.", "Ann: My dad snores.", "Ann: 今早秤上132斤。", "Ann: 我刚换了荣耀。")
 	for i := range units {
-		units[i].Hash = memory.ContentHash(units[i].Text)
+		units[i].Hash = lang.ContentHash(units[i].Text)
 	}
 	x := indexOf(t, units...)
 	for text, want := range map[string]string{
@@ -74,7 +75,7 @@ func TestRelatedWordsAreForQuestionsAboutTheUser(t *testing.T) {
 		"我多重了现在": "132斤", "我的手机是什么牌子": "荣耀",
 		"That computer scene was funny.": "", "Heavy is the weight of the crown!": "", "Did your father teach you that?": "", "你多重呀": "",
 	} {
-		hits := recall(t, x, memory.Ask{Text: text, Now: noon.Add(time.Hour), Here: memory.Place{ConversationID: "here"}})
+		hits := find(t, x, recall.Query{Text: text, Now: noon.Add(time.Hour), Here: "here"})
 		if want == "" && len(hits) > 0 || want != "" && position(hits, want) < 0 {
 			t.Errorf("%q finds %q, want %q", text, hitTexts(hits), want)
 		}
