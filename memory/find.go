@@ -22,10 +22,6 @@ type Ask struct {
 	Scene       *Scene // nil = Options.Scenes is asked
 	Hidden      bool   // also what no branch shows, and every version of a fact
 	Lexical     bool   // without vectors
-
-	// Tell waits until an embedding provider may be sent the text. If it fails, words and spelling have
-	// to do; nil = at once.
-	Tell func() error
 }
 
 // question is what one Ask and its query need while they are answered.
@@ -187,11 +183,6 @@ func (s *Service) embedByModel(ctx context.Context, userID string, asked *questi
 	e, err := s.embedder(ctx, userID)
 	if err != nil || e.ModelID() == offline {
 		return index.Vector{}, err
-	}
-	if asked.ask.Tell != nil {
-		if err := asked.ask.Tell(); err != nil {
-			return index.Vector{}, err
-		}
 	}
 	return vectorOf(ctx, e, asked.q.Text)
 }

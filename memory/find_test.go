@@ -379,13 +379,6 @@ func TestAnEmbedderAddsHitsAndMayFail(t *testing.T) {
 	if calls != 1 {
 		t.Errorf("the model was asked %d times", calls)
 	}
-	calls = 0
-	untold := ask
-	untold.Tell = func() error { return errors.New("the message was refused") }
-	find("not to be told to the model", untold)
-	if calls > 0 {
-		t.Error("the model was told a message that was refused")
-	}
 	lexical := ask
 	lexical.Lexical = true
 	find("by words alone", lexical)
