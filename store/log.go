@@ -179,9 +179,9 @@ func (t *tx) show(events []*stream.Event) ([]*stream.Event, error) {
 	size, logged := 0, make([]*chat.Logged, len(events))
 	for i, e := range events {
 		size += len(e.Data)
-		if e.Kept != nil {
+		if e.Logged != nil {
 			var err error
-			if logged[i], err = chat.ParseLogged(e.Kept); err != nil {
+			if logged[i], err = chat.ParseLogged(e.Logged); err != nil {
 				return nil, err
 			}
 			size += logged[i].Size

@@ -10,10 +10,10 @@ import (
 	"nodest/store/sqldb"
 )
 
-// factRow is one version of a fact.
 // factTx stores facts, suggestions and what was forgotten.
 type factTx struct{ *tx }
 
+// factRow is one version of a fact.
 type factRow struct {
 	memory.Memory `db:"Source=source_id SupersededBy=superseded_by_id Pinned=is_pinned Locked=is_locked Shareable=is_shareable ContentHash=hash"`
 	UserID        string

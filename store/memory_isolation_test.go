@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"testing"
 
@@ -62,7 +61,7 @@ func putSegment(tx nodest.Tx, character string, s memory.Segment, replaces ...st
 	return tx.Memory.PutSegment(character, c.Base, s, replaces...)
 }
 
-func init() { maps.Copy(intrusions, memoryIntrusions) }
+func init() { addIntrusions(memoryIntrusions) }
 
 // ownCharacter stores a character of the intruder.
 func ownCharacter(e *env, tx nodest.Tx) string {

@@ -366,7 +366,7 @@ func (w window) aboutUser(c *candidate, sources []memory.Message) (lang.Subject,
 	if share, _ := lang.SaidIn(spoken...).Share(pieces); share >= enoughByUser {
 		return lang.AboutUser, ""
 	}
-	if share, _ := lang.SaidIn(all...).Share(pieces); share >= enoughByUser && len(lang.Narration.FindString(strings.Join(all, "\n"))) > 0 {
+	if share, _ := lang.SaidIn(all...).Share(pieces); share >= enoughByUser && lang.Narration.MatchString(strings.Join(all, "\n")) {
 		return lang.AboutWorld, ""
 	}
 	return "", reasonNotUser

@@ -201,7 +201,7 @@ var beginning = regexp.MustCompile(`(?:^|[.!?…\n][\s"”’]*)(\p{Lu}\p{Ll}+)`
 func beginningsOf(text string) map[string]bool {
 	begins := map[string]bool{}
 	for _, m := range beginning.FindAllStringSubmatch(text, -1) {
-		if w := strings.ToLower(m[1]); !lang.TimeWords[w] {
+		if w := strings.ToLower(m[1]); !lang.TellsTime(w) {
 			for _, t := range index.Terms(w) {
 				begins[t] = true
 			}

@@ -79,7 +79,6 @@ func (q *Query) reading() *lang.Question {
 		read := lang.ReadQuery(q.Text, q.Names, q.Now)
 		if q.gated() {
 			read.Refer(q.Before, q.Names, q.Now)
-			read.Relate(lang.Contracted(strings.ToLower(q.Text)))
 			read.Terms = append(read.Terms, lang.PropertyTerms(read.Properties)...)
 		}
 		q.read = &read

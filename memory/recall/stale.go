@@ -148,9 +148,8 @@ func (r *ranking) current(found []candidate) []candidate {
 }
 
 type telling struct {
-	gives  lang.Properties
-	asked  asked
-	topics uint64 // of the question, by bits
+	gives lang.Properties
+	asked asked
 }
 
 // asked are terms of the question that tell what it is about, by bits; nil = not looked for.
@@ -175,7 +174,7 @@ func (r *ranking) tell(found []candidate) []telling {
 		if c.tells == nil {
 			c.tells = new(telling)
 			if c.tellsOfUser() {
-				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.unit), r.topicsIn(c.words())}
+				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.unit)}
 			}
 		}
 		all[i] = *c.tells
@@ -219,8 +218,7 @@ func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
 	if row, tied := r.tied[c.row]; tied && row == old.row {
 		return true
 	}
-	return old.tells.topics&c.tells.topics != 0 && r.hasOwn(ofOld, of) ||
-		r.sameMatter(ofOld, of) || r.coversAll(ofOld, of) || r.shareMatter(old, c) && c.saysChanged()
+	return r.sameMatter(ofOld, of) || r.coversAll(ofOld, of) || r.shareMatter(old, c) && c.saysChanged()
 }
 
 // severalLetters leaves out single characters, which are also parts of other words.
@@ -259,16 +257,6 @@ func follows(a, b *entry) bool {
 	return a.At.After(b.At) || a.At.Equal(b.At) && a.Conversation == b.Conversation && a.Order > b.Order
 }
 
-// topicsIn returns the topics of the question that a row has words of.
-func (r *ranking) topicsIn(words []string) (bits uint64) {
-	for i, topic := range r.read.Topics[:min(len(r.read.Topics), 64)] {
-		if slices.ContainsFunc(topic, func(t string) bool { return slices.Contains(words, t) }) {
-			bits |= 1 << i
-		}
-	}
-	return bits
-}
-
 // askedIn returns the terms of a row that tell what the question is about.
 func (r *ranking) askedIn(u *unit) asked {
 	of := make(asked, (len(r.read.Terms)+63)/64)
@@ -302,16 +290,6 @@ func (r *ranking) sameMatter(row, later asked) bool {
 func (r *ranking) coversAll(row, later asked) bool {
 	common, missing, all := r.shared(row, later)
 	return missing == 0 && common > all/3
-}
-
-// hasOwn reports whether a later row has all words of the question that a row has.
-func (r *ranking) hasOwn(row, later asked) bool {
-	for i, t := range r.read.Terms {
-		if row.has(i) && !later.has(i) && r.read.Own(t.Text) {
-			return false
-		}
-	}
-	return true
 }
 
 // shared weighs what both rows have of what is asked, and what the later one lacks; all is what

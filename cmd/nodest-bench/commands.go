@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,51 +17,40 @@ import (
 	"nodest/bench"
 	"nodest/bench/kb"
 	"nodest/fault"
+	"nodest/internal/setup"
 )
 
-func (p *program) benchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Measure NodeST on this machine", Example: "  nodest bench chat"}
-	cmd.AddCommand(p.benchChatCommand(), p.benchHistoryCommand(), p.benchYearCommand(), p.benchRetrievalCommand(), p.benchFloorCommand(), p.benchCircleCommand(), p.benchKBCommand(), &cobra.Command{
-		Use: "framework", Short: "Measure building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest bench framework",
-		RunE: func(cmd *cobra.Command, _ []string) error { return bench.Framework(cmd.Context(), p.out) },
-	}, &cobra.Command{
-		Use: "references", Short: "Measure citing sources: matching, picking parts of pages, cutting texts", Args: cobra.NoArgs, Example: "  nodest bench references",
-		RunE: func(cmd *cobra.Command, _ []string) error { return bench.References(cmd.Context(), p.out) },
-	})
-	return cmd
-}
-
-func (p *program) benchChatCommand() *cobra.Command {
-	cmd, o := p.benchServers(bench.Chat)
+func (p *program) chatCommand() *cobra.Command {
+	cmd, o := p.servers(bench.Chat)
 	cmd.Use, cmd.Short = "chat", "Measure streaming, idle connections, start-up and storage with real processes"
-	cmd.Long = "Starts servers of this program on SQLite in a temporary folder, with a local fake model,\n" +
+	cmd.Long = "Starts servers of nodest on SQLite in a temporary folder, with a local fake model,\n" +
 		"and a bare proxy as the baseline for streaming. It takes about five minutes."
-	cmd.Example = "  nodest bench chat\n  nodest bench chat --only idle"
+	cmd.Example = "  nodest-bench chat\n  nodest-bench chat --only idle"
 	cmd.Flags().StringVar(&o.Only, "only", "", strings.Join(bench.ChatParts, ", "))
 	cmd.Flags().DurationVar(&o.FirstToken, "first-token", 20*time.Millisecond, "time of the model to its first token")
 	return cmd
 }
 
-func (p *program) benchHistoryCommand() *cobra.Command {
-	cmd, _ := p.benchServers(bench.History)
+func (p *program) historyCommand() *cobra.Command {
+	cmd, _ := p.servers(bench.History)
 	cmd.Use, cmd.Short = "history", "Measure save points, branches, forks and search in long chats"
-	cmd.Long = "Starts a server of this program on SQLite in a temporary folder, with chats of 100, 10,000 and\n" +
+	cmd.Long = "Starts a server of nodest on SQLite in a temporary folder, with chats of 100, 10,000 and\n" +
 		"100,000 messages, one after another. It takes about five minutes."
-	cmd.Example = "  nodest bench history\n  nodest bench history --json"
+	cmd.Example = "  nodest-bench history\n  nodest-bench history --json"
 	return cmd
 }
 
-func (p *program) benchYearCommand() *cobra.Command {
+func (p *program) yearCommand() *cobra.Command {
 	var o bench.YearOptions
-	cmd, s := p.benchServers(func(ctx context.Context, out io.Writer, s bench.ServerOptions) error {
+	cmd, s := p.servers(func(ctx context.Context, out io.Writer, s bench.ServerOptions) error {
 		o.ServerOptions = s
 		return bench.Year(ctx, out, o)
 	})
 	cmd.Use, cmd.Short = "year", "Measure a long life with a character: disk per turn, turns, memories, search"
-	cmd.Long = "Starts servers of this program on SQLite in a temporary folder, with a local fake model. Makes a user with a\n" +
+	cmd.Long = "Starts servers of nodest on SQLite in a temporary folder, with a local fake model. Makes a user with a\n" +
 		"long chat, and others with shorter ones, from generated English and Chinese texts. It takes about two minutes\n" +
 		"with 20,000 messages."
-	cmd.Example = "  nodest bench year\n  nodest bench year --messages 20000 --json"
+	cmd.Example = "  nodest-bench year\n  nodest-bench year --messages 20000 --json"
 	cmd.Flags().IntVar(&o.Messages, "messages", 200_000, "messages of the long chat")
 	cmd.Flags().IntVar(&o.Users, "users", 10, "users who take turns, each with a chat of their own")
 	cmd.Flags().IntVar(&o.Texts, "texts", 0, "messages of each of these chats (default 15 % of --messages)")
@@ -69,24 +62,50 @@ func (p *program) benchYearCommand() *cobra.Command {
 	return cmd
 }
 
-// benchServers is a measurement that starts servers of this program.
-func (p *program) benchServers(measure func(context.Context, io.Writer, bench.ServerOptions) error) (*cobra.Command, *bench.ServerOptions) {
+// findProgram returns the program nodest: that in a folder, or one that is built from the source code
+// around the current folder and removed by remove.
+func findProgram(ctx context.Context, folder string) (path string, remove func() error, err error) {
+	path = filepath.Join(folder, "nodest")
+	if _, err := os.Stat(path); err == nil {
+		return path, func() error { return nil }, nil
+	}
+	dir, err := os.MkdirTemp("", "nodest-bench-")
+	if err != nil {
+		return "", nil, err
+	}
+	path, remove = filepath.Join(dir, "nodest"), func() error { return os.RemoveAll(dir) }
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "nodest/cmd/nodest")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("there is no nodest in %s, and it cannot be built here (--program names another one): %w: %s", folder, err, bytes.TrimSpace(out)), remove())
+	}
+	return path, remove, nil
+}
+
+// servers is a measurement that starts servers.
+func (p *program) servers(measure func(context.Context, io.Writer, bench.ServerOptions) error) (*cobra.Command, *bench.ServerOptions) {
 	o := &bench.ServerOptions{}
 	cmd := &cobra.Command{Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) (err error) {
-		if o.Program, err = os.Executable(); err != nil {
+		if o.Bench, err = os.Executable(); err != nil {
 			return err
+		}
+		remove := func() error { return nil }
+		if o.Program == "" {
+			if o.Program, remove, err = findProgram(cmd.Context(), filepath.Dir(o.Bench)); err != nil {
+				return err
+			}
 		}
 		if v := p.getenv("GORACE"); v != "" {
 			o.Env = append(o.Env, "GORACE="+v)
 		}
-		return measure(cmd.Context(), p.out, *o)
+		return errors.Join(measure(cmd.Context(), p.out, *o), remove())
 	}}
+	cmd.Flags().StringVar(&o.Program, "program", "", "program to measure (default: nodest beside this program, else built from the source code)")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&o.Small, "small", false, "use small sizes, for a quick try")
 	return cmd, o
 }
 
-func (p *program) benchRetrievalCommand() *cobra.Command {
+func (p *program) retrievalCommand() *cobra.Command {
 	var o bench.RetrievalOptions
 	cmd := &cobra.Command{
 		Use: "retrieval", Short: "Measure how well memories are found", Args: cobra.NoArgs,
@@ -95,7 +114,7 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 			"answer are among the first results, and how long a search takes.\n\n" +
 			"With --chat it needs no file: it fills an English and a Chinese memory and prints for how many turns of a chat\n" +
 			"the prompt would contain the right memories (none for small talk).",
-		Example: "  nodest bench retrieval --locomo dev.json\n  nodest bench retrieval --memorybank dev_zh.json --json\n  nodest bench retrieval --chat --misses",
+		Example: "  nodest-bench retrieval --locomo dev.json\n  nodest-bench retrieval --memorybank dev_zh.json --json\n  nodest-bench retrieval --chat --misses",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Retrieval(cmd.Context(), p.out, o) },
 	}
 	cmd.Flags().StringVar(&o.LoCoMo, "locomo", "", "LoCoMo file (one item per turn)")
@@ -109,14 +128,14 @@ func (p *program) benchRetrievalCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) benchCircleCommand() *cobra.Command {
+func (p *program) circleCommand() *cobra.Command {
 	var o bench.CircleOptions
 	cmd := &cobra.Command{
 		Use: "circle", Short: "Let a social circle live for some days in virtual time", Args: cobra.NoArgs,
 		Long: "Simulates a user with characters that post and react, with a scripted model and with the offline model, on\n" +
 			"SQLite in a temporary folder. Prints how lively the circle was, how much it repeated itself, and what it cost.\n\n" +
 			"With --database two processes work on the circle at the same time, on PostgreSQL.",
-		Example: "  nodest bench circle\n  nodest bench circle --days 7 --characters 5 --seed 3 --json",
+		Example: "  nodest-bench circle\n  nodest-bench circle --days 7 --characters 5 --seed 3 --json",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Circle(cmd.Context(), p.out, o) },
 	}
 	cmd.Flags().IntVar(&o.Days, "days", 30, "days to simulate")
@@ -127,7 +146,7 @@ func (p *program) benchCircleCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) benchKBCommand() *cobra.Command {
+func (p *program) kbCommand() *cobra.Command {
 	var o kb.Options
 	var embeddings string
 	cmd := &cobra.Command{
@@ -139,7 +158,7 @@ func (p *program) benchKBCommand() *cobra.Command {
 			"reads and cites: how often the right passage is cited, and what that takes, with tools and without. With\n" +
 			"--loop live the default model of the configuration answers; each question costs it several requests.\n\n" +
 			"With --synthetic it needs no files: it prints how fast that number of generated chunks is searched.",
-		Example: "  nodest bench kb --corpus docs --queries queries.jsonl --json\n  nodest bench kb --synthetic 100000",
+		Example: "  nodest-bench kb --corpus docs --queries queries.jsonl --json\n  nodest-bench kb --synthetic 100000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := p.liveKB(cmd.Context(), &o, embeddings); err != nil {
 				return err
@@ -170,11 +189,11 @@ func (p *program) liveKB(ctx context.Context, o *kb.Options, embeddings string) 
 	if embeddings == "offline" && o.Loop != kb.LoopLive {
 		return nil
 	}
-	cfg, err := p.config()
+	cfg, err := setup.Load(p.getenv, p.flags)
 	if err != nil {
 		return err
 	}
-	m, err := newModels(cfg, newLog(p.err, cfg), func(context.Context, string) (map[string]string, error) { return nil, nil })
+	m, err := setup.NewModels(cfg, setup.NewLog(p.err, cfg), func(context.Context, string) (map[string]string, error) { return nil, nil })
 	if err != nil {
 		return err
 	}
@@ -189,11 +208,11 @@ func (p *program) liveKB(ctx context.Context, o *kb.Options, embeddings string) 
 	return err
 }
 
-// benchFloorCommand is the proxy that "bench chat" compares with.
-func (p *program) benchFloorCommand() *cobra.Command {
+// floorCommand is the proxy that "nodest-bench chat" compares with.
+func (p *program) floorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "floor UPSTREAM", Short: "Run the bare proxy that bench chat uses as a baseline", Hidden: true, Args: cobra.ExactArgs(1),
-		Example: "  nodest bench floor http://127.0.0.1:9999/v1",
+		Use: "floor UPSTREAM", Short: "Run the bare proxy that chat uses as a baseline", Hidden: true, Args: cobra.ExactArgs(1),
+		Example: "  nodest-bench floor http://127.0.0.1:9999/v1",
 		RunE:    func(cmd *cobra.Command, args []string) error { return bench.Floor(cmd.Context(), p.out, args[0]) },
 	}
 }

@@ -1,7 +1,6 @@
-package main
+package setup
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -24,8 +23,8 @@ type embeds interface {
 }
 
 // embeddings is the provider that makes vectors for everybody.
-func (m *models) embeddings() string {
-	if name := m.cfg.get("NODEST_EMBEDDINGS"); name != "" {
+func (m *Models) embeddings() string {
+	if name := m.cfg.Get("NODEST_EMBEDDINGS"); name != "" {
 		return name
 	}
 	for _, name := range []string{"gemini", "openai"} {
@@ -37,7 +36,7 @@ func (m *models) embeddings() string {
 }
 
 // checkEmbeddings refuses a provider that is not set up.
-func (m *models) checkEmbeddings() error {
+func (m *Models) checkEmbeddings() error {
 	name := m.embeddings()
 	if _, ok := m.server[name].(embeds); !ok && name != "offline" {
 		return fault.New(fault.NotConfigured, "NODEST_EMBEDDINGS is %s, but %s is not set", name, needs[name])
@@ -48,13 +47,13 @@ func (m *models) checkEmbeddings() error {
 // Embedder returns what makes vectors for a user's memories: the server's
 // provider, with the user's own key for it where there is one. The user "" is
 // the server itself.
-func (m *models) Embedder(ctx context.Context, userID string) (llm.Embedder, error) {
+func (m *Models) Embedder(ctx context.Context, userID string) (llm.Embedder, error) {
 	return m.embedder(ctx, userID, m.vectorsBy(ctx, userID))
 }
 
-// meaning is Embedder without the offline one, whose vectors are made of parts of words:
+// Meaning is Embedder without the offline one, whose vectors are made of parts of words:
 // citations are found better by whole words then (decision 0022).
-func (m *models) meaning(ctx context.Context, userID string) (llm.Embedder, error) {
+func (m *Models) Meaning(ctx context.Context, userID string) (llm.Embedder, error) {
 	name := m.vectorsBy(ctx, userID)
 	if name == "offline" {
 		return nil, nil
@@ -62,7 +61,7 @@ func (m *models) meaning(ctx context.Context, userID string) (llm.Embedder, erro
 	return m.embedder(ctx, userID, name)
 }
 
-func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedder, error) {
+func (m *Models) embedder(ctx context.Context, userID, name string) (llm.Embedder, error) {
 	if name == "offline" {
 		return offline.Embedder{}, nil
 	}
@@ -81,10 +80,21 @@ func (m *models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 	if !ok {
 		return nil, fault.New(fault.NotConfigured, "%s has no embedding models", name).With("what", "embeddings")
 	}
-	if model := m.cfg.get("NODEST_EMBEDDING_MODEL"); model != "" {
+	if model := m.cfg.Get("NODEST_EMBEDDING_MODEL"); model != "" {
 		return e.Embedder(model, 0), nil // of others it is not known what they can give
 	}
 	return e.Embedder(e.EmbeddingModel(ctx), embeddingDim), nil
+}
+
+// EmbedderOf returns the embedding provider with a model that made vectors earlier; nil if
+// none of those that are set up now has it.
+func (m *Models) EmbedderOf(ctx context.Context, userID, modelID string) (llm.Embedder, error) {
+	for _, name := range []string{"offline", "gemini", "openai"} {
+		if e, err := m.embedder(ctx, userID, name); err == nil && e.ModelID() == modelID {
+			return e, nil
+		}
+	}
+	return nil, nil
 }
 
 // probed is what is known about the embeddings of a server that is not configured for
@@ -111,9 +121,9 @@ const (
 // embeddings and turns out to have none. Callers wait for the probe, once, so the vectors
 // of a scope stay those of one model while the server runs; those of another model are
 // never compared with them.
-func (m *models) vectorsBy(ctx context.Context, userID string) string {
+func (m *Models) vectorsBy(ctx context.Context, userID string) string {
 	name := m.embeddings()
-	if name != "openai" || m.cfg.get("NODEST_EMBEDDINGS") != "" || m.cfg.get("OPENAI_BASE_URL") == "" {
+	if name != "openai" || m.cfg.Get("NODEST_EMBEDDINGS") != "" || m.cfg.Get("OPENAI_BASE_URL") == "" {
 		return name
 	}
 	if userID != "" {
@@ -147,7 +157,7 @@ func (m *models) vectorsBy(ctx context.Context, userID string) string {
 }
 
 // probe asks the OpenAI-compatible server whether it makes vectors.
-func (m *models) probe(ctx context.Context, userID string) {
+func (m *Models) probe(ctx context.Context, userID string) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	began := time.Now()
@@ -178,34 +188,15 @@ func (m *models) probe(ctx context.Context, userID string) {
 	}
 }
 
-// reason is why there are no embeddings, nil if there are or if it is not known.
-func (p *probed) reason() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.why
-}
-
-// checkVectors has a text embedded, if the network may be used.
-func (m *models) checkVectors(ctx context.Context, network bool) check {
-	name := m.embeddings()
-	if network {
+// Vectors returns the embedding provider of the server, and why a server that could have been one
+// is none; nil if it is one or that is not known. Only with network it is probed.
+func (m *Models) Vectors(ctx context.Context, network bool) (name string, e llm.Embedder, why, err error) {
+	if name = m.embeddings(); network {
 		name = m.vectorsBy(ctx, "")
+		m.probed.mu.Lock()
+		why = m.probed.why
+		m.probed.mu.Unlock()
 	}
-	e, err := m.embedder(ctx, "", name)
-	if err != nil {
-		return check{"embeddings", name, oneLine(err)}
-	}
-	c := check{name: "embeddings", detail: e.ModelID()}
-	if !network {
-		return c
-	}
-	if why := m.probed.reason(); why != nil {
-		c.detail += ", because the server has no embeddings (" + fault.Public(why).Message + ")"
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if _, err := e.Embed(ctx, llm.Query, []string{"hello"}); err != nil {
-		c.fix = cmp.Or(oneLine(err), "no response")
-	}
-	return c
+	e, err = m.embedder(ctx, "", name)
+	return name, e, why, err
 }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -21,11 +21,11 @@ import (
 )
 
 // modelsOf returns the models of a configuration; own holds a user's API keys.
-func modelsOf(t *testing.T, own map[string]string, pairs ...string) (*models, error) {
+func modelsOf(t *testing.T, own map[string]string, pairs ...string) (*Models, error) {
 	t.Helper()
-	cfg, err := loadConfig(getenvOf(pairs...), nil)
+	cfg, err := Load(getenvOf(pairs...), nil)
 	require.NoError(t, err)
-	return newModels(cfg, slog.New(slog.DiscardHandler), func(context.Context, string) (map[string]string, error) { return own, nil })
+	return NewModels(cfg, slog.New(slog.DiscardHandler), func(context.Context, string) (map[string]string, error) { return own, nil })
 }
 
 func TestChoiceOfTheEmbeddingProvider(t *testing.T) {
@@ -83,9 +83,9 @@ func TestServersWithoutEmbeddings(t *testing.T) {
 		})
 		env := []string{"OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server", "NODEST_MODEL", "deepseek-chat"}
 		var log strings.Builder
-		cfg, err := loadConfig(getenvOf(env...), nil)
+		cfg, err := Load(getenvOf(env...), nil)
 		require.NoError(t, err)
-		m, err := newModels(cfg, slog.New(slog.NewTextHandler(&log, nil)), func(context.Context, string) (map[string]string, error) { return nil, nil })
+		m, err := NewModels(cfg, slog.New(slog.NewTextHandler(&log, nil)), func(context.Context, string) (map[string]string, error) { return nil, nil })
 		require.NoError(t, err)
 		for range 3 {
 			e, err := m.Embedder(t.Context(), "ann")
@@ -95,18 +95,16 @@ func TestServersWithoutEmbeddings(t *testing.T) {
 		probes := slices.DeleteFunc(fake.Requests(), func(r llmtest.Request) bool { return !strings.HasSuffix(r.Path, "/embeddings") })
 		require.Len(t, probes, 1, "the server is asked once")
 		require.Equal(t, 1, strings.Count(log.String(), "has no embeddings"))
-		for _, c := range m.checks(t.Context(), true) {
-			require.Empty(t, c.fix, "%s: %s", c.name, c.detail)
-		}
-		c := m.checkVectors(t.Context(), true)
-		require.Contains(t, c.detail, "offline-hash-512-1, because the server has no embeddings")
+		_, e, why, err := m.Vectors(t.Context(), true)
+		require.NoError(t, err)
+		require.Equal(t, "offline-hash-512-1", e.ModelID())
+		require.ErrorContains(t, why, "no embeddings here")
 
 		asked, err := modelsOf(t, nil, append(env, "NODEST_EMBEDDINGS", "openai")...)
 		require.NoError(t, err)
-		e, err := asked.Embedder(t.Context(), "ann")
+		e, err = asked.Embedder(t.Context(), "ann")
 		require.NoError(t, err)
 		require.Equal(t, "openai:text-embedding-3-small@768", e.ModelID())
-		require.Contains(t, asked.checkVectors(t.Context(), true).fix, "no embeddings here")
 	}
 }
 
@@ -180,9 +178,9 @@ func TestAUsersKeyDetectsMissingEmbeddings(t *testing.T) {
 		}
 		return llmtest.Reply{Status: 404, Message: "no embeddings here"}
 	})
-	cfg, err := loadConfig(getenvOf("OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server"), nil)
+	cfg, err := Load(getenvOf("OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server"), nil)
 	require.NoError(t, err)
-	m, err := newModels(cfg, slog.New(slog.DiscardHandler), func(_ context.Context, user string) (map[string]string, error) {
+	m, err := NewModels(cfg, slog.New(slog.DiscardHandler), func(_ context.Context, user string) (map[string]string, error) {
 		return map[string]map[string]string{"ann": {"openai": "sk-own"}}[user], nil
 	})
 	require.NoError(t, err)
@@ -195,61 +193,16 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestDoctorChecksTheModel(t *testing.T) {
-	t.Parallel()
-	fake := llmtest.NewOpenAI(t)
-	fake.SetModels("llama3.2:latest", "qwen3:8b", "qwen3:32b", "nomic-embed-text:latest")
-	fix := func(pairs ...string) string {
-		m, err := modelsOf(t, nil, append([]string{"NODEST_EMBEDDINGS", "offline"}, pairs...)...)
-		require.NoError(t, err)
-		return m.checks(t.Context(), true)[0].fix
-	}
-	at := func(model string) string { return fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", model) }
-	require.Empty(t, at("llama3.2"))
-	require.Empty(t, at("qwen3:8b"))
-	require.Equal(t, `model "qwen-3" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Set NODEST_MODEL.`, at("qwen-3"))
-	require.Equal(t, `model "xyz" is not among the models the server lists (4). Set NODEST_MODEL.`, at("xyz"))
-	require.Equal(t, `model "qwen-2" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Correct NODEST_FALLBACKS.`,
-		fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "llama3.2", "NODEST_FALLBACKS", "openai:qwen-2"))
-	fake.SetModels("models/gemini-3.7-flash")
-	require.Empty(t, at("gemini-3.7-flash"), "Google's interface lists names that it takes in short as well")
-	require.Equal(t, "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused", fix("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"))
-}
-
-// If the provider does not list its models, doctor says that it could not check the
-// model.
-func TestDoctorReportsAMissingModelList(t *testing.T) {
-	t.Parallel()
-	fake := llmtest.NewOpenAI(t)
-	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: 404, Message: "no such page"} })
-	m, err := modelsOf(t, nil, "NODEST_EMBEDDINGS", "offline", "OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "m")
-	require.NoError(t, err)
-	c := m.checks(t.Context(), true)[0]
-	require.Empty(t, c.fix)
-	require.Equal(t, "model m (default); not checked, because the server has no list of models (OpenAI-compatible server rejected the request: no such page). "+
-		"If it does not answer in a chat either, check the base URL", c.detail)
-}
-
-// Gemini has two SDKs: doctor and the list of providers name the one in use.
+// Gemini has two SDKs: the list of providers names the one in use.
 func TestGeminiReportsItsTransport(t *testing.T) {
 	t.Parallel()
 	fake := llmtest.NewGemini(t)
 	m, err := modelsOf(t, nil, "NODEST_GEMINI_BASE_URL", fake.URL, "GEMINI_API_KEY", "k")
 	require.NoError(t, err)
-	require.Equal(t, "model of the provider's list (default)", m.checks(t.Context(), false)[0].detail)
-	require.Equal(t, "model gemini-flash-latest through generative-ai-go (default)", m.checks(t.Context(), true)[0].detail)
 	var info server.ProviderInfo
 	m.describe(t.Context(), m.server["gemini"], &info)
 	require.Equal(t, "generative-ai-go", info.Transport)
 	require.Equal(t, "generative-ai-go", info.Models[0].Transport)
-}
-
-// The offline model is known without a network.
-func TestDoctorNamesTheOfflineModel(t *testing.T) {
-	t.Parallel()
-	m, err := modelsOf(t, nil)
-	require.NoError(t, err)
-	require.Equal(t, "model offline-demo (default)", m.checks(t.Context(), false)[0].detail)
 }
 
 // TestAUsersKeyIsUsedForTheirEmbeddings: the server's key is used for everybody
@@ -274,7 +227,4 @@ func TestAUsersKeyIsUsedForTheirEmbeddings(t *testing.T) {
 	}
 	require.Equal(t, []string{"sk-server", "sk-server", "sk-own"}, keys, "the server is tried first")
 	require.Equal(t, spaces[0], spaces[1])
-	require.Empty(t, m.checkVectors(t.Context(), true).fix)
-	fake.LoseVectors()
-	require.NotEmpty(t, m.checkVectors(t.Context(), true).fix)
 }

@@ -1,4 +1,4 @@
-package lang
+package lexicon
 
 import (
 	"regexp"
@@ -9,28 +9,35 @@ import (
 	"unicode/utf8"
 )
 
-// A pattern is a regular expression with some strings of which every match contains at least one. It
+// A Form is a regular expression with some strings of which every match contains at least one. It
 // is tried only on texts that contain one of them. Most texts contain none, and looking for all of
 // them takes one pass, while an expression of many words begins anew at each letter.
-type pattern struct {
+type Form struct {
 	*regexp.Regexp
-	needs  map[uint16][]string // these strings, by their first two bytes
-	starts [64]uint64          // bits for these bytes
-	single [4]uint64           // needs of one byte, by bits
-	any    bool                // every text may match
-	folds  bool                // it ignores case: needs are in lower case
+	not     *Form               // its matches are exceptions; nil = there are none
+	needs   map[uint16][]string // these strings, by their first two bytes
+	starts  [64]uint64          // bits for these bytes
+	single  [4]uint64           // needs of one byte, by bits
+	any     bool                // every text may match
+	folds   bool                // it ignores case: needs are in lower case
+	foreign bool                // no text in ASCII matches
 }
 
-// patternOf compiles an expression.
-func patternOf(expression string) *pattern {
-	p := &pattern{Regexp: regexp.MustCompile(expression), any: true}
+// formOf compiles an expression.
+func formOf(expression string) (*Form, error) {
+	re, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
 	tree, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
-		return p // MustCompile would have panicked
+		return nil, err
 	}
-	p.folds, p.needs = ignoresCase(tree), map[uint16][]string{}
-	for _, n := range literalsIn(tree).required() {
-		p.any = false
+	p := &Form{Regexp: re, needs: map[uint16][]string{}, folds: ignoresCase(tree)}
+	needs := literalsIn(tree).required()
+	p.any = len(needs) == 0
+	p.foreign = !p.any && !slices.ContainsFunc(needs, func(n string) bool { return n[0] < utf8.RuneSelf })
+	for _, n := range needs {
 		if p.folds {
 			n = foldCase(n)
 		}
@@ -42,13 +49,13 @@ func patternOf(expression string) *pattern {
 		p.needs[first] = append(p.needs[first], n)
 		p.starts[startOf(first)/64] |= 1 << (startOf(first) % 64)
 	}
-	return p
+	return p, nil
 }
 
 func startOf(first uint16) uint16 { return (first ^ first>>5) % 4096 }
 
 // mayMatch reports, fast, whether a text may match.
-func (p *pattern) mayMatch(text string) bool {
+func (p *Form) mayMatch(text string) bool {
 	if p.any {
 		return true
 	}
@@ -75,17 +82,35 @@ func (p *pattern) mayMatch(text string) bool {
 	return false
 }
 
-// MatchString is that of the expression.
-func (p *pattern) MatchString(text string) bool {
-	return p.mayMatch(text) && p.Regexp.MatchString(text)
+// MatchString reports whether the expression matches, and no exception does.
+func (p *Form) MatchString(text string) bool {
+	return p.mayMatch(text) && p.Regexp.MatchString(text) && !p.excepts(text)
 }
 
+func (p *Form) excepts(text string) bool { return p.not != nil && p.not.MatchString(text) }
+
 // ReplaceAllString is that of the expression.
-func (p *pattern) ReplaceAllString(text, with string) string {
+func (p *Form) ReplaceAllString(text, with string) string {
 	if !p.mayMatch(text) {
 		return text
 	}
 	return p.Regexp.ReplaceAllString(text, with)
+}
+
+// ReplaceAllStringFunc is that of the expression.
+func (p *Form) ReplaceAllStringFunc(text string, with func(string) string) string {
+	if !p.mayMatch(text) {
+		return text
+	}
+	return p.Regexp.ReplaceAllStringFunc(text, with)
+}
+
+// FindAllStringSubmatchIndex is that of the expression.
+func (p *Form) FindAllStringSubmatchIndex(text string, n int) [][]int {
+	if !p.mayMatch(text) {
+		return nil
+	}
+	return p.Regexp.FindAllStringSubmatchIndex(text, n)
 }
 
 // foldCase makes letters equal that an expression which ignores case takes for equal, as far as they

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"cmp"
@@ -22,13 +22,13 @@ import (
 	"nodest/server"
 )
 
-// providerNames is every provider, in the order in which a default is looked for.
-var providerNames = []string{"gemini", "openrouter", "openai", "offline"}
+// ProviderNames is every provider, in the order in which a default is looked for.
+var ProviderNames = []string{"gemini", "openrouter", "openai", "offline"}
 
-// models finds the generator of a turn: of the server's configuration, or with a
+// Models finds the generator of a turn: of the server's configuration, or with a
 // user's own key. It is nodest.Models.
-type models struct {
-	cfg       *config
+type Models struct {
+	cfg       *Config
 	log       *slog.Logger
 	def       string // the server's default provider
 	server    map[string]llm.Provider
@@ -49,12 +49,12 @@ type ownKey struct {
 // keepOwn bounds the users' clients that are kept.
 const keepOwn = 1000
 
-// newModels builds the providers whose key or address is configured, and the
+// NewModels builds the providers whose key or address is configured, and the
 // offline model. keys returns a user's own keys by provider.
-func newModels(cfg *config, log *slog.Logger, keys func(context.Context, string) (map[string]string, error)) (*models, error) {
-	m := &models{cfg: cfg, log: log, server: map[string]llm.Provider{}, keys: keys, own: lru.New[ownKey, llm.Provider](keepOwn)}
-	m.def = cfg.get("NODEST_PROVIDER")
-	for _, name := range providerNames {
+func NewModels(cfg *Config, log *slog.Logger, keys func(context.Context, string) (map[string]string, error)) (*Models, error) {
+	m := &Models{cfg: cfg, log: log, server: map[string]llm.Provider{}, keys: keys, own: lru.New[ownKey, llm.Provider](keepOwn)}
+	m.def = cfg.Get("NODEST_PROVIDER")
+	for _, name := range ProviderNames {
 		secret, usable := m.configured(name)
 		if !usable && name == m.def {
 			return nil, fault.New(fault.NotConfigured, "NODEST_PROVIDER is %s, but %s is not set", name, needs[name])
@@ -73,7 +73,7 @@ func newModels(cfg *config, log *slog.Logger, keys func(context.Context, string)
 		return nil, err
 	}
 	var err error
-	if m.fallbacks, err = llm.ParseRefs(cfg.get("NODEST_FALLBACKS")); err != nil {
+	if m.fallbacks, err = llm.ParseRefs(cfg.Get("NODEST_FALLBACKS")); err != nil {
 		return nil, err
 	}
 	for _, ref := range m.fallbacks {
@@ -95,42 +95,42 @@ var keySettings = map[string]string{
 }
 
 // configured returns the server's key of a provider and whether it can be used.
-func (m *models) configured(name string) (secret string, usable bool) {
-	secret = m.cfg.get(keySettings[name])
-	keyless := name == "offline" || name == "openai" && m.cfg.get("OPENAI_BASE_URL") != ""
+func (m *Models) configured(name string) (secret string, usable bool) {
+	secret = m.cfg.Get(keySettings[name])
+	keyless := name == "offline" || name == "openai" && m.cfg.Get("OPENAI_BASE_URL") != ""
 	return secret, secret != "" || keyless
 }
 
 // client builds one provider. The configured model belongs to the configured
 // provider alone: no other one knows it.
-func (m *models) client(name, secret string) (llm.Provider, error) {
+func (m *Models) client(name, secret string) (llm.Provider, error) {
 	model := ""
 	if name == m.def && name != "offline" {
-		model = m.cfg.get("NODEST_MODEL")
+		model = m.cfg.Get("NODEST_MODEL")
 	}
 	keys := llm.ParseKeys(secret)
 	switch name {
 	case "gemini":
 		return gemini.New(keys, gemini.Options{
-			BaseURL: m.cfg.get("NODEST_GEMINI_BASE_URL"), Model: model, Prefer: m.cfg.get("NODEST_GEMINI_TRANSPORT"),
+			BaseURL: m.cfg.Get("NODEST_GEMINI_BASE_URL"), Model: model, Prefer: m.cfg.Get("NODEST_GEMINI_TRANSPORT"),
 		})
 	case "openrouter":
 		return openai.New(keys, openai.Options{
-			Name: openai.OpenRouter, BaseURL: m.cfg.get("NODEST_OPENROUTER_BASE_URL"), Model: model,
+			Name: openai.OpenRouter, BaseURL: m.cfg.Get("NODEST_OPENROUTER_BASE_URL"), Model: model,
 			Routing: openai.Routing{
-				Backups: split(m.cfg.get("NODEST_OPENROUTER_BACKUP_MODELS")), Sort: m.cfg.get("NODEST_OPENROUTER_SORT"),
-				Ignore: split(m.cfg.get("NODEST_OPENROUTER_IGNORE")), DataCollection: m.cfg.get("NODEST_OPENROUTER_DATA_COLLECTION"),
+				Backups: Split(m.cfg.Get("NODEST_OPENROUTER_BACKUP_MODELS")), Sort: m.cfg.Get("NODEST_OPENROUTER_SORT"),
+				Ignore: Split(m.cfg.Get("NODEST_OPENROUTER_IGNORE")), DataCollection: m.cfg.Get("NODEST_OPENROUTER_DATA_COLLECTION"),
 			},
 		})
 	case "openai":
-		return openai.New(keys, openai.Options{Name: openai.OpenAI, BaseURL: m.cfg.get("OPENAI_BASE_URL"), Model: model})
+		return openai.New(keys, openai.Options{Name: openai.OpenAI, BaseURL: m.cfg.Get("OPENAI_BASE_URL"), Model: model})
 	}
-	return offline.New(offline.Options{Delay: m.cfg.duration("NODEST_OFFLINE_DELAY")}), nil
+	return offline.New(offline.Options{Delay: m.cfg.Duration("NODEST_OFFLINE_DELAY")}), nil
 }
 
 // Resolve finds the model of a turn. A key of the request comes before the
 // user's own one, and that before the server's.
-func (m *models) Resolve(ctx context.Context, userID, provider, model, apiKey string) (nodest.Model, error) {
+func (m *Models) Resolve(ctx context.Context, userID, provider, model, apiKey string) (nodest.Model, error) {
 	if provider != "" && !m.HasProvider(provider) {
 		return nodest.Model{}, fault.InvalidField("options.provider", "value", "must be gemini, openrouter, openai or offline, not %q", provider)
 	}
@@ -170,11 +170,11 @@ func (m *models) Resolve(ctx context.Context, userID, provider, model, apiKey st
 
 // defaultOf is the server's default; where that is the offline model for want
 // of a key, a provider that the user has a key for.
-func (m *models) defaultOf(own map[string]string) string {
-	if m.def != "offline" || m.cfg.get("NODEST_PROVIDER") == "offline" {
+func (m *Models) defaultOf(own map[string]string) string {
+	if m.def != "offline" || m.cfg.Get("NODEST_PROVIDER") == "offline" {
 		return m.def
 	}
-	for _, name := range providerNames {
+	for _, name := range ProviderNames {
 		if own[name] != "" {
 			return name
 		}
@@ -184,7 +184,7 @@ func (m *models) defaultOf(own map[string]string) string {
 
 // provider is a provider with the user's own key, else with the server's; nil without
 // either.
-func (m *models) provider(name string, own map[string]string) (llm.Provider, error) {
+func (m *Models) provider(name string, own map[string]string) (llm.Provider, error) {
 	key := own[name]
 	if key == "" {
 		return m.server[name], nil
@@ -202,7 +202,7 @@ func (m *models) provider(name string, own map[string]string) (llm.Provider, err
 	return p, err
 }
 
-func (m *models) model(ctx context.Context, p llm.Provider, model string, fallbacks []llm.Ref) nodest.Model {
+func (m *Models) model(ctx context.Context, p llm.Provider, model string, fallbacks []llm.Ref) nodest.Model {
 	chosen := ""
 	if model == "" {
 		chosen = p.DefaultModel(ctx)
@@ -233,7 +233,7 @@ func calls(ctx context.Context, p llm.Provider, model string) bool {
 
 // link is a provider with one of its models, which is chosen if it is the default and "" if it is
 // that of the moment.
-func (m *models) link(p llm.Provider, model, chosen string) llm.Link {
+func (m *Models) link(p llm.Provider, model, chosen string) llm.Link {
 	gen := llm.WithDefault(m.log, p, llm.Dependable(p.Name(), p), chosen)
 	if m.strictTurns(p, model) {
 		gen = llm.WithStrictTurns(gen)
@@ -260,12 +260,12 @@ func sees(ctx context.Context, p llm.Provider, model string) bool {
 // strictTurns reports whether prompts for a model are merged so that user and
 // assistant speak in turn: as the provider's setting says, else wherever it is not
 // known that the model takes them as they are.
-func (m *models) strictTurns(p llm.Provider, model string) bool {
+func (m *Models) strictTurns(p llm.Provider, model string) bool {
 	client, ok := p.(*openai.Client)
 	if !ok {
 		return false
 	}
-	switch m.cfg.get("NODEST_" + strings.ToUpper(p.Name()) + "_STRICT_TURNS") {
+	switch m.cfg.Get("NODEST_" + strings.ToUpper(p.Name()) + "_STRICT_TURNS") {
 	case "on":
 		return true
 	case "off":
@@ -277,31 +277,45 @@ func (m *models) strictTurns(p llm.Provider, model string) bool {
 // contextTokens is the context of the providers whose models all have about the same.
 var contextTokens = map[string]int{"gemini": 1_000_000, "offline": 32_768}
 
+// Default is the name of the server's default provider.
+func (m *Models) Default() string { return m.def }
+
+// Fallbacks are the models that are tried when the default fails.
+func (m *Models) Fallbacks() []llm.Ref { return m.fallbacks }
+
+// Client is the server's client of a provider; nil if it is not configured.
+func (m *Models) Client(name string) llm.Provider { return m.server[name] }
+
 // HasProvider says whether there is a provider of that name.
-func (m *models) HasProvider(name string) bool { return slices.Contains(providerNames, name) }
+func (m *Models) HasProvider(name string) bool { return slices.Contains(ProviderNames, name) }
 
 // TakesKey says whether users may store a key of their own for a provider.
-func (m *models) TakesKey(provider string) bool { return needs[provider] != "" }
+func (m *Models) TakesKey(provider string) bool { return needs[provider] != "" }
 
-// transported is a provider with several clients; Transport names the one that serves the plain
-// turns of a model.
-type transported interface{ Transport(model string) string }
+// Transport names the client that serves the plain turns of a model, of a provider that has several;
+// else it is "".
+func Transport(p llm.Provider, model string) string {
+	if t, ok := p.(interface{ Transport(model string) string }); ok {
+		return t.Transport(model)
+	}
+	return ""
+}
 
 // askProviders is how long a list of providers may take.
 const askProviders = 4 * time.Second
 
 // Providers lists the providers as they are for a user, each asked for its
 // models at the same time.
-func (m *models) Providers(ctx context.Context, userID string) ([]server.ProviderInfo, error) {
+func (m *Models) Providers(ctx context.Context, userID string) ([]server.ProviderInfo, error) {
 	own, err := m.keys(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askProviders)
 	defer cancel()
-	list := make([]server.ProviderInfo, len(providerNames))
+	list := make([]server.ProviderInfo, len(ProviderNames))
 	var wg sync.WaitGroup
-	for i, name := range providerNames {
+	for i, name := range ProviderNames {
 		list[i] = server.ProviderInfo{Name: name, Default: name == m.defaultOf(own), OwnKey: own[name] != "", Models: []server.ProviderModel{}}
 		p, err := m.provider(name, own)
 		if err != nil {
@@ -317,7 +331,7 @@ func (m *models) Providers(ctx context.Context, userID string) ([]server.Provide
 
 // nameVectors notes whose model makes the vectors of memories; nobody's, while a slow
 // server has not told whether it makes any.
-func (m *models) nameVectors(ctx context.Context, userID string, list []server.ProviderInfo) error {
+func (m *Models) nameVectors(ctx context.Context, userID string, list []server.ProviderInfo) error {
 	e, err := m.Embedder(ctx, userID)
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // it is not known yet
@@ -334,13 +348,11 @@ func (m *models) nameVectors(ctx context.Context, userID string, list []server.P
 	return nil
 }
 
-func (m *models) describe(ctx context.Context, p llm.Provider, info *server.ProviderInfo) {
+func (m *Models) describe(ctx context.Context, p llm.Provider, info *server.ProviderInfo) {
 	info.Configured, info.DefaultModel = true, p.DefaultModel(ctx)
-	if t, ok := p.(transported); ok {
-		info.Transport = t.Transport(info.DefaultModel)
-	}
+	info.Transport = Transport(p, info.DefaultModel)
 	offered, err := p.Models(ctx)
-	if !unlisted(err) {
+	if !Unlisted(err) {
 		info.Healthy = new(err == nil)
 	}
 	info.Error = op.FailureOf(fault.Public(err))
@@ -354,5 +366,5 @@ func (m *models) describe(ctx context.Context, p llm.Provider, info *server.Prov
 	}
 }
 
-// unlisted says that a server may work although it has no list of models.
-func unlisted(err error) bool { return llm.ProviderStatus(err) == http.StatusNotFound }
+// Unlisted reports whether a server may work although it has no list of models.
+func Unlisted(err error) bool { return llm.ProviderStatus(err) == http.StatusNotFound }

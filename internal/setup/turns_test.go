@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"encoding/json"
@@ -39,7 +39,7 @@ func TestStrictTurnsByProviderAndModel(t *testing.T) {
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.strict, model.StrictTurns, tt.name)
 	}
-	_, err := loadConfig(getenvOf("NODEST_OPENAI_STRICT_TURNS", "maybe"), nil)
+	_, err := Load(getenvOf("NODEST_OPENAI_STRICT_TURNS", "maybe"), nil)
 	require.ErrorContains(t, err, "NODEST_OPENAI_STRICT_TURNS")
 }
 
@@ -59,6 +59,6 @@ func TestOpenRouterSettingsAreSent(t *testing.T) {
 	require.JSONEq(t, `["a/one", "b/two"]`, string(sent["models"]))
 	require.JSONEq(t, `{"sort": "price", "ignore": ["cheap"], "data_collection": "deny"}`, string(sent["provider"]))
 
-	_, err = loadConfig(getenvOf("NODEST_OPENROUTER_SORT", "beauty"), nil)
+	_, err = Load(getenvOf("NODEST_OPENROUTER_SORT", "beauty"), nil)
 	require.ErrorContains(t, err, "NODEST_OPENROUTER_SORT")
 }
