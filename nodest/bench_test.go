@@ -53,9 +53,10 @@ func BenchmarkFirstWord(b *testing.B) {
 			watch := &stopwatch{first: map[string]time.Time{}, scriptedModels: scriptedModels{&scriptedModel{}}}
 			e := newEngine(db, watch, watch, nodest.Options{Log: discardLog, Alone: true})
 			defer func() { _ = e.Close(context.Background()) }()
-			chats := make([]*chat.Conversation, streams)
+			chats, users := make([]*chat.Conversation, streams), make([]string, streams)
 			for i := range chats {
-				chats[i] = benchChat(b, db, e, fmt.Sprintf("user-%d", i))
+				users[i] = op.NewID()
+				chats[i] = benchChat(b, db, e, users[i])
 			}
 			var mu sync.Mutex
 			var times, accepted []time.Duration
@@ -64,7 +65,7 @@ func BenchmarkFirstWord(b *testing.B) {
 				var wg sync.WaitGroup
 				for i, c := range chats {
 					wg.Go(func() {
-						user := fmt.Sprintf("user-%d", i)
+						user := users[i]
 						begun := time.Now()
 						sent, err := e.Send(b.Context(), &op.Call{UserID: user}, nodest.SendInput{ConversationID: c.ID, Text: "Hello"})
 						answered := time.Since(begun)

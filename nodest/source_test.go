@@ -75,7 +75,7 @@ func TestATurnGoesOnWithoutASource(t *testing.T) {
 		"it takes too long": func(ctx context.Context) (nodest.Findings, error) { <-ctx.Done(); return nodest.Findings{}, ctx.Err() },
 		"it panics":         func(context.Context) (nodest.Findings, error) { panic("nil map") },
 		"it has found a part": func(context.Context) (nodest.Findings, error) {
-			return foundMemory(memoryOne, "Part."), errors.New("cut")
+			return foundMemory(memoryTwo, "Part."), errors.New("cut")
 		},
 		"it is not wanted now": nil,
 	} {

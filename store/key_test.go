@@ -268,3 +268,28 @@ func TestNothingThatIsGoneIsInAStoredAnswer(t *testing.T) {
 		})
 	}
 }
+
+// What is worked on behind a transaction is handed out once: not to a repeated call, and not with an error.
+func TestWorkIsAcceptedOnce(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		accept := func(key string, err error) (string, int, error) {
+			return op.Accept(context.Background(), e.db, &op.Call{UserID: e.user, Key: key, Hash: "h"}, func(nodest.Tx) (string, int, error) {
+				return "answer", 7, err
+			})
+		}
+		for i, want := range []int{7, 0} {
+			answer, work, err := accept("the-key", nil)
+			if answer != "answer" || work != want || err != nil {
+				e.Errorf("call %d: %q, work %d, %v; want work %d", i+1, answer, work, err, want)
+			}
+		}
+		refused := fault.New(fault.Busy, "no")
+		if answer, work, err := accept("another-key", refused); answer != "" || work != 0 || !fault.Is(err, fault.Busy) {
+			e.Errorf("refused: %q, work %d, %v", answer, work, err)
+		}
+		if _, work, err := accept("another-key", nil); work != 7 || err != nil {
+			e.Errorf("after a refusal: work %d, %v", work, err)
+		}
+	})
+}
