@@ -138,7 +138,7 @@ func (t *tx) referencesData(ids []string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data, knowledgeTx{t}.markGone(cited)
+	return data, t.knowledge.markGone(cited)
 }
 
 // Events returns the user's events after a position, in order. Those of which a text or the
@@ -180,9 +180,9 @@ func (t *tx) show(events []*stream.Event) ([]*stream.Event, error) {
 	size, logged := 0, make([]*chat.Logged, len(events))
 	for i, e := range events {
 		size += len(e.Data)
-		if e.Kept != nil {
+		if e.Logged != nil {
 			var err error
-			if logged[i], err = chat.ParseLogged(e.Kept); err != nil {
+			if logged[i], err = chat.ParseLogged(e.Logged); err != nil {
 				return nil, err
 			}
 			size += logged[i].Size
@@ -229,7 +229,7 @@ func (t *tx) showLogged(events []*stream.Event, logged []*chat.Logged) error {
 	}
 	messages := make(map[string]*chat.Message, len(messageIDs))
 	written, beginnings := make(map[string]*chat.Swipe, len(revisions)), make(map[string]*chat.Swipe, len(last))
-	texts, err := t.textsOf(revisions)
+	texts, err := t.messages.textsOf(revisions)
 	for id, s := range texts {
 		written[id] = &s.Swipe
 	}

@@ -8,6 +8,7 @@ import (
 
 	"nodest/chat"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/store/sqldb"
 )
 
@@ -15,7 +16,7 @@ import (
 type useRow struct {
 	UserID, ConversationID, GenerationID, UnitID string
 	Rank                                         int     // from 1
-	Layer                                        string  // the first letter of a memory.Layer, or inProfile
+	Layer                                        string  // the first letter of a recall.Layer, or inProfile
 	Score                                        *int64  // in parts of memory.SignalStep; nil = the row is a copy in a fork
 	Signals                                      []int64 // in parts of memory.SignalStep, by memory.SignalNames; zeros at the end can be missing
 }
@@ -25,8 +26,8 @@ const inProfile = "p"
 
 // PutUses stores what the prompt of a generation contains, and that its facts were used now. That is no
 // change of a scope.
-func (t *tx) PutUses(conversationID, generationID, continued string, uses []memory.Use) error {
-	err := t.ownsConversation(conversationID)
+func (t *textTx) PutUses(conversationID, generationID, continued string, uses []memory.Use) error {
+	err := t.chats.owns(conversationID)
 	var rows []useRow
 	if err == nil && continued != "" {
 		rows, err = sqldb.All[useRow](t, "SELECT * FROM memory_uses WHERE user_id = ? AND conversation_id = ? AND generation_id = ? ORDER BY rank",
@@ -48,7 +49,7 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 		} else {
 			row.Layer = inProfile
 		}
-		if u.Layer == memory.Fact {
+		if u.Layer == recall.Fact {
 			facts = append(facts, u.ID)
 		}
 		if !slices.ContainsFunc(rows, func(r useRow) bool { return r.UnitID == u.ID }) {
@@ -60,7 +61,7 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 		r.UserID, r.ConversationID, r.GenerationID, r.Rank = t.userID, conversationID, generationID, i+1
 	}
 	if continued == "" {
-		t.uses = map[string][]string{generationID: found}
+		t.found = map[string][]string{generationID: found}
 	}
 	slices.SortFunc(rows, func(a, b useRow) int { return strings.Compare(a.UnitID, b.UnitID) }) // as the key: pages are filled in order
 	if err := t.Insert("memory_uses", rows); err != nil || len(facts) == 0 {
@@ -70,11 +71,11 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 }
 
 // Uses returns what was sent with the prompt of a message's chosen text, as far as it is still there.
-func (t *tx) Uses(messageID string) ([]memory.Use, error) {
-	return sqldb.Map(t.withMessage(messageID), func(r *useRow) memory.Use {
-		layer := memory.Fact
-		if r.Layer == string(memory.Exchange[:1]) {
-			layer = memory.Exchange
+func (t *textTx) Uses(messageID string) ([]memory.Use, error) {
+	return sqldb.Map(t.messages.with(messageID), func(r *useRow) memory.Use {
+		layer := recall.Fact
+		if r.Layer == string(recall.Exchange[:1]) {
+			layer = recall.Exchange
 		}
 		return memory.Use{ID: r.UnitID, Layer: layer, Rank: r.Rank, Score: float64(*r.Score) / memory.SignalStep, Signals: signalsOf(r.Signals)}
 	}, `SELECT u.* FROM messages m
@@ -120,12 +121,12 @@ const selectRecalled = "SELECT conversation_id, generation_id, unit_id FROM memo
 	" AND layer <> '" + inProfile + "' ORDER BY rank"
 
 // Recalled returns the units that were found for a generation.
-func (t *tx) Recalled(conversationID, generationID string) ([]string, error) {
+func (t *textTx) Recalled(conversationID, generationID string) ([]string, error) {
 	return sqldb.Map(t, func(r *useRow) string { return r.UnitID }, selectRecalled, t.userID, []string{conversationID}, []string{generationID})
 }
 
 // fillRecalled gives swipes the units that were found for them.
-func (t *tx) fillRecalled(swipes []*swipeText) error {
+func (t *textTx) fillRecalled(swipes []*swipeText) error {
 	byPlace := map[[2]string][]*chat.Swipe{}
 	var chats, generations []string
 	for _, s := range swipes {
