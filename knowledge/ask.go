@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -58,11 +59,7 @@ func (s *Service) Ask(ctx context.Context, c *op.Call, in AskRequest) (*Answer, 
 		return nil, err
 	}
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Answer, error) {
-		sources, err := json.Marshal(answer.References)
-		if err != nil {
-			return nil, err
-		}
-		q := &Query{ID: op.NewID(), Question: in.Question, Answer: answer.Answer, Sources: sources}
+		q := &Query{ID: op.NewID(), Question: in.Question, Answer: answer.Answer, Sources: Sources{answer.FileIDs, answer.References}}
 		if in.ConversationID != "" {
 			q.ConversationID = &in.ConversationID
 		}
@@ -103,10 +100,11 @@ func (s *Service) answer(ctx context.Context, userID, question string, pieces []
 		return nil, fault.New(fault.NotConfigured, "no model provider is set up")
 	}
 	var sources []cite.Source
+	var fileIDs []string
 	var block markup.Builder
 	block.Open("knowledge")
 	writePieces(&block, pieces, excerptRoom, func(source cite.Source) int {
-		sources = append(sources, source)
+		sources, fileIDs = append(sources, source), append(fileIDs, source.FileID)
 		return len(sources)
 	})
 	block.Shut("knowledge")
@@ -135,7 +133,7 @@ func (s *Service) answer(ctx context.Context, userID, question string, pieces []
 		return nil, fmt.Errorf("encode usage: %w", err)
 	}
 	return &Answer{
-		Answer: cited.Answer, References: append([]cite.Reference{}, cited.References...),
+		Answer: cited.Answer, FileIDs: slices.Compact(fileIDs), References: append([]cite.Reference{}, cited.References...),
 		Model: model.Name, Offline: model.Provider == "offline", Usage: usage,
 	}, nil
 }

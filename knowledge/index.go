@@ -1,12 +1,11 @@
 package knowledge
 
 import (
-	"encoding/json"
-
 	"strconv"
 	"strings"
 	"time"
 
+	"nodest/cite"
 	"nodest/fault"
 	"nodest/index"
 	"nodest/knowledge/parse"
@@ -118,8 +117,14 @@ type Query struct {
 	ConversationID *string // nil = none
 	Question       string
 	Answer         string
-	Sources        json.RawMessage // cite.References
+	Sources        Sources
 	CreatedAt      time.Time
+}
+
+// Sources are what an answer was made from.
+type Sources struct {
+	FileIDs    []string         `json:"fileIds"` // all that the model was given
+	References []cite.Reference `json:"references"`
 }
 
 // IndexTx stores what is made of files. Methods without an owner act on own files, and those

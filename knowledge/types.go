@@ -226,6 +226,7 @@ type AskRequest struct {
 // Answer is what a model says from the documents.
 type Answer struct {
 	Answer     string
+	FileIDs    []string // of the documents that the model was given: it may have their words
 	References []cite.Reference
 	Model      string
 	Offline    bool

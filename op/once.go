@@ -178,12 +178,17 @@ func replyOf[X Tx](answer any) (r Reply, err error) {
 		r.OnlyIDs = false
 		return r, nil
 	}
-	var members map[string]any
-	if err := json.Unmarshal(r.JSON, &members); err != nil {
-		return r, err
-	}
-	r.JSON, err = json.Marshal(onlyIDs(members))
+	r.JSON, err = OnlyIDs(r.JSON)
 	return r, err
+}
+
+// OnlyIDs is a JSON object with nothing but its ids and kinds.
+func OnlyIDs(object json.RawMessage) (json.RawMessage, error) {
+	var members map[string]any
+	if err := json.Unmarshal(object, &members); err != nil {
+		return nil, err
+	}
+	return json.Marshal(onlyIDs(members))
 }
 
 // onlyIDs removes all members but ids and kinds, also from objects in it.
@@ -195,7 +200,7 @@ func onlyIDs(members map[string]any) map[string]any {
 				continue
 			}
 		case string:
-			if IsID(m) || name == "kind" {
+			if HasIDForm(m) || name == "kind" {
 				continue
 			}
 		}

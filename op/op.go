@@ -79,8 +79,8 @@ type Store[T any] interface {
 // NewID makes an id: a UUIDv7, so that ids sort by the time they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// ParseID reads an id that NewID made: a UUIDv7, in 36 characters in lower case. Names that apps and users give
-// have another form.
+// ParseID reads an id: a UUID in 36 characters in lower case, and in no other spelling. It is the one check of
+// the form of ids.
 func ParseID(text string) (id uuid.UUID, ok bool) {
 	if len(text) != 36 {
 		return uuid.Nil, false
@@ -91,13 +91,14 @@ func ParseID(text string) (id uuid.UUID, ok bool) {
 		}
 	}
 	id, err := uuid.Parse(text)
-	return id, err == nil && id.Version() == 7
+	return id, err == nil
 }
 
-// IsID reports whether a text is an id.
-func IsID(text string) bool {
-	_, ok := ParseID(text)
-	return ok
+// HasIDForm reports whether a text has the form of the ids that NewID makes; names that apps and users
+// give have another one.
+func HasIDForm(text string) bool {
+	id, ok := ParseID(text)
+	return ok && id.Version() == 7
 }
 
 // Part is the call of a step that comes before the one that is stored under the

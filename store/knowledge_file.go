@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -144,6 +145,15 @@ func (t knowledgeTx) DeleteFile(id string) error {
 	if err != nil {
 		return err
 	}
+	readers, err := t.readers(id)
+	if err != nil {
+		return err
+	}
+	for _, userID := range readers {
+		if err := errors.Join(t.dropReplies(userID, id), t.dropQuestions(userID, id)); err != nil {
+			return err
+		}
+	}
 	if err := t.dropPromptsOfFile(id); err != nil {
 		return err
 	}
@@ -151,6 +161,19 @@ func (t knowledgeTx) DeleteFile(id string) error {
 		"DELETE FROM knowledge_base_files WHERE file_user_id = ? AND file_id = ?",
 		"DELETE FROM character_files WHERE file_user_id = ? AND file_id = ?",
 	}, t.userID, id)
+}
+
+// readers are the other users who can read an own file in knowledge bases, or were sent texts of it.
+func (t knowledgeTx) readers(id string) ([]string, error) {
+	const members = "FROM knowledge_base_files m WHERE m.file_user_id = ? AND m.file_id = ?"
+	return sqldb.All[string](t, "SELECT user_id FROM (SELECT m.user_id "+members+" UNION SELECT user_id FROM prompt_files WHERE file_id = ?"+
+		" UNION SELECT g.grantee_id FROM knowledge_grants g WHERE (g.user_id, g.base_id) IN (SELECT m.user_id, m.base_id "+members+")) AS readers WHERE user_id <> ?",
+		t.userID, id, id, t.userID, id, t.userID)
+}
+
+// dropQuestions removes the questions of a user whose answers may have words of a file.
+func (s *session) dropQuestions(userID, fileID string) error {
+	return s.Run("DELETE FROM knowledge_queries WHERE user_id = ? AND sources LIKE ?", userID, "%"+fileID+"%")
 }
 
 // PutPart stores a part of an own content.
@@ -188,7 +211,7 @@ func (t knowledgeTx) DeletedFiles(limit int) ([]*knowledge.File, error) {
 
 // PurgeFile removes the row of a hidden file.
 func (t knowledgeTx) PurgeFile(id string) error {
-	if err := t.dropReplies(t.userID, id); err != nil {
+	if err := errors.Join(t.dropSaid(t.userID, "file", id), t.dropQuestions(t.userID, id)); err != nil {
 		return err
 	}
 	return t.Run("DELETE FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NOT NULL", t.userID, id)

@@ -11,6 +11,7 @@ import (
 	"nodest/chat"
 	"nodest/cite"
 	"nodest/nodest"
+	"nodest/op"
 	"nodest/store/sqldb"
 	"nodest/stream"
 )
@@ -253,6 +254,59 @@ func (t *tx) showLogged(events []*stream.Event, logged []*chat.Logged) error {
 		}
 	}
 	return nil
+}
+
+// dropSaid removes what stored answers and the log say of something of a user that is purged: a "conversation",
+// "character", "resource" or "file". In the log, a skip takes the place of an event about it; of the event which
+// says that it was deleted the ids are left, for devices that were away. It reads the user's log row by row, as
+// dropReplies reads the answers.
+func (s *session) dropSaid(userID, kind, id string) error {
+	if err := s.dropReplies(userID, id); err != nil {
+		return err
+	}
+	var rows []logRow
+	purged := map[string]bool{id: true}
+	err := sqldb.Each(s, func(r *logRow) error {
+		if namesOne(r.Entries, purged) {
+			rows = append(rows, *r)
+		}
+		return nil
+	}, "SELECT * FROM events WHERE user_id = ? ORDER BY seq", userID)
+	for i := range rows {
+		if err == nil {
+			err = s.dropEvents(&rows[i], kind, id)
+		}
+	}
+	return err
+}
+
+// dropEvents is dropSaid for a row of the log.
+func (s *session) dropEvents(r *logRow, kind, id string) error {
+	purged := map[string]bool{id: true}
+	events, err := stream.Unpack(r.UserID, r.Seq, r.At, r.Entries)
+	for _, e := range events {
+		switch {
+		case err != nil || e.ConversationID != id && !(strings.HasPrefix(e.Type, kind+".") && namesOne(e.Data, purged)):
+		case e.Type != deletedEvents[kind]:
+			e.Logged = nil
+			skip(e)
+		case e.Data != nil:
+			e.Data, err = op.OnlyIDs(e.Data)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := stream.Pack(events)
+	if err != nil {
+		return err
+	}
+	return s.Run("UPDATE events SET entries = ? WHERE user_id = ? AND seq = ?", sqldb.Zstd(entries), r.UserID, r.Seq)
+}
+
+// deletedEvents are the types of the events which say that something was deleted.
+var deletedEvents = map[string]string{
+	"conversation": "chat.deleted", "character": "character.deleted", "resource": "resource.deleted", "file": "file.deleted",
 }
 
 // eachOf calls fn with the rows that a query finds for the user and for some of the ids at a time.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"nodest/chat"
@@ -89,7 +90,7 @@ func (s *session) removePieces(p *parts, userID, id string) (int64, error) {
 			return n, err
 		}
 	}
-	if err := s.dropReplies(userID, id); err != nil {
+	if err := s.dropSaid(userID, strings.TrimSuffix(p.refer, "_id"), id); err != nil {
 		return 0, err
 	}
 	return s.Exec("DELETE FROM "+p.of+" WHERE user_id = ? AND id = ?", userID, id)

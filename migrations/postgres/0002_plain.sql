@@ -1161,7 +1161,7 @@ CREATE TABLE knowledge_queries (
   conversation_id UUID, -- NULL = none
   question TEXT COLLATE "C" NOT NULL,
   answer TEXT COLLATE "C" NOT NULL,
-  sources TEXT COLLATE "C", -- JSON array
+  sources TEXT COLLATE "C", -- document: files that the answer was made from, and its references
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE

@@ -1157,7 +1157,7 @@ CREATE TABLE knowledge_queries (
   conversation_id BLOB(16) CHECK (length(conversation_id) = 16 AND conversation_id > x''), -- NULL = none
   question TEXT NOT NULL,
   answer TEXT NOT NULL,
-  sources TEXT, -- JSON array
+  sources TEXT, -- document: files that the answer was made from, and its references
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE

@@ -24,7 +24,7 @@ type ID string
 // After is an argument for an id that others follow: "" comes before all ids.
 func After(id string) ID { return ID(cmp.Or(id, beforeIDs)) }
 
-// beforeIDs is less than all ids, and none.
+// beforeIDs comes before all ids.
 var beforeIDs = uuid.Nil.String()
 
 // idColumn reports whether a column holds ids.
@@ -33,7 +33,6 @@ func idColumn(name string) bool { return name == "id" || strings.HasSuffix(name,
 // placeID is what stands in a column for an id. A text that is no id is NULL, which equals nothing.
 func (s *Session) placeID(text string) any {
 	id, ok := op.ParseID(text)
-	ok = ok || text == beforeIDs
 	switch {
 	case s.Postgres:
 		return pgtype.UUID{Bytes: id, Valid: ok}

@@ -104,7 +104,7 @@ func (s *Session) place(row reflect.Value, f field) (any, error) {
 		v = v.Elem()
 	}
 	text := v.String()
-	if text != "" && !op.IsID(text) {
+	if _, ok := op.ParseID(text); !ok && text != "" {
 		return nil, fmt.Errorf("sqldb: %q is no id for %s", text, f.column)
 	}
 	return s.placeID(text), nil
