@@ -350,9 +350,7 @@ func TestAppUsesAnAPIKeyForOneRequestOnly(t *testing.T) {
 	if got := keys.used(); got != "sk-for-once,,sk-for-once" {
 		t.Errorf("keys = %s", got)
 	}
-	s.events.mu.Lock()
-	defer s.events.mu.Unlock()
-	for _, ev := range s.events.list {
+	for _, ev := range s.events.all() {
 		if strings.Contains(string(ev.Data), secret) {
 			t.Errorf("%s contains the key", ev.Type)
 		}

@@ -65,7 +65,7 @@ func numberIDs(t *testing.T, archive []byte) string {
 
 // eventfulChat makes a conversation with swipes, edits, deleted messages and swipes,
 // branches, a failed reply, save points and a restore.
-func (h *chatFixture) eventfulChat(t *testing.T) *chat.Conversation {
+func eventfulChat(t *testing.T, h *fixture) *chat.Conversation {
 	t.Helper()
 	conv, all := h.newChat(t, 6)
 	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: json.RawMessage(`{"name":"Mia"}`)})
@@ -113,7 +113,7 @@ func (h *chatFixture) eventfulChat(t *testing.T) *chat.Conversation {
 func TestAnArchiveRoundTripKeepsTheWholeConversation(t *testing.T) {
 	t.Parallel()
 	h := newChatFixture(t)
-	conv := h.eventfulChat(t)
+	conv := eventfulChat(t, h)
 	first, filename, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
 	must(t, err)
 	if filepath.Ext(filename) != ".json" {
@@ -160,7 +160,7 @@ func firstDifference(a, b string) string {
 func TestImportedSavePointsRestore(t *testing.T) {
 	t.Parallel()
 	h := newChatFixture(t)
-	conv := h.eventfulChat(t)
+	conv := eventfulChat(t, h)
 	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
 	must(t, err)
 	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
@@ -215,7 +215,7 @@ func withoutEditTimes(messages []*chat.Message) []*chat.Message {
 func TestAnotherUsersArchiveBringsOnlyItsTexts(t *testing.T) {
 	t.Parallel()
 	h := newChatFixture(t)
-	conv := h.eventfulChat(t)
+	conv := eventfulChat(t, h)
 	settings := json.RawMessage(`{"characterId":"` + conv.CharacterID + `"}`)
 	_, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: conv.ID, Settings: settings})
 	must(t, err)
@@ -337,22 +337,6 @@ func TestAnArchiveOfAnEmptyConversation(t *testing.T) {
 		t.Errorf("fork = %+v", fork)
 	}
 }
-
-// smallArchive has two messages, a state, a rewind and a save point.
-const smallArchive = `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"c","name":"Alice"},
-"conversation":{"id":"v","title":"Small","headId":"m2","version":9,"settings":{},"createdAt":"2026-01-02T03:04:05Z"},
-"messages":[
-{"id":"m1","seq":1,"role":"assistant","name":"Alice","swipeIndex":0,"rev":2,"status":"complete","createdAt":"2026-01-02T03:04:05Z",
- "swipes":[{"id":"s1","createdAt":"2026-01-02T03:04:05Z"}],
- "texts":[{"revisionId":"t1","id":"s1","rev":1,"text":"Hi","storedAt":"2026-01-02T03:04:05Z"},{"revisionId":"t2","id":"s1","rev":2,"text":"Hello","storedAt":"2026-01-02T03:04:06Z"}],
- "states":[{"version":1,"rev":1,"revisionId":"t1","status":"complete"},{"version":5,"rev":2,"revisionId":"t2","status":"complete"}]},
-{"id":"m2","parentId":"m1","clientMsgId":"k1","seq":3,"role":"user","name":"Mia","swipeIndex":0,"rev":1,"status":"complete","createdAt":"2026-01-02T03:04:05Z",
- "swipes":[{"id":"s2","createdAt":"2026-01-02T03:04:05Z"}],
- "texts":[{"revisionId":"t3","id":"s2","rev":1,"text":"Hey","storedAt":"2026-01-02T03:04:05Z"}],
- "states":[{"version":4,"rev":1,"revisionId":"t3","status":"complete"}]}],
-"states":[{"version":4,"headId":"m2","settings":{}}],
-"rewinds":[{"at":7,"to":4}],
-"saves":[{"id":"p1","version":4,"headId":"m2","description":"d","previewText":"p","messageCount":2,"createdAt":"2026-01-02T03:04:07Z"}]}`
 
 // A damaged archive is refused with the path of the fault, and nothing is stored.
 func TestADamagedArchiveChangesNothing(t *testing.T) {

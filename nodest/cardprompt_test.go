@@ -16,6 +16,7 @@ import (
 	"nodest/chat"
 	"nodest/framework"
 	"nodest/nodest"
+	"nodest/sharedtest"
 )
 
 // importCard creates a character from a file.
@@ -42,8 +43,7 @@ func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "cards", "*"))
 	must(t, err)
-	others, err := filepath.Glob(filepath.Join(goldenFolder(), "..", "..", "data", "cards", "*"))
-	must(t, err)
+	others := sharedtest.Find("data/cards/*")
 	if len(others) == 0 {
 		t.Log("no cards beside the project: those of this package alone")
 	}

@@ -13,6 +13,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/sharedtest"
 	"nodest/store/storetest"
 )
 
@@ -382,7 +383,7 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 	t.Parallel()
 	h := newChatFixture(t)
 	ways := [][2]string{{"json", "v3"}, {"png", ""}, {"json", "v2"}, {"charx", "v3"}}
-	for i, file := range requireShared(t, "cards") {
+	for i, file := range sharedtest.Files(t, "data/cards/*") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			made, err := h.Characters.Import(t.Context(), h.call(), readFile(t, file), filepath.Base(file))
 			if strings.Contains(file, "invalid") {

@@ -11,13 +11,8 @@ import (
 	"nodest/card"
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/sharedtest"
 )
-
-const smallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,"note_depth":3,"note_role":1,"mine":{"b":1,"a":2}},"user_name":"unused","character_name":"unused"}
-{"name":"Alice","is_user":false,"is_system":false,"send_date":"2025-03-14T09:00:00.000Z","mes":"Hi","swipes":["Hey","Hi"],"swipe_id":1,"swipe_info":[{"extra":{"model":"m1"}},{"extra":{"model":"m2","odd":true}}],"extra":{"model":"m2","odd":true}}
-{"name":"Mia","is_user":true,"is_system":false,"send_date":"2025-03-14T09:01:00.000Z","mes":"Hello","extra":{"mine":1}}
-{"name":"Alice","is_user":false,"is_system":true,"send_date":"2025-03-14T09:02:00.000Z","mes":"hidden","extra":{}}
-`
 
 func TestAChatLogBecomesAConversation(t *testing.T) {
 	t.Parallel()
@@ -89,7 +84,7 @@ func TestAChatLogRoundTripChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newChatFixture(t)
 	ch := h.character(alice)
-	for _, file := range append([]string{""}, sharedFiles("chats")...) {
+	for _, file := range append([]string{""}, sharedtest.Find("data/chats/*")...) {
 		name, data := "small.jsonl", []byte(smallLog)
 		if file != "" {
 			name, data = filepath.Base(file), readFile(t, file)
@@ -113,13 +108,6 @@ func TestAChatLogRoundTripChangesNothing(t *testing.T) {
 			sameLines(t, twice, once)
 		})
 	}
-}
-
-// sharedFiles returns the files in a folder of the shared data, none if the folder is
-// missing.
-func sharedFiles(folder string) []string {
-	files, _ := filepath.Glob(filepath.Join("..", "..", "shared", "data", folder, "*"))
-	return files
 }
 
 // sameLines compares two logs as JSON, line by line.

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +21,7 @@ import (
 	"nodest/chat"
 	"nodest/chat/archive"
 	"nodest/fault"
+	"nodest/jobs"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/app"
@@ -26,23 +29,21 @@ import (
 	"nodest/store"
 )
 
-// chatFixture is a fixture for tests without replies: its user has no provider. ann
-// and bob are me and the stranger here.
-type chatFixture struct{ *fixture }
+type chatFixture = fixture
 
 const me, stranger = ann, bob
 
-func newChatFixture(t *testing.T) *chatFixture {
+func newChatFixture(t *testing.T) *fixture {
 	t.Helper()
 	return newChatFixtureOn(t, database(t))
 }
 
 // newChatFixtureOn is newChatFixture on a database that open opens.
-func newChatFixtureOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *chatFixture {
+func newChatFixtureOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *fixture {
 	t.Helper()
 	s := newFixtureOn(t, nodest.Options{}, func(o store.Options) *store.DB { return open(t, o) })
 	s.noModel = true
-	return &chatFixture{s}
+	return s
 }
 
 // Engine is the engine together with the archive and app services.
@@ -105,7 +106,7 @@ func (noModels) Resolve(context.Context, string, string, string, string) (nodest
 }
 
 // takeEventTypes returns the types of the durable events since the last call.
-func (h *chatFixture) takeEventTypes() []string {
+func (h *fixture) takeEventTypes() []string {
 	types := strings.Fields(h.events.types())
 	h.events.clear()
 	return types
@@ -151,7 +152,7 @@ const aliceWithGreetings = `{"spec":"chara_card_v2","spec_version":"2.0","data":
 
 // newChat starts a conversation, adds n messages, alternately the user's and the
 // character's, and returns all messages including the greeting.
-func (h *chatFixture) newChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
+func (h *fixture) newChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
 	t.Helper()
 	ch := h.character(alice)
 	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
@@ -165,7 +166,7 @@ func (h *chatFixture) newChat(t *testing.T, n int) (*chat.Conversation, []*chat.
 }
 
 // addMessage stores a message below a parent and makes it the head, as a turn does.
-func (h *chatFixture) addMessage(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
+func (h *fixture) addMessage(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
 	t.Helper()
 	var conv *chat.Conversation
 	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
@@ -197,7 +198,7 @@ func (h *chatFixture) addMessage(t *testing.T, conversationID, parentID string, 
 }
 
 // markAsWriting marks a message as being written by a generation of another process.
-func (h *chatFixture) markAsWriting(t *testing.T, m *chat.Message) (end func()) {
+func (h *fixture) markAsWriting(t *testing.T, m *chat.Message) (end func()) {
 	t.Helper()
 	g := &chat.Generation{UserID: me, ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindReply,
 		Status: chat.GenStreaming, LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}
@@ -227,17 +228,6 @@ func NewID(nodest.Tx) string {
 	return fmt.Sprintf("%08d-%04d-7000-8000-000000000000", nextID/10_000, nextID%10_000)
 }
 
-// requireShared returns the files in a folder of the shared data and skips the test
-// if there are none.
-func requireShared(t *testing.T, folder string) []string {
-	t.Helper()
-	files := sharedFiles(folder)
-	if len(files) == 0 {
-		t.Skip("no shared data beside the project")
-	}
-	return files
-}
-
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -263,4 +253,176 @@ func sameJSON(t *testing.T, what string, got, want []byte) {
 	if json.Compact(&a, got) != nil || json.Compact(&b, want) != nil || a.String() != b.String() {
 		t.Errorf("%s = %s\nwant %s", what, got, want)
 	}
+}
+
+// smallArchive has two messages, a state, a rewind and a save point.
+const smallArchive = `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"c","name":"Alice"},
+"conversation":{"id":"v","title":"Small","headId":"m2","version":9,"settings":{},"createdAt":"2026-01-02T03:04:05Z"},
+"messages":[
+{"id":"m1","seq":1,"role":"assistant","name":"Alice","swipeIndex":0,"rev":2,"status":"complete","createdAt":"2026-01-02T03:04:05Z",
+ "swipes":[{"id":"s1","createdAt":"2026-01-02T03:04:05Z"}],
+ "texts":[{"revisionId":"t1","id":"s1","rev":1,"text":"Hi","storedAt":"2026-01-02T03:04:05Z"},{"revisionId":"t2","id":"s1","rev":2,"text":"Hello","storedAt":"2026-01-02T03:04:06Z"}],
+ "states":[{"version":1,"rev":1,"revisionId":"t1","status":"complete"},{"version":5,"rev":2,"revisionId":"t2","status":"complete"}]},
+{"id":"m2","parentId":"m1","clientMsgId":"k1","seq":3,"role":"user","name":"Mia","swipeIndex":0,"rev":1,"status":"complete","createdAt":"2026-01-02T03:04:05Z",
+ "swipes":[{"id":"s2","createdAt":"2026-01-02T03:04:05Z"}],
+ "texts":[{"revisionId":"t3","id":"s2","rev":1,"text":"Hey","storedAt":"2026-01-02T03:04:05Z"}],
+ "states":[{"version":4,"rev":1,"revisionId":"t3","status":"complete"}]}],
+"states":[{"version":4,"headId":"m2","settings":{}}],
+"rewinds":[{"at":7,"to":4}],
+"saves":[{"id":"p1","version":4,"headId":"m2","description":"d","previewText":"p","messageCount":2,"createdAt":"2026-01-02T03:04:07Z"}]}`
+
+const smallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,"note_depth":3,"note_role":1,"mine":{"b":1,"a":2}},"user_name":"unused","character_name":"unused"}
+{"name":"Alice","is_user":false,"is_system":false,"send_date":"2025-03-14T09:00:00.000Z","mes":"Hi","swipes":["Hey","Hi"],"swipe_id":1,"swipe_info":[{"extra":{"model":"m1"}},{"extra":{"model":"m2","odd":true}}],"extra":{"model":"m2","odd":true}}
+{"name":"Mia","is_user":true,"is_system":false,"send_date":"2025-03-14T09:01:00.000Z","mes":"Hello","extra":{"mine":1}}
+{"name":"Alice","is_user":false,"is_system":true,"send_date":"2025-03-14T09:02:00.000Z","mes":"hidden","extra":{}}
+`
+
+func messageIDs(messages []*chat.Message) []string {
+	ids := []string{}
+	for _, m := range messages {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// branchTexts returns the texts of the shown branch.
+func (s *fixture) branchTexts(conversationID string) []string {
+	s.t.Helper()
+	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
+	s.must(err)
+	texts := []string{}
+	for _, m := range page.Items {
+		texts = append(texts, m.Text())
+	}
+	return texts
+}
+
+// written is the file that an export writes.
+func written(ctx context.Context, export func(context.Context, string, string, io.Writer) (string, error), userID, id string) (data []byte, filename string, err error) {
+	var out bytes.Buffer
+	filename, err = export(ctx, userID, id, &out)
+	return out.Bytes(), filename, err
+}
+
+// readAll returns the shown branch, read page by page as clients do.
+func (h *fixture) readAll(t *testing.T, conversationID string, pageLength int) []*chat.Message {
+	t.Helper()
+	var all []*chat.Message
+	for before, more := "", true; more; {
+		page, err := h.Chats.History(t.Context(), me, conversationID, before, pageLength)
+		must(t, err)
+		all = slices.Concat(page.Items, all)
+		if more = page.More; more {
+			before = page.Items[0].ID
+		}
+	}
+	return all
+}
+
+// describeMessages renders what users see of messages, without ids.
+func describeMessages(t *testing.T, messages []*chat.Message) string {
+	t.Helper()
+	var b strings.Builder
+	for _, m := range messages {
+		texts := []string{}
+		for _, s := range m.Swipes {
+			texts = append(texts, s.Text+"/"+strconv.FormatBool(s.Deleted))
+		}
+		line, err := json.Marshal([]any{m.Seq, m.Role, m.Name, m.Hidden, m.Greeting, m.Status, m.SwipeIndex, texts, m.CreatedAt, m.EditedAt})
+		must(t, err)
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// sameMessages checks that two branches show the same messages.
+func sameMessages(t *testing.T, what string, got, want []*chat.Message) {
+	t.Helper()
+	a, b := strings.Split(describeMessages(t, got), "\n"), strings.Split(describeMessages(t, want), "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			t.Errorf("%s shows at %d\n%s\nwant\n%s", what, i, a[i], b[i])
+			return
+		}
+	}
+	if len(a) != len(b) {
+		t.Errorf("%s has %d messages, want %d", what, len(a)-1, len(b)-1)
+	}
+}
+
+// claimFork claims the job of a fork for a process.
+func claimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
+	t.Helper()
+	claimed, err := db.ClaimJobs(t.Context(), process, time.Minute, []jobs.Want{{Kind: chat.JobFork, Free: 5, PerUser: 5}})
+	must(t, err)
+	if len(claimed) != 1 {
+		t.Fatalf("%d jobs, want the one of the fork", len(claimed))
+	}
+	return claimed[0]
+}
+
+func runFork(e *Engine, j *jobs.Job) error {
+	return e.Chats.Kinds()[1].Run(context.Background(), j)
+}
+
+// long scales a number by NODEST_LONG, which is 1 in `make test-long`.
+func long(least, all int) int {
+	share, err := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
+	if err != nil {
+		return least
+	}
+	return max(least, int(share*float64(all)))
+}
+
+var kinds = []character.ResourceKind{character.WorldBook, character.Preset, character.RegexScript, character.Persona}
+
+// documents has a document of each kind.
+var documents = map[character.ResourceKind]json.RawMessage{
+	character.WorldBook:   json.RawMessage(`{"name":"Tea","entries":{"9":{"content":"x"},"1":{"mine":[1]}}}`),
+	character.Preset:      json.RawMessage(`{"name":"Plain","prompts":[{"identifier":"main","content":"x"}]}`),
+	character.RegexScript: json.RawMessage(`[{"scriptName":"shout","findRegex":"a"}]`),
+	character.Persona:     json.RawMessage(`{"name":"Mia","description":"A pilot.","mine":1}`),
+}
+
+// longArchive is an archive of n messages in one branch.
+func longArchive(n int) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"x","name":"Alice"},
+		"conversation":{"title":"Long","version":1,"headId":"m%d","createdAt":"2026-01-02T03:04:05Z"},"messages":[`, n-1)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		parent, role := "", "user"
+		if i > 0 {
+			parent = fmt.Sprintf("m%d", i-1)
+		}
+		if i%2 == 1 {
+			role = "assistant"
+		}
+		fmt.Fprintf(&b, `{"id":"m%d","parentId":%q,"seq":%d,"role":%q,"name":"N","swipeIndex":0,"rev":1,"status":"complete",
+			"createdAt":"2026-01-02T03:04:05Z","swipes":[{"id":"s","createdAt":"2026-01-02T03:04:05Z"}],
+			"texts":[{"revisionId":"t%d","id":"s","rev":1,"text":"This is number %d of the story; 茶 was served in the Straße.","storedAt":"2026-01-02T03:04:05Z"}],
+			"states":[{"version":1,"rev":1,"revisionId":"t%d","status":"complete"}]}`, i, parent, i+1, role, i, i, i)
+	}
+	b.WriteString("]}")
+	return []byte(b.String())
+}
+
+func (h *fixture) importLongChat(t *testing.T, characterID string, n int) *chat.Conversation {
+	t.Helper()
+	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), characterID, longArchive(n))
+	must(t, err)
+	return conv
+}
+
+// errOf drops the value of an answer.
+func errOf[T any](_ T, err error) error { return err }
+
+func asJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	must(t, err)
+	return b
 }

@@ -263,14 +263,6 @@ func TestShowingAMessageShowsItsBranch(t *testing.T) {
 	wantError(t, err, fault.Busy, "")
 }
 
-func messageIDs(messages []*chat.Message) []string {
-	ids := []string{}
-	for _, m := range messages {
-		ids = append(ids, m.ID)
-	}
-	return ids
-}
-
 func TestChoosingAHeadShowsItsBranch(t *testing.T) {
 	t.Parallel()
 	h := newChatFixture(t)

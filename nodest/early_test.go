@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,7 +18,6 @@ import (
 	"nodest/store"
 	"nodest/store/sqldb"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 // heldStore is a database that stops before the commit of transactions that accept a
@@ -55,13 +53,6 @@ func withHeldStore(t *testing.T) (s *fixture, h *heldStore, dir string) {
 	s.Engine = newEngine(h, s, s.events, s.opts)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
 	return s, h, dir
-}
-
-// all returns the events so far, in order.
-func (e *eventLog) all() []*stream.Event {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.list)
 }
 
 type sendResult struct {

@@ -12,17 +12,6 @@ import (
 	"nodest/op"
 )
 
-// lastTypes returns the types of the newest events.
-func (e *eventLog) lastTypes(n int) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var types []string
-	for _, ev := range e.list[max(0, len(e.list)-n):] {
-		types = append(types, ev.Type)
-	}
-	return strings.Join(types, " ")
-}
-
 // edit edits a message and waits for the answer, if there is one.
 func (s *fixture) edit(in chat.EditInput) *chat.Changed {
 	s.t.Helper()
@@ -32,18 +21,6 @@ func (s *fixture) edit(in chat.EditInput) *chat.Changed {
 		s.wait(done.GenerationID)
 	}
 	return done
-}
-
-// branchTexts returns the texts of the shown branch.
-func (s *fixture) branchTexts(conversationID string) []string {
-	s.t.Helper()
-	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
-	s.must(err)
-	texts := []string{}
-	for _, m := range page.Items {
-		texts = append(texts, m.Text())
-	}
-	return texts
 }
 
 const hello = "Hello, traveller." // the greeting of Alice

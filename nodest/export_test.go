@@ -2,7 +2,6 @@ package nodest_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -11,13 +10,6 @@ import (
 
 	"nodest/chat"
 )
-
-// written is the file that an export writes.
-func written(ctx context.Context, export func(context.Context, string, string, io.Writer) (string, error), userID, id string) (data []byte, filename string, err error) {
-	var out bytes.Buffer
-	filename, err = export(ctx, userID, id, &out)
-	return out.Bytes(), filename, err
-}
 
 // heapMeter notes the highest number of bytes that live in memory while it is written to.
 type heapMeter struct {

@@ -20,6 +20,7 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/nodest/record"
 	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -466,4 +467,91 @@ func (e *eventLog) deltas(t *testing.T, generationID, part string, start int) st
 		at += len([]rune(d.Text))
 	}
 	return text.String()
+}
+
+// all returns the events so far, in order.
+func (e *eventLog) all() []*stream.Event {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.list)
+}
+
+// lastTypes returns the types of the newest events.
+func (e *eventLog) lastTypes(n int) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var types []string
+	for _, ev := range e.list[max(0, len(e.list)-n):] {
+		types = append(types, ev.Type)
+	}
+	return strings.Join(types, " ")
+}
+
+// clear removes the events recorded so far.
+func (e *eventLog) clear() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = nil
+}
+
+// types returns the types of the recorded durable events.
+func (e *eventLog) types() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var types []string
+	for _, ev := range e.list {
+		if ev.Durable() {
+			types = append(types, ev.Type)
+		}
+	}
+	return strings.Join(types, " ")
+}
+
+// data returns the data of the first event of a type.
+func (e *eventLog) data(kind string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ev := range e.list {
+		if ev.Type == kind {
+			return string(ev.Data)
+		}
+	}
+	return ""
+}
+
+// database returns the function that opens the database of a test: PostgreSQL for the
+// subtests of TestOnPostgres (skipped where there is none), SQLite for all others.
+func database(t *testing.T) storetest.Opener {
+	if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
+		return storetest.OpenPostgres
+	}
+	return storetest.OpenWith
+}
+
+// comparePrompts fails the test unless each prompt that is still stored is read as it was sent, whatever has
+// become of its chat.
+func (s *fixture) comparePrompts() {
+	ctx := context.Background()
+	for _, ev := range s.events.all() {
+		if ev.Type != "gen.started" {
+			continue
+		}
+		var started struct{ PromptID string }
+		if err := json.Unmarshal(ev.Data, &started); err != nil {
+			s.t.Error(err)
+		}
+		err := s.db.View(ctx, ev.UserID, func(tx nodest.Tx) error {
+			stored, err := tx.Prompt(started.PromptID)
+			if fault.Is(err, fault.NotFound) {
+				return nil // it was purged
+			}
+			if err == nil {
+				_, err = record.Unpack(tx.Chats, stored.ConversationID, stored.Body)
+			}
+			return err
+		})
+		if err != nil {
+			s.t.Errorf("a prompt cannot be read any more: %v", err)
+		}
+	}
 }

@@ -16,55 +16,7 @@ import (
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/op"
-	"nodest/store"
 )
-
-// readAll returns the shown branch, read page by page as clients do.
-func (h *chatFixture) readAll(t *testing.T, conversationID string, pageLength int) []*chat.Message {
-	t.Helper()
-	var all []*chat.Message
-	for before, more := "", true; more; {
-		page, err := h.Chats.History(t.Context(), me, conversationID, before, pageLength)
-		must(t, err)
-		all = slices.Concat(page.Items, all)
-		if more = page.More; more {
-			before = page.Items[0].ID
-		}
-	}
-	return all
-}
-
-// describeMessages renders what users see of messages, without ids.
-func describeMessages(t *testing.T, messages []*chat.Message) string {
-	t.Helper()
-	var b strings.Builder
-	for _, m := range messages {
-		texts := []string{}
-		for _, s := range m.Swipes {
-			texts = append(texts, s.Text+"/"+strconv.FormatBool(s.Deleted))
-		}
-		line, err := json.Marshal([]any{m.Seq, m.Role, m.Name, m.Hidden, m.Greeting, m.Status, m.SwipeIndex, texts, m.CreatedAt, m.EditedAt})
-		must(t, err)
-		b.Write(line)
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-// sameMessages checks that two branches show the same messages.
-func sameMessages(t *testing.T, what string, got, want []*chat.Message) {
-	t.Helper()
-	a, b := strings.Split(describeMessages(t, got), "\n"), strings.Split(describeMessages(t, want), "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			t.Errorf("%s shows at %d\n%s\nwant\n%s", what, i, a[i], b[i])
-			return
-		}
-	}
-	if len(a) != len(b) {
-		t.Errorf("%s has %d messages, want %d", what, len(a)-1, len(b)-1)
-	}
-}
 
 // A fork has the messages, the note and the settings of the branch, and changes
 // independently of it.
@@ -208,7 +160,7 @@ func TestAForkReadsLikeItsSource(t *testing.T) {
 			return strconv.Itoa(strings.Count(string(data), `"parentId"`))
 		},
 		"search": func(id string) string {
-			return strings.Join(h.search(t, chat.SearchInput{Query: all[1].Text(), ConversationID: id}), "|")
+			return strings.Join(search(t, h, chat.SearchInput{Query: all[1].Text(), ConversationID: id}), "|")
 		},
 	} {
 		if got, want := read(fork.ID), read(conv.ID); got != want {
@@ -230,21 +182,6 @@ func (d *crashingStore) Update(ctx context.Context, userID string, fn func(nodes
 		return errCrashed
 	}
 	return d.Store.Update(ctx, userID, fn)
-}
-
-// claimFork claims the job of a fork for a process.
-func claimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
-	t.Helper()
-	claimed, err := db.ClaimJobs(t.Context(), process, time.Minute, []jobs.Want{{Kind: chat.JobFork, Free: 5, PerUser: 5}})
-	must(t, err)
-	if len(claimed) != 1 {
-		t.Fatalf("%d jobs, want the one of the fork", len(claimed))
-	}
-	return claimed[0]
-}
-
-func runFork(e *Engine, j *jobs.Job) error {
-	return e.Chats.Kinds()[1].Run(context.Background(), j)
 }
 
 // A fork of more than one step is hidden until its job has copied the rest. It

@@ -190,35 +190,3 @@ func (w *fullChat) setDepthMode(mode string) {
 	_, _, err := w.Characters.PutSettings(w.t.Context(), w.call(), w.CharacterID, json.RawMessage(`{"prompt":{"depthMode":"`+mode+`"}}`), 0)
 	w.must(err)
 }
-
-// clear removes the events recorded so far.
-func (e *eventLog) clear() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.list = nil
-}
-
-// types returns the types of the recorded durable events.
-func (e *eventLog) types() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var types []string
-	for _, ev := range e.list {
-		if ev.Durable() {
-			types = append(types, ev.Type)
-		}
-	}
-	return strings.Join(types, " ")
-}
-
-// data returns the data of the first event of a type.
-func (e *eventLog) data(kind string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, ev := range e.list {
-		if ev.Type == kind {
-			return string(ev.Data)
-		}
-	}
-	return ""
-}

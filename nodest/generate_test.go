@@ -32,15 +32,6 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
-// long scales a number by NODEST_LONG, which is 1 in `make test-long`.
-func long(least, all int) int {
-	share, err := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
-	if err != nil {
-		return least
-	}
-	return max(least, int(share*float64(all)))
-}
-
 // However the reply is cut into chunks, the deltas of each part join without a gap to
 // the stored text, and their offsets are code points.
 func TestDeltasMatchTheStoredText(t *testing.T) {

@@ -2,7 +2,6 @@ package nodest_test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -12,46 +11,10 @@ import (
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/sharedtest"
 )
 
-// vector is one case of a golden file.
-type vector struct {
-	Name       string
-	Input      json.RawMessage
-	Output     json.RawMessage
-	SpecOutput json.RawMessage `json:"spec_output"` // where the original deviates from its specification
-}
-
-func (v *vector) want() json.RawMessage {
-	if v.SpecOutput != nil {
-		return v.SpecOutput
-	}
-	return v.Output
-}
-
-// goldenFolder returns the folder of the recorded vectors.
-func goldenFolder() string {
-	dir := os.Getenv("NODEST_GOLDEN")
-	if dir == "" {
-		dir = "../shared/golden"
-	}
-	if !filepath.IsAbs(dir) { // from the project's root
-		dir = filepath.Join("..", dir)
-	}
-	return filepath.Join(dir, "nodest")
-}
-
-func readVectors(t *testing.T, path string) []vector {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
-		t.Skipf("no golden vectors here (NODEST_GOLDEN names their folder): %v", err)
-	}
-	must(t, err)
-	var vectors []vector
-	must(t, json.Unmarshal(data, &vectors))
-	return vectors
-}
+type historyVector = sharedtest.Vector[historyOp, json.RawMessage]
 
 // historyOp is the input of a vector of history_ops.
 type historyOp struct {
@@ -84,10 +47,10 @@ const goldenUser = "阿泽"
 // expect reads the wanted result of a vector. The engine stores no inserted entries,
 // uses one name for both of the character's roles, and expands the user's name in a
 // greeting when it is stored.
-func expect(t *testing.T, v *vector, user string) historyResult {
+func expect(t *testing.T, v historyVector, user string) historyResult {
 	t.Helper()
 	var want historyResult
-	must(t, json.Unmarshal([]byte(strings.ReplaceAll(string(v.want()), "{{user}}", user)), &want))
+	must(t, json.Unmarshal([]byte(strings.ReplaceAll(string(v.Output), "{{user}}", user)), &want))
 	want.Parts = cleanParts(want.Parts)
 	return want
 }
@@ -111,48 +74,30 @@ func cleanParts(parts []goldenMessage) []goldenMessage {
 // called, and the resulting history is compared.
 func TestGoldenHistoryOps(t *testing.T) {
 	t.Parallel()
-	for name, path := range map[string]string{
-		"recorded": filepath.Join(goldenFolder(), "history_ops.json"),
-		"own":      filepath.Join("testdata", "golden", "history_ops.json"),
+	for name, read := range map[string]func(*testing.T) []byte{
+		"recorded": func(t *testing.T) []byte { return sharedtest.Read(t, "golden/nodest/history_ops.json") },
+		"own":      func(t *testing.T) []byte { return readFile(t, filepath.Join("testdata", "golden", "history_ops.json")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			vectors := readVectors(t, path)
-			card := anyCard(t, vectors)
-			failed, skipped := 0, 0
-			for _, v := range vectors {
-				ok := t.Run(v.Name, func(t *testing.T) {
-					defer func() {
-						if t.Skipped() {
-							skipped++
-						}
-					}()
-					runHistoryOp(t, &v, card)
-				})
-				if !ok {
-					failed++
-				}
-			}
-			t.Logf("%s: %d passed, %d failed, %d skipped", path, len(vectors)-failed-skipped, failed, skipped)
+			vectors := sharedtest.Vectors[historyOp, json.RawMessage](t, read(t))
+			card := anyCard(vectors)
+			sharedtest.Each(t, vectors, func(t *testing.T, v historyVector) { runHistoryOp(t, v, card) })
 		})
 	}
 }
 
 // anyCard is the card for vectors that were recorded without one.
-func anyCard(t *testing.T, vectors []vector) json.RawMessage {
-	t.Helper()
+func anyCard(vectors []historyVector) json.RawMessage {
 	for _, v := range vectors {
-		var in historyOp
-		must(t, json.Unmarshal(v.Input, &in))
-		if in.RoleCard != nil {
-			return in.RoleCard
+		if v.Input.RoleCard != nil {
+			return v.Input.RoleCard
 		}
 	}
 	return nil
 }
 
-func runHistoryOp(t *testing.T, v *vector, card json.RawMessage) {
-	var in historyOp
-	must(t, json.Unmarshal(v.Input, &in))
+func runHistoryOp(t *testing.T, v historyVector, card json.RawMessage) {
+	in := v.Input
 	if in.RoleCard == nil {
 		in.RoleCard = card
 	}

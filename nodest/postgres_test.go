@@ -1,13 +1,11 @@
 package nodest_test
 
 import (
-	"strings"
 	"sync"
 	"testing"
 
 	"nodest/chat"
 	"nodest/nodest"
-	"nodest/store/storetest"
 )
 
 // TestOnPostgres repeats what several open transactions of a user, several processes or a
@@ -48,15 +46,6 @@ func TestOnPostgres(t *testing.T) {
 	} {
 		t.Run(test.name, test.run)
 	}
-}
-
-// database returns the function that opens the database of a test: PostgreSQL for the
-// subtests of TestOnPostgres (skipped where there is none), SQLite for all others.
-func database(t *testing.T) storetest.Opener {
-	if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
-		return storetest.OpenPostgres
-	}
-	return storetest.OpenWith
 }
 
 // Of messages sent to several conversations at the same time, only as many as the

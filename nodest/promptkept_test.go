@@ -1,7 +1,6 @@
 package nodest_test
 
 import (
-	"context"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -14,36 +13,7 @@ import (
 	"nodest/framework"
 	"nodest/memory"
 	"nodest/nodest"
-	"nodest/nodest/record"
 )
-
-// comparePrompts fails the test unless each prompt that is still stored is read as it was sent, whatever has
-// become of its chat.
-func (s *fixture) comparePrompts() {
-	ctx := context.Background()
-	for _, ev := range s.events.all() {
-		if ev.Type != "gen.started" {
-			continue
-		}
-		var started struct{ PromptID string }
-		if err := json.Unmarshal(ev.Data, &started); err != nil {
-			s.t.Error(err)
-		}
-		err := s.db.View(ctx, ev.UserID, func(tx nodest.Tx) error {
-			stored, err := tx.Prompt(started.PromptID)
-			if fault.Is(err, fault.NotFound) {
-				return nil // it was purged
-			}
-			if err == nil {
-				_, err = record.Unpack(tx.Chats, stored.ConversationID, stored.Body)
-			}
-			return err
-		})
-		if err != nil {
-			s.t.Errorf("a prompt cannot be read any more: %v", err)
-		}
-	}
-}
 
 // wantStored fails the test unless the prompt of a generation has the messages of want, and what is
 // stored of it does not repeat a text. It returns the prompt's id.

@@ -18,7 +18,7 @@ func TestConcurrentWritesWithoutAVersionAllSucceed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, open storetest.Opener) { testConcurrentWrites(t, newChatFixtureOn(t, open)) })
 }
 
-func testConcurrentWrites(t *testing.T, h *chatFixture) {
+func testConcurrentWrites(t *testing.T, h *fixture) {
 	const writers = 4
 	conv, all := h.newChat(t, 1)
 	r, err := h.Characters.CreateResource(t.Context(), h.call(), character.WorldBook, character.ResourceInput{Document: documents[character.WorldBook]})

@@ -12,18 +12,9 @@ import (
 	"nodest/fault"
 	"nodest/nodest"
 	"nodest/op"
+	"nodest/sharedtest"
 	"nodest/store/storetest"
 )
-
-var kinds = []character.ResourceKind{character.WorldBook, character.Preset, character.RegexScript, character.Persona}
-
-// documents has a document of each kind.
-var documents = map[character.ResourceKind]json.RawMessage{
-	character.WorldBook:   json.RawMessage(`{"name":"Tea","entries":{"9":{"content":"x"},"1":{"mine":[1]}}}`),
-	character.Preset:      json.RawMessage(`{"name":"Plain","prompts":[{"identifier":"main","content":"x"}]}`),
-	character.RegexScript: json.RawMessage(`[{"scriptName":"shout","findRegex":"a"}]`),
-	character.Persona:     json.RawMessage(`{"name":"Mia","description":"A pilot.","mine":1}`),
-}
 
 func TestResourceLifecycle(t *testing.T) {
 	t.Parallel()
@@ -213,7 +204,7 @@ func TestEverySharedResourceImportsAndExports(t *testing.T) {
 	t.Parallel()
 	h := newChatFixture(t)
 	for kind, folder := range map[character.ResourceKind]string{character.WorldBook: "worldbooks", character.Preset: "presets"} {
-		for _, file := range requireShared(t, folder) {
+		for _, file := range sharedtest.Files(t, "data/"+folder+"/*") {
 			kind := kind
 			if filepath.Base(file) == "regex_scripts.json" {
 				kind = character.RegexScript

@@ -8,7 +8,6 @@ import (
 
 	"nodest/chat"
 	"nodest/nodest"
-	"nodest/nodest/app"
 )
 
 // importedChat imports a chat in which ann's message has the text and is answered.
@@ -112,26 +111,5 @@ func TestAWishMarkInsideASentenceIsText(t *testing.T) {
 	s.regenerate(reply.ID, "")
 	if sent := s.model.lastRequest(); !strings.Contains(sent, text) {
 		t.Errorf("sent:\n%s", sent)
-	}
-}
-
-// In the app's history a regenerate removes the old wish or replaces it by the new
-// one.
-func TestARegenerateReplacesTheWishInTheAppsHistory(t *testing.T) {
-	t.Parallel()
-	for wish, want := range map[string]string{"": "u1", "shorter": "u1\n\n【重写要求】shorter"} {
-		s := newFixture(t, nodest.Options{})
-		s.createInApp(`,"chatHistory":{"parts":[{"role":"model","parts":[{"text":"Hi"}],"is_first_mes":true},
-			{"role":"user","parts":[{"text":"u1\n\n【重写要求】warmer"}]},{"role":"model","parts":[{"text":"a1"}]}]}`)
-		if got := s.readAppHistory(); got != "model*: Hi | user: u1\n\n【重写要求】warmer | model: a1" {
-			t.Errorf("before: %s", got)
-		}
-		got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(1), Text: wish})
-		if shown := describeHistory(t, got.History); shown != "model*: Hi | user: "+want+" | model: Fine." {
-			t.Errorf("wish %q: history %s", wish, shown)
-		}
-		if strings.Contains(s.model.lastRequest(), "warmer") {
-			t.Errorf("wish %q: sent\n%s", wish, s.model.lastRequest())
-		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"nodest/nodest"
 )
 
-func (w *fullChat) export(s *chat.Save) []byte {
+func export(w *fullChat, s *chat.Save) []byte {
 	w.t.Helper()
 	data, filename, err := written(w.t.Context(), w.Archives.ExportSave, ann, s.ID)
 	w.must(err)
@@ -22,7 +22,7 @@ func (w *fullChat) export(s *chat.Save) []byte {
 	return data
 }
 
-func (w *fullChat) importSave(data string) *chat.Save {
+func importSave(w *fullChat, data string) *chat.Save {
 	w.t.Helper()
 	s, err := w.Archives.ImportSave(w.t.Context(), w.call(), w.ID, []byte(data))
 	w.must(err)
@@ -74,7 +74,7 @@ func TestASavePointFileRoundTripChangesNothing(t *testing.T) {
 	w := newFullChat(t, "5")
 	w.deleteMessage(w.second, "one")
 	shown, prompt := w.texts(), w.preview()
-	data := w.export(w.save())
+	data := export(w, w.save())
 	want := withoutIDs(t, data)
 
 	w.putCard(`{"name":"Alicia","description":"Another."}`)
@@ -84,8 +84,8 @@ func TestASavePointFileRoundTripChangesNothing(t *testing.T) {
 	before, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 
-	save := w.importSave(string(data))
-	if got := withoutIDs(t, w.export(save)); got != want {
+	save := importSave(w, string(data))
+	if got := withoutIDs(t, export(w, save)); got != want {
 		t.Errorf("the file of the import differs at %s", firstDifference(got, want))
 	}
 	after, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
@@ -104,7 +104,7 @@ func TestASavePointFileRoundTripChangesNothing(t *testing.T) {
 	if !strings.Contains(string(restored.Conversation.Settings), "0.5") {
 		t.Errorf("settings = %s", restored.Conversation.Settings)
 	}
-	if again := w.importSave(string(data)); again.ID == save.ID || again.HeadID == save.HeadID {
+	if again := importSave(w, string(data)); again.ID == save.ID || again.HeadID == save.HeadID {
 		t.Error("a second import is not a save point of its own")
 	}
 }
@@ -140,7 +140,7 @@ func TestImportingASavePointOfTheApp(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w.t = t
-			save := w.importSave(tt.file)
+			save := importSave(w, tt.file)
 			w.restore(save)
 			if w.texts() != tt.shown {
 				t.Errorf("shown: %s\nwant %s", w.texts(), tt.shown)
@@ -154,11 +154,11 @@ func TestImportingASavePointOfTheApp(t *testing.T) {
 		})
 	}
 	w.t = t
-	save := w.importSave(`{` + appSave + `,"messages":` + appMessages + `}`)
+	save := importSave(w, `{`+appSave+`,"messages":`+appMessages+`}`)
 	if save.Description != "of the app" || save.PreviewText != "At home." || save.MessageCount != 3 || save.CreatedAt.UnixMilli() != 1700000003000 {
 		t.Errorf("save = %+v", save)
 	}
-	f := decodeObject(t, w.export(save))
+	f := decodeObject(t, export(w, save))
 	first := f["messages"].([]any)[0].(map[string]any)
 	if f["backupTimestamp"] != 7.0 || fmt.Sprint(f["app"]) != "map[theme:dark]" || first["rating"] != 4.0 ||
 		fmt.Sprint(first["metadata"]) != "map[aiIndex:0 isContinue:true]" || first["timestamp"] != 1700000000000.0 {
@@ -201,7 +201,7 @@ func TestTheWireFormOfASavePoint(t *testing.T) {
 func TestDamagedSavePointsAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newFullChat(t, "5")
-	good := string(w.export(w.save()))
+	good := string(export(w, w.save()))
 	before, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
 	w.must(err)
 	w.events.clear()
@@ -266,14 +266,14 @@ func TestImportingAnEditedSavePointFile(t *testing.T) {
 	t.Parallel()
 	w := newFullChat(t, "5")
 	var f map[string]any
-	w.must(json.Unmarshal(w.export(w.save()), &f))
+	w.must(json.Unmarshal(export(w, w.save()), &f))
 	messages := f["messages"].([]any)
 	messages[1].(map[string]any)["text"] = "Changed."
 	again := map[string]any{"id": messages[1].(map[string]any)["id"], "text": "Twice.", "sender": "user"}
 	f["messages"] = append(messages[:3:3], again, map[string]any{"text": "Added.", "sender": "bot"}, messages[6])
 	data, err := json.Marshal(f)
 	w.must(err)
-	save := w.importSave(string(data))
+	save := importSave(w, string(data))
 	w.restore(save)
 	if want := "Hello, traveller. | Changed. | Reply 0. | Twice. | Added. | Another reply 2."; w.texts() != want {
 		t.Errorf("shown: %s, want %s", w.texts(), want)
@@ -286,7 +286,7 @@ func TestImportingAnEditedSavePointFile(t *testing.T) {
 	delete(f, "messages") // only the chat history is left of the app's part
 	data, err = json.Marshal(f)
 	w.must(err)
-	w.restore(w.importSave(string(data)))
+	w.restore(importSave(w, string(data)))
 	if want := "Hello, traveller. | Message 0, now. | Reply 0. | Message 1, now. | Reply 1. | Message 2, now. | Another reply 2."; w.texts() != want {
 		t.Errorf("shown: %s, want %s", w.texts(), want)
 	}
@@ -301,7 +301,7 @@ func TestTheArchiveInASavePointFileCanBeImported(t *testing.T) {
 	save := w.save()
 	w.edit(w.first, "Edited.")
 	var f struct{ Nodest map[string]any }
-	w.must(json.Unmarshal(w.export(save), &f))
+	w.must(json.Unmarshal(export(w, save), &f))
 	f.Nodest["format"], f.Nodest["formatVersion"] = "nodest.conversation", 1
 	data, err := json.Marshal(f.Nodest)
 	w.must(err)

@@ -17,7 +17,7 @@ import (
 )
 
 // search returns the texts found on all pages.
-func (h *chatFixture) search(t *testing.T, in chat.SearchInput) (found []string) {
+func search(t *testing.T, h *fixture, in chat.SearchInput) (found []string) {
 	t.Helper()
 	for {
 		page, err := h.Chats.Search(t.Context(), me, in)
@@ -68,7 +68,7 @@ func TestSearchFindsTextsThatHaveAllWords(t *testing.T) {
 			for _, i := range tt.want {
 				want = append(want, texts[i])
 			}
-			if got := h.search(t, chat.SearchInput{Query: tt.query}); !slices.Equal(got, want) {
+			if got := search(t, h, chat.SearchInput{Query: tt.query}); !slices.Equal(got, want) {
 				t.Errorf("%q finds %q, want %q", tt.query, got, want)
 			}
 		})
@@ -95,7 +95,7 @@ func TestSearchScopes(t *testing.T) {
 		"with a character":  {chat.SearchInput{CharacterID: second.CharacterID}, []string{"tea in the second"}},
 	} {
 		tt.in.Query = "tea"
-		if got := h.search(t, tt.in); !slices.Equal(got, tt.want) {
+		if got := search(t, h, tt.in); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
@@ -119,25 +119,25 @@ func TestSearchFindsWhatCanBeShown(t *testing.T) {
 	must(t, err)
 	reply := page.Items[len(page.Items)-1]
 
-	if got := h.search(t, chat.SearchInput{Query: "tea"}); !slices.Equal(got, []string{"black tea"}) {
+	if got := search(t, h, chat.SearchInput{Query: "tea"}); !slices.Equal(got, []string{"black tea"}) {
 		t.Errorf("found %q, want the text that is shown", got)
 	}
-	if got := h.search(t, chat.SearchInput{Query: "green"}); !slices.Equal(got, []string{"green tea"}) {
+	if got := search(t, h, chat.SearchInput{Query: "green"}); !slices.Equal(got, []string{"green tea"}) {
 		t.Errorf("found %q, want the hidden swipe", got)
 	}
 	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: reply.ID, Text: "black milk"})
 	must(t, err)
-	if got := h.search(t, chat.SearchInput{Query: "black tea"}); len(got) != 0 {
+	if got := search(t, h, chat.SearchInput{Query: "black tea"}); len(got) != 0 {
 		t.Errorf("found %q, which was edited", got)
 	}
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), reply.ID, "swipe")
 	must(t, err)
-	if got := h.search(t, chat.SearchInput{Query: "black"}); len(got) != 0 {
+	if got := search(t, h, chat.SearchInput{Query: "black"}); len(got) != 0 {
 		t.Errorf("found %q, a deleted swipe", got)
 	}
 	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), reply.ID, "one")
 	must(t, err)
-	if got := h.search(t, chat.SearchInput{Query: "green"}); len(got) != 0 {
+	if got := search(t, h, chat.SearchInput{Query: "green"}); len(got) != 0 {
 		t.Errorf("found %q, a deleted message", got)
 	}
 }
@@ -235,7 +235,7 @@ func TestSearchPagesAreComplete(t *testing.T) {
 	for _, limit := range []int{1, 7, 26, 27, 200} {
 		for _, in := range []chat.SearchInput{{}, {ConversationID: conv.ID}} {
 			in.Query, in.Limit = "tea", limit
-			if got := h.search(t, in); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || in.ConversationID != "" && !slices.Equal(got, want) {
+			if got := search(t, h, in); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || in.ConversationID != "" && !slices.Equal(got, want) {
 				t.Errorf("by %d: %q, want %q", limit, got, want)
 			}
 		}
@@ -308,38 +308,6 @@ func TestWireFormOfASearchHit(t *testing.T) {
 		!slices.Equal(got.Matches, [][2]int{{6, 9}}) {
 		t.Errorf("on the wire: %s", wire)
 	}
-}
-
-// longArchive is an archive of n messages in one branch.
-func longArchive(n int) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"x","name":"Alice"},
-		"conversation":{"title":"Long","version":1,"headId":"m%d","createdAt":"2026-01-02T03:04:05Z"},"messages":[`, n-1)
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		parent, role := "", "user"
-		if i > 0 {
-			parent = fmt.Sprintf("m%d", i-1)
-		}
-		if i%2 == 1 {
-			role = "assistant"
-		}
-		fmt.Fprintf(&b, `{"id":"m%d","parentId":%q,"seq":%d,"role":%q,"name":"N","swipeIndex":0,"rev":1,"status":"complete",
-			"createdAt":"2026-01-02T03:04:05Z","swipes":[{"id":"s","createdAt":"2026-01-02T03:04:05Z"}],
-			"texts":[{"revisionId":"t%d","id":"s","rev":1,"text":"This is number %d of the story; 茶 was served in the Straße.","storedAt":"2026-01-02T03:04:05Z"}],
-			"states":[{"version":1,"rev":1,"revisionId":"t%d","status":"complete"}]}`, i, parent, i+1, role, i, i, i)
-	}
-	b.WriteString("]}")
-	return []byte(b.String())
-}
-
-func (h *chatFixture) importLongChat(t *testing.T, characterID string, n int) *chat.Conversation {
-	t.Helper()
-	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), characterID, longArchive(n))
-	must(t, err)
-	return conv
 }
 
 // BenchmarkSearch searches 100,000 messages for words that none of them has.

@@ -163,9 +163,6 @@ func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 	}
 }
 
-// errOf drops the value of an answer.
-func errOf[T any](_ T, err error) error { return err }
-
 func TestListsShowOnlyTheUsersOwnObjects(t *testing.T) {
 	t.Parallel()
 	h := newChatFixture(t)
@@ -196,67 +193,67 @@ func TestARepeatedCommandHasOneEffect(t *testing.T) {
 	t.Parallel()
 	type command struct {
 		name string
-		do   func(h *chatFixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error)
+		do   func(h *fixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error)
 	}
 	ctx := t.Context()
 	title := "other"
 	commands := []command{
-		{"create character", func(h *chatFixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"create character", func(h *fixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.Create(ctx, c, character.Input{RoleCard: json.RawMessage(aliceWithGreetings)})
 		}},
-		{"import character", func(h *chatFixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"import character", func(h *fixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.Import(ctx, c, []byte(aliceWithGreetings), "alice.json")
 		}},
-		{"update character", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"update character", func(h *fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.Update(ctx, c, conv.CharacterID, character.Input{Dialect: "sillytavern"}, false, 1)
 		}},
-		{"delete character", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"delete character", func(h *fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return nil, h.DeleteCharacter(ctx, c, conv.CharacterID)
 		}},
-		{"put avatar", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"put avatar", func(h *fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.PutAvatar(ctx, c, conv.CharacterID, pngOfSize(t, 2, 2))
 		}},
-		{"put character settings", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"put character settings", func(h *fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			_, version, err := h.Characters.PutSettings(ctx, c, conv.CharacterID, json.RawMessage(`{}`), 1)
 			return version, err
 		}},
-		{"create resource", func(h *chatFixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"create resource", func(h *fixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.CreateResource(ctx, c, character.Persona, character.ResourceInput{Document: documents[character.Persona]})
 		}},
-		{"put settings", func(h *chatFixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"put settings", func(h *fixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.PutUserSettings(ctx, c, character.UserSettings{UserName: "Mia"}, 0)
 		}},
-		{"create conversation", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"create conversation", func(h *fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Chats.CreateConversation(ctx, c, chat.ConversationInput{CharacterID: conv.CharacterID})
 		}},
-		{"import chat", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"import chat", func(h *fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Archives.ImportChat(ctx, c, conv.CharacterID, []byte(smallLog), "x.jsonl")
 		}},
-		{"update conversation", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"update conversation", func(h *fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Chats.UpdateConversation(ctx, c, chat.ConversationPatch{ID: conv.ID, Title: &title, IfVersion: conv.Version})
 		}},
-		{"delete conversation", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"delete conversation", func(h *fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return nil, h.DeleteConversation(ctx, c, conv.ID)
 		}},
-		{"choose head", func(h *chatFixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error) {
+		{"choose head", func(h *fixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Chats.ChooseHead(ctx, c, conv.ID, all[0].ID)
 		}},
-		{"edit", func(h *chatFixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+		{"edit", func(h *fixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Edit(ctx, c, chat.EditInput{MessageID: all[1].ID, Text: "x", IfRev: 1})
 		}},
-		{"swipe", func(h *chatFixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+		{"swipe", func(h *fixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Swipe(ctx, c, chat.SwipeInput{MessageID: all[0].ID, Swipe: "next"})
 		}},
-		{"delete message", func(h *chatFixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+		{"delete message", func(h *fixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Chats.DeleteMessage(ctx, c, all[1].ID, "after")
 		}},
-		{"delete swipe", func(h *chatFixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+		{"delete swipe", func(h *fixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Chats.DeleteMessage(ctx, c, all[0].ID, "swipe")
 		}},
-		{"restore message", func(h *chatFixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+		{"restore message", func(h *fixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Chats.RestoreMessage(ctx, c, all[1].ID)
 		}},
-		{"ack", func(h *chatFixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error) {
+		{"ack", func(h *fixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error) {
 			return nil, h.Ack(ctx, c, 1, map[string]string{conv.ID: all[1].ID})
 		}},
 	}
@@ -295,11 +292,4 @@ func TestARepeatedCommandHasOneEffect(t *testing.T) {
 			wantError(t, err, fault.KeyReused, "")
 		})
 	}
-}
-
-func asJSON(t *testing.T, v any) []byte {
-	t.Helper()
-	b, err := json.Marshal(v)
-	must(t, err)
-	return b
 }

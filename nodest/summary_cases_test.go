@@ -10,60 +10,11 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/framework"
 	"nodest/jobs"
 	"nodest/nodest"
-	"nodest/nodest/tools"
 	"nodest/op"
 	"nodest/summary"
 )
-
-// newSummarisedChat is a conversation of 18 exchanges whose first 6,000 characters
-// are summarised.
-func newSummarisedChat(t *testing.T) *summaryFixture {
-	t.Helper()
-	s := newSummaryFixture(t, "")
-	s.insertExchanges(14)
-	s.chatAndSummarise(4)
-	if a := s.active(); a == nil || a.Generation != 1 || a.Stale || len(s.summaryModel.prompts) != 1 {
-		t.Fatalf("active summary: %+v", a)
-	}
-	return s
-}
-
-// covered returns a message by its position in the range of the active summary.
-func (s *summaryFixture) covered(at int) *chat.Message { return s.path()[3+at] }
-
-// runIdleJobs lets the conversation become idle and runs the jobs that are due then.
-func (s *summaryFixture) runIdleJobs() int {
-	s.clock.advance(time.Hour)
-	return s.runJobs()
-}
-
-// wantContains fails the test unless the prompt contains the texts.
-func (s *summaryFixture) wantContains(prompt string, texts ...string) {
-	s.t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(prompt, text) {
-			s.t.Errorf("%q is not in the request", text)
-		}
-	}
-}
-
-func (s *summaryFixture) wantNotContains(prompt string, texts ...string) {
-	s.t.Helper()
-	for _, text := range texts {
-		if strings.Contains(prompt, text) {
-			s.t.Errorf("%q is in the request", text)
-		}
-	}
-}
-
-func (s *summaryFixture) edit(m *chat.Message, text string) {
-	s.t.Helper()
-	_, err := s.Edit(s.t.Context(), s.call(), chat.EditInput{MessageID: m.ID, Text: text})
-	s.must(err)
-}
 
 func TestAStaleSummaryIsUsedUntilItIsRebuilt(t *testing.T) {
 	t.Parallel()
@@ -443,7 +394,7 @@ func TestSummariesSurviveCrashes(t *testing.T) {
 		},
 		"at the commit, which comes too late": func(s *summaryFixture, j *jobs.Job) error {
 			s.summaryModel.meanwhile = func(context.Context) error {
-				s.expireLeases()
+				expireLeases(s)
 				s.must(s.endJob(s.claimJobs()[0], nil)) // another process ends it
 				return nil
 			}
@@ -465,7 +416,7 @@ func TestSummariesSurviveCrashes(t *testing.T) {
 			}
 			s.prompt() // the prompt can be built
 			s.crash()
-			s.expireLeases()
+			expireLeases(s)
 			s.chatAndSummarise(1)
 			if views := s.summaries(); len(views) != 1 || s.active() == nil {
 				t.Errorf("summaries: %+v", views)
@@ -475,94 +426,10 @@ func TestSummariesSurviveCrashes(t *testing.T) {
 }
 
 // expireLeases ends the leases of all jobs.
-func (s *summaryFixture) expireLeases() {
+func expireLeases(s *summaryFixture) {
 	s.t.Helper()
 	s.clock.advance(10 * time.Minute)
 	s.must(s.db.RecoverJobs(s.t.Context(), map[string]int{chat.JobSummarise: 5}, ""))
-}
-
-// A chat that does not fit the context is summarised before the reply; if the model
-// is too slow, a summary by rule is used.
-func TestAReplyWaitsForASummaryThatItNeeds(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		slow bool
-		want string
-	}{
-		"the model is quick": {false, "Digest 1"}, "the model is slow": {true, "\nAnn: "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSummaryFixture(t, "")
-			s.opts.SummaryWait = time.Minute
-			if tt.slow {
-				s.opts.SummaryWait = time.Millisecond
-				s.summaryModel.meanwhile = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-			}
-			s.Engine = s.engine()
-			s.insertExchanges(16)
-			s.fixture.realModel.ContextTokens = 2000
-			s.sendExchanges(1)
-			p, err := s.Prompt(t.Context(), ann, s.generation(s.path()[34].GenerationID).PromptID)
-			s.must(err)
-			sent := promptText(p.Prompt.Messages)
-			s.wantContains(sent, "CONVERSATION SUMMARY")
-			if tt.slow == strings.Contains(sent, "Digest 1") {
-				t.Errorf("the summary is not %s:\n%s", tt.want, sent)
-			}
-			if tt.slow == (s.active() != nil) {
-				t.Errorf("active summary: %+v", s.active())
-			}
-			s.summaryModel.mu.Lock()
-			s.summaryModel.meanwhile = nil // where the wait was over before the model was asked
-			s.summaryModel.mu.Unlock()
-			s.runJobs()
-			if a := s.active(); a == nil || a.Method != summary.MethodModel || len(s.summaries()) != 1 {
-				t.Errorf("after that: %+v", s.summaries())
-			}
-		})
-	}
-}
-
-// A very long chat without a summary, such as an imported one, is not read whole for a reply.
-func TestAReplyDoesNotWaitForTheSummaryOfAVeryLongChat(t *testing.T) {
-	t.Parallel()
-	s := newSummaryFixture(t, "")
-	s.opts.SummaryWait = time.Minute
-	s.Engine = s.engine()
-	s.insertExchanges(1010)
-	s.fixture.realModel.ContextTokens = 2000
-	for i, summarised := range []bool{false, true} {
-		s.sendExchanges(1)
-		if i == 0 && len(s.summaryModel.prompts) > 0 {
-			t.Error("the model was asked for a summary before the reply")
-		}
-		path := s.path()
-		p, err := s.Prompt(t.Context(), ann, s.generation(path[len(path)-1].GenerationID).PromptID)
-		s.must(err)
-		if strings.Contains(promptText(p.Prompt.Messages), "CONVERSATION SUMMARY") != summarised {
-			t.Errorf("reply %d: with a summary: %v", i, !summarised)
-		}
-		if i == 0 && s.runJobs() != 1 {
-			t.Error("no job summarises the chat afterwards")
-		}
-	}
-}
-
-// What documents and tools take from the chat counts too.
-func TestAReplyWaitsForASummaryIfDocumentsLeaveNoRoom(t *testing.T) {
-	t.Parallel()
-	s := newSummaryFixture(t, "")
-	l := library{kit: nodest.Toolkit{Block: func(*tools.Sheet) []framework.KnowledgePart {
-		return []framework.KnowledgePart{{Text: strings.Repeat("All about the harbour. ", 100), Fixed: true}}
-	}}}
-	s.opts.Tools, s.opts.SummaryWait = []nodest.Toolbox{l.box()}, time.Minute
-	s.Engine = s.engine()
-	s.insertExchanges(16)
-	s.fixture.realModel.ContextTokens = 3000
-	s.sendExchanges(1)
-	p, err := s.Prompt(t.Context(), ann, s.generation(s.path()[34].GenerationID).PromptID)
-	s.must(err)
-	s.wantContains(promptText(p.Prompt.Messages), "CONVERSATION SUMMARY", "Digest 1", "All about the harbour.", "Search the library", "Line 17")
 }
 
 func TestArchivesContainSummaries(t *testing.T) {

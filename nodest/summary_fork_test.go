@@ -17,7 +17,7 @@ func inChat[T any](s *summaryFixture, chat *chat.Conversation, fn func() T) T {
 	return fn()
 }
 
-func (s *summaryFixture) forkAt(m *chat.Message) *chat.Conversation {
+func forkAt(s *summaryFixture, m *chat.Message) *chat.Conversation {
 	s.t.Helper()
 	fork, err := s.Chats.Fork(s.t.Context(), s.call(), chat.ForkInput{ConversationID: s.chat.ID, MessageID: m.ID})
 	s.must(err)
@@ -75,7 +75,7 @@ func TestAForkHasTheSummaryAtItsMessage(t *testing.T) {
 				tt.do(s)
 			}
 			path := s.path()
-			fork := s.forkAt(path[len(path)-1-tt.at])
+			fork := forkAt(s, path[len(path)-1-tt.at])
 			_, err := s.Chats.ChooseHead(t.Context(), s.call(), s.chat.ID, path[len(path)-1-tt.at].ID)
 			s.must(err)
 			want, sent := s.active(), s.prompt()
@@ -86,13 +86,13 @@ func TestAForkHasTheSummaryAtItsMessage(t *testing.T) {
 			if got := inChat(s, fork, s.prompt); got != sent {
 				t.Errorf("the fork sends\n%s\nwant\n%s", got, sent)
 			}
-			s.checkForkSummary(fork, got)
+			checkForkSummary(s, fork, got)
 		})
 	}
 }
 
 // checkForkSummary checks that the summary of a fork behaves like that of any chat.
-func (s *summaryFixture) checkForkSummary(fork *chat.Conversation, got *chat.SummaryView) {
+func checkForkSummary(s *summaryFixture, fork *chat.Conversation, got *chat.SummaryView) {
 	s.t.Helper()
 	calls := len(s.summaryModel.prompts)
 	source := s.chat
@@ -143,7 +143,7 @@ func TestALongForkHasTheSummaryAtItsMessage(t *testing.T) {
 	s.must(err)
 	s.edit(s.covered(2), "Something else was said here.")
 	want, sent := describeSummary(s.active()), s.prompt()
-	fork := s.forkAt(path[len(path)-1])
+	fork := forkAt(s, path[len(path)-1])
 	if !fork.Copying {
 		t.Fatal("the fork is complete already")
 	}

@@ -43,16 +43,16 @@ func TestConcurrentSummaryJobsStoreOneSummary(t *testing.T) {
 			s.Engine, second.Engine = s.engine(), second.engine()
 			for range 3 { // generations
 				s.insertExchanges(16)
-				s.checkWrittenOnce(&second)
+				checkWrittenOnce(s, &second)
 			}
 		})
 	}
 }
 
-func (s *summaryFixture) checkWrittenOnce(second *fixture) {
+func checkWrittenOnce(s *summaryFixture, second *fixture) {
 	s.t.Helper()
 	before, calls := len(s.summaries()), len(s.summaryModel.prompts)
-	job := s.claimSharedJob(second)
+	job := claimSharedJob(s, second)
 
 	const writers = 3
 	var there sync.WaitGroup // all have written before any stores
@@ -86,7 +86,7 @@ func (s *summaryFixture) checkWrittenOnce(second *fixture) {
 
 // claimSharedJob enqueues the summary from both processes at once, has both claim
 // jobs, and returns the only one.
-func (s *summaryFixture) claimSharedJob(second *fixture) *jobs.Job {
+func claimSharedJob(s *summaryFixture, second *fixture) *jobs.Job {
 	s.t.Helper()
 	var group sync.WaitGroup
 	var errs [2]error

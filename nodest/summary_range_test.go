@@ -9,7 +9,6 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
-	"nodest/nodest"
 	"nodest/summary"
 )
 
@@ -102,7 +101,7 @@ func TestTheDigestOfACopiedSummaryMatchesItsTexts(t *testing.T) {
 	s.must(err)
 	moved, err := s.Archives.ImportArchive(t.Context(), s.call(), s.chat.CharacterID, data)
 	s.must(err)
-	fork := s.forkAt(path[len(path)-1])
+	fork := forkAt(s, path[len(path)-1])
 	for name, chat := range map[string]*chat.Conversation{"the source": source, "an import": moved, "a fork": fork} {
 		s.chat = chat
 		stands := func(what string, stale bool) {
@@ -123,33 +122,6 @@ func TestTheDigestOfACopiedSummaryMatchesItsTexts(t *testing.T) {
 		if a := s.active(); a != nil {
 			t.Errorf("%s, deleted: %+v", name, a)
 		}
-	}
-}
-
-// The last three messages are never covered by a summary. The new message counts
-// among them, also after the branch has become shorter than it was when it was
-// summarised.
-func TestAPreviewCountsTheNewMessageAmongTheLastThree(t *testing.T) {
-	t.Parallel()
-	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
-	s.insertExchanges(20)
-	made, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{})
-	s.must(err)
-	path := s.path()
-	shorter := path[made.Range.End+1]
-	_, err = s.Chats.ChooseHead(t.Context(), s.call(), s.chat.ID, shorter.ID)
-	s.must(err)
-	s.wantContains(s.prompt(), path[made.Range.End].Text(), path[made.Range.End-1].Text())
-
-	preview, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: s.chat.ID, Text: "And the lamp?"})
-	s.must(err)
-	s.wantNotContains(promptText(preview.Messages), path[made.Range.End-1].Text())
-	s.wantContains(promptText(preview.Messages), path[made.Range.End].Text())
-	begun := s.wait(s.send(s.chat, "And the lamp?").GenerationID)
-	sent, err := s.Prompt(t.Context(), ann, begun.PromptID)
-	s.must(err)
-	if got := promptText(sent.Prompt.Messages); got != promptText(preview.Messages) {
-		t.Errorf("sent:\n%s\npreviewed:\n%s", got, promptText(preview.Messages))
 	}
 }
 

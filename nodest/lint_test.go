@@ -1,0 +1,55 @@
+package nodest_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"nodest/card"
+	"nodest/character"
+	"nodest/fault"
+	"nodest/sharedtest"
+)
+
+func TestLintReadsEveryKindOfDocument(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]string{
+		"card":    aliceWithGreetings,
+		"book":    `{"entries":{"0":{"content":"x","key":[],"constant":false}}}`,
+		"preset":  `{"prompts":[{"identifier":"main","content":"x"}],"prompt_order":[]}`,
+		"scripts": `[{"scriptName":"s","findRegex":"(","replaceString":""}]`,
+	} {
+		findings, err := character.Lint([]byte(data), name+".json", nil)
+		must(t, err)
+		if findings == nil {
+			t.Errorf("%s: no list", name)
+		}
+		t.Logf("%s: %v", name, findings)
+	}
+	findings, err := character.Lint([]byte(`{"spec":"chara_card_v3","spec_version":"3.0","data":{"name":"Ada","group_only_greetings":["Hi, all."]}}`), "card.json", nil)
+	must(t, err)
+	if !slices.ContainsFunc(findings, func(w card.Warning) bool { return strings.HasSuffix(w.Path, "group_only_greetings") }) {
+		t.Errorf("findings = %v, want the warning of an import, too", findings)
+	}
+	_, err = character.Lint([]byte(smallLog), "log.jsonl", nil)
+	wantError(t, err, fault.InvalidImport, "")
+	_, err = character.Lint([]byte("hello"), "x.txt", nil)
+	wantError(t, err, fault.UnsupportedCard, "")
+}
+
+func TestLintOfEverySharedFile(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{"cards", "worldbooks", "presets"} {
+		for _, file := range sharedtest.Files(t, "data/"+folder+"/*") {
+			if filepath.Ext(file) == "" || strings.Contains(file, "invalid") {
+				continue
+			}
+			findings, err := character.Lint(readFile(t, file), filepath.Base(file), nil)
+			if err != nil {
+				t.Errorf("%s: %v", filepath.Base(file), err)
+			}
+			t.Logf("%s: %d findings", filepath.Base(file), len(findings))
+		}
+	}
+}
