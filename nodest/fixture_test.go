@@ -555,3 +555,13 @@ func (s *fixture) comparePrompts() {
 		}
 	}
 }
+
+// regenerate requests another text of a reply, waits for it, and returns the
+// message that has it.
+func (s *fixture) regenerate(messageID, wish string) *chat.Message {
+	s.t.Helper()
+	done, err := s.Regenerate(s.t.Context(), s.call(), nodest.GenerateInput{MessageID: messageID, Wish: wish})
+	s.must(err)
+	s.wait(done.GenerationID)
+	return s.message(done.Message.ID)
+}

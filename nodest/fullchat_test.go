@@ -53,7 +53,7 @@ func newFullChat(t *testing.T, roll string) *fullChat {
 	}
 	w.greeting = s.message(w.first.ParentID)
 	s.model.enqueue(replyWith("Another reply 2."))
-	w.regenerate(w.thirdReply.ID)
+	w.regenerate(w.thirdReply.ID, "")
 	return w
 }
 
@@ -112,13 +112,6 @@ func (w *fullChat) deleteMessage(m *chat.Message, scope string) {
 	w.t.Helper()
 	_, err := w.Chats.DeleteMessage(w.t.Context(), w.call(), m.ID, scope)
 	w.must(err)
-}
-
-func (w *fullChat) regenerate(id string) {
-	w.t.Helper()
-	done, err := w.Regenerate(w.t.Context(), w.call(), nodest.GenerateInput{MessageID: id})
-	w.must(err)
-	w.wait(done.GenerationID)
 }
 
 func (w *fullChat) chooseHead(id string) *chat.Conversation {

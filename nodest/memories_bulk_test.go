@@ -30,13 +30,13 @@ func (f *failingMemoryStore) Update(ctx context.Context, userID string, fn func(
 }
 
 // memoryFailingAfter is a memory service whose store fails after some transactions.
-func (s *fixture) memoryFailingAfter(transactions int) *memory.Service {
+func memoryFailingAfter(s *fixture, transactions int) *memory.Service {
 	return memory.New(&failingMemoryStore{s.db.Memory(), transactions}, memory.Options{Log: discardLog})
 }
 
 // listFacts lists the facts of one of ann's characters, oldest first, with their
 // unusual properties.
-func (s *fixture) listFacts(characterID string) (all []string) {
+func listFacts(s *fixture, characterID string) (all []string) {
 	s.t.Helper()
 	for cursor := ""; ; {
 		page, err := s.memory.List(s.t.Context(), ann, characterID, memory.Filter{Status: memory.AnyStatus}, cursor, 200)
@@ -83,10 +83,10 @@ func TestARetryCompletesAFailedImport(t *testing.T) {
 	imports := func(m *memory.Service) (*memory.Imported, error) {
 		return m.Import(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file.String()))
 	}
-	if done, err := imports(s.memoryFailingAfter(2)); err == nil {
+	if done, err := imports(memoryFailingAfter(s, 2)); err == nil {
 		t.Fatalf("a store that fails has imported %+v", done)
 	}
-	if n := len(s.listFacts(alice.ID)); n != 500 {
+	if n := len(listFacts(s, alice.ID)); n != 500 {
 		t.Fatalf("%d facts were stored before the failure, want two pieces of 250", n)
 	}
 	for range 2 { // the second one is answered from the stored result of the key
@@ -95,7 +95,7 @@ func TestARetryCompletesAFailedImport(t *testing.T) {
 		if done.Created != 200 || done.Skipped != 500 || len(done.Failed) != 1 || done.Failed[0].Line != 501 {
 			t.Errorf("the same request again: %+v", done)
 		}
-		if all := s.listFacts(alice.ID); len(all) != 700 || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 700 {
+		if all := listFacts(s, alice.ID); len(all) != 700 || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 700 {
 			t.Errorf("%d facts, want 700 different ones", len(all))
 		}
 	}
@@ -120,7 +120,7 @@ func TestAFileWithoutMemoriesIsRefused(t *testing.T) {
 	}
 	_, err := imports("name,text\nClara,sails\n")
 	wantError(t, err, fault.InvalidImport, "")
-	if all := s.listFacts(alice.ID); len(all) != 0 {
+	if all := listFacts(s, alice.ID); len(all) != 0 {
 		t.Errorf("stored: %v", all)
 	}
 	done, err := imports(`{"text":"Clara sails"}`)
@@ -131,7 +131,7 @@ func TestAFileWithoutMemoriesIsRefused(t *testing.T) {
 }
 
 // bulk runs a bulk action for ann.
-func (s *fixture) bulk(characterID string, in memory.Bulk) *memory.BulkDone {
+func bulk(s *fixture, characterID string, in memory.Bulk) *memory.BulkDone {
 	s.t.Helper()
 	done, err := s.memory.Bulk(s.t.Context(), s.call(), characterID, in)
 	s.must(err)
@@ -201,14 +201,14 @@ func TestBulkActionsByFilter(t *testing.T) {
 			s.addFact(alice.ID, "克拉拉喜欢茶")
 			s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, s.addFact(alice.ID, "Clara sings").ID, false))
 			s.addFact(alice.ID, "Clara sings")
-			before := s.listFacts(alice.ID)
+			before := listFacts(s, alice.ID)
 			in := memory.Bulk{Action: tt.action, Filter: tt.filter, DryRun: true}
-			preview := s.bulk(alice.ID, in)
-			if after := s.listFacts(alice.ID); !slices.Equal(after, before) {
+			preview := bulk(s, alice.ID, in)
+			if after := listFacts(s, alice.ID); !slices.Equal(after, before) {
 				t.Errorf("a dry run has changed\n%q to\n%q", before, after)
 			}
 			in.DryRun = false
-			done := s.bulk(alice.ID, in)
+			done := bulk(s, alice.ID, in)
 			for _, got := range []*memory.BulkDone{preview, done} {
 				if counts := fmt.Sprint(got.Matched, got.Changed, len(got.Conflicts)); counts != tt.counts || got.Changed != len(got.IDs) || got.Truncated {
 					t.Errorf("dry run %t: %+v, want %s", got.DryRun, got, tt.counts)
@@ -217,10 +217,10 @@ func TestBulkActionsByFilter(t *testing.T) {
 			if !slices.Equal(preview.IDs, done.IDs) {
 				t.Errorf("the dry run names %v, %v was changed", preview.IDs, done.IDs)
 			}
-			if after := s.listFacts(alice.ID); !slices.Equal(after, tt.want) {
+			if after := listFacts(s, alice.ID); !slices.Equal(after, tt.want) {
 				t.Errorf("facts =\n%q, want\n%q", after, tt.want)
 			}
-			if again := s.bulk(alice.ID, in); again.Changed != 0 {
+			if again := bulk(s, alice.ID, in); again.Changed != 0 {
 				t.Errorf("again: %+v", again)
 			}
 		})
@@ -239,20 +239,20 @@ func TestBulkActionsByID(t *testing.T) {
 	foreign := s.addFact(other.ID, "Clara swims")
 	// The id of an older version names the memory, and memories of any status can be named.
 	in := memory.Bulk{Action: memory.BulkRetire, Filter: memory.Selection{IDs: []string{sails.ID, sings.ID, sings.ID}}}
-	if done := s.bulk(alice.ID, in); done.Matched != 2 || done.Changed != 2 {
+	if done := bulk(s, alice.ID, in); done.Matched != 2 || done.Changed != 2 {
 		t.Errorf("retire: %+v", done)
 	}
 	in.Action = memory.BulkRestore
-	if done := s.bulk(alice.ID, in); done.Matched != 2 || done.Changed != 2 {
+	if done := bulk(s, alice.ID, in); done.Matched != 2 || done.Changed != 2 {
 		t.Errorf("restore: %+v", done)
 	}
-	if all := s.listFacts(alice.ID); !slices.Equal(all, []string{"Clara sails superseded", "Clara sails often locked", "Clara sings"}) {
+	if all := listFacts(s, alice.ID); !slices.Equal(all, []string{"Clara sails superseded", "Clara sails often locked", "Clara sings"}) {
 		t.Errorf("facts = %q", all)
 	}
 	in.Action, in.Filter.IDs = memory.BulkPurge, []string{sings.ID, foreign.ID}
 	_, err = s.memory.Bulk(t.Context(), s.call(), alice.ID, in)
 	wantError(t, err, fault.NotFound, "")
-	if len(s.listFacts(alice.ID)) != 3 || len(s.listFacts(other.ID)) != 1 {
+	if len(listFacts(s, alice.ID)) != 3 || len(listFacts(s, other.ID)) != 1 {
 		t.Error("something was purged although one of them is not there")
 	}
 }
@@ -284,15 +284,15 @@ func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 				s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.Memory.InsertFacts(alice.ID, m) }))
 			}
 			in := memory.Bulk{Action: tt.action, Filter: tt.filter, DryRun: true}
-			preview := s.bulk(alice.ID, in)
+			preview := bulk(s, alice.ID, in)
 			in.DryRun = false
-			done := s.bulk(alice.ID, in)
+			done := bulk(s, alice.ID, in)
 			for _, got := range []*memory.BulkDone{preview, done} {
 				if counts := fmt.Sprint(got.Matched, got.Changed); counts != tt.counts || got.Changed != len(got.IDs) {
 					t.Errorf("dry run %t: %+v, want %s", got.DryRun, got, tt.counts)
 				}
 			}
-			if all := s.listFacts(alice.ID); !slices.Equal(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(tt.want))) {
+			if all := listFacts(s, alice.ID); !slices.Equal(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(tt.want))) {
 				t.Errorf("facts = %q, want %q", all, tt.want)
 			}
 		})
@@ -315,10 +315,10 @@ func TestARetryCompletesAFailedBulkAction(t *testing.T) {
 		return m.Bulk(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID,
 			memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Query: new("number")}})
 	}
-	if done, err := purge(s.memoryFailingAfter(1)); err == nil {
+	if done, err := purge(memoryFailingAfter(s, 1)); err == nil {
 		t.Fatalf("a store that fails has purged %+v", done)
 	}
-	if n := len(s.listFacts(alice.ID)); n != 250 {
+	if n := len(listFacts(s, alice.ID)); n != 250 {
 		t.Fatalf("%d facts are left, want those without a piece of 200", n)
 	}
 	for range 2 {
@@ -327,7 +327,7 @@ func TestARetryCompletesAFailedBulkAction(t *testing.T) {
 		if done.Changed != 250 || len(done.IDs) != 250 {
 			t.Errorf("the same request again: %d changed", done.Changed)
 		}
-		if n := len(s.listFacts(alice.ID)); n != 0 {
+		if n := len(listFacts(s, alice.ID)); n != 0 {
 			t.Errorf("%d facts are left", n)
 		}
 	}
@@ -378,7 +378,7 @@ func TestInvalidBulkActionsAreRefused(t *testing.T) {
 		_, err = s.memory.List(t.Context(), ann, alice.ID, memory.Filter{ConversationID: id}, "", 0)
 		wantError(t, err, fault.NotFound, "")
 	}
-	if all := s.listFacts(alice.ID); len(all) != 1 {
+	if all := listFacts(s, alice.ID); len(all) != 1 {
 		t.Errorf("facts = %q", all)
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // searchMemories searches ann's memories and returns the texts.
-func (s *fixture) searchMemories(characterID string, q memory.SearchQuery) (texts []string) {
+func searchMemories(s *fixture, characterID string, q memory.SearchQuery) (texts []string) {
 	s.t.Helper()
 	found, err := s.memory.Search(s.t.Context(), ann, characterID, q)
 	s.must(err)
@@ -60,12 +60,12 @@ func TestASearchExplainsItsScores(t *testing.T) {
 		"here":        {Text: birthdayQuestion, ConversationID: source.ID, Layers: []memory.Layer{memory.Exchange}},
 		"one":         {Text: birthdayQuestion, Recall: true, Limit: 1},
 	} {
-		if texts := s.searchMemories(alice.ID, q); len(texts) == 0 || q.Limit == 1 && len(texts) != 1 {
+		if texts := searchMemories(s, alice.ID, q); len(texts) == 0 || q.Limit == 1 && len(texts) != 1 {
 			t.Errorf("%s: %q", name, texts)
 		}
 	}
 	elsewhere := s.chatWith(alice.ID)
-	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: birthdayQuestion, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
+	if texts := searchMemories(s, alice.ID, memory.SearchQuery{Text: birthdayQuestion, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
 		t.Errorf("said in another conversation: %q", texts)
 	}
 	for field, q := range map[string]memory.SearchQuery{
@@ -114,7 +114,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if !slices.Equal(texts, want) || !preview.DryRun || preview.Truncated {
 		t.Fatalf("the preview has %q, want %q", texts, want)
 	}
-	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara", Recall: true}); len(texts) < 2 {
+	if texts := searchMemories(s, alice.ID, memory.SearchQuery{Text: "Clara", Recall: true}); len(texts) < 2 {
 		t.Errorf("after the preview there is %q", texts)
 	}
 
@@ -130,7 +130,7 @@ func TestForgettingEverythingAboutSomething(t *testing.T) {
 	if len(again.Memories) != len(want) || slices.ContainsFunc(again.Memories, func(item memory.ForgetItem) bool { return item.Text != "" }) {
 		t.Errorf("the same call again, which must not keep the texts: %+v", again)
 	}
-	for _, text := range s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara presents birthday sister", Recall: true}) {
+	for _, text := range searchMemories(s, alice.ID, memory.SearchQuery{Text: "Clara presents birthday sister", Recall: true}) {
 		if strings.Contains(text, "Clara") {
 			t.Errorf("still there: %q", text)
 		}
@@ -178,7 +178,7 @@ func TestARepeatedCallDoesNotRevealAPurgedMemory(t *testing.T) {
 	if again, err := s.memory.Create(t.Context(), kept, alice.ID, memory.Draft{Text: "The user likes ferries."}); err != nil || !kept.Replayed {
 		t.Errorf("what has nothing to do with it: %+v, %v", again, err)
 	}
-	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara ferries", Recall: true}); !slices.Equal(texts, []string{"The user likes ferries."}) {
+	if texts := searchMemories(s, alice.ID, memory.SearchQuery{Text: "Clara ferries", Recall: true}); !slices.Equal(texts, []string{"The user likes ferries."}) {
 		t.Errorf("remembered: %q", texts)
 	}
 }
@@ -201,7 +201,7 @@ func TestForgettingByIDAndAll(t *testing.T) {
 		}
 		ids.DryRun = false
 	}
-	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "Clara sister birthday", Recall: true, Limit: 100}); slices.Contains(texts, birthday) || slices.Contains(texts, fact.Text) {
+	if texts := searchMemories(s, alice.ID, memory.SearchQuery{Text: "Clara sister birthday", Recall: true, Limit: 100}); slices.Contains(texts, birthday) || slices.Contains(texts, fact.Text) {
 		t.Errorf("still there: %q", texts)
 	}
 	_, err := s.memory.Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{IDs: []string{fact.ID}})
@@ -209,7 +209,7 @@ func TestForgettingByIDAndAll(t *testing.T) {
 
 	_, err = s.memory.Forget(t.Context(), s.call(), alice.ID, memory.ForgetInput{All: true})
 	s.must(err)
-	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
+	if texts := searchMemories(s, alice.ID, memory.SearchQuery{Text: "ferries Fine island", Recall: true, Limit: 100}); len(texts) != 0 {
 		t.Errorf("after forgetting all: %q", texts)
 	}
 	facts, err := s.memory.List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
@@ -229,7 +229,7 @@ func TestForgettingByIDAndAll(t *testing.T) {
 }
 
 // extraction returns the open extraction job of a conversation; nil = none.
-func (s *fixture) extraction(conversationID string) (open *jobs.Job) {
+func extraction(s *fixture, conversationID string) (open *jobs.Job) {
 	s.t.Helper()
 	s.view(func(tx nodest.Tx) error {
 		items, _, err := tx.Jobs.Jobs(jobs.Filter{Kind: memory.JobExtract, Subject: conversationID, Open: true}, "", 10)
@@ -248,7 +248,7 @@ func TestExtractionIsScheduled(t *testing.T) {
 	later, now, archived := s.chatWith(alice.ID), s.chatWith(alice.ID), s.chatWith(alice.ID)
 	for _, c := range []*chat.Conversation{later, now, archived} {
 		s.sendAndWait(c, birthday)
-		if j := s.extraction(c.ID); j == nil || !j.NotBefore.After(j.CreatedAt) {
+		if j := extraction(s, c.ID); j == nil || !j.NotBefore.After(j.CreatedAt) {
 			t.Fatalf("after a reply the job is %+v, want one for later", j)
 		}
 	}
@@ -257,7 +257,7 @@ func TestExtractionIsScheduled(t *testing.T) {
 	_, err := s.Chats.UpdateConversation(t.Context(), s.call(), chat.ConversationPatch{ID: archived.ID, Archived: &yes})
 	s.must(err)
 	for _, c := range []*chat.Conversation{now, archived} {
-		if j := s.extraction(c.ID); j == nil || j.NotBefore.After(j.UpdatedAt) {
+		if j := extraction(s, c.ID); j == nil || j.NotBefore.After(j.UpdatedAt) {
 			t.Errorf("the job is %+v, want one for now", j)
 		}
 		s.view(func(tx nodest.Tx) error {
@@ -318,7 +318,7 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 			t.Errorf("import %d: %+v", i, got)
 		}
 	}
-	if texts := s.searchMemories(other.ID, memory.SearchQuery{Text: "Clara"}); !slices.Equal(texts, []string{"Clara is the user's sister."}) {
+	if texts := searchMemories(s, other.ID, memory.SearchQuery{Text: "Clara"}); !slices.Equal(texts, []string{"Clara is the user's sister."}) {
 		t.Errorf("after the import: %q", texts)
 	}
 }

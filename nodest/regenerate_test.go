@@ -15,16 +15,6 @@ import (
 	"nodest/nodest"
 )
 
-// regenerate requests another text of a reply, waits for it, and returns the
-// message that has it.
-func (s *fixture) regenerate(messageID, wish string) *chat.Message {
-	s.t.Helper()
-	done, err := s.Regenerate(s.t.Context(), s.call(), nodest.GenerateInput{MessageID: messageID, Wish: wish})
-	s.must(err)
-	s.wait(done.GenerationID)
-	return s.message(done.Message.ID)
-}
-
 // describeBranch renders the messages of the shown branch and the chosen text of
 // each.
 func (s *fixture) describeBranch(conversationID string) string {

@@ -35,8 +35,8 @@ var changes = []struct {
 		_, err := w.Swipe(w.t.Context(), w.call(), chat.SwipeInput{MessageID: w.thirdReply.ID, Swipe: "prev"})
 		w.must(err)
 	}},
-	{"a reply regenerated", func(w *fullChat) { w.regenerate(w.thirdReply.ID) }},
-	{"an answered reply rewritten", func(w *fullChat) { w.regenerate(w.firstReply.ID) }},
+	{"a reply regenerated", func(w *fullChat) { w.regenerate(w.thirdReply.ID, "") }},
+	{"an answered reply rewritten", func(w *fullChat) { w.regenerate(w.firstReply.ID, "") }},
 	{"a greeting reset", func(w *fullChat) { w.edit(w.greeting, "x"); w.putCard(alicesCard); w.resetGreeting() }},
 	{"the conversation begun anew", func(w *fullChat) { w.must(errOf(w.Chats.Reset(w.t.Context(), w.call(), w.ID))) }},
 	{"an earlier head", func(w *fullChat) { w.chooseHead(w.firstReply.ID); w.sendAndWait(w.Conversation, "Otherwise.") }},
