@@ -12,15 +12,16 @@ import (
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/nodest/nodesttest"
 )
 
 // readAppHistory is the history of "app-1" as an app reads it; greetings are marked
 // with a star.
 func (s *fixture) readAppHistory() string {
-	s.t.Helper()
-	got, err := s.Apps.History(s.t.Context(), s.call(), app.HistoryRequest{ConversationID: "app-1", Action: app.ActionGet})
-	s.must(err)
-	return describeHistory(s.t, got.History)
+	s.T.Helper()
+	got, err := s.Apps.History(s.T.Context(), s.Call(), app.HistoryRequest{ConversationID: "app-1", Action: app.ActionGet})
+	s.Must(err)
+	return describeHistory(s.T, got.History)
 }
 
 func describeHistory(t *testing.T, history json.RawMessage) string {
@@ -29,7 +30,7 @@ func describeHistory(t *testing.T, history json.RawMessage) string {
 		Name, Role, Identifier string
 		Parts                  []goldenMessage
 	}
-	must(t, json.Unmarshal(history, &h))
+	nodesttest.Must(t, json.Unmarshal(history, &h))
 	if h.Name != "Chat History" || h.Role != "system" || h.Identifier != "chatHistory" {
 		t.Errorf("the history is named %q, %q, %q", h.Name, h.Role, h.Identifier)
 	}
@@ -46,10 +47,10 @@ func describeHistory(t *testing.T, history json.RawMessage) string {
 
 // changeAppHistory changes the history of "app-1".
 func (s *fixture) changeAppHistory(in app.HistoryRequest) *app.HistoryAnswer {
-	s.t.Helper()
+	s.T.Helper()
 	in.ConversationID = "app-1"
-	got, err := s.Apps.History(s.t.Context(), s.call(), in)
-	s.must(err)
+	got, err := s.Apps.History(s.T.Context(), s.Call(), in)
+	s.Must(err)
 	return got
 }
 
@@ -67,11 +68,11 @@ const appChatHistory = "model*: Hi | user: u1 | model: a1 | user: u2 | model: a2
 
 // messages returns the shown branch.
 func (s *fixture) messages() []*chat.Message {
-	s.t.Helper()
-	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 1)
-	s.must(err)
-	page, err := s.Chats.History(s.t.Context(), ann, chats.Items[0].ID, "", 200)
-	s.must(err)
+	s.T.Helper()
+	chats, err := s.Chats.Conversations(s.T.Context(), nodesttest.Ann, chat.ConversationFilter{}, "", 1)
+	s.Must(err)
+	page, err := s.Chats.History(s.T.Context(), nodesttest.Ann, chats.Items[0].ID, "", 200)
+	s.Must(err)
 	return page.Items
 }
 
@@ -85,7 +86,7 @@ func TestAppHistoryKeepsTheGivenTimes(t *testing.T) {
 			Timestamp int64
 		}
 	}
-	must(t, json.Unmarshal(got.History, &h))
+	nodesttest.Must(t, json.Unmarshal(got.History, &h))
 	all := s.messages()
 	if h.Parts[1].Timestamp != 1700000000000 || h.Parts[1].ID != all[1].ID || h.Parts[2].Timestamp != all[2].CreatedAt.UnixMilli() {
 		t.Errorf("parts = %+v", h.Parts)
@@ -105,8 +106,8 @@ func TestAnExchangeDeletedByIndexIsRestoredAsOne(t *testing.T) {
 			if want := "model*: Hi | user: u1 | model: a1"; !got.OK || describeHistory(t, got.History) != want {
 				t.Errorf("history = %s (%v), want %s", describeHistory(t, got.History), got.OK, want)
 			}
-			back, err := s.Chats.RestoreMessage(t.Context(), s.call(), said.ID)
-			must(t, err)
+			back, err := s.Chats.RestoreMessage(t.Context(), s.Call(), said.ID)
+			nodesttest.Must(t, err)
 			if len(back.MessageIDs) != 2 || s.readAppHistory() != appChatHistory {
 				t.Errorf("%d came back: %s", len(back.MessageIDs), s.readAppHistory())
 			}
@@ -134,27 +135,27 @@ func TestAnIndexOutOfRangeChangesNothing(t *testing.T) {
 	if got := s.chatVersion(); got != version+1 {
 		t.Errorf("version %d, want %d: only the restore has changed something", got, version+1)
 	}
-	if n := len(s.model.allRequests()); n != 0 {
+	if n := len(s.Model.AllRequests()); n != 0 {
 		t.Errorf("the model received %d requests", n)
 	}
 }
 
 func (s *fixture) chatVersion() int64 {
-	s.t.Helper()
-	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 1)
-	s.must(err)
+	s.T.Helper()
+	chats, err := s.Chats.Conversations(s.T.Context(), nodesttest.Ann, chat.ConversationFilter{}, "", 1)
+	s.Must(err)
 	return chats.Items[0].Version
 }
 
 func TestAFailedRegenerateByIndexChangesNothing(t *testing.T) {
 	t.Parallel()
 	down := llm.Upstream("scripted", fault.UpstreamDown, 503, nil)
-	for name, reply := range map[string]*scriptedReply{"nothing came": replyWith().failing(down), "half a reply came": replyWith("Half").failing(down)} {
+	for name, reply := range map[string]*nodesttest.ScriptedReply{"nothing came": nodesttest.Reply().Failing(down), "half a reply came": nodesttest.Reply("Half").Failing(down)} {
 		for _, index := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, reply %d", name, index), func(t *testing.T) {
 				s := newAppChat(t)
-				s.model.enqueue(&scriptedReply{chunks: reply.chunks, err: reply.err, started: make(chan struct{}), ended: make(chan struct{})})
-				_, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
+				s.Model.Enqueue(&nodesttest.ScriptedReply{Chunks: reply.Chunks, Err: reply.Err, Started: make(chan struct{}), Ended: make(chan struct{})})
+				_, err := s.Apps.History(t.Context(), s.Call(), app.HistoryRequest{
 					ConversationID: "app-1", Action: app.ActionRegenerate, Index: new(index), Text: "warmer",
 				})
 				if err == nil || fault.Public(err).Code == fault.Internal {
@@ -180,8 +181,8 @@ func TestARegenerateByIndexKeepsTheOldBranch(t *testing.T) {
 	if text := s.messages()[1].Text(); text != "u1" {
 		t.Errorf("the user's message became %q", text)
 	}
-	_, err := s.Chats.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
-	must(t, err)
+	_, err := s.Chats.ChooseHead(t.Context(), s.Call(), end.ConversationID, end.ID)
+	nodesttest.Must(t, err)
 	if s.readAppHistory() != appChatHistory {
 		t.Errorf("the old branch is %s", s.readAppHistory())
 	}
@@ -197,11 +198,11 @@ func TestARestoreByTheAppKeepsTheOldBranch(t *testing.T) {
 		t.Errorf("history = %s, want %s", describeHistory(t, got.History), want)
 	}
 	s.sendInApp("Rain")
-	if !strings.Contains(s.model.lastRequest(), "Night falls.") || strings.Contains(s.model.lastRequest(), "u1") {
-		t.Errorf("the request:\n%s", s.model.lastRequest())
+	if !strings.Contains(s.Model.LastRequest(), "Night falls.") || strings.Contains(s.Model.LastRequest(), "u1") {
+		t.Errorf("the request:\n%s", s.Model.LastRequest())
 	}
-	_, err := s.Chats.ChooseHead(t.Context(), s.call(), end.ConversationID, end.ID)
-	must(t, err)
+	_, err := s.Chats.ChooseHead(t.Context(), s.Call(), end.ConversationID, end.ID)
+	nodesttest.Must(t, err)
 	if s.readAppHistory() != appChatHistory {
 		t.Errorf("the old branch is %s", s.readAppHistory())
 	}
@@ -222,18 +223,18 @@ func TestARepeatedChangeByIndexHasOneEffect(t *testing.T) {
 		t.Run(fmt.Sprint(in.Action, n), func(t *testing.T) {
 			s := newAppChat(t)
 			in.ConversationID = "app-1"
-			c := s.call()
+			c := s.Call()
 			first, err := s.Apps.History(t.Context(), c, in)
-			must(t, err)
-			version, asked := s.chatVersion(), len(s.model.allRequests())
-			twice := retryOf(c)
+			nodesttest.Must(t, err)
+			version, asked := s.chatVersion(), len(s.Model.AllRequests())
+			twice := nodesttest.RetryOf(c)
 			second, err := s.Apps.History(t.Context(), twice, in)
-			must(t, err)
+			nodesttest.Must(t, err)
 			if !twice.Replayed || second.OK != first.OK || second.Response != first.Response || string(second.History) != string(first.History) {
 				t.Errorf("the second answer is %+v (replayed: %v), the first %+v", second, twice.Replayed, first)
 			}
-			if s.chatVersion() != version || len(s.model.allRequests()) != asked {
-				t.Errorf("version %d, was %d; asked %d times, was %d", s.chatVersion(), version, len(s.model.allRequests()), asked)
+			if s.chatVersion() != version || len(s.Model.AllRequests()) != asked {
+				t.Errorf("version %d, was %d; asked %d times, was %d", s.chatVersion(), version, len(s.Model.AllRequests()), asked)
 			}
 		})
 	}
@@ -242,25 +243,25 @@ func TestARepeatedChangeByIndexHasOneEffect(t *testing.T) {
 func TestChangesByIndexAreRefusedWhileAReplyIsWritten(t *testing.T) {
 	t.Parallel()
 	s := newAppChat(t)
-	slow := replyWith("Slow").gated()
-	s.model.enqueue(slow)
-	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: s.messages()[0].ConversationID, Text: "u3"})
-	must(t, err)
-	<-slow.started
+	slow := nodesttest.Reply("Slow").Gated()
+	s.Model.Enqueue(slow)
+	sent, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: s.messages()[0].ConversationID, Text: "u3"})
+	nodesttest.Must(t, err)
+	<-slow.Started
 	for _, in := range []app.HistoryRequest{
 		{Action: app.ActionEditAI, Index: new(1), Text: "x"}, {Action: app.ActionDeleteUser, Index: new(3)},
 		{Action: app.ActionRegenerate, Index: new(0)}, {Action: app.ActionRegenerate, Index: new(1)},
 		{Action: app.ActionRestore, History: json.RawMessage(`{"parts":[]}`)}, {Action: app.ActionReset},
 	} {
 		in.ConversationID = "app-1"
-		_, err := s.Apps.History(t.Context(), s.call(), in)
-		s.wantCode(err, fault.Busy)
+		_, err := s.Apps.History(t.Context(), s.Call(), in)
+		s.WantCode(err, fault.Busy)
 	}
 	if want := appChatHistory + " | user: u3"; s.readAppHistory() != want {
 		t.Errorf("history = %s", s.readAppHistory())
 	}
-	slow.release()
-	s.wait(sent.GenerationID)
+	slow.Release()
+	s.Await(sent.GenerationID)
 	if want := appChatHistory + " | user: u3 | model: Slow"; s.readAppHistory() != want {
 		t.Errorf("history = %s, want %s", s.readAppHistory(), want)
 	}
@@ -275,13 +276,13 @@ func TestIndexesCountAllMessagesOfAFork(t *testing.T) {
 		parts = append(parts, fmt.Sprintf(`{"role":"user","parts":[{"text":"u%d"}]},{"role":"model","parts":[{"text":"a%d"}]}`, i+1, i+1))
 	}
 	made := s.createInApp(`,"chatHistory":{"parts":[` + strings.Join(parts, ",") + `]}`)
-	fork, err := s.Chats.Fork(t.Context(), s.call(), chat.ForkInput{ConversationID: made.ConversationID})
-	must(t, err)
-	must(t, runFork(s.Engine, claimFork(t, s.db, "p"))) // it has more messages than forkStep
-	got, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
+	fork, err := s.Chats.Fork(t.Context(), s.Call(), chat.ForkInput{ConversationID: made.ConversationID})
+	nodesttest.Must(t, err)
+	nodesttest.Must(t, nodesttest.RunFork(s.Engine, nodesttest.ClaimFork(t, s.DB, "p"))) // it has more messages than forkStep
+	got, err := s.Apps.History(t.Context(), s.Call(), app.HistoryRequest{
 		ConversationID: fork.ID, Action: app.ActionEditUser, Index: new(2), Text: "other words",
 	})
-	must(t, err)
+	nodesttest.Must(t, err)
 	said := strings.Split(describeHistory(t, got.History), " | ")
 	if !got.OK || len(said) != 301 || said[3] != "user: other words" || said[300] != "model: a150" {
 		t.Errorf("%v, %d messages: %.200v", got.OK, len(said), said)
@@ -324,18 +325,18 @@ func (c *insertedMessages) Load(conversationID string, messages []*chat.DumpedMe
 func TestALongAppHistoryTakesManySmallTransactions(t *testing.T) {
 	t.Parallel()
 	s := newAppChat(t)
-	store := &insertStore{Store: s.db}
-	apps := newEngine(store, s, s.events, s.opts).Apps
+	store := &insertStore{Store: s.DB}
+	apps := nodesttest.NewEngine(store, s, s.Events, s.Options).Apps
 	parts := make([]string, 600)
 	for i := range parts {
 		parts[i] = fmt.Sprintf(`{"role":"user","parts":[{"text":"u%d"}]}`, i)
 	}
-	call := s.call()
+	call := s.Call()
 	for range 2 { // the second is a repetition
 		got, err := apps.History(t.Context(), call, app.HistoryRequest{
 			ConversationID: "app-1", Action: app.ActionRestore, History: json.RawMessage(`{"parts":[` + strings.Join(parts, ",") + `]}`),
 		})
-		must(t, err)
+		nodesttest.Must(t, err)
 		said := strings.Split(describeHistory(t, got.History), " | ")
 		if !got.OK || len(said) != 600 || said[599] != "user: u599" {
 			t.Errorf("%v, %d messages", got.OK, len(said))
@@ -350,19 +351,19 @@ func TestALongAppHistoryTakesManySmallTransactions(t *testing.T) {
 func TestANewCharacterWithALongHistoryTakesManySmallTransactions(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	store := &insertStore{Store: s.db}
-	apps := newEngine(store, s, s.events, s.opts).Apps
+	store := &insertStore{Store: s.DB}
+	apps := nodesttest.NewEngine(store, s, s.Events, s.Options).Apps
 	parts := make([]string, 600)
 	for i := range parts {
 		parts[i] = fmt.Sprintf(`{"role":"user","parts":[{"text":"u%d"}]}`, i)
 	}
 	documents := appDocuments(`,"chatHistory":{"parts":[` + strings.Join(parts, ",") + `]}`)
-	call := s.call()
+	call := s.Call()
 	for range 2 { // the second is a repetition
 		got, err := apps.Chat(t.Context(), call, app.Request{
 			ConversationID: "app-1", Status: app.StatusNewCharacter, CustomUserName: "Mo", JSONString: documents,
 		})
-		must(t, err)
+		nodesttest.Must(t, err)
 		said := strings.Split(s.readAppHistory(), " | ")
 		if len(said) != 601 || said[0] != "model*: "+got.Response || said[600] != "user: u599" {
 			t.Errorf("%d messages, %q to %q", len(said), said[0], said[len(said)-1])
@@ -397,8 +398,8 @@ func TestAppHistoryRefusesInvalidRequests(t *testing.T) {
 			History: json.RawMessage(`{"parts":[{}` + strings.Repeat(`,{}`, 10_000) + `]}`)}, fault.TooLarge, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := s.Apps.History(t.Context(), s.call(), tt.in)
-			wantError(t, err, tt.code, tt.field)
+			_, err := s.Apps.History(t.Context(), s.Call(), tt.in)
+			nodesttest.WantError(t, err, tt.code, tt.field)
 		})
 	}
 	if s.readAppHistory() != appChatHistory {
@@ -421,8 +422,8 @@ func TestARegenerateReplacesTheWishInTheAppsHistory(t *testing.T) {
 		if shown := describeHistory(t, got.History); shown != "model*: Hi | user: "+want+" | model: Fine." {
 			t.Errorf("wish %q: history %s", wish, shown)
 		}
-		if strings.Contains(s.model.lastRequest(), "warmer") {
-			t.Errorf("wish %q: sent\n%s", wish, s.model.lastRequest())
+		if strings.Contains(s.Model.LastRequest(), "warmer") {
+			t.Errorf("wish %q: sent\n%s", wish, s.Model.LastRequest())
 		}
 	}
 }

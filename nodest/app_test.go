@@ -14,6 +14,7 @@ import (
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 )
 
@@ -26,64 +27,64 @@ func appDocuments(more string) json.RawMessage {
 
 // createInApp creates Ida and a conversation under the key "app-1".
 func (s *fixture) createInApp(more string) *app.Answer {
-	s.t.Helper()
-	answer, err := s.Apps.Chat(s.t.Context(), s.call(), app.Request{
+	s.T.Helper()
+	answer, err := s.Apps.Chat(s.T.Context(), s.Call(), app.Request{
 		ConversationID: "app-1", Status: app.StatusNewCharacter, CustomUserName: "Mo", JSONString: appDocuments(more),
 	})
-	s.must(err)
+	s.Must(err)
 	return answer
 }
 
 // sendInApp continues the conversation "app-1".
 func (s *fixture) sendInApp(text string) *app.Answer {
-	s.t.Helper()
-	answer, err := s.Apps.Chat(s.t.Context(), s.call(), app.Request{
+	s.T.Helper()
+	answer, err := s.Apps.Chat(s.T.Context(), s.Call(), app.Request{
 		ConversationID: "app-1", Status: app.StatusSameChat, UserMessage: text,
 	})
-	s.must(err)
+	s.Must(err)
 	return answer
 }
 
 // countObjects counts ann's characters and conversations.
 func (s *fixture) countObjects() (characters, conversations int) {
-	s.t.Helper()
-	all, err := s.Characters.List(s.t.Context(), ann, character.Filter{}, "", 200)
-	s.must(err)
-	chats, err := s.Chats.Conversations(s.t.Context(), ann, chat.ConversationFilter{}, "", 200)
-	s.must(err)
+	s.T.Helper()
+	all, err := s.Characters.List(s.T.Context(), nodesttest.Ann, character.Filter{}, "", 200)
+	s.Must(err)
+	chats, err := s.Chats.Conversations(s.T.Context(), nodesttest.Ann, chat.ConversationFilter{}, "", 200)
+	s.Must(err)
 	return len(all.Items), len(chats.Items)
 }
 
 func TestAppCreatesACharacterAndAChat(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(string(appDocuments(`,"extraGreetings":["Tea?"]`)))
-	must(t, err)
+	nodesttest.Must(t, err)
 	for name, documents := range map[string]json.RawMessage{
 		"an object": appDocuments(`,"extraGreetings":["Tea?"]`), "the text of one": text,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t, nodest.Options{})
 			cradle := true
-			answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+			answer, err := s.Apps.Chat(t.Context(), s.Call(), app.Request{
 				ConversationID: "app-1", Status: "create", CustomUserName: "Mo", JSONString: documents, IsCradleGeneration: &cradle,
 			})
-			must(t, err)
+			nodesttest.Must(t, err)
 			if want := "Come in, Mo. I am Ida."; answer.Response != want {
 				t.Errorf("response = %q, want %q", answer.Response, want)
 			}
-			ch, err := s.Characters.Get(t.Context(), ann, answer.CharacterID)
-			must(t, err)
-			sameJSON(t, "card", ch.RoleCard, []byte(idasCard))
+			ch, err := s.Characters.Get(t.Context(), nodesttest.Ann, answer.CharacterID)
+			nodesttest.Must(t, err)
+			nodesttest.SameJSON(t, "card", ch.RoleCard, []byte(idasCard))
 			if ch.Name != "Ida" || !ch.IsCradle || ch.Dialect != "nodest" {
 				t.Errorf("character = %+v", ch)
 			}
-			conv, err := s.Chats.Conversation(t.Context(), ann, answer.ConversationID)
-			must(t, err)
-			first := s.message(answer.MessageID)
+			conv, err := s.Chats.Conversation(t.Context(), nodesttest.Ann, answer.ConversationID)
+			nodesttest.Must(t, err)
+			first := s.Message(answer.MessageID)
 			if conv.HeadID != first.ID || first.Text() != answer.Response || !first.Greeting || len(first.Swipes) != 2 {
 				t.Errorf("greeting = %+v", first)
 			}
-			if n := len(s.model.allRequests()); n != 0 {
+			if n := len(s.Model.AllRequests()); n != 0 {
 				t.Errorf("the model received %d requests", n)
 			}
 		})
@@ -103,18 +104,18 @@ func TestAppDefaultsForMissingDocuments(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newFixture(t, nodest.Options{})
-			answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+			answer, err := s.Apps.Chat(t.Context(), s.Call(), app.Request{
 				ConversationID: "app-1", Status: app.StatusNewCharacter, JSONString: json.RawMessage(tt.documents),
 			})
-			must(t, err)
-			ch, err := s.Characters.Get(t.Context(), ann, answer.CharacterID)
-			must(t, err)
+			nodesttest.Must(t, err)
+			ch, err := s.Characters.Get(t.Context(), nodesttest.Ann, answer.CharacterID)
+			nodesttest.Must(t, err)
 			if answer.Response != tt.greeting || ch.Name != tt.character {
 				t.Errorf("%q says %q, want %q and %q", ch.Name, answer.Response, tt.character, tt.greeting)
 			}
 			s.sendInApp("Good evening")
-			if !strings.Contains(s.model.lastRequest(), tt.sent) {
-				t.Errorf("the request lacks %q:\n%s", tt.sent, s.model.lastRequest())
+			if !strings.Contains(s.Model.LastRequest(), tt.sent) {
+				t.Errorf("the request lacks %q:\n%s", tt.sent, s.Model.LastRequest())
 			}
 		})
 	}
@@ -136,7 +137,7 @@ func TestAppImportsAHistory(t *testing.T) {
 			if got := s.readAppHistory(); got != tt.want {
 				t.Errorf("history = %s\nwant      %s", got, tt.want)
 			}
-			if answer.Response != "Come in, Mo. I am Ida." || !s.message(answer.MessageID).Greeting {
+			if answer.Response != "Come in, Mo. I am Ida." || !s.Message(answer.MessageID).Greeting {
 				t.Errorf("answer = %+v", answer)
 			}
 		})
@@ -155,23 +156,23 @@ func TestAppKeyNamesTheNewestConversation(t *testing.T) {
 	if got := s.readAppHistory(); got != "model*: Come in, Mo. I am Ida." {
 		t.Errorf("history = %s", got)
 	}
-	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+	answer, err := s.Apps.Chat(t.Context(), s.Call(), app.Request{
 		ConversationID: first.ConversationID, Status: "continue", UserMessage: "Still there?",
 	})
-	must(t, err)
+	nodesttest.Must(t, err)
 	if answer.ConversationID != first.ConversationID {
 		t.Errorf("our id leads to %s, want %s", answer.ConversationID, first.ConversationID)
 	}
-	must(t, s.DeleteConversation(t.Context(), s.call(), second.ConversationID))
-	_, err = s.Apps.Chat(t.Context(), s.call(), app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"})
-	wantError(t, err, fault.NotFound, "conversationId")
+	nodesttest.Must(t, s.DeleteConversation(t.Context(), s.Call(), second.ConversationID))
+	_, err = s.Apps.Chat(t.Context(), s.Call(), app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"})
+	nodesttest.WantError(t, err, fault.NotFound, "conversationId")
 }
 
 func TestARepeatedAppCallHasOneEffect(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	s.createInApp("")
-	other := s.character(alicesCard)
+	other := s.Character(nodesttest.PlainAlice)
 	for name, in := range map[string]app.Request{
 		"create":            {ConversationID: "app-2", Status: "create", JSONString: appDocuments("")},
 		"update":            {ConversationID: "app-1", Status: "update", JSONString: appDocuments("")},
@@ -179,22 +180,22 @@ func TestARepeatedAppCallHasOneEffect(t *testing.T) {
 		"continue of a new": {ConversationID: "app-3", Status: "continue", UserMessage: "Rain", CharacterID: other.ID, CustomUserName: "Jo"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := s.call()
+			c := s.Call()
 			first, err := s.Apps.Chat(t.Context(), c, in)
-			must(t, err)
+			nodesttest.Must(t, err)
 			characters, chats := s.countObjects()
-			asked := len(s.model.allRequests())
+			asked := len(s.Model.AllRequests())
 			version := s.version(first.CharacterID)
-			twice := retryOf(c)
+			twice := nodesttest.RetryOf(c)
 			second, err := s.Apps.Chat(t.Context(), twice, in)
-			must(t, err)
+			nodesttest.Must(t, err)
 			if *second != *first || !twice.Replayed {
 				t.Errorf("the second answer is %+v (replayed: %v), the first %+v", second, twice.Replayed, first)
 			}
 			if nowCharacters, nowChats := s.countObjects(); nowCharacters != characters || nowChats != chats {
 				t.Errorf("%d characters and %d conversations, before %d and %d", nowCharacters, nowChats, characters, chats)
 			}
-			if now := len(s.model.allRequests()); now != asked {
+			if now := len(s.Model.AllRequests()); now != asked {
 				t.Errorf("the model was asked %d times, before %d", now, asked)
 			}
 			if now := s.version(first.CharacterID); now != version {
@@ -205,9 +206,9 @@ func TestARepeatedAppCallHasOneEffect(t *testing.T) {
 }
 
 func (s *fixture) version(characterID string) int64 {
-	s.t.Helper()
-	ch, err := s.Characters.Get(s.t.Context(), ann, characterID)
-	s.must(err)
+	s.T.Helper()
+	ch, err := s.Characters.Get(s.T.Context(), nodesttest.Ann, characterID)
+	s.Must(err)
 	return ch.Version
 }
 
@@ -217,16 +218,16 @@ func TestAppUpdatesTheCharacterAndKeepsTheHistory(t *testing.T) {
 	made := s.createInApp(`,"authorNote":{"content":"Be brief."},"worldBook":{"entries":{"0":{"content":"The cups are blue.","position":4}}}`)
 	s.sendInApp("Rain")
 	before := s.readAppHistory()
-	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+	answer, err := s.Apps.Chat(t.Context(), s.Call(), app.Request{
 		ConversationID: "app-1", Status: app.StatusUpdateCard,
 		JSONString: json.RawMessage(`{"roleCard":{"name":"Ida","first_mes":"Hm?","description":"Sells umbrellas."},"authorNote":null}`),
 	})
-	must(t, err)
+	nodesttest.Must(t, err)
 	if answer.Response != "Character updated successfully" || answer.CharacterID != made.CharacterID || s.readAppHistory() != before {
 		t.Errorf("answer %+v, history %s\nbefore %s", answer, s.readAppHistory(), before)
 	}
 	s.sendInApp("And now?")
-	sent := s.model.lastRequest()
+	sent := s.Model.LastRequest()
 	if !strings.Contains(sent, "Sells umbrellas.") || strings.Contains(sent, "Keeps a tea house.") || strings.Contains(sent, "Be brief.") {
 		t.Errorf("the request has not the new documents:\n%s", sent)
 	}
@@ -240,36 +241,36 @@ func TestAppContinuesTheChat(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	s.createInApp("")
 	search := true
-	s.model.enqueue(replyWith("Wet", ", yes."))
-	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+	s.Model.Enqueue(nodesttest.Reply("Wet", ", yes."))
+	answer, err := s.Apps.Chat(t.Context(), s.Call(), app.Request{
 		ConversationID: "app-1", Status: app.StatusSameChat, UserMessage: "Rain, {{user}} says.", CustomUserName: "Jo", UseToolCalls: &search,
 		CharacterID: "a name of the app",
 	})
-	must(t, err)
-	if answer.Response != "Wet, yes." || s.message(answer.MessageID).Text() != "Wet, yes." {
+	nodesttest.Must(t, err)
+	if answer.Response != "Wet, yes." || s.Message(answer.MessageID).Text() != "Wet, yes." {
 		t.Errorf("answer = %+v", answer)
 	}
-	g := s.generation(s.message(answer.MessageID).GenerationID)
+	g := s.Generation(s.Message(answer.MessageID).GenerationID)
 	if o := g.Options; o.SearchEnabled == nil || !*o.SearchEnabled || o.UseToolCalls == nil || !*o.UseToolCalls {
 		t.Errorf("options = %+v, want search on", g.Options)
 	}
-	if !strings.Contains(s.model.lastRequest(), "Rain, Jo says.") {
-		t.Errorf("the user has another name:\n%s", s.model.lastRequest())
+	if !strings.Contains(s.Model.LastRequest(), "Rain, Jo says.") {
+		t.Errorf("the user has another name:\n%s", s.Model.LastRequest())
 	}
 	s.sendInApp("More, {{user}}?")
-	if !strings.Contains(s.model.lastRequest(), "More, Jo?") {
-		t.Errorf("the name is forgotten:\n%s", s.model.lastRequest())
+	if !strings.Contains(s.Model.LastRequest(), "More, Jo?") {
+		t.Errorf("the name is forgotten:\n%s", s.Model.LastRequest())
 	}
 }
 
 func TestAppStartsAChatWithAnExistingCharacter(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	ch := s.character(alicesCard)
-	answer, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+	ch := s.Character(nodesttest.PlainAlice)
+	answer, err := s.Apps.Chat(t.Context(), s.Call(), app.Request{
 		ConversationID: "app-1", Status: "continue", UserMessage: "Hello", CharacterID: ch.ID,
 	})
-	must(t, err)
+	nodesttest.Must(t, err)
 	if answer.CharacterID != ch.ID || s.readAppHistory() != "model*: Hello, traveller. | user: Hello | model: Fine." {
 		t.Errorf("answer %+v, history %s", answer, s.readAppHistory())
 	}
@@ -282,29 +283,29 @@ func TestAppReportsWhyAReplyFailed(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	s.createInApp("")
-	s.model.enqueue(replyWith().failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
-	c := s.call()
+	s.Model.Enqueue(nodesttest.Reply().Failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
+	c := s.Call()
 	in := app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"}
 	_, err := s.Apps.Chat(t.Context(), c, in)
-	s.wantCode(err, fault.UpstreamDown)
-	_, err = s.Apps.Chat(t.Context(), retryOf(c), in)
-	s.wantCode(err, fault.UpstreamDown)
+	s.WantCode(err, fault.UpstreamDown)
+	_, err = s.Apps.Chat(t.Context(), nodesttest.RetryOf(c), in)
+	s.WantCode(err, fault.UpstreamDown)
 	s.sendInApp("Rain")
 	if got := s.readAppHistory(); got != "model*: Come in, Mo. I am Ida. | user: Rain | model: Fine." {
 		t.Errorf("history = %s", got)
 	}
-	_, err = s.Apps.Chat(t.Context(), s.call(), app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "x", Provider: "missing"})
-	s.wantCode(err, fault.NotConfigured)
+	_, err = s.Apps.Chat(t.Context(), s.Call(), app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "x", Provider: "missing"})
+	s.WantCode(err, fault.NotConfigured)
 }
 
 func TestAppReturnsThePartialTextOfACancelledReply(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	s.createInApp("")
-	half := replyWith("Half", " a word").gated()
-	s.model.enqueue(half)
+	half := nodesttest.Reply("Half", " a word").Gated()
+	s.Model.Enqueue(half)
 	answered := make(chan *app.Answer)
-	c := s.call()
+	c := s.Call()
 	go func() {
 		answer, err := s.Apps.Chat(t.Context(), c, app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain"})
 		if err != nil {
@@ -312,20 +313,20 @@ func TestAppReturnsThePartialTextOfACancelledReply(t *testing.T) {
 		}
 		answered <- answer
 	}()
-	<-half.started
-	half.step(1)
+	<-half.Started
+	half.Step(1)
 	var id string
-	s.eventually("the reply is stored, which the model does not wait for", func() bool {
-		active, err := s.Active(t.Context(), ann)
-		must(t, err)
+	s.Eventually("the reply is stored, which the model does not wait for", func() bool {
+		active, err := s.Active(t.Context(), nodesttest.Ann)
+		nodesttest.Must(t, err)
 		for _, a := range active {
 			id = a.Generation.ID
 		}
 		return id != ""
 	})
-	s.eventually("a piece arrives", func() bool { return s.events.deltas(t, id, "text", 0) == "Half" })
-	_, err := s.Cancel(t.Context(), ann, id)
-	must(t, err)
+	s.Eventually("a piece arrives", func() bool { return s.Events.Deltas(t, id, "text", 0) == "Half" })
+	_, err := s.Cancel(t.Context(), nodesttest.Ann, id)
+	nodesttest.Must(t, err)
 	if answer := <-answered; answer == nil || answer.Response != "Half" {
 		t.Errorf("answer = %+v", answer)
 	}
@@ -334,23 +335,23 @@ func TestAppReturnsThePartialTextOfACancelledReply(t *testing.T) {
 func TestAppUsesAnAPIKeyForOneRequestOnly(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	keys := &keyRecorder{scriptedModels: scriptedModels{s.model}}
-	s.Engine = newEngine(s.db, keys, s.events, s.opts)
-	t.Cleanup(func() { must(t, s.Close(context.WithoutCancel(t.Context()))) })
+	keys := &keyRecorder{ScriptedModels: nodesttest.ScriptedModels{s.Model}}
+	s.Engine = nodesttest.NewEngine(s.DB, keys, s.Events, s.Options)
+	t.Cleanup(func() { nodesttest.Must(t, s.Close(context.WithoutCancel(t.Context()))) })
 	s.createInApp("")
 	const secret = "sk-for-once"
 	in := app.Request{ConversationID: "app-1", Status: "continue", UserMessage: "Rain", APIKey: secret}
-	_, err := s.Apps.Chat(t.Context(), s.call(), in)
-	must(t, err)
+	_, err := s.Apps.Chat(t.Context(), s.Call(), in)
+	nodesttest.Must(t, err)
 	s.sendInApp("More")
-	_, err = s.Apps.History(t.Context(), s.call(), app.HistoryRequest{
+	_, err = s.Apps.History(t.Context(), s.Call(), app.HistoryRequest{
 		ConversationID: "app-1", Action: app.ActionRegenerate, Index: new(2), APIKey: secret,
 	})
-	must(t, err)
+	nodesttest.Must(t, err)
 	if got := keys.used(); got != "sk-for-once,,sk-for-once" {
 		t.Errorf("keys = %s", got)
 	}
-	for _, ev := range s.events.all() {
+	for _, ev := range s.Events.All() {
 		if strings.Contains(string(ev.Data), secret) {
 			t.Errorf("%s contains the key", ev.Type)
 		}
@@ -359,7 +360,7 @@ func TestAppUsesAnAPIKeyForOneRequestOnly(t *testing.T) {
 
 // keyRecorder records the API keys that models are resolved with.
 type keyRecorder struct {
-	scriptedModels
+	nodesttest.ScriptedModels
 	mu   sync.Mutex
 	keys []string
 }
@@ -368,7 +369,7 @@ func (k *keyRecorder) Resolve(ctx context.Context, userID, provider, model, apiK
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.keys = append(k.keys, apiKey)
-	return k.scriptedModels.Resolve(ctx, userID, provider, model, apiKey)
+	return k.ScriptedModels.Resolve(ctx, userID, provider, model, apiKey)
 }
 
 func (k *keyRecorder) used() string {
@@ -412,8 +413,8 @@ func TestAppRefusesInvalidRequests(t *testing.T) {
 	characters, chats := s.countObjects()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := s.Apps.Chat(t.Context(), s.call(), tt.in)
-			wantError(t, err, tt.code, tt.field)
+			_, err := s.Apps.Chat(t.Context(), s.Call(), tt.in)
+			nodesttest.WantError(t, err, tt.code, tt.field)
 			if tt.field == "status" {
 				var e *fault.Error
 				if errors.As(err, &e) && e.Message != "Unknown status" {
@@ -433,21 +434,21 @@ func TestAppKeysBelongToTheirUser(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	made := s.createInApp("")
-	his := func() *op.Call { return &op.Call{UserID: bob, Device: "tv"} }
+	his := func() *op.Call { return &op.Call{UserID: nodesttest.Bob, Device: "tv"} }
 	for _, key := range []string{"app-1", made.ConversationID} {
 		_, err := s.Apps.Chat(t.Context(), his(), app.Request{ConversationID: key, Status: "continue", UserMessage: "x"})
-		wantError(t, err, fault.NotFound, "conversationId")
+		nodesttest.WantError(t, err, fault.NotFound, "conversationId")
 		_, err = s.Apps.Chat(t.Context(), his(), app.Request{ConversationID: key, Status: "update", JSONString: appDocuments("")})
-		wantError(t, err, fault.NotFound, "conversationId")
+		nodesttest.WantError(t, err, fault.NotFound, "conversationId")
 		_, err = s.Apps.History(t.Context(), his(), app.HistoryRequest{ConversationID: key, Action: app.ActionReset})
-		wantError(t, err, fault.NotFound, "conversationId")
+		nodesttest.WantError(t, err, fault.NotFound, "conversationId")
 	}
 	_, err := s.Apps.Chat(t.Context(), his(), app.Request{
 		ConversationID: "app-1", Status: "continue", UserMessage: "x", CharacterID: made.CharacterID,
 	})
-	wantError(t, err, fault.NotFound, "characterId")
+	nodesttest.WantError(t, err, fault.NotFound, "characterId")
 	theirs, err := s.Apps.Chat(t.Context(), his(), app.Request{ConversationID: "app-1", Status: "create", JSONString: appDocuments("")})
-	must(t, err)
+	nodesttest.Must(t, err)
 	if theirs.ConversationID == made.ConversationID || s.sendInApp("Rain").ConversationID != made.ConversationID {
 		t.Error("the same key of two users names one conversation")
 	}

@@ -16,6 +16,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 )
 
@@ -24,7 +25,7 @@ import (
 func numberIDs(t *testing.T, archive []byte) string {
 	t.Helper()
 	var doc map[string]any
-	must(t, json.Unmarshal(archive, &doc))
+	nodesttest.Must(t, json.Unmarshal(archive, &doc))
 	delete(doc, "exportedAt")
 	numbers := map[string]string{}
 	var walk func(v any, isID bool) any
@@ -59,47 +60,47 @@ func numberIDs(t *testing.T, archive []byte) string {
 		doc[part] = walk(doc[part], false)
 	}
 	out, err := json.MarshalIndent(doc, "", " ")
-	must(t, err)
+	nodesttest.Must(t, err)
 	return string(out)
 }
 
 // eventfulChat makes a conversation with swipes, edits, deleted messages and swipes,
 // branches, a failed reply, save points and a restore.
-func eventfulChat(t *testing.T, h *fixture) *chat.Conversation {
+func eventfulChat(t *testing.T, h *nodesttest.Fixture) *chat.Conversation {
 	t.Helper()
-	conv, all := h.newChat(t, 6)
-	persona, err := h.Characters.CreateResource(t.Context(), h.call(), character.Persona, character.ResourceInput{Document: json.RawMessage(`{"name":"Mia"}`)})
-	must(t, err)
-	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[3].ID, Text: "edited <b>once</b>"})
-	must(t, err)
-	first, err := h.Chats.CreateSave(t.Context(), h.call(), chat.SaveInput{ConversationID: conv.ID, Description: "first"})
-	must(t, err)
-	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[3].ID, Text: "edited & again"})
-	must(t, err)
-	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[2].ID, "one")
-	must(t, err)
-	h.addMessage(t, conv.ID, all[4].ID, "a swipe", "another", "a third")
-	conv, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{
+	conv, all := h.NewChat(t, 6)
+	persona, err := h.Characters.CreateResource(t.Context(), h.Call(), character.Persona, character.ResourceInput{Document: json.RawMessage(`{"name":"Mia"}`)})
+	nodesttest.Must(t, err)
+	_, err = h.Edit(t.Context(), h.Call(), chat.EditInput{MessageID: all[3].ID, Text: "edited <b>once</b>"})
+	nodesttest.Must(t, err)
+	first, err := h.Chats.CreateSave(t.Context(), h.Call(), chat.SaveInput{ConversationID: conv.ID, Description: "first"})
+	nodesttest.Must(t, err)
+	_, err = h.Edit(t.Context(), h.Call(), chat.EditInput{MessageID: all[3].ID, Text: "edited & again"})
+	nodesttest.Must(t, err)
+	_, err = h.Chats.DeleteMessage(t.Context(), h.Call(), all[2].ID, "one")
+	nodesttest.Must(t, err)
+	h.AddMessage(t, conv.ID, all[4].ID, "a swipe", "another", "a third")
+	conv, err = h.Chats.UpdateConversation(t.Context(), h.Call(), chat.ConversationPatch{
 		ID: conv.ID, PersonaID: &persona.ID, AuthorNote: json.RawMessage(`{"content":"It rains."}`),
 		Settings: json.RawMessage(`{"maxTokens":50}`),
 	})
-	must(t, err)
-	_, err = h.Chats.CreateSave(t.Context(), h.call(), chat.SaveInput{ConversationID: conv.ID, Description: "second", Thumbnail: "https://example.com/2.png"})
-	must(t, err)
-	file, _, err := written(t.Context(), h.Archives.ExportSave, me, first.ID)
-	must(t, err)
+	nodesttest.Must(t, err)
+	_, err = h.Chats.CreateSave(t.Context(), h.Call(), chat.SaveInput{ConversationID: conv.ID, Description: "second", Thumbnail: "https://example.com/2.png"})
+	nodesttest.Must(t, err)
+	file, _, err := nodesttest.Written(t.Context(), h.Archives.ExportSave, nodesttest.Ann, first.ID)
+	nodesttest.Must(t, err)
 	file = bytes.Replace(file, []byte(`"sender"`), []byte(`"mood":"calm","sender"`), 1)
 	file = bytes.Replace(file, []byte(`"description":"first"`), []byte(`"description":"from a file","chapter":3`), 1)
-	_, err = h.Archives.ImportSave(t.Context(), h.call(), conv.ID, file)
-	must(t, err)
-	_, err = h.Chats.RestoreSave(t.Context(), h.call(), first.ID)
-	must(t, err)
-	conv, err = h.Chats.Conversation(t.Context(), me, conv.ID)
-	must(t, err)
-	conv = h.addMessage(t, conv.ID, conv.HeadID, "after the restore")
-	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+	_, err = h.Archives.ImportSave(t.Context(), h.Call(), conv.ID, file)
+	nodesttest.Must(t, err)
+	_, err = h.Chats.RestoreSave(t.Context(), h.Call(), first.ID)
+	nodesttest.Must(t, err)
+	conv, err = h.Chats.Conversation(t.Context(), nodesttest.Ann, conv.ID)
+	nodesttest.Must(t, err)
+	conv = h.AddMessage(t, conv.ID, conv.HeadID, "after the restore")
+	nodesttest.Must(t, h.DB.Update(t.Context(), nodesttest.Ann, func(tx nodest.Tx) error {
 		m := &chat.Message{
-			ID: NewID(tx), ConversationID: conv.ID, ParentID: conv.HeadID, ClientMsgID: "mine-1", Role: chat.RoleAssistant, Name: "Alice",
+			ID: nodesttest.NewID(tx), ConversationID: conv.ID, ParentID: conv.HeadID, ClientMsgID: "mine-1", Role: chat.RoleAssistant, Name: "Alice",
 			AuthorID: "guest", Hidden: true, Rev: 1, Status: chat.StatusError, CreatedAt: tx.Now(), Extra: json.RawMessage(`{"mes":"<x>"}`),
 			Error: fault.New(fault.UpstreamDown, "no answer").With("provider", "p"),
 		}
@@ -112,35 +113,35 @@ func eventfulChat(t *testing.T, h *fixture) *chat.Conversation {
 // imported conversation can be continued.
 func TestAnArchiveRoundTripKeepsTheWholeConversation(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
+	h := nodesttest.NewWithoutModel(t)
 	conv := eventfulChat(t, h)
-	first, filename, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
-	must(t, err)
+	first, filename, err := nodesttest.Written(t.Context(), h.Archives.ExportArchive, nodesttest.Ann, conv.ID)
+	nodesttest.Must(t, err)
 	if filepath.Ext(filename) != ".json" {
 		t.Errorf("file name = %q", filename)
 	}
-	h.takeEventTypes()
-	call := h.call()
+	h.TakeEventTypes()
+	call := h.Call()
 	loaded, err := h.Archives.ImportArchive(t.Context(), call, conv.CharacterID, first)
-	must(t, err)
-	if events := strings.Join(h.takeEventTypes(), " "); events != "chat.created" {
+	nodesttest.Must(t, err)
+	if events := strings.Join(h.TakeEventTypes(), " "); events != "chat.created" {
 		t.Errorf("events = %s", events)
 	}
-	second, _, err := written(t.Context(), h.Archives.ExportArchive, me, loaded.ID)
-	must(t, err)
+	second, _, err := nodesttest.Written(t.Context(), h.Archives.ExportArchive, nodesttest.Ann, loaded.ID)
+	nodesttest.Must(t, err)
 	if a, b := numberIDs(t, first), numberIDs(t, second); a != b {
 		t.Errorf("the archive of the import differs at %s", firstDifference(a, b))
 	}
-	sameMessages(t, "the import", h.readAll(t, loaded.ID, 200), h.readAll(t, conv.ID, 200))
+	nodesttest.SameMessages(t, "the import", h.ReadAll(t, loaded.ID, 200), h.ReadAll(t, conv.ID, 200))
 	if loaded.ID == conv.ID || loaded.Title != conv.Title || loaded.Version != conv.Version || loaded.PersonaID != conv.PersonaID {
 		t.Errorf("conversation = %+v", loaded)
 	}
-	same, err := h.Archives.ImportArchive(t.Context(), retryOf(call), conv.CharacterID, first)
-	must(t, err)
-	if same.ID != loaded.ID || len(h.takeEventTypes()) != 0 {
+	same, err := h.Archives.ImportArchive(t.Context(), nodesttest.RetryOf(call), conv.CharacterID, first)
+	nodesttest.Must(t, err)
+	if same.ID != loaded.ID || len(h.TakeEventTypes()) != 0 {
 		t.Error("the same call made another conversation")
 	}
-	more := h.addMessage(t, loaded.ID, loaded.HeadID, "and on")
+	more := h.AddMessage(t, loaded.ID, loaded.HeadID, "and on")
 	if more.Version != loaded.Version+1 {
 		t.Errorf("version = %d", more.Version)
 	}
@@ -159,15 +160,15 @@ func firstDifference(a, b string) string {
 // The save points of an imported archive restore the same state as the originals.
 func TestImportedSavePointsRestore(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
+	h := nodesttest.NewWithoutModel(t)
 	conv := eventfulChat(t, h)
-	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
-	must(t, err)
-	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
-	must(t, err)
+	data, _, err := nodesttest.Written(t.Context(), h.Archives.ExportArchive, nodesttest.Ann, conv.ID)
+	nodesttest.Must(t, err)
+	loaded, err := h.Archives.ImportArchive(t.Context(), h.Call(), conv.CharacterID, data)
+	nodesttest.Must(t, err)
 	list := func(id string) []*chat.Save {
-		page, err := h.Chats.Saves(t.Context(), me, id, true, "", 200)
-		must(t, err)
+		page, err := h.Chats.Saves(t.Context(), nodesttest.Ann, id, true, "", 200)
+		nodesttest.Must(t, err)
 		return page.Items
 	}
 	old, fresh := list(conv.ID), list(loaded.ID)
@@ -176,8 +177,8 @@ func TestImportedSavePointsRestore(t *testing.T) {
 	}
 	for i := range old {
 		if old[i].ImportedAt != nil { // unknown members of the file are kept
-			file, _, err := written(t.Context(), h.Archives.ExportSave, me, fresh[i].ID)
-			must(t, err)
+			file, _, err := nodesttest.Written(t.Context(), h.Archives.ExportSave, nodesttest.Ann, fresh[i].ID)
+			nodesttest.Must(t, err)
 			if !bytes.Contains(file, []byte(`"mood":"calm"`)) || !bytes.Contains(file, []byte(`"chapter":3`)) {
 				t.Errorf("the exported save point is %s", file)
 			}
@@ -186,19 +187,19 @@ func TestImportedSavePointsRestore(t *testing.T) {
 			old[i].Thumbnail != fresh[i].Thumbnail || !old[i].CreatedAt.Equal(fresh[i].CreatedAt) || fresh[i].CharacterID != conv.CharacterID {
 			t.Errorf("save point %+v, want %+v", fresh[i], old[i])
 		}
-		_, err := h.Chats.RestoreSave(t.Context(), h.call(), old[i].ID)
-		must(t, err)
-		_, err = h.Chats.RestoreSave(t.Context(), h.call(), fresh[i].ID)
-		must(t, err)
-		was, err := h.Chats.Conversation(t.Context(), me, conv.ID)
-		must(t, err)
-		is, err := h.Chats.Conversation(t.Context(), me, loaded.ID)
-		must(t, err)
+		_, err := h.Chats.RestoreSave(t.Context(), h.Call(), old[i].ID)
+		nodesttest.Must(t, err)
+		_, err = h.Chats.RestoreSave(t.Context(), h.Call(), fresh[i].ID)
+		nodesttest.Must(t, err)
+		was, err := h.Chats.Conversation(t.Context(), nodesttest.Ann, conv.ID)
+		nodesttest.Must(t, err)
+		is, err := h.Chats.Conversation(t.Context(), nodesttest.Ann, loaded.ID)
+		nodesttest.Must(t, err)
 		if was.PersonaID != is.PersonaID || string(was.AuthorNote) != string(is.AuthorNote) || string(was.Settings) != string(is.Settings) ||
 			(was.Pins == nil) != (is.Pins == nil) {
 			t.Errorf("after %q: %+v, want %+v", fresh[i].Description, is, was)
 		}
-		sameMessages(t, "after "+fresh[i].Description+" the import", withoutEditTimes(h.readAll(t, loaded.ID, 200)), withoutEditTimes(h.readAll(t, conv.ID, 200)))
+		nodesttest.SameMessages(t, "after "+fresh[i].Description+" the import", withoutEditTimes(h.ReadAll(t, loaded.ID, 200)), withoutEditTimes(h.ReadAll(t, conv.ID, 200)))
 	}
 }
 
@@ -214,36 +215,36 @@ func withoutEditTimes(messages []*chat.Message) []*chat.Message {
 // document or setting of its owner.
 func TestAnotherUsersArchiveBringsOnlyItsTexts(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
+	h := nodesttest.NewWithoutModel(t)
 	conv := eventfulChat(t, h)
 	settings := json.RawMessage(`{"characterId":"` + conv.CharacterID + `"}`)
-	_, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: conv.ID, Settings: settings})
-	must(t, err)
-	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
-	must(t, err)
-	_, _, err = written(t.Context(), h.Archives.ExportArchive, stranger, conv.ID)
-	wantError(t, err, fault.NotFound, "")
-	theirs := &op.Call{UserID: stranger}
+	_, err := h.Chats.UpdateConversation(t.Context(), h.Call(), chat.ConversationPatch{ID: conv.ID, Settings: settings})
+	nodesttest.Must(t, err)
+	data, _, err := nodesttest.Written(t.Context(), h.Archives.ExportArchive, nodesttest.Ann, conv.ID)
+	nodesttest.Must(t, err)
+	_, _, err = nodesttest.Written(t.Context(), h.Archives.ExportArchive, nodesttest.Bob, conv.ID)
+	nodesttest.WantError(t, err, fault.NotFound, "")
+	theirs := &op.Call{UserID: nodesttest.Bob}
 	_, err = h.Archives.ImportArchive(t.Context(), theirs, conv.CharacterID, data)
-	wantError(t, err, fault.NotFound, "characterId")
+	nodesttest.WantError(t, err, fault.NotFound, "characterId")
 
 	bobs, err := h.Characters.Create(t.Context(), theirs, character.Input{RoleCard: json.RawMessage(`{"name":"Bob"}`)})
-	must(t, err)
+	nodesttest.Must(t, err)
 	loaded, err := h.Archives.ImportArchive(t.Context(), theirs, bobs.ID, data)
-	must(t, err)
+	nodesttest.Must(t, err)
 	if loaded.CharacterID != bobs.ID || loaded.PersonaID != "" || loaded.Pins != nil || string(loaded.Settings) != "{}" {
 		t.Errorf("conversation = %+v", loaded)
 	}
-	page, err := h.Chats.Saves(t.Context(), stranger, loaded.ID, true, "", 200)
-	must(t, err)
+	page, err := h.Chats.Saves(t.Context(), nodesttest.Bob, loaded.ID, true, "", 200)
+	nodesttest.Must(t, err)
 	for _, s := range page.Items {
 		if s.Pins != nil || s.CharacterID != bobs.ID {
 			t.Errorf("save point %+v", s)
 		}
 		_, err := h.Chats.RestoreSave(t.Context(), theirs, s.ID)
-		must(t, err)
+		nodesttest.Must(t, err)
 	}
-	if found, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: "restore", ConversationID: conv.ID}); err != nil || len(found.Items) != 1 {
+	if found, err := h.Chats.Search(t.Context(), nodesttest.Ann, chat.SearchInput{Query: "restore", ConversationID: conv.ID}); err != nil || len(found.Items) != 1 {
 		t.Errorf("of the original %d are found, %v", len(found.Items), err)
 	}
 }
@@ -252,23 +253,23 @@ func TestAnotherUsersArchiveBringsOnlyItsTexts(t *testing.T) {
 // one.
 func TestAnArchiveMarksAReplyBeingWrittenAsInterrupted(t *testing.T) {
 	t.Parallel()
-	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := replyWith("Half").gated()
-	s.model.enqueue(reply)
-	sent := s.send(c, "Tell me")
-	<-reply.started
-	data, _, err := written(t.Context(), s.Archives.ExportArchive, ann, c.ID)
-	s.must(err)
-	reply.release()
-	s.wait(sent.GenerationID)
-	loaded, err := s.Archives.ImportArchive(t.Context(), s.call(), c.CharacterID, data)
-	s.must(err)
-	m := s.message(loaded.HeadID)
+	s := nodesttest.New(t, nodest.Options{})
+	c := s.Chat()
+	reply := nodesttest.Reply("Half").Gated()
+	s.Model.Enqueue(reply)
+	sent := s.Say(c, "Tell me")
+	<-reply.Started
+	data, _, err := nodesttest.Written(t.Context(), s.Archives.ExportArchive, nodesttest.Ann, c.ID)
+	s.Must(err)
+	reply.Release()
+	s.Await(sent.GenerationID)
+	loaded, err := s.Archives.ImportArchive(t.Context(), s.Call(), c.CharacterID, data)
+	s.Must(err)
+	m := s.Message(loaded.HeadID)
 	if m.Status != chat.StatusInterrupted || m.Role != chat.RoleAssistant {
 		t.Errorf("the reply is %+v", m)
 	}
-	s.sendAndWait(loaded, "And now?")
+	s.SayAndWait(loaded, "And now?")
 }
 
 // changingStore is a store that calls beforeView before each read.
@@ -285,19 +286,19 @@ func (r changingStore) View(ctx context.Context, userID string, fn func(nodest.T
 // An archive of a conversation that keeps changing is a snapshot of one moment.
 func TestAnArchiveIsASnapshot(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, _ := h.newChat(t, 3)
+	h := nodesttest.NewWithoutModel(t)
+	conv, _ := h.NewChat(t, 3)
 	said := 0
-	e := newEngine(changingStore{h.db, func() {
+	e := nodesttest.NewEngine(changingStore{h.DB, func() {
 		said++
-		conv = h.addMessage(t, conv.ID, conv.HeadID, "meanwhile "+strconv.Itoa(said))
-	}}, noModels{}, h.events, nodest.Options{Alone: true})
-	defer func() { must(t, e.Close(context.WithoutCancel(t.Context()))) }()
-	data, _, err := written(t.Context(), e.Archives.ExportArchive, me, conv.ID)
-	must(t, err)
-	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
-	must(t, err)
-	all := h.readAll(t, loaded.ID, 200)
+		conv = h.AddMessage(t, conv.ID, conv.HeadID, "meanwhile "+strconv.Itoa(said))
+	}}, nodesttest.NoModels{}, h.Events, nodest.Options{Alone: true})
+	defer func() { nodesttest.Must(t, e.Close(context.WithoutCancel(t.Context()))) }()
+	data, _, err := nodesttest.Written(t.Context(), e.Archives.ExportArchive, nodesttest.Ann, conv.ID)
+	nodesttest.Must(t, err)
+	loaded, err := h.Archives.ImportArchive(t.Context(), h.Call(), conv.CharacterID, data)
+	nodesttest.Must(t, err)
+	all := h.ReadAll(t, loaded.ID, 200)
 	if last := all[len(all)-1]; last.ID != loaded.HeadID || last.Text() != "meanwhile "+strconv.Itoa(said) || len(all) != 4+said {
 		t.Errorf("%d messages and the last says %q, after %d", len(all), last.Text(), said)
 	}
@@ -305,34 +306,34 @@ func TestAnArchiveIsASnapshot(t *testing.T) {
 
 func TestAnImportedLogSurvivesAnArchiveRoundTrip(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(alice)
-	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), "log.jsonl")
-	must(t, err)
-	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, imported.Conversation.ID)
-	must(t, err)
-	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, data)
-	must(t, err)
-	log, _, err := written(t.Context(), h.Archives.ExportChat, me, loaded.ID)
-	must(t, err)
-	sameLines(t, log, []byte(smallLog))
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
+	imported, err := h.Archives.ImportChat(t.Context(), h.Call(), ch.ID, []byte(nodesttest.SmallLog), "log.jsonl")
+	nodesttest.Must(t, err)
+	data, _, err := nodesttest.Written(t.Context(), h.Archives.ExportArchive, nodesttest.Ann, imported.Conversation.ID)
+	nodesttest.Must(t, err)
+	loaded, err := h.Archives.ImportArchive(t.Context(), h.Call(), ch.ID, data)
+	nodesttest.Must(t, err)
+	log, _, err := nodesttest.Written(t.Context(), h.Archives.ExportChat, nodesttest.Ann, loaded.ID)
+	nodesttest.Must(t, err)
+	sameLines(t, log, []byte(nodesttest.SmallLog))
 }
 
 func TestAnArchiveOfAnEmptyConversation(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, all := h.newChat(t, 0)
-	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[0].ID, "one")
-	must(t, err)
-	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
-	must(t, err)
-	loaded, err := h.Archives.ImportArchive(t.Context(), h.call(), conv.CharacterID, data)
-	must(t, err)
-	if loaded.HeadID != "" || len(h.readAll(t, loaded.ID, 50)) != 0 {
+	h := nodesttest.NewWithoutModel(t)
+	conv, all := h.NewChat(t, 0)
+	_, err := h.Chats.DeleteMessage(t.Context(), h.Call(), all[0].ID, "one")
+	nodesttest.Must(t, err)
+	data, _, err := nodesttest.Written(t.Context(), h.Archives.ExportArchive, nodesttest.Ann, conv.ID)
+	nodesttest.Must(t, err)
+	loaded, err := h.Archives.ImportArchive(t.Context(), h.Call(), conv.CharacterID, data)
+	nodesttest.Must(t, err)
+	if loaded.HeadID != "" || len(h.ReadAll(t, loaded.ID, 50)) != 0 {
 		t.Errorf("conversation = %+v", loaded)
 	}
-	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: loaded.ID})
-	must(t, err)
+	fork, err := h.Chats.Fork(t.Context(), h.Call(), chat.ForkInput{ConversationID: loaded.ID})
+	nodesttest.Must(t, err)
 	if fork.HeadID != "" {
 		t.Errorf("fork = %+v", fork)
 	}
@@ -341,17 +342,17 @@ func TestAnArchiveOfAnEmptyConversation(t *testing.T) {
 // A damaged archive is refused with the path of the fault, and nothing is stored.
 func TestADamagedArchiveChangesNothing(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(alice)
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
 	tests := []struct {
 		name     string
 		old, new string // old is replaced by new once
 		code     fault.Code
 		path     string // details.path
 	}{
-		{"no JSON", smallArchive, "hello", fault.InvalidImport, "format"},
-		{"nothing", smallArchive, "", fault.InvalidImport, "format"},
-		{"an array", smallArchive, "[1]", fault.InvalidImport, "format"},
+		{"no JSON", nodesttest.SmallArchive, "hello", fault.InvalidImport, "format"},
+		{"nothing", nodesttest.SmallArchive, "", fault.InvalidImport, "format"},
+		{"an array", nodesttest.SmallArchive, "[1]", fault.InvalidImport, "format"},
 		{"cut off", `"messageCount":2,"createdAt":"2026-01-02T03:04:07Z"}]}`, "", fault.InvalidImport, ""},
 		{"another format", "nodest.conversation", "nodest.character", fault.InvalidImport, "format"},
 		{"a newer version", `"formatVersion":1`, `"formatVersion":2`, fault.NewerVersion, ""},
@@ -399,54 +400,54 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if !strings.Contains(smallArchive, tt.old) {
+			if !strings.Contains(nodesttest.SmallArchive, tt.old) {
 				t.Fatalf("the archive has no %q", tt.old)
 			}
-			_, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, []byte(strings.Replace(smallArchive, tt.old, tt.new, 1)))
-			wantError(t, err, tt.code, "")
+			_, err := h.Archives.ImportArchive(t.Context(), h.Call(), ch.ID, []byte(strings.Replace(nodesttest.SmallArchive, tt.old, tt.new, 1)))
+			nodesttest.WantError(t, err, tt.code, "")
 			if tt.path != "" && fault.Public(err).Details["path"] != tt.path {
 				t.Errorf("details = %v, want path %q", fault.Public(err).Details, tt.path)
 			}
 		})
 	}
-	_, err := h.Archives.ImportArchive(t.Context(), h.call(), "x", []byte(smallArchive))
-	wantError(t, err, fault.NotFound, "characterId")
-	page, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{}, "", 0)
-	must(t, err)
+	_, err := h.Archives.ImportArchive(t.Context(), h.Call(), "x", []byte(nodesttest.SmallArchive))
+	nodesttest.WantError(t, err, fault.NotFound, "characterId")
+	page, err := h.Chats.Conversations(t.Context(), nodesttest.Ann, chat.ConversationFilter{}, "", 0)
+	nodesttest.Must(t, err)
 	if len(page.Items) != 0 {
 		t.Errorf("%d conversations are stored, want none", len(page.Items))
 	}
-	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, append([]byte("\ufeff"), smallArchive...))
-	must(t, err)
-	if all := h.readAll(t, conv.ID, 50); len(all) != 2 || all[0].Text() != "Hello" || all[1].ClientMsgID != "k1" {
-		t.Errorf("the undamaged one shows %s", describeMessages(t, all))
+	conv, err := h.Archives.ImportArchive(t.Context(), h.Call(), ch.ID, append([]byte("\ufeff"), nodesttest.SmallArchive...))
+	nodesttest.Must(t, err)
+	if all := h.ReadAll(t, conv.ID, 50); len(all) != 2 || all[0].Text() != "Hello" || all[1].ClientMsgID != "k1" {
+		t.Errorf("the undamaged one shows %s", nodesttest.DescribeMessages(t, all))
 	}
 }
 
 // An import removes the characters that a database cannot store as text.
 func TestImportRemovesCharactersTheDatabaseCannotStore(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(alice)
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
 	odd := strings.NewReplacer(`"Hello"`, `"He\u0000llo"`, `"Mia"`, `"M\u0000ia"`, `"d"`, `"\u0000d"`, `"Hey"`, `"\ud800Hey"`)
-	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), ch.ID, []byte(odd.Replace(smallArchive)))
-	must(t, err)
-	if all := h.readAll(t, conv.ID, 50); all[0].Text() != "Hello" || all[1].Name != "Mia" || !strings.HasSuffix(all[1].Text(), "Hey") {
-		t.Errorf("it shows %s", describeMessages(t, all))
+	conv, err := h.Archives.ImportArchive(t.Context(), h.Call(), ch.ID, []byte(odd.Replace(nodesttest.SmallArchive)))
+	nodesttest.Must(t, err)
+	if all := h.ReadAll(t, conv.ID, 50); all[0].Text() != "Hello" || all[1].Name != "Mia" || !strings.HasSuffix(all[1].Text(), "Hey") {
+		t.Errorf("it shows %s", nodesttest.DescribeMessages(t, all))
 	}
 }
 
 func TestALongArchive(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv := h.importLongChat(t, h.character(alice).ID, 2500)
-	data, _, err := written(t.Context(), h.Archives.ExportArchive, me, conv.ID)
-	must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	conv := h.ImportLongChat(t, h.Character(nodesttest.Alice).ID, 2500)
+	data, _, err := nodesttest.Written(t.Context(), h.Archives.ExportArchive, nodesttest.Ann, conv.ID)
+	nodesttest.Must(t, err)
 	if n := bytes.Count(data, []byte(`"seq":`)); n != 2500 {
 		t.Errorf("%d messages are exported", n)
 	}
-	page, err := h.Chats.Branches(t.Context(), me, conv.ID, "", 0)
-	must(t, err)
+	page, err := h.Chats.Branches(t.Context(), nodesttest.Ann, conv.ID, "", 0)
+	nodesttest.Must(t, err)
 	if len(page.Items) != 1 || page.Items[0].MessageCount != 2500 {
 		t.Errorf("%d branches, %d messages", len(page.Items), page.Items[0].MessageCount)
 	}

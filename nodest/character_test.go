@@ -13,45 +13,46 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/sharedtest"
 	"nodest/store/storetest"
 )
 
 func TestACharacterKeepsItsDocumentsUnchanged(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
+	h := nodesttest.NewWithoutModel(t)
 	in := character.Input{
-		RoleCard:   json.RawMessage(alice),
+		RoleCard:   json.RawMessage(nodesttest.Alice),
 		WorldBook:  json.RawMessage(`{"entries":{"b":{"content":"x","mine":true},"a":{}}}`),
 		Preset:     json.RawMessage(`{"prompts":[],"temperature":1,"prompt_order":[]}`),
 		AuthorNote: json.RawMessage(`{"charname":"Alice","username":"U","content":"","injection_depth":2}`),
 	}
-	made, err := h.Characters.Create(t.Context(), h.call(), in)
-	must(t, err)
-	ch, err := h.Characters.Get(t.Context(), me, made.ID)
-	must(t, err)
-	sameJSON(t, "role card", ch.RoleCard, in.RoleCard)
-	sameJSON(t, "world book", ch.WorldBook, in.WorldBook)
-	sameJSON(t, "preset", ch.Preset, in.Preset)
-	sameJSON(t, "author's note", ch.AuthorNote, in.AuthorNote)
+	made, err := h.Characters.Create(t.Context(), h.Call(), in)
+	nodesttest.Must(t, err)
+	ch, err := h.Characters.Get(t.Context(), nodesttest.Ann, made.ID)
+	nodesttest.Must(t, err)
+	nodesttest.SameJSON(t, "role card", ch.RoleCard, in.RoleCard)
+	nodesttest.SameJSON(t, "world book", ch.WorldBook, in.WorldBook)
+	nodesttest.SameJSON(t, "preset", ch.Preset, in.Preset)
+	nodesttest.SameJSON(t, "author's note", ch.AuthorNote, in.AuthorNote)
 	if ch.Name != "Alice" || ch.Dialect != "nodest" || ch.Version != 1 {
 		t.Errorf("name %q, dialect %q, version %d; want Alice, nodest, 1", ch.Name, ch.Dialect, ch.Version)
 	}
-	if events := h.takeEventTypes(); !slices.Equal(events, []string{"character.created"}) {
+	if events := h.TakeEventTypes(); !slices.Equal(events, []string{"character.created"}) {
 		t.Errorf("events = %v", events)
 	}
 }
 
 func TestACharacterWithoutDocumentsGetsDefaults(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{})
-	must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	ch, err := h.Characters.Create(t.Context(), h.Call(), character.Input{})
+	nodesttest.Must(t, err)
 	if ch.Name != "Unnamed Character" || ch.RoleCard != nil || ch.Preset != nil {
 		t.Errorf("character = %q with role card %s, preset %s", ch.Name, ch.RoleCard, ch.Preset)
 	}
-	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
-	must(t, err)
+	conv, err := h.Chats.CreateConversation(t.Context(), h.Call(), chat.ConversationInput{CharacterID: ch.ID})
+	nodesttest.Must(t, err)
 	if conv.LastMessage.Text != "Hello!" {
 		t.Errorf("greeting = %q, want Hello!", conv.LastMessage.Text)
 	}
@@ -71,38 +72,38 @@ func TestInvalidDocumentsAreRefusedByName(t *testing.T) {
 		{"a role card without a name", character.Input{RoleCard: raw(`{"first_mes":"x"}`)}, fault.UnsupportedCard, "roleCard.name"},
 		{"a role card with a blank name", character.Input{RoleCard: raw(`{"name":" \n"}`)}, fault.UnsupportedCard, "roleCard.name"},
 		{"a V2 card without a name", character.Input{RoleCard: raw(`{"spec":"chara_card_v2","data":{}}`)}, fault.UnsupportedCard, "roleCard.name"},
-		{"a world book that is a text", character.Input{RoleCard: raw(alice), WorldBook: raw(`"x"`)}, fault.Invalid, "worldBook"},
-		{"a world book whose entries are a number", character.Input{RoleCard: raw(alice), WorldBook: raw(`{"entries":4}`)}, fault.InvalidWorldBook, "worldBook"},
-		{"a preset that is a list", character.Input{RoleCard: raw(alice), Preset: raw(`[]`)}, fault.Invalid, "preset"},
-		{"a note with an unknown role", character.Input{RoleCard: raw(alice), AuthorNote: raw(`{"content":"x","role":"boss"}`)}, fault.Invalid, "authorNote.role"},
-		{"a note with a negative depth", character.Input{RoleCard: raw(alice), AuthorNote: raw(`{"injection_depth":-1}`)}, fault.Invalid, "authorNote.injection_depth"},
-		{"a note whose content is a number", character.Input{RoleCard: raw(alice), AuthorNote: raw(`{"content":1}`)}, fault.Invalid, "authorNote.content"},
-		{"scripts that are a text", character.Input{RoleCard: raw(alice), RegexScripts: raw(`"x"`)}, fault.Invalid, "regexScripts"},
-		{"a dialect that does not exist", character.Input{RoleCard: raw(alice), Dialect: "latin"}, fault.Invalid, "dialect"},
+		{"a world book that is a text", character.Input{RoleCard: raw(nodesttest.Alice), WorldBook: raw(`"x"`)}, fault.Invalid, "worldBook"},
+		{"a world book whose entries are a number", character.Input{RoleCard: raw(nodesttest.Alice), WorldBook: raw(`{"entries":4}`)}, fault.InvalidWorldBook, "worldBook"},
+		{"a preset that is a list", character.Input{RoleCard: raw(nodesttest.Alice), Preset: raw(`[]`)}, fault.Invalid, "preset"},
+		{"a note with an unknown role", character.Input{RoleCard: raw(nodesttest.Alice), AuthorNote: raw(`{"content":"x","role":"boss"}`)}, fault.Invalid, "authorNote.role"},
+		{"a note with a negative depth", character.Input{RoleCard: raw(nodesttest.Alice), AuthorNote: raw(`{"injection_depth":-1}`)}, fault.Invalid, "authorNote.injection_depth"},
+		{"a note whose content is a number", character.Input{RoleCard: raw(nodesttest.Alice), AuthorNote: raw(`{"content":1}`)}, fault.Invalid, "authorNote.content"},
+		{"scripts that are a text", character.Input{RoleCard: raw(nodesttest.Alice), RegexScripts: raw(`"x"`)}, fault.Invalid, "regexScripts"},
+		{"a dialect that does not exist", character.Input{RoleCard: raw(nodesttest.Alice), Dialect: "latin"}, fault.Invalid, "dialect"},
 	}
-	h := newChatFixture(t)
+	h := nodesttest.NewWithoutModel(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := h.Characters.Create(t.Context(), h.call(), tt.in)
-			wantError(t, err, tt.code, tt.field)
+			_, err := h.Characters.Create(t.Context(), h.Call(), tt.in)
+			nodesttest.WantError(t, err, tt.code, tt.field)
 		})
 	}
-	page, err := h.Characters.List(t.Context(), me, character.Filter{}, "", 0)
-	must(t, err)
-	if len(page.Items) != 0 || len(h.takeEventTypes()) != 0 {
+	page, err := h.Characters.List(t.Context(), nodesttest.Ann, character.Filter{}, "", 0)
+	nodesttest.Must(t, err)
+	if len(page.Items) != 0 || len(h.TakeEventTypes()) != 0 {
 		t.Errorf("%d characters are stored, want none", len(page.Items))
 	}
 }
 
 func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(aliceWithGreetings)
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.AliceWithGreetings)
 	if !strings.Contains(string(ch.WorldBook), "Tea is green.") {
 		t.Errorf("world book = %s, want the card's", ch.WorldBook)
 	}
-	groups, err := h.Characters.Resources(t.Context(), me, character.RegexScript, "", 0)
-	must(t, err)
+	groups, err := h.Characters.Resources(t.Context(), nodesttest.Ann, character.RegexScript, "", 0)
+	nodesttest.Must(t, err)
 	if len(groups.Items) != 1 {
 		t.Fatalf("%d groups of scripts, want the card's own", len(groups.Items))
 	}
@@ -110,15 +111,15 @@ func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 	if group.Name != "Alice (Auto-Applied)" || !slices.Equal(group.Characters, []string{ch.ID}) || group.BindAll {
 		t.Errorf("group %q is bound to %v", group.Name, group.Characters)
 	}
-	group, err = h.Characters.Resource(t.Context(), me, character.RegexScript, group.ID)
-	must(t, err)
+	group, err = h.Characters.Resource(t.Context(), nodesttest.Ann, character.RegexScript, group.ID)
+	nodesttest.Must(t, err)
 	scripts, err := card.ParseRegexScripts(group.Document)
-	must(t, err)
+	nodesttest.Must(t, err)
 	if len(scripts) != 1 || scripts[0].Flags != "g" || !slices.Equal(scripts[0].Placement, []int{card.PlaceAIOutput}) {
 		t.Errorf("scripts = %+v, want one for the reply with flag g", scripts)
 	}
-	s, err := h.Characters.UserSettings(t.Context(), me)
-	must(t, err)
+	s, err := h.Characters.UserSettings(t.Context(), nodesttest.Ann)
+	nodesttest.Must(t, err)
 	if !s.GlobalRegexEnabled {
 		t.Error("scripts are not switched on")
 	}
@@ -126,37 +127,37 @@ func TestACardBringsItsBookAndItsScripts(t *testing.T) {
 
 func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(aliceWithGreetings)
-	own, err := h.Characters.CreateResource(t.Context(), h.call(), character.RegexScript, character.ResourceInput{
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.AliceWithGreetings)
+	own, err := h.Characters.CreateResource(t.Context(), h.Call(), character.RegexScript, character.ResourceInput{
 		Document: json.RawMessage(`[{"scriptName":"mine","findRegex":"b"}]`), Characters: []string{ch.ID},
 	})
-	must(t, err)
+	nodesttest.Must(t, err)
 	groups := func() (names []string) {
-		page, err := h.Characters.Resources(t.Context(), me, character.RegexScript, "", 0)
-		must(t, err)
+		page, err := h.Characters.Resources(t.Context(), nodesttest.Ann, character.RegexScript, "", 0)
+		nodesttest.Must(t, err)
 		for _, r := range page.Items {
-			full, err := h.Characters.Resource(t.Context(), me, character.RegexScript, r.ID)
-			must(t, err)
+			full, err := h.Characters.Resource(t.Context(), nodesttest.Ann, character.RegexScript, r.ID)
+			nodesttest.Must(t, err)
 			names = append(names, r.Name+" "+string(full.Document))
 		}
 		return names
 	}
-	_, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{
+	_, err = h.Characters.Update(t.Context(), h.Call(), ch.ID, character.Input{
 		RegexScripts: json.RawMessage(`[{"scriptName":"whisper","findRegex":"A"}]`),
 	}, false, 0)
-	must(t, err)
+	nodesttest.Must(t, err)
 	if g := groups(); len(g) != 2 || !strings.Contains(strings.Join(g, ""), "whisper") || strings.Contains(strings.Join(g, ""), "shout") {
 		t.Errorf("groups = %v, want mine and the new one", g)
 	}
-	_, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{RegexScripts: json.RawMessage(`null`)}, false, 0)
-	must(t, err)
+	_, err = h.Characters.Update(t.Context(), h.Call(), ch.ID, character.Input{RegexScripts: json.RawMessage(`null`)}, false, 0)
+	nodesttest.Must(t, err)
 	if g := groups(); len(g) != 1 {
 		t.Errorf("groups = %v, want mine alone", g)
 	}
-	must(t, h.DeleteCharacter(t.Context(), h.call(), ch.ID))
-	left, err := h.Characters.Resource(t.Context(), me, character.RegexScript, own.ID)
-	must(t, err)
+	nodesttest.Must(t, h.DeleteCharacter(t.Context(), h.Call(), ch.ID))
+	left, err := h.Characters.Resource(t.Context(), nodesttest.Ann, character.RegexScript, own.ID)
+	nodesttest.Must(t, err)
 	if len(left.Characters) != 0 {
 		t.Errorf("the group is still bound to %v", left.Characters)
 	}
@@ -164,41 +165,41 @@ func TestNewScriptsOfACharacterReplaceItsGroup(t *testing.T) {
 
 func TestUpdateReplacesOrPatches(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{
-		RoleCard: json.RawMessage(alice), WorldBook: json.RawMessage(`{"entries":{}}`), Preset: json.RawMessage(`{"prompts":[]}`),
+	h := nodesttest.NewWithoutModel(t)
+	ch, err := h.Characters.Create(t.Context(), h.Call(), character.Input{
+		RoleCard: json.RawMessage(nodesttest.Alice), WorldBook: json.RawMessage(`{"entries":{}}`), Preset: json.RawMessage(`{"prompts":[]}`),
 	})
-	must(t, err)
+	nodesttest.Must(t, err)
 	bob := json.RawMessage(`{"name":"Bob"}`)
 
-	ch, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{RoleCard: bob, Dialect: "sillytavern"}, false, 1)
-	must(t, err)
+	ch, err = h.Characters.Update(t.Context(), h.Call(), ch.ID, character.Input{RoleCard: bob, Dialect: "sillytavern"}, false, 1)
+	nodesttest.Must(t, err)
 	if ch.Name != "Bob" || ch.WorldBook == nil || ch.Preset == nil || ch.Dialect != "sillytavern" || ch.Version != 2 {
 		t.Errorf("after the patch: %+v", ch)
 	}
-	ch, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{WorldBook: json.RawMessage("null")}, false, 0)
-	must(t, err)
+	ch, err = h.Characters.Update(t.Context(), h.Call(), ch.ID, character.Input{WorldBook: json.RawMessage("null")}, false, 0)
+	nodesttest.Must(t, err)
 	if ch.WorldBook != nil || ch.Name != "Bob" {
 		t.Errorf("after the removal: %+v", ch)
 	}
-	ch, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{RoleCard: json.RawMessage(alice)}, true, 3)
-	must(t, err)
+	ch, err = h.Characters.Update(t.Context(), h.Call(), ch.ID, character.Input{RoleCard: json.RawMessage(nodesttest.Alice)}, true, 3)
+	nodesttest.Must(t, err)
 	if ch.Name != "Alice" || ch.Preset != nil || ch.Version != 4 {
 		t.Errorf("after the replacement: %+v", ch)
 	}
-	_, err = h.Characters.Update(t.Context(), h.call(), ch.ID, character.Input{RoleCard: bob}, true, 3)
-	wantError(t, err, fault.PreconditionFailed, "")
+	_, err = h.Characters.Update(t.Context(), h.Call(), ch.ID, character.Input{RoleCard: bob}, true, 3)
+	nodesttest.WantError(t, err, fault.PreconditionFailed, "")
 }
 
 func TestDeletingACharacterDeletesItsConversations(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, _ := h.newChat(t, 2)
-	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
-	_, err := h.Characters.Get(t.Context(), me, conv.CharacterID)
-	wantError(t, err, fault.NotFound, "")
-	_, err = h.Chats.Conversation(t.Context(), me, conv.ID)
-	wantError(t, err, fault.NotFound, "")
+	h := nodesttest.NewWithoutModel(t)
+	conv, _ := h.NewChat(t, 2)
+	nodesttest.Must(t, h.DeleteCharacter(t.Context(), h.Call(), conv.CharacterID))
+	_, err := h.Characters.Get(t.Context(), nodesttest.Ann, conv.CharacterID)
+	nodesttest.WantError(t, err, fault.NotFound, "")
+	_, err = h.Chats.Conversation(t.Context(), nodesttest.Ann, conv.ID)
+	nodesttest.WantError(t, err, fault.NotFound, "")
 }
 
 func TestAvatars(t *testing.T) {
@@ -210,29 +211,29 @@ func TestAvatars(t *testing.T) {
 		code  fault.Code // "" = accepted
 		media string
 	}{
-		{"a PNG", pngOfSize(t, 4, 4), "", "image/png"},
+		{"a PNG", nodesttest.PNGOfSize(t, 4, 4), "", "image/png"},
 		{"a WebP", webp, "", "image/webp"},
 		{"a GIF", []byte("GIF89a\x01\x00\x01\x00\x00\x00\x00;"), "", "image/gif"},
-		{"a PNG of 9,000 pixels", pngOfSize(t, 9000, 1), fault.TooLarge, ""},
+		{"a PNG of 9,000 pixels", nodesttest.PNGOfSize(t, 9000, 1), fault.TooLarge, ""},
 		{"a text", []byte("<svg/>"), fault.UnsupportedMedia, ""},
 		{"nothing", nil, fault.UnsupportedMedia, ""},
-		{"a cut PNG", pngOfSize(t, 4, 4)[:20], fault.UnsupportedMedia, ""},
+		{"a cut PNG", nodesttest.PNGOfSize(t, 4, 4)[:20], fault.UnsupportedMedia, ""},
 		{"more than 10 MiB", make([]byte, 10<<20+1), fault.TooLarge, ""},
 	}
-	h := newChatFixture(t)
-	ch := h.character(alice)
-	_, err := h.Characters.Avatar(t.Context(), me, ch.ID)
-	wantError(t, err, fault.NotFound, "")
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
+	_, err := h.Characters.Avatar(t.Context(), nodesttest.Ann, ch.ID)
+	nodesttest.WantError(t, err, fault.NotFound, "")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := h.Characters.PutAvatar(t.Context(), h.call(), ch.ID, tt.data)
+			got, err := h.Characters.PutAvatar(t.Context(), h.Call(), ch.ID, tt.data)
 			if tt.code != "" {
-				wantError(t, err, tt.code, "")
+				nodesttest.WantError(t, err, tt.code, "")
 				return
 			}
-			must(t, err)
-			a, err := h.Characters.Avatar(t.Context(), me, ch.ID)
-			must(t, err)
+			nodesttest.Must(t, err)
+			a, err := h.Characters.Avatar(t.Context(), nodesttest.Ann, ch.ID)
+			nodesttest.Must(t, err)
 			if !got.HasAvatar || a.ContentType != tt.media || string(a.Data) != string(tt.data) || a.ETag == "" {
 				t.Errorf("avatar is %s with %d bytes, want %s", a.ContentType, len(a.Data), tt.media)
 			}
@@ -242,17 +243,17 @@ func TestAvatars(t *testing.T) {
 
 func TestCharactersAreListedInPages(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
+	h := nodesttest.NewWithoutModel(t)
 	var made []string
 	for range 5 {
-		made = append(made, h.character(alice).ID)
+		made = append(made, h.Character(nodesttest.Alice).ID)
 	}
 	slices.Reverse(made)
 	var listed []string
 	cursor := ""
 	for {
-		page, err := h.Characters.List(t.Context(), me, character.Filter{}, cursor, 2)
-		must(t, err)
+		page, err := h.Characters.List(t.Context(), nodesttest.Ann, character.Filter{}, cursor, 2)
+		nodesttest.Must(t, err)
 		for _, ch := range page.Items {
 			listed = append(listed, ch.ID)
 		}
@@ -266,8 +267,8 @@ func TestCharactersAreListedInPages(t *testing.T) {
 		t.Errorf("listed %v, want %v", listed, made)
 	}
 	for _, limit := range []int{-1, 201} {
-		_, err := h.Characters.List(t.Context(), me, character.Filter{}, "", limit)
-		wantError(t, err, fault.Invalid, "limit")
+		_, err := h.Characters.List(t.Context(), nodesttest.Ann, character.Filter{}, "", limit)
+		nodesttest.WantError(t, err, fault.Invalid, "limit")
 	}
 }
 
@@ -275,11 +276,11 @@ func TestCharactersAreListedInPages(t *testing.T) {
 // read.
 func TestCharacterSettings(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(alice)
-	raw, version, err := h.Characters.Settings(t.Context(), me, ch.ID)
-	must(t, err)
-	sameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryThreshold":6000,"summaryLength":1000,
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
+	raw, version, err := h.Characters.Settings(t.Context(), nodesttest.Ann, ch.ID)
+	nodesttest.Must(t, err)
+	nodesttest.SameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryThreshold":6000,"summaryLength":1000,
 		"lastSummarizedAt":0,"extractEvery":5,"scanSummary":false},
 		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"includeCircle":true},
 		"knowledge":{"citations":"inline"},"tools":{"servers":[]},
@@ -288,8 +289,8 @@ func TestCharacterSettings(t *testing.T) {
 		"user":{"name":"","customSetting":null}}`))
 
 	set := json.RawMessage(`{"memory":{"summaryThreshold":3000,"lastSummarizedAt":77,"mine":"kept"},"circle":{"scheduledTimes":["08:15"]}}`)
-	raw, version, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, set, version)
-	must(t, err)
+	raw, version, err = h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, set, version)
+	nodesttest.Must(t, err)
 	for _, part := range []string{`"summaryThreshold":3000`, `"lastSummarizedAt":0`, `"mine":"kept"`, `["08:15"]`, `"summaryLength":1000`} {
 		if !strings.Contains(string(raw), part) {
 			t.Errorf("settings lack %s: %s", part, raw)
@@ -298,27 +299,27 @@ func TestCharacterSettings(t *testing.T) {
 	if version != 2 {
 		t.Errorf("version = %d, want 2", version)
 	}
-	_, _, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, raw, version)
-	must(t, err) // what was read can be sent back
-	_, _, err = h.Characters.PutSettings(t.Context(), h.call(), ch.ID, raw, version)
-	wantError(t, err, fault.PreconditionFailed, "")
+	_, _, err = h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, raw, version)
+	nodesttest.Must(t, err) // what was read can be sent back
+	_, _, err = h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, raw, version)
+	nodesttest.WantError(t, err, fault.PreconditionFailed, "")
 }
 
 // Settings that were stored when they had more members are read without them, and can be sent
 // back as they were read.
 func TestStoredSettingsLoseMembersThatAreNoneAnyMore(t *testing.T) {
-	h := newChatFixture(t)
-	ch := h.character(alice)
-	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
+	nodesttest.Must(t, h.DB.Update(t.Context(), nodesttest.Ann, func(tx nodest.Tx) error {
 		stored, err := tx.Characters.Character(ch.ID)
 		if err != nil {
 			return err
 		}
 		stored.Settings = json.RawMessage(`{"dream":{"enabled":false,"at":"05:00"},"cognition":{"autoCommit":true},"retrieval":{"limit":3,"shareAcrossCharacters":true},"memory":{"mine":"kept"}}`)
-		return character.Put(tx.Characters, h.call(), stored)
+		return character.Put(tx.Characters, h.Call(), stored)
 	}))
-	raw, version, err := h.Characters.Settings(t.Context(), me, ch.ID)
-	must(t, err)
+	raw, version, err := h.Characters.Settings(t.Context(), nodesttest.Ann, ch.ID)
+	nodesttest.Must(t, err)
 	for _, gone := range []string{"dream", "cognition", "shareAcrossCharacters"} {
 		if strings.Contains(string(raw), gone) {
 			t.Errorf("settings have %s: %s", gone, raw)
@@ -329,15 +330,15 @@ func TestStoredSettingsLoseMembersThatAreNoneAnyMore(t *testing.T) {
 			t.Errorf("settings lack %s: %s", part, raw)
 		}
 	}
-	again, _, err := h.Characters.PutSettings(t.Context(), h.call(), ch.ID, raw, version)
-	must(t, err)
-	sameJSON(t, "sent back", again, raw)
+	again, _, err := h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, raw, version)
+	nodesttest.Must(t, err)
+	nodesttest.SameJSON(t, "sent back", again, raw)
 }
 
 func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(alice)
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
 	for sent, field := range map[string]string{
 		`[]`:                                           "settings",
 		`{"memory":[]}`:                                "memory",
@@ -368,8 +369,8 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"user":{"customSetting":"me"}}`:              "user.customSetting",
 		`{"weather":{}}`:                               "weather",
 	} {
-		_, _, err := h.Characters.PutSettings(t.Context(), h.call(), ch.ID, json.RawMessage(sent), 0)
-		wantError(t, err, fault.Invalid, field)
+		_, _, err := h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, json.RawMessage(sent), 0)
+		nodesttest.WantError(t, err, fault.Invalid, field)
 		if t.Failed() {
 			t.Fatalf("sent %s", sent)
 		}
@@ -381,42 +382,42 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 // exports every card in all formats.
 func TestEverySharedCardImportsAndExports(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
+	h := nodesttest.NewWithoutModel(t)
 	ways := [][2]string{{"json", "v3"}, {"png", ""}, {"json", "v2"}, {"charx", "v3"}}
 	for i, file := range sharedtest.Files(t, "data/cards/*") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			made, err := h.Characters.Import(t.Context(), h.call(), readFile(t, file), filepath.Base(file))
+			made, err := h.Characters.Import(t.Context(), h.Call(), nodesttest.ReadFile(t, file), filepath.Base(file))
 			if strings.Contains(file, "invalid") {
-				wantError(t, err, fault.UnsupportedCard, "")
+				nodesttest.WantError(t, err, fault.UnsupportedCard, "")
 				return
 			}
-			must(t, err)
-			ch, err := h.Characters.Get(t.Context(), me, made.Character.ID)
-			must(t, err)
+			nodesttest.Must(t, err)
+			ch, err := h.Characters.Get(t.Context(), nodesttest.Ann, made.Character.ID)
+			nodesttest.Must(t, err)
 			if ch.Name == "" || ch.RoleCard == nil {
 				t.Fatalf("character %q with card %.40s", ch.Name, ch.RoleCard)
 			}
-			conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
-			must(t, err)
+			conv, err := h.Chats.CreateConversation(t.Context(), h.Call(), chat.ConversationInput{CharacterID: ch.ID})
+			nodesttest.Must(t, err)
 			if conv.LastMessage == nil || conv.LastMessage.Text == "" {
 				t.Error("no greeting")
 			}
-			for turn := range long(1, len(ways)) {
+			for turn := range nodesttest.Long(1, len(ways)) {
 				as := ways[(i+turn)%len(ways)]
-				data, media, name, err := h.Characters.Export(t.Context(), me, ch.ID, as[0], as[1])
-				must(t, err)
+				data, media, name, err := h.Characters.Export(t.Context(), nodesttest.Ann, ch.ID, as[0], as[1])
+				nodesttest.Must(t, err)
 				if media == "" || filepath.Ext(name) != "."+as[0] {
 					t.Errorf("export as %s is %q (%s)", as[0], name, media)
 				}
 				again, err := card.Import(data, name, card.Limits{})
-				must(t, err)
+				nodesttest.Must(t, err)
 				if again.Name != ch.Name {
 					t.Errorf("%s came back as %q", as, again.Name)
 				}
 				if as[0] != "json" && ch.HasAvatar && len(again.Avatar) == 0 {
 					t.Errorf("%s lost the picture", as)
 				}
-				sameJSON(t, as[0]+": world book", again.WorldBook, ch.WorldBook)
+				nodesttest.SameJSON(t, as[0]+": world book", again.WorldBook, ch.WorldBook)
 			}
 		})
 	}
@@ -424,36 +425,36 @@ func TestEverySharedCardImportsAndExports(t *testing.T) {
 
 func TestAnUnknownExportFormatIsRefused(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(alice)
-	_, _, _, err := h.Characters.Export(t.Context(), me, ch.ID, "docx", "")
-	wantError(t, err, fault.Invalid, "format")
-	_, _, _, err = h.Characters.Export(t.Context(), me, ch.ID, "json", "v9")
-	wantError(t, err, fault.Invalid, "spec")
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
+	_, _, _, err := h.Characters.Export(t.Context(), nodesttest.Ann, ch.ID, "docx", "")
+	nodesttest.WantError(t, err, fault.Invalid, "format")
+	_, _, _, err = h.Characters.Export(t.Context(), nodesttest.Ann, ch.ID, "json", "v9")
+	nodesttest.WantError(t, err, fault.Invalid, "spec")
 }
 
 // Who begins a chat reads the card and not the other documents, which may be large: nobody else can
 // write on SQLite meanwhile. It does not run beside other tests, as it looks at what is allocated.
 func TestAChatBeginsWithoutReadingLargeDocuments(t *testing.T) {
-	h := newChatFixtureOn(t, storetest.OpenWith)
+	h := nodesttest.NewWithoutModelOn(t, storetest.OpenWith)
 	const size = 8 << 20
 	book := json.RawMessage(`{"entries":{},"x":"` + strings.Repeat("b", size) + `"}`)
-	ch, err := h.Characters.Create(t.Context(), h.call(), character.Input{RoleCard: json.RawMessage(alice), WorldBook: book})
-	must(t, err)
+	ch, err := h.Characters.Create(t.Context(), h.Call(), character.Input{RoleCard: json.RawMessage(nodesttest.Alice), WorldBook: book})
+	nodesttest.Must(t, err)
 	for name, begin := range map[string]func() error{
 		"a chat": func() error {
-			_, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
+			_, err := h.Chats.CreateConversation(t.Context(), h.Call(), chat.ConversationInput{CharacterID: ch.ID})
 			return err
 		},
 		"a book for the character": func() error {
-			_, err := h.Characters.CreateResource(t.Context(), h.call(), character.WorldBook,
-				character.ResourceInput{Document: documents[character.WorldBook], Characters: []string{ch.ID}})
+			_, err := h.Characters.CreateResource(t.Context(), h.Call(), character.WorldBook,
+				character.ResourceInput{Document: nodesttest.Documents[character.WorldBook], Characters: []string{ch.ID}})
 			return err
 		},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		must(t, begin())
+		nodesttest.Must(t, begin())
 		runtime.ReadMemStats(&after)
 		if read := after.TotalAlloc - before.TotalAlloc; read >= size {
 			t.Errorf("%s took %d bytes", name, read)

@@ -11,19 +11,20 @@ import (
 	"nodest/card"
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/nodest/nodesttest"
 	"nodest/sharedtest"
 )
 
 func TestAChatLogBecomesAConversation(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(alice)
-	h.takeEventTypes()
-	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(smallLog), `C:\logs\A rainy day.jsonl`)
-	must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
+	h.TakeEventTypes()
+	imported, err := h.Archives.ImportChat(t.Context(), h.Call(), ch.ID, []byte(nodesttest.SmallLog), `C:\logs\A rainy day.jsonl`)
+	nodesttest.Must(t, err)
 	conv := imported.Conversation
-	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
-	must(t, err)
+	page, err := h.Chats.History(t.Context(), nodesttest.Ann, conv.ID, "", 0)
+	nodesttest.Must(t, err)
 	if len(page.Items) != 3 {
 		t.Fatalf("%d messages, want 3", len(page.Items))
 	}
@@ -40,8 +41,8 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 	if conv.Title != "A rainy day" || conv.HeadID != third.ID {
 		t.Errorf("conversation = %+v", conv)
 	}
-	sameJSON(t, "note", conv.AuthorNote, []byte(`{"content":"It rains.","role":"user","injection_depth":3}`))
-	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.created"}) {
+	nodesttest.SameJSON(t, "note", conv.AuthorNote, []byte(`{"content":"It rains.","role":"user","injection_depth":3}`))
+	if events := h.TakeEventTypes(); !slices.Equal(events, []string{"chat.created"}) {
 		t.Errorf("events = %v", events)
 	}
 }
@@ -49,18 +50,18 @@ func TestAChatLogBecomesAConversation(t *testing.T) {
 // Messages stay in their order and at their time when lines lack a date, and the file is
 // exported with the lines that it had.
 func TestLinesWithoutADateStayAmongTheirNeighbours(t *testing.T) {
-	h := newChatFixture(t)
-	ch := h.character(alice)
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
 	log := `{"user_name":"Mia","character_name":"Alice","create_date":"2024-04-01"}
 {"name":"Alice","is_user":false,"mes":"one","send_date":"Jun 19, 2023 2:20 PM"}
 {"name":"Mia","is_user":true,"mes":"two","send_date":""}
 {"name":"Alice","is_user":false,"mes":"three","swipes":["three"],"swipe_info":[{"send_date":"soon"}]}
 {"name":"Mia","is_user":true,"mes":"four","send_date":1714111111}
 `
-	imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(log), "old.jsonl")
-	must(t, err)
-	page, err := h.Chats.History(t.Context(), me, imported.Conversation.ID, "", 0)
-	must(t, err)
+	imported, err := h.Archives.ImportChat(t.Context(), h.Call(), ch.ID, []byte(log), "old.jsonl")
+	nodesttest.Must(t, err)
+	page, err := h.Chats.History(t.Context(), nodesttest.Ann, imported.Conversation.ID, "", 0)
+	nodesttest.Must(t, err)
 	var got []string
 	for _, m := range page.Items {
 		got = append(got, m.Text()+" "+m.CreatedAt.UTC().Format("2006-01-02 15:04"))
@@ -72,8 +73,8 @@ func TestLinesWithoutADateStayAmongTheirNeighbours(t *testing.T) {
 	if !slices.ContainsFunc(imported.Warnings, func(w card.Warning) bool { return w.Code == "unreadable_date" && strings.Contains(w.Detail, "2 of 4") }) {
 		t.Errorf("warnings %v", imported.Warnings)
 	}
-	file, _, err := written(t.Context(), h.Archives.ExportChat, me, imported.Conversation.ID)
-	must(t, err)
+	file, _, err := nodesttest.Written(t.Context(), h.Archives.ExportChat, nodesttest.Ann, imported.Conversation.ID)
+	nodesttest.Must(t, err)
 	if _, exported, _ := bytes.Cut(file, []byte("\n")); string(exported) != log[strings.IndexByte(log, '\n')+1:] {
 		t.Errorf("exported %s", exported)
 	}
@@ -82,18 +83,18 @@ func TestLinesWithoutADateStayAmongTheirNeighbours(t *testing.T) {
 // An imported chat log is exported as it was.
 func TestAChatLogRoundTripChangesNothing(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(alice)
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
 	for _, file := range append([]string{""}, sharedtest.Find("data/chats/*")...) {
-		name, data := "small.jsonl", []byte(smallLog)
+		name, data := "small.jsonl", []byte(nodesttest.SmallLog)
 		if file != "" {
-			name, data = filepath.Base(file), readFile(t, file)
+			name, data = filepath.Base(file), nodesttest.ReadFile(t, file)
 		}
 		t.Run(name, func(t *testing.T) {
-			imported, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, data, name)
-			must(t, err)
-			once, filename, err := written(t.Context(), h.Archives.ExportChat, me, imported.Conversation.ID)
-			must(t, err)
+			imported, err := h.Archives.ImportChat(t.Context(), h.Call(), ch.ID, data, name)
+			nodesttest.Must(t, err)
+			once, filename, err := nodesttest.Written(t.Context(), h.Archives.ExportChat, nodesttest.Ann, imported.Conversation.ID)
+			nodesttest.Must(t, err)
 			if filepath.Ext(filename) != ".jsonl" {
 				t.Errorf("file name = %q", filename)
 			}
@@ -101,10 +102,10 @@ func TestAChatLogRoundTripChangesNothing(t *testing.T) {
 				sameLines(t, once, data)
 				return
 			}
-			imported, err = h.Archives.ImportChat(t.Context(), h.call(), ch.ID, once, filename)
-			must(t, err)
-			twice, _, err := written(t.Context(), h.Archives.ExportChat, me, imported.Conversation.ID)
-			must(t, err)
+			imported, err = h.Archives.ImportChat(t.Context(), h.Call(), ch.ID, once, filename)
+			nodesttest.Must(t, err)
+			twice, _, err := nodesttest.Written(t.Context(), h.Archives.ExportChat, nodesttest.Ann, imported.Conversation.ID)
+			nodesttest.Must(t, err)
 			sameLines(t, twice, once)
 		})
 	}
@@ -119,8 +120,8 @@ func sameLines(t *testing.T, got, want []byte) {
 	}
 	for i := range a {
 		var x, y any
-		must(t, json.Unmarshal(a[i], &x))
-		must(t, json.Unmarshal(b[i], &y))
+		nodesttest.Must(t, json.Unmarshal(a[i], &x))
+		nodesttest.Must(t, json.Unmarshal(b[i], &y))
 		one, _ := json.Marshal(x) // decoded values always encode
 		two, _ := json.Marshal(y)
 		if string(one) != string(two) {
@@ -131,16 +132,16 @@ func sameLines(t *testing.T, got, want []byte) {
 
 func TestAnExportedLogHasEditsAndTheAuthorsNote(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, all := h.newChat(t, 2)
-	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[1].ID, Text: "edited"})
-	must(t, err)
-	_, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{
+	h := nodesttest.NewWithoutModel(t)
+	conv, all := h.NewChat(t, 2)
+	_, err := h.Edit(t.Context(), h.Call(), chat.EditInput{MessageID: all[1].ID, Text: "edited"})
+	nodesttest.Must(t, err)
+	_, err = h.Chats.UpdateConversation(t.Context(), h.Call(), chat.ConversationPatch{
 		ID: conv.ID, AuthorNote: json.RawMessage(`{"content":"Dusk.","role":"model","injection_depth":5}`),
 	})
-	must(t, err)
-	data, _, err := written(t.Context(), h.Archives.ExportChat, me, conv.ID)
-	must(t, err)
+	nodesttest.Must(t, err)
+	data, _, err := nodesttest.Written(t.Context(), h.Archives.ExportChat, nodesttest.Ann, conv.ID)
+	nodesttest.Must(t, err)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	if len(lines) != 4 || !strings.Contains(lines[2], `"edited"`) {
 		t.Errorf("the log reads %s", data)
@@ -154,12 +155,12 @@ func TestAnExportedLogHasEditsAndTheAuthorsNote(t *testing.T) {
 
 func TestInvalidChatLogsAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	ch := h.character(alice)
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
 	for _, data := range []string{"", "hello", `{"name":`, "\x89PNG"} {
-		_, err := h.Archives.ImportChat(t.Context(), h.call(), ch.ID, []byte(data), "x.jsonl")
-		wantError(t, err, fault.InvalidImport, "")
+		_, err := h.Archives.ImportChat(t.Context(), h.Call(), ch.ID, []byte(data), "x.jsonl")
+		nodesttest.WantError(t, err, fault.InvalidImport, "")
 	}
-	_, err := h.Archives.ImportChat(t.Context(), h.call(), "nobody", []byte(smallLog), "x.jsonl")
-	wantError(t, err, fault.NotFound, "characterId")
+	_, err := h.Archives.ImportChat(t.Context(), h.Call(), "nobody", []byte(nodesttest.SmallLog), "x.jsonl")
+	nodesttest.WantError(t, err, fault.NotFound, "characterId")
 }

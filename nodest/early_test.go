@@ -14,6 +14,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 	"nodest/store"
 	"nodest/store/sqldb"
@@ -49,8 +50,8 @@ func withHeldStore(t *testing.T) (s *fixture, h *heldStore, dir string) {
 		o.Dir = dir
 		return storetest.OpenWith(t, o)
 	})
-	h = &heldStore{DB: s.db, reached: make(chan struct{}), release: make(chan struct{})}
-	s.Engine = newEngine(h, s, s.events, s.opts)
+	h = &heldStore{DB: s.DB, reached: make(chan struct{}), release: make(chan struct{})}
+	s.Engine = nodesttest.NewEngine(h, s, s.Events, s.Options)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
 	return s, h, dir
 }
@@ -62,50 +63,50 @@ type sendResult struct {
 
 // sendHeld sends a message whose commit is held back, and returns when the model has
 // been asked.
-func (s *fixture) sendHeld(h *heldStore, c *chat.Conversation, call *op.Call, reply *scriptedReply) <-chan sendResult {
-	s.t.Helper()
-	s.model.enqueue(reply)
+func (s *fixture) sendHeld(h *heldStore, c *chat.Conversation, call *op.Call, reply *nodesttest.ScriptedReply) <-chan sendResult {
+	s.T.Helper()
+	s.Model.Enqueue(reply)
 	h.hold.Store(true)
 	answered := make(chan sendResult, 1)
 	go func() {
-		sent, err := s.Send(s.t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Second"})
+		sent, err := s.Send(s.T.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Second"})
 		answered <- sendResult{sent, err}
 	}()
 	<-h.reached
-	<-reply.started
+	<-reply.Started
 	return answered
 }
 
 func TestTheModelIsAskedWhileTheMessageIsCommitted(t *testing.T) {
 	t.Parallel()
 	s, h, _ := withHeldStore(t)
-	c := s.chat()
-	s.sendAndWait(c, "First")
-	before := len(s.events.all())
-	reply := replyWith("Here", " I am.").gated()
-	answered := s.sendHeld(h, c, s.call(), reply)
-	reply.step(1)
+	c := s.Chat()
+	s.SayAndWait(c, "First")
+	before := len(s.Events.All())
+	reply := nodesttest.Reply("Here", " I am.").Gated()
+	answered := s.sendHeld(h, c, s.Call(), reply)
+	reply.Step(1)
 	select {
 	case r := <-answered:
 		t.Fatalf("acknowledged before the commit: %+v", r)
 	default:
 	}
-	if after := s.events.all()[before:]; len(after) > 0 {
+	if after := s.Events.All()[before:]; len(after) > 0 {
 		t.Errorf("%s was published before the commit", after[0].Type)
 	}
-	if got := s.model.lastRequest(); !strings.Contains(got, "[user] Second") || !strings.Contains(got, "[user] First") {
+	if got := s.Model.LastRequest(); !strings.Contains(got, "[user] Second") || !strings.Contains(got, "[user] First") {
 		t.Errorf("the model was asked:\n%s", got)
 	}
 	h.release <- struct{}{}
 	r := <-answered
-	s.must(r.err)
-	reply.release()
-	s.wait(r.sent.GenerationID)
-	if got := s.events.deltas(t, r.sent.GenerationID, "text", 0); got != "Here I am." {
+	s.Must(r.err)
+	reply.Release()
+	s.Await(r.sent.GenerationID)
+	if got := s.Events.Deltas(t, r.sent.GenerationID, "text", 0); got != "Here I am." {
 		t.Errorf("deltas: %q", got)
 	}
 	var order []string
-	for _, ev := range s.events.all()[before:] {
+	for _, ev := range s.Events.All()[before:] {
 		if ev.Type != "gen.stage" { // before or after the start
 			order = append(order, ev.Type)
 		}
@@ -118,40 +119,40 @@ func TestTheModelIsAskedWhileTheMessageIsCommitted(t *testing.T) {
 func TestACommitThatFailsCancelsTheRequest(t *testing.T) {
 	t.Parallel()
 	s, h, dir := withHeldStore(t)
-	c := s.chat()
-	first := s.sendAndWait(c, "First")
-	before := len(s.events.all())
-	reply := replyWith("Here", " I am.").gated()
-	call := s.call()
+	c := s.Chat()
+	first := s.SayAndWait(c, "First")
+	before := len(s.Events.All())
+	reply := nodesttest.Reply("Here", " I am.").Gated()
+	call := s.Call()
 	answered := s.sendHeld(h, c, call, reply)
-	reply.step(1)
+	reply.Step(1)
 
 	file := filepath.Join(dir, sqldb.File) // a database whose file is gone commits nothing
-	s.must(os.Rename(file, file+".away"))
+	s.Must(os.Rename(file, file+".away"))
 	h.release <- struct{}{}
 	if r := <-answered; r.err == nil {
 		t.Errorf("acknowledged %+v, and the commit had failed", r.sent)
 	}
-	<-reply.ended // its context ended: the gate was never opened
-	s.must(os.Rename(file+".away", file))
-	if got := s.model.closedRequests(); got != 1 {
+	<-reply.Ended // its context ended: the gate was never opened
+	s.Must(os.Rename(file+".away", file))
+	if got := s.Model.ClosedRequests(); got != 1 {
 		t.Errorf("%d requests were cancelled", got)
 	}
-	s.must(s.Recover(t.Context()))
-	if after := s.events.all()[before:]; len(after) > 0 {
+	s.Must(s.Recover(t.Context()))
+	if after := s.Events.All()[before:]; len(after) > 0 {
 		t.Errorf("%s was published", after[0].Type)
 	}
-	s.view(func(tx nodest.Tx) error {
+	s.View(func(tx nodest.Tx) error {
 		conv, err := tx.Chats.Conversation(c.ID)
 		if err == nil && conv.HeadID != first.ID {
 			t.Errorf("the chat ends with %s, not with the first reply", conv.HeadID)
 		}
 		return err
 	})
-	again, err := s.Send(t.Context(), retryOf(call), nodest.SendInput{ConversationID: c.ID, Text: "Second"})
-	s.must(err)
-	s.wait(again.GenerationID)
-	if m := s.message(again.Message.ID); m.Text() != "Fine." {
+	again, err := s.Send(t.Context(), nodesttest.RetryOf(call), nodest.SendInput{ConversationID: c.ID, Text: "Second"})
+	s.Must(err)
+	s.Await(again.GenerationID)
+	if m := s.Message(again.Message.ID); m.Text() != "Fine." {
 		t.Errorf("the repeated message got %q", m.Text())
 	}
 }
@@ -160,7 +161,7 @@ func TestACommitThatFailsCancelsTheRequest(t *testing.T) {
 // model has been asked.
 type failingStore struct {
 	*store.DB
-	fails atomic.Pointer[scriptedReply]
+	fails atomic.Pointer[nodesttest.ScriptedReply]
 }
 
 var errUnstored = fault.New(fault.Internal, "the message cannot be stored")
@@ -170,7 +171,7 @@ func (f *failingStore) Update(ctx context.Context, userID string, fn func(nodest
 		err := fn(tx)
 		if asked := f.fails.Swap(nil); err == nil && asked != nil {
 			tx.AtEnd(func() error {
-				<-asked.started
+				<-asked.Started
 				return errUnstored
 			})
 		}
@@ -182,27 +183,27 @@ func (f *failingStore) Update(ctx context.Context, userID string, fn func(nodest
 func TestTheModelIsAskedWhenAMessageIsChecked(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	failing := &failingStore{DB: s.db}
-	s.Engine = newEngine(failing, s, s.events, s.opts)
+	failing := &failingStore{DB: s.DB}
+	s.Engine = nodesttest.NewEngine(failing, s, s.Events, s.Options)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
-	c := s.chat()
-	first := s.sendAndWait(c, "First")
-	before := len(s.events.all())
-	reply := replyWith("Here", " I am.").gated()
-	s.model.enqueue(reply)
+	c := s.Chat()
+	first := s.SayAndWait(c, "First")
+	before := len(s.Events.All())
+	reply := nodesttest.Reply("Here", " I am.").Gated()
+	s.Model.Enqueue(reply)
 	failing.fails.Store(reply)
-	call := s.call()
+	call := s.Call()
 	if sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Second"}); !errors.Is(err, errUnstored) {
 		t.Fatalf("sent %+v, %v", sent, err)
 	}
-	<-reply.ended // its context ended: the gate was never opened
-	if after := s.events.all()[before:]; len(after) > 0 {
+	<-reply.Ended // its context ended: the gate was never opened
+	if after := s.Events.All()[before:]; len(after) > 0 {
 		t.Errorf("%s was published", after[0].Type)
 	}
-	again, err := s.Send(t.Context(), retryOf(call), nodest.SendInput{ConversationID: c.ID, Text: "Second"})
-	s.must(err)
-	s.wait(again.GenerationID)
-	if m := s.message(again.UserMessage.ID); m.ParentID != first.ID {
+	again, err := s.Send(t.Context(), nodesttest.RetryOf(call), nodest.SendInput{ConversationID: c.ID, Text: "Second"})
+	s.Must(err)
+	s.Await(again.GenerationID)
+	if m := s.Message(again.UserMessage.ID); m.ParentID != first.ID {
 		t.Errorf("the repeated message is behind %q, not behind the first reply", m.ParentID)
 	}
 }
@@ -213,19 +214,19 @@ func TestAMessageBeyondTheQuotaIsNotToldToTheModel(t *testing.T) {
 		o.Quotas = account.Quotas{Messages: 4}
 		return storetest.OpenWith(t, o)
 	})
-	c := s.chat()
-	s.sendAndWait(c, "First")
-	requests := len(s.model.allRequests())
+	c := s.Chat()
+	s.SayAndWait(c, "First")
+	requests := len(s.Model.AllRequests())
 	for { // until the quota is reached
-		sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "More"})
+		sent, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "More"})
 		if fault.Is(err, fault.QuotaExceeded) {
 			break
 		}
-		s.must(err)
-		s.wait(sent.GenerationID)
+		s.Must(err)
+		s.Await(sent.GenerationID)
 		requests++
 	}
-	if got := len(s.model.allRequests()); got != requests {
+	if got := len(s.Model.AllRequests()); got != requests {
 		t.Errorf("the model was asked %d times for %d messages", got, requests)
 	}
 }
@@ -238,29 +239,29 @@ func TestAPromptBuiltBeforeTheCommitIsComplete(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cold %v", cold), func(t *testing.T) {
 			s, h, _ := withHeldStore(t)
-			c := s.chat()
+			c := s.Chat()
 			var last *chat.Message
 			for i := range 4 {
-				last = s.sendAndWait(c, fmt.Sprintf("Line %d", i))
+				last = s.SayAndWait(c, fmt.Sprintf("Line %d", i))
 			}
 			if cold {
-				s.Engine = newEngine(h, s, s.events, s.opts)
+				s.Engine = nodesttest.NewEngine(h, s, s.Events, s.Options)
 				t.Cleanup(func() { _ = s.Close(context.Background()) })
 			}
-			answered := s.sendHeld(h, c, s.call(), replyWith("Yes."))
-			early := s.model.lastRequest()
+			answered := s.sendHeld(h, c, s.Call(), nodesttest.Reply("Yes."))
+			early := s.Model.LastRequest()
 			h.release <- struct{}{}
 			r := <-answered
-			s.must(r.err)
-			s.wait(r.sent.GenerationID)
-			s.regenerate(r.sent.Message.ID, "") // reads the chat after the commit
-			if late := s.model.lastRequest(); early != late {
+			s.Must(r.err)
+			s.Await(r.sent.GenerationID)
+			s.RegenerateReply(r.sent.Message.ID, "") // reads the chat after the commit
+			if late := s.Model.LastRequest(); early != late {
 				t.Errorf("before the commit:\n%s\nafter it:\n%s", early, late)
 			}
-			next, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Aside", ParentID: last.ID})
-			s.must(err)
-			s.wait(next.GenerationID)
-			if got := s.model.lastRequest(); strings.Contains(got, "Second") || !strings.Contains(got, "Line 3") || !strings.Contains(got, "[user] Aside") {
+			next, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "Aside", ParentID: last.ID})
+			s.Must(err)
+			s.Await(next.GenerationID)
+			if got := s.Model.LastRequest(); strings.Contains(got, "Second") || !strings.Contains(got, "Line 3") || !strings.Contains(got, "[user] Aside") {
 				t.Errorf("on another branch the model was asked:\n%s", got)
 			}
 		})
@@ -286,32 +287,32 @@ func TestATurnIsTwoOrThreeTransactionsWhateverItsLength(t *testing.T) {
 	var late atomic.Bool
 	var stored chan struct{}
 	slow := nodest.Source{
-		Name: "slow", Limit: waitLimit, Wanted: func(*nodest.Question) bool { return late.Load() },
+		Name: "slow", Limit: nodesttest.WaitLimit, Wanted: func(*nodest.Question) bool { return late.Load() },
 		Find: func(context.Context, *nodest.Question) (nodest.Findings, error) {
 			<-stored
 			return nodest.Findings{}, nil
 		},
 	}
 	s := newFixture(t, nodest.Options{Sources: []nodest.Source{slow}})
-	counted := &countedStore{DB: s.db}
-	s.Engine = newEngine(counted, s, s.events, s.opts)
+	counted := &countedStore{DB: s.DB}
+	s.Engine = nodesttest.NewEngine(counted, s, s.Events, s.Options)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
 	turn := func(tokens int) int64 {
-		c := s.chat() // of its own, because a long one is summarised
+		c := s.Chat() // of its own, because a long one is summarised
 		var pieces []string
 		for range tokens {
 			pieces = append(pieces, "a ")
 		}
-		s.model.enqueue(replyWith(pieces...))
+		s.Model.Enqueue(nodesttest.Reply(pieces...))
 		before := counted.updates.Load()
-		sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Go on"})
-		s.must(err)
+		sent, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "Go on"})
+		s.Must(err)
 		if late.Load() {
 			close(stored)
 		}
-		s.wait(sent.GenerationID)
+		s.Await(sent.GenerationID)
 		var kinds []string
-		for _, ev := range s.events.all() {
+		for _, ev := range s.Events.All() {
 			if ev.GenerationID == sent.GenerationID && strings.HasPrefix(ev.Type, "gen.") && ev.Seq > 0 {
 				kinds = append(kinds, ev.Type)
 			}
@@ -319,7 +320,7 @@ func TestATurnIsTwoOrThreeTransactionsWhateverItsLength(t *testing.T) {
 		if got := strings.Join(kinds, " "); got != "gen.started gen.context gen.done" {
 			t.Errorf("events of a reply: %s", got)
 		}
-		if g := s.generation(sent.GenerationID); g.Status != chat.GenDone || g.PromptID == "" || g.StartedAt == nil {
+		if g := s.Generation(sent.GenerationID); g.Status != chat.GenDone || g.PromptID == "" || g.StartedAt == nil {
 			t.Errorf("the reply is %+v", g)
 		}
 		return counted.updates.Load() - before
@@ -345,14 +346,14 @@ func TestATurnIsTwoOrThreeTransactionsWhateverItsLength(t *testing.T) {
 func TestAPromptIsComparedWithTheNewest(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	one, other := s.Engine, s.engine()
+	c := s.Chat()
+	one, other := s.Engine, s.AnotherEngine()
 	before := ""
-	for i, engine := range []*Engine{one, one, other, one, other, other, one} {
+	for i, engine := range []*nodesttest.Engine{one, one, other, one, other, other, one} {
 		s.Engine = engine
-		generation := s.sendAndWait(c, fmt.Sprintf("Line %d", i)).GenerationID
-		sent, err := s.Prompt(t.Context(), ann, s.generation(generation).PromptID)
-		s.must(err)
+		generation := s.SayAndWait(c, fmt.Sprintf("Line %d", i)).GenerationID
+		sent, err := s.Prompt(t.Context(), nodesttest.Ann, s.Generation(generation).PromptID)
+		s.Must(err)
 		p := sent.Prompt
 		if p.Prefix.GenerationID != before || before != "" && p.Prefix.Messages == 0 {
 			t.Errorf("prompt %d was compared with that of %q, and not %q; %d messages were the same", i, p.Prefix.GenerationID, before, p.Prefix.Messages)
@@ -390,7 +391,7 @@ func (g *gatedStore) Update(ctx context.Context, userID string, fn func(nodest.T
 func asked(name string, outside bool) (nodest.Source, chan string) {
 	texts := make(chan string, 10)
 	return nodest.Source{
-		Name: name, Limit: waitLimit, Outside: outside,
+		Name: name, Limit: nodesttest.WaitLimit, Outside: outside,
 		Wanted: func(*nodest.Question) bool { return true },
 		Find: func(_ context.Context, q *nodest.Question) (nodest.Findings, error) {
 			texts <- q.Text
@@ -406,12 +407,12 @@ func TestAPromptIsMadeWhileTheMessageIsStored(t *testing.T) {
 	inside, told := asked("memory", false)
 	outside, toldOutside := asked("websearch", true)
 	s := newFixture(t, nodest.Options{Sources: []nodest.Source{inside, outside}})
-	gated := &gatedStore{DB: s.db}
-	s.Engine = newEngine(gated, s, s.events, s.opts)
+	gated := &gatedStore{DB: s.DB}
+	s.Engine = nodesttest.NewEngine(gated, s, s.Events, s.Options)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
-	c := s.chat()
+	c := s.Chat()
 	send := func(call *op.Call, text string) <-chan sendResult {
-		gate, answered, requests := gated.shut(), make(chan sendResult, 1), len(s.model.allRequests())
+		gate, answered, requests := gated.shut(), make(chan sendResult, 1), len(s.Model.AllRequests())
 		go func() {
 			sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: text})
 			answered <- sendResult{sent, err}
@@ -420,30 +421,30 @@ func TestAPromptIsMadeWhileTheMessageIsStored(t *testing.T) {
 			t.Errorf("asked about %q", got)
 		}
 		<-gate.reached
-		if len(toldOutside) > 0 || len(s.model.allRequests()) > requests {
+		if len(toldOutside) > 0 || len(s.Model.AllRequests()) > requests {
 			t.Errorf("%q was told outside before it was accepted", text)
 		}
 		close(gate.opened)
 		return answered
 	}
-	call := s.call()
+	call := s.Call()
 	first := <-send(call, "First")
-	s.must(first.err)
-	s.wait(first.sent.GenerationID)
-	if got := <-toldOutside; got != "First" || !strings.Contains(s.model.lastRequest(), "[user] First") {
-		t.Errorf("the source outside was told %q, the model:\n%s", got, s.model.lastRequest())
+	s.Must(first.err)
+	s.Await(first.sent.GenerationID)
+	if got := <-toldOutside; got != "First" || !strings.Contains(s.Model.LastRequest(), "[user] First") {
+		t.Errorf("the source outside was told %q, the model:\n%s", got, s.Model.LastRequest())
 	}
-	before := len(s.events.all())
-	again := <-send(retryOf(call), "First")
-	s.must(again.err)
-	reused := retryOf(call)
+	before := len(s.Events.All())
+	again := <-send(nodesttest.RetryOf(call), "First")
+	s.Must(again.err)
+	reused := nodesttest.RetryOf(call)
 	reused.Hash = "other"
 	other := <-send(reused, "Other")
 	if again.sent.GenerationID != first.sent.GenerationID || !fault.Is(other.err, fault.KeyReused) {
 		t.Errorf("repeated: %+v; with another text: %v", again.sent, other.err)
 	}
-	s.must(s.Close(t.Context()))
-	if after := s.events.all()[before:]; len(after) > 0 || len(toldOutside) > 0 {
+	s.Must(s.Close(t.Context()))
+	if after := s.Events.All()[before:]; len(after) > 0 || len(toldOutside) > 0 {
 		t.Errorf("refused messages left %d events, and %d were told outside", len(after), len(toldOutside))
 	}
 }
@@ -453,24 +454,24 @@ func TestAPromptThatWasMadeTooEarlyIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	inside, told := asked("memory", false)
 	s := newFixture(t, nodest.Options{Sources: []nodest.Source{inside}})
-	gated := &gatedStore{DB: s.db}
-	s.Engine = newEngine(gated, s, s.events, s.opts)
+	gated := &gatedStore{DB: s.DB}
+	s.Engine = nodesttest.NewEngine(gated, s, s.Events, s.Options)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
-	c := s.chat()
-	gate, answered, call := gated.shut(), make(chan sendResult, 1), s.call()
+	c := s.Chat()
+	gate, answered, call := gated.shut(), make(chan sendResult, 1), s.Call()
 	go func() {
 		sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Second"})
 		answered <- sendResult{sent, err}
 	}()
 	<-told
 	<-gate.reached
-	_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "First", NoReply: true})
-	s.must(err)
+	_, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "First", NoReply: true})
+	s.Must(err)
 	close(gate.opened)
 	r := <-answered
-	s.must(r.err)
-	s.wait(r.sent.GenerationID)
-	if got := s.model.lastRequest(); !strings.Contains(got, "First") || !strings.Contains(got, "Second") || len(told) != 1 {
+	s.Must(r.err)
+	s.Await(r.sent.GenerationID)
+	if got := s.Model.LastRequest(); !strings.Contains(got, "First") || !strings.Contains(got, "Second") || len(told) != 1 {
 		t.Errorf("the sources were asked %d times more, the model:\n%s", len(told), got)
 	}
 }

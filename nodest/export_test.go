@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/nodest/nodesttest"
 )
 
 // heapMeter notes the highest number of bytes that live in memory while it is written to.
@@ -41,8 +42,8 @@ func TestAnExportHoldsAPartOfAConversationInMemory(t *testing.T) {
 // testExportMemory exports conversations of few and of many messages with some bytes of text each,
 // for which more may be held in memory.
 func testExportMemory(t *testing.T, text, few, many int, more uint64) {
-	h := newChatFixture(t)
-	own, _ := h.newChat(t, 1)
+	h := nodesttest.NewWithoutModel(t)
+	own, _ := h.NewChat(t, 1)
 	needs := map[string][]uint64{}
 	for _, n := range []int{few, many} {
 		var log bytes.Buffer
@@ -50,19 +51,23 @@ func testExportMemory(t *testing.T, text, few, many int, more uint64) {
 		for i := range n {
 			fmt.Fprintf(&log, `{"name":"Ann","is_user":%t,"mes":"%d %s"}`+"\n", i%2 == 0, i, strings.Repeat("word ", text/5))
 		}
-		got, err := h.Archives.ImportChat(t.Context(), h.call(), own.CharacterID, log.Bytes(), "log.jsonl")
+		got, err := h.Archives.ImportChat(t.Context(), h.Call(), own.CharacterID, log.Bytes(), "log.jsonl")
 		if err != nil {
 			t.Fatal(err)
 		}
 		conv := got.Conversation.ID
-		save, err := h.Chats.CreateSave(t.Context(), h.call(), chat.SaveInput{ConversationID: conv})
+		save, err := h.Chats.CreateSave(t.Context(), h.Call(), chat.SaveInput{ConversationID: conv})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, export := range map[string]func(io.Writer) (string, error){
-			"log":     func(w io.Writer) (string, error) { return h.Archives.ExportChat(t.Context(), me, conv, w) },
-			"archive": func(w io.Writer) (string, error) { return h.Archives.ExportArchive(t.Context(), me, conv, w) },
-			"save":    func(w io.Writer) (string, error) { return h.Archives.ExportSave(t.Context(), me, save.ID, w) },
+			"log": func(w io.Writer) (string, error) { return h.Archives.ExportChat(t.Context(), nodesttest.Ann, conv, w) },
+			"archive": func(w io.Writer) (string, error) {
+				return h.Archives.ExportArchive(t.Context(), nodesttest.Ann, conv, w)
+			},
+			"save": func(w io.Writer) (string, error) {
+				return h.Archives.ExportSave(t.Context(), nodesttest.Ann, save.ID, w)
+			},
 		} {
 			m := &heapMeter{step: n * text / 8}
 			livingBytes() // a second collection frees what pools have kept

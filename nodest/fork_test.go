@@ -15,6 +15,7 @@ import (
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 )
 
@@ -22,73 +23,73 @@ import (
 // independently of it.
 func TestAForkCopiesTheBranch(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, all := h.newChat(t, 100)
-	_, err := h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: all[40].ID, Text: "edited"})
-	must(t, err)
-	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[10].ID, "one")
-	must(t, err)
-	h.addMessage(t, conv.ID, all[60].ID, "one way", "another way")
-	conv = h.addMessage(t, conv.ID, all[70].ID, "the end")
+	h := nodesttest.NewWithoutModel(t)
+	conv, all := h.NewChat(t, 100)
+	_, err := h.Edit(t.Context(), h.Call(), chat.EditInput{MessageID: all[40].ID, Text: "edited"})
+	nodesttest.Must(t, err)
+	_, err = h.Chats.DeleteMessage(t.Context(), h.Call(), all[10].ID, "one")
+	nodesttest.Must(t, err)
+	h.AddMessage(t, conv.ID, all[60].ID, "one way", "another way")
+	conv = h.AddMessage(t, conv.ID, all[70].ID, "the end")
 	note := json.RawMessage(`{"content":"It rains."}`)
-	conv, err = h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{
+	conv, err = h.Chats.UpdateConversation(t.Context(), h.Call(), chat.ConversationPatch{
 		ID: conv.ID, AuthorNote: note, Settings: json.RawMessage(`{"maxTokens":50}`),
 	})
-	must(t, err)
-	want := h.readAll(t, conv.ID, 200)
-	h.takeEventTypes()
+	nodesttest.Must(t, err)
+	want := h.ReadAll(t, conv.ID, 200)
+	h.TakeEventTypes()
 
-	call := h.call()
+	call := h.Call()
 	fork, err := h.Chats.Fork(t.Context(), call, chat.ForkInput{ConversationID: conv.ID})
-	must(t, err)
-	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.created"}) {
+	nodesttest.Must(t, err)
+	if events := h.TakeEventTypes(); !slices.Equal(events, []string{"chat.created"}) {
 		t.Errorf("events = %v", events)
 	}
 	if fork.ID == conv.ID || fork.Title != conv.Title || string(fork.AuthorNote) != string(note) ||
 		string(fork.Settings) != `{"maxTokens":50}` || fork.Version != 1 || fork.LastMessage.Text != "the end" {
 		t.Errorf("fork = %+v", fork)
 	}
-	got := h.readAll(t, fork.ID, 13)
-	sameMessages(t, "the fork", got, want)
+	got := h.ReadAll(t, fork.ID, 13)
+	nodesttest.SameMessages(t, "the fork", got, want)
 	for _, m := range got {
-		if slices.Contains(messageIDs(want), m.ID) {
+		if slices.Contains(nodesttest.MessageIDs(want), m.ID) {
 			t.Errorf("message %s is in both conversations", m.ID)
 		}
 	}
-	second, err := h.Chats.Fork(t.Context(), retryOf(call), chat.ForkInput{ConversationID: conv.ID})
-	must(t, err)
+	second, err := h.Chats.Fork(t.Context(), nodesttest.RetryOf(call), chat.ForkInput{ConversationID: conv.ID})
+	nodesttest.Must(t, err)
 	if second.ID != fork.ID {
 		t.Error("the same call made another fork")
 	}
 	// The two change independently.
-	h.addMessage(t, fork.ID, fork.HeadID, "only here")
-	if a := describeMessages(t, h.readAll(t, conv.ID, 200)); a != describeMessages(t, want) {
+	h.AddMessage(t, fork.ID, fork.HeadID, "only here")
+	if a := nodesttest.DescribeMessages(t, h.ReadAll(t, conv.ID, 200)); a != nodesttest.DescribeMessages(t, want) {
 		t.Error("the source has changed")
 	}
 }
 
 func TestAForkFromTheMiddleAndOfAFork(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, all := h.newChat(t, 90)
-	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID, MessageID: all[80].ID, Title: "before the storm"})
-	must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	conv, all := h.NewChat(t, 90)
+	fork, err := h.Chats.Fork(t.Context(), h.Call(), chat.ForkInput{ConversationID: conv.ID, MessageID: all[80].ID, Title: "before the storm"})
+	nodesttest.Must(t, err)
 	if fork.Title != "before the storm" {
 		t.Errorf("title = %q", fork.Title)
 	}
-	sameMessages(t, "the fork", h.readAll(t, fork.ID, 50), all[:81])
-	second, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: fork.ID})
-	must(t, err)
-	sameMessages(t, "the fork of a fork", h.readAll(t, second.ID, 50), all[:81])
+	nodesttest.SameMessages(t, "the fork", h.ReadAll(t, fork.ID, 50), all[:81])
+	second, err := h.Chats.Fork(t.Context(), h.Call(), chat.ForkInput{ConversationID: fork.ID})
+	nodesttest.Must(t, err)
+	nodesttest.SameMessages(t, "the fork of a fork", h.ReadAll(t, second.ID, 50), all[:81])
 }
 
 func TestInvalidForksAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, all := h.newChat(t, 4)
-	other, otherMessages := h.newChat(t, 1)
-	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[1].ID, "one")
-	must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	conv, all := h.NewChat(t, 4)
+	other, otherMessages := h.NewChat(t, 1)
+	_, err := h.Chats.DeleteMessage(t.Context(), h.Call(), all[1].ID, "one")
+	nodesttest.Must(t, err)
 	tests := []struct {
 		name  string
 		in    chat.ForkInput
@@ -103,28 +104,28 @@ func TestInvalidForksAreRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := h.Chats.Fork(t.Context(), h.call(), tt.in)
-			wantError(t, err, tt.code, tt.field)
+			_, err := h.Chats.Fork(t.Context(), h.Call(), tt.in)
+			nodesttest.WantError(t, err, tt.code, tt.field)
 		})
 	}
-	_, err = h.Chats.Fork(t.Context(), &op.Call{UserID: stranger}, chat.ForkInput{ConversationID: conv.ID})
-	wantError(t, err, fault.NotFound, "")
+	_, err = h.Chats.Fork(t.Context(), &op.Call{UserID: nodesttest.Bob}, chat.ForkInput{ConversationID: conv.ID})
+	nodesttest.WantError(t, err, fault.NotFound, "")
 
-	end := h.markAsWriting(t, all[4])
-	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
-	wantError(t, err, fault.Busy, "")
-	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID, MessageID: all[3].ID})
-	must(t, err) // the messages before it can be forked
+	end := h.MarkAsWriting(t, all[4])
+	_, err = h.Chats.Fork(t.Context(), h.Call(), chat.ForkInput{ConversationID: conv.ID})
+	nodesttest.WantError(t, err, fault.Busy, "")
+	_, err = h.Chats.Fork(t.Context(), h.Call(), chat.ForkInput{ConversationID: conv.ID, MessageID: all[3].ID})
+	nodesttest.Must(t, err) // the messages before it can be forked
 	end()
-	end = h.markAsWriting(t, all[2])
-	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
-	wantError(t, err, fault.Busy, "")
+	end = h.MarkAsWriting(t, all[2])
+	_, err = h.Chats.Fork(t.Context(), h.Call(), chat.ForkInput{ConversationID: conv.ID})
+	nodesttest.WantError(t, err, fault.Busy, "")
 	end()
-	_, err = h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
-	must(t, err)
+	_, err = h.Chats.Fork(t.Context(), h.Call(), chat.ForkInput{ConversationID: conv.ID})
+	nodesttest.Must(t, err)
 
-	list, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{CharacterID: other.CharacterID}, "", 0)
-	must(t, err)
+	list, err := h.Chats.Conversations(t.Context(), nodesttest.Ann, chat.ConversationFilter{CharacterID: other.CharacterID}, "", 0)
+	nodesttest.Must(t, err)
 	if len(list.Items) != 1 {
 		t.Errorf("the other character has %d conversations, want 1", len(list.Items))
 	}
@@ -134,29 +135,29 @@ func TestInvalidForksAreRefused(t *testing.T) {
 // its source.
 func TestAForkReadsLikeItsSource(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, all := h.newChat(t, 30)
-	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
-	must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	conv, all := h.NewChat(t, 30)
+	fork, err := h.Chats.Fork(t.Context(), h.Call(), chat.ForkInput{ConversationID: conv.ID})
+	nodesttest.Must(t, err)
 	for name, read := range map[string]func(id string) string{
 		"export": func(id string) string {
-			data, _, err := written(t.Context(), h.Archives.ExportChat, me, id)
-			must(t, err)
+			data, _, err := nodesttest.Written(t.Context(), h.Archives.ExportChat, nodesttest.Ann, id)
+			nodesttest.Must(t, err)
 			return string(data)
 		},
 		"prompt": func(id string) string {
-			p, err := h.PreviewPrompt(t.Context(), me, nodest.PreviewInput{ConversationID: id, Text: "And now?"})
-			must(t, err)
-			return promptText(p.Messages)
+			p, err := h.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: id, Text: "And now?"})
+			nodesttest.Must(t, err)
+			return nodesttest.PromptText(p.Messages)
 		},
 		"branches": func(id string) string {
-			page, err := h.Chats.Branches(t.Context(), me, id, "", 0)
-			must(t, err)
+			page, err := h.Chats.Branches(t.Context(), nodesttest.Ann, id, "", 0)
+			nodesttest.Must(t, err)
 			return strconv.Itoa(len(page.Items)) + "/" + strconv.Itoa(page.Items[0].MessageCount)
 		},
 		"archive": func(id string) string {
-			data, _, err := written(t.Context(), h.Archives.ExportArchive, me, id)
-			must(t, err)
+			data, _, err := nodesttest.Written(t.Context(), h.Archives.ExportArchive, nodesttest.Ann, id)
+			nodesttest.Must(t, err)
 			return strconv.Itoa(strings.Count(string(data), `"parentId"`))
 		},
 		"search": func(id string) string {
@@ -189,50 +190,50 @@ func (d *crashingStore) Update(ctx context.Context, userID string, fn func(nodes
 // meanwhile, and is made once however often the process crashes.
 func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv := h.importLongChat(t, h.character(alice).ID, 440)
-	all := h.readAll(t, conv.ID, 200)
-	_, err := h.Chats.DeleteMessage(t.Context(), h.call(), all[430].ID, "one")
-	must(t, err)
-	h.addMessage(t, conv.ID, conv.HeadID, "one way", "another way")
-	all = h.readAll(t, conv.ID, 200)
-	h.takeEventTypes()
+	h := nodesttest.NewWithoutModel(t)
+	conv := h.ImportLongChat(t, h.Character(nodesttest.Alice).ID, 440)
+	all := h.ReadAll(t, conv.ID, 200)
+	_, err := h.Chats.DeleteMessage(t.Context(), h.Call(), all[430].ID, "one")
+	nodesttest.Must(t, err)
+	h.AddMessage(t, conv.ID, conv.HeadID, "one way", "another way")
+	all = h.ReadAll(t, conv.ID, 200)
+	h.TakeEventTypes()
 
-	call := h.call()
+	call := h.Call()
 	begun := time.Now()
 	fork, err := h.Chats.Fork(t.Context(), call, chat.ForkInput{ConversationID: conv.ID, Title: "kept"})
-	must(t, err)
+	nodesttest.Must(t, err)
 	t.Logf("answered after %v", time.Since(begun))
-	if !fork.Copying || len(h.takeEventTypes()) != 0 {
+	if !fork.Copying || len(h.TakeEventTypes()) != 0 {
 		t.Fatal("the fork is shown before it is complete")
 	}
-	_, err = h.Chats.Conversation(t.Context(), me, fork.ID)
-	wantError(t, err, fault.NotFound, "")
-	_, err = h.Send(t.Context(), h.call(), nodest.SendInput{ConversationID: fork.ID, Text: "too early"})
-	wantError(t, err, fault.NotFound, "")
-	again, err := h.Chats.Fork(t.Context(), retryOf(call), chat.ForkInput{ConversationID: conv.ID, Title: "kept"})
-	must(t, err)
+	_, err = h.Chats.Conversation(t.Context(), nodesttest.Ann, fork.ID)
+	nodesttest.WantError(t, err, fault.NotFound, "")
+	_, err = h.Send(t.Context(), h.Call(), nodest.SendInput{ConversationID: fork.ID, Text: "too early"})
+	nodesttest.WantError(t, err, fault.NotFound, "")
+	again, err := h.Chats.Fork(t.Context(), nodesttest.RetryOf(call), chat.ForkInput{ConversationID: conv.ID, Title: "kept"})
+	nodesttest.Must(t, err)
 	if again.ID != fork.ID || !again.Copying {
 		t.Errorf("the same call answers %+v", again)
 	}
 	// Meanwhile the source is edited and deleted.
 	for _, m := range []*chat.Message{all[280], all[435]} {
-		_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: m.ID, Text: "edited"})
-		must(t, err)
+		_, err = h.Edit(t.Context(), h.Call(), chat.EditInput{MessageID: m.ID, Text: "edited"})
+		nodesttest.Must(t, err)
 	}
-	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), all[360].ID, "after")
-	must(t, err)
-	must(t, h.DeleteConversation(t.Context(), h.call(), conv.ID))
-	h.takeEventTypes()
+	_, err = h.Chats.DeleteMessage(t.Context(), h.Call(), all[360].ID, "after")
+	nodesttest.Must(t, err)
+	nodesttest.Must(t, h.DeleteConversation(t.Context(), h.Call(), conv.ID))
+	h.TakeEventTypes()
 
-	first := newEngine(&crashingStore{h.db, 1}, noModels{}, h.events, nodest.Options{Alone: true})
-	j := claimFork(t, h.db, "first")
-	if err := runFork(first, j); !errors.Is(err, errCrashed) {
+	first := nodesttest.NewEngine(&crashingStore{h.DB, 1}, nodesttest.NoModels{}, h.Events, nodest.Options{Alone: true})
+	j := nodesttest.ClaimFork(t, h.DB, "first")
+	if err := nodesttest.RunFork(first, j); !errors.Is(err, errCrashed) {
 		t.Fatal(err)
 	}
 	progress := func() string {
-		page, err := memory.New(h.db.Memory(), memory.Options{}).Jobs(t.Context(), me, conv.CharacterID, "", 0)
-		must(t, err)
+		page, err := memory.New(h.DB.Memory(), memory.Options{}).Jobs(t.Context(), nodesttest.Ann, conv.CharacterID, "", 0)
+		nodesttest.Must(t, err)
 		for _, j := range page.Items {
 			if j.Kind == chat.JobFork {
 				return string(j.State) + " " + string(j.Progress)
@@ -243,51 +244,51 @@ func TestALongForkIsCompletedByItsJob(t *testing.T) {
 	if got := progress(); got != `running {"copied":400,"total":441}` {
 		t.Errorf("after the first process: %s", got)
 	}
-	must(t, h.db.RecoverJobs(t.Context(), map[string]int{chat.JobFork: 100}, "second"))
-	second := claimFork(t, h.db, "second")
-	if err := runFork(h.Engine, j); !errors.Is(err, jobs.ErrLost) { // it was still running
+	nodesttest.Must(t, h.DB.RecoverJobs(t.Context(), map[string]int{chat.JobFork: 100}, "second"))
+	second := nodesttest.ClaimFork(t, h.DB, "second")
+	if err := nodesttest.RunFork(h.Engine, j); !errors.Is(err, jobs.ErrLost) { // it was still running
 		t.Errorf("the first process goes on: %v", err)
 	}
-	_, err = h.Chats.Conversation(t.Context(), stranger, fork.ID)
-	wantError(t, err, fault.NotFound, "")
-	must(t, runFork(h.Engine, second))
+	_, err = h.Chats.Conversation(t.Context(), nodesttest.Bob, fork.ID)
+	nodesttest.WantError(t, err, fault.NotFound, "")
+	nodesttest.Must(t, nodesttest.RunFork(h.Engine, second))
 	if got := progress(); got != `done {"copied":441,"total":441}` {
 		t.Errorf("in the end: %s", got)
 	}
-	if err := runFork(h.Engine, second); err != nil {
+	if err := nodesttest.RunFork(h.Engine, second); err != nil {
 		t.Errorf("once more: %v", err)
 	}
-	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.created"}) {
+	if events := h.TakeEventTypes(); !slices.Equal(events, []string{"chat.created"}) {
 		t.Errorf("events = %v", events)
 	}
-	got := h.readAll(t, fork.ID, 200)
+	got := h.ReadAll(t, fork.ID, 200)
 	for _, i := range []int{280, 435} {
 		got[i].EditedAt = nil // the edit of the source is not in the fork
 	}
-	sameMessages(t, "the fork", got, all)
-	list, err := h.Chats.Conversations(t.Context(), me, chat.ConversationFilter{CharacterID: conv.CharacterID}, "", 0)
-	must(t, err)
+	nodesttest.SameMessages(t, "the fork", got, all)
+	list, err := h.Chats.Conversations(t.Context(), nodesttest.Ann, chat.ConversationFilter{CharacterID: conv.CharacterID}, "", 0)
+	nodesttest.Must(t, err)
 	if len(list.Items) != 1 || list.Items[0].ID != fork.ID || list.Items[0].Title != "kept" || list.Items[0].Copying || list.Items[0].Version != 1 {
 		t.Errorf("conversations = %+v", list.Items)
 	}
-	h.addMessage(t, fork.ID, fork.HeadID, "on")
-	_, err = h.Chats.Conversation(t.Context(), stranger, fork.ID)
-	wantError(t, err, fault.NotFound, "")
+	h.AddMessage(t, fork.ID, fork.HeadID, "on")
+	_, err = h.Chats.Conversation(t.Context(), nodesttest.Bob, fork.ID)
+	nodesttest.WantError(t, err, fault.NotFound, "")
 }
 
 // A fork whose character is deleted during the copy never appears.
 func TestDeletingTheCharacterCancelsALongFork(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv := h.importLongChat(t, h.character(alice).ID, forkStep+1)
-	fork, err := h.Chats.Fork(t.Context(), h.call(), chat.ForkInput{ConversationID: conv.ID})
-	must(t, err)
-	must(t, h.DeleteCharacter(t.Context(), h.call(), conv.CharacterID))
-	h.takeEventTypes()
-	must(t, runFork(h.Engine, claimFork(t, h.db, "p")))
-	_, err = h.Chats.Conversation(t.Context(), me, fork.ID)
-	wantError(t, err, fault.NotFound, "")
-	if events := h.takeEventTypes(); len(events) != 0 {
+	h := nodesttest.NewWithoutModel(t)
+	conv := h.ImportLongChat(t, h.Character(nodesttest.Alice).ID, nodesttest.ForkStep+1)
+	fork, err := h.Chats.Fork(t.Context(), h.Call(), chat.ForkInput{ConversationID: conv.ID})
+	nodesttest.Must(t, err)
+	nodesttest.Must(t, h.DeleteCharacter(t.Context(), h.Call(), conv.CharacterID))
+	h.TakeEventTypes()
+	nodesttest.Must(t, nodesttest.RunFork(h.Engine, nodesttest.ClaimFork(t, h.DB, "p")))
+	_, err = h.Chats.Conversation(t.Context(), nodesttest.Ann, fork.ID)
+	nodesttest.WantError(t, err, fault.NotFound, "")
+	if events := h.TakeEventTypes(); len(events) != 0 {
 		t.Errorf("events = %v", events)
 	}
 }

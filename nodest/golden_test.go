@@ -11,6 +11,7 @@ import (
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/nodest/nodesttest"
 	"nodest/sharedtest"
 )
 
@@ -50,7 +51,7 @@ const goldenUser = "阿泽"
 func expect(t *testing.T, v historyVector, user string) historyResult {
 	t.Helper()
 	var want historyResult
-	must(t, json.Unmarshal([]byte(strings.ReplaceAll(string(v.Output), "{{user}}", user)), &want))
+	nodesttest.Must(t, json.Unmarshal([]byte(strings.ReplaceAll(string(v.Output), "{{user}}", user)), &want))
 	want.Parts = cleanParts(want.Parts)
 	return want
 }
@@ -76,7 +77,9 @@ func TestGoldenHistoryOps(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(*testing.T) []byte{
 		"recorded": func(t *testing.T) []byte { return sharedtest.Read(t, "golden/nodest/history_ops.json") },
-		"own":      func(t *testing.T) []byte { return readFile(t, filepath.Join("testdata", "golden", "history_ops.json")) },
+		"own": func(t *testing.T) []byte {
+			return nodesttest.ReadFile(t, filepath.Join("testdata", "golden", "history_ops.json"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			vectors := sharedtest.Vectors[historyOp, json.RawMessage](t, read(t))
@@ -105,14 +108,14 @@ func runHistoryOp(t *testing.T, v historyVector, card json.RawMessage) {
 		in.UserName = goldenUser
 	}
 	s := newFixture(t, nodest.Options{})
-	made, err := s.Apps.Chat(t.Context(), s.call(), app.Request{
+	made, err := s.Apps.Chat(t.Context(), s.Call(), app.Request{
 		ConversationID: "golden", Status: app.StatusNewCharacter, CustomUserName: in.UserName,
-		JSONString: asJSON(t, map[string]any{
+		JSONString: nodesttest.AsJSON(t, map[string]any{
 			"roleCard": in.RoleCard, "preset": in.Preset, "worldBook": in.WorldBook, "authorNote": in.AuthorNote,
 			"chatHistory": map[string]any{"parts": in.Parts},
 		}),
 	})
-	must(t, err)
+	nodesttest.Must(t, err)
 	s.useAppPrompt(t, made.ConversationID)
 
 	want, got := expect(t, v, in.UserName), historyResult{}
@@ -127,17 +130,17 @@ func runHistoryOp(t *testing.T, v historyVector, card json.RawMessage) {
 			got.Result = &done.Response
 		}
 	}
-	shown, err := s.Apps.History(t.Context(), s.call(), app.HistoryRequest{ConversationID: "golden", Action: app.ActionGet})
-	must(t, err)
+	shown, err := s.Apps.History(t.Context(), s.Call(), app.HistoryRequest{ConversationID: "golden", Action: app.ActionGet})
+	nodesttest.Must(t, err)
 	var history struct{ Parts []goldenMessage }
-	must(t, json.Unmarshal(shown.History, &history))
+	nodesttest.Must(t, json.Unmarshal(shown.History, &history))
 	got.Parts = cleanParts(history.Parts)
-	asked := s.model.allRequests()
+	asked := s.Model.AllRequests()
 	if in.Op == app.ActionRegenerate && len(asked) > 0 {
 		got.Sent = sentOf(asked[len(asked)-1])
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %s\nwant %s", asJSON(t, got), asJSON(t, want))
+		t.Errorf("got  %s\nwant %s", nodesttest.AsJSON(t, got), nodesttest.AsJSON(t, want))
 	}
 }
 
@@ -145,15 +148,15 @@ func runHistoryOp(t *testing.T, v historyVector, card json.RawMessage) {
 // vectors: Chinese texts, and only the card fields that the preset lists.
 func (s *fixture) useAppPrompt(t *testing.T, conversationID string) {
 	t.Helper()
-	conv, err := s.Chats.Conversation(t.Context(), ann, conversationID)
-	must(t, err)
-	raw, _, err := s.Characters.Settings(t.Context(), ann, conv.CharacterID)
-	must(t, err)
+	conv, err := s.Chats.Conversation(t.Context(), nodesttest.Ann, conversationID)
+	nodesttest.Must(t, err)
+	raw, _, err := s.Characters.Settings(t.Context(), nodesttest.Ann, conv.CharacterID)
+	nodesttest.Must(t, err)
 	var set map[string]map[string]any
-	must(t, json.Unmarshal(raw, &set))
+	nodesttest.Must(t, json.Unmarshal(raw, &set))
 	set["prompt"]["language"], set["prompt"]["cardFields"] = "zh", "listed"
-	_, _, err = s.Characters.PutSettings(t.Context(), s.call(), conv.CharacterID, asJSON(t, set), 0)
-	must(t, err)
+	_, _, err = s.Characters.PutSettings(t.Context(), s.Call(), conv.CharacterID, nodesttest.AsJSON(t, set), 0)
+	nodesttest.Must(t, err)
 }
 
 // historyOp calls an operation by index.
@@ -164,14 +167,14 @@ func (s *fixture) historyOp(t *testing.T, in historyOp) *app.HistoryAnswer {
 	case in.Op == app.ActionRestore:
 		call.History = in.Args[0]
 	case len(in.Args) > 0:
-		must(t, json.Unmarshal(in.Args[0], &call.Index))
+		nodesttest.Must(t, json.Unmarshal(in.Args[0], &call.Index))
 		if len(in.Args) > 1 {
-			must(t, json.Unmarshal(in.Args[1], &call.Text)) // null = no wish
+			nodesttest.Must(t, json.Unmarshal(in.Args[1], &call.Text)) // null = no wish
 		}
 	}
-	s.model.enqueue(replyWith("NEW", " REPLY"))
-	done, err := s.Apps.History(t.Context(), s.call(), call)
-	must(t, err)
+	s.Model.Enqueue(nodesttest.Reply("NEW", " REPLY"))
+	done, err := s.Apps.History(t.Context(), s.Call(), call)
+	nodesttest.Must(t, err)
 	return done
 }
 
@@ -180,21 +183,21 @@ func (s *fixture) historyOp(t *testing.T, in historyOp) *app.HistoryAnswer {
 func (s *fixture) exchange(t *testing.T, conversationID string, in historyOp) {
 	t.Helper()
 	var said, reply string
-	must(t, json.Unmarshal(in.Args[0], &said))
-	must(t, json.Unmarshal(in.Args[1], &reply))
-	s.model.enqueue(replyWith(reply))
-	page, err := s.Chats.History(t.Context(), ann, conversationID, "", 1)
-	must(t, err)
+	nodesttest.Must(t, json.Unmarshal(in.Args[0], &said))
+	nodesttest.Must(t, json.Unmarshal(in.Args[1], &reply))
+	s.Model.Enqueue(nodesttest.Reply(reply))
+	page, err := s.Chats.History(t.Context(), nodesttest.Ann, conversationID, "", 1)
+	nodesttest.Must(t, err)
 	if last := page.Items[0]; last.Role == chat.RoleUser && last.Text() == said {
-		done, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: last.ID, Text: said, Regenerate: true})
-		must(t, err)
-		s.wait(done.GenerationID)
+		done, err := s.Edit(t.Context(), s.Call(), chat.EditInput{MessageID: last.ID, Text: said, Regenerate: true})
+		nodesttest.Must(t, err)
+		s.Await(done.GenerationID)
 		return
 	}
-	_, err = s.Apps.Chat(t.Context(), s.call(), app.Request{
+	_, err = s.Apps.Chat(t.Context(), s.Call(), app.Request{
 		ConversationID: "golden", Status: app.StatusSameChat, UserMessage: said,
 	})
-	must(t, err)
+	nodesttest.Must(t, err)
 }
 
 func sentOf(req llm.Request) []goldenSent {

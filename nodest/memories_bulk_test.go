@@ -13,6 +13,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 )
 
@@ -30,17 +31,17 @@ func (f *failingMemoryStore) Update(ctx context.Context, userID string, fn func(
 }
 
 // memoryFailingAfter is a memory service whose store fails after some transactions.
-func memoryFailingAfter(s *fixture, transactions int) *memory.Service {
-	return memory.New(&failingMemoryStore{s.db.Memory(), transactions}, memory.Options{Log: discardLog})
+func memoryFailingAfter(s *nodesttest.Fixture, transactions int) *memory.Service {
+	return memory.New(&failingMemoryStore{s.DB.Memory(), transactions}, memory.Options{Log: nodesttest.DiscardLog})
 }
 
 // listFacts lists the facts of one of ann's characters, oldest first, with their
 // unusual properties.
-func listFacts(s *fixture, characterID string) (all []string) {
-	s.t.Helper()
+func listFacts(s *nodesttest.Fixture, characterID string) (all []string) {
+	s.T.Helper()
 	for cursor := ""; ; {
-		page, err := s.memory.List(s.t.Context(), ann, characterID, memory.Filter{Status: memory.AnyStatus}, cursor, 200)
-		s.must(err)
+		page, err := s.Memory.List(s.T.Context(), nodesttest.Ann, characterID, memory.Filter{Status: memory.AnyStatus}, cursor, 200)
+		s.Must(err)
 		for _, m := range page.Items {
 			line := m.Text
 			if m.Status != memory.Active {
@@ -65,8 +66,8 @@ func listFacts(s *fixture, characterID string) (all []string) {
 // is stored twice.
 func TestARetryCompletesAFailedImport(t *testing.T) {
 	t.Parallel()
-	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
+	s := nodesttest.NewWithMemory(t)
+	alice := s.Character(nodesttest.PlainAlice)
 	var file strings.Builder
 	for i := range 700 {
 		switch {
@@ -79,9 +80,9 @@ func TestARetryCompletesAFailedImport(t *testing.T) {
 		}
 	}
 	file.WriteString(`{"text":"Clara sails","status":"retired"}` + "\n")
-	call := s.call()
+	call := s.Call()
 	imports := func(m *memory.Service) (*memory.Imported, error) {
-		return m.Import(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file.String()))
+		return m.Import(t.Context(), &op.Call{UserID: nodesttest.Ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file.String()))
 	}
 	if done, err := imports(memoryFailingAfter(s, 2)); err == nil {
 		t.Fatalf("a store that fails has imported %+v", done)
@@ -90,8 +91,8 @@ func TestARetryCompletesAFailedImport(t *testing.T) {
 		t.Fatalf("%d facts were stored before the failure, want two pieces of 250", n)
 	}
 	for range 2 { // the second one is answered from the stored result of the key
-		done, err := imports(s.memory)
-		s.must(err)
+		done, err := imports(s.Memory)
+		s.Must(err)
 		if done.Created != 200 || done.Skipped != 500 || len(done.Failed) != 1 || done.Failed[0].Line != 501 {
 			t.Errorf("the same request again: %+v", done)
 		}
@@ -99,42 +100,42 @@ func TestARetryCompletesAFailedImport(t *testing.T) {
 			t.Errorf("%d facts, want 700 different ones", len(all))
 		}
 	}
-	done, err := s.memory.Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
-	s.must(err)
+	done, err := s.Memory.Import(t.Context(), s.Call(), alice.ID, strings.NewReader(file.String()))
+	s.Must(err)
 	if done.Created != 0 || done.Skipped != 700 {
 		t.Errorf("another request: %+v", done)
 	}
 	call.Hash = "other"
-	_, err = imports(s.memory)
-	wantError(t, err, fault.KeyReused, "")
+	_, err = imports(s.Memory)
+	nodesttest.WantError(t, err, fault.KeyReused, "")
 }
 
 // A file without memories changes nothing, and its idempotency key can be used again.
 func TestAFileWithoutMemoriesIsRefused(t *testing.T) {
 	t.Parallel()
-	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	call := s.call()
+	s := nodesttest.NewWithMemory(t)
+	alice := s.Character(nodesttest.PlainAlice)
+	call := s.Call()
 	imports := func(file string) (*memory.Imported, error) {
-		return s.memory.Import(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file))
+		return s.Memory.Import(t.Context(), &op.Call{UserID: nodesttest.Ann, Key: call.Key, Hash: call.Hash}, alice.ID, strings.NewReader(file))
 	}
 	_, err := imports("name,text\nClara,sails\n")
-	wantError(t, err, fault.InvalidImport, "")
+	nodesttest.WantError(t, err, fault.InvalidImport, "")
 	if all := listFacts(s, alice.ID); len(all) != 0 {
 		t.Errorf("stored: %v", all)
 	}
 	done, err := imports(`{"text":"Clara sails"}`)
-	s.must(err)
+	s.Must(err)
 	if done.Created != 1 {
 		t.Errorf("a good file: %+v", done)
 	}
 }
 
 // bulk runs a bulk action for ann.
-func bulk(s *fixture, characterID string, in memory.Bulk) *memory.BulkDone {
-	s.t.Helper()
-	done, err := s.memory.Bulk(s.t.Context(), s.call(), characterID, in)
-	s.must(err)
+func bulk(s *nodesttest.Fixture, characterID string, in memory.Bulk) *memory.BulkDone {
+	s.T.Helper()
+	done, err := s.Memory.Bulk(s.T.Context(), s.Call(), characterID, in)
+	s.Must(err)
 	return done
 }
 
@@ -190,17 +191,17 @@ func TestBulkActionsByFilter(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newMemoryFixture(t)
-			alice := s.character(alicesCard)
-			sails := s.addFact(alice.ID, "Clara sails")
+			s := nodesttest.NewWithMemory(t)
+			alice := s.Character(nodesttest.PlainAlice)
+			sails := s.AddFact(alice.ID, "Clara sails")
 			text, kind := "Clara sails often", lang.KindPreference
-			_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text, Locked: &no})
-			s.must(err)
-			_, err = s.memory.Edit(t.Context(), s.call(), alice.ID, s.addFact(alice.ID, "Clara likes ferries").ID, memory.Patch{Kind: &kind, Pinned: &yes})
-			s.must(err)
-			s.addFact(alice.ID, "克拉拉喜欢茶")
-			s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, s.addFact(alice.ID, "Clara sings").ID, false))
-			s.addFact(alice.ID, "Clara sings")
+			_, err := s.Memory.Edit(t.Context(), s.Call(), alice.ID, sails.ID, memory.Patch{Text: &text, Locked: &no})
+			s.Must(err)
+			_, err = s.Memory.Edit(t.Context(), s.Call(), alice.ID, s.AddFact(alice.ID, "Clara likes ferries").ID, memory.Patch{Kind: &kind, Pinned: &yes})
+			s.Must(err)
+			s.AddFact(alice.ID, "克拉拉喜欢茶")
+			s.Must(s.Memory.Delete(t.Context(), s.Call(), alice.ID, s.AddFact(alice.ID, "Clara sings").ID, false))
+			s.AddFact(alice.ID, "Clara sings")
 			before := listFacts(s, alice.ID)
 			in := memory.Bulk{Action: tt.action, Filter: tt.filter, DryRun: true}
 			preview := bulk(s, alice.ID, in)
@@ -229,14 +230,14 @@ func TestBulkActionsByFilter(t *testing.T) {
 
 func TestBulkActionsByID(t *testing.T) {
 	t.Parallel()
-	s := newMemoryFixture(t)
-	alice, other := s.character(alicesCard), s.character(alicesCard)
-	sails := s.addFact(alice.ID, "Clara sails")
+	s := nodesttest.NewWithMemory(t)
+	alice, other := s.Character(nodesttest.PlainAlice), s.Character(nodesttest.PlainAlice)
+	sails := s.AddFact(alice.ID, "Clara sails")
 	text := "Clara sails often"
-	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, sails.ID, memory.Patch{Text: &text})
-	s.must(err)
-	sings := s.addFact(alice.ID, "Clara sings")
-	foreign := s.addFact(other.ID, "Clara swims")
+	_, err := s.Memory.Edit(t.Context(), s.Call(), alice.ID, sails.ID, memory.Patch{Text: &text})
+	s.Must(err)
+	sings := s.AddFact(alice.ID, "Clara sings")
+	foreign := s.AddFact(other.ID, "Clara swims")
 	// The id of an older version names the memory, and memories of any status can be named.
 	in := memory.Bulk{Action: memory.BulkRetire, Filter: memory.Selection{IDs: []string{sails.ID, sings.ID, sings.ID}}}
 	if done := bulk(s, alice.ID, in); done.Matched != 2 || done.Changed != 2 {
@@ -250,8 +251,8 @@ func TestBulkActionsByID(t *testing.T) {
 		t.Errorf("facts = %q", all)
 	}
 	in.Action, in.Filter.IDs = memory.BulkPurge, []string{sings.ID, foreign.ID}
-	_, err = s.memory.Bulk(t.Context(), s.call(), alice.ID, in)
-	wantError(t, err, fault.NotFound, "")
+	_, err = s.Memory.Bulk(t.Context(), s.Call(), alice.ID, in)
+	nodesttest.WantError(t, err, fault.NotFound, "")
 	if len(listFacts(s, alice.ID)) != 3 || len(listFacts(s, other.ID)) != 1 {
 		t.Error("something was purged although one of them is not there")
 	}
@@ -274,14 +275,14 @@ func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 		"it cannot be restored":        {memory.BulkRestore, memory.Selection{All: true}, "0 0", []string{"Clara sails retired", "Clara rows"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newMemoryFixture(t)
-			alice := s.character(alicesCard)
+			s := nodesttest.NewWithMemory(t)
+			alice := s.Character(nodesttest.PlainAlice)
 			for i, text := range []string{"Clara sails", "Clara rows"} {
 				m := &memory.Memory{
 					ID: []string{oldest, newest}[i], RootID: oldest, Version: i + 1, Text: text, Subject: lang.AboutCharacter, Kind: lang.KindOther,
 					Origin: memory.ByModel, Status: []memory.Status{memory.Retired, memory.Active}[i], SeenCount: 1, LastSeenAt: time.UnixMilli(1),
 				}
-				s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.Memory.InsertFacts(alice.ID, m) }))
+				s.Must(s.DB.Update(t.Context(), nodesttest.Ann, func(tx nodest.Tx) error { return tx.Memory.InsertFacts(alice.ID, m) }))
 			}
 			in := memory.Bulk{Action: tt.action, Filter: tt.filter, DryRun: true}
 			preview := bulk(s, alice.ID, in)
@@ -302,17 +303,17 @@ func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 // Repeating a bulk action that failed halfway completes it.
 func TestARetryCompletesAFailedBulkAction(t *testing.T) {
 	t.Parallel()
-	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
+	s := nodesttest.NewWithMemory(t)
+	alice := s.Character(nodesttest.PlainAlice)
 	var file strings.Builder
 	for i := range 450 {
 		fmt.Fprintf(&file, `{"text":"Clara knows the number %d"}`+"\n", i)
 	}
-	_, err := s.memory.Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
-	s.must(err)
-	call := s.call()
+	_, err := s.Memory.Import(t.Context(), s.Call(), alice.ID, strings.NewReader(file.String()))
+	s.Must(err)
+	call := s.Call()
 	purge := func(m *memory.Service) (*memory.BulkDone, error) {
-		return m.Bulk(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, alice.ID,
+		return m.Bulk(t.Context(), &op.Call{UserID: nodesttest.Ann, Key: call.Key, Hash: call.Hash}, alice.ID,
 			memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Query: new("number")}})
 	}
 	if done, err := purge(memoryFailingAfter(s, 1)); err == nil {
@@ -322,8 +323,8 @@ func TestARetryCompletesAFailedBulkAction(t *testing.T) {
 		t.Fatalf("%d facts are left, want those without a piece of 200", n)
 	}
 	for range 2 {
-		done, err := purge(s.memory)
-		s.must(err)
+		done, err := purge(s.Memory)
+		s.Must(err)
 		if done.Changed != 250 || len(done.IDs) != 250 {
 			t.Errorf("the same request again: %d changed", done.Changed)
 		}
@@ -332,8 +333,8 @@ func TestARetryCompletesAFailedBulkAction(t *testing.T) {
 		}
 	}
 	// Purged memories are not imported again.
-	again, err := s.memory.Import(t.Context(), s.call(), alice.ID, strings.NewReader(file.String()))
-	s.must(err)
+	again, err := s.Memory.Import(t.Context(), s.Call(), alice.ID, strings.NewReader(file.String()))
+	s.Must(err)
 	if again.Created != 0 || again.Skipped != 450 {
 		t.Errorf("the file again: %+v", again)
 	}
@@ -341,9 +342,9 @@ func TestARetryCompletesAFailedBulkAction(t *testing.T) {
 
 func TestInvalidBulkActionsAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	s.addFact(alice.ID, "Clara sails")
+	s := nodesttest.NewWithMemory(t)
+	alice := s.Character(nodesttest.PlainAlice)
+	s.AddFact(alice.ID, "Clara sails")
 	yes := true
 	for name, tt := range map[string]struct {
 		action memory.Action
@@ -367,16 +368,16 @@ func TestInvalidBulkActionsAreRefused(t *testing.T) {
 		"an unknown subject":    {memory.BulkPurge, memory.Selection{Subject: new(lang.Subject("dog"))}, "filter.subject"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.memory.Bulk(t.Context(), s.call(), alice.ID, memory.Bulk{Action: tt.action, Filter: tt.filter})
-			wantError(t, err, fault.Invalid, tt.field)
+			_, err := s.Memory.Bulk(t.Context(), s.Call(), alice.ID, memory.Bulk{Action: tt.action, Filter: tt.filter})
+			nodesttest.WantError(t, err, fault.Invalid, tt.field)
 		})
 	}
-	chat := s.chat() // with another character
+	chat := s.Chat() // with another character
 	for _, id := range []string{chat.ID, "019a0000-0000-7000-8000-0000000000ff"} {
-		_, err := s.memory.Bulk(t.Context(), s.call(), alice.ID, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Conversation: new(id)}})
-		wantError(t, err, fault.NotFound, "")
-		_, err = s.memory.List(t.Context(), ann, alice.ID, memory.Filter{ConversationID: id}, "", 0)
-		wantError(t, err, fault.NotFound, "")
+		_, err := s.Memory.Bulk(t.Context(), s.Call(), alice.ID, memory.Bulk{Action: memory.BulkPurge, Filter: memory.Selection{Conversation: new(id)}})
+		nodesttest.WantError(t, err, fault.NotFound, "")
+		_, err = s.Memory.List(t.Context(), nodesttest.Ann, alice.ID, memory.Filter{ConversationID: id}, "", 0)
+		nodesttest.WantError(t, err, fault.NotFound, "")
 	}
 	if all := listFacts(s, alice.ID); len(all) != 1 {
 		t.Errorf("facts = %q", all)
@@ -387,11 +388,11 @@ func TestInvalidBulkActionsAreRefused(t *testing.T) {
 // more are listed but not marked.
 func TestTheListMarksTheMemoriesInUse(t *testing.T) {
 	t.Parallel()
-	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	source := s.chatWith(alice.ID)
-	reply := s.sendAndWait(source, birthday)
-	said := s.message(reply.ParentID)
+	s := nodesttest.NewWithMemory(t)
+	alice := s.Character(nodesttest.PlainAlice)
+	source := s.ChatWith(alice.ID)
+	reply := s.SayAndWait(source, nodesttest.Birthday)
+	said := s.Message(reply.ParentID)
 	rests := func(text string, m *chat.Message) {
 		id := op.NewID()
 		fact := &memory.Memory{
@@ -400,18 +401,18 @@ func TestTheListMarksTheMemoriesInUse(t *testing.T) {
 				ConversationID: source.ID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq,
 			}},
 		}
-		s.must(s.db.Update(t.Context(), ann, func(tx nodest.Tx) error { return tx.Memory.InsertFacts(alice.ID, fact) }))
+		s.Must(s.DB.Update(t.Context(), nodesttest.Ann, func(tx nodest.Tx) error { return tx.Memory.InsertFacts(alice.ID, fact) }))
 	}
 	rests("Clara has a birthday", said)
 	rests("It was said that all is fine", reply)
-	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, s.addFact(alice.ID, "Clara sings").ID, false))
-	old := s.addFact(alice.ID, "Clara sails")
+	s.Must(s.Memory.Delete(t.Context(), s.Call(), alice.ID, s.AddFact(alice.ID, "Clara sings").ID, false))
+	old := s.AddFact(alice.ID, "Clara sails")
 	text := "Clara sails often"
-	_, err := s.memory.Edit(t.Context(), s.call(), alice.ID, old.ID, memory.Patch{Text: &text})
-	s.must(err)
+	_, err := s.Memory.Edit(t.Context(), s.Call(), alice.ID, old.ID, memory.Patch{Text: &text})
+	s.Must(err)
 	shown := func() (all []string) {
-		page, err := s.memory.List(t.Context(), ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
-		s.must(err)
+		page, err := s.Memory.List(t.Context(), nodesttest.Ann, alice.ID, memory.Filter{Status: memory.AnyStatus}, "", 0)
+		s.Must(err)
 		for _, m := range page.Items {
 			if m.Shown {
 				all = append(all, m.Text)
@@ -424,12 +425,12 @@ func TestTheListMarksTheMemoriesInUse(t *testing.T) {
 	if got := shown(); !slices.Equal(got, every) {
 		t.Errorf("%q count, want %q", got, every)
 	}
-	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
-	s.must(err)
+	_, err = s.Chats.DeleteMessage(t.Context(), s.Call(), reply.ID, "one")
+	s.Must(err)
 	if got := shown(); !slices.Equal(got, every[:2]) {
 		t.Errorf("without the message %q count, want %q", got, every[:2])
 	}
-	s.must(s.DeleteConversation(t.Context(), s.call(), source.ID))
+	s.Must(s.DeleteConversation(t.Context(), s.Call(), source.ID))
 	if got := shown(); !slices.Equal(got, every[1:2]) {
 		t.Errorf("without the chat %q count, want %q", got, every[1:2])
 	}

@@ -6,6 +6,7 @@ import (
 
 	"nodest/chat"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
 // TestOnPostgres repeats what several open transactions of a user, several processes or a
@@ -56,19 +57,19 @@ func TestConcurrentSendsRespectTheUsersReplyLimit(t *testing.T) {
 	s := newFixture(t, nodest.Options{GenerationsPerUser: places, QueuePerUser: chats})
 	var all [chats]*chat.Conversation
 	for i := range all {
-		all[i] = s.chat()
+		all[i] = s.Chat()
 	}
 	for range rounds {
 		gate := make(chan struct{})
 		for range chats {
-			l := replyWith("Well.")
-			l.gate = gate
-			s.model.enqueue(l)
+			l := nodesttest.Reply("Well.")
+			l.Gate = gate
+			s.Model.Enqueue(l)
 		}
 		var sent [chats]*nodest.Sent
 		var group sync.WaitGroup
 		for i, c := range all {
-			call := s.call()
+			call := s.Call()
 			group.Go(func() {
 				var err error
 				sent[i], err = s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Hi"})
@@ -84,7 +85,7 @@ func TestConcurrentSendsRespectTheUsersReplyLimit(t *testing.T) {
 		}
 		working := 0
 		for _, m := range sent {
-			if s.generation(m.GenerationID).Status != chat.GenQueued {
+			if s.Generation(m.GenerationID).Status != chat.GenQueued {
 				working++
 			}
 		}
@@ -93,7 +94,7 @@ func TestConcurrentSendsRespectTheUsersReplyLimit(t *testing.T) {
 		}
 		close(gate)
 		for _, m := range sent {
-			if g := s.wait(m.GenerationID); g.Status != chat.GenDone {
+			if g := s.Await(m.GenerationID); g.Status != chat.GenDone {
 				t.Errorf("a reply has ended as %s", g.Status)
 			}
 		}

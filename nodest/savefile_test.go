@@ -10,22 +10,23 @@ import (
 	"nodest/chat/archive"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
-func export(w *fullChat, s *chat.Save) []byte {
-	w.t.Helper()
-	data, filename, err := written(w.t.Context(), w.Archives.ExportSave, ann, s.ID)
-	w.must(err)
+func export(w *nodesttest.FullChat, s *chat.Save) []byte {
+	w.T.Helper()
+	data, filename, err := nodesttest.Written(w.T.Context(), w.Archives.ExportSave, nodesttest.Ann, s.ID)
+	w.Must(err)
 	if !strings.HasSuffix(filename, ".json") {
-		w.t.Errorf("file name = %q", filename)
+		w.T.Errorf("file name = %q", filename)
 	}
 	return data
 }
 
-func importSave(w *fullChat, data string) *chat.Save {
-	w.t.Helper()
-	s, err := w.Archives.ImportSave(w.t.Context(), w.call(), w.ID, []byte(data))
-	w.must(err)
+func importSave(w *nodesttest.FullChat, data string) *chat.Save {
+	w.T.Helper()
+	s, err := w.Archives.ImportSave(w.T.Context(), w.Call(), w.ID, []byte(data))
+	w.Must(err)
 	return s
 }
 
@@ -71,36 +72,36 @@ func withoutIDs(t *testing.T, data []byte) string {
 
 func TestASavePointFileRoundTripChangesNothing(t *testing.T) {
 	t.Parallel()
-	w := newFullChat(t, "5")
-	w.deleteMessage(w.second, "one")
-	shown, prompt := w.texts(), w.preview()
-	data := export(w, w.save())
+	w := nodesttest.NewFullChat(t, "5")
+	w.DeleteMessage(w.Second, "one")
+	shown, prompt := w.Texts(), w.Preview()
+	data := export(w, w.Save())
 	want := withoutIDs(t, data)
 
-	w.putCard(`{"name":"Alicia","description":"Another."}`)
-	w.deleteResource(w.book)
-	w.patchChat(chat.ConversationPatch{AuthorNote: note("another note"), Settings: json.RawMessage(`{"temperature":1}`)})
-	w.sendAndWait(w.Conversation, "More.")
-	before, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
-	w.must(err)
+	w.PutCard(`{"name":"Alicia","description":"Another."}`)
+	w.DeleteResource(w.Book)
+	w.PatchChat(chat.ConversationPatch{AuthorNote: nodesttest.Note("another note"), Settings: json.RawMessage(`{"temperature":1}`)})
+	w.SayAndWait(w.Conversation, "More.")
+	before, err := w.Engine.Chats.Conversation(t.Context(), nodesttest.Ann, w.ID)
+	w.Must(err)
 
 	save := importSave(w, string(data))
 	if got := withoutIDs(t, export(w, save)); got != want {
 		t.Errorf("the file of the import differs at %s", firstDifference(got, want))
 	}
-	after, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
-	w.must(err)
+	after, err := w.Engine.Chats.Conversation(t.Context(), nodesttest.Ann, w.ID)
+	w.Must(err)
 	if after.HeadID != before.HeadID || string(after.AuthorNote) != string(before.AuthorNote) || save.ImportedAt == nil {
 		t.Errorf("the import changed what is shown: %+v", after)
 	}
-	preview, err := w.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: w.question})
-	w.must(err)
-	w.wantSamePrompt("preview of the imported save point", preview.Messages, prompt)
-	restored := w.restore(save)
-	if w.texts() != shown {
-		t.Errorf("shown: %s\nwant %s", w.texts(), shown)
+	preview, err := w.PreviewSave(t.Context(), nodesttest.Ann, save.ID, nodest.PreviewInput{Text: w.Question})
+	w.Must(err)
+	w.WantSamePrompt("preview of the imported save point", preview.Messages, prompt)
+	restored := w.Restore(save)
+	if w.Texts() != shown {
+		t.Errorf("shown: %s\nwant %s", w.Texts(), shown)
 	}
-	w.wantSamePrompt("preview", w.preview(), prompt)
+	w.WantSamePrompt("preview", w.Preview(), prompt)
 	if !strings.Contains(string(restored.Conversation.Settings), "0.5") {
 		t.Errorf("settings = %s", restored.Conversation.Settings)
 	}
@@ -127,7 +128,7 @@ const (
 // history or both, and keeps the app's own members.
 func TestImportingASavePointOfTheApp(t *testing.T) {
 	t.Parallel()
-	w := newFullChat(t, "5")
+	w := nodesttest.NewFullChat(t, "5")
 	const shown = "Welcome. | Where am I? | At home."
 	for _, tt := range []struct{ name, file, shown string }{
 		{"messages", `{` + appSave + `,"messages":` + appMessages + `}`, shown},
@@ -139,21 +140,21 @@ func TestImportingASavePointOfTheApp(t *testing.T) {
 		{"an empty history", `{"nodestChatHistory":{"parts":[]},"messages":null}`, "Hello, traveller."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w.t = t
+			w.T = t
 			save := importSave(w, tt.file)
-			w.restore(save)
-			if w.texts() != tt.shown {
-				t.Errorf("shown: %s\nwant %s", w.texts(), tt.shown)
+			w.Restore(save)
+			if w.Texts() != tt.shown {
+				t.Errorf("shown: %s\nwant %s", w.Texts(), tt.shown)
 			}
-			w.sendAndWait(w.Conversation, "Thanks.")
+			w.SayAndWait(w.Conversation, "Thanks.")
 			for text := range strings.SplitSeq(tt.shown, " | ") {
-				if n := strings.Count(w.model.lastRequest(), text); n != 1 {
-					t.Errorf("%q is in the prompt %d times:\n%s", text, n, w.model.lastRequest())
+				if n := strings.Count(w.Model.LastRequest(), text); n != 1 {
+					t.Errorf("%q is in the prompt %d times:\n%s", text, n, w.Model.LastRequest())
 				}
 			}
 		})
 	}
-	w.t = t
+	w.T = t
 	save := importSave(w, `{`+appSave+`,"messages":`+appMessages+`}`)
 	if save.Description != "of the app" || save.PreviewText != "At home." || save.MessageCount != 3 || save.CreatedAt.UnixMilli() != 1700000003000 {
 		t.Errorf("save = %+v", save)
@@ -169,12 +170,12 @@ func TestImportingASavePointOfTheApp(t *testing.T) {
 // A ChatSave has the members of the app.
 func TestTheWireFormOfASavePoint(t *testing.T) {
 	t.Parallel()
-	w := newFullChat(t, "5")
-	save := w.save()
-	view, err := w.Engine.Chats.Save(t.Context(), ann, save.ID, "", 0)
-	w.must(err)
+	w := nodesttest.NewFullChat(t, "5")
+	save := w.Save()
+	view, err := w.Engine.Chats.Save(t.Context(), nodesttest.Ann, save.ID, "", 0)
+	w.Must(err)
 	data, err := json.Marshal(archive.WireChatSave(view))
-	w.must(err)
+	w.Must(err)
 	f := decodeObject(t, data)
 	if f["conversationId"] != w.ID || f["characterId"] != w.CharacterID || f["description"] != "here" ||
 		f["timestamp"] != float64(save.CreatedAt.UnixMilli()) || f["headId"] != save.HeadID || f["messageCount"] != 7.0 {
@@ -200,11 +201,11 @@ func TestTheWireFormOfASavePoint(t *testing.T) {
 
 func TestDamagedSavePointsAreRefused(t *testing.T) {
 	t.Parallel()
-	w := newFullChat(t, "5")
-	good := string(export(w, w.save()))
-	before, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
-	w.must(err)
-	w.events.clear()
+	w := nodesttest.NewFullChat(t, "5")
+	good := string(export(w, w.Save()))
+	before, err := w.Engine.Chats.Conversation(t.Context(), nodesttest.Ann, w.ID)
+	w.Must(err)
+	w.Events.Clear()
 	message := func(m string) string { return `{"messages":[{"text":"a","sender":"bot"},` + m + `]}` }
 	exact := func(old, change string) string {
 		if !strings.Contains(good, old) {
@@ -247,69 +248,69 @@ func TestDamagedSavePointsAreRefused(t *testing.T) {
 		{"trailing data", good + "{}", fault.InvalidImport, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := w.Archives.ImportSave(t.Context(), w.call(), w.ID, []byte(tt.file))
-			wantError(t, err, tt.code, tt.field)
+			_, err := w.Archives.ImportSave(t.Context(), w.Call(), w.ID, []byte(tt.file))
+			nodesttest.WantError(t, err, tt.code, tt.field)
 		})
 	}
-	after, err := w.Engine.Chats.Conversation(t.Context(), ann, w.ID)
-	w.must(err)
-	if after.Version != before.Version || w.events.types() != "" {
-		t.Errorf("a refused file changed something: version %d, events = %s", after.Version, w.events.types())
+	after, err := w.Engine.Chats.Conversation(t.Context(), nodesttest.Ann, w.ID)
+	w.Must(err)
+	if after.Version != before.Version || w.Events.Types() != "" {
+		t.Errorf("a refused file changed something: version %d, events = %s", after.Version, w.Events.Types())
 	}
-	_, err = w.Archives.ImportSave(t.Context(), w.call(), "nowhere", []byte(good))
-	w.wantCode(err, fault.NotFound)
+	_, err = w.Archives.ImportSave(t.Context(), w.Call(), "nowhere", []byte(good))
+	w.WantCode(err, fault.NotFound)
 }
 
 // In an edited save point file the app's part decides which messages there are and
 // what they say; the archive supplies the rest.
 func TestImportingAnEditedSavePointFile(t *testing.T) {
 	t.Parallel()
-	w := newFullChat(t, "5")
+	w := nodesttest.NewFullChat(t, "5")
 	var f map[string]any
-	w.must(json.Unmarshal(export(w, w.save()), &f))
+	w.Must(json.Unmarshal(export(w, w.Save()), &f))
 	messages := f["messages"].([]any)
 	messages[1].(map[string]any)["text"] = "Changed."
 	again := map[string]any{"id": messages[1].(map[string]any)["id"], "text": "Twice.", "sender": "user"}
 	f["messages"] = append(messages[:3:3], again, map[string]any{"text": "Added.", "sender": "bot"}, messages[6])
 	data, err := json.Marshal(f)
-	w.must(err)
+	w.Must(err)
 	save := importSave(w, string(data))
-	w.restore(save)
-	if want := "Hello, traveller. | Changed. | Reply 0. | Twice. | Added. | Another reply 2."; w.texts() != want {
-		t.Errorf("shown: %s, want %s", w.texts(), want)
+	w.Restore(save)
+	if want := "Hello, traveller. | Changed. | Reply 0. | Twice. | Added. | Another reply 2."; w.Texts() != want {
+		t.Errorf("shown: %s, want %s", w.Texts(), want)
 	}
-	view, err := w.Engine.Chats.Save(t.Context(), ann, save.ID, "", 0)
-	w.must(err)
+	view, err := w.Engine.Chats.Save(t.Context(), nodesttest.Ann, save.ID, "", 0)
+	w.Must(err)
 	if last := view.Messages[5]; len(last.Swipes) != 2 || last.SwipeIndex != 1 || !view.Messages[0].Greeting || save.MessageCount != 6 {
 		t.Errorf("the last message has %d swipes, the first is %+v", len(last.Swipes), view.Messages[0])
 	}
 	delete(f, "messages") // only the chat history is left of the app's part
 	data, err = json.Marshal(f)
-	w.must(err)
-	w.restore(importSave(w, string(data)))
-	if want := "Hello, traveller. | Message 0, now. | Reply 0. | Message 1, now. | Reply 1. | Message 2, now. | Another reply 2."; w.texts() != want {
-		t.Errorf("shown: %s, want %s", w.texts(), want)
+	w.Must(err)
+	w.Restore(importSave(w, string(data)))
+	if want := "Hello, traveller. | Message 0, now. | Reply 0. | Message 1, now. | Reply 1. | Message 2, now. | Another reply 2."; w.Texts() != want {
+		t.Errorf("shown: %s, want %s", w.Texts(), want)
 	}
 }
 
 // The archive inside a save point file can be imported as a conversation.
 func TestTheArchiveInASavePointFileCanBeImported(t *testing.T) {
 	t.Parallel()
-	w := newFullChat(t, "5")
-	w.deleteMessage(w.second, "one")
-	shown, prompt := w.texts(), w.preview()
-	save := w.save()
-	w.edit(w.first, "Edited.")
+	w := nodesttest.NewFullChat(t, "5")
+	w.DeleteMessage(w.Second, "one")
+	shown, prompt := w.Texts(), w.Preview()
+	save := w.Save()
+	w.EditText(w.First, "Edited.")
 	var f struct{ Nodest map[string]any }
-	w.must(json.Unmarshal(export(w, save), &f))
+	w.Must(json.Unmarshal(export(w, save), &f))
 	f.Nodest["format"], f.Nodest["formatVersion"] = "nodest.conversation", 1
 	data, err := json.Marshal(f.Nodest)
-	w.must(err)
-	if w.Conversation, err = w.Archives.ImportArchive(t.Context(), w.call(), w.CharacterID, data); err != nil {
+	w.Must(err)
+	if w.Conversation, err = w.Archives.ImportArchive(t.Context(), w.Call(), w.CharacterID, data); err != nil {
 		t.Fatal(err)
 	}
-	if w.texts() != shown {
-		t.Errorf("shown: %s, want %s", w.texts(), shown)
+	if w.Texts() != shown {
+		t.Errorf("shown: %s, want %s", w.Texts(), shown)
 	}
-	w.wantSamePrompt("preview", w.preview(), prompt)
+	w.WantSamePrompt("preview", w.Preview(), prompt)
 }

@@ -12,16 +12,17 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 	"nodest/store"
 )
 
 // search returns the texts found on all pages.
-func search(t *testing.T, h *fixture, in chat.SearchInput) (found []string) {
+func search(t *testing.T, h *nodesttest.Fixture, in chat.SearchInput) (found []string) {
 	t.Helper()
 	for {
-		page, err := h.Chats.Search(t.Context(), me, in)
-		must(t, err)
+		page, err := h.Chats.Search(t.Context(), nodesttest.Ann, in)
+		nodesttest.Must(t, err)
 		for _, hit := range page.Items {
 			for _, s := range hit.Message.Swipes {
 				if s.ID == hit.SwipeID {
@@ -37,13 +38,13 @@ func search(t *testing.T, h *fixture, in chat.SearchInput) (found []string) {
 
 func TestSearchFindsTextsThatHaveAllWords(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, _ := h.newChat(t, 0)
+	h := nodesttest.NewWithoutModel(t)
+	conv, _ := h.NewChat(t, 0)
 	texts := []string{
 		"Green tea is served.", "The TEA is green.", "Straße nach Köln", "他喜欢喝绿茶。", "ＴＥＡ time", "Nothing.",
 	}
 	for _, text := range texts {
-		conv = h.addMessage(t, conv.ID, conv.HeadID, text)
+		conv = h.AddMessage(t, conv.ID, conv.HeadID, text)
 	}
 	tests := []struct {
 		name, query string
@@ -77,14 +78,14 @@ func TestSearchFindsTextsThatHaveAllWords(t *testing.T) {
 
 func TestSearchScopes(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	first, _ := h.newChat(t, 0)
-	second, _ := h.newChat(t, 0)
-	gone, _ := h.newChat(t, 0)
-	h.addMessage(t, first.ID, first.HeadID, "tea in the first")
-	h.addMessage(t, second.ID, second.HeadID, "tea in the second")
-	h.addMessage(t, gone.ID, gone.HeadID, "tea that is gone")
-	must(t, h.DeleteConversation(t.Context(), h.call(), gone.ID))
+	h := nodesttest.NewWithoutModel(t)
+	first, _ := h.NewChat(t, 0)
+	second, _ := h.NewChat(t, 0)
+	gone, _ := h.NewChat(t, 0)
+	h.AddMessage(t, first.ID, first.HeadID, "tea in the first")
+	h.AddMessage(t, second.ID, second.HeadID, "tea in the second")
+	h.AddMessage(t, gone.ID, gone.HeadID, "tea that is gone")
+	nodesttest.Must(t, h.DeleteConversation(t.Context(), h.Call(), gone.ID))
 
 	for name, tt := range map[string]struct {
 		in   chat.SearchInput
@@ -99,24 +100,24 @@ func TestSearchScopes(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
-	page, err := h.Chats.Search(t.Context(), stranger, chat.SearchInput{Query: "tea"})
-	must(t, err)
+	page, err := h.Chats.Search(t.Context(), nodesttest.Bob, chat.SearchInput{Query: "tea"})
+	nodesttest.Must(t, err)
 	if len(page.Items) != 0 {
 		t.Error("a stranger found something")
 	}
-	_, err = h.Chats.Search(t.Context(), stranger, chat.SearchInput{Query: "tea", ConversationID: first.ID})
-	wantError(t, err, fault.NotFound, "")
-	_, err = h.Chats.Search(t.Context(), stranger, chat.SearchInput{Query: "tea", CharacterID: first.CharacterID})
-	wantError(t, err, fault.NotFound, "")
+	_, err = h.Chats.Search(t.Context(), nodesttest.Bob, chat.SearchInput{Query: "tea", ConversationID: first.ID})
+	nodesttest.WantError(t, err, fault.NotFound, "")
+	_, err = h.Chats.Search(t.Context(), nodesttest.Bob, chat.SearchInput{Query: "tea", CharacterID: first.CharacterID})
+	nodesttest.WantError(t, err, fault.NotFound, "")
 }
 
 func TestSearchFindsWhatCanBeShown(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, _ := h.newChat(t, 1)
-	conv = h.addMessage(t, conv.ID, conv.HeadID, "black tea", "green tea", "coffee")
-	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 0)
-	must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	conv, _ := h.NewChat(t, 1)
+	conv = h.AddMessage(t, conv.ID, conv.HeadID, "black tea", "green tea", "coffee")
+	page, err := h.Chats.History(t.Context(), nodesttest.Ann, conv.ID, "", 0)
+	nodesttest.Must(t, err)
 	reply := page.Items[len(page.Items)-1]
 
 	if got := search(t, h, chat.SearchInput{Query: "tea"}); !slices.Equal(got, []string{"black tea"}) {
@@ -125,18 +126,18 @@ func TestSearchFindsWhatCanBeShown(t *testing.T) {
 	if got := search(t, h, chat.SearchInput{Query: "green"}); !slices.Equal(got, []string{"green tea"}) {
 		t.Errorf("found %q, want the hidden swipe", got)
 	}
-	_, err = h.Edit(t.Context(), h.call(), chat.EditInput{MessageID: reply.ID, Text: "black milk"})
-	must(t, err)
+	_, err = h.Edit(t.Context(), h.Call(), chat.EditInput{MessageID: reply.ID, Text: "black milk"})
+	nodesttest.Must(t, err)
 	if got := search(t, h, chat.SearchInput{Query: "black tea"}); len(got) != 0 {
 		t.Errorf("found %q, which was edited", got)
 	}
-	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), reply.ID, "swipe")
-	must(t, err)
+	_, err = h.Chats.DeleteMessage(t.Context(), h.Call(), reply.ID, "swipe")
+	nodesttest.Must(t, err)
 	if got := search(t, h, chat.SearchInput{Query: "black"}); len(got) != 0 {
 		t.Errorf("found %q, a deleted swipe", got)
 	}
-	_, err = h.Chats.DeleteMessage(t.Context(), h.call(), reply.ID, "one")
-	must(t, err)
+	_, err = h.Chats.DeleteMessage(t.Context(), h.Call(), reply.ID, "one")
+	nodesttest.Must(t, err)
 	if got := search(t, h, chat.SearchInput{Query: "green"}); len(got) != 0 {
 		t.Errorf("found %q, a deleted message", got)
 	}
@@ -145,18 +146,18 @@ func TestSearchFindsWhatCanBeShown(t *testing.T) {
 // A hit tells its conversation, archived or not, and whether its message is shown there.
 func TestAHitTellsWhereItIs(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	first, all := h.newChat(t, 2)
-	h.addMessage(t, first.ID, all[1].ID, "tea on the branch that was left")
-	h.addMessage(t, first.ID, all[1].ID, "tea that is shown")
-	second, _ := h.newChat(t, 0)
-	h.addMessage(t, second.ID, second.HeadID, "tea in the archive")
+	h := nodesttest.NewWithoutModel(t)
+	first, all := h.NewChat(t, 2)
+	h.AddMessage(t, first.ID, all[1].ID, "tea on the branch that was left")
+	h.AddMessage(t, first.ID, all[1].ID, "tea that is shown")
+	second, _ := h.NewChat(t, 0)
+	h.AddMessage(t, second.ID, second.HeadID, "tea in the archive")
 	archived := true
-	_, err := h.Chats.UpdateConversation(t.Context(), h.call(), chat.ConversationPatch{ID: second.ID, Archived: &archived})
-	must(t, err)
+	_, err := h.Chats.UpdateConversation(t.Context(), h.Call(), chat.ConversationPatch{ID: second.ID, Archived: &archived})
+	nodesttest.Must(t, err)
 
-	page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: "tea"})
-	must(t, err)
+	page, err := h.Chats.Search(t.Context(), nodesttest.Ann, chat.SearchInput{Query: "tea"})
+	nodesttest.Must(t, err)
 	var got []string
 	for _, hit := range page.Items {
 		got = append(got, fmt.Sprintf("%s: %t, archived %t, %t", hit.Message.Text(), hit.Shown, hit.Chat.Archived, hit.Chat.ID == hit.Message.ConversationID))
@@ -173,11 +174,11 @@ func TestAHitTellsWhereItIs(t *testing.T) {
 
 func TestASnippetSurroundsTheFirstMatch(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, _ := h.newChat(t, 0)
+	h := nodesttest.NewWithoutModel(t)
+	conv, _ := h.NewChat(t, 0)
 	long := strings.Repeat("茶", 300) + " Green Tea, and tea. " + strings.Repeat("é", 300)
-	conv = h.addMessage(t, conv.ID, conv.HeadID, long)
-	h.addMessage(t, conv.ID, conv.HeadID, "oﬃce tea")
+	conv = h.AddMessage(t, conv.ID, conv.HeadID, long)
+	h.AddMessage(t, conv.ID, conv.HeadID, "oﬃce tea")
 	for name, tt := range map[string]struct {
 		query, from string
 		length      int
@@ -190,8 +191,8 @@ func TestASnippetSurroundsTheFirstMatch(t *testing.T) {
 		"a character that is two": {"of tea", "oﬃce", 8, []string{"oﬃ", "tea"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: tt.query})
-			must(t, err)
+			page, err := h.Chats.Search(t.Context(), nodesttest.Ann, chat.SearchInput{Query: tt.query})
+			nodesttest.Must(t, err)
 			if tt.length == 0 {
 				if len(page.Items) != 0 {
 					t.Errorf("%d hits", len(page.Items))
@@ -219,8 +220,8 @@ func TestASnippetSurroundsTheFirstMatch(t *testing.T) {
 
 func TestSearchPagesAreComplete(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, _ := h.newChat(t, 0)
+	h := nodesttest.NewWithoutModel(t)
+	conv, _ := h.NewChat(t, 0)
 	var want []string
 	for i := range 40 {
 		text := fmt.Sprintf("tea %d", i)
@@ -229,7 +230,7 @@ func TestSearchPagesAreComplete(t *testing.T) {
 		} else {
 			want = append(want, text)
 		}
-		conv = h.addMessage(t, conv.ID, conv.HeadID, text)
+		conv = h.AddMessage(t, conv.ID, conv.HeadID, text)
 	}
 	slices.Reverse(want)
 	for _, limit := range []int{1, 7, 26, 27, 200} {
@@ -245,15 +246,15 @@ func TestSearchPagesAreComplete(t *testing.T) {
 // A search page stops after so many messages and returns a cursor, even without a hit.
 func TestASearchPageReadsABoundedNumberOfMessages(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	h.importLongChat(t, h.character(alice).ID, searchReach+700)
-	page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: `"number 3 of"`})
-	must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	h.ImportLongChat(t, h.Character(nodesttest.Alice).ID, nodesttest.SearchReach+700)
+	page, err := h.Chats.Search(t.Context(), nodesttest.Ann, chat.SearchInput{Query: `"number 3 of"`})
+	nodesttest.Must(t, err)
 	if len(page.Items) != 0 || page.NextCursor == "" {
 		t.Fatalf("%d hits, cursor %q", len(page.Items), page.NextCursor)
 	}
-	page, err = h.Chats.Search(t.Context(), me, chat.SearchInput{Query: `"number 3 of"`, Cursor: page.NextCursor})
-	must(t, err)
+	page, err = h.Chats.Search(t.Context(), nodesttest.Ann, chat.SearchInput{Query: `"number 3 of"`, Cursor: page.NextCursor})
+	nodesttest.Must(t, err)
 	if len(page.Items) != 1 || page.NextCursor != "" {
 		t.Errorf("%d hits, cursor %q", len(page.Items), page.NextCursor)
 	}
@@ -261,7 +262,7 @@ func TestASearchPageReadsABoundedNumberOfMessages(t *testing.T) {
 
 func TestInvalidSearchesAreRefused(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
+	h := nodesttest.NewWithoutModel(t)
 	for name, tt := range map[string]struct {
 		in    chat.SearchInput
 		field string
@@ -277,23 +278,23 @@ func TestInvalidSearchesAreRefused(t *testing.T) {
 		"a cursor of lists": {chat.SearchInput{Query: "a", Cursor: "MTIzOmFiYw"}, "cursor"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := h.Chats.Search(t.Context(), me, tt.in)
-			wantError(t, err, fault.Invalid, tt.field)
+			_, err := h.Chats.Search(t.Context(), nodesttest.Ann, tt.in)
+			nodesttest.WantError(t, err, fault.Invalid, tt.field)
 		})
 	}
-	_, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: strings.Repeat("茶", 200)})
-	must(t, err)
+	_, err := h.Chats.Search(t.Context(), nodesttest.Ann, chat.SearchInput{Query: strings.Repeat("茶", 200)})
+	nodesttest.Must(t, err)
 }
 
 func TestWireFormOfASearchHit(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, _ := h.newChat(t, 0)
-	h.addMessage(t, conv.ID, conv.HeadID, "green tea")
-	page, err := h.Chats.Search(t.Context(), me, chat.SearchInput{Query: "tea"})
-	must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	conv, _ := h.NewChat(t, 0)
+	h.AddMessage(t, conv.ID, conv.HeadID, "green tea")
+	page, err := h.Chats.Search(t.Context(), nodesttest.Ann, chat.SearchInput{Query: "tea"})
+	nodesttest.Must(t, err)
 	wire, err := json.Marshal(chat.WireHit(page.Items[0]))
-	must(t, err)
+	nodesttest.Must(t, err)
 	var got struct {
 		Message        struct{ ID, Text string }
 		ConversationID string
@@ -302,7 +303,7 @@ func TestWireFormOfASearchHit(t *testing.T) {
 		Snippet        string
 		Matches        [][2]int
 	}
-	must(t, json.Unmarshal(wire, &got))
+	nodesttest.Must(t, json.Unmarshal(wire, &got))
 	if got.Message.Text != "green tea" || got.ConversationID != conv.ID ||
 		got.Conversation.ID != conv.ID || got.Conversation.CharacterID != conv.CharacterID || got.SwipeID == "" || got.Snippet != "green tea" ||
 		!slices.Equal(got.Matches, [][2]int{{6, 9}}) {
@@ -313,21 +314,21 @@ func TestWireFormOfASearchHit(t *testing.T) {
 // BenchmarkSearch searches 100,000 messages for words that none of them has.
 func BenchmarkSearch(b *testing.B) {
 	const messages = 100_000
-	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: discardLog})
+	db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: nodesttest.DiscardLog})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	e := newEngine(db, noModels{}, &eventLog{}, nodest.Options{Log: discardLog, Alone: true})
-	if err := db.InsertUser(b.Context(), &account.User{ID: me, Username: me}); err != nil {
+	e := nodesttest.NewEngine(db, nodesttest.NoModels{}, &nodesttest.EventLog{}, nodest.Options{Log: nodesttest.DiscardLog, Alone: true})
+	if err := db.InsertUser(b.Context(), &account.User{ID: nodesttest.Ann, Username: nodesttest.Ann}); err != nil {
 		b.Fatal(err)
 	}
-	call := &op.Call{UserID: me}
-	ch, err := e.Characters.Create(b.Context(), call, character.Input{RoleCard: json.RawMessage(alice)})
+	call := &op.Call{UserID: nodesttest.Ann}
+	ch, err := e.Characters.Create(b.Context(), call, character.Input{RoleCard: json.RawMessage(nodesttest.Alice)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := e.Archives.ImportArchive(b.Context(), call, ch.ID, longArchive(messages)); err != nil {
+	if _, err := e.Archives.ImportArchive(b.Context(), call, ch.ID, nodesttest.LongArchive(messages)); err != nil {
 		b.Fatal(err)
 	}
 	for _, query := range []string{"coffee", "咖啡", `"green tea" milk`} {
@@ -336,7 +337,7 @@ func BenchmarkSearch(b *testing.B) {
 			requests := 0
 			for b.Loop() {
 				for in := (chat.SearchInput{Query: query}); ; requests++ {
-					page, err := e.Chats.Search(b.Context(), me, in)
+					page, err := e.Chats.Search(b.Context(), nodesttest.Ann, in)
 					if err != nil {
 						b.Fatal(err)
 					}

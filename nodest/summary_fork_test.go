@@ -6,21 +6,22 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/nodest/nodesttest"
 	"nodest/summary"
 )
 
 // inChat calls fn with another conversation.
-func inChat[T any](s *summaryFixture, chat *chat.Conversation, fn func() T) T {
-	was := s.chat
-	defer func() { s.chat = was }()
-	s.chat = chat
+func inChat[T any](s *nodesttest.Summaries, chat *chat.Conversation, fn func() T) T {
+	was := s.Conversation
+	defer func() { s.Conversation = was }()
+	s.Conversation = chat
 	return fn()
 }
 
-func forkAt(s *summaryFixture, m *chat.Message) *chat.Conversation {
-	s.t.Helper()
-	fork, err := s.Chats.Fork(s.t.Context(), s.call(), chat.ForkInput{ConversationID: s.chat.ID, MessageID: m.ID})
-	s.must(err)
+func forkAt(s *nodesttest.Summaries, m *chat.Message) *chat.Conversation {
+	s.T.Helper()
+	fork, err := s.Chats.Fork(s.T.Context(), s.Call(), chat.ForkInput{ConversationID: s.Conversation.ID, MessageID: m.ID})
+	s.Must(err)
 	return fork
 }
 
@@ -38,52 +39,52 @@ func describeSummary(v *chat.SummaryView) string {
 func TestAForkHasTheSummaryAtItsMessage(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		do   func(s *summaryFixture)
+		do   func(s *nodesttest.Summaries)
 		at   int // messages before the head
 		want string
 	}{
 		"at the end":             {want: "Digest 2"},
 		"where an older one was": {at: 20, want: "Digest 1"},
 		"before the first one":   {at: 50, want: "none"},
-		"stale": {do: func(s *summaryFixture) {
-			s.edit(s.covered(2), "Something else was said here.")
+		"stale": {do: func(s *nodesttest.Summaries) {
+			s.EditText(s.Covered(2), "Something else was said here.")
 		}, want: "Digest 2"},
-		"by hand": {do: func(s *summaryFixture) {
-			_, err := s.Chats.EditSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
-			s.must(err)
+		"by hand": {do: func(s *nodesttest.Summaries) {
+			_, err := s.Chats.EditSummary(s.T.Context(), s.Call(), s.Conversation.ID, s.ActiveSummary().ID, "In my own words: they walked.")
+			s.Must(err)
 		}, want: "In my own words"},
-		"by hand and stale": {do: func(s *summaryFixture) {
-			_, err := s.Chats.EditSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID, "In my own words: they walked.")
-			s.must(err)
-			s.edit(s.covered(2), "Something else was said here.")
+		"by hand and stale": {do: func(s *nodesttest.Summaries) {
+			_, err := s.Chats.EditSummary(s.T.Context(), s.Call(), s.Conversation.ID, s.ActiveSummary().ID, "In my own words: they walked.")
+			s.Must(err)
+			s.EditText(s.Covered(2), "Something else was said here.")
 		}, want: "In my own words"},
-		"with a deleted message": {do: func(s *summaryFixture) {
-			_, err := s.Chats.DeleteMessage(s.t.Context(), s.call(), s.covered(2).ID, "")
-			s.must(err)
+		"with a deleted message": {do: func(s *nodesttest.Summaries) {
+			_, err := s.Chats.DeleteMessage(s.T.Context(), s.Call(), s.Covered(2).ID, "")
+			s.Must(err)
 		}, want: "none"},
-		"deleted": {do: func(s *summaryFixture) {
-			s.must(s.Chats.DeleteSummary(s.t.Context(), s.call(), s.chat.ID, s.active().ID))
+		"deleted": {do: func(s *nodesttest.Summaries) {
+			s.Must(s.Chats.DeleteSummary(s.T.Context(), s.Call(), s.Conversation.ID, s.ActiveSummary().ID))
 		}, want: "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSummaryFixture(t, "")
-			s.insertExchanges(14)
-			s.chatAndSummarise(2)
-			s.insertExchanges(10)
-			s.chatAndSummarise(3)
+			s := nodesttest.NewSummaries(t, "")
+			s.InsertExchanges(14)
+			s.ChatAndSummarise(2)
+			s.InsertExchanges(10)
+			s.ChatAndSummarise(3)
 			if tt.do != nil {
 				tt.do(s)
 			}
-			path := s.path()
+			path := s.Path()
 			fork := forkAt(s, path[len(path)-1-tt.at])
-			_, err := s.Chats.ChooseHead(t.Context(), s.call(), s.chat.ID, path[len(path)-1-tt.at].ID)
-			s.must(err)
-			want, sent := s.active(), s.prompt()
-			got := inChat(s, fork, s.active)
+			_, err := s.Chats.ChooseHead(t.Context(), s.Call(), s.Conversation.ID, path[len(path)-1-tt.at].ID)
+			s.Must(err)
+			want, sent := s.ActiveSummary(), s.Request()
+			got := inChat(s, fork, s.ActiveSummary)
 			if !strings.HasPrefix(describeSummary(got), tt.want) || describeSummary(got) != describeSummary(want) || (fork.SummaryID != "") != (got != nil) {
 				t.Errorf("active summary of the fork:\n%s\nwant\n%s", describeSummary(got), describeSummary(want))
 			}
-			if got := inChat(s, fork, s.prompt); got != sent {
+			if got := inChat(s, fork, s.Request); got != sent {
 				t.Errorf("the fork sends\n%s\nwant\n%s", got, sent)
 			}
 			checkForkSummary(s, fork, got)
@@ -92,43 +93,43 @@ func TestAForkHasTheSummaryAtItsMessage(t *testing.T) {
 }
 
 // checkForkSummary checks that the summary of a fork behaves like that of any chat.
-func checkForkSummary(s *summaryFixture, fork *chat.Conversation, got *chat.SummaryView) {
-	s.t.Helper()
-	calls := len(s.summaryModel.prompts)
-	source := s.chat
-	s.chat = fork
-	defer func() { s.chat = source }()
-	s.chatAndSummarise(1)
+func checkForkSummary(s *nodesttest.Summaries, fork *chat.Conversation, got *chat.SummaryView) {
+	s.T.Helper()
+	calls := len(s.Summariser.Prompts)
+	source := s.Conversation
+	s.Conversation = fork
+	defer func() { s.Conversation = source }()
+	s.ChatAndSummarise(1)
 	if got == nil {
 		return
 	}
-	if len(s.summaryModel.prompts) != calls {
-		s.t.Error("the fork paid for a summary again")
+	if len(s.Summariser.Prompts) != calls {
+		s.T.Error("the fork paid for a summary again")
 	}
-	path := s.path()
+	path := s.Path()
 	if r := got.Range; path[r.Start].ID != r.StartID || path[r.End].ID != r.EndID || got.BaseID != "" {
-		s.t.Errorf("range %+v, base %q: not those of the fork", r, got.BaseID)
+		s.T.Errorf("range %+v, base %q: not those of the fork", r, got.BaseID)
 	}
-	data, _, err := written(s.t.Context(), s.Archives.ExportArchive, ann, fork.ID)
-	s.must(err)
-	want := describeSummary(s.active())
-	copied, err := s.Archives.ImportArchive(s.t.Context(), s.call(), fork.CharacterID, data)
-	s.must(err)
-	if have := describeSummary(inChat(s, copied, s.active)); have != want {
-		s.t.Errorf("after a move:\n%s\nwant\n%s", have, want)
+	data, _, err := nodesttest.Written(s.T.Context(), s.Archives.ExportArchive, nodesttest.Ann, fork.ID)
+	s.Must(err)
+	want := describeSummary(s.ActiveSummary())
+	copied, err := s.Archives.ImportArchive(s.T.Context(), s.Call(), fork.CharacterID, data)
+	s.Must(err)
+	if have := describeSummary(inChat(s, copied, s.ActiveSummary)); have != want {
+		s.T.Errorf("after a move:\n%s\nwant\n%s", have, want)
 	}
-	s.runIdleJobs()
-	if now := s.active(); now.Stale != (got.Stale && got.Method == summary.MethodUser) {
-		s.t.Errorf("when idle: %+v", now)
+	s.RunIdleJobs()
+	if now := s.ActiveSummary(); now.Stale != (got.Stale && got.Method == summary.MethodUser) {
+		s.T.Errorf("when idle: %+v", now)
 	}
-	s.edit(s.covered(1), "This is only so in the fork.")
-	if now := s.active(); now == nil || !now.Stale {
-		s.t.Errorf("after an edit: %+v, want a stale one", now)
+	s.EditText(s.Covered(1), "This is only so in the fork.")
+	if now := s.ActiveSummary(); now == nil || !now.Stale {
+		s.T.Errorf("after an edit: %+v, want a stale one", now)
 	}
-	_, err = s.Chats.DeleteMessage(s.t.Context(), s.call(), s.covered(1).ID, "")
-	s.must(err)
-	if s.active() != nil {
-		s.t.Error("it covers a message that was deleted")
+	_, err = s.Chats.DeleteMessage(s.T.Context(), s.Call(), s.Covered(1).ID, "")
+	s.Must(err)
+	if s.ActiveSummary() != nil {
+		s.T.Error("it covers a message that was deleted")
 	}
 }
 
@@ -136,29 +137,29 @@ func checkForkSummary(s *summaryFixture, fork *chat.Conversation, got *chat.Summ
 // later, as in the source.
 func TestALongForkHasTheSummaryAtItsMessage(t *testing.T) {
 	t.Parallel()
-	s := newSummaryFixture(t, "")
-	s.insertExchanges(forkStep/2 + 50)
-	path := s.path() // the range is copied in two steps
-	_, err := s.Chats.Summarise(t.Context(), s.call(), s.chat.ID, chat.SummaryRange{From: path[forkStep-50].ID, To: path[forkStep+50].ID})
-	s.must(err)
-	s.edit(s.covered(2), "Something else was said here.")
-	want, sent := describeSummary(s.active()), s.prompt()
+	s := nodesttest.NewSummaries(t, "")
+	s.InsertExchanges(nodesttest.ForkStep/2 + 50)
+	path := s.Path() // the range is copied in two steps
+	_, err := s.Chats.Summarise(t.Context(), s.Call(), s.Conversation.ID, chat.SummaryRange{From: path[nodesttest.ForkStep-50].ID, To: path[nodesttest.ForkStep+50].ID})
+	s.Must(err)
+	s.EditText(s.Covered(2), "Something else was said here.")
+	want, sent := describeSummary(s.ActiveSummary()), s.Request()
 	fork := forkAt(s, path[len(path)-1])
 	if !fork.Copying {
 		t.Fatal("the fork is complete already")
 	}
-	s.edit(s.covered(2), "And something else again.")
-	s.must(s.DeleteConversation(t.Context(), s.call(), s.chat.ID))
-	s.must(runFork(s.Engine, claimFork(t, s.db, "p")))
-	if got := describeSummary(inChat(s, fork, s.active)); got != want {
+	s.EditText(s.Covered(2), "And something else again.")
+	s.Must(s.DeleteConversation(t.Context(), s.Call(), s.Conversation.ID))
+	s.Must(nodesttest.RunFork(s.Engine, nodesttest.ClaimFork(t, s.DB, "p")))
+	if got := describeSummary(inChat(s, fork, s.ActiveSummary)); got != want {
 		t.Errorf("active summary of the fork:\n%s\nwant\n%s", got, want)
 	}
-	if got := inChat(s, fork, s.prompt); got != sent {
+	if got := inChat(s, fork, s.Request); got != sent {
 		t.Errorf("the fork sends\n%s\nwant\n%s", got, sent)
 	}
-	s.chat = fork
-	s.runIdleJobs()
-	if now := s.active(); now == nil || now.Stale {
+	s.Conversation = fork
+	s.RunIdleJobs()
+	if now := s.ActiveSummary(); now == nil || now.Stale {
 		t.Errorf("when idle: %+v", now)
 	}
 }

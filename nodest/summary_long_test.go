@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/nodest/nodesttest"
 	"nodest/summary"
 )
 
@@ -12,10 +13,10 @@ import (
 // memory.
 func TestALongChatIsReadForItsSummaryInParts(t *testing.T) {
 	t.Parallel()
-	s := newSummaryFixture(t, `{"memory":{"enabled":false}}`)
-	s.insertExchanges(1500)
-	path := s.path()
-	db := &readCounter{Store: s.db.Chats()}
+	s := nodesttest.NewSummaries(t, `{"memory":{"enabled":false}}`)
+	s.InsertExchanges(1500)
+	path := s.Path()
+	db := &readCounter{Store: s.DB.Chats()}
 	chats := chat.New(db, s.Characters, chat.Options{})
 	for name, tt := range map[string]struct {
 		ask      chat.SummaryRange
@@ -25,8 +26,8 @@ func TestALongChatIsReadForItsSummaryInParts(t *testing.T) {
 		"a range":     {ask: chat.SummaryRange{From: path[20].ID, To: path[2600].ID}, from: 20, to: 2600},
 	} {
 		t.Run(name, func(t *testing.T) {
-			made, err := chats.Summarise(t.Context(), s.call(), s.chat.ID, tt.ask)
-			s.must(err)
+			made, err := chats.Summarise(t.Context(), s.Call(), s.Conversation.ID, tt.ask)
+			s.Must(err)
 			var digest string
 			for _, l := range chat.LinesOf(path[tt.from : tt.to+1]) {
 				digest = summary.ExtendDigest(digest, []summary.ChatLine{l})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/nodest/nodesttest"
 	"nodest/summary"
 )
 
@@ -11,24 +12,24 @@ import (
 // summary in place of the messages it covers.
 func TestSummariesKeepThePromptSmall(t *testing.T) {
 	t.Parallel()
-	s := newSummaryFixture(t, "")
+	s := nodesttest.NewSummaries(t, "")
 	for range 100 { // 200 messages of about 200 characters
-		s.chatAndSummarise(1)
+		s.ChatAndSummarise(1)
 	}
-	path := s.path()
+	path := s.Path()
 	length := 0
 	for _, m := range path {
 		length += len(m.Text())
 	}
-	if most := length/6000 + 2; len(s.summaryModel.prompts) > most || len(s.summaryModel.prompts) < 5 {
-		t.Errorf("%d characters took %d calls, at most %d are allowed", length, len(s.summaryModel.prompts), most)
+	if most := length/6000 + 2; len(s.Summariser.Prompts) > most || len(s.Summariser.Prompts) < 5 {
+		t.Errorf("%d characters took %d calls, at most %d are allowed", length, len(s.Summariser.Prompts), most)
 	}
-	views := s.summaries()
-	a := s.active()
+	views := s.AllSummaries()
+	a := s.ActiveSummary()
 	if a == nil || a != views[0] && a.ID != views[0].ID || a.Range.Start != 3 || a.Method != summary.MethodModel || a.Model != "summariser-1" {
 		t.Fatalf("active summary: %+v", a)
 	}
-	sent := s.prompt()
+	sent := s.Request()
 	for i, m := range path {
 		covered := i >= 3 && i <= a.Range.End
 		if strings.Contains(sent, m.Text()) == covered {
@@ -41,9 +42,9 @@ func TestSummariesKeepThePromptSmall(t *testing.T) {
 	if len(sent) > 9000 {
 		t.Errorf("the request has %d bytes", len(sent))
 	}
-	usage, err := s.Usage(t.Context(), ann, "", "")
-	s.must(err)
-	if want := int64(s.summaryModel.replies + len(s.summaryModel.prompts)); len(usage) != 1 || usage[0].Requests != want {
+	usage, err := s.Usage(t.Context(), nodesttest.Ann, "", "")
+	s.Must(err)
+	if want := int64(s.Summariser.Replies + len(s.Summariser.Prompts)); len(usage) != 1 || usage[0].Requests != want {
 		t.Errorf("usage = %+v, want %d requests", usage, want)
 	}
 }

@@ -1,4 +1,4 @@
-package nodest_test
+package nodesttest
 
 import (
 	"context"
@@ -12,48 +12,49 @@ import (
 
 // withMemory gives the engine of a fixture a memory. No extraction runs in the
 // background: tests add their facts themselves.
-func (s *fixture) withMemory(o memory.Options) *fixture {
+func (s *Fixture) WithMemory(o memory.Options) {
 	o.Scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
 		return s.Chats.MemoryScene(ctx, userID, characterID, conversationID)
 	}
 	o.Settings = func(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
 		return s.Chats.MemorySettings(ctx, userID, characterID)
 	}
-	o.Log = discardLog
-	s.useMemory(memory.New(s.db.Memory(), o), waitLimit)
-	return s
+	o.Log = DiscardLog
+	s.UseMemory(memory.New(s.DB.Memory(), o), WaitLimit)
 }
 
 // useMemory makes the engine recall from a memory, with a time limit.
-func (s *fixture) useMemory(m *memory.Service, limit time.Duration) {
-	s.memory, s.opts.Sources = m, []nodest.Source{nodest.Memories(m, limit)}
-	s.Engine = s.engine()
+func (s *Fixture) UseMemory(m *memory.Service, limit time.Duration) {
+	s.Memory, s.Options.Sources = m, []nodest.Source{nodest.Memories(m, limit)}
+	s.Engine = s.AnotherEngine()
 }
 
-func newMemoryFixture(t *testing.T) *fixture {
+func NewWithMemory(t *testing.T) *Fixture {
 	t.Helper()
-	return newFixture(t, nodest.Options{}).withMemory(memory.Options{})
+	s := New(t, nodest.Options{})
+	s.WithMemory(memory.Options{})
+	return s
 }
 
 // addFact stores a memory of one of ann's characters.
-func (s *fixture) addFact(characterID, text string) *memory.Memory {
-	s.t.Helper()
-	m, err := s.memory.Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text})
-	s.must(err)
+func (s *Fixture) AddFact(characterID, text string) *memory.Memory {
+	s.T.Helper()
+	m, err := s.Memory.Create(s.T.Context(), s.Call(), characterID, memory.Draft{Text: text})
+	s.Must(err)
 	return m
 }
 
 // putSettings replaces the settings of a character.
-func (s *fixture) putSettings(characterID, settings string) {
-	s.t.Helper()
-	_, _, err := s.Characters.PutSettings(s.t.Context(), s.call(), characterID, json.RawMessage(settings), 0)
-	s.must(err)
+func (s *Fixture) PutSettings(characterID, settings string) {
+	s.T.Helper()
+	_, _, err := s.Characters.PutSettings(s.T.Context(), s.Call(), characterID, json.RawMessage(settings), 0)
+	s.Must(err)
 }
 
 // contextOf returns what gen.context and gen.stage of a generation report.
-func (s *fixture) contextOf(generationID string) (memories, warnings, stages []string) {
-	s.t.Helper()
-	for _, ev := range s.events.ofGeneration(generationID) {
+func (s *Fixture) ContextOf(generationID string) (memories, warnings, stages []string) {
+	s.T.Helper()
+	for _, ev := range s.Events.OfGeneration(generationID) {
 		if ev.Type == "gen.delta" {
 			continue
 		}
@@ -61,7 +62,7 @@ func (s *fixture) contextOf(generationID string) (memories, warnings, stages []s
 			Memories, Warnings []string
 			Stage              string
 		}
-		s.must(json.Unmarshal(ev.Data, &d))
+		s.Must(json.Unmarshal(ev.Data, &d))
 		switch ev.Type {
 		case "gen.context":
 			memories, warnings = d.Memories, d.Warnings
@@ -73,6 +74,6 @@ func (s *fixture) contextOf(generationID string) (memories, warnings, stages []s
 }
 
 const (
-	birthday         = "My sister Clara celebrates her birthday in Lisbon on the ninth of March."
-	birthdayQuestion = "Where does Clara celebrate her birthday?"
+	Birthday         = "My sister Clara celebrates her birthday in Lisbon on the ninth of March."
+	BirthdayQuestion = "Where does Clara celebrate her birthday?"
 )

@@ -1,4 +1,4 @@
-package nodest_test
+package nodesttest
 
 import (
 	"bytes"
@@ -29,19 +29,15 @@ import (
 	"nodest/store"
 )
 
-type chatFixture = fixture
-
-const me, stranger = ann, bob
-
-func newChatFixture(t *testing.T) *fixture {
+func NewWithoutModel(t *testing.T) *Fixture {
 	t.Helper()
-	return newChatFixtureOn(t, database(t))
+	return NewWithoutModelOn(t, database(t))
 }
 
 // newChatFixtureOn is newChatFixture on a database that open opens.
-func newChatFixtureOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *fixture {
+func NewWithoutModelOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *Fixture {
 	t.Helper()
-	s := newFixtureOn(t, nodest.Options{}, func(o store.Options) *store.DB { return open(t, o) })
+	s := NewOn(t, nodest.Options{}, func(o store.Options) *store.DB { return open(t, o) })
 	s.noModel = true
 	return s
 }
@@ -56,12 +52,12 @@ type Engine struct {
 // The limits of forks and searches are lower in tests, which would spend most of their time
 // on storing long conversations.
 const (
-	forkStep    = 200
-	searchReach = 1000
+	ForkStep    = 200
+	SearchReach = 1000
 )
 
 // newEngine makes an engine and the other services on one store.
-func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nodest.Options) *Engine {
+func NewEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nodest.Options) *Engine {
 	characters := character.New(part[character.Tx]{s, func(tx nodest.Tx) character.Tx { return tx.Characters }}, character.Options{
 		CheckProvider: func(ctx context.Context, userID, name string) error {
 			_, err := models.Resolve(ctx, userID, name, "", "")
@@ -71,7 +67,7 @@ func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nod
 	var e *nodest.Engine
 	chatStore := part[chat.Tx]{s, func(tx nodest.Tx) chat.Tx { return tx.Chats }}
 	chats := chat.New(chatStore, characters, chat.Options{
-		Memory: len(o.Sources) > 0, Log: o.Log, ForkStep: forkStep, SearchReach: searchReach,
+		Memory: len(o.Sources) > 0, Log: o.Log, ForkStep: ForkStep, SearchReach: SearchReach,
 		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
 			return e.SummaryModel(ctx, userID)
 		},
@@ -99,25 +95,25 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 }
 
 // noModels is what a user without a provider has.
-type noModels struct{}
+type NoModels struct{}
 
-func (noModels) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
+func (NoModels) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
 	return nodest.Model{}, fault.New(fault.NotConfigured, "no provider")
 }
 
 // takeEventTypes returns the types of the durable events since the last call.
-func (h *fixture) takeEventTypes() []string {
-	types := strings.Fields(h.events.types())
-	h.events.clear()
+func (h *Fixture) TakeEventTypes() []string {
+	types := strings.Fields(h.Events.Types())
+	h.Events.Clear()
 	return types
 }
 
 // retryOf is the same call sent again by another device.
-func retryOf(c *op.Call) *op.Call {
+func RetryOf(c *op.Call) *op.Call {
 	return &op.Call{UserID: c.UserID, Device: "tablet", Key: c.Key, Hash: c.Hash}
 }
 
-func must(t *testing.T, err error) {
+func Must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +121,7 @@ func must(t *testing.T, err error) {
 }
 
 // wantError checks the code and the field of an error.
-func wantError(t *testing.T, err error, code fault.Code, field string) {
+func WantError(t *testing.T, err error, code fault.Code, field string) {
 	t.Helper()
 	var e *fault.Error
 	if !errors.As(err, &e) || e.Code != code {
@@ -141,35 +137,35 @@ func wantError(t *testing.T, err error, code fault.Code, field string) {
 	}
 }
 
-const alice = `{"name":"Alice","first_mes":"Hello {{user}}, I am {{char}}.","description":"A guide.",
+const Alice = `{"name":"Alice","first_mes":"Hello {{user}}, I am {{char}}.","description":"A guide.",
 	"unknown":{"z":1,"a":[2]}}`
 
 // aliceWithGreetings is a V2 card with alternate greetings, a book and a script.
-const aliceWithGreetings = `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"A guide.",
+const AliceWithGreetings = `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"A guide.",
 	"first_mes":"Hello {{user}}.","alternate_greetings":["Good day, {{User}}.","<USER>!"],
 	"character_book":{"name":"b","entries":[{"keys":["tea"],"content":"Tea is green.","insertion_order":1,"enabled":true,"extensions":{}}]},
 	"extensions":{"regex_scripts":[{"scriptName":"shout","findRegex":"a","replaceString":"A"}]}}}`
 
 // newChat starts a conversation, adds n messages, alternately the user's and the
 // character's, and returns all messages including the greeting.
-func (h *fixture) newChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
+func (h *Fixture) NewChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
 	t.Helper()
-	ch := h.character(alice)
-	conv, err := h.Chats.CreateConversation(t.Context(), h.call(), chat.ConversationInput{CharacterID: ch.ID})
-	must(t, err)
+	ch := h.Character(Alice)
+	conv, err := h.Chats.CreateConversation(t.Context(), h.Call(), chat.ConversationInput{CharacterID: ch.ID})
+	Must(t, err)
 	for i := range n {
-		conv = h.addMessage(t, conv.ID, conv.HeadID, "text "+strconv.Itoa(i+1))
+		conv = h.AddMessage(t, conv.ID, conv.HeadID, "text "+strconv.Itoa(i+1))
 	}
-	page, err := h.Chats.History(t.Context(), me, conv.ID, "", 200)
-	must(t, err)
+	page, err := h.Chats.History(t.Context(), Ann, conv.ID, "", 200)
+	Must(t, err)
 	return conv, page.Items
 }
 
 // addMessage stores a message below a parent and makes it the head, as a turn does.
-func (h *fixture) addMessage(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
+func (h *Fixture) AddMessage(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
 	t.Helper()
 	var conv *chat.Conversation
-	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+	Must(t, h.DB.Update(t.Context(), Ann, func(tx nodest.Tx) error {
 		var err error
 		if conv, err = tx.Chats.LockConversation(conversationID); err != nil {
 			return err
@@ -198,16 +194,16 @@ func (h *fixture) addMessage(t *testing.T, conversationID, parentID string, text
 }
 
 // markAsWriting marks a message as being written by a generation of another process.
-func (h *fixture) markAsWriting(t *testing.T, m *chat.Message) (end func()) {
+func (h *Fixture) MarkAsWriting(t *testing.T, m *chat.Message) (end func()) {
 	t.Helper()
-	g := &chat.Generation{UserID: me, ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindReply,
+	g := &chat.Generation{UserID: Ann, ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindReply,
 		Status: chat.GenStreaming, LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}
-	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+	Must(t, h.DB.Update(t.Context(), Ann, func(tx nodest.Tx) error {
 		g.ID = NewID(tx)
 		return tx.InsertGeneration(g)
 	}))
 	return func() {
-		must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+		Must(t, h.DB.Update(t.Context(), Ann, func(tx nodest.Tx) error {
 			g.Status = chat.GenDone
 			return tx.UpdateGeneration(g)
 		}))
@@ -228,23 +224,23 @@ func NewID(nodest.Tx) string {
 	return fmt.Sprintf("%08d-%04d-7000-8000-000000000000", nextID/10_000, nextID%10_000)
 }
 
-func readFile(t *testing.T, path string) []byte {
+func ReadFile(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	must(t, err)
+	Must(t, err)
 	return data
 }
 
 // pngOfSize is a PNG of the given size.
-func pngOfSize(t *testing.T, width, height int) []byte {
+func PNGOfSize(t *testing.T, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
+	Must(t, png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))))
 	return b.Bytes()
 }
 
 // sameJSON compares two documents, ignoring whitespace.
-func sameJSON(t *testing.T, what string, got, want []byte) {
+func SameJSON(t *testing.T, what string, got, want []byte) {
 	t.Helper()
 	var a, b bytes.Buffer
 	if len(got) == 0 && len(want) == 0 {
@@ -256,7 +252,7 @@ func sameJSON(t *testing.T, what string, got, want []byte) {
 }
 
 // smallArchive has two messages, a state, a rewind and a save point.
-const smallArchive = `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"c","name":"Alice"},
+const SmallArchive = `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"c","name":"Alice"},
 "conversation":{"id":"v","title":"Small","headId":"m2","version":9,"settings":{},"createdAt":"2026-01-02T03:04:05Z"},
 "messages":[
 {"id":"m1","seq":1,"role":"assistant","name":"Alice","swipeIndex":0,"rev":2,"status":"complete","createdAt":"2026-01-02T03:04:05Z",
@@ -271,13 +267,13 @@ const smallArchive = `{"format":"nodest.conversation","formatVersion":1,"charact
 "rewinds":[{"at":7,"to":4}],
 "saves":[{"id":"p1","version":4,"headId":"m2","description":"d","previewText":"p","messageCount":2,"createdAt":"2026-01-02T03:04:07Z"}]}`
 
-const smallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,"note_depth":3,"note_role":1,"mine":{"b":1,"a":2}},"user_name":"unused","character_name":"unused"}
+const SmallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,"note_depth":3,"note_role":1,"mine":{"b":1,"a":2}},"user_name":"unused","character_name":"unused"}
 {"name":"Alice","is_user":false,"is_system":false,"send_date":"2025-03-14T09:00:00.000Z","mes":"Hi","swipes":["Hey","Hi"],"swipe_id":1,"swipe_info":[{"extra":{"model":"m1"}},{"extra":{"model":"m2","odd":true}}],"extra":{"model":"m2","odd":true}}
 {"name":"Mia","is_user":true,"is_system":false,"send_date":"2025-03-14T09:01:00.000Z","mes":"Hello","extra":{"mine":1}}
 {"name":"Alice","is_user":false,"is_system":true,"send_date":"2025-03-14T09:02:00.000Z","mes":"hidden","extra":{}}
 `
 
-func messageIDs(messages []*chat.Message) []string {
+func MessageIDs(messages []*chat.Message) []string {
 	ids := []string{}
 	for _, m := range messages {
 		ids = append(ids, m.ID)
@@ -286,10 +282,10 @@ func messageIDs(messages []*chat.Message) []string {
 }
 
 // branchTexts returns the texts of the shown branch.
-func (s *fixture) branchTexts(conversationID string) []string {
-	s.t.Helper()
-	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
-	s.must(err)
+func (s *Fixture) BranchTexts(conversationID string) []string {
+	s.T.Helper()
+	page, err := s.Chats.History(s.T.Context(), Ann, conversationID, "", 200)
+	s.Must(err)
 	texts := []string{}
 	for _, m := range page.Items {
 		texts = append(texts, m.Text())
@@ -298,19 +294,19 @@ func (s *fixture) branchTexts(conversationID string) []string {
 }
 
 // written is the file that an export writes.
-func written(ctx context.Context, export func(context.Context, string, string, io.Writer) (string, error), userID, id string) (data []byte, filename string, err error) {
+func Written(ctx context.Context, export func(context.Context, string, string, io.Writer) (string, error), userID, id string) (data []byte, filename string, err error) {
 	var out bytes.Buffer
 	filename, err = export(ctx, userID, id, &out)
 	return out.Bytes(), filename, err
 }
 
 // readAll returns the shown branch, read page by page as clients do.
-func (h *fixture) readAll(t *testing.T, conversationID string, pageLength int) []*chat.Message {
+func (h *Fixture) ReadAll(t *testing.T, conversationID string, pageLength int) []*chat.Message {
 	t.Helper()
 	var all []*chat.Message
 	for before, more := "", true; more; {
-		page, err := h.Chats.History(t.Context(), me, conversationID, before, pageLength)
-		must(t, err)
+		page, err := h.Chats.History(t.Context(), Ann, conversationID, before, pageLength)
+		Must(t, err)
 		all = slices.Concat(page.Items, all)
 		if more = page.More; more {
 			before = page.Items[0].ID
@@ -320,7 +316,7 @@ func (h *fixture) readAll(t *testing.T, conversationID string, pageLength int) [
 }
 
 // describeMessages renders what users see of messages, without ids.
-func describeMessages(t *testing.T, messages []*chat.Message) string {
+func DescribeMessages(t *testing.T, messages []*chat.Message) string {
 	t.Helper()
 	var b strings.Builder
 	for _, m := range messages {
@@ -329,7 +325,7 @@ func describeMessages(t *testing.T, messages []*chat.Message) string {
 			texts = append(texts, s.Text+"/"+strconv.FormatBool(s.Deleted))
 		}
 		line, err := json.Marshal([]any{m.Seq, m.Role, m.Name, m.Hidden, m.Greeting, m.Status, m.SwipeIndex, texts, m.CreatedAt, m.EditedAt})
-		must(t, err)
+		Must(t, err)
 		b.Write(line)
 		b.WriteByte('\n')
 	}
@@ -337,9 +333,9 @@ func describeMessages(t *testing.T, messages []*chat.Message) string {
 }
 
 // sameMessages checks that two branches show the same messages.
-func sameMessages(t *testing.T, what string, got, want []*chat.Message) {
+func SameMessages(t *testing.T, what string, got, want []*chat.Message) {
 	t.Helper()
-	a, b := strings.Split(describeMessages(t, got), "\n"), strings.Split(describeMessages(t, want), "\n")
+	a, b := strings.Split(DescribeMessages(t, got), "\n"), strings.Split(DescribeMessages(t, want), "\n")
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
 			t.Errorf("%s shows at %d\n%s\nwant\n%s", what, i, a[i], b[i])
@@ -352,22 +348,22 @@ func sameMessages(t *testing.T, what string, got, want []*chat.Message) {
 }
 
 // claimFork claims the job of a fork for a process.
-func claimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
+func ClaimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
 	t.Helper()
 	claimed, err := db.ClaimJobs(t.Context(), process, time.Minute, []jobs.Want{{Kind: chat.JobFork, Free: 5, PerUser: 5}})
-	must(t, err)
+	Must(t, err)
 	if len(claimed) != 1 {
 		t.Fatalf("%d jobs, want the one of the fork", len(claimed))
 	}
 	return claimed[0]
 }
 
-func runFork(e *Engine, j *jobs.Job) error {
+func RunFork(e *Engine, j *jobs.Job) error {
 	return e.Chats.Kinds()[1].Run(context.Background(), j)
 }
 
 // long scales a number by NODEST_LONG, which is 1 in `make test-long`.
-func long(least, all int) int {
+func Long(least, all int) int {
 	share, err := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
 	if err != nil {
 		return least
@@ -375,10 +371,10 @@ func long(least, all int) int {
 	return max(least, int(share*float64(all)))
 }
 
-var kinds = []character.ResourceKind{character.WorldBook, character.Preset, character.RegexScript, character.Persona}
+var Kinds = []character.ResourceKind{character.WorldBook, character.Preset, character.RegexScript, character.Persona}
 
 // documents has a document of each kind.
-var documents = map[character.ResourceKind]json.RawMessage{
+var Documents = map[character.ResourceKind]json.RawMessage{
 	character.WorldBook:   json.RawMessage(`{"name":"Tea","entries":{"9":{"content":"x"},"1":{"mine":[1]}}}`),
 	character.Preset:      json.RawMessage(`{"name":"Plain","prompts":[{"identifier":"main","content":"x"}]}`),
 	character.RegexScript: json.RawMessage(`[{"scriptName":"shout","findRegex":"a"}]`),
@@ -386,7 +382,7 @@ var documents = map[character.ResourceKind]json.RawMessage{
 }
 
 // longArchive is an archive of n messages in one branch.
-func longArchive(n int) []byte {
+func LongArchive(n int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"x","name":"Alice"},
 		"conversation":{"title":"Long","version":1,"headId":"m%d","createdAt":"2026-01-02T03:04:05Z"},"messages":[`, n-1)
@@ -410,19 +406,19 @@ func longArchive(n int) []byte {
 	return []byte(b.String())
 }
 
-func (h *fixture) importLongChat(t *testing.T, characterID string, n int) *chat.Conversation {
+func (h *Fixture) ImportLongChat(t *testing.T, characterID string, n int) *chat.Conversation {
 	t.Helper()
-	conv, err := h.Archives.ImportArchive(t.Context(), h.call(), characterID, longArchive(n))
-	must(t, err)
+	conv, err := h.Archives.ImportArchive(t.Context(), h.Call(), characterID, LongArchive(n))
+	Must(t, err)
 	return conv
 }
 
 // errOf drops the value of an answer.
-func errOf[T any](_ T, err error) error { return err }
+func ErrOf[T any](_ T, err error) error { return err }
 
-func asJSON(t *testing.T, v any) []byte {
+func AsJSON(t *testing.T, v any) []byte {
 	t.Helper()
 	b, err := json.Marshal(v)
-	must(t, err)
+	Must(t, err)
 	return b
 }

@@ -1,4 +1,4 @@
-package nodest_test
+package nodesttest
 
 import (
 	"context"
@@ -23,67 +23,67 @@ import (
 
 // newSummarisedChat is a conversation of 18 exchanges whose first 6,000 characters
 // are summarised.
-func newSummarisedChat(t *testing.T) *summaryFixture {
+func NewSummarisedChat(t *testing.T) *Summaries {
 	t.Helper()
-	s := newSummaryFixture(t, "")
-	s.insertExchanges(14)
-	s.chatAndSummarise(4)
-	if a := s.active(); a == nil || a.Generation != 1 || a.Stale || len(s.summaryModel.prompts) != 1 {
+	s := NewSummaries(t, "")
+	s.InsertExchanges(14)
+	s.ChatAndSummarise(4)
+	if a := s.ActiveSummary(); a == nil || a.Generation != 1 || a.Stale || len(s.Summariser.Prompts) != 1 {
 		t.Fatalf("active summary: %+v", a)
 	}
 	return s
 }
 
 // covered returns a message by its position in the range of the active summary.
-func (s *summaryFixture) covered(at int) *chat.Message { return s.path()[3+at] }
+func (s *Summaries) Covered(at int) *chat.Message { return s.Path()[3+at] }
 
 // runIdleJobs lets the conversation become idle and runs the jobs that are due then.
-func (s *summaryFixture) runIdleJobs() int {
-	s.clock.advance(time.Hour)
-	return s.runJobs()
+func (s *Summaries) RunIdleJobs() int {
+	s.Clock.Advance(time.Hour)
+	return s.RunJobs()
 }
 
 // wantContains fails the test unless the prompt contains the texts.
-func (s *summaryFixture) wantContains(prompt string, texts ...string) {
-	s.t.Helper()
+func (s *Summaries) WantContains(prompt string, texts ...string) {
+	s.T.Helper()
 	for _, text := range texts {
 		if !strings.Contains(prompt, text) {
-			s.t.Errorf("%q is not in the request", text)
+			s.T.Errorf("%q is not in the request", text)
 		}
 	}
 }
 
-func (s *summaryFixture) wantNotContains(prompt string, texts ...string) {
-	s.t.Helper()
+func (s *Summaries) WantNotContains(prompt string, texts ...string) {
+	s.T.Helper()
 	for _, text := range texts {
 		if strings.Contains(prompt, text) {
-			s.t.Errorf("%q is in the request", text)
+			s.T.Errorf("%q is in the request", text)
 		}
 	}
 }
 
-func (s *summaryFixture) edit(m *chat.Message, text string) {
-	s.t.Helper()
-	_, err := s.Edit(s.t.Context(), s.call(), chat.EditInput{MessageID: m.ID, Text: text})
-	s.must(err)
+func (s *Summaries) EditText(m *chat.Message, text string) {
+	s.T.Helper()
+	_, err := s.Edit(s.T.Context(), s.Call(), chat.EditInput{MessageID: m.ID, Text: text})
+	s.Must(err)
 }
 
 // summaryModel is a model that replies with 180 characters and writes summaries: a
 // request of a single message asks for one. It counts both.
 type summaryModel struct {
 	mu        sync.Mutex
-	replies   int
-	prompts   []string                        // prompts that asked for a summary
-	err       error                           // returned instead of a summary
-	meanwhile func(ctx context.Context) error // called once, while the next summary is written; nil = none
-	gate      func()                          // called before each summary is returned; nil = none
+	Replies   int
+	Prompts   []string                        // prompts that asked for a summary
+	Err       error                           // returned instead of a summary
+	Meanwhile func(ctx context.Context) error // called once, while the next summary is written; nil = none
+	Gate      func()                          // called before each summary is returned; nil = none
 }
 
 // clearMeanwhile makes the next summary come at once.
-func (m *summaryModel) clearMeanwhile() {
+func (m *summaryModel) ClearMeanwhile() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.meanwhile = nil
+	m.Meanwhile = nil
 }
 
 func (m *summaryModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
@@ -102,23 +102,23 @@ func (m *summaryModel) answer(ctx context.Context, req llm.Request) (string, err
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(req.Messages) > 1 {
-		m.replies++
-		return replyLine(m.replies), nil
+		m.Replies++
+		return replyLine(m.Replies), nil
 	}
-	m.prompts = append(m.prompts, req.Messages[0].Text)
-	n := len(m.prompts)
-	if m.err != nil {
-		return "", m.err
+	m.Prompts = append(m.Prompts, req.Messages[0].Text)
+	n := len(m.Prompts)
+	if m.Err != nil {
+		return "", m.Err
 	}
-	if meanwhile := m.meanwhile; meanwhile != nil {
-		m.meanwhile = nil
+	if meanwhile := m.Meanwhile; meanwhile != nil {
+		m.Meanwhile = nil
 		m.mu.Unlock()
 		defer m.mu.Lock()
 		if err := meanwhile(ctx); err != nil {
 			return "", err
 		}
 	}
-	if gate := m.gate; gate != nil {
+	if gate := m.Gate; gate != nil {
 		m.mu.Unlock()
 		defer m.mu.Lock()
 		gate()
@@ -130,11 +130,11 @@ func (m *summaryModel) answer(ctx context.Context, req llm.Request) (string, err
 
 // summaryFixture is a fixture whose model is a summaryModel and whose clock only
 // moves when it is advanced.
-type summaryFixture struct {
-	*fixture
-	summaryModel *summaryModel
-	clock        *clock
-	chat         *chat.Conversation
+type Summaries struct {
+	*Fixture
+	Summariser   *summaryModel
+	Clock        *clock
+	Conversation *chat.Conversation
 	said         int
 }
 
@@ -149,58 +149,58 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-func (c *clock) advance(d time.Duration) {
+func (c *clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
 // newSummaryFixture starts a conversation with a character that has these settings.
-func newSummaryFixture(t *testing.T, settings string) *summaryFixture {
+func NewSummaries(t *testing.T, settings string) *Summaries {
 	t.Helper()
-	return newSummaryFixtureOn(t, settings, func(o store.Options) *store.DB { return database(t)(t, o) })
+	return NewSummariesOn(t, settings, func(o store.Options) *store.DB { return database(t)(t, o) })
 }
 
 // newSummaryFixtureOn is newSummaryFixture on a database that the test opens.
-func newSummaryFixtureOn(t *testing.T, settings string, open func(store.Options) *store.DB) *summaryFixture {
+func NewSummariesOn(t *testing.T, settings string, open func(store.Options) *store.DB) *Summaries {
 	t.Helper()
-	s := &summaryFixture{summaryModel: &summaryModel{}, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
-	s.fixture = newFixtureOn(t, nodest.Options{}, func(o store.Options) *store.DB {
-		o.Now = s.clock.Now
+	s := &Summaries{Summariser: &summaryModel{}, Clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
+	s.Fixture = NewOn(t, nodest.Options{}, func(o store.Options) *store.DB {
+		o.Now = s.Clock.Now
 		return open(o)
 	})
-	s.fixture.realModel = &nodest.Model{Generator: s.summaryModel, Provider: "summariser", Name: "summariser-1", ContextTokens: 100_000}
-	s.chat = s.fixture.chat()
+	s.Fixture.RealModel = &nodest.Model{Generator: s.Summariser, Provider: "summariser", Name: "summariser-1", ContextTokens: 100_000}
+	s.Conversation = s.Fixture.Chat()
 	if settings != "" {
-		_, _, err := s.Characters.PutSettings(t.Context(), s.call(), s.chat.CharacterID, json.RawMessage(settings), 0)
-		s.must(err)
+		_, _, err := s.Characters.PutSettings(t.Context(), s.Call(), s.Conversation.CharacterID, json.RawMessage(settings), 0)
+		s.Must(err)
 	}
 	return s
 }
 
 // chatAndSummarise sends n messages, each exchange with about 400 characters, and
 // runs the jobs after each.
-func (s *summaryFixture) chatAndSummarise(n int) {
-	s.t.Helper()
+func (s *Summaries) ChatAndSummarise(n int) {
+	s.T.Helper()
 	for range n {
-		s.sendExchanges(1)
-		s.runJobs()
+		s.SendExchanges(1)
+		s.RunJobs()
 	}
 }
 
-func (s *summaryFixture) sendExchanges(n int) {
-	s.t.Helper()
+func (s *Summaries) SendExchanges(n int) {
+	s.T.Helper()
 	for range n {
 		s.said++
-		s.sendAndWait(s.chat, userLine(s.said))
+		s.SayAndWait(s.Conversation, userLine(s.said))
 	}
 }
 
 // insertExchanges stores n such exchanges at once, without a summary.
-func (s *summaryFixture) insertExchanges(n int) {
-	s.t.Helper()
-	s.must(s.db.Update(s.t.Context(), ann, func(tx nodest.Tx) error {
-		conv, err := tx.Chats.LockConversation(s.chat.ID)
+func (s *Summaries) InsertExchanges(n int) {
+	s.T.Helper()
+	s.Must(s.DB.Update(s.T.Context(), Ann, func(tx nodest.Tx) error {
+		conv, err := tx.Chats.LockConversation(s.Conversation.ID)
 		if err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (s *summaryFixture) insertExchanges(n int) {
 		return tx.Chats.UpdateConversation(conv)
 	}))
 	s.said += n
-	s.summaryModel.replies += n
+	s.Summariser.Replies += n
 }
 
 func userLine(n int) string {
@@ -239,54 +239,54 @@ func replyLine(n int) string {
 }
 
 // runJobs runs the summary jobs that are due and returns their number.
-func (s *summaryFixture) runJobs() (done int) {
-	s.t.Helper()
+func (s *Summaries) RunJobs() (done int) {
+	s.T.Helper()
 	for {
-		claimed := s.claimJobs()
+		claimed := s.ClaimJobs()
 		if len(claimed) == 0 {
 			return done
 		}
 		for _, j := range claimed {
 			done++
-			s.must(s.endJob(j, s.runJob(j)))
+			s.Must(s.EndJob(j, s.RunJob(j)))
 		}
 	}
 }
 
-func (s *summaryFixture) claimJobs() []*jobs.Job {
-	s.t.Helper()
-	claimed, err := s.db.ClaimJobs(s.t.Context(), "test", time.Minute, []jobs.Want{{Kind: chat.JobSummarise, Free: 1, PerUser: 1}})
-	s.must(err)
+func (s *Summaries) ClaimJobs() []*jobs.Job {
+	s.T.Helper()
+	claimed, err := s.DB.ClaimJobs(s.T.Context(), "test", time.Minute, []jobs.Want{{Kind: chat.JobSummarise, Free: 1, PerUser: 1}})
+	s.Must(err)
 	return claimed
 }
 
-func (s *summaryFixture) runJob(j *jobs.Job) error {
-	return s.Chats.Kinds()[0].Run(s.t.Context(), j)
+func (s *Summaries) RunJob(j *jobs.Job) error {
+	return s.Chats.Kinds()[0].Run(s.T.Context(), j)
 }
 
 // endJob ends a job as the runner does.
-func (s *summaryFixture) endJob(j *jobs.Job, err error) error {
+func (s *Summaries) EndJob(j *jobs.Job, err error) error {
 	if err != nil {
 		return err
 	}
-	err = s.db.EndJob(s.t.Context(), j, jobs.Outcome{State: jobs.Done})
+	err = s.DB.EndJob(s.T.Context(), j, jobs.Outcome{State: jobs.Done})
 	if fault.Is(err, fault.Conflict) { // the job has ended itself
 		return nil
 	}
 	return err
 }
 
-func (s *summaryFixture) summaries() []*chat.SummaryView {
-	s.t.Helper()
-	views, err := s.Chats.Summaries(s.t.Context(), ann, s.chat.ID)
-	s.must(err)
+func (s *Summaries) AllSummaries() []*chat.SummaryView {
+	s.T.Helper()
+	views, err := s.Chats.Summaries(s.T.Context(), Ann, s.Conversation.ID)
+	s.Must(err)
 	return views
 }
 
 // active returns the active summary; nil = none.
-func (s *summaryFixture) active() *chat.SummaryView {
-	s.t.Helper()
-	for _, v := range s.summaries() {
+func (s *Summaries) ActiveSummary() *chat.SummaryView {
+	s.T.Helper()
+	for _, v := range s.AllSummaries() {
 		if v.Active {
 			return v
 		}
@@ -295,20 +295,20 @@ func (s *summaryFixture) active() *chat.SummaryView {
 }
 
 // prompt is what would be sent now, as one text.
-func (s *summaryFixture) prompt() string {
-	s.t.Helper()
-	p, err := s.PreviewPrompt(s.t.Context(), ann, nodest.PreviewInput{ConversationID: s.chat.ID})
-	s.must(err)
-	return promptText(p.Messages)
+func (s *Summaries) Request() string {
+	s.T.Helper()
+	p, err := s.PreviewPrompt(s.T.Context(), Ann, nodest.PreviewInput{ConversationID: s.Conversation.ID})
+	s.Must(err)
+	return PromptText(p.Messages)
 }
 
 // path returns the shown branch.
-func (s *summaryFixture) path() []*chat.Message {
-	s.t.Helper()
+func (s *Summaries) Path() []*chat.Message {
+	s.T.Helper()
 	var all []*chat.Message
 	for before, more := "", true; more; before = all[0].ID {
-		page, err := s.Chats.History(s.t.Context(), ann, s.chat.ID, before, 200)
-		s.must(err)
+		page, err := s.Chats.History(s.T.Context(), Ann, s.Conversation.ID, before, 200)
+		s.Must(err)
 		all, more = slices.Concat(page.Items, all), page.More
 	}
 	return all
