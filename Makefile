@@ -21,7 +21,7 @@ RACE       := -race -gcflags=all=-d=checkptr=0 $(PURE:%=-gcflags=%=-race=false)
 SEQUENTIAL := ./bench/kb ./card ./character ./cite ./circle/rules ./knowledge/chunk ./llm/offline ./summary ./websearch/reader
 CONCURRENT := $(shell $(GO) list ./... 2>/dev/null | sed 's|^nodest/|./|' | grep -vxF $(SEQUENTIAL:%=-e %))
 # The packages with such tests. NODEST_TEST_ONLY skips their other ones.
-POSTGRES   ?= $(shell grep -rlE --include='*_test.go' 'storetest\.(Each|OpenPostgres|PostgresURL)|"NODEST_TEST_DATABASE_URL"' [a-z]* | xargs -n1 dirname | sort -u | sed 's|^|./|')
+POSTGRES   ?= $(shell grep -rlE --include='*_test.go' 'func TestOnPostgres|storetest\.(Each|OpenPostgres|PostgresURL)|"NODEST_TEST_DATABASE_URL"' [a-z]* | xargs -n1 dirname | sort -u | sed 's|^|./|')
 LDFLAGS    := -X main.version=$(VERSION)
 
 .PHONY: run build test test-race test-sequential test-postgres test-web test-long lint fmt web web-check web-install client bench clean

@@ -9,15 +9,9 @@ import (
 	"nodest/nodest/nodesttest"
 )
 
-// TestOnPostgres repeats what several open transactions of a user, several processes or a
-// job that begins again could break: SQLite has one writer. What single statements do is
-// tested in package store, on both databases.
 func TestOnPostgres(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
+	nodesttest.OnPostgres(t, []nodesttest.Test{
 		{"SendAnswersWhenTheMessageIsStored", TestSendAnswersWhenTheMessageIsStored},
 		{"ARepeatedCallHasOneEffect", TestARepeatedCallHasOneEffect},
 		{"CancelBeforeTheFirstWord", TestCancelBeforeTheFirstWord},
@@ -37,16 +31,7 @@ func TestOnPostgres(t *testing.T) {
 		{"AStoredPromptShowsWhatWasRecalled", TestAStoredPromptShowsWhatWasRecalled},
 		{"ConcurrentSendsRespectTheUsersReplyLimit", TestConcurrentSendsRespectTheUsersReplyLimit},
 		{"TheLogRepeatsWhatWasPublished", TestTheLogRepeatsWhatWasPublished},
-		{"ConcurrentRestores", TestConcurrentRestores},
-		{"ALongForkIsCompletedByItsJob", TestALongForkIsCompletedByItsJob},
-		{"SearchFindsTextsThatHaveAllWords", TestSearchFindsTextsThatHaveAllWords},
-		{"ChangesWhileASummaryIsWritten", TestChangesWhileASummaryIsWritten},
-		{"SummariesSurviveCrashes", TestSummariesSurviveCrashes},
-		{"ARetryCompletesAFailedImport", TestARetryCompletesAFailedImport},
-		{"ARetryCompletesAFailedBulkAction", TestARetryCompletesAFailedBulkAction},
-	} {
-		t.Run(test.name, test.run)
-	}
+	})
 }
 
 // Of messages sent to several conversations at the same time, only as many as the

@@ -28,6 +28,7 @@ var layers = []string{
 	"server/api",
 	"store server",
 	"store/storetest bench bench/kb",
+	"nodest/nodesttest",
 	"cmd/nodest",
 }
 

@@ -519,15 +519,6 @@ func (e *EventLog) Data(kind string) string {
 	return ""
 }
 
-// database returns the function that opens the database of a test: PostgreSQL for the
-// subtests of TestOnPostgres (skipped where there is none), SQLite for all others.
-func database(t *testing.T) storetest.Opener {
-	if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
-		return storetest.OpenPostgres
-	}
-	return storetest.OpenWith
-}
-
 // comparePrompts fails the test unless each prompt that is still stored is read as it was sent, whatever has
 // become of its chat.
 func (s *Fixture) comparePrompts() {

@@ -1,4 +1,4 @@
-package nodest_test
+package app_test
 
 import (
 	"encoding/json"
@@ -78,7 +78,7 @@ func TestGoldenHistoryOps(t *testing.T) {
 	for name, read := range map[string]func(*testing.T) []byte{
 		"recorded": func(t *testing.T) []byte { return sharedtest.Read(t, "golden/nodest/history_ops.json") },
 		"own": func(t *testing.T) []byte {
-			return nodesttest.ReadFile(t, filepath.Join("testdata", "golden", "history_ops.json"))
+			return nodesttest.ReadFile(t, filepath.Join("testdata", "history_ops.json"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package nodest_test
+package chat_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package nodest_test
+package app_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package nodest_test
+package character_test
 
 import (
 	"context"

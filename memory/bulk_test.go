@@ -1,4 +1,4 @@
-package nodest_test
+package memory_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package nodest_test
+package archive_test
 
 import (
 	"bytes"
