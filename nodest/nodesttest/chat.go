@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"image"
 	"image/png"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,134 +17,12 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/chat/archive"
-	"nodest/fault"
 	"nodest/jobs"
-	"nodest/llm"
 	"nodest/nodest"
-	"nodest/nodest/app"
-	"nodest/op"
 	"nodest/store"
 )
 
-func NewWithoutModel(t *testing.T) *Fixture {
-	t.Helper()
-	return NewWithoutModelOn(t, database(t))
-}
-
-// newChatFixtureOn is newChatFixture on a database that open opens.
-func NewWithoutModelOn(t *testing.T, open func(testing.TB, store.Options) *store.DB) *Fixture {
-	t.Helper()
-	s := NewOn(t, nodest.Options{}, func(o store.Options) *store.DB { return open(t, o) })
-	s.noModel = true
-	return s
-}
-
-// Engine is the engine together with the archive and app services.
-type Engine struct {
-	*nodest.Engine
-	Archives *archive.Service
-	Apps     *app.Service
-}
-
-// The limits of forks and searches are lower in tests, which would spend most of their time
-// on storing long conversations.
-const (
-	ForkStep    = 200
-	SearchReach = 1000
-)
-
-// newEngine makes an engine and the other services on one store.
-func NewEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nodest.Options) *Engine {
-	characters := character.New(part[character.Tx]{s, func(tx nodest.Tx) character.Tx { return tx.Characters }}, character.Options{
-		CheckProvider: func(ctx context.Context, userID, name string) error {
-			_, err := models.Resolve(ctx, userID, name, "", "")
-			return err
-		},
-	})
-	var e *nodest.Engine
-	chatStore := part[chat.Tx]{s, func(tx nodest.Tx) chat.Tx { return tx.Chats }}
-	chats := chat.New(chatStore, characters, chat.Options{
-		Memory: len(o.Sources) > 0, Log: o.Log, ForkStep: ForkStep, SearchReach: SearchReach,
-		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
-			return e.SummaryModel(ctx, userID)
-		},
-	})
-	e = nodest.New(nodest.Deps{Store: s, Characters: characters, Chats: chats, Models: models, Publisher: pub}, o)
-	appStore := part[app.Tx]{s, func(tx nodest.Tx) app.Tx {
-		return app.Tx{Tx: tx.Tx, Characters: tx.Characters, Chats: tx.Chats, KeyTx: tx.Tx.(app.KeyTx)}
-	}}
-	archives := archive.New(chatStore)
-	return &Engine{e, archives, app.New(appStore, chats, archives, e)}
-}
-
-// part narrows the transactions of a store to one subject.
-type part[T any] struct {
-	nodest.Store
-	of func(nodest.Tx) T
-}
-
-func (p part[T]) Update(ctx context.Context, userID string, fn func(T) error) error {
-	return p.Store.Update(ctx, userID, func(tx nodest.Tx) error { return fn(p.of(tx)) })
-}
-
-func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) error {
-	return p.Store.View(ctx, userID, func(tx nodest.Tx) error { return fn(p.of(tx)) })
-}
-
-// noModels is what a user without a provider has.
-type NoModels struct{}
-
-func (NoModels) Resolve(context.Context, string, string, string, string) (nodest.Model, error) {
-	return nodest.Model{}, fault.New(fault.NotConfigured, "no provider")
-}
-
-// takeEventTypes returns the types of the durable events since the last call.
-func (h *Fixture) TakeEventTypes() []string {
-	types := strings.Fields(h.Events.Types())
-	h.Events.Clear()
-	return types
-}
-
-// retryOf is the same call sent again by another device.
-func RetryOf(c *op.Call) *op.Call {
-	return &op.Call{UserID: c.UserID, Device: "tablet", Key: c.Key, Hash: c.Hash}
-}
-
-func Must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// wantError checks the code and the field of an error.
-func WantError(t *testing.T, err error, code fault.Code, field string) {
-	t.Helper()
-	var e *fault.Error
-	if !errors.As(err, &e) || e.Code != code {
-		t.Errorf("error = %v, want code %s", err, code)
-		return
-	}
-	got := ""
-	if len(e.Fields) > 0 {
-		got = e.Fields[0].Field
-	}
-	if field != "" && got != field {
-		t.Errorf("error %v is about field %q, want %q", err, got, field)
-	}
-}
-
-const Alice = `{"name":"Alice","first_mes":"Hello {{user}}, I am {{char}}.","description":"A guide.",
-	"unknown":{"z":1,"a":[2]}}`
-
-// aliceWithGreetings is a V2 card with alternate greetings, a book and a script.
-const AliceWithGreetings = `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"A guide.",
-	"first_mes":"Hello {{user}}.","alternate_greetings":["Good day, {{User}}.","<USER>!"],
-	"character_book":{"name":"b","entries":[{"keys":["tea"],"content":"Tea is green.","insertion_order":1,"enabled":true,"extensions":{}}]},
-	"extensions":{"regex_scripts":[{"scriptName":"shout","findRegex":"a","replaceString":"A"}]}}}`
-
-// newChat starts a conversation, adds n messages, alternately the user's and the
+// NewChat starts a conversation, adds n messages, alternately the user's and the
 // character's, and returns all messages including the greeting.
 func (h *Fixture) NewChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
 	t.Helper()
@@ -161,7 +37,7 @@ func (h *Fixture) NewChat(t *testing.T, n int) (*chat.Conversation, []*chat.Mess
 	return conv, page.Items
 }
 
-// addMessage stores a message below a parent and makes it the head, as a turn does.
+// AddMessage stores a message below a parent and makes it the head, as a turn does.
 func (h *Fixture) AddMessage(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
 	t.Helper()
 	var conv *chat.Conversation
@@ -193,7 +69,7 @@ func (h *Fixture) AddMessage(t *testing.T, conversationID, parentID string, text
 	return conv
 }
 
-// markAsWriting marks a message as being written by a generation of another process.
+// MarkAsWriting marks a message as being written by a generation of another process.
 func (h *Fixture) MarkAsWriting(t *testing.T, m *chat.Message) (end func()) {
 	t.Helper()
 	g := &chat.Generation{UserID: Ann, ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindReply,
@@ -224,14 +100,7 @@ func NewID(nodest.Tx) string {
 	return fmt.Sprintf("%08d-%04d-7000-8000-000000000000", nextID/10_000, nextID%10_000)
 }
 
-func ReadFile(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	Must(t, err)
-	return data
-}
-
-// pngOfSize is a PNG of the given size.
+// PNGOfSize is a PNG of the given size.
 func PNGOfSize(t *testing.T, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -239,19 +108,7 @@ func PNGOfSize(t *testing.T, width, height int) []byte {
 	return b.Bytes()
 }
 
-// sameJSON compares two documents, ignoring whitespace.
-func SameJSON(t *testing.T, what string, got, want []byte) {
-	t.Helper()
-	var a, b bytes.Buffer
-	if len(got) == 0 && len(want) == 0 {
-		return
-	}
-	if json.Compact(&a, got) != nil || json.Compact(&b, want) != nil || a.String() != b.String() {
-		t.Errorf("%s = %s\nwant %s", what, got, want)
-	}
-}
-
-// smallArchive has two messages, a state, a rewind and a save point.
+// SmallArchive has two messages, a state, a rewind and a save point.
 const SmallArchive = `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"c","name":"Alice"},
 "conversation":{"id":"v","title":"Small","headId":"m2","version":9,"settings":{},"createdAt":"2026-01-02T03:04:05Z"},
 "messages":[
@@ -267,12 +124,14 @@ const SmallArchive = `{"format":"nodest.conversation","formatVersion":1,"charact
 "rewinds":[{"at":7,"to":4}],
 "saves":[{"id":"p1","version":4,"headId":"m2","description":"d","previewText":"p","messageCount":2,"createdAt":"2026-01-02T03:04:07Z"}]}`
 
+// SmallLog is a chat log of three messages with swipes, a note and a hidden line.
 const SmallLog = `{"chat_metadata":{"note_prompt":"It rains.","note_position":1,"note_depth":3,"note_role":1,"mine":{"b":1,"a":2}},"user_name":"unused","character_name":"unused"}
 {"name":"Alice","is_user":false,"is_system":false,"send_date":"2025-03-14T09:00:00.000Z","mes":"Hi","swipes":["Hey","Hi"],"swipe_id":1,"swipe_info":[{"extra":{"model":"m1"}},{"extra":{"model":"m2","odd":true}}],"extra":{"model":"m2","odd":true}}
 {"name":"Mia","is_user":true,"is_system":false,"send_date":"2025-03-14T09:01:00.000Z","mes":"Hello","extra":{"mine":1}}
 {"name":"Alice","is_user":false,"is_system":true,"send_date":"2025-03-14T09:02:00.000Z","mes":"hidden","extra":{}}
 `
 
+// MessageIDs returns the ids of messages.
 func MessageIDs(messages []*chat.Message) []string {
 	ids := []string{}
 	for _, m := range messages {
@@ -281,7 +140,7 @@ func MessageIDs(messages []*chat.Message) []string {
 	return ids
 }
 
-// branchTexts returns the texts of the shown branch.
+// BranchTexts returns the texts of the shown branch.
 func (s *Fixture) BranchTexts(conversationID string) []string {
 	s.T.Helper()
 	page, err := s.Chats.History(s.T.Context(), Ann, conversationID, "", 200)
@@ -293,14 +152,14 @@ func (s *Fixture) BranchTexts(conversationID string) []string {
 	return texts
 }
 
-// written is the file that an export writes.
+// Written is the file that an export writes.
 func Written(ctx context.Context, export func(context.Context, string, string, io.Writer) (string, error), userID, id string) (data []byte, filename string, err error) {
 	var out bytes.Buffer
 	filename, err = export(ctx, userID, id, &out)
 	return out.Bytes(), filename, err
 }
 
-// readAll returns the shown branch, read page by page as clients do.
+// ReadAll returns the shown branch, read page by page as clients do.
 func (h *Fixture) ReadAll(t *testing.T, conversationID string, pageLength int) []*chat.Message {
 	t.Helper()
 	var all []*chat.Message
@@ -315,7 +174,7 @@ func (h *Fixture) ReadAll(t *testing.T, conversationID string, pageLength int) [
 	return all
 }
 
-// describeMessages renders what users see of messages, without ids.
+// DescribeMessages renders what users see of messages, without ids.
 func DescribeMessages(t *testing.T, messages []*chat.Message) string {
 	t.Helper()
 	var b strings.Builder
@@ -332,7 +191,7 @@ func DescribeMessages(t *testing.T, messages []*chat.Message) string {
 	return b.String()
 }
 
-// sameMessages checks that two branches show the same messages.
+// SameMessages checks that two branches show the same messages.
 func SameMessages(t *testing.T, what string, got, want []*chat.Message) {
 	t.Helper()
 	a, b := strings.Split(DescribeMessages(t, got), "\n"), strings.Split(DescribeMessages(t, want), "\n")
@@ -347,7 +206,7 @@ func SameMessages(t *testing.T, what string, got, want []*chat.Message) {
 	}
 }
 
-// claimFork claims the job of a fork for a process.
+// ClaimFork claims the job of a fork for a process.
 func ClaimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
 	t.Helper()
 	claimed, err := db.ClaimJobs(t.Context(), process, time.Minute, []jobs.Want{{Kind: chat.JobFork, Free: 5, PerUser: 5}})
@@ -358,22 +217,15 @@ func ClaimFork(t *testing.T, db *store.DB, process string) *jobs.Job {
 	return claimed[0]
 }
 
+// RunFork runs the job of a fork.
 func RunFork(e *Engine, j *jobs.Job) error {
 	return e.Chats.Kinds()[1].Run(context.Background(), j)
 }
 
-// long scales a number by NODEST_LONG, which is 1 in `make test-long`.
-func Long(least, all int) int {
-	share, err := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
-	if err != nil {
-		return least
-	}
-	return max(least, int(share*float64(all)))
-}
-
+// Kinds are the kinds of resources.
 var Kinds = []character.ResourceKind{character.WorldBook, character.Preset, character.RegexScript, character.Persona}
 
-// documents has a document of each kind.
+// Documents has a document of each kind.
 var Documents = map[character.ResourceKind]json.RawMessage{
 	character.WorldBook:   json.RawMessage(`{"name":"Tea","entries":{"9":{"content":"x"},"1":{"mine":[1]}}}`),
 	character.Preset:      json.RawMessage(`{"name":"Plain","prompts":[{"identifier":"main","content":"x"}]}`),
@@ -381,7 +233,7 @@ var Documents = map[character.ResourceKind]json.RawMessage{
 	character.Persona:     json.RawMessage(`{"name":"Mia","description":"A pilot.","mine":1}`),
 }
 
-// longArchive is an archive of n messages in one branch.
+// LongArchive is an archive of n messages in one branch.
 func LongArchive(n int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"format":"nodest.conversation","formatVersion":1,"character":{"id":"x","name":"Alice"},
@@ -406,19 +258,10 @@ func LongArchive(n int) []byte {
 	return []byte(b.String())
 }
 
+// ImportLongChat imports a conversation of n messages.
 func (h *Fixture) ImportLongChat(t *testing.T, characterID string, n int) *chat.Conversation {
 	t.Helper()
 	conv, err := h.Archives.ImportArchive(t.Context(), h.Call(), characterID, LongArchive(n))
 	Must(t, err)
 	return conv
-}
-
-// errOf drops the value of an answer.
-func ErrOf[T any](_ T, err error) error { return err }
-
-func AsJSON(t *testing.T, v any) []byte {
-	t.Helper()
-	b, err := json.Marshal(v)
-	Must(t, err)
-	return b
 }

@@ -13,7 +13,7 @@ import (
 	"nodest/nodest"
 )
 
-// fullChat is a chat with a character that uses everything a prompt can contain.
+// FullChat is a chat with a character that uses everything a prompt can contain.
 type FullChat struct {
 	*Fixture
 	*chat.Conversation
@@ -25,6 +25,7 @@ type FullChat struct {
 
 const aliceRolls = `{"name":"Alice","first_mes":"Hello, traveller.","description":"A guide.","scenario":"The die shows %s."}`
 
+// NewFullChat begins such a chat; roll is the text behind "The die shows".
 func NewFullChat(t *testing.T, roll string) *FullChat {
 	t.Helper()
 	s := New(t, nodest.Options{})
@@ -57,14 +58,17 @@ func NewFullChat(t *testing.T, roll string) *FullChat {
 	return w
 }
 
+// Lore is a world book whose only entry has the text.
 func Lore(text string) string {
 	return fmt.Sprintf(`{"entries":{"0":{"comment":"e","content":%q,"position":4,"depth":1,"constant":true}}}`, text)
 }
 
+// Note is an author's note with the text.
 func Note(text string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"charname":"Alice","username":"Ann","content":%q,"injection_depth":1}`, text))
 }
 
+// Resource creates a resource.
 func (w *FullChat) Resource(kind character.ResourceKind, name, doc string, bound ...string) *character.Resource {
 	w.T.Helper()
 	r, err := w.Characters.CreateResource(w.T.Context(), w.Call(), kind, character.ResourceInput{Name: name, Document: json.RawMessage(doc), Characters: bound})
@@ -72,23 +76,27 @@ func (w *FullChat) Resource(kind character.ResourceKind, name, doc string, bound
 	return r
 }
 
+// Update changes a resource.
 func (w *FullChat) Update(r *character.Resource, in character.ResourceInput) {
 	w.T.Helper()
 	_, err := w.Characters.UpdateResource(w.T.Context(), w.Call(), r.Kind, r.ID, in, false, 0)
 	w.Must(err)
 }
 
+// DeleteResource deletes a resource.
 func (w *FullChat) DeleteResource(r *character.Resource) {
 	w.T.Helper()
 	w.Must(w.Characters.DeleteResource(w.T.Context(), w.Call(), r.Kind, r.ID))
 }
 
+// PutUserSettings replaces the settings of the user.
 func (w *FullChat) PutUserSettings(s character.UserSettings) {
 	w.T.Helper()
 	_, err := w.Characters.PutUserSettings(w.T.Context(), w.Call(), s, 0)
 	w.Must(err)
 }
 
+// PatchChat changes the conversation.
 func (w *FullChat) PatchChat(p chat.ConversationPatch) {
 	w.T.Helper()
 	p.ID = w.ID
@@ -96,24 +104,28 @@ func (w *FullChat) PatchChat(p chat.ConversationPatch) {
 	w.Must(err)
 }
 
+// PutCard replaces the card of the character.
 func (w *FullChat) PutCard(card string) {
 	w.T.Helper()
 	_, err := w.Characters.Update(w.T.Context(), w.Call(), w.CharacterID, character.Input{RoleCard: json.RawMessage(card)}, false, 0)
 	w.Must(err)
 }
 
+// EditText edits a message.
 func (w *FullChat) EditText(m *chat.Message, text string) {
 	w.T.Helper()
 	_, err := w.Edit(w.T.Context(), w.Call(), chat.EditInput{MessageID: m.ID, Text: text})
 	w.Must(err)
 }
 
+// DeleteMessage deletes a message, or those after it too.
 func (w *FullChat) DeleteMessage(m *chat.Message, scope string) {
 	w.T.Helper()
 	_, err := w.Chats.DeleteMessage(w.T.Context(), w.Call(), m.ID, scope)
 	w.Must(err)
 }
 
+// ChooseHead shows another branch.
 func (w *FullChat) ChooseHead(id string) *chat.Conversation {
 	w.T.Helper()
 	c, err := w.Chats.ChooseHead(w.T.Context(), w.Call(), w.ID, id)
@@ -121,7 +133,7 @@ func (w *FullChat) ChooseHead(id string) *chat.Conversation {
 	return c
 }
 
-// preview is the request that sending the question would make.
+// Preview is the request that sending the question would make.
 func (w *FullChat) Preview() []llm.Message {
 	w.T.Helper()
 	p, err := w.PreviewPrompt(w.T.Context(), Ann, nodest.PreviewInput{ConversationID: w.ID, Text: w.Question})
@@ -129,6 +141,7 @@ func (w *FullChat) Preview() []llm.Message {
 	return p.Messages
 }
 
+// Save makes a save point.
 func (w *FullChat) Save() *chat.Save {
 	w.T.Helper()
 	s, err := w.Chats.CreateSave(w.T.Context(), w.Call(), chat.SaveInput{ConversationID: w.ID, Description: "here"})
@@ -136,6 +149,7 @@ func (w *FullChat) Save() *chat.Save {
 	return s
 }
 
+// Restore restores a save point.
 func (w *FullChat) Restore(s *chat.Save) *chat.Restored {
 	w.T.Helper()
 	r, err := w.Chats.RestoreSave(w.T.Context(), w.Call(), s.ID)
@@ -143,7 +157,7 @@ func (w *FullChat) Restore(s *chat.Save) *chat.Restored {
 	return r
 }
 
-// texts returns the texts of the shown branch.
+// Texts returns the texts of the shown branch.
 func (w *FullChat) Texts() string {
 	w.T.Helper()
 	page, err := w.Chats.History(w.T.Context(), Ann, w.ID, "", 200)
@@ -151,6 +165,7 @@ func (w *FullChat) Texts() string {
 	return TextsOf(page.Items)
 }
 
+// TextsOf joins the texts of messages.
 func TextsOf(messages []*chat.Message) string {
 	var texts []string
 	for _, m := range messages {
@@ -159,6 +174,7 @@ func TextsOf(messages []*chat.Message) string {
 	return strings.Join(texts, " | ")
 }
 
+// WantSamePrompt compares two requests.
 func (w *FullChat) WantSamePrompt(what string, got, want []llm.Message) {
 	w.T.Helper()
 	if !reflect.DeepEqual(got, want) {
@@ -166,18 +182,21 @@ func (w *FullChat) WantSamePrompt(what string, got, want []llm.Message) {
 	}
 }
 
+// ResetGreeting writes the greeting of the card again.
 func (w *FullChat) ResetGreeting() {
 	w.T.Helper()
 	_, err := w.Regenerate(w.T.Context(), w.Call(), nodest.GenerateInput{MessageID: w.Greeting.ID})
 	w.Must(err)
 }
 
+// EditAsBranch edits a message on a branch of its own.
 func (w *FullChat) EditAsBranch(m *chat.Message, text string) {
 	w.T.Helper()
 	_, err := w.Edit(w.T.Context(), w.Call(), chat.EditInput{MessageID: m.ID, Text: text, Mode: chat.EditBranch})
 	w.Must(err)
 }
 
+// SetDepthMode changes how the character counts depths.
 func (w *FullChat) SetDepthMode(mode string) {
 	w.T.Helper()
 	_, _, err := w.Characters.PutSettings(w.T.Context(), w.Call(), w.CharacterID, json.RawMessage(`{"prompt":{"depthMode":"`+mode+`"}}`), 0)

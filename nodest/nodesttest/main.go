@@ -1,3 +1,9 @@
+// Package nodesttest gives tests of turns, and of what turns use, a whole engine: a Fixture has a
+// real store, two users and a model that follows a script (New, NewWithoutModel, NewWithMemory);
+// FullChat and Summaries are chats that are made already. Each fixture compares in the end what
+// the log and the stored prompts repeat with what happened.
+//
+// The package is for tests only.
 package nodesttest
 
 import (

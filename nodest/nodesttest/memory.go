@@ -10,7 +10,7 @@ import (
 	"nodest/nodest"
 )
 
-// withMemory gives the engine of a fixture a memory. No extraction runs in the
+// WithMemory gives the engine of a fixture a memory. No extraction runs in the
 // background: tests add their facts themselves.
 func (s *Fixture) WithMemory(o memory.Options) {
 	o.Scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
@@ -23,12 +23,13 @@ func (s *Fixture) WithMemory(o memory.Options) {
 	s.UseMemory(memory.New(s.DB.Memory(), o), WaitLimit)
 }
 
-// useMemory makes the engine recall from a memory, with a time limit.
+// UseMemory makes the engine recall from a memory, with a time limit.
 func (s *Fixture) UseMemory(m *memory.Service, limit time.Duration) {
 	s.Memory, s.Options.Sources = m, []nodest.Source{nodest.Memories(m, limit)}
 	s.Engine = s.AnotherEngine()
 }
 
+// NewWithMemory returns a fixture with a memory.
 func NewWithMemory(t *testing.T) *Fixture {
 	t.Helper()
 	s := New(t, nodest.Options{})
@@ -36,7 +37,7 @@ func NewWithMemory(t *testing.T) *Fixture {
 	return s
 }
 
-// addFact stores a memory of one of ann's characters.
+// AddFact stores a memory of one of Ann's characters.
 func (s *Fixture) AddFact(characterID, text string) *memory.Memory {
 	s.T.Helper()
 	m, err := s.Memory.Create(s.T.Context(), s.Call(), characterID, memory.Draft{Text: text})
@@ -44,14 +45,14 @@ func (s *Fixture) AddFact(characterID, text string) *memory.Memory {
 	return m
 }
 
-// putSettings replaces the settings of a character.
+// PutSettings replaces the settings of a character.
 func (s *Fixture) PutSettings(characterID, settings string) {
 	s.T.Helper()
 	_, _, err := s.Characters.PutSettings(s.T.Context(), s.Call(), characterID, json.RawMessage(settings), 0)
 	s.Must(err)
 }
 
-// contextOf returns what gen.context and gen.stage of a generation report.
+// ContextOf returns what gen.context and gen.stage of a generation report.
 func (s *Fixture) ContextOf(generationID string) (memories, warnings, stages []string) {
 	s.T.Helper()
 	for _, ev := range s.Events.OfGeneration(generationID) {
@@ -73,6 +74,7 @@ func (s *Fixture) ContextOf(generationID string) (memories, warnings, stages []s
 	return memories, warnings, stages
 }
 
+// Birthday is a text that BirthdayQuestion asks about.
 const (
 	Birthday         = "My sister Clara celebrates her birthday in Lisbon on the ninth of March."
 	BirthdayQuestion = "Where does Clara celebrate her birthday?"

@@ -21,7 +21,7 @@ import (
 	"nodest/store"
 )
 
-// newSummarisedChat is a conversation of 18 exchanges whose first 6,000 characters
+// NewSummarisedChat is a conversation of 18 exchanges whose first 6,000 characters
 // are summarised.
 func NewSummarisedChat(t *testing.T) *Summaries {
 	t.Helper()
@@ -34,16 +34,16 @@ func NewSummarisedChat(t *testing.T) *Summaries {
 	return s
 }
 
-// covered returns a message by its position in the range of the active summary.
+// Covered returns a message by its position in the range of the active summary.
 func (s *Summaries) Covered(at int) *chat.Message { return s.Path()[3+at] }
 
-// runIdleJobs lets the conversation become idle and runs the jobs that are due then.
+// RunIdleJobs lets the conversation become idle and runs the jobs that are due then.
 func (s *Summaries) RunIdleJobs() int {
 	s.Clock.Advance(time.Hour)
 	return s.RunJobs()
 }
 
-// wantContains fails the test unless the prompt contains the texts.
+// WantContains fails the test unless the prompt contains the texts.
 func (s *Summaries) WantContains(prompt string, texts ...string) {
 	s.T.Helper()
 	for _, text := range texts {
@@ -53,6 +53,7 @@ func (s *Summaries) WantContains(prompt string, texts ...string) {
 	}
 }
 
+// WantNotContains fails the test if the prompt contains one of the texts.
 func (s *Summaries) WantNotContains(prompt string, texts ...string) {
 	s.T.Helper()
 	for _, text := range texts {
@@ -62,6 +63,7 @@ func (s *Summaries) WantNotContains(prompt string, texts ...string) {
 	}
 }
 
+// EditText edits a message.
 func (s *Summaries) EditText(m *chat.Message, text string) {
 	s.T.Helper()
 	_, err := s.Edit(s.T.Context(), s.Call(), chat.EditInput{MessageID: m.ID, Text: text})
@@ -79,13 +81,14 @@ type summaryModel struct {
 	Gate      func()                          // called before each summary is returned; nil = none
 }
 
-// clearMeanwhile makes the next summary come at once.
+// ClearMeanwhile makes the next summary come at once.
 func (m *summaryModel) ClearMeanwhile() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Meanwhile = nil
 }
 
+// Stream writes a reply or a summary.
 func (m *summaryModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		text, err := m.answer(ctx, req)
@@ -128,7 +131,7 @@ func (m *summaryModel) answer(ctx context.Context, req llm.Request) (string, err
 		" Nothing was promised that is still open, and both of them are glad of the walk.", n), nil
 }
 
-// summaryFixture is a fixture whose model is a summaryModel and whose clock only
+// Summaries is a fixture whose model is a summaryModel and whose clock only
 // moves when it is advanced.
 type Summaries struct {
 	*Fixture
@@ -143,25 +146,27 @@ type clock struct {
 	now time.Time
 }
 
+// Now returns the time.
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
+// Advance moves the clock.
 func (c *clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// newSummaryFixture starts a conversation with a character that has these settings.
+// NewSummaries starts a conversation with a character that has these settings.
 func NewSummaries(t *testing.T, settings string) *Summaries {
 	t.Helper()
 	return NewSummariesOn(t, settings, func(o store.Options) *store.DB { return database(t)(t, o) })
 }
 
-// newSummaryFixtureOn is newSummaryFixture on a database that the test opens.
+// NewSummariesOn is NewSummaries on a database that the test opens.
 func NewSummariesOn(t *testing.T, settings string, open func(store.Options) *store.DB) *Summaries {
 	t.Helper()
 	s := &Summaries{Summariser: &summaryModel{}, Clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
@@ -178,7 +183,7 @@ func NewSummariesOn(t *testing.T, settings string, open func(store.Options) *sto
 	return s
 }
 
-// chatAndSummarise sends n messages, each exchange with about 400 characters, and
+// ChatAndSummarise sends n messages, each exchange with about 400 characters, and
 // runs the jobs after each.
 func (s *Summaries) ChatAndSummarise(n int) {
 	s.T.Helper()
@@ -188,6 +193,7 @@ func (s *Summaries) ChatAndSummarise(n int) {
 	}
 }
 
+// SendExchanges sends n messages and waits for their replies.
 func (s *Summaries) SendExchanges(n int) {
 	s.T.Helper()
 	for range n {
@@ -196,7 +202,7 @@ func (s *Summaries) SendExchanges(n int) {
 	}
 }
 
-// insertExchanges stores n such exchanges at once, without a summary.
+// InsertExchanges stores n such exchanges at once, without a summary.
 func (s *Summaries) InsertExchanges(n int) {
 	s.T.Helper()
 	s.Must(s.DB.Update(s.T.Context(), Ann, func(tx nodest.Tx) error {
@@ -238,7 +244,7 @@ func replyLine(n int) string {
 	return fmt.Sprintf("Reply %d. %s", n, strings.Repeat("The river was wide and slow. ", 6))
 }
 
-// runJobs runs the summary jobs that are due and returns their number.
+// RunJobs runs the summary jobs that are due and returns their number.
 func (s *Summaries) RunJobs() (done int) {
 	s.T.Helper()
 	for {
@@ -253,6 +259,7 @@ func (s *Summaries) RunJobs() (done int) {
 	}
 }
 
+// ClaimJobs claims the summary jobs that are due.
 func (s *Summaries) ClaimJobs() []*jobs.Job {
 	s.T.Helper()
 	claimed, err := s.DB.ClaimJobs(s.T.Context(), "test", time.Minute, []jobs.Want{{Kind: chat.JobSummarise, Free: 1, PerUser: 1}})
@@ -260,11 +267,12 @@ func (s *Summaries) ClaimJobs() []*jobs.Job {
 	return claimed
 }
 
+// RunJob runs a job without ending it.
 func (s *Summaries) RunJob(j *jobs.Job) error {
 	return s.Chats.Kinds()[0].Run(s.T.Context(), j)
 }
 
-// endJob ends a job as the runner does.
+// EndJob ends a job as the runner does.
 func (s *Summaries) EndJob(j *jobs.Job, err error) error {
 	if err != nil {
 		return err
@@ -276,6 +284,7 @@ func (s *Summaries) EndJob(j *jobs.Job, err error) error {
 	return err
 }
 
+// AllSummaries returns the summaries of the conversation, the newest first.
 func (s *Summaries) AllSummaries() []*chat.SummaryView {
 	s.T.Helper()
 	views, err := s.Chats.Summaries(s.T.Context(), Ann, s.Conversation.ID)
@@ -283,7 +292,7 @@ func (s *Summaries) AllSummaries() []*chat.SummaryView {
 	return views
 }
 
-// active returns the active summary; nil = none.
+// ActiveSummary returns the active summary; nil = none.
 func (s *Summaries) ActiveSummary() *chat.SummaryView {
 	s.T.Helper()
 	for _, v := range s.AllSummaries() {
@@ -294,7 +303,7 @@ func (s *Summaries) ActiveSummary() *chat.SummaryView {
 	return nil
 }
 
-// prompt is what would be sent now, as one text.
+// Request is what would be sent now, as one text.
 func (s *Summaries) Request() string {
 	s.T.Helper()
 	p, err := s.PreviewPrompt(s.T.Context(), Ann, nodest.PreviewInput{ConversationID: s.Conversation.ID})
@@ -302,7 +311,7 @@ func (s *Summaries) Request() string {
 	return PromptText(p.Messages)
 }
 
-// path returns the shown branch.
+// Path returns the shown branch.
 func (s *Summaries) Path() []*chat.Message {
 	s.T.Helper()
 	var all []*chat.Message
