@@ -30,7 +30,7 @@ const (
 )
 
 // signalNames are what Hit.Signals calls them.
-var signalNames = [signals]string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling"}
+var signalNames = [signals]string(SignalNames[:signals])
 
 // weights of the signals. All but length are 0 for most units and 1 for the best one. They were
 // fitted to recall and rank on two public sets of questions and cross-validated by conversation

@@ -203,6 +203,11 @@ type Text struct {
 	Read        bool
 }
 
+// SignalNames are the signals that a use can have, in the order in which they are stored: a new one is added
+// at the end.
+var SignalNames = []string{"words", "near", "around", "session", "answer", "speaker", "day", "kind", "length", "vector", "spelling",
+	"recency", "importance", profileSignal}
+
 // Use says why a unit was sent with a message.
 type Use struct {
 	ID      string             `json:"id"` // of the unit

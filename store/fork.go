@@ -217,7 +217,7 @@ func (t *tx) copyLine(from chat.ForkSource, forkID string, after, to forkPlace) 
 	}
 	// A fork knows which units were recalled, and no scores.
 	err = copyRows[useRow](t, "memory_uses", "x", "line CROSS JOIN revisions r CROSS JOIN memory_uses x CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts+
-		" AND x.user_id = line.user_id AND x.conversation_id = ? AND x.generation_id = r.generation_id AND x.layer <> '"+string(inProfile)+"' ON CONFLICT DO NOTHING",
+		" AND x.user_id = line.user_id AND x.conversation_id = ? AND x.generation_id = r.generation_id AND x.layer <> '"+inProfile+"' ON CONFLICT DO NOTHING",
 		map[string]string{"conversation_id": "line.fork_id", "score": "NULL", "signals": "NULL"}, append(slices.Clip(args), from.ConversationID))
 	if err != nil {
 		return err

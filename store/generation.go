@@ -21,7 +21,7 @@ func (r *generationRow) generation() *chat.Generation {
 	return &r.Generation
 }
 
-// newGenerationRow leaves out a text that is in a message, and the id of the prompt that the generation
+// newGenerationRow leaves out a text that is in a message, with its usage, and the id of the prompt that the generation
 // began with, which is its own.
 func newGenerationRow(g *chat.Generation) *generationRow {
 	r := &generationRow{*g, !g.Ended()}
@@ -29,7 +29,7 @@ func newGenerationRow(g *chat.Generation) *generationRow {
 		r.PromptID = ""
 	}
 	if g.Ended() && g.InMessage {
-		r.Base, r.Text, r.Reasoning, r.Blocks = "", "", "", nil
+		r.Base, r.Text, r.Reasoning, r.Blocks, r.Usage = "", "", "", nil, nil
 	}
 	return r
 }
@@ -48,10 +48,10 @@ func (t *tx) Generation(id string) (*chat.Generation, error) {
 	if err != nil || !g.Ended() || g.Text != "" || g.SwipeID == "" {
 		return g, err
 	}
-	written, err := sqldb.One[chat.Swipe](t, "SELECT text, reasoning, blocks FROM revisions WHERE user_id = ? AND message_id = ? AND swipe_id = ?"+
+	written, err := sqldb.One[chat.Swipe](t, "SELECT text, reasoning, blocks, usage FROM revisions WHERE user_id = ? AND message_id = ? AND swipe_id = ?"+
 		" AND generation_id = ? ORDER BY rev LIMIT 1", t.userID, g.MessageID, g.SwipeID, g.ID)
 	if err == nil && written != nil {
-		g.Text, g.Reasoning, g.Blocks = written.Text, written.Reasoning, written.Blocks
+		g.Text, g.Reasoning, g.Blocks, g.Usage = written.Text, written.Reasoning, written.Blocks, written.Usage
 	}
 	return g, err
 }
