@@ -51,7 +51,7 @@ func BenchmarkFirstWord(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer func() { _ = db.Close() }()
-			watch := &stopwatch{first: map[string]time.Time{}, ScriptedModels: nodesttest.ScriptedModels{&nodesttest.ScriptedModel{}}}
+			watch := &stopwatch{first: map[string]time.Time{}, ScriptedModels: nodesttest.ScriptedModels{ScriptedModel: &nodesttest.ScriptedModel{}}}
 			e := nodesttest.NewEngine(db, watch, watch, nodest.Options{Log: nodesttest.DiscardLog, Alone: true})
 			defer func() { _ = e.Close(context.Background()) }()
 			chats := make([]*chat.Conversation, streams)
@@ -128,7 +128,7 @@ func BenchmarkLongChat(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer func() { _ = db.Close() }()
-			watch := &stopwatch{first: map[string]time.Time{}, ScriptedModels: nodesttest.ScriptedModels{&nodesttest.ScriptedModel{}}}
+			watch := &stopwatch{first: map[string]time.Time{}, ScriptedModels: nodesttest.ScriptedModels{ScriptedModel: &nodesttest.ScriptedModel{}}}
 			opts := nodest.Options{Log: nodesttest.DiscardLog, Alone: true}
 			remembered := memory.New(db.Memory(), memory.Options{Log: nodesttest.DiscardLog})
 			if remembers {

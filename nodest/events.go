@@ -1,8 +1,6 @@
 package nodest
 
 import (
-	"time"
-
 	"nodest/chat"
 	"nodest/framework"
 	"nodest/llm"
@@ -38,7 +36,7 @@ type genBudget struct {
 }
 
 func startedData(g *chat.Generation, t *turn) genStarted {
-	o := t.input.Options
+	o := &t.input.Options
 	return genStarted{
 		Kind: g.Kind, Provider: t.setup.model.Provider, Model: g.Model, Offline: t.setup.model.Offline, PromptID: g.PromptID,
 		Budget: genBudget{Context: o.Context, Used: t.prompt.Tokens, Reserve: o.Reserve},
@@ -73,7 +71,7 @@ type dropItem struct {
 const contextItems = 50
 
 func contextData(t *turn) genContext {
-	c := genContext{Memories: []string{}, Profile: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: append([]Search{}, t.search...), Warnings: []string{}}
+	c := genContext{Memories: []string{}, Profile: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: append([]Search{}, t.found.search...), Warnings: []string{}}
 	for _, en := range t.prompt.Entries {
 		switch en.Source {
 		case framework.SourceBook, framework.SourceGlobalBook:
@@ -127,8 +125,11 @@ type genTimes struct {
 	Total      int64 `json:"total"`
 }
 
-func timesOf(g *chat.Generation, build time.Duration) genTimes {
-	times := genTimes{Build: build.Milliseconds()}
+func timesOf(g *chat.Generation) genTimes {
+	var times genTimes
+	if t := g.Timing; t != nil && t.Build != nil {
+		times.Build = t.Build[1] - t.Gather[0]
+	}
 	if g.FirstTokenAt != nil {
 		times.FirstToken = g.FirstTokenAt.Sub(g.CreatedAt).Milliseconds()
 	}

@@ -12,6 +12,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest/record"
+	"nodest/op"
 )
 
 // Memories is the source that recalls memories and reads the user's profile.
@@ -41,7 +42,6 @@ func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, er
 	ask := memory.Ask{
 		CharacterID: q.Setup.Docs.CharacterID, Here: q.Here, Text: q.Text, Names: scene.Names,
 		Now: q.Now, Scene: &scene, Before: q.Before, NoCircle: !q.Setup.Docs.Settings.Retrieval.IncludeCircle,
-		Tell: q.admitted,
 	}
 	if ask.Text != "" {
 		ask.Visible = q.visible()
@@ -116,7 +116,7 @@ func (t *turn) used() []memory.Use {
 			in[en.ID] = true
 		}
 	}
-	return ranked(slices.DeleteFunc(slices.Clone(t.uses), func(u memory.Use) bool { return !in[u.ID] }))
+	return ranked(slices.DeleteFunc(slices.Clone(t.found.uses), func(u memory.Use) bool { return !in[u.ID] }))
 }
 
 // ranked numbers uses in their order, from 1.
@@ -131,25 +131,21 @@ func ranked(uses []memory.Use) []memory.Use {
 // then the facts of the profile (signal "profile").
 // What was purged since is left out.
 func (e *Engine) RecalledFor(ctx context.Context, userID, messageID string) ([]memory.Found, error) {
-	found := []memory.Found{}
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		found = found[:0]
+	return op.Read(ctx, e.store, userID, func(tx Tx) ([]memory.Found, error) {
 		m, err := chat.LiveMessage(tx.Chats, messageID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		uses, err := tx.Memory.Uses(m.ID)
 		if err != nil || len(uses) == 0 {
-			return err
+			return []memory.Found{}, err
 		}
 		characterID, err := speakerOf(tx, m)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		found, err = memory.ReadFound(tx.Memory, characterID, uses)
-		return err
+		return memory.ReadFound(tx.Memory, characterID, uses)
 	})
-	return found, err
 }
 
 // speakerOf is the character that wrote the shown text of a reply: the

@@ -468,7 +468,7 @@ func TestWithoutToolsASearchIsMadeBefore(t *testing.T) {
 	for name, set := range map[string]func(*fixture) character.TurnOptions{
 		"the user does not want them": func(*fixture) character.TurnOptions { return character.TurnOptions{UseToolCalls: &off} },
 		"the model is known to call none": func(s *fixture) character.TurnOptions {
-			m, _ := nodesttest.ScriptedModels{s.Model}.Resolve(context.Background(), "", "", "", "")
+			m, _ := nodesttest.ScriptedModels{ScriptedModel: s.Model}.Resolve(context.Background(), "", "", "", "")
 			m.Calls = func(context.Context) bool { return false }
 			s.RealModel = &m
 			return character.TurnOptions{}

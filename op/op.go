@@ -49,13 +49,6 @@ type Tx interface {
 	// Emit adds events to the user's log, in this order. Seq and At are set at
 	// the commit.
 	Emit(events ...*stream.Event) error
-	// AtEnd has f called when the rest of the transaction is written but for its events, and
-	// rolls back if it fails. f stores nothing that quotas or the memory count.
-	AtEnd(f func() error)
-	// BeforeCommit has f called when all of the transaction is written and nothing can
-	// refuse it any more, but its commit can still fail. f must not block or use tx. A
-	// transaction that runs again calls what that run has passed.
-	BeforeCommit(f func())
 	// Key looks an idempotency key up (nil when unknown or older than 48 h).
 	Key(key string) (*KeyRecord, error)
 	// ClaimKey takes an idempotency key for this transaction and returns nil, or the

@@ -168,10 +168,8 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"PutBadHost": func(_ *env, tx nodest.Tx, _ fixture) error {
 		return webPages(tx).PutBadHost(websearch.Host{Host: "private.test", Until: start})
 	},
-	"UserID":       nil, // no ids
-	"Now":          nil,
-	"AtEnd":        nil,
-	"BeforeCommit": nil,
+	"UserID": nil, // no ids
+	"Now":    nil,
 	"Emit": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Emit(&stream.Event{UserID: x.user, Type: "intruder", ConversationID: x.conversation})
 	},
@@ -203,7 +201,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		u, err := tx.Usage("2000-01-01", "2100-01-01")
 		return wantEmpty(e, len(u) == 0, err)
 	},
-	"Limits": nil, "LockLimits": nil, "HasRoom": nil,
+	"Limits": nil, "LockLimits": nil,
 	"Ack": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Ack("phone", 99, map[string]string{"c": "intruder"})
 	},

@@ -201,25 +201,6 @@ func (t *tx) usedNow() ([]usedRow, error) {
 	return sqldb.All[usedRow](t, "SELECT q.kind, q.used, u.max_bytes FROM quotas q JOIN users u ON u.id = q.user_id WHERE q.user_id = ? ORDER BY q.kind", t.userID)
 }
 
-// Room that HasRoom leaves, for what others add meanwhile, and for what is not text.
-const (
-	spareMessages = 100
-	spareBytes    = 1 << 20
-)
-
-// HasRoom reports whether charge will find room for messages with so many bytes, and some more.
-func (t *tx) HasRoom(messages, bytes int) bool {
-	l := t.found
-	if l == nil || t.db.diskFull() {
-		return false
-	}
-	has := func(kind string, used, spare int64) bool {
-		limit := t.db.quotaLimit(kind, l.MaxBytes)
-		return limit == 0 || used+spare <= limit
-	}
-	return has("messages", l.Messages, int64(messages)+spareMessages) && has(countedBytes, l.Bytes, int64(bytes)+spareBytes)
-}
-
 // addUsed adds to the counters of a user, in the order of their kinds. On PostgreSQL, it returns them.
 func (s *session) addUsed(userID string, added map[string]int64) ([]usedRow, error) {
 	var args []any

@@ -203,11 +203,6 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 		var err error
 		logged, err = t.finish()
 		news = t.jobs
-		if err == nil {
-			for _, f := range t.beforeCommit {
-				f()
-			}
-		}
 		return err
 	}
 	err := db.write(ctx, run)

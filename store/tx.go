@@ -44,9 +44,6 @@ type tx struct {
 
 	jobs jobNews // for the runner, after the commit
 
-	atEnd        []func() error
-	beforeCommit []func()
-
 	// locked are the rows of conversations that LockConversation read and that
 	// nobody, this transaction included, has changed since.
 	locked map[string]*storedConversation
@@ -122,12 +119,6 @@ func (t *tx) Emit(events ...*stream.Event) error {
 	return nil
 }
 
-// AtEnd has f called when only the events are left to be written.
-func (t *tx) AtEnd(f func() error) { t.atEnd = append(t.atEnd, f) }
-
-// BeforeCommit has f called when only the commit is left.
-func (t *tx) BeforeCommit(f func()) { t.beforeCommit = append(t.beforeCommit, f) }
-
 // fillTimes gives times that are not set the time of the transaction, and cuts
 // the others to what is stored.
 func (t *tx) fillTimes(times ...*time.Time) {
@@ -161,11 +152,6 @@ func (t *tx) finish() ([]*stream.Event, error) {
 	}
 	if err := t.flushWords(); err != nil {
 		return nil, err
-	}
-	for _, f := range t.atEnd {
-		if err := f(); err != nil {
-			return nil, err
-		}
 	}
 	if len(t.events) == 0 {
 		return nil, nil

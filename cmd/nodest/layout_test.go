@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -22,9 +23,9 @@ var layers = []string{
 	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank store/first",
 	"summary memory",
 	"memory/extract chat circle websearch websearch/research knowledge",
-	"chat/archive nodest/tools nodest/record",
+	"chat/archive nodest/tools nodest/recent nodest/record",
 	"nodest",
-	"nodest/app mcptool kbtool",
+	"nodest/app mcptool kbtool webtool",
 	"server/api",
 	"store server",
 	"store/storetest bench bench/kb",
@@ -103,6 +104,31 @@ func TestEveryPackageHasAComment(t *testing.T) {
 		path, doc, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
 		if doc == "" {
 			t.Errorf("%s has no package comment", path)
+		}
+	}
+}
+
+// The docs list the files that a message passes on its way to the model. A person can read them in one go.
+func TestTheWayOfAMessageIsShort(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, found := strings.Cut(string(text), "**From `Send` to the model**")
+	list, _, _ = strings.Cut(list, "\n\nA **phase**")
+	files := regexp.MustCompile("(?m)^(\\d+)\\. `([^`]+)`").FindAllStringSubmatch(list, -1)
+	if !found || len(files) == 0 || len(files) > 12 || files[0][2] != "nodest/send.go" {
+		t.Errorf("the list is %q", files)
+	}
+	seen := map[string]bool{}
+	for i, f := range files {
+		if f[1] != strconv.Itoa(i+1) || seen[f[2]] {
+			t.Errorf("%s is at place %s, the %d. in the list", f[2], f[1], i+1)
+		}
+		seen[f[2]] = true
+		if _, err := os.Stat(filepath.Join("../..", f[2])); err != nil {
+			t.Error(err)
 		}
 	}
 }

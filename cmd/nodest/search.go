@@ -15,6 +15,7 @@ import (
 	"nodest/websearch"
 	"nodest/websearch/provider"
 	"nodest/websearch/reader"
+	"nodest/webtool"
 )
 
 // searchTimeout is how long a reply waits for a web search.
@@ -84,12 +85,12 @@ func (w *web) service(r *running) *websearch.Service {
 
 // sources are what a turn asks besides the chat itself.
 func (r *running) sources() []nodest.Source {
-	return []nodest.Source{nodest.Memories(r.memory, recallTimeout), nodest.Web(r.search, searchTimeout)}
+	return []nodest.Source{nodest.Memories(r.memory, recallTimeout), webtool.Source(r.search, searchTimeout)}
 }
 
 // tools are what models may call while they write.
 func (r *running) tools() []nodest.Toolbox {
-	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, knowledgeTimeout), nodest.WebTool(r.search, searchTimeout), r.mcp.Toolbox()}
+	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, knowledgeTimeout), webtool.Toolbox(r.search, searchTimeout), r.mcp.Toolbox()}
 }
 
 // checkSearch sends a real query to each search provider.

@@ -335,7 +335,7 @@ func TestAppReturnsThePartialTextOfACancelledReply(t *testing.T) {
 func TestAppUsesAnAPIKeyForOneRequestOnly(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	keys := &keyRecorder{ScriptedModels: nodesttest.ScriptedModels{s.Model}}
+	keys := &keyRecorder{ScriptedModels: nodesttest.ScriptedModels{ScriptedModel: s.Model}}
 	s.Engine = nodesttest.NewEngine(s.DB, keys, s.Events, s.Options)
 	t.Cleanup(func() { nodesttest.Must(t, s.Close(context.WithoutCancel(t.Context()))) })
 	s.createInApp("")

@@ -33,7 +33,7 @@ func Main(m *testing.M) {
 }
 
 // Test is a test that TestOnPostgres repeats.
-type Test struct {
+type Test = struct {
 	Name string
 	Run  func(*testing.T)
 }

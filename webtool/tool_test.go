@@ -1,4 +1,4 @@
-package nodest
+package webtool
 
 import (
 	"strings"

@@ -10,21 +10,12 @@ import (
 	"nodest/chat"
 	"nodest/cite"
 	"nodest/fault"
+	"nodest/framework"
 	"nodest/llm"
 	"nodest/op"
 	"nodest/stream"
+	"nodest/summary"
 )
-
-// end is how a generation came to its end.
-type end struct {
-	status string
-	finish llm.Finish // "" = as the model reported
-	err    *fault.Error
-	cause  error // for the log
-	lost   bool  // another process has ended it: nothing is stored
-	built  time.Duration
-	usage  *UsageRow // nil = nothing to meter
-}
 
 // Retries for storing the end of a generation. If all fail, the generation is found
 // after its lease has expired, and ends as interrupted.
@@ -33,47 +24,48 @@ const (
 	storingTimeout = 30 * time.Second // each
 )
 
-// conclude stores the end of a generation: the text in its message, the usage,
-// and the events, in one transaction.
-func (e *Engine) conclude(t *task, how end) {
-	if how.lost {
+// end stores the end of a generation, which came by an event with an error: the text in its message, the
+// usage, and the events, in one transaction.
+func (e *Engine) end(t *task, over event, err error) {
+	if t.on(over) == ended {
 		return
 	}
-	t.startEnding()
 	g := t.generation()
-	how = e.polish(t, g, how)
-	ended, err := backoff.Retry(context.WithoutCancel(t.ctx), func() (endedGeneration, error) {
-		ended, err := e.commit(t, g, how)
+	how := e.polish(t, g, endOf(over, err))
+	written, err := backoff.Retry(context.WithoutCancel(t.ctx), func() (endedGeneration, error) {
+		written, err := e.commit(t, g, how)
 		if errors.Is(err, errLost) {
 			err = backoff.Permanent(err)
 		}
-		return ended, err
+		return written, err
 	}, backoff.WithMaxTries(storingTries))
 	if errors.Is(err, errLost) { // its user or conversation is gone, or another process took it over
+		t.on(lost)
 		e.opts.Log.Info("generation ended by another process", "generation", t.id)
 		return
 	}
 	if err != nil {
+		t.on(unstored)
 		e.opts.Log.Error("final state of a generation not stored", "generation", t.id, "err", err)
 		return
 	}
-	if g.Kind == chat.KindReply && ended.message != nil {
-		e.histories.append(t.conversationID, ended.version, ended.message)
+	if g.Kind == chat.KindReply && written.message != nil {
+		e.histories.Append(t.conversationID, written.version, written.message)
 	}
-	t.setStored(ended.gen)
+	t.setStored(written.gen)
+	t.on(endStored)
 	for _, s := range e.opts.Sources {
 		if s.Stored != nil {
-			s.Stored(t.userID, &t.setup.Setup)
+			s.Stored(t.userID, t.setup.Setup)
 		}
 	}
-	e.logEnd(ended.gen, how)
+	e.logEnd(written.gen, how)
 }
 
 // polish applies the regex scripts for replies to what the model wrote, checks its
 // citations, decides whether it is a reply at all, and counts what it cost.
 func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
-	how.built = t.buildTime
-	how.usage = t.metered()
+	how.usage = t.meter.row(t.text.tokens())
 	if g.Kind != chat.KindImpersonate && g.HasText() {
 		text, warnings := t.setup.Docs.Scripts.ApplyReply(g.Text)
 		for _, w := range warnings {
@@ -82,40 +74,50 @@ func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 		g.Text = text
 		e.cite(t, g, how.status)
 	}
-	if g.Kind == chat.KindImpersonate && len(t.sources) > 0 { // users do not cite
-		g.Text = cite.StripAll(g.Text, len(t.sources))
+	if g.Kind == chat.KindImpersonate && len(t.shown.sources) > 0 { // users do not cite
+		g.Text = cite.StripAll(g.Text, len(t.shown.sources))
 	}
 	if how.status == chat.GenDone {
-		how.finish = t.finished
+		how.finish = t.text.finish
 		if !g.HasText() {
-			how = end{built: how.built, usage: how.usage, status: chat.GenFailed, finish: llm.FinishError,
-				err: fault.New(fault.EmptyReply, "the model returned no text")}
+			how.status, how.finish, how.err = chat.GenFailed, llm.FinishError, fault.New(fault.EmptyReply, "the model returned no text")
 		}
 	}
 	return how
 }
 
-func (e *Engine) commit(t *task, g *chat.Generation, how end) (ended endedGeneration, err error) {
+func (e *Engine) commit(t *task, g *chat.Generation, how end) (endedGeneration, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), storingTimeout)
 	defer cancel()
-	err = e.store.Update(ctx, t.userID, func(tx Tx) error {
-		ended, err = endGeneration(tx, t.conversationID, t.id, t.device, func(stored *chat.Generation) (*chat.Generation, end, error) {
-			if stored.LeaseOwner != e.opts.Process {
-				return nil, how, errLost
-			}
-			now := *g
-			now.StartedAt = stored.StartedAt
-			return &now, how, nil
-		})
+	return op.Write(ctx, e.store, t.userID, func(tx Tx) (endedGeneration, error) {
+		conv, stored, err := lockRunning(tx, t.conversationID, t.id)
+		if err == nil && stored.LeaseOwner != e.opts.Process {
+			err = errLost
+		}
 		if err != nil {
-			return err
+			return endedGeneration{}, err
 		}
-		if err := t.dueSummary(tx, ended); err != nil {
-			return err
+		now := *g
+		now.StartedAt = stored.StartedAt
+		written, err := e.endGeneration(tx, conv, &now, how, t.device)
+		if err != nil {
+			return endedGeneration{}, err
 		}
-		return e.Chats.TextAdded(tx.Chats, ended.chat)
+		return written, t.dueSummary(tx, written)
 	})
-	return ended, err
+}
+
+// dueSummary enqueues a summary after a reply if one may be due. The job decides.
+func (t *task) dueSummary(tx Tx, written endedGeneration) error {
+	sent := t.shown.sent
+	if written.message == nil || written.gen.Kind == chat.KindImpersonate {
+		return nil
+	}
+	reply := summary.EffectiveLength([]summary.ChatLine{{Text: framework.StripBlocks(written.message.Text())}}, nil)
+	if !sent.settings.Enabled || sent.lines+1 < summary.FewestLines || sent.length+reply < sent.settings.Threshold {
+		return nil
+	}
+	return chat.SummaryDue(tx.Chats, t.conversationID)
 }
 
 // endedGeneration is a generation that has ended.
@@ -126,34 +128,27 @@ type endedGeneration struct {
 	chat    *chat.Conversation // of the message
 }
 
-// endGeneration ends a generation: it puts the text into its message and emits the
-// events. If the message or conversation was deleted meanwhile the text is dropped, and
-// the generation ends all the same.
-//
-// decide gets the stored generation, under the lock of its conversation (so that only
-// one caller ends it), and returns how it ends. It is not called for a generation that
-// has ended already: that is errLost.
-func endGeneration(tx Tx, conversationID, id, by string, decide func(*chat.Generation) (*chat.Generation, end, error)) (endedGeneration, error) {
-	chat, err := tx.Chats.LockConversation(conversationID)
+// lockRunning locks the conversation of a generation, so that only one caller ends it, and reads the
+// generation: errLost for one that has ended. A conversation that is gone is nil.
+func lockRunning(tx Tx, conversationID, id string) (*chat.Conversation, *chat.Generation, error) {
+	conv, err := tx.Chats.LockConversation(conversationID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return endedGeneration{}, err
+		return nil, nil, err
 	}
-	stored, err := tx.Generation(id)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return endedGeneration{}, errLost
-	case err != nil:
-		return endedGeneration{}, err
-	case stored.Ended():
-		return endedGeneration{}, errLost
+	g, err := tx.Generation(id)
+	if fault.Is(err, fault.NotFound) || err == nil && g.Ended() {
+		err = errLost
 	}
-	g, how, err := decide(stored)
-	if err != nil {
-		return endedGeneration{}, err
-	}
+	return conv, g, err
+}
+
+// endGeneration ends g, which lockRunning has locked: it puts the text into its message and emits the
+// events. If the message or conversation was deleted meanwhile the text is dropped, and the generation
+// ends all the same.
+func (e *Engine) endGeneration(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by string) (endedGeneration, error) {
 	at := tx.Now()
 	g.Status, g.Finish, g.Error, g.EndedAt, g.LeaseOwner, g.LeaseUntil = how.status, string(how.finish), how.err, &at, "", at
-	m, events, err := applyEnd(tx, chat, g, how, by)
+	m, events, err := applyEnd(tx, conv, g, how, by)
 	if err != nil {
 		return endedGeneration{}, err
 	}
@@ -168,12 +163,22 @@ func endGeneration(tx Tx, conversationID, id, by string, decide func(*chat.Gener
 			return endedGeneration{}, err
 		}
 	}
-	ended := endedGeneration{gen: g, message: m}
-	if m != nil {
-		ended.version, ended.chat = chat.Version, chat
-	}
 	// The message first: after the end of its generation a stored text is final.
-	return ended, tx.Emit(append(events, endEvent(tx.UserID(), by, g, how))...)
+	if err := tx.Emit(append(events, endEvent(tx.UserID(), by, g, how))...); err != nil {
+		return endedGeneration{}, err
+	}
+	written := endedGeneration{gen: g, message: m}
+	if m != nil {
+		written.version, written.chat = conv.Version, conv
+	}
+	return written, e.Chats.TextAdded(tx.Chats, written.chat)
+}
+
+// endFromCheckpoint ends a generation of another process with the text of its last checkpoint.
+func (e *Engine) endFromCheckpoint(tx Tx, conv *chat.Conversation, g *chat.Generation, over event) error {
+	fromCheckpoint(g)
+	_, err := e.endGeneration(tx, conv, g, ends[over], "server")
+	return err
 }
 
 func endEvent(userID, by string, g *chat.Generation, how end) *stream.Event {
@@ -181,7 +186,7 @@ func endEvent(userID, by string, g *chat.Generation, how end) *stream.Event {
 		return generationEvent(userID, "gen.failed", by, g, genFailed{Error: op.FailureOf(g.Error)})
 	}
 	return generationEvent(userID, "gen.done", by, g, genDone{
-		Status: g.Status, Finish: g.Finish, Usage: g.Usage, Ms: timesOf(g, how.built),
+		Status: g.Status, Finish: g.Finish, Usage: g.Usage, Ms: timesOf(g),
 	})
 }
 

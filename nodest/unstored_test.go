@@ -1,0 +1,65 @@
+package nodest_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"nodest/chat"
+	"nodest/llm"
+	"nodest/nodest"
+	"nodest/nodest/nodesttest"
+)
+
+func said(role, name, text string) *chat.Message {
+	return &chat.Message{Role: role, Name: name, Swipes: []chat.Swipe{{Text: text}}}
+}
+
+// A turn over messages that are stored nowhere, by several speakers, is a turn like every other: its
+// sources are asked, its prompt is stored, its reply is streamed and metered. No chat changes.
+func TestATurnNeedsNoStoredChat(t *testing.T) {
+	t.Parallel()
+	var asked string
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{
+		testSource("slow", func(_ context.Context, q *nodest.Question) (nodest.Findings, error) {
+			asked = q.Text
+			return nodest.Findings{}, nil
+		}),
+	}})
+	c := s.Chat()
+	now := func() (conv *chat.Conversation) {
+		s.View(func(tx nodest.Tx) (err error) {
+			conv, err = tx.Chats.Conversation(c.ID)
+			return err
+		})
+		return conv
+	}
+	s.SayAndWait(c, "In the chat")
+	before := now()
+	s.Model.Enqueue(nodesttest.Reply("To ", "both."))
+	id, err := s.ReplyTo(t.Context(), s.Call(), c.ID, []*chat.Message{
+		said(chat.RoleUser, "Ben", "I keep goats."), said(chat.RoleAssistant, "Alice", "How many?"), said(chat.RoleUser, "Ana", "And I keep bees."),
+	})
+	s.Must(err)
+	g := s.Await(id)
+	if g.Status != chat.GenDone || g.Text != "To both." || s.Events.Deltas(t, id, "text", 0) != "To both." {
+		t.Errorf("%s: %q", g.Status, g.Text)
+	}
+	sent := s.Model.LastRequest()
+	if !strings.Contains(sent, "I keep goats.") || !strings.HasSuffix(strings.TrimSpace(sent), "And I keep bees.") || strings.Contains(sent, "In the chat") || asked != "And I keep bees." {
+		t.Errorf("asked about %q, the model:\n%s", asked, sent)
+	}
+	kept, err := s.Prompt(t.Context(), nodesttest.Ann, g.PromptID)
+	s.Must(err)
+	if last := kept.Prompt.Messages[len(kept.Prompt.Messages)-1]; last.Role != llm.User || last.Text != "And I keep bees." {
+		t.Errorf("the stored prompt ends with %+v", last)
+	}
+	rows, err := s.Usage(t.Context(), nodesttest.Ann, "", "")
+	s.Must(err)
+	if len(rows) != 1 || rows[0].Requests != 2 {
+		t.Errorf("metered: %+v", rows)
+	}
+	if after := now(); after.Version != before.Version || after.HeadID != before.HeadID {
+		t.Errorf("the chat was %+v, and is %+v", before, after)
+	}
+}
