@@ -733,7 +733,7 @@ const pageURL = "https://private.test/"
 func webPages(tx nodest.Tx) websearch.PageTx { return store.Web(tx).PageTx }
 
 // appKeys returns the part of a transaction that maps the app's keys to conversations.
-func appKeys(tx nodest.Tx) app.KeyTx { return tx.Tx.(app.KeyTx) }
+func appKeys(tx nodest.Tx) app.KeyTx { return store.AppKeys(tx) }
 
 // snapshot returns all of a user's rows as texts.
 func snapshot(e *env, user string) map[string][]string {

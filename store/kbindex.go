@@ -12,6 +12,7 @@ import (
 )
 
 // indexTx stores what is made of files: knowledge.IndexTx.
+// indexTx stores what files are searched by.
 type indexTx struct{ *tx }
 
 type editionRow struct {

@@ -85,7 +85,7 @@ func (t *tx) referencesData(ids []string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data, knowledgeTx{t}.markGone(cited)
+	return data, t.knowledge.markGone(cited)
 }
 
 // Events returns the user's events after a position, in order. Those of which a text or the
@@ -176,7 +176,7 @@ func (t *tx) showLogged(events []*stream.Event, logged []*chat.Logged) error {
 	}
 	messages := make(map[string]*chat.Message, len(messageIDs))
 	written, beginnings := make(map[string]*chat.Swipe, len(revisions)), make(map[string]*chat.Swipe, len(last))
-	texts, err := t.textsOf(revisions)
+	texts, err := t.messages.textsOf(revisions)
 	for id, s := range texts {
 		written[id] = &s.Swipe
 	}

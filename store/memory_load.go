@@ -21,7 +21,7 @@ func counts(table string) string {
 
 // MemoryChanges reads the texts and the facts of a scope that changed and are in no segment, with
 // plain scans: an index is loaded on the way of a message.
-func (t *tx) MemoryChanges(characterID string, since, base int64, limit int) (*memory.Changes, error) {
+func (t *memoryTx) MemoryChanges(characterID string, since, base int64, limit int) (*memory.Changes, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (t *tx) MemoryChanges(characterID string, since, base int64, limit int) (*m
 }
 
 // readGaps reads the rows of gaps up to c.Version.
-func (t *tx) readGaps(c *memory.Changes, characterID string, models modelList, gaps []memory.Gap) error {
+func (t *memoryTx) readGaps(c *memory.Changes, characterID string, models modelList, gaps []memory.Gap) error {
 	for _, g := range gaps {
 		if g.To = min(g.To, c.Version); g.From >= g.To {
 			continue
@@ -85,7 +85,7 @@ const inGap = ofScope + " AND change > ? AND change <= ?"
 
 // looseChange returns the change of the n-th row in gaps, by change; 0 if there are fewer. order is
 // "" or " DESC".
-func (t *tx) looseChange(characterID string, gaps []memory.Gap, n int, order string) (int64, error) {
+func (t *memoryTx) looseChange(characterID string, gaps []memory.Gap, n int, order string) (int64, error) {
 	if order != "" {
 		gaps = slices.Clone(gaps)
 		slices.Reverse(gaps)
@@ -133,7 +133,7 @@ const selectTexts = `SELECT t.revision_id, t.conversation_id, r.message_id, t.se
 	FROM memory_texts t CROSS JOIN revisions r
 	WHERE t.user_id = ? AND t.character_id = ? AND r.user_id = t.user_id AND r.id = t.revision_id`
 
-func (t *tx) changedTexts(c *memory.Changes, characterID string, models modelList, g memory.Gap) error {
+func (t *memoryTx) changedTexts(c *memory.Changes, characterID string, models modelList, g memory.Gap) error {
 	where := ""
 	if c.Whole {
 		where = " AND NOT t.is_forgotten"
@@ -190,7 +190,7 @@ var selectFactUnits = `SELECT f.id, f.root_id, f.conversation_id, f.text, f.hash
 		f.is_pinned, f.subject, f.kind, f.origin, f.is_locked, f.is_shareable, f.model, f.vector, f.status = 'retired' AS retired, f.evidence, ` + counts("f") + ` AS searched
 	FROM memories f WHERE f.user_id = ? AND f.character_id = ?`
 
-func (t *tx) changedFacts(c *memory.Changes, characterID string, models modelList, g memory.Gap) error {
+func (t *memoryTx) changedFacts(c *memory.Changes, characterID string, models modelList, g memory.Gap) error {
 	return sqldb.Each(t, func(f *factUnit) error {
 		if u, ok := f.unit(models); ok {
 			c.Units = append(c.Units, u)
@@ -202,12 +202,12 @@ func (t *tx) changedFacts(c *memory.Changes, characterID string, models modelLis
 }
 
 // MemoryUnits returns units as they are now.
-func (t *tx) MemoryUnits(characterID string, ids ...string) ([]memory.Unit, error) {
+func (t *memoryTx) MemoryUnits(characterID string, ids ...string) ([]memory.Unit, error) {
 	return t.unitsByID(characterID, false, ids)
 }
 
 // UnitsForSegment is MemoryUnits with those of deleted conversations, and with terms.
-func (t *tx) UnitsForSegment(characterID string, ids ...string) ([]memory.Unit, error) {
+func (t *memoryTx) UnitsForSegment(characterID string, ids ...string) ([]memory.Unit, error) {
 	units, err := t.unitsByID(characterID, true, ids)
 	addTerms(units)
 	return units, err
@@ -221,7 +221,7 @@ func addTerms(units []memory.Unit) {
 }
 
 // unitsByID reads units; forSegment is said at UnitsForSegment.
-func (t *tx) unitsByID(characterID string, forSegment bool, ids []string) ([]memory.Unit, error) {
+func (t *memoryTx) unitsByID(characterID string, forSegment bool, ids []string) ([]memory.Unit, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return nil, err

@@ -25,8 +25,8 @@ const inProfile = "p"
 
 // PutUses stores what the prompt of a generation contains, and that its facts were used now. That is no
 // change of a scope.
-func (t *tx) PutUses(conversationID, generationID, continued string, uses []memory.Use) error {
-	err := t.ownsConversation(conversationID)
+func (t *textTx) PutUses(conversationID, generationID, continued string, uses []memory.Use) error {
+	err := t.chats.owns(conversationID)
 	var rows []useRow
 	if err == nil && continued != "" {
 		rows, err = sqldb.All[useRow](t, "SELECT * FROM memory_uses WHERE user_id = ? AND conversation_id = ? AND generation_id = ? ORDER BY rank",
@@ -65,8 +65,8 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 }
 
 // Uses returns what was sent with the prompt of a message's chosen text, as far as it is still there.
-func (t *tx) Uses(messageID string) ([]memory.Use, error) {
-	return sqldb.Map(t.withMessage(messageID), func(r *useRow) memory.Use {
+func (t *textTx) Uses(messageID string) ([]memory.Use, error) {
+	return sqldb.Map(t.messages.with(messageID), func(r *useRow) memory.Use {
 		layer := memory.Fact
 		if r.Layer == string(memory.Exchange[:1]) {
 			layer = memory.Exchange
@@ -115,12 +115,12 @@ const selectRecalled = "SELECT conversation_id, generation_id, unit_id FROM memo
 	" AND layer <> '" + inProfile + "' ORDER BY rank"
 
 // Recalled returns the units that were found for a generation.
-func (t *tx) Recalled(conversationID, generationID string) ([]string, error) {
+func (t *textTx) Recalled(conversationID, generationID string) ([]string, error) {
 	return sqldb.Map(t, func(r *useRow) string { return r.UnitID }, selectRecalled, t.userID, []string{conversationID}, []string{generationID})
 }
 
 // fillRecalled gives swipes the units that were found for them.
-func (t *tx) fillRecalled(swipes []*swipeText) error {
+func (t *textTx) fillRecalled(swipes []*swipeText) error {
 	byPlace := map[[2]string][]*chat.Swipe{}
 	var chats, generations []string
 	for _, s := range swipes {
