@@ -14,6 +14,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 	"nodest/op"
@@ -51,14 +52,14 @@ func TestASearchExplainsItsScores(t *testing.T) {
 		if f.Score <= 0 || f.Score > 1 || math.Abs(sum-f.Score) > 1e-3 || len(f.Signals) == 0 {
 			t.Errorf("%s: score %g, parts %+v, signals %v", f.ID, f.Score, f.Parts, f.Signals)
 		}
-		if f.Layer == memory.Exchange && f.Said.Text == nodesttest.Birthday && (f.Said.Role != "user" || f.Said.ConversationID != source.ID || f.Said.At == "") {
+		if f.Layer == recall.Exchange && f.Said.Text == nodesttest.Birthday && (f.Said.Role != "user" || f.Said.ConversationID != source.ID || f.Said.At == "") {
 			t.Errorf("said: %+v", f.Said)
 		}
 	}
 	for name, q := range map[string]memory.SearchQuery{
-		"facts alone": {Text: nodesttest.BirthdayQuestion, Layers: []memory.Layer{memory.Fact}},
-		"texts alone": {Text: nodesttest.BirthdayQuestion, Layers: []memory.Layer{memory.Exchange}},
-		"here":        {Text: nodesttest.BirthdayQuestion, ConversationID: source.ID, Layers: []memory.Layer{memory.Exchange}},
+		"facts alone": {Text: nodesttest.BirthdayQuestion, Layers: []recall.Layer{recall.Fact}},
+		"texts alone": {Text: nodesttest.BirthdayQuestion, Layers: []recall.Layer{recall.Exchange}},
+		"here":        {Text: nodesttest.BirthdayQuestion, ConversationID: source.ID, Layers: []recall.Layer{recall.Exchange}},
 		"one":         {Text: nodesttest.BirthdayQuestion, Recall: true, Limit: 1},
 	} {
 		if texts := searchMemories(s, alice.ID, q); len(texts) == 0 || q.Limit == 1 && len(texts) != 1 {
@@ -66,7 +67,7 @@ func TestASearchExplainsItsScores(t *testing.T) {
 		}
 	}
 	elsewhere := s.ChatWith(alice.ID)
-	if texts := searchMemories(s, alice.ID, memory.SearchQuery{Text: nodesttest.BirthdayQuestion, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
+	if texts := searchMemories(s, alice.ID, memory.SearchQuery{Text: nodesttest.BirthdayQuestion, ConversationID: elsewhere.ID, Layers: []recall.Layer{recall.Exchange}}); len(texts) != 0 {
 		t.Errorf("said in another conversation: %q", texts)
 	}
 	for field, q := range map[string]memory.SearchQuery{

@@ -43,7 +43,8 @@ func startedData(g *chat.Generation, t *turn) genStarted {
 	}
 }
 
-type genContext struct {
+// ContextData is what gen.context carries.
+type ContextData struct {
 	Memories []string   `json:"memories"`
 	Profile  []string   `json:"profile"` // ids of its facts
 	Lore     []loreItem `json:"lore"`
@@ -70,8 +71,8 @@ type dropItem struct {
 // contextItems bounds each list of gen.context; the stored prompt has the full lists.
 const contextItems = 50
 
-func contextData(t *turn) genContext {
-	c := genContext{Memories: []string{}, Profile: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: append([]Search{}, t.found.search...), Warnings: []string{}}
+func contextData(t *turn) ContextData {
+	c := ContextData{Memories: []string{}, Profile: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: append([]Search{}, t.found.search...), Warnings: []string{}}
 	for _, en := range t.prompt.Entries {
 		switch en.Source {
 		case framework.SourceBook, framework.SourceGlobalBook:

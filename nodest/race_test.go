@@ -16,7 +16,9 @@ import (
 // Concurrent writes that name no version all succeed, and none is lost.
 func TestConcurrentWritesWithoutAVersionAllSucceed(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, open storetest.Opener) { testConcurrentWrites(t, nodesttest.NewWithoutModelOn(t, open)) })
+	storetest.Each(t, func(t *testing.T, open storetest.Opener) {
+		testConcurrentWrites(t, nodesttest.NewWithoutModelOn(t, open))
+	})
 }
 
 func testConcurrentWrites(t *testing.T, h *nodesttest.Fixture) {

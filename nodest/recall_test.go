@@ -17,6 +17,7 @@ import (
 	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 	"nodest/op"
@@ -72,7 +73,7 @@ func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {
 		if f.ID != ids[i] || f.Score <= 0 {
 			t.Errorf("%d is %s with %g, want %s", i, f.ID, f.Score, ids[i])
 		}
-		if f.ID == revision && f.Said.Text != nodesttest.Birthday || f.Layer == memory.Fact && f.Memory.Text != fact.Text {
+		if f.ID == revision && f.Said.Text != nodesttest.Birthday || f.Layer == recall.Fact && f.Memory.Text != fact.Text {
 			t.Errorf("recalled: %+v", f)
 		}
 	}
@@ -279,7 +280,7 @@ func TestAnEchoedMemoryBlockIsNotRemembered(t *testing.T) {
 	s.Must(err)
 	owls := 0
 	for _, f := range found {
-		if f.Layer == memory.Fact && f.ID == fact.ID {
+		if f.Layer == recall.Fact && f.ID == fact.ID {
 			owls++
 		}
 		if f.Said != nil && (strings.Contains(f.Said.Text, "owls") || strings.Contains(f.Said.Text, "<mem>")) {

@@ -11,6 +11,7 @@ import (
 	"nodest/chat"
 	"nodest/framework"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 )
@@ -32,7 +33,7 @@ func testSource(name string, find func(context.Context, *nodest.Question) (nodes
 func foundMemory(id, text string) nodest.Findings {
 	var f nodest.Findings
 	f.Memories = []framework.Memory{{ID: id, Text: text}}
-	f.Uses = []memory.Use{{ID: id, Layer: memory.Exchange}}
+	f.Uses = []memory.Use{{ID: id, Layer: recall.Exchange}}
 	return f
 }
 

@@ -195,7 +195,7 @@ func onlyIDs(members map[string]any) map[string]any {
 				continue
 			}
 		case string:
-			if HasIDForm(m) || name == "kind" {
+			if IsID(m) || name == "kind" {
 				continue
 			}
 		}

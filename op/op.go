@@ -79,17 +79,25 @@ type Store[T any] interface {
 // NewID makes an id: a UUIDv7, so that ids sort by the time they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// IsID reports whether s is an id: a UUID of any version in its usual form.
-func IsID(s string) bool {
-	id, err := uuid.Parse(s)
-	return err == nil && id.String() == s
+// ParseID reads an id that NewID made: a UUIDv7, in 36 characters in lower case. Names that apps and users give
+// have another form.
+func ParseID(text string) (id uuid.UUID, ok bool) {
+	if len(text) != 36 {
+		return uuid.Nil, false
+	}
+	for i := range len(text) {
+		if text[i] >= 'A' && text[i] <= 'F' {
+			return uuid.Nil, false
+		}
+	}
+	id, err := uuid.Parse(text)
+	return id, err == nil && id.Version() == 7
 }
 
-// HasIDForm reports whether s has the form of the ids that NewID makes; names that apps and users
-// give have another one.
-func HasIDForm(s string) bool {
-	id, err := uuid.Parse(s)
-	return err == nil && id.Version() == 7 && id.String() == s
+// IsID reports whether a text is an id.
+func IsID(text string) bool {
+	_, ok := ParseID(text)
+	return ok
 }
 
 // Part is the call of a step that comes before the one that is stored under the

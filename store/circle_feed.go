@@ -154,8 +154,8 @@ func (t circleTx) UpdatePost(p *circle.Post) error {
 		p.Favorite, p.Rating, p.DeletedAt, t.userID, p.ID)
 }
 
-// Said reports whether a text was written since a time.
-func (t circleTx) Said(textKey string, since time.Time) (bool, error) {
+// WasSaid reports whether a text was written since a time.
+func (t circleTx) WasSaid(textKey string, since time.Time) (bool, error) {
 	n, err := sqldb.Value[int64](t, `SELECT COUNT(*) FROM (
 		SELECT 1 FROM circle_posts WHERE user_id = ? AND text_key = ? AND created_at >= ? AND deleted_at IS NULL
 		UNION ALL SELECT 1 FROM circle_comments WHERE user_id = ? AND text_key = ? AND created_at >= ? AND deleted_at IS NULL) AS same`,

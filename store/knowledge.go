@@ -26,7 +26,8 @@ func (s knowledgeStore) FileOwners(ctx context.Context, after string, limit int)
 // forKnowledge returns t as package knowledge has it.
 func (t *tx) forKnowledge() knowledge.Tx {
 	return knowledge.Tx{
-		Tx: t, FileTx: t.knowledge, BaseTx: t.knowledge, BindingTx: t.knowledge, IndexTx: t.index, Jobs: t.jobs, Characters: t.forCharacters(),
+		Tx: t, FileTx: t.knowledge, BaseTx: t.knowledge, BindingTx: t.knowledge,
+		IndexTx: t.index, VectorTx: t.index, PassageTx: t.index, Jobs: t.jobs, Characters: t.forCharacters(),
 	}
 }
 

@@ -6,13 +6,14 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/store/sqldb"
 )
 
-// factRow is one version of a fact.
 // factTx stores facts, suggestions and what was forgotten.
 type factTx struct{ *tx }
 
+// factRow is one version of a fact.
 type factRow struct {
 	memory.Memory `db:"Source=source_id SupersededBy=superseded_by_id Pinned=is_pinned Locked=is_locked Shareable=is_shareable ContentHash=hash"`
 	UserID        string
@@ -32,7 +33,7 @@ func (r *factRow) memory() memory.Memory {
 // factRow makes the row of m. Times that are not set become Now.
 func (t factTx) factRow(characterID string, m *memory.Memory) *factRow {
 	t.fillTimes(&m.CreatedAt, &m.UpdatedAt)
-	m.ContentHash = memory.ContentHash(m.Text)
+	m.ContentHash = lang.ContentHash(m.Text)
 	return &factRow{Memory: *m, UserID: t.userID, CharacterID: characterID}
 }
 

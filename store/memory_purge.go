@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/store/sqldb"
 )
 
@@ -183,7 +184,7 @@ func (s *session) dropSuggestions(scope memory.Scope, revisionIDs, hashes []stri
 	var gone []string
 	err := sqldb.Each(s, func(r *memory.Suggested) error {
 		made := slices.ContainsFunc(r.Evidence, func(e memory.Evidence) bool { return of[e.RevisionID] })
-		if made || r.Text != "" && says[memory.ContentHash(r.Text)] {
+		if made || r.Text != "" && says[lang.ContentHash(r.Text)] {
 			gone = append(gone, r.ID)
 		}
 		return nil

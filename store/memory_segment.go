@@ -5,6 +5,7 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/store/sqldb"
 )
 
@@ -79,9 +80,9 @@ type unitKeyRow struct {
 func (t *memoryTx) UnitKeys(characterID string, from, to int64) ([]memory.UnitKey, error) {
 	args := []any{t.userID, characterID, from, to}
 	return sqldb.Map(t.characters.with(characterID), func(r *unitKeyRow) memory.UnitKey { return r.UnitKey },
-		`SELECT revision_id AS id, conversation_id, session, seq, '`+string(memory.Exchange)+`' AS layer, change
+		`SELECT revision_id AS id, conversation_id, session, seq, '`+string(recall.Exchange)+`' AS layer, change
 			FROM memory_texts WHERE `+inGap+` AND NOT is_forgotten AND NOT is_buried
-		UNION ALL SELECT f.id, f.conversation_id, 0, 0, '`+string(memory.Fact)+`', f.change
+		UNION ALL SELECT f.id, f.conversation_id, 0, 0, '`+string(recall.Fact)+`', f.change
 			FROM memories f WHERE `+inGap+` AND (`+counts("f")+` OR f.status = 'retired' AND COALESCE(f.evidence, '[]') <> '[]')`,
 		append(args, args...)...)
 }

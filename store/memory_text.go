@@ -34,8 +34,9 @@ type textRow struct {
 // textTx stores what was said in chats, and what of it prompts were given.
 type textTx struct {
 	*tx
-	said    []*textRow // in this transaction; finish writes them
-	imports bool       // they are a part of an import
+	said    []*textRow          // in this transaction; finish writes them
+	imports bool                // they are a part of an import
+	found   map[string][]string // units that were found for generations, by rank
 }
 
 const (
@@ -58,7 +59,7 @@ func (t *textTx) textOf(m *chat.Message, r *revisionRow) *textRow {
 	}
 	return &textRow{
 		RevisionID: r.RevisionID, UserID: t.userID, ConversationID: m.ConversationID, Seq: m.Seq,
-		Role: m.Role, Name: m.Name, Hash: memory.ContentHash(words),
+		Role: m.Role, Name: m.Name, Hash: lang.ContentHash(words),
 		IsRead: m.Imported, SaidAt: m.CreatedAt,
 	}
 }

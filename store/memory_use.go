@@ -8,6 +8,7 @@ import (
 
 	"nodest/chat"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/store/sqldb"
 )
 
@@ -15,7 +16,7 @@ import (
 type useRow struct {
 	UserID, ConversationID, GenerationID, UnitID string
 	Rank                                         int     // from 1
-	Layer                                        string  // the first letter of a memory.Layer, or inProfile
+	Layer                                        string  // the first letter of a recall.Layer, or inProfile
 	Score                                        *int64  // in parts of memory.SignalStep; nil = the row is a copy in a fork
 	Signals                                      []int64 // in parts of memory.SignalStep, by memory.SignalNames; zeros at the end can be missing
 }
@@ -35,7 +36,7 @@ func (t *textTx) PutUses(conversationID, generationID, continued string, uses []
 	if err != nil {
 		return err
 	}
-	var facts []string
+	var facts, found []string
 	for i := range uses {
 		u := &uses[i]
 		parts, err := partsOf(u.Signals)
@@ -43,10 +44,12 @@ func (t *textTx) PutUses(conversationID, generationID, continued string, uses []
 			return err
 		}
 		row := useRow{UnitID: u.ID, Layer: string(u.Layer[:1]), Score: new(partOf(u.Score)), Signals: parts}
-		if !u.Recalled() {
+		if u.Recalled() {
+			found = append(found, u.ID)
+		} else {
 			row.Layer = inProfile
 		}
-		if u.Layer == memory.Fact {
+		if u.Layer == recall.Fact {
 			facts = append(facts, u.ID)
 		}
 		if !slices.ContainsFunc(rows, func(r useRow) bool { return r.UnitID == u.ID }) {
@@ -56,6 +59,9 @@ func (t *textTx) PutUses(conversationID, generationID, continued string, uses []
 	for i := range rows {
 		r := &rows[i]
 		r.UserID, r.ConversationID, r.GenerationID, r.Rank = t.userID, conversationID, generationID, i+1
+	}
+	if continued == "" {
+		t.found = map[string][]string{generationID: found}
 	}
 	slices.SortFunc(rows, func(a, b useRow) int { return strings.Compare(a.UnitID, b.UnitID) }) // as the key: pages are filled in order
 	if err := t.Insert("memory_uses", rows); err != nil || len(facts) == 0 {
@@ -67,9 +73,9 @@ func (t *textTx) PutUses(conversationID, generationID, continued string, uses []
 // Uses returns what was sent with the prompt of a message's chosen text, as far as it is still there.
 func (t *textTx) Uses(messageID string) ([]memory.Use, error) {
 	return sqldb.Map(t.messages.with(messageID), func(r *useRow) memory.Use {
-		layer := memory.Fact
-		if r.Layer == string(memory.Exchange[:1]) {
-			layer = memory.Exchange
+		layer := recall.Fact
+		if r.Layer == string(recall.Exchange[:1]) {
+			layer = recall.Exchange
 		}
 		return memory.Use{ID: r.UnitID, Layer: layer, Rank: r.Rank, Score: float64(*r.Score) / memory.SignalStep, Signals: signalsOf(r.Signals)}
 	}, `SELECT u.* FROM messages m

@@ -9,6 +9,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -65,11 +66,11 @@ func (e *env) memoryIDs(messageID string) (ids []string) {
 }
 
 func exchange(rank int) memory.Use {
-	return memory.Use{ID: id(), Layer: memory.Exchange, Rank: rank, Score: 0.75, Signals: map[string]float64{"near": 0.25, "words": 0.5}}
+	return memory.Use{ID: id(), Layer: recall.Exchange, Rank: rank, Score: 0.75, Signals: map[string]float64{"near": 0.25, "words": 0.5}}
 }
 
 func profile(rank int) memory.Use {
-	return memory.Use{ID: id(), Layer: memory.Fact, Rank: rank, Score: 1, Signals: map[string]float64{"profile": 1}}
+	return memory.Use{ID: id(), Layer: recall.Fact, Rank: rank, Score: 1, Signals: map[string]float64{"profile": 1}}
 }
 
 // Memory ids are what was found for a text; uses have the facts of the profile too. An edited text keeps them.
@@ -110,12 +111,12 @@ func TestEverySignalIsStored(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		conv := e.chat(e.character())
 		for i, name := range memory.SignalNames {
-			use := memory.Use{ID: id(), Layer: memory.Fact, Rank: 1, Score: 0.5, Signals: map[string]float64{name: 0.5}}
+			use := memory.Use{ID: id(), Layer: recall.Fact, Rank: 1, Score: 0.5, Signals: map[string]float64{name: 0.5}}
 			e.equal(name, e.usesOf(e.reply(conv, "", "", use)), []memory.Use{use})
 			e.equal("its place", e.queryInts("SELECT COUNT(*) FROM memory_uses WHERE signals = ?", "["+strings.Repeat("0,", i)+"5000]"), []int64{1})
 		}
 		err := e.db.Update(t.Context(), e.user, func(tx nodest.Tx) error {
-			return tx.Memory.PutUses(conv, id(), "", []memory.Use{{ID: id(), Layer: memory.Fact, Signals: map[string]float64{"other": 1}}})
+			return tx.Memory.PutUses(conv, id(), "", []memory.Use{{ID: id(), Layer: recall.Fact, Signals: map[string]float64{"other": 1}}})
 		})
 		e.equal("an unknown one is refused", err != nil, true)
 	})
@@ -144,7 +145,7 @@ func TestAFactIsUsedWhenItIsRecalled(t *testing.T) {
 		character := e.character()
 		used, other := e.learn(character, fact("used")), e.learn(character, fact("other"))
 		e.clock.advance(time.Minute)
-		e.reply(e.chat(character), "", "", memory.Use{ID: used.ID, Layer: memory.Fact, Rank: 1})
+		e.reply(e.chat(character), "", "", memory.Use{ID: used.ID, Layer: recall.Fact, Rank: 1})
 		e.view(func(tx nodest.Tx) error {
 			a, err := tx.Memory.Fact(character, used.ID)
 			b, err2 := tx.Memory.Fact(character, other.ID)

@@ -149,10 +149,10 @@ func (t *tx) finish() ([]*stream.Event, error) {
 		logged[i] = &stream.Event{
 			UserID: t.userID, Seq: seq - n + int64(i) + 1, Type: e.Type,
 			ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID,
-			By: cmp.Or(e.By, "server"), At: t.Now(), Data: e.Data, Kept: e.Kept,
+			By: cmp.Or(e.By, "server"), At: t.Now(), Data: e.Data, Logged: e.Logged,
 		}
 	}
-	rows, err := logRows(logged)
+	rows, err := logRows(logged, t.texts.found)
 	if err != nil {
 		return nil, err
 	}

@@ -16,25 +16,28 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"codec fair fault lru markup migrations sharedtest web bench/figure index/dict llm/sse llm/loose",
-	"jsonlimit index/segment",
+	"codec fair fault lexicon lru markup migrations sharedtest web bench/figure index/dict llm/sse llm/loose",
+	"jsonlimit index/segment lexicon/lexicontest",
 	"llm card stream jobs store/sqldb outbound knowledge/parse knowledge/unzip",
 	"op mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox knowledge/chunk",
-	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank store/first",
-	"summary memory",
-	"memory/extract chat circle websearch websearch/research knowledge",
+	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
+	"summary memory/recall",
+	"memory",
+	"memory/extract chat circle websearch websearch/research knowledge store/first",
 	"chat/archive nodest/tools nodest/recent nodest/record",
 	"nodest",
 	"nodest/app mcptool kbtool webtool",
 	"server/api",
 	"store server",
-	"store/storetest bench bench/kb",
+	"store/storetest bench bench/kb internal/setup",
 	"nodest/nodesttest",
-	"cmd/nodest",
+	"cmd/nodest cmd/nodest-bench",
 }
 
-// allowedImporters lists the only packages that may import a third-party module.
+// allowedImporters lists the only packages that may import a third-party module, or the benchmarks,
+// which the program that users get does without.
 var allowedImporters = map[string]string{
+	"nodest/bench":                           "cmd/nodest-bench bench bench/kb",
 	"github.com/mattn/go-sqlite3":            "store/sqldb",
 	"github.com/jackc/pgx/v5":                "store store/sqldb store/storetest",
 	"github.com/pressly/goose/v3":            "store",
@@ -45,7 +48,7 @@ var allowedImporters = map[string]string{
 	"github.com/alexedwards/argon2id":        "account",
 	"github.com/tiktoken-go/tokenizer":       "framework",
 	"github.com/philippgille/chromem-go":     "index",
-	"github.com/spf13/cobra":                 "cmd/nodest",
+	"github.com/spf13/cobra":                 "cmd/nodest cmd/nodest-bench",
 	"golang.org/x/image":                     "card",
 	"github.com/modelcontextprotocol/go-sdk": "mcpclient mcptool websearch/provider",
 	"github.com/markusmobius":                "websearch/reader",
