@@ -59,7 +59,7 @@ func logRows(events []*stream.Event, uses map[string][]string) (rows []*logRow, 
 // withData is the entry of an event with other data.
 func withData(e *stream.Event, data, kept json.RawMessage) *stream.Event {
 	return &stream.Event{
-		Type: e.Type, ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID, By: e.By, Data: data, Kept: kept,
+		Type: e.Type, ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID, By: e.By, Data: data, Logged: kept,
 	}
 }
 
@@ -80,9 +80,9 @@ func (t *tx) showContexts(events []*stream.Event) error {
 	contexts := map[string]*nodest.ContextData{}
 	var chats, generations []string
 	for _, e := range events {
-		if e.Type == "gen.context" && e.Kept != nil {
+		if e.Type == "gen.context" && e.Logged != nil {
 			c := new(nodest.ContextData)
-			if err := json.Unmarshal(e.Kept, c); err != nil {
+			if err := json.Unmarshal(e.Logged, c); err != nil {
 				return err
 			}
 			c.Memories, contexts[e.GenerationID] = []string{}, c
@@ -100,7 +100,7 @@ func (t *tx) showContexts(events []*stream.Event) error {
 	}, selectRecalled, t.userID, slices.Compact(chats), generations)
 	for _, e := range events {
 		if c := contexts[e.GenerationID]; err == nil && c != nil && e.Type == "gen.context" {
-			e.Kept = nil
+			e.Logged = nil
 			err = fill(e, c)
 		}
 	}
