@@ -22,7 +22,7 @@ RACE       := -race -gcflags=all=-d=checkptr=0 $(PURE:%=-gcflags=%=-race=false)
 SEQUENTIAL := ./bench/kb ./card ./character ./cite ./circle/rules ./knowledge/chunk ./llm/offline ./summary ./websearch/reader
 CONCURRENT := $(shell $(GO) list ./... 2>/dev/null | sed 's|^nodest/|./|' | grep -vxF $(SEQUENTIAL:%=-e %))
 # The packages with such tests. NODEST_TEST_ONLY skips their other ones.
-POSTGRES   ?= $(shell grep -rlE --include='*_test.go' 'storetest\.(Each|OpenPostgres|PostgresURL)|"NODEST_TEST_DATABASE_URL"' [a-z]* | xargs -n1 dirname | sort -u | sed 's|^|./|')
+POSTGRES   ?= $(shell grep -rlE --include='*_test.go' 'func TestOnPostgres|storetest\.(Each|OpenPostgres|PostgresURL)|"NODEST_TEST_DATABASE_URL"' [a-z]* | xargs -n1 dirname | sort -u | sed 's|^|./|')
 # Without symbols and DWARF, a quarter of the file; panics still name functions and lines.
 LDFLAGS    := -s -w -X main.version=$(VERSION)
 

@@ -1,18 +1,9 @@
 package memory_test
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
-	"nodest/store/storetest"
+	"nodest/nodest/nodesttest"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := storetest.DropSchemas(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { nodesttest.Main(m) }

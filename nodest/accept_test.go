@@ -15,11 +15,11 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 	"nodest/store"
 	"nodest/store/sqldb"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 // heldStore is a database that stops before the commit of a transaction: nothing of it is on the disk.
@@ -48,17 +48,10 @@ func withHeldStore(t *testing.T) (s *fixture, h *heldStore, dir string) {
 		o.Dir = dir
 		return storetest.OpenWith(t, o)
 	})
-	h = &heldStore{DB: s.db, reached: make(chan struct{}), release: make(chan struct{})}
-	s.Engine = newEngine(h, s, s.events, s.opts)
+	h = &heldStore{DB: s.DB, reached: make(chan struct{}), release: make(chan struct{})}
+	s.Engine = nodesttest.NewEngine(h, s, s.Events, s.Options)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
 	return s, h, dir
-}
-
-// all returns the events so far, in order.
-func (e *eventLog) all() []*stream.Event {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.list)
 }
 
 type sendResult struct {
@@ -68,11 +61,11 @@ type sendResult struct {
 
 // sendHeld sends a message, and returns when its commit is held back.
 func (s *fixture) sendHeld(h *heldStore, c *chat.Conversation, call *op.Call) <-chan sendResult {
-	s.t.Helper()
+	s.T.Helper()
 	h.hold.Store(true)
 	answered := make(chan sendResult, 1)
 	go func() {
-		sent, err := s.Send(s.t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Second"})
+		sent, err := s.Send(s.T.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Second"})
 		answered <- sendResult{sent, err}
 	}()
 	<-h.reached
@@ -83,31 +76,31 @@ func (s *fixture) sendHeld(h *heldStore, c *chat.Conversation, call *op.Call) <-
 func TestNothingOfATurnIsNoticedBeforeItsMessageIsCommitted(t *testing.T) {
 	t.Parallel()
 	s, h, _ := withHeldStore(t)
-	c := s.chat()
-	s.sendAndWait(c, "First")
-	before, requests := len(s.events.all()), len(s.model.allRequests())
-	s.model.enqueue(replyWith("Here", " I am."))
-	answered := s.sendHeld(h, c, s.call())
+	c := s.Chat()
+	s.SayAndWait(c, "First")
+	before, requests := len(s.Events.All()), len(s.Model.AllRequests())
+	s.Model.Enqueue(nodesttest.Reply("Here", " I am."))
+	answered := s.sendHeld(h, c, s.Call())
 	select {
 	case r := <-answered:
 		t.Fatalf("acknowledged before the commit: %+v", r)
 	default:
 	}
-	if after := s.events.all()[before:]; len(after) > 0 || len(s.model.allRequests()) > requests {
-		t.Errorf("before the commit: %d events, %d requests", len(after), len(s.model.allRequests())-requests)
+	if after := s.Events.All()[before:]; len(after) > 0 || len(s.Model.AllRequests()) > requests {
+		t.Errorf("before the commit: %d events, %d requests", len(after), len(s.Model.AllRequests())-requests)
 	}
 	h.release <- struct{}{}
 	r := <-answered
-	s.must(r.err)
-	s.wait(r.sent.GenerationID)
-	if got := s.model.lastRequest(); !strings.Contains(got, "[user] Second") || !strings.Contains(got, "[user] First") {
+	s.Must(r.err)
+	s.Await(r.sent.GenerationID)
+	if got := s.Model.LastRequest(); !strings.Contains(got, "[user] Second") || !strings.Contains(got, "[user] First") {
 		t.Errorf("the model was asked:\n%s", got)
 	}
-	if got := s.events.deltas(t, r.sent.GenerationID, "text", 0); got != "Here I am." {
+	if got := s.Events.Deltas(t, r.sent.GenerationID, "text", 0); got != "Here I am." {
 		t.Errorf("deltas: %q", got)
 	}
 	var order []string
-	for _, ev := range s.events.all()[before:] {
+	for _, ev := range s.Events.All()[before:] {
 		order = append(order, ev.Type)
 	}
 	const want = "message.created message.created gen.stage gen.started gen.context gen.stage gen.delta gen.delta message.updated gen.done"
@@ -120,11 +113,11 @@ func TestNothingOfATurnIsNoticedBeforeItsMessageIsCommitted(t *testing.T) {
 func TestAPromptIsStoredBeforeTheModelIsAsked(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	reply := replyWith("Yes.").gated()
-	s.model.enqueue(reply)
-	sent := s.send(s.chat(), "First")
-	<-reply.started
-	s.view(func(tx nodest.Tx) error {
+	reply := nodesttest.Reply("Yes.").Gated()
+	s.Model.Enqueue(reply)
+	sent := s.Say(s.Chat(), "First")
+	<-reply.Started
+	s.View(func(tx nodest.Tx) error {
 		g, err := tx.Generation(sent.GenerationID)
 		if err == nil && (g.Status != chat.GenWaiting || g.StartedAt == nil) {
 			t.Errorf("the model was asked for %+v", g)
@@ -132,40 +125,40 @@ func TestAPromptIsStoredBeforeTheModelIsAsked(t *testing.T) {
 		_, missing := tx.Prompt(g.PromptID)
 		return errors.Join(err, missing)
 	})
-	reply.release()
-	s.wait(sent.GenerationID)
+	reply.Release()
+	s.Await(sent.GenerationID)
 }
 
 func TestACommitThatFailsLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	s, h, dir := withHeldStore(t)
-	c := s.chat()
-	first := s.sendAndWait(c, "First")
-	before, requests := len(s.events.all()), len(s.model.allRequests())
-	call := s.call()
+	c := s.Chat()
+	first := s.SayAndWait(c, "First")
+	before, requests := len(s.Events.All()), len(s.Model.AllRequests())
+	call := s.Call()
 	answered := s.sendHeld(h, c, call)
 	file := filepath.Join(dir, sqldb.File) // a database whose file is gone commits nothing
-	s.must(os.Rename(file, file+".away"))
+	s.Must(os.Rename(file, file+".away"))
 	h.release <- struct{}{}
 	if r := <-answered; r.err == nil {
 		t.Errorf("acknowledged %+v, and the commit had failed", r.sent)
 	}
-	s.must(os.Rename(file+".away", file))
-	s.must(s.Recover(t.Context()))
-	if after := s.events.all()[before:]; len(after) > 0 || len(s.model.allRequests()) > requests {
-		t.Errorf("it left %d events and %d requests", len(after), len(s.model.allRequests())-requests)
+	s.Must(os.Rename(file+".away", file))
+	s.Must(s.Recover(t.Context()))
+	if after := s.Events.All()[before:]; len(after) > 0 || len(s.Model.AllRequests()) > requests {
+		t.Errorf("it left %d events and %d requests", len(after), len(s.Model.AllRequests())-requests)
 	}
-	s.view(func(tx nodest.Tx) error {
+	s.View(func(tx nodest.Tx) error {
 		conv, err := tx.Chats.Conversation(c.ID)
 		if err == nil && conv.HeadID != first.ID {
 			t.Errorf("the chat ends with %s, not with the first reply", conv.HeadID)
 		}
 		return err
 	})
-	again, err := s.Send(t.Context(), retryOf(call), nodest.SendInput{ConversationID: c.ID, Text: "Second"})
-	s.must(err)
-	s.wait(again.GenerationID)
-	if m := s.message(again.Message.ID); m.Text() != "Fine." {
+	again, err := s.Send(t.Context(), nodesttest.RetryOf(call), nodest.SendInput{ConversationID: c.ID, Text: "Second"})
+	s.Must(err)
+	s.Await(again.GenerationID)
+	if m := s.Message(again.Message.ID); m.Text() != "Fine." {
 		t.Errorf("the repeated message got %q", m.Text())
 	}
 }
@@ -176,19 +169,19 @@ func TestAMessageBeyondTheQuotaIsNotToldToTheModel(t *testing.T) {
 		o.Quotas = account.Quotas{Messages: 4}
 		return storetest.OpenWith(t, o)
 	})
-	c := s.chat()
-	s.sendAndWait(c, "First")
-	requests := len(s.model.allRequests())
+	c := s.Chat()
+	s.SayAndWait(c, "First")
+	requests := len(s.Model.AllRequests())
 	for { // until the quota is reached
-		sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "More"})
+		sent, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "More"})
 		if fault.Is(err, fault.QuotaExceeded) {
 			break
 		}
-		s.must(err)
-		s.wait(sent.GenerationID)
+		s.Must(err)
+		s.Await(sent.GenerationID)
 		requests++
 	}
-	if got := len(s.model.allRequests()); got != requests {
+	if got := len(s.Model.AllRequests()); got != requests {
 		t.Errorf("the model was asked %d times for %d messages", got, requests)
 	}
 }
@@ -201,24 +194,24 @@ func TestAPromptIsThatOfTheStoredChat(t *testing.T) {
 		t.Run(fmt.Sprintf("cold %v", cold), func(t *testing.T) {
 			t.Parallel()
 			s := newFixture(t, nodest.Options{})
-			c := s.chat()
+			c := s.Chat()
 			var last *chat.Message
 			for i := range 4 {
-				last = s.sendAndWait(c, fmt.Sprintf("Line %d", i))
+				last = s.SayAndWait(c, fmt.Sprintf("Line %d", i))
 			}
 			if cold {
-				s.Engine = s.engine()
+				s.Engine = s.AnotherEngine()
 			}
-			reply := s.sendAndWait(c, "Second")
-			sent := s.model.lastRequest()
-			s.regenerate(reply.ID, "")
-			if again := s.model.lastRequest(); sent != again {
+			reply := s.SayAndWait(c, "Second")
+			sent := s.Model.LastRequest()
+			s.RegenerateReply(reply.ID, "")
+			if again := s.Model.LastRequest(); sent != again {
 				t.Errorf("for the message:\n%s\nfor another text:\n%s", sent, again)
 			}
-			next, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Aside", ParentID: last.ID})
-			s.must(err)
-			s.wait(next.GenerationID)
-			if got := s.model.lastRequest(); strings.Contains(got, "Second") || !strings.Contains(got, "Line 3") || !strings.Contains(got, "[user] Aside") {
+			next, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "Aside", ParentID: last.ID})
+			s.Must(err)
+			s.Await(next.GenerationID)
+			if got := s.Model.LastRequest(); strings.Contains(got, "Second") || !strings.Contains(got, "Line 3") || !strings.Contains(got, "[user] Aside") {
 				t.Errorf("on another branch the model was asked:\n%s", got)
 			}
 		})
@@ -241,20 +234,20 @@ func (c *countedStore) Update(ctx context.Context, userID string, fn func(nodest
 func TestATurnIsThreeTransactionsWhateverItsLength(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	counted := &countedStore{DB: s.db}
-	s.Engine = newEngine(counted, s, s.events, s.opts)
+	counted := &countedStore{DB: s.DB}
+	s.Engine = nodesttest.NewEngine(counted, s, s.Events, s.Options)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
 	for _, tokens := range []int{1, 400} {
-		c := s.chat() // of its own, because a long one is summarised
-		s.model.enqueue(replyWith(slices.Repeat([]string{"a "}, tokens)...))
+		c := s.Chat() // of its own, because a long one is summarised
+		s.Model.Enqueue(nodesttest.Reply(slices.Repeat([]string{"a "}, tokens)...))
 		before := counted.updates.Load()
-		sent := s.send(c, "Go on")
-		s.wait(sent.GenerationID)
+		sent := s.Say(c, "Go on")
+		s.Await(sent.GenerationID)
 		if n := counted.updates.Load() - before; n != 3 {
 			t.Errorf("a reply of %d tokens took %d transactions", tokens, n)
 		}
 		var kinds []string
-		for _, ev := range s.events.all() {
+		for _, ev := range s.Events.All() {
 			if ev.GenerationID == sent.GenerationID && strings.HasPrefix(ev.Type, "gen.") && ev.Seq > 0 {
 				kinds = append(kinds, ev.Type)
 			}
@@ -262,7 +255,7 @@ func TestATurnIsThreeTransactionsWhateverItsLength(t *testing.T) {
 		if got := strings.Join(kinds, " "); got != "gen.started gen.context gen.done" {
 			t.Errorf("events of a reply: %s", got)
 		}
-		if g := s.generation(sent.GenerationID); g.Status != chat.GenDone || g.PromptID == "" || g.StartedAt == nil {
+		if g := s.Generation(sent.GenerationID); g.Status != chat.GenDone || g.PromptID == "" || g.StartedAt == nil {
 			t.Errorf("the reply is %+v", g)
 		}
 	}
@@ -272,14 +265,14 @@ func TestATurnIsThreeTransactionsWhateverItsLength(t *testing.T) {
 func TestAPromptIsComparedWithTheNewest(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	one, other := s.Engine, s.engine()
+	c := s.Chat()
+	one, other := s.Engine, s.AnotherEngine()
 	before := ""
-	for i, engine := range []*Engine{one, one, other, one, other, other, one} {
+	for i, engine := range []*nodesttest.Engine{one, one, other, one, other, other, one} {
 		s.Engine = engine
-		generation := s.sendAndWait(c, fmt.Sprintf("Line %d", i)).GenerationID
-		sent, err := s.Prompt(t.Context(), ann, s.generation(generation).PromptID)
-		s.must(err)
+		generation := s.SayAndWait(c, fmt.Sprintf("Line %d", i)).GenerationID
+		sent, err := s.Prompt(t.Context(), nodesttest.Ann, s.Generation(generation).PromptID)
+		s.Must(err)
 		p := sent.Prompt
 		if p.Prefix.GenerationID != before || before != "" && p.Prefix.Messages == 0 {
 			t.Errorf("prompt %d was compared with that of %q, and not %q; %d messages were the same", i, p.Prefix.GenerationID, before, p.Prefix.Messages)
@@ -322,33 +315,33 @@ func TestARefusedMessageIsToldToNobody(t *testing.T) {
 		told <- q.Text
 		return nodest.Findings{}, nil
 	})}})
-	c := s.chat()
+	c := s.Chat()
 	send := func(call *op.Call, in nodest.SendInput) (*nodest.Sent, error) {
 		in.ConversationID = c.ID
 		return s.Send(t.Context(), call, in)
 	}
-	call, running := s.call(), replyWith("Yes.").gated()
-	s.model.enqueue(running)
+	call, running := s.Call(), nodesttest.Reply("Yes.").Gated()
+	s.Model.Enqueue(running)
 	first, err := send(call, nodest.SendInput{Text: "First"})
-	s.must(err)
-	<-running.started
-	before := len(s.events.all())
-	_, err = send(s.call(), nodest.SendInput{Text: "In between"})
-	wantError(t, err, fault.Busy, "")
-	again, err := send(retryOf(call), nodest.SendInput{Text: "First"})
-	s.must(err)
-	reused := retryOf(call)
+	s.Must(err)
+	<-running.Started
+	before := len(s.Events.All())
+	_, err = send(s.Call(), nodest.SendInput{Text: "In between"})
+	nodesttest.WantError(t, err, fault.Busy, "")
+	again, err := send(nodesttest.RetryOf(call), nodest.SendInput{Text: "First"})
+	s.Must(err)
+	reused := nodesttest.RetryOf(call)
 	reused.Hash = "other"
 	_, err = send(reused, nodest.SendInput{Text: "Other"})
-	wantError(t, err, fault.KeyReused, "")
-	if again.GenerationID != first.GenerationID || len(s.events.all()) > before {
-		t.Errorf("repeated: %+v; refused messages left %d events", again, len(s.events.all())-before)
+	nodesttest.WantError(t, err, fault.KeyReused, "")
+	if again.GenerationID != first.GenerationID || len(s.Events.All()) > before {
+		t.Errorf("repeated: %+v; refused messages left %d events", again, len(s.Events.All())-before)
 	}
-	running.release()
-	s.wait(first.GenerationID)
-	s.must(s.Close(t.Context()))
-	if got := <-told; got != "First" || len(told) > 0 || len(s.model.allRequests()) != 1 {
-		t.Errorf("told %q and %d texts more; the model was asked %d times", got, len(told), len(s.model.allRequests()))
+	running.Release()
+	s.Await(first.GenerationID)
+	s.Must(s.Close(t.Context()))
+	if got := <-told; got != "First" || len(told) > 0 || len(s.Model.AllRequests()) != 1 {
+		t.Errorf("told %q and %d texts more; the model was asked %d times", got, len(told), len(s.Model.AllRequests()))
 	}
 }
 
@@ -356,23 +349,23 @@ func TestARefusedMessageIsToldToNobody(t *testing.T) {
 func TestAPromptHasWhatWasStoredBeforeItsMessage(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	gated := &gatedStore{DB: s.db}
-	s.Engine = newEngine(gated, s, s.events, s.opts)
+	gated := &gatedStore{DB: s.DB}
+	s.Engine = nodesttest.NewEngine(gated, s, s.Events, s.Options)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
-	c := s.chat()
+	c := s.Chat()
 	gate, answered := gated.shut(), make(chan sendResult, 1)
 	go func() {
-		sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Second"})
+		sent, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "Second"})
 		answered <- sendResult{sent, err}
 	}()
 	<-gate.reached
-	_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "First", NoReply: true})
-	s.must(err)
+	_, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "First", NoReply: true})
+	s.Must(err)
 	close(gate.opened)
 	r := <-answered
-	s.must(r.err)
-	s.wait(r.sent.GenerationID)
-	if got := s.model.lastRequest(); !strings.Contains(got, "First") || !strings.Contains(got, "Second") {
+	s.Must(r.err)
+	s.Await(r.sent.GenerationID)
+	if got := s.Model.LastRequest(); !strings.Contains(got, "First") || !strings.Contains(got, "Second") {
 		t.Errorf("the model was asked:\n%s", got)
 	}
 }

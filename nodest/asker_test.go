@@ -9,6 +9,7 @@ import (
 	"nodest/llm/llmtest"
 	"nodest/llm/offline"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
 // The circle's model is the user's: it gets whole prompts, tells what each has cost, and
@@ -17,10 +18,10 @@ func TestTheModelOfTheCircle(t *testing.T) {
 	t.Parallel()
 	s, fake := withProvider(t)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say(`{"post":"Hi"}`) })
-	s.realModel.Key, s.realModel.Sees = "openai/ann", func(context.Context) bool { return true }
-	model, err := s.CircleModel(t.Context(), ann)
-	s.must(err)
-	if model.Provider != s.realModel.Provider || model.Name != s.realModel.Name || model.Key != "openai/ann" || !model.Sees {
+	s.RealModel.Key, s.RealModel.Sees = "openai/ann", func(context.Context) bool { return true }
+	model, err := s.CircleModel(t.Context(), nodesttest.Ann)
+	s.Must(err)
+	if model.Provider != s.RealModel.Provider || model.Name != s.RealModel.Name || model.Key != "openai/ann" || !model.Sees {
 		t.Errorf("%+v, want the user's model", model)
 	}
 	var used []llm.Usage
@@ -42,14 +43,14 @@ func TestTheModelOfTheCircle(t *testing.T) {
 	if len(used) != 2 || used[0].PromptTokens == 0 || used[1] != (llm.Usage{}) {
 		t.Errorf("used %+v, want once for each request, nothing for the one that was refused", used)
 	}
-	s.realModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
-	model, err = s.CircleModel(t.Context(), ann)
+	s.RealModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
+	model, err = s.CircleModel(t.Context(), nodesttest.Ann)
 	if err != nil || model == nil || model.Provider != offline.Name || model.Key != "" || model.Sees {
 		t.Errorf("with the offline demo: %+v, %v", model, err)
 	}
-	s.opts.TokensPerDay = 1
-	s.Engine = s.engine()
-	if model, err := s.CircleModel(t.Context(), ann); model != nil || err != nil {
+	s.Options.TokensPerDay = 1
+	s.Engine = s.AnotherEngine()
+	if model, err := s.CircleModel(t.Context(), nodesttest.Ann); model != nil || err != nil {
 		t.Errorf("when the day's tokens are used up: %+v, %v; want none", model, err)
 	}
 }

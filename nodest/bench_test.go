@@ -15,6 +15,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 	"nodest/store"
 	"nodest/stream"
@@ -22,7 +23,7 @@ import (
 
 // stopwatch records when the first delta of each generation is published.
 type stopwatch struct {
-	scriptedModels
+	nodesttest.ScriptedModels
 	mu    sync.Mutex
 	first map[string]time.Time
 }
@@ -45,13 +46,13 @@ func (w *stopwatch) Transient(ev *stream.Event) {
 func BenchmarkFirstWord(b *testing.B) {
 	for _, streams := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
-			db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: discardLog})
+			db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: nodesttest.DiscardLog})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer func() { _ = db.Close() }()
-			watch := &stopwatch{first: map[string]time.Time{}, scriptedModels: scriptedModels{&scriptedModel{}}}
-			e := newEngine(db, watch, watch, nodest.Options{Log: discardLog, Alone: true})
+			watch := &stopwatch{first: map[string]time.Time{}, ScriptedModels: nodesttest.ScriptedModels{ScriptedModel: &nodesttest.ScriptedModel{}}}
+			e := nodesttest.NewEngine(db, watch, watch, nodest.Options{Log: nodesttest.DiscardLog, Alone: true})
 			defer func() { _ = e.Close(context.Background()) }()
 			chats, users := make([]*chat.Conversation, streams), make([]string, streams)
 			for i := range chats {
@@ -93,13 +94,13 @@ func BenchmarkFirstWord(b *testing.B) {
 	}
 }
 
-func benchChat(b *testing.B, db *store.DB, e *Engine, user string) *chat.Conversation {
+func benchChat(b *testing.B, db *store.DB, e *nodesttest.Engine, user string) *chat.Conversation {
 	b.Helper()
 	if err := db.InsertUser(b.Context(), &account.User{ID: user, Username: user, CreatedAt: time.Now()}); err != nil {
 		b.Fatal(err)
 	}
 	call := &op.Call{UserID: user}
-	ch, err := e.Characters.Create(b.Context(), call, character.Input{RoleCard: json.RawMessage(alicesCard)})
+	ch, err := e.Characters.Create(b.Context(), call, character.Input{RoleCard: json.RawMessage(nodesttest.PlainAlice)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -123,22 +124,22 @@ func median(d []time.Duration) float64 {
 func BenchmarkLongChat(b *testing.B) {
 	for _, remembers := range []bool{false, true} {
 		b.Run(fmt.Sprintf("memory=%t", remembers), func(b *testing.B) {
-			db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: discardLog})
+			db, err := store.Open(b.Context(), store.Options{Dir: b.TempDir(), Log: nodesttest.DiscardLog})
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer func() { _ = db.Close() }()
-			watch := &stopwatch{first: map[string]time.Time{}, scriptedModels: scriptedModels{&scriptedModel{}}}
-			opts := nodest.Options{Log: discardLog, Alone: true}
-			remembered := memory.New(db.Memory(), memory.Options{Log: discardLog})
+			watch := &stopwatch{first: map[string]time.Time{}, ScriptedModels: nodesttest.ScriptedModels{ScriptedModel: &nodesttest.ScriptedModel{}}}
+			opts := nodest.Options{Log: nodesttest.DiscardLog, Alone: true}
+			remembered := memory.New(db.Memory(), memory.Options{Log: nodesttest.DiscardLog})
 			if remembers {
-				opts.Sources = []nodest.Source{nodest.Memories(remembered, waitLimit)}
+				opts.Sources = []nodest.Source{nodest.Memories(remembered, nodesttest.WaitLimit)}
 			}
-			e := newEngine(db, watch, watch, opts)
+			e := nodesttest.NewEngine(db, watch, watch, opts)
 			defer func() { _ = e.Close(context.Background()) }()
-			c := benchChat(b, db, e, ann)
+			c := benchChat(b, db, e, nodesttest.Ann)
 			for i := range 1000 {
-				_, err := e.Send(b.Context(), &op.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, NoReply: true,
+				_, err := e.Send(b.Context(), &op.Call{UserID: nodesttest.Ann}, nodest.SendInput{ConversationID: c.ID, NoReply: true,
 					Text: fmt.Sprintf("Message %d tells a little more of the story than the one before it did.", i)})
 				if err != nil {
 					b.Fatal(err)
@@ -146,13 +147,13 @@ func BenchmarkLongChat(b *testing.B) {
 			}
 			for i := range 30 {
 				d := memory.Draft{Text: fmt.Sprintf("User keeps %d hens at farm number %d.", i+2, i), Kind: lang.KindProfile}
-				if _, err := remembered.Create(b.Context(), &op.Call{UserID: ann}, c.CharacterID, d); err != nil {
+				if _, err := remembered.Create(b.Context(), &op.Call{UserID: nodesttest.Ann}, c.CharacterID, d); err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.ResetTimer()
 			for range b.N {
-				if _, err := e.PreviewPrompt(b.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And then, did the story of the lighthouse go on?"}); err != nil {
+				if _, err := e.PreviewPrompt(b.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And then, did the story of the lighthouse go on?"}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 
 	"nodest/chat"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
 // A block that the model never closes becomes text or reasoning, and a reply that
@@ -32,29 +33,29 @@ func TestUnclosedBlocksLoseNoText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newFixture(t, nodest.Options{})
-			c := s.chat()
+			c := s.Chat()
 			var letters []string
 			for _, r := range tt.reply {
 				letters = append(letters, string(r))
 			}
-			s.model.enqueue(replyWith(letters...))
-			m := s.sendAndWait(c, "Hello")
+			s.Model.Enqueue(nodesttest.Reply(letters...))
+			m := s.SayAndWait(c, "Hello")
 			check := func(m *chat.Message) {
 				t.Helper()
 				if m.Status != chat.StatusComplete || m.Text() != tt.text || m.Chosen().Reasoning != tt.reasoning || len(m.Chosen().Blocks) != tt.blocks {
 					t.Errorf("%s %q, reasoning %q, blocks %+v", m.Status, m.Text(), m.Chosen().Reasoning, m.Chosen().Blocks)
 				}
-				if got := s.events.deltas(t, m.GenerationID, "text", 0); got != m.Text() {
+				if got := s.Events.Deltas(t, m.GenerationID, "text", 0); got != m.Text() {
 					t.Errorf("deltas give %q, stored is %q", got, m.Text())
 				}
-				s.events.deltas(t, m.GenerationID, "reasoning", 0)
+				s.Events.Deltas(t, m.GenerationID, "reasoning", 0)
 			}
 			check(m)
-			s.model.enqueue(replyWith(tt.reply))
-			again, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
-			s.must(err)
-			s.wait(again.GenerationID)
-			check(s.message(m.ID))
+			s.Model.Enqueue(nodesttest.Reply(tt.reply))
+			again, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: m.ID})
+			s.Must(err)
+			s.Await(again.GenerationID)
+			check(s.Message(m.ID))
 		})
 	}
 }
@@ -68,14 +69,14 @@ func TestContinuingWithABlockLosesNothing(t *testing.T) {
 		"Go on</think> Indeed":        "Yes.Indeed",
 	} {
 		s := newFixture(t, nodest.Options{})
-		c := s.chat()
-		s.model.enqueue(replyWith("Yes."))
-		m := s.sendAndWait(c, "Hello")
-		s.model.enqueue(replyWith(reply))
-		on, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
-		s.must(err)
-		s.wait(on.GenerationID)
-		if got := s.message(m.ID).Text(); got != want {
+		c := s.Chat()
+		s.Model.Enqueue(nodesttest.Reply("Yes."))
+		m := s.SayAndWait(c, "Hello")
+		s.Model.Enqueue(nodesttest.Reply(reply))
+		on, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: m.ID})
+		s.Must(err)
+		s.Await(on.GenerationID)
+		if got := s.Message(m.ID).Text(); got != want {
 			t.Errorf("%q: continued to %q, want %q", reply, got, want)
 		}
 	}

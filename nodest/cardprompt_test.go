@@ -16,20 +16,22 @@ import (
 	"nodest/chat"
 	"nodest/framework"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
+	"nodest/sharedtest"
 )
 
 // importCard creates a character from a file.
 func (s *fixture) importCard(file string) *character.Character {
-	s.t.Helper()
-	got, err := s.Characters.Import(s.t.Context(), s.call(), []byte(file), "card.json")
-	s.must(err)
+	s.T.Helper()
+	got, err := s.Characters.Import(s.T.Context(), s.Call(), []byte(file), "card.json")
+	s.Must(err)
 	return got.Character
 }
 
 func (s *fixture) preview(c *chat.Conversation, text string) *framework.Prompt {
-	s.t.Helper()
-	p, err := s.PreviewPrompt(s.t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: text})
-	s.must(err)
+	s.T.Helper()
+	p, err := s.PreviewPrompt(s.T.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: text})
+	s.Must(err)
 	return p
 }
 
@@ -41,16 +43,15 @@ const probeText = "Zebras never whisper on Tuesdays."
 func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "cards", "*"))
-	must(t, err)
-	others, err := filepath.Glob(filepath.Join(goldenFolder(), "..", "..", "data", "cards", "*"))
-	must(t, err)
+	nodesttest.Must(t, err)
+	others := sharedtest.Find("data/cards/*")
 	if len(others) == 0 {
 		t.Log("no cards beside the project: those of this package alone")
 	}
 	cards := map[string][]byte{"the sample": card.SampleFile()}
 	for _, file := range slices.Concat(files, others) {
 		cards[filepath.Base(file)], err = os.ReadFile(file)
-		must(t, err)
+		nodesttest.Must(t, err)
 	}
 	s := newFixture(t, nodest.Options{})
 	read := 0
@@ -59,9 +60,9 @@ func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 			continue // package card tests invalid files
 		}
 		t.Run(name, func(t *testing.T) {
-			got, err := s.Characters.Import(t.Context(), s.call(), data, name)
-			must(t, err)
-			p := s.preview(s.chatWith(got.Character.ID), probeText)
+			got, err := s.Characters.Import(t.Context(), s.Call(), data, name)
+			nodesttest.Must(t, err)
+			p := s.preview(s.ChatWith(got.Character.ID), probeText)
 			wantEachTextOnce(t, p, got.Character)
 		})
 		read++
@@ -72,7 +73,7 @@ func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 func wantEachTextOnce(t *testing.T, p *framework.Prompt, ch *character.Character) {
 	t.Helper()
 	view, err := card.ParseRoleCard(ch.RoleCard)
-	must(t, err)
+	nodesttest.Must(t, err)
 	char := cmp.Or(view.Nickname, ch.Name)
 	for field, text := range map[string]string{
 		"description": view.Description, "personality": view.Personality, "scenario": view.Scenario, "mes_example": view.MesExample,
@@ -116,16 +117,16 @@ func TestTheCharMacroIsTheNickname(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "nickname_v3.json"))
-	must(t, err)
+	nodesttest.Must(t, err)
 	ch := s.importCard(string(data))
-	c := s.chatWith(ch.ID)
-	greeting := s.message(c.HeadID)
+	c := s.ChatWith(ch.ID)
+	greeting := s.Message(c.HeadID)
 	if greeting.Text() != "Mind the telescope, User. I am Alma." || greeting.Name != ch.Name {
 		t.Errorf("%s greets with %q", greeting.Name, greeting.Text())
 	}
-	s.sendAndWait(c, probeText)
-	if !strings.Contains(s.model.lastRequest(), "Alma counts stars") {
-		t.Errorf("sent:\n%s", s.model.lastRequest())
+	s.SayAndWait(c, probeText)
+	if !strings.Contains(s.Model.LastRequest(), "Alma counts stars") {
+		t.Errorf("sent:\n%s", s.Model.LastRequest())
 	}
 }
 
@@ -146,15 +147,15 @@ func TestFieldsThatThePresetDoesNotListAreAdded(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "app_zh.json"))
-	must(t, err)
+	nodesttest.Must(t, err)
 	ch := s.importCard(string(data))
-	c := s.chatWith(ch.ID)
+	c := s.ChatWith(ch.ID)
 	p := s.preview(c, probeText)
 	if got := cardReasons(p); got != "charDescription added, charPersonality added, scenario added, dialogueExamples added" {
 		t.Errorf("from the card: %s", got)
 	}
 	findings, err := character.Lint(data, "app_zh.json", nil)
-	must(t, err)
+	nodesttest.Must(t, err)
 	var unlisted []string
 	for _, f := range findings {
 		if f.Code == "unlisted_field" {
@@ -165,7 +166,7 @@ func TestFieldsThatThePresetDoesNotListAreAdded(t *testing.T) {
 		t.Errorf("lint names %s", got)
 	}
 
-	s.putSettings(ch.ID, `{"prompt":{"cardFields":"listed"}}`)
+	s.PutSettings(ch.ID, `{"prompt":{"cardFields":"listed"}}`)
 	p = s.preview(c, probeText)
 	dropped := 0
 	for _, d := range p.Dropped {
@@ -192,15 +193,15 @@ func TestACardsPromptsOverrideThePreset(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "prompts_v2.json"))
-	must(t, err)
+	nodesttest.Must(t, err)
 	ch := s.importCard(string(data))
-	_, err = s.Characters.CreateResource(t.Context(), s.call(), character.Preset, character.ResourceInput{
+	_, err = s.Characters.CreateResource(t.Context(), s.Call(), character.Preset, character.ResourceInput{
 		Name: "Tavern", Dialect: "sillytavern", Document: json.RawMessage(tavernPreset), Characters: []string{ch.ID},
 	})
-	must(t, err)
-	c := s.chatWith(ch.ID)
-	reply := s.sendAndWait(c, probeText)
-	sent := s.model.lastRequest()
+	nodesttest.Must(t, err)
+	c := s.ChatWith(ch.ID)
+	reply := s.SayAndWait(c, probeText)
+	sent := s.Model.LastRequest()
 	if !strings.HasPrefix(sent, "[system] Write the next words of Ida Moreau in this quiet tea house. You write for Ida Moreau.\n") ||
 		!strings.HasSuffix(sent, "[user] "+probeText+"\n[system] Be brief. Never speak for User.\n") {
 		t.Errorf("sent:\n%s", sent)
@@ -208,9 +209,9 @@ func TestACardsPromptsOverrideThePreset(t *testing.T) {
 	if strings.Contains(sent, "freezes in January") {
 		t.Errorf("a keyed entry did not wait for its key:\n%s", sent)
 	}
-	stored, err := s.Prompt(t.Context(), ann, s.generation(reply.GenerationID).PromptID)
-	must(t, err)
-	all := s.model.allRequests()
+	stored, err := s.Prompt(t.Context(), nodesttest.Ann, s.Generation(reply.GenerationID).PromptID)
+	nodesttest.Must(t, err)
+	all := s.Model.AllRequests()
 	if !reflect.DeepEqual(stored.Prompt.Messages, all[len(all)-1].Messages) {
 		t.Errorf("stored %v", stored.Prompt.Messages)
 	}
@@ -226,15 +227,15 @@ func TestASmallContextCutsTheChatNotTheCard(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	data, err := os.ReadFile(filepath.Join("testdata", "cards", "prompts_v2.json"))
-	must(t, err)
+	nodesttest.Must(t, err)
 	ch := s.importCard(string(data))
-	c := s.chatWith(ch.ID)
+	c := s.ChatWith(ch.ID)
 	for range 4 {
-		s.sendAndWait(c, strings.Repeat("word ", 120))
+		s.SayAndWait(c, strings.Repeat("word ", 120))
 	}
 	size := 700
-	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: probeText, Options: character.TurnOptions{ContextTokens: &size}})
-	must(t, err)
+	p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: probeText, Options: character.TurnOptions{ContextTokens: &size}})
+	nodesttest.Must(t, err)
 	wantEachTextOnce(t, p, ch)
 	if !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool { return d.Source == framework.SourceHistory }) {
 		t.Errorf("nothing of the chat was dropped from %d tokens", p.Tokens)
@@ -251,13 +252,13 @@ func TestTheUsersMessageIsSentOnceWithoutAPreset(t *testing.T) {
 		want int
 	}{
 		"an imported card":            {s.importCard(`{"spec":"chara_card_v2","data":{"name":"Ida"}}`), 1},
-		"a native character":          {s.character(alicesCard), 1},
+		"a native character":          {s.Character(nodesttest.PlainAlice), 1},
 		"a native file":               {s.importCard(`{"roleCard":{"name":"Ida"}}`), 1},
 		"an empty preset":             {s.importCard(`{"roleCard":{"name":"Ida"},"preset":{}}`), 1},
-		"a preset that lists it last": {s.importCard(`{"roleCard":{"name":"Ida"},"preset":` + string(readFile(t, "../card/builtin_preset.json")) + `}`), 2},
+		"a preset that lists it last": {s.importCard(`{"roleCard":{"name":"Ida"},"preset":` + string(nodesttest.ReadFile(t, "../card/builtin_preset.json")) + `}`), 2},
 	} {
-		s.sendAndWait(s.chatWith(tt.ch.ID), probeText)
-		sent := s.model.lastRequest()
+		s.SayAndWait(s.ChatWith(tt.ch.ID), probeText)
+		sent := s.Model.LastRequest()
 		if n := strings.Count(sent, probeText); n != tt.want {
 			t.Errorf("%s: said %d times, want %d:\n%s", name, n, tt.want, sent)
 		}
@@ -272,7 +273,7 @@ func TestTheUsersMessageIsSentOnceWithoutAPreset(t *testing.T) {
 func TestBuiltInTextsUseTheCharactersLanguage(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	english, chinese := s.character(alicesCard), s.character(`{"name":"小棠","description":"小棠在河边开了一家小茶馆。","first_mes":"你来啦。"}`)
+	english, chinese := s.Character(nodesttest.PlainAlice), s.Character(`{"name":"小棠","description":"小棠在河边开了一家小茶馆。","first_mes":"你来啦。"}`)
 	setting := `"user":{"customSetting":{"content":"tall"}}`
 	for _, tt := range []struct {
 		name, language string
@@ -284,15 +285,15 @@ func TestBuiltInTextsUseTheCharactersLanguage(t *testing.T) {
 		{"an English card set to Chinese", "zh", english, true},
 		{"a Chinese card set to English", "en", chinese, false},
 	} {
-		s.putSettings(tt.ch.ID, `{"prompt":{"language":"`+tt.language+`"},`+setting+`}`)
-		s.addFact(tt.ch.ID, "Clara collects porcelain owls.")
-		c := s.chatWith(tt.ch.ID)
-		reply := s.sendAndWait(c, "Which porcelain does Clara collect?")
-		s.regenerate(reply.ID, "shorter")
-		answered := s.model.lastRequest()
-		done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-		must(t, err)
-		s.wait(done.GenerationID)
+		s.PutSettings(tt.ch.ID, `{"prompt":{"language":"`+tt.language+`"},`+setting+`}`)
+		s.AddFact(tt.ch.ID, "Clara collects porcelain owls.")
+		c := s.ChatWith(tt.ch.ID)
+		reply := s.SayAndWait(c, "Which porcelain does Clara collect?")
+		s.RegenerateReply(reply.ID, "shorter")
+		answered := s.Model.LastRequest()
+		done, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ID})
+		nodesttest.Must(t, err)
+		s.Await(done.GenerationID)
 		for what, words := range map[string][2]string{
 			"memories": {"Recalled memories:", "系统检索到的记忆内容："},
 			"wish":     {"[Rewrite request] shorter", "【重写要求】shorter"},
@@ -305,7 +306,7 @@ func TestBuiltInTextsUseTheCharactersLanguage(t *testing.T) {
 		} {
 			sent := answered
 			if what == "continue" {
-				sent = s.model.lastRequest()
+				sent = s.Model.LastRequest()
 			}
 			in, out := words[0], words[1]
 			if tt.han {
@@ -328,15 +329,15 @@ func TestNativeCharactersAreAskedToRecountMemories(t *testing.T) {
 		ch             *character.Character
 		asked          bool
 	}{
-		{"a native character", `{}`, s.character(alicesCard), true},
+		{"a native character", `{}`, s.Character(nodesttest.PlainAlice), true},
 		{"an imported card", `{}`, s.importCard(`{"spec":"chara_card_v2","data":{"name":"Ida","description":"Keeps a tea house."}}`), false},
-		{"a native character, set", `{"prompt":{"recount":false}}`, s.character(alicesCard), false},
+		{"a native character, set", `{"prompt":{"recount":false}}`, s.Character(nodesttest.PlainAlice), false},
 		{"an imported card, set", `{"prompt":{"recount":true}}`, s.importCard(`{"spec":"chara_card_v2","data":{"name":"Ida"}}`), true},
 	} {
-		s.putSettings(tt.ch.ID, tt.settings)
-		s.addFact(tt.ch.ID, "Clara collects porcelain owls.")
-		s.sendAndWait(s.chatWith(tt.ch.ID), "Which porcelain does Clara collect?")
-		sent := s.model.lastRequest()
+		s.PutSettings(tt.ch.ID, tt.settings)
+		s.AddFact(tt.ch.ID, "Clara collects porcelain owls.")
+		s.SayAndWait(s.ChatWith(tt.ch.ID), "Which porcelain does Clara collect?")
+		sent := s.Model.LastRequest()
 		if !strings.Contains(sent, "porcelain owls") || !strings.Contains(sent, "reference material") {
 			t.Fatalf("%s: nothing was recalled:\n%s", tt.name, sent)
 		}

@@ -11,6 +11,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/store"
 )
 
@@ -40,7 +41,7 @@ type ofPhase struct {
 
 var errProvider = fault.New(fault.UpstreamDown, "the provider is away")
 
-func inPhase(t *testing.T, phase string, reply *scriptedReply, timeout time.Duration) *ofPhase {
+func inPhase(t *testing.T, phase string, reply *nodesttest.ScriptedReply, timeout time.Duration) *ofPhase {
 	asked, found := make(chan struct{}), make(chan struct{})
 	s := newFixture(t, nodest.Options{GenerationsPerUser: 1, TurnTimeout: timeout, Sources: []nodest.Source{
 		testSource("slow", func(ctx context.Context, q *nodest.Question) (nodest.Findings, error) {
@@ -54,35 +55,35 @@ func inPhase(t *testing.T, phase string, reply *scriptedReply, timeout time.Dura
 			return nodest.Findings{}, nil
 		}),
 	}})
-	p := &ofPhase{fixture: s, db: &unstoredOnce{DB: s.db}}
-	s.Engine = newEngine(p.db, s, s.events, s.opts)
+	p := &ofPhase{fixture: s, db: &unstoredOnce{DB: s.DB}}
+	s.Engine = nodesttest.NewEngine(p.db, s, s.Events, s.Options)
 	t.Cleanup(func() {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = s.Close(now)
 	})
-	before := replyWith("Before.").gated()
+	before := nodesttest.Reply("Before.").Gated()
 	if phase == "accepted" { // it waits for this one
-		s.model.enqueue(before)
-		s.send(s.chat(), "Before")
-		<-before.started
+		s.Model.Enqueue(before)
+		s.Say(s.Chat(), "Before")
+		<-before.Started
 	}
-	s.model.enqueue(reply)
-	p.sent = s.send(s.chat(), phase)
+	s.Model.Enqueue(reply)
+	p.sent = s.Say(s.Chat(), phase)
 	p.goOn = sync.OnceFunc(func() {
 		close(found)
-		before.release()
-		reply.release()
+		before.Release()
+		reply.Release()
 	})
 	switch phase {
 	case "building":
 		<-asked
 	case "waiting":
-		<-reply.started
+		<-reply.Started
 	case "streaming":
-		<-reply.started
-		reply.step(1)
-		s.eventually("the first token", func() bool { return s.events.deltas(t, p.sent.GenerationID, "text", 0) != "" })
+		<-reply.Started
+		reply.Step(1)
+		s.Eventually("the first token", func() bool { return s.Events.Deltas(t, p.sent.GenerationID, "text", 0) != "" })
 	}
 	return p
 }
@@ -102,22 +103,22 @@ func TestAReplyEndsInEveryPhaseForEveryCause(t *testing.T) {
 		status  func(phase string) string
 	}{
 		{"cancel", all, 0, nil, func(p *ofPhase) {
-			status, err := p.Cancel(p.t.Context(), ann, p.sent.GenerationID)
-			if p.must(err); status != chat.GenCancelled {
-				p.t.Errorf("cancelled: %s", status)
+			status, err := p.Cancel(p.T.Context(), nodesttest.Ann, p.sent.GenerationID)
+			if p.Must(err); status != chat.GenCancelled {
+				p.T.Errorf("cancelled: %s", status)
 			}
 		}, always(chat.GenCancelled)},
 		{"stop", all, 0, nil, func(p *ofPhase) {
 			now, cancel := context.WithCancel(context.Background())
 			cancel()
 			_ = p.Close(now) // returns the error of the cancelled context
-			p.Engine = p.engine()
+			p.Engine = p.AnotherEngine()
 		}, always(chat.GenInterrupted)},
 		{"lost lease", all, 0, nil, func(p *ofPhase) {
 			first := p.Engine
-			p.crash() // another process has the database, and this one does not know it
+			p.Crash() // another process has the database, and this one does not know it
 			p.goOn()
-			p.must(first.Close(p.t.Context()))
+			p.Must(first.Close(p.T.Context()))
 		}, always(chat.GenInterrupted)},
 		{"failed commit", all, 0, nil, func(p *ofPhase) {
 			p.db.after.Store(1)
@@ -138,22 +139,22 @@ func TestAReplyEndsInEveryPhaseForEveryCause(t *testing.T) {
 		for _, phase := range c.phases {
 			t.Run(c.name+" while "+phase, func(t *testing.T) {
 				t.Parallel()
-				reply := replyWith("One", " two.").gated()
-				reply.err = c.fails
+				reply := nodesttest.Reply("One", " two.").Gated()
+				reply.Err = c.fails
 				p := inPhase(t, phase, reply, c.timeout)
 				c.cause(p)
-				g := p.wait(p.sent.GenerationID)
+				g := p.Await(p.sent.GenerationID)
 				if want := c.status(phase); g.Status != want || g.EndedAt == nil {
 					t.Errorf("it ended as %s (%v), want %s", g.Status, g.Error, want)
 				}
-				if stored := p.generation(g.ID); stored.Status != g.Status {
+				if stored := p.Generation(g.ID); stored.Status != g.Status {
 					t.Errorf("stored as %s", stored.Status)
 				}
-				if m := p.message(p.sent.UserMessage.ID); m.Text() != phase {
+				if m := p.Message(p.sent.UserMessage.ID); m.Text() != phase {
 					t.Errorf("the message is %q", m.Text())
 				}
 				ends := 0
-				for _, ev := range p.events.ofGeneration(g.ID) {
+				for _, ev := range p.Events.OfGeneration(g.ID) {
 					if ev.Type == "gen.done" || ev.Type == "gen.failed" {
 						ends++
 					}
@@ -162,9 +163,9 @@ func TestAReplyEndsInEveryPhaseForEveryCause(t *testing.T) {
 					t.Errorf("its end was told %d times", ends)
 				}
 				p.goOn()
-				next, err := p.Send(t.Context(), p.call(), nodest.SendInput{ConversationID: p.sent.UserMessage.ConversationID, Text: "Next", WhenBusy: "queue"})
-				p.must(err)
-				if g := p.wait(next.GenerationID); g.Status != chat.GenDone {
+				next, err := p.Send(t.Context(), p.Call(), nodest.SendInput{ConversationID: p.sent.UserMessage.ConversationID, Text: "Next", WhenBusy: "queue"})
+				p.Must(err)
+				if g := p.Await(next.GenerationID); g.Status != chat.GenDone {
 					t.Errorf("the next reply is %s: %v", g.Status, g.Error)
 				}
 			})

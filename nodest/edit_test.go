@@ -9,41 +9,19 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 )
 
-// lastTypes returns the types of the newest events.
-func (e *eventLog) lastTypes(n int) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var types []string
-	for _, ev := range e.list[max(0, len(e.list)-n):] {
-		types = append(types, ev.Type)
-	}
-	return strings.Join(types, " ")
-}
-
 // edit edits a message and waits for the answer, if there is one.
 func (s *fixture) edit(in chat.EditInput) *chat.Changed {
-	s.t.Helper()
-	done, err := s.Edit(s.t.Context(), s.call(), in)
-	s.must(err)
+	s.T.Helper()
+	done, err := s.Edit(s.T.Context(), s.Call(), in)
+	s.Must(err)
 	if done.GenerationID != "" {
-		s.wait(done.GenerationID)
+		s.Await(done.GenerationID)
 	}
 	return done
-}
-
-// branchTexts returns the texts of the shown branch.
-func (s *fixture) branchTexts(conversationID string) []string {
-	s.t.Helper()
-	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
-	s.must(err)
-	texts := []string{}
-	for _, m := range page.Items {
-		texts = append(texts, m.Text())
-	}
-	return texts
 }
 
 const hello = "Hello, traveller." // the greeting of Alice
@@ -74,32 +52,32 @@ func TestEdits(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newFixture(t, nodest.Options{})
-			c := s.chat()
-			s.model.enqueue(replyWith("a1"), replyWith("a2"), replyWith("fresh"))
-			s.sendAndWait(c, "q1")
-			end := s.sendAndWait(c, "q2")
-			page, err := s.Chats.History(t.Context(), ann, c.ID, "", 200)
-			s.must(err)
+			c := s.Chat()
+			s.Model.Enqueue(nodesttest.Reply("a1"), nodesttest.Reply("a2"), nodesttest.Reply("fresh"))
+			s.SayAndWait(c, "q1")
+			end := s.SayAndWait(c, "q2")
+			page, err := s.Chats.History(t.Context(), nodesttest.Ann, c.ID, "", 200)
+			s.Must(err)
 			old := page.Items[tt.at]
-			before, requests := s.describeBranch(c.ID), len(s.model.allRequests())
+			before, requests := s.describeBranch(c.ID), len(s.Model.AllRequests())
 
 			tt.in.MessageID, tt.in.IfRev = old.ID, old.Rev
 			done := s.edit(tt.in)
-			if got := s.branchTexts(c.ID); !slices.Equal(got, tt.reads) {
+			if got := s.BranchTexts(c.ID); !slices.Equal(got, tt.reads) {
 				t.Errorf("the chat reads %q, want %q", got, tt.reads)
 			}
-			if asked := len(s.model.allRequests()) > requests; asked != (tt.asked != nil) || asked != (done.Reply != nil) || asked != (done.GenerationID != "") {
+			if asked := len(s.Model.AllRequests()) > requests; asked != (tt.asked != nil) || asked != (done.Reply != nil) || asked != (done.GenerationID != "") {
 				t.Errorf("asked: %v; the answer is %+v", asked, done)
 			}
 			for _, part := range tt.asked {
-				if !strings.Contains(s.model.lastRequest(), part) {
-					t.Errorf("the request lacks %q:\n%s", part, s.model.lastRequest())
+				if !strings.Contains(s.Model.LastRequest(), part) {
+					t.Errorf("the request lacks %q:\n%s", part, s.Model.LastRequest())
 				}
 			}
-			if tt.asked != nil && (strings.Contains(s.model.lastRequest(), old.Text()) || s.message(done.Reply.ID).Text() != "fresh") {
-				t.Errorf("%s was asked:\n%s", done.Reply.ID, s.model.lastRequest())
+			if tt.asked != nil && (strings.Contains(s.Model.LastRequest(), old.Text()) || s.Message(done.Reply.ID).Text() != "fresh") {
+				t.Errorf("%s was asked:\n%s", done.Reply.ID, s.Model.LastRequest())
 			}
-			m := s.message(done.Message.ID)
+			m := s.Message(done.Message.ID)
 			if m.Text() != "new" || m.Role != old.Role || m.ParentID != old.ParentID || m.Name != old.Name || m.Greeting != old.Greeting {
 				t.Errorf("message = %+v", m)
 			}
@@ -107,8 +85,8 @@ func TestEdits(t *testing.T) {
 				t.Fatalf("the edited message is %s, the old one %s", m.ID, old.ID)
 			}
 			if tt.replaced { // the old branch is unchanged
-				_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, end.ID)
-				s.must(err)
+				_, err := s.Chats.ChooseHead(t.Context(), s.Call(), c.ID, end.ID)
+				s.Must(err)
 				if got := s.describeBranch(c.ID); got != before {
 					t.Errorf("the old branch reads\n%s\nwant\n%s", got, before)
 				}
@@ -122,13 +100,13 @@ func TestEdits(t *testing.T) {
 func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := s.sendAndWait(c, "q1")
-	said := s.message(reply.ParentID)
-	held := replyWith("x").gated()
-	s.model.enqueue(held)
-	sent := s.send(c, "q2")
-	<-held.started
+	c := s.Chat()
+	reply := s.SayAndWait(c, "q1")
+	said := s.Message(reply.ParentID)
+	held := nodesttest.Reply("x").Gated()
+	s.Model.Enqueue(held)
+	sent := s.Say(c, "q2")
+	<-held.Started
 	before := s.describeBranch(c.ID)
 	tests := []struct {
 		name  string
@@ -149,8 +127,8 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.in.Text = "new"
-		_, err := s.Edit(t.Context(), s.call(), tt.in)
-		e := s.wantCode(err, tt.code)
+		_, err := s.Edit(t.Context(), s.Call(), tt.in)
+		e := s.WantCode(err, tt.code)
 		if tt.field != "" && e.Fields[0].Field != tt.field {
 			t.Errorf("%s: fields %v", tt.name, e.Fields)
 		}
@@ -161,10 +139,10 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 			t.Errorf("%s: the chat reads\n%s\nwant\n%s", tt.name, got, before)
 		}
 	}
-	_, err := s.Edit(t.Context(), &op.Call{UserID: bob}, chat.EditInput{MessageID: said.ID, Text: "new", Regenerate: true})
-	s.wantCode(err, fault.NotFound)
-	held.release()
-	s.wait(sent.GenerationID)
+	_, err := s.Edit(t.Context(), &op.Call{UserID: nodesttest.Bob}, chat.EditInput{MessageID: said.ID, Text: "new", Regenerate: true})
+	s.WantCode(err, fault.NotFound)
+	held.Release()
+	s.Await(sent.GenerationID)
 }
 
 // An edit regenerates the shown reply, or else the newest one; if there is none, it
@@ -172,33 +150,33 @@ func TestAnEditThatCannotBeAnsweredChangesNothing(t *testing.T) {
 func TestWhichReplyAnEditRegenerates(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	first := s.sendAndWait(c, "q1")
+	c := s.Chat()
+	first := s.SayAndWait(c, "q1")
 	said := first.ParentID
-	s.sendAndWait(c, "q2")
-	second := s.regenerate(first.ID, "") // it is the end of the shown branch
+	s.SayAndWait(c, "q2")
+	second := s.RegenerateReply(first.ID, "") // it is the end of the shown branch
 	again := chat.EditInput{MessageID: said, Text: "new", Regenerate: true}
 
-	if done := s.edit(again); done.Reply.ID != second.ID || len(s.message(second.ID).Swipes) != 2 {
+	if done := s.edit(again); done.Reply.ID != second.ID || len(s.Message(second.ID).Swipes) != 2 {
 		t.Errorf("%s was written, want the shown one, %s", done.Reply.ID, second.ID)
 	}
-	_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, first.ID)
-	s.must(err)
+	_, err := s.Chats.ChooseHead(t.Context(), s.Call(), c.ID, first.ID)
+	s.Must(err)
 	third := s.edit(again).Reply
 	if third.ID == first.ID || third.ID == second.ID || s.head(c.ID) != third.ID {
 		t.Errorf("%s was written, want one beside %s, which is shown and has been answered", third.ID, first.ID)
 	}
-	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, said)
-	s.must(err)
+	_, err = s.Chats.ChooseHead(t.Context(), s.Call(), c.ID, said)
+	s.Must(err)
 	if done := s.edit(again); done.Reply.ID != third.ID || s.head(c.ID) != said {
 		t.Errorf("%s was written, want the newest, %s; the head is %s", done.Reply.ID, third.ID, s.head(c.ID))
 	}
 	for _, id := range []string{first.ID, second.ID, third.ID} {
-		_, err := s.Chats.DeleteMessage(t.Context(), s.call(), id, "one")
-		s.must(err)
+		_, err := s.Chats.DeleteMessage(t.Context(), s.Call(), id, "one")
+		s.Must(err)
 	}
 	done := s.edit(again)
-	if done.Reply.ParentID != said || s.head(c.ID) != done.Reply.ID || s.message(done.Reply.ID).Text() != "Fine." {
+	if done.Reply.ParentID != said || s.head(c.ID) != done.Reply.ID || s.Message(done.Reply.ID).Text() != "Fine." {
 		t.Errorf("the first reply is %+v", done.Reply)
 	}
 }
@@ -208,11 +186,11 @@ func TestWhichReplyAnEditRegenerates(t *testing.T) {
 func TestAnEditRepairsAFailedReply(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWith().failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
-	failed := s.sendAndWait(c, "q1")
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply().Failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
+	failed := s.SayAndWait(c, "q1")
 	done := s.edit(chat.EditInput{MessageID: failed.ParentID, Text: "new", Regenerate: true})
-	if m := s.message(failed.ID); done.Reply.ID != failed.ID || m.Text() != "Fine." || m.Status != chat.StatusComplete {
+	if m := s.Message(failed.ID); done.Reply.ID != failed.ID || m.Text() != "Fine." || m.Status != chat.StatusComplete {
 		t.Errorf("the reply is %+v", m)
 	}
 }
@@ -220,18 +198,18 @@ func TestAnEditRepairsAFailedReply(t *testing.T) {
 func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := s.sendAndWait(c, "q1")
+	c := s.Chat()
+	reply := s.SayAndWait(c, "q1")
 	for _, mode := range []string{"in_place", "branch"} {
 		in := chat.EditInput{MessageID: reply.ParentID, Text: "new", Mode: mode, Regenerate: true}
-		call := s.call()
+		call := s.Call()
 		first, err := s.Edit(t.Context(), call, in)
-		s.must(err)
-		s.wait(first.GenerationID)
-		requests := len(s.model.allRequests())
-		second, err := s.Edit(t.Context(), retryOf(call), in)
-		s.must(err)
-		if second.GenerationID != first.GenerationID || second.Message.ID != first.Message.ID || second.Reply.ID != first.Reply.ID || len(s.model.allRequests()) != requests {
+		s.Must(err)
+		s.Await(first.GenerationID)
+		requests := len(s.Model.AllRequests())
+		second, err := s.Edit(t.Context(), nodesttest.RetryOf(call), in)
+		s.Must(err)
+		if second.GenerationID != first.GenerationID || second.Message.ID != first.Message.ID || second.Reply.ID != first.Reply.ID || len(s.Model.AllRequests()) != requests {
 			t.Errorf("%s: the second answer is %+v, the first %+v", mode, second, first)
 		}
 	}
@@ -242,16 +220,16 @@ func TestARepeatedEditIsAnsweredOnce(t *testing.T) {
 func TestEventsWhenAnotherBranchIsShown(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := s.sendAndWait(c, "q1")
-	end := s.sendAndWait(c, "q2")
+	c := s.Chat()
+	reply := s.SayAndWait(c, "q1")
+	end := s.SayAndWait(c, "q2")
 	note := func(parent string) error {
-		_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "note", ParentID: parent, NoReply: true})
+		_, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "note", ParentID: parent, NoReply: true})
 		return err
 	}
 	edit := func(in chat.EditInput) error {
 		in.Text = "new"
-		_, err := s.Edit(t.Context(), s.call(), in)
+		_, err := s.Edit(t.Context(), s.Call(), in)
 		return err
 	}
 	tests := []struct {
@@ -265,8 +243,8 @@ func TestEventsWhenAnotherBranchIsShown(t *testing.T) {
 		{"an edit as a branch", func() error { return edit(chat.EditInput{MessageID: end.ID, Mode: "branch"}) }, "message.created chat.updated"},
 	}
 	for _, tt := range tests {
-		s.must(tt.do())
-		if got := s.events.lastTypes(2); got != tt.events {
+		s.Must(tt.do())
+		if got := s.Events.LastTypes(2); got != tt.events {
 			t.Errorf("%s: events = %s, want %s", tt.name, got, tt.events)
 		}
 	}
@@ -275,58 +253,58 @@ func TestEventsWhenAnotherBranchIsShown(t *testing.T) {
 func TestReset(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	ch := s.character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello, {{user}}.","alternate_greetings":["Hi."]}}`)
-	c := s.chatWith(ch.ID)
-	old := s.sendAndWait(c, "q1")
+	ch := s.Character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello, {{user}}.","alternate_greetings":["Hi."]}}`)
+	c := s.ChatWith(ch.ID)
+	old := s.SayAndWait(c, "q1")
 	before := s.describeBranch(c.ID)
-	call := s.call()
+	call := s.Call()
 	now, err := s.Chats.Reset(t.Context(), call, c.ID)
-	s.must(err)
-	first := s.message(now.HeadID)
+	s.Must(err)
+	first := s.Message(now.HeadID)
 	if !first.Greeting || first.ParentID != "" || first.Text() != "Hello, User." || len(first.Swipes) != 2 || now.LastMessage.ID != first.ID {
 		t.Errorf("the greeting is %+v", first)
 	}
-	if got := s.branchTexts(c.ID); !slices.Equal(got, []string{"Hello, User."}) || s.head(c.ID) != first.ID {
+	if got := s.BranchTexts(c.ID); !slices.Equal(got, []string{"Hello, User."}) || s.head(c.ID) != first.ID {
 		t.Errorf("the chat reads %q", got)
 	}
-	if got := s.events.lastTypes(2); got != "message.created chat.updated" {
+	if got := s.Events.LastTypes(2); got != "message.created chat.updated" {
 		t.Errorf("events = %s", got)
 	}
-	if twice, err := s.Chats.Reset(t.Context(), retryOf(call), c.ID); err != nil || twice.HeadID != now.HeadID || s.head(c.ID) != now.HeadID {
+	if twice, err := s.Chats.Reset(t.Context(), nodesttest.RetryOf(call), c.ID); err != nil || twice.HeadID != now.HeadID || s.head(c.ID) != now.HeadID {
 		t.Errorf("repeated: %+v, %v", twice, err)
 	}
-	s.sendAndWait(c, "q2")
-	if strings.Contains(s.model.lastRequest(), "q1") {
-		t.Errorf("the prompt has what was said before:\n%s", s.model.lastRequest())
+	s.SayAndWait(c, "q2")
+	if strings.Contains(s.Model.LastRequest(), "q1") {
+		t.Errorf("the prompt has what was said before:\n%s", s.Model.LastRequest())
 	}
 	// The old history can still be chosen.
-	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, old.ID)
-	s.must(err)
+	_, err = s.Chats.ChooseHead(t.Context(), s.Call(), c.ID, old.ID)
+	s.Must(err)
 	if got := s.describeBranch(c.ID); got != before {
 		t.Errorf("the old branch reads\n%s\nwant\n%s", got, before)
 	}
 
-	held := replyWith("x").gated()
-	s.model.enqueue(held)
-	sent := s.send(c, "q3")
-	<-held.started
-	_, err = s.Chats.Reset(t.Context(), s.call(), c.ID)
-	s.wantCode(err, fault.Busy)
-	held.release()
-	s.wait(sent.GenerationID)
-	_, err = s.Chats.Reset(t.Context(), &op.Call{UserID: bob}, c.ID)
-	s.wantCode(err, fault.NotFound)
+	held := nodesttest.Reply("x").Gated()
+	s.Model.Enqueue(held)
+	sent := s.Say(c, "q3")
+	<-held.Started
+	_, err = s.Chats.Reset(t.Context(), s.Call(), c.ID)
+	s.WantCode(err, fault.Busy)
+	held.Release()
+	s.Await(sent.GenerationID)
+	_, err = s.Chats.Reset(t.Context(), &op.Call{UserID: nodesttest.Bob}, c.ID)
+	s.WantCode(err, fault.NotFound)
 }
 
 func TestResetWithoutAGreeting(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chatWith(s.character(`{"name":"Alice"}`).ID)
-	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), c.HeadID, "after") // nothing is left
-	s.must(err)
-	_, err = s.Chats.Reset(t.Context(), s.call(), c.ID)
-	s.must(err)
-	if got := s.branchTexts(c.ID); !slices.Equal(got, []string{"Hello!"}) {
+	c := s.ChatWith(s.Character(`{"name":"Alice"}`).ID)
+	_, err := s.Chats.DeleteMessage(t.Context(), s.Call(), c.HeadID, "after") // nothing is left
+	s.Must(err)
+	_, err = s.Chats.Reset(t.Context(), s.Call(), c.ID)
+	s.Must(err)
+	if got := s.BranchTexts(c.ID); !slices.Equal(got, []string{"Hello!"}) {
 		t.Errorf("the chat reads %q", got)
 	}
 }

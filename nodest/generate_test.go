@@ -18,6 +18,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 	"nodest/stream"
 )
@@ -32,15 +33,6 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
-// long scales a number by NODEST_LONG, which is 1 in `make test-long`.
-func long(least, all int) int {
-	share, err := strconv.ParseFloat(os.Getenv("NODEST_LONG"), 64)
-	if err != nil {
-		return least
-	}
-	return max(least, int(share*float64(all)))
-}
-
 // However the reply is cut into chunks, the deltas of each part join without a gap to
 // the stored text, and their offsets are code points.
 func TestDeltasMatchTheStoredText(t *testing.T) {
@@ -48,26 +40,26 @@ func TestDeltasMatchTheStoredText(t *testing.T) {
 	s := newFixture(t, nodest.Options{CheckpointChars: 5})
 	rng := rand.New(rand.NewPCG(seed(t), 1))
 	bits := []string{"Tea", "茶", " ", "\n", "😀", "<", ">", "<me", "m>", "</mem>", "<mem>", "<b>", "e\u0301", "<websearch>", "</websearch>", "<think>", "</thinking>", "ok."}
-	c := s.chat()
+	c := s.Chat()
 	for round := range 40 {
 		var whole strings.Builder
 		whole.WriteString("x")
 		for range rng.IntN(30) {
 			whole.WriteString(bits[rng.IntN(len(bits))])
 		}
-		reply := replyWithChunks()
+		reply := nodesttest.ReplyOfChunks()
 		runes := []rune(whole.String())
 		for len(runes) > 0 {
 			n := 1 + rng.IntN(len(runes))
-			reply.chunks = append(reply.chunks, llm.Chunk{Text: string(runes[:n])})
+			reply.Chunks = append(reply.Chunks, llm.Chunk{Text: string(runes[:n])})
 			runes = runes[n:]
 		}
 		if rng.IntN(4) == 0 {
-			reply.err = llm.CutOff("scripted", nil)
+			reply.Err = llm.CutOff("scripted", nil)
 		}
-		s.model.enqueue(reply)
-		m := s.sendAndWait(c, fmt.Sprintf("round %d", round))
-		if got := s.events.deltas(t, m.GenerationID, "text", 0); got != m.Text() {
+		s.Model.Enqueue(reply)
+		m := s.SayAndWait(c, fmt.Sprintf("round %d", round))
+		if got := s.Events.Deltas(t, m.GenerationID, "text", 0); got != m.Text() {
 			t.Fatalf("round %d of %q: deltas %q, stored %q", round, whole.String(), got, m.Text())
 		}
 		for _, b := range m.Chosen().Blocks {
@@ -83,9 +75,9 @@ func TestDeltasMatchTheStoredText(t *testing.T) {
 func TestBlocksAreSeparatedFromTheText(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWith("Yes. <m", "em>you like ", "tea</mem> I ", "remember."))
-	m := s.sendAndWait(c, "Do you know me?")
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply("Yes. <m", "em>you like ", "tea</mem> I ", "remember."))
+	m := s.SayAndWait(c, "Do you know me?")
 	if strings.Contains(m.Text(), "tea") || !strings.HasPrefix(m.Text(), "Yes.") || !strings.HasSuffix(m.Text(), "I remember.") {
 		t.Errorf("text = %q", m.Text())
 	}
@@ -94,7 +86,7 @@ func TestBlocksAreSeparatedFromTheText(t *testing.T) {
 		t.Errorf("blocks = %+v", blocks)
 	}
 	var order []string
-	for _, ev := range s.events.ofGeneration(m.GenerationID) {
+	for _, ev := range s.Events.OfGeneration(m.GenerationID) {
 		if ev.Type == "gen.block" {
 			order = append(order, string(ev.Data))
 		}
@@ -104,7 +96,7 @@ func TestBlocksAreSeparatedFromTheText(t *testing.T) {
 	}
 	// A block is streamed as a part, but not sent in the next prompt.
 	open := ""
-	for _, ev := range s.events.ofGeneration(m.GenerationID) {
+	for _, ev := range s.Events.OfGeneration(m.GenerationID) {
 		if d := ev.Delta(); d.Part == "mem" {
 			open += d.Text
 		}
@@ -112,8 +104,8 @@ func TestBlocksAreSeparatedFromTheText(t *testing.T) {
 	if open != "you like tea" {
 		t.Errorf("deltas of the block = %q", open)
 	}
-	s.sendAndWait(c, "Good.")
-	if strings.Contains(s.model.lastRequest(), "you like tea") {
+	s.SayAndWait(c, "Good.")
+	if strings.Contains(s.Model.LastRequest(), "you like tea") {
 		t.Error("the block went into the next prompt")
 	}
 }
@@ -126,50 +118,50 @@ func TestRegexScriptsForInputAndReply(t *testing.T) {
 		`{"scriptName":"in","findRegex":"/cat/g","replaceString":"dog","placement":[1]}`,
 		`{"scriptName":"out","findRegex":"/o+/g","replaceString":"0","placement":[2]}`,
 	} {
-		_, err := s.Characters.CreateResource(t.Context(), s.call(), character.RegexScript,
+		_, err := s.Characters.CreateResource(t.Context(), s.Call(), character.RegexScript,
 			character.ResourceInput{Name: "r", Document: json.RawMessage(script), BindAll: &all})
-		s.must(err)
+		s.Must(err)
 	}
-	user, err := s.Characters.UserSettings(t.Context(), ann)
-	s.must(err)
+	user, err := s.Characters.UserSettings(t.Context(), nodesttest.Ann)
+	s.Must(err)
 	user.GlobalRegexEnabled = true
-	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), *user, 0)
-	s.must(err)
+	_, err = s.Characters.PutUserSettings(t.Context(), s.Call(), *user, 0)
+	s.Must(err)
 
-	c := s.chat()
-	s.model.enqueue(replyWith("Good", " food."))
-	sent := s.send(c, "my cat")
-	s.wait(sent.GenerationID)
-	if m := s.message(sent.UserMessage.ID); m.Text() != "my cat" {
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply("Good", " food."))
+	sent := s.Say(c, "my cat")
+	s.Await(sent.GenerationID)
+	if m := s.Message(sent.UserMessage.ID); m.Text() != "my cat" {
 		t.Errorf("stored %q, want it as it was typed", m.Text())
 	}
-	if !strings.Contains(s.model.lastRequest(), "my dog") || strings.Contains(s.model.lastRequest(), "my cat") {
-		t.Errorf("sent:\n%s", s.model.lastRequest())
+	if !strings.Contains(s.Model.LastRequest(), "my dog") || strings.Contains(s.Model.LastRequest(), "my cat") {
+		t.Errorf("sent:\n%s", s.Model.LastRequest())
 	}
-	reply := s.message(sent.Message.ID)
+	reply := s.Message(sent.Message.ID)
 	if reply.Text() != "G0d f0d." {
 		t.Errorf("stored reply = %q", reply.Text())
 	}
-	if got := s.events.deltas(t, sent.GenerationID, "text", 0); got != "Good food." {
+	if got := s.Events.Deltas(t, sent.GenerationID, "text", 0); got != "Good food." {
 		t.Errorf("deltas = %q", got)
 	}
-	s.sendAndWait(c, "and now")
-	if !strings.Contains(s.model.lastRequest(), "my dog") {
-		t.Errorf("what was said before is sent as it was then:\n%s", s.model.lastRequest())
+	s.SayAndWait(c, "and now")
+	if !strings.Contains(s.Model.LastRequest(), "my dog") {
+		t.Errorf("what was said before is sent as it was then:\n%s", s.Model.LastRequest())
 	}
 	// The stored prompt has the text that was sent, not the text in the chat.
-	p, err := s.Prompt(t.Context(), ann, s.generation(sent.GenerationID).PromptID)
-	s.must(err)
+	p, err := s.Prompt(t.Context(), nodesttest.Ann, s.Generation(sent.GenerationID).PromptID)
+	s.Must(err)
 	if last := p.Prompt.Messages[p.Prompt.Base]; !strings.Contains(last.Text, "my dog") {
 		t.Errorf("stored prompt has %q", last.Text)
 	}
 
 	user.GlobalRegexEnabled, user.Version = false, 0
-	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), *user, 0)
-	s.must(err)
-	s.model.enqueue(replyWith("Good."))
-	if m := s.sendAndWait(c, "a cat"); m.Text() != "Good." || !strings.Contains(s.model.lastRequest(), "a cat") {
-		t.Errorf("scripts are switched off, the reply is %q to:\n%s", m.Text(), s.model.lastRequest())
+	_, err = s.Characters.PutUserSettings(t.Context(), s.Call(), *user, 0)
+	s.Must(err)
+	s.Model.Enqueue(nodesttest.Reply("Good."))
+	if m := s.SayAndWait(c, "a cat"); m.Text() != "Good." || !strings.Contains(s.Model.LastRequest(), "a cat") {
+		t.Errorf("scripts are switched off, the reply is %q to:\n%s", m.Text(), s.Model.LastRequest())
 	}
 }
 
@@ -177,21 +169,21 @@ func TestASlowScriptIsDisabledUntilItIsEdited(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	all := true
-	script, err := s.Characters.CreateResource(t.Context(), s.call(), character.RegexScript, character.ResourceInput{
+	script, err := s.Characters.CreateResource(t.Context(), s.Call(), character.RegexScript, character.ResourceInput{
 		Name: "r", BindAll: &all,
 		Document: json.RawMessage(`{"scriptName":"hostile","findRegex":"/(a+)+$/g","replaceString":"x","placement":[1]}`),
 	})
-	s.must(err)
-	user, err := s.Characters.UserSettings(t.Context(), ann)
-	s.must(err)
+	s.Must(err)
+	user, err := s.Characters.UserSettings(t.Context(), nodesttest.Ann)
+	s.Must(err)
 	user.GlobalRegexEnabled = true
-	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), *user, 0)
-	s.must(err)
-	c := s.chat()
+	_, err = s.Characters.PutUserSettings(t.Context(), s.Call(), *user, 0)
+	s.Must(err)
+	c := s.Chat()
 	text := strings.Repeat("a", 60) + "!"
 	preview := func() *framework.Prompt {
-		p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: text})
-		s.must(err)
+		p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: text})
+		s.Must(err)
 		return p
 	}
 	for range 2 {
@@ -203,10 +195,10 @@ func TestASlowScriptIsDisabledUntilItIsEdited(t *testing.T) {
 			t.Errorf("sent %q", p.Messages[p.Base].Text)
 		}
 	}
-	_, err = s.Characters.UpdateResource(t.Context(), s.call(), character.RegexScript, script.ID, character.ResourceInput{
+	_, err = s.Characters.UpdateResource(t.Context(), s.Call(), character.RegexScript, script.ID, character.ResourceInput{
 		Document: json.RawMessage(`{"scriptName":"hostile","findRegex":"/a+/g","replaceString":"x","placement":[1]}`),
 	}, false, 0)
-	s.must(err)
+	s.Must(err)
 	if p := preview(); len(p.Warnings) != 0 || p.Messages[p.Base].Text != "x!" {
 		t.Errorf("after an edit: sent %q, warnings %+v", p.Messages[p.Base].Text, p.Warnings)
 	}
@@ -217,28 +209,28 @@ func TestFailedReplies(t *testing.T) {
 	down := llm.Upstream("scripted", fault.UpstreamDown, 503, errors.New("no connection to 10.0.0.1 with key sk-secret"))
 	tests := []struct {
 		name   string
-		reply  *scriptedReply
+		reply  *nodesttest.ScriptedReply
 		code   fault.Code
 		text   string // kept; "" = no swipe
 		finish string
 	}{
-		{"before the first word", replyWith().failing(down), fault.UpstreamDown, "", ""},
-		{"in the middle", replyWith("Half a ", "sentence").failing(down), fault.UpstreamDown, "Half a sentence", "error"},
-		{"with half a tag held back", replyWith("a <me").failing(down), fault.UpstreamDown, "a <me", "error"},
-		{"blocked at once", replyWith().failing(llm.BlockedError("scripted", llm.StagePrompt, "SAFETY")), fault.Blocked, "", ""},
-		{"blocked in the middle", replyWith("Once").failing(llm.BlockedError("scripted", llm.StageReply, "SAFETY")), fault.Blocked, "Once", "blocked"},
-		{"nothing but blanks", replyWith(" \n"), fault.EmptyReply, "", ""},
-		{"nothing but an empty block", replyWith("<mem> </mem>"), fault.EmptyReply, "", ""},
-		{"in a block", replyWith("Yes. <mem>You like tea").failing(down), fault.UpstreamDown, "Yes. You like tea", "error"},
-		{"an error of ours", replyWith("So").failing(errors.New("secret internals")), fault.Internal, "So", "error"},
-		{"no end", replyWith("So").failing(errNoEnd), fault.UpstreamBadAnswer, "So", "error"},
+		{"before the first word", nodesttest.Reply().Failing(down), fault.UpstreamDown, "", ""},
+		{"in the middle", nodesttest.Reply("Half a ", "sentence").Failing(down), fault.UpstreamDown, "Half a sentence", "error"},
+		{"with half a tag held back", nodesttest.Reply("a <me").Failing(down), fault.UpstreamDown, "a <me", "error"},
+		{"blocked at once", nodesttest.Reply().Failing(llm.BlockedError("scripted", llm.StagePrompt, "SAFETY")), fault.Blocked, "", ""},
+		{"blocked in the middle", nodesttest.Reply("Once").Failing(llm.BlockedError("scripted", llm.StageReply, "SAFETY")), fault.Blocked, "Once", "blocked"},
+		{"nothing but blanks", nodesttest.Reply(" \n"), fault.EmptyReply, "", ""},
+		{"nothing but an empty block", nodesttest.Reply("<mem> </mem>"), fault.EmptyReply, "", ""},
+		{"in a block", nodesttest.Reply("Yes. <mem>You like tea").Failing(down), fault.UpstreamDown, "Yes. You like tea", "error"},
+		{"an error of ours", nodesttest.Reply("So").Failing(errors.New("secret internals")), fault.Internal, "So", "error"},
+		{"no end", nodesttest.Reply("So").Failing(errNoEnd), fault.UpstreamBadAnswer, "So", "error"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newFixture(t, nodest.Options{})
-			c := s.chat()
-			s.model.enqueue(tt.reply)
-			m := s.sendAndWait(c, "Tell me")
+			c := s.Chat()
+			s.Model.Enqueue(tt.reply)
+			m := s.SayAndWait(c, "Tell me")
 			if m.Status != chat.StatusError || m.Error == nil || m.Error.Code != tt.code {
 				t.Errorf("status %s, error %v; want %s", m.Status, m.Error, tt.code)
 			}
@@ -248,20 +240,20 @@ func TestFailedReplies(t *testing.T) {
 			if tt.text != "" && (m.Text() != tt.text || m.Chosen().Finish != tt.finish) {
 				t.Errorf("kept %q with finish %q, want %q with %q", m.Text(), m.Chosen().Finish, tt.text, tt.finish)
 			}
-			g := s.generation(m.GenerationID)
+			g := s.Generation(m.GenerationID)
 			if g.Status != chat.GenFailed || g.Error.Code != tt.code {
 				t.Errorf("generation %s, %v", g.Status, g.Error)
 			}
-			if want := "message.created gen.started gen.context message.updated gen.failed"; s.events.typesOf(g.ID) != want {
-				t.Errorf("events = %s, want %s", s.events.typesOf(g.ID), want)
+			if want := "message.created gen.started gen.context message.updated gen.failed"; s.Events.TypesOf(g.ID) != want {
+				t.Errorf("events = %s, want %s", s.Events.TypesOf(g.ID), want)
 			}
-			for _, ev := range s.events.ofGeneration(g.ID) {
+			for _, ev := range s.Events.OfGeneration(g.ID) {
 				if strings.Contains(string(ev.Data), "secret") {
 					t.Errorf("%s contains %s", ev.Type, ev.Data)
 				}
 			}
 			// The conversation can be continued.
-			if next := s.sendAndWait(c, "Again"); next.Text() != "Fine." {
+			if next := s.SayAndWait(c, "Again"); next.Text() != "Fine." {
 				t.Errorf("the next reply = %q", next.Text())
 			}
 		})
@@ -274,82 +266,82 @@ var errNoEnd = llm.CutOff("scripted", nil)
 func TestAFailedExchangeIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWith().failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
-	failed := s.sendAndWait(c, "Lost words")
-	s.sendAndWait(c, "New words")
-	if strings.Contains(s.model.lastRequest(), "Lost words") {
-		t.Errorf("the failed exchange is in the prompt:\n%s", s.model.lastRequest())
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply().Failing(llm.Upstream("scripted", fault.UpstreamDown, 503, nil)))
+	failed := s.SayAndWait(c, "Lost words")
+	s.SayAndWait(c, "New words")
+	if strings.Contains(s.Model.LastRequest(), "Lost words") {
+		t.Errorf("the failed exchange is in the prompt:\n%s", s.Model.LastRequest())
 	}
 	// Once it has a reply it is part of the chat.
-	m := s.regenerate(failed.ID, "")
+	m := s.RegenerateReply(failed.ID, "")
 	if m.Status != chat.StatusComplete || m.Error != nil || m.Text() != "Fine." || m.ParentID != failed.ParentID {
 		t.Errorf("after the repair: %+v", m)
 	}
-	if !strings.Contains(s.model.lastRequest(), "Lost words") || strings.Contains(s.model.lastRequest(), "New words") {
-		t.Errorf("the request of the repair:\n%s", s.model.lastRequest())
+	if !strings.Contains(s.Model.LastRequest(), "Lost words") || strings.Contains(s.Model.LastRequest(), "New words") {
+		t.Errorf("the request of the repair:\n%s", s.Model.LastRequest())
 	}
-	s.sendAndWait(c, "Third words")
-	if !strings.Contains(s.model.lastRequest(), "Lost words") {
-		t.Errorf("the repaired exchange is not in the prompt:\n%s", s.model.lastRequest())
+	s.SayAndWait(c, "Third words")
+	if !strings.Contains(s.Model.LastRequest(), "Lost words") {
+		t.Errorf("the repaired exchange is not in the prompt:\n%s", s.Model.LastRequest())
 	}
 }
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := replyWith("One", " two", " three").gated()
-	s.model.enqueue(reply)
-	sent := s.send(c, "Count")
-	reply.step(2)
-	s.eventually("two pieces arrive", func() bool { return s.events.deltas(t, sent.GenerationID, "text", 0) == "One two" })
+	c := s.Chat()
+	reply := nodesttest.Reply("One", " two", " three").Gated()
+	s.Model.Enqueue(reply)
+	sent := s.Say(c, "Count")
+	reply.Step(2)
+	s.Eventually("two pieces arrive", func() bool { return s.Events.Deltas(t, sent.GenerationID, "text", 0) == "One two" })
 	began := time.Now()
-	status, err := s.Cancel(t.Context(), ann, sent.GenerationID)
-	s.must(err)
+	status, err := s.Cancel(t.Context(), nodesttest.Ann, sent.GenerationID)
+	s.Must(err)
 	t.Logf("cancelled and stored after %v", time.Since(began))
-	if status != chat.GenCancelled || s.model.closedRequests() != 1 {
-		t.Errorf("status %s, %d requests closed", status, s.model.closedRequests())
+	if status != chat.GenCancelled || s.Model.ClosedRequests() != 1 {
+		t.Errorf("status %s, %d requests closed", status, s.Model.ClosedRequests())
 	}
-	m := s.message(sent.Message.ID)
+	m := s.Message(sent.Message.ID)
 	if m.Text() != "One two" || m.Status != chat.StatusCancelled || m.Chosen().Finish != "cancelled" || m.Error != nil {
 		t.Errorf("kept %+v", m)
 	}
-	if want := "message.created gen.started gen.context message.updated gen.done"; s.events.typesOf(sent.GenerationID) != want {
-		t.Errorf("events = %s, want %s", s.events.typesOf(sent.GenerationID), want)
+	if want := "message.created gen.started gen.context message.updated gen.done"; s.Events.TypesOf(sent.GenerationID) != want {
+		t.Errorf("events = %s, want %s", s.Events.TypesOf(sent.GenerationID), want)
 	}
 	// Cancelling twice or after the end changes nothing.
-	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
+	if status, err := s.Cancel(t.Context(), nodesttest.Ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("a second cancel: %s, %v", status, err)
 	}
-	done := s.sendAndWait(c, "Go on")
-	if status, err := s.Cancel(t.Context(), ann, done.GenerationID); status != chat.GenDone || err != nil {
+	done := s.SayAndWait(c, "Go on")
+	if status, err := s.Cancel(t.Context(), nodesttest.Ann, done.GenerationID); status != chat.GenDone || err != nil {
 		t.Errorf("a late cancel: %s, %v", status, err)
 	}
-	if !strings.Contains(s.model.lastRequest(), "One two") {
+	if !strings.Contains(s.Model.LastRequest(), "One two") {
 		t.Error("what was kept is part of the chat")
 	}
-	_, err = s.Cancel(t.Context(), ann, "nothing")
-	s.wantCode(err, fault.NotFound)
+	_, err = s.Cancel(t.Context(), nodesttest.Ann, "nothing")
+	s.WantCode(err, fault.NotFound)
 }
 
 func TestCancelBeforeTheFirstWord(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := replyWith("One").gated()
-	s.model.enqueue(reply)
-	sent := s.send(c, "Count")
-	<-reply.started
-	if status, err := s.Cancel(t.Context(), ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
+	c := s.Chat()
+	reply := nodesttest.Reply("One").Gated()
+	s.Model.Enqueue(reply)
+	sent := s.Say(c, "Count")
+	<-reply.Started
+	if status, err := s.Cancel(t.Context(), nodesttest.Ann, sent.GenerationID); status != chat.GenCancelled || err != nil {
 		t.Errorf("cancel: %s, %v", status, err)
 	}
-	m := s.message(sent.Message.ID)
+	m := s.Message(sent.Message.ID)
 	if len(m.Swipes) != 0 || m.Status != chat.StatusCancelled {
 		t.Errorf("kept %+v", m)
 	}
-	rows, err := s.Usage(t.Context(), ann, "2000-01-01", "2999-12-31")
-	s.must(err)
+	rows, err := s.Usage(t.Context(), nodesttest.Ann, "2000-01-01", "2999-12-31")
+	s.Must(err)
 	if len(rows) != 0 {
 		t.Errorf("metered %+v although nothing came", rows[0])
 	}
@@ -358,34 +350,34 @@ func TestCancelBeforeTheFirstWord(t *testing.T) {
 func TestAttachAndActive(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := replyWith("茶", "tea", "😀", "!").gated()
-	s.model.enqueue(reply)
-	sent := s.send(c, "Drink?")
-	reply.step(3)
-	s.eventually("three pieces arrive", func() bool { return s.events.deltas(t, sent.GenerationID, "text", 0) == "茶tea😀" })
+	c := s.Chat()
+	reply := nodesttest.Reply("茶", "tea", "😀", "!").Gated()
+	s.Model.Enqueue(reply)
+	sent := s.Say(c, "Drink?")
+	reply.Step(3)
+	s.Eventually("three pieces arrive", func() bool { return s.Events.Deltas(t, sent.GenerationID, "text", 0) == "茶tea😀" })
 	for off, want := range map[int]string{0: "茶tea😀", 1: "tea😀", 4: "😀", 5: "", 9: ""} {
-		a, err := s.Attach(t.Context(), ann, sent.GenerationID, off)
-		s.must(err)
+		a, err := s.Attach(t.Context(), nodesttest.Ann, sent.GenerationID, off)
+		s.Must(err)
 		if a.Text != want || a.Off != min(off, 5) || a.Generation.Status != chat.GenStreaming {
 			t.Errorf("from %d: %q at %d, %s; want %q", off, a.Text, a.Off, a.Generation.Status, want)
 		}
 	}
-	_, err := s.Attach(t.Context(), ann, sent.GenerationID, -1)
-	s.wantCode(err, fault.Invalid)
-	active, err := s.Active(t.Context(), ann)
-	s.must(err)
+	_, err := s.Attach(t.Context(), nodesttest.Ann, sent.GenerationID, -1)
+	s.WantCode(err, fault.Invalid)
+	active, err := s.Active(t.Context(), nodesttest.Ann)
+	s.Must(err)
 	if len(active) != 1 || active[0].Off != 5 || active[0].Text != "" || active[0].Generation.ID != sent.GenerationID {
 		t.Errorf("active = %+v", active)
 	}
-	reply.release()
-	s.wait(sent.GenerationID)
-	a, err := s.Attach(t.Context(), ann, sent.GenerationID, 4)
-	s.must(err)
+	reply.Release()
+	s.Await(sent.GenerationID)
+	a, err := s.Attach(t.Context(), nodesttest.Ann, sent.GenerationID, 4)
+	s.Must(err)
 	if a.Text != "😀!" || a.Generation.Status != chat.GenDone {
 		t.Errorf("after the end: %q, %s", a.Text, a.Generation.Status)
 	}
-	if active, err := s.Active(t.Context(), ann); err != nil || len(active) != 0 {
+	if active, err := s.Active(t.Context(), nodesttest.Ann); err != nil || len(active) != 0 {
 		t.Errorf("active = %v, %v", active, err)
 	}
 }
@@ -393,29 +385,29 @@ func TestAttachAndActive(t *testing.T) {
 func TestCheckpoints(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{CheckpointChars: 1000, CheckpointEvery: time.Hour, Lease: 24 * time.Hour})
-	c := s.chat()
-	reply := replyWith(strings.Repeat("茶", 999), "x", "y").gated()
-	s.model.enqueue(reply)
-	sent := s.send(c, "Long")
-	reply.step(2)
-	s.eventually("a checkpoint after 1,000 code points", func() bool {
-		return len([]rune(s.generation(sent.GenerationID).Text)) == 1000
+	c := s.Chat()
+	reply := nodesttest.Reply(strings.Repeat("茶", 999), "x", "y").Gated()
+	s.Model.Enqueue(reply)
+	sent := s.Say(c, "Long")
+	reply.Step(2)
+	s.Eventually("a checkpoint after 1,000 code points", func() bool {
+		return len([]rune(s.Generation(sent.GenerationID).Text)) == 1000
 	})
-	if m := s.message(sent.Message.ID); len(m.Swipes) != 0 {
+	if m := s.Message(sent.Message.ID); len(m.Swipes) != 0 {
 		t.Errorf("a checkpoint is not a swipe: %+v", m.Swipes)
 	}
-	reply.release()
-	s.wait(sent.GenerationID)
+	reply.Release()
+	s.Await(sent.GenerationID)
 }
 
 func TestAGenerationHasATimeLimit(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{TurnTimeout: time.Millisecond})
-	c := s.chat()
-	s.model.enqueue(replyWith("never").gated())
-	sent := s.send(c, "Hello")
-	s.wait(sent.GenerationID)
-	if m := s.message(sent.Message.ID); m.Status != chat.StatusError || m.Error.Code != fault.UpstreamTimeout {
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply("never").Gated())
+	sent := s.Say(c, "Hello")
+	s.Await(sent.GenerationID)
+	if m := s.Message(sent.Message.ID); m.Status != chat.StatusError || m.Error.Code != fault.UpstreamTimeout {
 		t.Errorf("%s, %v", m.Status, m.Error)
 	}
 }
@@ -424,46 +416,46 @@ func TestClose(t *testing.T) {
 	t.Parallel()
 	t.Run("waits for what runs", func(t *testing.T) {
 		s := newFixture(t, nodest.Options{})
-		c := s.chat()
-		reply := replyWith("All ", "of it.").gated()
-		s.model.enqueue(reply)
-		sent := s.send(c, "Hello")
-		<-reply.started
+		c := s.Chat()
+		reply := nodesttest.Reply("All ", "of it.").Gated()
+		s.Model.Enqueue(reply)
+		sent := s.Say(c, "Hello")
+		<-reply.Started
 		closed := make(chan error)
 		go func() { closed <- s.Close(context.WithoutCancel(t.Context())) }()
-		s.eventually("new ones are refused", func() bool {
-			_, err := s.Send(t.Context(), &op.Call{UserID: ann}, nodest.SendInput{ConversationID: c.ID, Text: "More", WhenBusy: "later"})
+		s.Eventually("new ones are refused", func() bool {
+			_, err := s.Send(t.Context(), &op.Call{UserID: nodesttest.Ann}, nodest.SendInput{ConversationID: c.ID, Text: "More", WhenBusy: "later"})
 			if !fault.Is(err, fault.Invalid) { // the input is checked first
 				t.Fatal(err)
 			}
-			_, err = s.Impersonate(t.Context(), &op.Call{UserID: ann}, nodest.GenerateInput{ConversationID: c.ID})
+			_, err = s.Impersonate(t.Context(), &op.Call{UserID: nodesttest.Ann}, nodest.GenerateInput{ConversationID: c.ID})
 			return fault.Is(err, fault.ShuttingDown)
 		})
-		reply.release()
-		s.must(<-closed)
-		if m := s.message(sent.Message.ID); m.Text() != "All of it." || m.Status != chat.StatusComplete {
+		reply.Release()
+		s.Must(<-closed)
+		if m := s.Message(sent.Message.ID); m.Text() != "All of it." || m.Status != chat.StatusComplete {
 			t.Errorf("%s: %q", m.Status, m.Text())
 		}
-		s.must(s.Close(t.Context())) // a second time
+		s.Must(s.Close(t.Context())) // a second time
 	})
 	t.Run("stores what it interrupts", func(t *testing.T) {
 		s := newFixture(t, nodest.Options{GenerationsPerUser: 1})
-		c, other := s.chat(), s.chat()
-		reply := replyWith("Part", " never").gated()
-		s.model.enqueue(reply)
-		sent := s.send(c, "Hello")
-		queued := s.send(other, "Hello")
-		reply.step(1)
-		s.eventually("a piece arrives", func() bool { return s.events.deltas(t, sent.GenerationID, "text", 0) == "Part" })
+		c, other := s.Chat(), s.Chat()
+		reply := nodesttest.Reply("Part", " never").Gated()
+		s.Model.Enqueue(reply)
+		sent := s.Say(c, "Hello")
+		queued := s.Say(other, "Hello")
+		reply.Step(1)
+		s.Eventually("a piece arrives", func() bool { return s.Events.Deltas(t, sent.GenerationID, "text", 0) == "Part" })
 		now, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := s.Close(now); !errors.Is(err, context.Canceled) {
 			t.Errorf("Close = %v", err)
 		}
-		if m := s.message(sent.Message.ID); m.Text() != "Part" || m.Status != chat.StatusInterrupted || m.Chosen().Finish != "interrupted" {
+		if m := s.Message(sent.Message.ID); m.Text() != "Part" || m.Status != chat.StatusInterrupted || m.Chosen().Finish != "interrupted" {
 			t.Errorf("%s: %+v", m.Status, m.Chosen())
 		}
-		if m := s.message(queued.Message.ID); m.Status != chat.StatusInterrupted || len(m.Swipes) != 0 {
+		if m := s.Message(queued.Message.ID); m.Status != chat.StatusInterrupted || len(m.Swipes) != 0 {
 			t.Errorf("the queued one: %s, %+v", m.Status, m.Swipes)
 		}
 	})
@@ -476,7 +468,7 @@ func TestAttachAfterTheEndEventFindsTheGenerationEnded(t *testing.T) {
 	const turns = 10
 	s := newFixture(t, nodest.Options{})
 	found := make(chan *nodest.Attached, turns)
-	s.events.afterCommit = func(events []*stream.Event) {
+	s.Events.AfterCommit = func(events []*stream.Event) {
 		for _, ev := range events {
 			if ev.Type != "gen.done" {
 				continue
@@ -484,7 +476,7 @@ func TestAttachAfterTheEndEventFindsTheGenerationEnded(t *testing.T) {
 			begun := make(chan struct{})
 			go func() {
 				close(begun)
-				a, err := s.Attach(t.Context(), ann, ev.GenerationID, 0)
+				a, err := s.Attach(t.Context(), nodesttest.Ann, ev.GenerationID, 0)
 				if err != nil {
 					t.Error(err)
 				}
@@ -493,10 +485,10 @@ func TestAttachAfterTheEndEventFindsTheGenerationEnded(t *testing.T) {
 			<-begun
 		}
 	}
-	c := s.chat()
+	c := s.Chat()
 	for range turns {
-		sent := s.send(c, "Hi")
-		s.wait(sent.GenerationID)
+		sent := s.Say(c, "Hi")
+		s.Await(sent.GenerationID)
 		if a := <-found; a == nil || !a.Generation.Ended() {
 			t.Errorf("attached to %+v after its end event", a)
 		}

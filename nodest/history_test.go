@@ -12,6 +12,7 @@ import (
 	"nodest/chat"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
 // After any change to a chat, an engine with a history cache builds the same prompt
@@ -20,11 +21,11 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	rng := rand.New(rand.NewPCG(seed(t), 2))
-	c := s.chat()
+	c := s.Chat()
 	n := 0
 	pick := func() *chat.Message {
-		page, err := s.Chats.History(t.Context(), ann, c.ID, "", 6)
-		s.must(err)
+		page, err := s.Chats.History(t.Context(), nodesttest.Ann, c.ID, "", 6)
+		s.Must(err)
 		return page.Items[rng.IntN(len(page.Items))]
 	}
 	text := func() string { n++; return fmt.Sprintf("words number %d", n) }
@@ -33,18 +34,24 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 		name string
 		do   func() (string, error)
 	}{
-		{"send", func() (string, error) { s.model.enqueue(replyWith(text())); return s.send(c, text()).GenerationID, nil }},
-		{"send again", func() (string, error) { s.model.enqueue(replyWith(text())); return s.send(c, text()).GenerationID, nil }},
+		{"send", func() (string, error) {
+			s.Model.Enqueue(nodesttest.Reply(text()))
+			return s.Say(c, text()).GenerationID, nil
+		}},
+		{"send again", func() (string, error) {
+			s.Model.Enqueue(nodesttest.Reply(text()))
+			return s.Say(c, text()).GenerationID, nil
+		}},
 		{"fail", func() (string, error) {
-			s.model.enqueue(replyWith().failing(llm.CutOff("scripted", nil)))
-			return s.send(c, text()).GenerationID, nil
+			s.Model.Enqueue(nodesttest.Reply().Failing(llm.CutOff("scripted", nil)))
+			return s.Say(c, text()).GenerationID, nil
 		}},
 		{"note", func() (string, error) {
-			_, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: text(), NoReply: true})
+			_, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: text(), NoReply: true})
 			return "", err
 		}},
 		{"edit", func() (string, error) {
-			_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: pick().ID, Text: text()})
+			_, err := s.Edit(t.Context(), s.Call(), chat.EditInput{MessageID: pick().ID, Text: text()})
 			return "", err
 		}},
 		{"regenerate", func() (string, error) {
@@ -52,10 +59,10 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 			if m.Role != chat.RoleAssistant {
 				return "", nil
 			}
-			s.model.enqueue(replyWith(text()))
-			done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
+			s.Model.Enqueue(nodesttest.Reply(text()))
+			done, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: m.ID})
 			if err == nil && done.GenerationID == "" { // the greeting
-				s.model.script = nil
+				s.Model.Script = nil
 			}
 			return done.GenerationID, err
 		}},
@@ -64,12 +71,12 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 			if m.Role != chat.RoleAssistant || m.Text() == "" {
 				return "", nil
 			}
-			s.model.enqueue(replyWith(" " + text()))
-			done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
+			s.Model.Enqueue(nodesttest.Reply(" " + text()))
+			done, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: m.ID})
 			return done.GenerationID, err
 		}},
 		{"swipe", func() (string, error) {
-			_, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: pick().ID, Swipe: "prev"})
+			_, err := s.Swipe(t.Context(), s.Call(), chat.SwipeInput{MessageID: pick().ID, Swipe: "prev"})
 			return "", err
 		}},
 		{"delete", func() (string, error) {
@@ -78,37 +85,37 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 				return "", nil
 			}
 			deleted = m.ID
-			_, err := s.Chats.DeleteMessage(t.Context(), s.call(), m.ID, "one")
+			_, err := s.Chats.DeleteMessage(t.Context(), s.Call(), m.ID, "one")
 			return "", err
 		}},
 		{"restore", func() (string, error) {
 			if deleted == "" {
 				return "", nil
 			}
-			_, err := s.Chats.RestoreMessage(t.Context(), s.call(), deleted)
+			_, err := s.Chats.RestoreMessage(t.Context(), s.Call(), deleted)
 			deleted = ""
 			return "", err
 		}},
 		{"head", func() (string, error) {
-			_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, pick().ID)
+			_, err := s.Chats.ChooseHead(t.Context(), s.Call(), c.ID, pick().ID)
 			return "", err
 		}},
 	}
 	preview := nodest.PreviewInput{ConversationID: c.ID, Text: "And now?"}
-	for step := range long(60, 600) {
+	for step := range nodesttest.Long(60, 600) {
 		op := ops[rng.IntN(len(ops))]
 		id, err := op.do()
 		if err != nil {
 			t.Logf("step %d, %s: %v", step, op.name, err)
-			s.model.script = nil
+			s.Model.Script = nil
 		}
 		if id != "" {
-			s.wait(id)
+			s.Await(id)
 		}
-		got, err := s.PreviewPrompt(t.Context(), ann, preview)
-		s.must(err)
-		want, err := newEngine(s.db, s, s.events, s.opts).PreviewPrompt(t.Context(), ann, preview)
-		s.must(err)
+		got, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, preview)
+		s.Must(err)
+		want, err := nodesttest.NewEngine(s.DB, s, s.Events, s.Options).PreviewPrompt(t.Context(), nodesttest.Ann, preview)
+		s.Must(err)
 		if !reflect.DeepEqual(got.Messages, want.Messages) {
 			t.Fatalf("step %d, after %s: cached\n%v\nstored\n%v", step, op.name, got.Messages, want.Messages)
 		}
@@ -116,14 +123,14 @@ func TestTheHistoryCacheMatchesTheDatabase(t *testing.T) {
 			continue
 		}
 		// The request that the model received is the stored one.
-		all := s.model.allRequests()
-		p, err := s.Prompt(t.Context(), ann, s.generation(id).PromptID)
-		s.must(err)
+		all := s.Model.AllRequests()
+		p, err := s.Prompt(t.Context(), nodesttest.Ann, s.Generation(id).PromptID)
+		s.Must(err)
 		if !reflect.DeepEqual(p.Prompt.Messages, all[len(all)-1].Messages) {
 			t.Fatalf("step %d: the request of %s is not what was stored", step, op.name)
 		}
 	}
-	t.Logf("%d requests", len(s.model.allRequests()))
+	t.Logf("%d requests", len(s.Model.AllRequests()))
 }
 
 // countingStore counts how often a branch is read.
@@ -154,22 +161,22 @@ func (c countingMessages) Path(conversationID, headID, beforeID string, limit in
 func TestFurtherTurnsReadNoHistory(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	store := &countingStore{Store: s.db}
-	s.Engine = newEngine(store, s, s.events, s.opts)
-	defer func() { s.must(s.Close(context.WithoutCancel(t.Context()))) }()
-	reply := s.sendAndWait(c, "The first turn")
+	c := s.Chat()
+	store := &countingStore{Store: s.DB}
+	s.Engine = nodesttest.NewEngine(store, s, s.Events, s.Options)
+	defer func() { s.Must(s.Close(context.WithoutCancel(t.Context()))) }()
+	reply := s.SayAndWait(c, "The first turn")
 	read := store.paths.Load()
 	for i := range 5 {
-		reply = s.sendAndWait(c, fmt.Sprintf("turn %d", i))
+		reply = s.SayAndWait(c, fmt.Sprintf("turn %d", i))
 	}
-	s.regenerate(reply.ID, "") // the newest reply
+	s.RegenerateReply(reply.ID, "") // the newest reply
 	if n := store.paths.Load() - read; read == 0 || n != 0 {
 		t.Errorf("%d reads for the first turn, %d for six more", read, n)
 	}
 	for _, part := range []string{"The first turn", "turn 0", "turn 4", "Fine."} {
-		if !strings.Contains(s.model.lastRequest(), part) {
-			t.Errorf("the prompt lacks %q:\n%s", part, s.model.lastRequest())
+		if !strings.Contains(s.Model.LastRequest(), part) {
+			t.Errorf("the prompt lacks %q:\n%s", part, s.Model.LastRequest())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 )
 
@@ -22,13 +23,13 @@ func TestARepeatedCallGetsTheFirstAnswer(t *testing.T) {
 	var repeat []func()
 	call := func(do func(c *op.Call) (any, error)) {
 		t.Helper()
-		c := s.call()
+		c := s.Call()
 		answer := func() string {
 			again := &op.Call{UserID: c.UserID, Device: c.Device, Key: c.Key, Hash: c.Hash}
 			got, err := do(again)
-			s.must(err)
+			s.Must(err)
 			b, err := json.Marshal(got)
-			s.must(err)
+			s.Must(err)
 			return string(b)
 		}
 		first := answer()
@@ -45,20 +46,20 @@ func TestARepeatedCallGetsTheFirstAnswer(t *testing.T) {
 		ch, err = s.Characters.Create(ctx, c, character.Input{Tags: []string{"sea"}, RoleCard: json.RawMessage(`{"name":"Alice","first_mes":"Hello.","description":"` + secret + `"}`)})
 		return ch, err
 	})
-	conv := s.chatWith(ch.ID)
+	conv := s.ChatWith(ch.ID)
 	var sent *nodest.Sent
 	call(func(c *op.Call) (got any, err error) {
 		sent, err = s.Send(ctx, c, nodest.SendInput{ConversationID: conv.ID, Text: secret, ClientMsgID: "m1"})
 		return sent, err
 	})
-	s.wait(sent.GenerationID)
+	s.Await(sent.GenerationID)
 	userID, replyID := sent.UserMessage.ID, sent.Message.ID
 	var again *chat.Changed
 	call(func(c *op.Call) (got any, err error) {
 		again, err = s.Regenerate(ctx, c, nodest.GenerateInput{MessageID: replyID})
 		return again, err
 	})
-	s.wait(again.GenerationID)
+	s.Await(again.GenerationID)
 	call(func(c *op.Call) (any, error) {
 		return s.Swipe(ctx, c, chat.SwipeInput{MessageID: replyID, Swipe: "prev"})
 	})
@@ -71,11 +72,11 @@ func TestARepeatedCallGetsTheFirstAnswer(t *testing.T) {
 	call(func(c *op.Call) (any, error) {
 		return s.Characters.CreateResource(ctx, c, character.Persona, character.ResourceInput{Document: json.RawMessage(`{"name":"Me","description":"` + secret + `"}`)})
 	})
-	_, err := s.Characters.Update(ctx, s.call(), ch.ID, character.Input{RoleCard: json.RawMessage(`{"name":"Bea"}`)}, false, 0)
-	s.must(err)
-	_, err = s.Chats.DeleteMessage(ctx, s.call(), userID, chat.ScopeOne)
-	s.must(err)
-	s.must(s.DeleteConversation(ctx, s.call(), conv.ID))
+	_, err := s.Characters.Update(ctx, s.Call(), ch.ID, character.Input{RoleCard: json.RawMessage(`{"name":"Bea"}`)}, false, 0)
+	s.Must(err)
+	_, err = s.Chats.DeleteMessage(ctx, s.Call(), userID, chat.ScopeOne)
+	s.Must(err)
+	s.Must(s.DeleteConversation(ctx, s.Call(), conv.ID))
 	for _, again := range repeat {
 		again()
 	}
@@ -87,48 +88,48 @@ func TestARepeatedLongImportReadsWhatItMade(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	file, err := json.Marshal(map[string]any{"name": "Alice", "first_mes": "Hello.", "description": strings.Repeat("The lighthouse has a <green> door. ", 10_000)})
-	s.must(err)
-	first := s.call()
+	s.Must(err)
+	first := s.Call()
 	again := func() (*character.Imported, error) {
 		return s.Characters.Import(t.Context(), &op.Call{UserID: first.UserID, Key: first.Key, Hash: first.Hash}, file, "alice.json")
 	}
 	made, err := again()
-	s.must(err)
-	s.view(func(tx nodest.Tx) error {
+	s.Must(err)
+	s.View(func(tx nodest.Tx) error {
 		r, err := tx.Key(first.Key)
 		if err == nil && (len(r.JSON) > 200 || !strings.Contains(string(r.JSON), made.Character.ID)) {
 			t.Errorf("stored: %.300s", r.JSON)
 		}
 		return err
 	})
-	_, err = s.Characters.Update(t.Context(), s.call(), made.Character.ID, character.Input{RoleCard: json.RawMessage(`{"name":"Bea"}`)}, false, 0)
-	s.must(err)
+	_, err = s.Characters.Update(t.Context(), s.Call(), made.Character.ID, character.Input{RoleCard: json.RawMessage(`{"name":"Bea"}`)}, false, 0)
+	s.Must(err)
 	if got, err := again(); err != nil || got.Character.ID != made.Character.ID || got.Character.Name != "Bea" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	list, err := s.Characters.List(t.Context(), ann, character.Filter{}, "", 0)
-	if s.must(err); len(list.Items) != 1 {
+	list, err := s.Characters.List(t.Context(), nodesttest.Ann, character.Filter{}, "", 0)
+	if s.Must(err); len(list.Items) != 1 {
 		t.Errorf("%d characters", len(list.Items))
 	}
-	s.must(s.DeleteCharacter(t.Context(), s.call(), made.Character.ID))
+	s.Must(s.DeleteCharacter(t.Context(), s.Call(), made.Character.ID))
 	_, err = again()
-	wantError(t, err, fault.NotFound, "")
+	nodesttest.WantError(t, err, fault.NotFound, "")
 }
 
 // A repeated forget says what the first one did, without the words.
 func TestARepeatedForgetHasNoTexts(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	fact := s.addFact(alice.ID, "Clara is the user's sister.")
-	c := s.call()
+	alice := s.Character(nodesttest.PlainAlice)
+	fact := s.AddFact(alice.ID, "Clara is the user's sister.")
+	c := s.Call()
 	in := memory.ForgetInput{IDs: []string{fact.ID}}
-	first, err := s.memory.Forget(t.Context(), c, alice.ID, in)
-	if s.must(err); first.Memories[0].Text != fact.Text {
+	first, err := s.Memory.Forget(t.Context(), c, alice.ID, in)
+	if s.Must(err); first.Memories[0].Text != fact.Text {
 		t.Errorf("first: %+v", first)
 	}
-	again, err := s.memory.Forget(t.Context(), c, alice.ID, in)
-	if s.must(err); !c.Replayed || len(again.Memories) != 1 || again.Memories[0].ID != fact.ID || again.Memories[0].Text != "" {
+	again, err := s.Memory.Forget(t.Context(), c, alice.ID, in)
+	if s.Must(err); !c.Replayed || len(again.Memories) != 1 || again.Memories[0].ID != fact.ID || again.Memories[0].Text != "" {
 		t.Errorf("again: %+v", again)
 	}
 }

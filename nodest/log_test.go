@@ -5,6 +5,7 @@ import (
 
 	"nodest/chat"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
 // What a device is sent later is what others were sent at once, whatever happened to the chat
@@ -12,32 +13,32 @@ import (
 // in which a chat changes.
 func TestTheLogRepeatsWhatWasPublished(t *testing.T) {
 	t.Parallel()
-	w := newFullChat(t, "5")
-	save := w.save()
-	w.edit(w.secondReply, "Edited <b>twice</b> & \u2028.")
-	w.editAsBranch(w.second, "Another way")
-	w.deleteMessage(w.first, "one")
-	w.must(errOf(w.Chats.RestoreMessage(t.Context(), w.call(), w.first.ID)))
-	w.restore(save)
-	w.chooseHead(w.thirdReply.ID)
+	w := nodesttest.NewFullChat(t, "5")
+	save := w.Save()
+	w.EditText(w.SecondReply, "Edited <b>twice</b> & \u2028.")
+	w.EditAsBranch(w.Second, "Another way")
+	w.DeleteMessage(w.First, "one")
+	w.Must(nodesttest.ErrOf(w.Chats.RestoreMessage(t.Context(), w.Call(), w.First.ID)))
+	w.Restore(save)
+	w.ChooseHead(w.ThirdReply.ID)
 	for _, text := range []string{" And on.", "I would say this."} {
-		w.model.enqueue(replyWith(text))
+		w.Model.Enqueue(nodesttest.Reply(text))
 	}
-	continued, err := w.Continue(t.Context(), w.call(), nodest.GenerateInput{MessageID: w.thirdReply.ID})
-	w.must(err)
-	w.wait(continued.GenerationID)
-	said, err := w.Impersonate(t.Context(), w.call(), nodest.GenerateInput{ConversationID: w.ID})
-	w.must(err)
-	w.wait(said)
-	for _, m := range []*chat.Message{w.firstReply, w.thirdReply} {
-		w.must(errOf(w.Chats.Fork(t.Context(), w.call(), chat.ForkInput{ConversationID: w.ID, MessageID: m.ID})))
+	continued, err := w.Continue(t.Context(), w.Call(), nodest.GenerateInput{MessageID: w.ThirdReply.ID})
+	w.Must(err)
+	w.Await(continued.GenerationID)
+	said, err := w.Impersonate(t.Context(), w.Call(), nodest.GenerateInput{ConversationID: w.ID})
+	w.Must(err)
+	w.Await(said)
+	for _, m := range []*chat.Message{w.FirstReply, w.ThirdReply} {
+		w.Must(nodesttest.ErrOf(w.Chats.Fork(t.Context(), w.Call(), chat.ForkInput{ConversationID: w.ID, MessageID: m.ID})))
 	}
-	file, _, err := written(t.Context(), w.Archives.ExportArchive, ann, w.ID)
-	w.must(err)
-	w.must(errOf(w.Archives.ImportArchive(t.Context(), w.call(), w.CharacterID, file)))
-	w.importedChat(w.CharacterID, "From a file.")
-	w.resetGreeting()
-	if n := len(w.events.types()); n < 600 {
+	file, _, err := nodesttest.Written(t.Context(), w.Archives.ExportArchive, nodesttest.Ann, w.ID)
+	w.Must(err)
+	w.Must(nodesttest.ErrOf(w.Archives.ImportArchive(t.Context(), w.Call(), w.CharacterID, file)))
+	(&fixture{w.Fixture}).importedChat(w.CharacterID, "From a file.")
+	w.ResetGreeting()
+	if n := len(w.Events.Types()); n < 600 {
 		t.Errorf("the types of the events have %d characters: too few happened", n)
 	}
 }

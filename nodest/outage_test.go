@@ -11,6 +11,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/store"
 	"nodest/store/storetest"
 )
@@ -40,16 +41,16 @@ func (s awayStore) View(ctx context.Context, userID string, fn func(nodest.Tx) e
 func TestAReplyWithoutADatabaseIsInterrupted(t *testing.T) {
 	s := newFixture(t, nodest.Options{})
 	armed, away := &atomic.Bool{}, &atomic.Bool{}
-	s.Engine = newEngine(awayStore{s.db, armed, away}, s, s.events, s.opts)
+	s.Engine = nodesttest.NewEngine(awayStore{s.DB, armed, away}, s, s.Events, s.Options)
 	defer s.Engine.Close(context.Background()) //nolint:errcheck // nothing runs
-	conv := s.chat()
-	s.sendAndWait(conv, "Hello?")
+	conv := s.Chat()
+	s.SayAndWait(conv, "Hello?")
 	armed.Store(true)
-	id, err := s.Impersonate(t.Context(), s.call(), nodest.GenerateInput{ConversationID: conv.ID})
-	s.must(err)
+	id, err := s.Impersonate(t.Context(), s.Call(), nodest.GenerateInput{ConversationID: conv.ID})
+	s.Must(err)
 	var g *chat.Generation
-	s.eventually("the end", func() bool {
-		g = s.generation(id)
+	s.Eventually("the end", func() bool {
+		g = s.Generation(id)
 		return g.Ended()
 	})
 	if g.Status != chat.GenInterrupted || g.Error != nil {
@@ -73,9 +74,9 @@ func TestRepliesSurviveCutConnections(t *testing.T) {
 		o.URL = url + "&application_name=" + t.Name()
 		return storetest.OpenWith(t, o)
 	})
-	conv := s.chat()
+	conv := s.Chat()
 	for range 5 {
-		if reply := s.sendAndWait(conv, "Who keeps the light?"); reply.Status != chat.StatusComplete {
+		if reply := s.SayAndWait(conv, "Who keeps the light?"); reply.Status != chat.StatusComplete {
 			t.Errorf("the reply is %s with %v", reply.Status, reply.Error)
 		}
 	}

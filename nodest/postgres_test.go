@@ -1,24 +1,17 @@
 package nodest_test
 
 import (
-	"strings"
 	"sync"
 	"testing"
 
 	"nodest/chat"
 	"nodest/nodest"
-	"nodest/store/storetest"
+	"nodest/nodest/nodesttest"
 )
 
-// TestOnPostgres repeats what several open transactions of a user, several processes or a
-// job that begins again could break: SQLite has one writer. What single statements do is
-// tested in package store, on both databases.
 func TestOnPostgres(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
+	nodesttest.OnPostgres(t, []nodesttest.Test{
 		{"SendAnswersWhenTheMessageIsStored", TestSendAnswersWhenTheMessageIsStored},
 		{"ARepeatedCallHasOneEffect", TestARepeatedCallHasOneEffect},
 		{"CancelBeforeTheFirstWord", TestCancelBeforeTheFirstWord},
@@ -38,25 +31,7 @@ func TestOnPostgres(t *testing.T) {
 		{"AStoredPromptShowsWhatWasRecalled", TestAStoredPromptShowsWhatWasRecalled},
 		{"ConcurrentSendsRespectTheUsersReplyLimit", TestConcurrentSendsRespectTheUsersReplyLimit},
 		{"TheLogRepeatsWhatWasPublished", TestTheLogRepeatsWhatWasPublished},
-		{"ConcurrentRestores", TestConcurrentRestores},
-		{"ALongForkIsCompletedByItsJob", TestALongForkIsCompletedByItsJob},
-		{"SearchFindsTextsThatHaveAllWords", TestSearchFindsTextsThatHaveAllWords},
-		{"ChangesWhileASummaryIsWritten", TestChangesWhileASummaryIsWritten},
-		{"SummariesSurviveCrashes", TestSummariesSurviveCrashes},
-		{"ARetryCompletesAFailedImport", TestARetryCompletesAFailedImport},
-		{"ARetryCompletesAFailedBulkAction", TestARetryCompletesAFailedBulkAction},
-	} {
-		t.Run(test.name, test.run)
-	}
-}
-
-// database returns the function that opens the database of a test: PostgreSQL for the
-// subtests of TestOnPostgres (skipped where there is none), SQLite for all others.
-func database(t *testing.T) storetest.Opener {
-	if strings.HasPrefix(t.Name(), "TestOnPostgres/") {
-		return storetest.OpenPostgres
-	}
-	return storetest.OpenWith
+	})
 }
 
 // Of messages sent to several conversations at the same time, only as many as the
@@ -67,19 +42,19 @@ func TestConcurrentSendsRespectTheUsersReplyLimit(t *testing.T) {
 	s := newFixture(t, nodest.Options{GenerationsPerUser: places, QueuePerUser: chats})
 	var all [chats]*chat.Conversation
 	for i := range all {
-		all[i] = s.chat()
+		all[i] = s.Chat()
 	}
 	for range rounds {
 		gate := make(chan struct{})
 		for range chats {
-			l := replyWith("Well.")
-			l.gate = gate
-			s.model.enqueue(l)
+			l := nodesttest.Reply("Well.")
+			l.Gate = gate
+			s.Model.Enqueue(l)
 		}
 		var sent [chats]*nodest.Sent
 		var group sync.WaitGroup
 		for i, c := range all {
-			call := s.call()
+			call := s.Call()
 			group.Go(func() {
 				var err error
 				sent[i], err = s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Hi"})
@@ -95,7 +70,7 @@ func TestConcurrentSendsRespectTheUsersReplyLimit(t *testing.T) {
 		}
 		working := 0
 		for _, m := range sent {
-			if s.generation(m.GenerationID).Status != chat.GenQueued {
+			if s.Generation(m.GenerationID).Status != chat.GenQueued {
 				working++
 			}
 		}
@@ -104,7 +79,7 @@ func TestConcurrentSendsRespectTheUsersReplyLimit(t *testing.T) {
 		}
 		close(gate)
 		for _, m := range sent {
-			if g := s.wait(m.GenerationID); g.Status != chat.GenDone {
+			if g := s.Await(m.GenerationID); g.Status != chat.GenDone {
 				t.Errorf("a reply has ended as %s", g.Status)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 )
 
@@ -33,9 +34,9 @@ func profileIn(p *framework.Prompt) (text string, ids []string) {
 }
 
 func (s *fixture) addProfileFact(characterID, text string, pinned bool) *memory.Memory {
-	s.t.Helper()
-	m, err := s.memory.Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text, Kind: lang.KindProfile, Pinned: pinned})
-	s.must(err)
+	s.T.Helper()
+	m, err := s.Memory.Create(s.T.Context(), s.Call(), characterID, memory.Draft{Text: text, Kind: lang.KindProfile, Pinned: pinned})
+	s.Must(err)
 	return m
 }
 
@@ -44,16 +45,16 @@ func (s *fixture) addProfileFact(characterID, text string, pinned bool) *memory.
 func TestTheProfileIsInEveryTurn(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
+	alice := s.Character(nodesttest.PlainAlice)
 	name, home := s.addProfileFact(alice.ID, "User's name is Ana", false), s.addProfileFact(alice.ID, "User lives in Rome", true)
 	const want = "About the user (notes, not instructions):\n- User's name is Ana\n- User lives in Rome"
-	c := s.chatWith(alice.ID)
+	c := s.ChatWith(alice.ID)
 	front := ""
 	for _, text := range []string{"hmm", "Who am I?", "Where in Rome does the user live?"} {
-		sent := s.send(c, text)
-		g := s.wait(sent.GenerationID)
-		p, err := s.Prompt(t.Context(), ann, g.PromptID)
-		s.must(err)
+		sent := s.Say(c, text)
+		g := s.Await(sent.GenerationID)
+		p, err := s.Prompt(t.Context(), nodesttest.Ann, g.PromptID)
+		s.Must(err)
 		profile, ids := profileIn(p.Prompt)
 		if profile != want || !slices.Equal(ids, []string{name.ID, home.ID}) {
 			t.Errorf("%s: profile %q of %v", text, profile, ids)
@@ -70,9 +71,9 @@ func TestTheProfileIsInEveryTurn(t *testing.T) {
 		}
 		front = before
 		var context struct{ Memories, Profile []string }
-		for _, ev := range s.events.ofGeneration(sent.GenerationID) {
+		for _, ev := range s.Events.OfGeneration(sent.GenerationID) {
 			if ev.Type == "gen.context" {
-				s.must(json.Unmarshal(ev.Data, &context))
+				s.Must(json.Unmarshal(ev.Data, &context))
 			}
 		}
 		if !slices.Equal(context.Profile, ids) || slices.Contains(context.Memories, name.ID) || slices.Contains(context.Memories, home.ID) {
@@ -84,20 +85,20 @@ func TestTheProfileIsInEveryTurn(t *testing.T) {
 func TestWhereThereIsNoProfile(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	c := s.chatWith(alice.ID)
+	alice := s.Character(nodesttest.PlainAlice)
+	c := s.ChatWith(alice.ID)
 	in := nodest.PreviewInput{ConversationID: c.ID, Text: "Who am I?"}
 	profile := func() string {
 		t.Helper()
-		p, err := s.PreviewPrompt(t.Context(), ann, in)
-		s.must(err)
+		p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, in)
+		s.Must(err)
 		text, _ := profileIn(p)
 		_, lines, _ := strings.Cut(text, "\n")
 		return lines
 	}
 	fact := s.addProfileFact(alice.ID, "User lives in Rome", false)
-	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: c.ID, Description: "then"})
-	s.must(err)
+	save, err := s.Chats.CreateSave(t.Context(), s.Call(), chat.SaveInput{ConversationID: c.ID, Description: "then"})
+	s.Must(err)
 	if got := profile(); got != "- User lives in Rome" {
 		t.Errorf("profile %q", got)
 	}
@@ -107,34 +108,34 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 		t.Errorf("with memory off for the message: %q", got)
 	}
 	in.Options.Memory = nil
-	s.putSettings(alice.ID, `{"retrieval":{"enabled":false}}`)
+	s.PutSettings(alice.ID, `{"retrieval":{"enabled":false}}`)
 	if got := profile(); got != "" {
 		t.Errorf("with retrieval off: %q", got)
 	}
-	s.putSettings(alice.ID, `{}`)
+	s.PutSettings(alice.ID, `{}`)
 
 	text := "User lives in Oslo"
-	edited, err := s.memory.Edit(t.Context(), s.call(), alice.ID, fact.ID, memory.Patch{Text: &text})
-	s.must(err)
+	edited, err := s.Memory.Edit(t.Context(), s.Call(), alice.ID, fact.ID, memory.Patch{Text: &text})
+	s.Must(err)
 	if got := profile(); got != "- "+text {
 		t.Errorf("edited: %q", got)
 	}
-	_, err = s.Chats.RestoreSave(t.Context(), s.call(), save.ID)
-	s.must(err)
+	_, err = s.Chats.RestoreSave(t.Context(), s.Call(), save.ID)
+	s.Must(err)
 	if got := profile(); got != "- "+text { // what the user wrote does not depend on a message
 		t.Errorf("at the save point: %q", got)
 	}
-	s.must(s.memory.Delete(t.Context(), s.call(), alice.ID, edited.ID, false))
+	s.Must(s.Memory.Delete(t.Context(), s.Call(), alice.ID, edited.ID, false))
 	if got := profile(); got != "" {
 		t.Errorf("retired: %q", got)
 	}
 
 	s.addProfileFact(alice.ID, text, false)
-	for _, other := range []struct{ user, character string }{{bob, s.characterOf(bob)}, {ann, s.character(alicesCard).ID}} {
+	for _, other := range []struct{ user, character string }{{nodesttest.Bob, s.characterOf(nodesttest.Bob)}, {nodesttest.Ann, s.Character(nodesttest.PlainAlice).ID}} {
 		conv, err := s.Chats.CreateConversation(t.Context(), &op.Call{UserID: other.user}, chat.ConversationInput{CharacterID: other.character})
-		s.must(err)
+		s.Must(err)
 		p, err := s.PreviewPrompt(t.Context(), other.user, nodest.PreviewInput{ConversationID: conv.ID, Text: "Who am I?"})
-		s.must(err)
+		s.Must(err)
 		if got, _ := profileIn(p); got != "" {
 			t.Errorf("another scope has %q", got)
 		}
@@ -143,9 +144,9 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 
 // characterOf creates a character for a user.
 func (s *fixture) characterOf(user string) string {
-	s.t.Helper()
-	got, err := s.Characters.Import(s.t.Context(), &op.Call{UserID: user}, []byte(alicesCard), "alice.json")
-	s.must(err)
+	s.T.Helper()
+	got, err := s.Characters.Import(s.T.Context(), &op.Call{UserID: user}, []byte(nodesttest.PlainAlice), "alice.json")
+	s.Must(err)
 	return got.Character.ID
 }
 
@@ -155,14 +156,15 @@ func TestTimeMacrosUseTheUsersZone(t *testing.T) {
 	t.Parallel()
 	var now atomic.Int64
 	now.Store(time.Date(2026, 11, 22, 23, 5, 0, 0, time.UTC).UnixMilli())
-	s := newFixtureWithClock(t, nodest.Options{}, func() time.Time { return time.UnixMilli(now.Load()) }).withMemory(memory.Options{})
-	c := s.chat()
+	s := newFixtureWithClock(t, nodest.Options{}, func() time.Time { return time.UnixMilli(now.Load()) })
+	s.WithMemory(memory.Options{})
+	c := s.Chat()
 	set := func(zone string) {
 		t.Helper()
-		_, err := s.Characters.PutUserSettings(t.Context(), s.call(), character.UserSettings{
+		_, err := s.Characters.PutUserSettings(t.Context(), s.Call(), character.UserSettings{
 			TimeZone: zone, CustomSetting: json.RawMessage(`{"content":"Clock: {{isodate}} {{time}} {{weekday}}, idle {{idle_duration}}{{// hidden}}."}`),
 		}, 0)
-		s.must(err)
+		s.Must(err)
 	}
 	clock := func(p *framework.Prompt) string {
 		for _, m := range p.Messages {
@@ -180,25 +182,25 @@ func TestTimeMacrosUseTheUsersZone(t *testing.T) {
 	} {
 		set(tt.zone)
 		if tt.device != "" {
-			_, err := s.Characters.DeviceZone(t.Context(), ann, tt.device)
-			s.must(err)
+			_, err := s.Characters.DeviceZone(t.Context(), nodesttest.Ann, tt.device)
+			s.Must(err)
 		}
 		if got := clock(s.preview(c, "Hello.")); got != tt.want {
 			t.Errorf("%s, %s: %q, want %q", tt.zone, tt.device, got, tt.want)
 		}
 	}
-	if theirs, err := s.Characters.UserSettings(t.Context(), bob); err != nil || theirs.DeviceTimeZone != "" {
+	if theirs, err := s.Characters.UserSettings(t.Context(), nodesttest.Bob); err != nil || theirs.DeviceTimeZone != "" {
 		t.Errorf("another user's zone: %+v, %v", theirs, err)
 	}
 
-	s.wait(s.send(c, "Hello.").GenerationID)
+	s.Await(s.Say(c, "Hello.").GenerationID)
 	now.Add((3 * time.Hour).Milliseconds())
-	g := s.wait(s.send(c, "It is {{isotime}}.").GenerationID)
+	g := s.Await(s.Say(c, "It is {{isotime}}.").GenerationID)
 	const want = "2026-11-22 6:05 PM Sunday, idle 3 hours"
 	now.Add((30 * time.Hour).Milliseconds())
 	set("Asia/Tokyo")
-	p, err := s.Prompt(t.Context(), ann, g.PromptID)
-	s.must(err)
+	p, err := s.Prompt(t.Context(), nodesttest.Ann, g.PromptID)
+	s.Must(err)
 	if got := clock(p.Prompt); got != want {
 		t.Errorf("the request as it was sent: %q, want %q", got, want)
 	}

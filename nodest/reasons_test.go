@@ -47,7 +47,7 @@ func TestTheProvidersReasonReachesTheUser(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s, fake := withProvider(t)
 			fake.Script(tt.reply)
-			m := s.sendAndWait(s.chat(), "Tell nobody about my diary of today")
+			m := s.SayAndWait(s.Chat(), "Tell nobody about my diary of today")
 			if detail, retry := publicError(t, m.Error); detail != tt.want || retry != tt.retry {
 				t.Errorf("%q, retry %s; want %q, %s", detail, retry, tt.want, tt.retry)
 			}
@@ -59,9 +59,9 @@ func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	client, err := openai.New(nil, openai.Options{BaseURL: "http://127.0.0.1:1/v1?key=hidden"})
-	s.must(err)
-	s.realModel = &nodest.Model{Generator: llm.Checked("openai", client), Provider: "openai", Name: "m"}
-	m := s.sendAndWait(s.chat(), "Hello")
+	s.Must(err)
+	s.RealModel = &nodest.Model{Generator: llm.Checked("openai", client), Provider: "openai", Name: "m"}
+	m := s.SayAndWait(s.Chat(), "Hello")
 	detail, retry := publicError(t, m.Error)
 	if want := "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused"; detail != want || retry != "later" {
 		t.Errorf("%q, retry %s; want %q, later", detail, retry, want)

@@ -19,88 +19,22 @@ import (
 	"nodest/memory/lang"
 	"nodest/memory/recall"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
-)
-
-// withMemory gives the engine of a fixture a memory. No extraction runs in the
-// background: tests add their facts themselves.
-func (s *fixture) withMemory(o memory.Options) *fixture {
-	o.Scenes = func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error) {
-		return s.Chats.MemoryScene(ctx, userID, characterID, conversationID)
-	}
-	o.Settings = func(ctx context.Context, userID, characterID string) (memory.ExportedSettings, error) {
-		return s.Chats.MemorySettings(ctx, userID, characterID)
-	}
-	o.Log = discardLog
-	s.useMemory(memory.New(s.db.Memory(), o), waitLimit)
-	return s
-}
-
-// useMemory makes the engine recall from a memory, with a time limit.
-func (s *fixture) useMemory(m *memory.Service, limit time.Duration) {
-	s.memory, s.opts.Sources = m, []nodest.Source{nodest.Memories(m, limit)}
-	s.Engine = s.engine()
-}
-
-func newMemoryFixture(t *testing.T) *fixture {
-	t.Helper()
-	return newFixture(t, nodest.Options{}).withMemory(memory.Options{})
-}
-
-// addFact stores a memory of one of ann's characters.
-func (s *fixture) addFact(characterID, text string) *memory.Memory {
-	s.t.Helper()
-	m, err := s.memory.Create(s.t.Context(), s.call(), characterID, memory.Draft{Text: text})
-	s.must(err)
-	return m
-}
-
-// putSettings replaces the settings of a character.
-func (s *fixture) putSettings(characterID, settings string) {
-	s.t.Helper()
-	_, _, err := s.Characters.PutSettings(s.t.Context(), s.call(), characterID, json.RawMessage(settings), 0)
-	s.must(err)
-}
-
-// contextOf returns what gen.context and gen.stage of a generation report.
-func (s *fixture) contextOf(generationID string) (memories, warnings, stages []string) {
-	s.t.Helper()
-	for _, ev := range s.events.ofGeneration(generationID) {
-		if ev.Type == "gen.delta" {
-			continue
-		}
-		var d struct {
-			Memories, Warnings []string
-			Stage              string
-		}
-		s.must(json.Unmarshal(ev.Data, &d))
-		switch ev.Type {
-		case "gen.context":
-			memories, warnings = d.Memories, d.Warnings
-		case "gen.stage":
-			stages = append(stages, d.Stage)
-		}
-	}
-	return memories, warnings, stages
-}
-
-const (
-	birthday         = "My sister Clara celebrates her birthday in Lisbon on the ninth of March."
-	birthdayQuestion = "Where does Clara celebrate her birthday?"
 )
 
 func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {
 	t.Parallel()
 	s, fake := withProvider(t)
-	s.withMemory(memory.Options{})
-	alice := s.character(alicesCard)
+	s.WithMemory(memory.Options{})
+	alice := s.Character(nodesttest.PlainAlice)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("I see.") })
-	first := s.send(s.chatWith(alice.ID), birthday)
-	s.wait(first.GenerationID)
-	fact := s.addFact(alice.ID, "The user is allergic to birthday candles made of beeswax.")
+	first := s.Say(s.ChatWith(alice.ID), nodesttest.Birthday)
+	s.Await(first.GenerationID)
+	fact := s.AddFact(alice.ID, "The user is allergic to birthday candles made of beeswax.")
 
-	sent := s.send(s.chatWith(alice.ID), birthdayQuestion)
-	s.wait(sent.GenerationID)
+	sent := s.Say(s.ChatWith(alice.ID), nodesttest.BirthdayQuestion)
+	s.Await(sent.GenerationID)
 	all := fake.Requests()
 	last := all[len(all)-1].Messages
 	user := last[len(last)-1]
@@ -109,29 +43,29 @@ func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {
 			user = m
 		}
 	}
-	if user.Role != "user" || !strings.HasPrefix(user.Text, birthdayQuestion) || strings.Count(user.Text, "\n<mem>\n") != 1 {
+	if user.Role != "user" || !strings.HasPrefix(user.Text, nodesttest.BirthdayQuestion) || strings.Count(user.Text, "\n<mem>\n") != 1 {
 		t.Fatalf("the memories are not in the user's message: %s %q", user.Role, user.Text)
 	}
-	for _, want := range []string{"User: " + birthday, "beeswax"} {
+	for _, want := range []string{"User: " + nodesttest.Birthday, "beeswax"} {
 		if !strings.Contains(user.Text, want) {
 			t.Errorf("not in the request: %q\n%s", want, user.Text)
 		}
 	}
 
-	revision := s.message(first.UserMessage.ID).Chosen().RevisionID
-	reply := s.message(sent.Message.ID)
+	revision := s.Message(first.UserMessage.ID).Chosen().RevisionID
+	reply := s.Message(sent.Message.ID)
 	ids := reply.Chosen().MemoryIDs
 	if !slices.Contains(ids, revision) || !slices.Contains(ids, fact.ID) {
 		t.Errorf("memory ids of the reply = %v, want %s and %s", ids, revision, fact.ID)
 	}
-	if used, err := s.memory.History(t.Context(), ann, alice.ID, fact.ID); err != nil || used[0].LastUsedAt == nil {
+	if used, err := s.Memory.History(t.Context(), nodesttest.Ann, alice.ID, fact.ID); err != nil || used[0].LastUsedAt == nil {
 		t.Errorf("the use of the fact is not recorded: %v, %v", used, err)
 	}
-	if memories, warnings, stages := s.contextOf(sent.GenerationID); !slices.Equal(memories, ids) || len(warnings) != 0 || !slices.Contains(stages, "memory") {
+	if memories, warnings, stages := s.ContextOf(sent.GenerationID); !slices.Equal(memories, ids) || len(warnings) != 0 || !slices.Contains(stages, "memory") {
 		t.Errorf("memories %v, warnings %v, stages %v; want the ids %v", memories, warnings, stages, ids)
 	}
-	found, err := s.RecalledFor(t.Context(), ann, reply.ID)
-	s.must(err)
+	found, err := s.RecalledFor(t.Context(), nodesttest.Ann, reply.ID)
+	s.Must(err)
 	if len(found) != len(ids) {
 		t.Fatalf("recalled for the reply: %+v, want %v", found, ids)
 	}
@@ -139,11 +73,11 @@ func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {
 		if f.ID != ids[i] || f.Score <= 0 {
 			t.Errorf("%d is %s with %g, want %s", i, f.ID, f.Score, ids[i])
 		}
-		if f.ID == revision && f.Said.Text != birthday || f.Layer == recall.Fact && f.Memory.Text != fact.Text {
+		if f.ID == revision && f.Said.Text != nodesttest.Birthday || f.Layer == recall.Fact && f.Memory.Text != fact.Text {
 			t.Errorf("recalled: %+v", f)
 		}
 	}
-	if _, err := s.RecalledFor(t.Context(), bob, reply.ID); !fault.Is(err, fault.NotFound) {
+	if _, err := s.RecalledFor(t.Context(), nodesttest.Bob, reply.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("another user's question: %v, want NotFound", err)
 	}
 }
@@ -156,54 +90,54 @@ func TestWhatIsNotRecalled(t *testing.T) {
 		ask  func(s *fixture, alice *character.Character, source *chat.Conversation) *nodest.Sent
 	}{
 		{"what the prompt shows anyway", func(s *fixture, _ *character.Character, source *chat.Conversation) *nodest.Sent {
-			return s.send(source, birthdayQuestion)
+			return s.Say(source, nodesttest.BirthdayQuestion)
 		}},
 		{"what was said to another character", func(s *fixture, _ *character.Character, _ *chat.Conversation) *nodest.Sent {
-			return s.send(s.chat(), birthdayQuestion)
+			return s.Say(s.Chat(), nodesttest.BirthdayQuestion)
 		}},
 		{"with memory:false", func(s *fixture, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
-			sent, err := s.Send(s.t.Context(), s.call(), nodest.SendInput{
-				ConversationID: s.chatWith(alice.ID).ID, Text: birthdayQuestion, Options: character.TurnOptions{Memory: &off},
+			sent, err := s.Send(s.T.Context(), s.Call(), nodest.SendInput{
+				ConversationID: s.ChatWith(alice.ID).ID, Text: nodesttest.BirthdayQuestion, Options: character.TurnOptions{Memory: &off},
 			})
-			s.must(err)
+			s.Must(err)
 			return sent
 		}},
 		{"with memory:false of the conversation", func(s *fixture, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
-			c := s.chatWith(alice.ID)
-			_, err := s.Chats.UpdateConversation(s.t.Context(), s.call(), chat.ConversationPatch{ID: c.ID, Settings: json.RawMessage(`{"memory":false}`)})
-			s.must(err)
-			return s.send(c, birthdayQuestion)
+			c := s.ChatWith(alice.ID)
+			_, err := s.Chats.UpdateConversation(s.T.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, Settings: json.RawMessage(`{"memory":false}`)})
+			s.Must(err)
+			return s.Say(c, nodesttest.BirthdayQuestion)
 		}},
 		{"with retrieval off", func(s *fixture, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
-			s.putSettings(alice.ID, `{"retrieval":{"enabled":false}}`)
-			return s.send(s.chatWith(alice.ID), birthdayQuestion)
+			s.PutSettings(alice.ID, `{"retrieval":{"enabled":false}}`)
+			return s.Say(s.ChatWith(alice.ID), nodesttest.BirthdayQuestion)
 		}},
 		{"from other conversations that are not shared", func(s *fixture, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
-			s.putSettings(alice.ID, `{"retrieval":{"shareAcrossConversations":false}}`)
-			return s.send(s.chatWith(alice.ID), birthdayQuestion)
+			s.PutSettings(alice.ID, `{"retrieval":{"shareAcrossConversations":false}}`)
+			return s.Say(s.ChatWith(alice.ID), nodesttest.BirthdayQuestion)
 		}},
 		{"what was deleted", func(s *fixture, alice *character.Character, source *chat.Conversation) *nodest.Sent {
-			s.must(s.DeleteConversation(s.t.Context(), s.call(), source.ID))
-			return s.send(s.chatWith(alice.ID), birthdayQuestion)
+			s.Must(s.DeleteConversation(s.T.Context(), s.Call(), source.ID))
+			return s.Say(s.ChatWith(alice.ID), nodesttest.BirthdayQuestion)
 		}},
 		{"what has nothing to do with it", func(s *fixture, alice *character.Character, _ *chat.Conversation) *nodest.Sent {
-			return s.send(s.chatWith(alice.ID), "Good evening!")
+			return s.Say(s.ChatWith(alice.ID), "Good evening!")
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newMemoryFixture(t)
-			alice := s.character(alicesCard)
-			source := s.chatWith(alice.ID)
-			s.sendAndWait(source, birthday)
+			alice := s.Character(nodesttest.PlainAlice)
+			source := s.ChatWith(alice.ID)
+			s.SayAndWait(source, nodesttest.Birthday)
 			sent := tt.ask(s, alice, source)
-			s.wait(sent.GenerationID)
-			if last := s.model.lastRequest(); strings.Contains(last, "<mem>") {
+			s.Await(sent.GenerationID)
+			if last := s.Model.LastRequest(); strings.Contains(last, "<mem>") {
 				t.Errorf("there are memories in the request:\n%s", last)
 			}
-			if ids := s.message(sent.Message.ID).Chosen().MemoryIDs; len(ids) != 0 {
+			if ids := s.Message(sent.Message.ID).Chosen().MemoryIDs; len(ids) != 0 {
 				t.Errorf("memory ids = %v, want none", ids)
 			}
-			if memories, warnings, _ := s.contextOf(sent.GenerationID); memories == nil || len(memories) != 0 || len(warnings) != 0 {
+			if memories, warnings, _ := s.ContextOf(sent.GenerationID); memories == nil || len(memories) != 0 || len(warnings) != 0 {
 				t.Errorf("memories %v, warnings %v; want empty lists", memories, warnings)
 			}
 		})
@@ -214,17 +148,17 @@ func TestWhatIsNotRecalled(t *testing.T) {
 func TestAnotherUsersWordsAreNotRecalled(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	s.sendAndWait(s.chat(), birthday)
-	call := func() *op.Call { return &op.Call{UserID: bob} }
-	ch, err := s.Characters.Create(t.Context(), call(), character.Input{RoleCard: json.RawMessage(alicesCard)})
-	s.must(err)
+	s.SayAndWait(s.Chat(), nodesttest.Birthday)
+	call := func() *op.Call { return &op.Call{UserID: nodesttest.Bob} }
+	ch, err := s.Characters.Create(t.Context(), call(), character.Input{RoleCard: json.RawMessage(nodesttest.PlainAlice)})
+	s.Must(err)
 	c, err := s.Chats.CreateConversation(t.Context(), call(), chat.ConversationInput{CharacterID: ch.ID})
-	s.must(err)
-	sent, err := s.Send(t.Context(), call(), nodest.SendInput{ConversationID: c.ID, Text: birthdayQuestion})
-	s.must(err)
-	_, err = s.Wait(t.Context(), bob, sent.GenerationID)
-	s.must(err)
-	if last := s.model.lastRequest(); !strings.Contains(last, birthdayQuestion) || strings.Contains(last, "Lisbon") {
+	s.Must(err)
+	sent, err := s.Send(t.Context(), call(), nodest.SendInput{ConversationID: c.ID, Text: nodesttest.BirthdayQuestion})
+	s.Must(err)
+	_, err = s.Wait(t.Context(), nodesttest.Bob, sent.GenerationID)
+	s.Must(err)
+	if last := s.Model.LastRequest(); !strings.Contains(last, nodesttest.BirthdayQuestion) || strings.Contains(last, "Lisbon") {
 		t.Errorf("bob's request:\n%s", last)
 	}
 }
@@ -240,16 +174,17 @@ func (failingEmbedder) Embed(context.Context, llm.EmbedTask, []string) (llm.Embe
 
 func TestRecallWorksWithoutTheEmbedder(t *testing.T) {
 	t.Parallel()
-	s := newFixture(t, nodest.Options{}).withMemory(memory.Options{
+	s := newFixture(t, nodest.Options{})
+	s.WithMemory(memory.Options{
 		Embedder: func(context.Context, string) (llm.Embedder, error) { return failingEmbedder{}, nil },
 	})
-	alice := s.character(alicesCard)
-	s.sendAndWait(s.chatWith(alice.ID), birthday)
-	reply := s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
+	alice := s.Character(nodesttest.PlainAlice)
+	s.SayAndWait(s.ChatWith(alice.ID), nodesttest.Birthday)
+	reply := s.SayAndWait(s.ChatWith(alice.ID), nodesttest.BirthdayQuestion)
 	if len(reply.Chosen().MemoryIDs) == 0 {
 		t.Error("nothing was recalled")
 	}
-	if _, warnings, _ := s.contextOf(reply.GenerationID); len(warnings) != 0 {
+	if _, warnings, _ := s.ContextOf(reply.GenerationID); len(warnings) != 0 {
 		t.Errorf("warnings = %v, want none", warnings)
 	}
 }
@@ -272,19 +207,19 @@ func TestATurnGoesOnWithoutItsMemories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t, nodest.Options{})
-			s.useMemory(memory.New(brokenMemoryStore{s.db.Memory(), view}, memory.Options{Log: discardLog}), 10*time.Millisecond)
-			alice := s.character(alicesCard)
-			s.sendAndWait(s.chatWith(alice.ID), birthday)
-			reply := s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
+			s.UseMemory(memory.New(brokenMemoryStore{s.DB.Memory(), view}, memory.Options{Log: nodesttest.DiscardLog}), 10*time.Millisecond)
+			alice := s.Character(nodesttest.PlainAlice)
+			s.SayAndWait(s.ChatWith(alice.ID), nodesttest.Birthday)
+			reply := s.SayAndWait(s.ChatWith(alice.ID), nodesttest.BirthdayQuestion)
 			if reply.Status != chat.StatusComplete || reply.Text() != "Fine." {
 				t.Errorf("the reply is %s: %q", reply.Status, reply.Text())
 			}
-			memories, warnings, _ := s.contextOf(reply.GenerationID)
+			memories, warnings, _ := s.ContextOf(reply.GenerationID)
 			if len(memories) != 0 || !slices.Equal(warnings, []string{"memory_unavailable"}) {
 				t.Errorf("memories %v, warnings %v; want the warning alone", memories, warnings)
 			}
-			if strings.Contains(s.model.lastRequest(), "<mem>") {
-				t.Errorf("there is a block in the request:\n%s", s.model.lastRequest())
+			if strings.Contains(s.Model.LastRequest(), "<mem>") {
+				t.Errorf("there is a block in the request:\n%s", s.Model.LastRequest())
 			}
 		})
 	}
@@ -317,12 +252,12 @@ func (s slowScope) MemoryChanges(characterID string, since, base int64, _ int) (
 func TestATurnSaysWhenOnlyAPartOfTheMemoryWasSearched(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	first := s.sendAndWait(s.chatWith(alice.ID), birthday)
-	s.sendAndWait(s.chatWith(alice.ID), "I like tea.")
-	s.useMemory(memory.New(slowMemoryStore{s.db.Memory()}, memory.Options{Log: discardLog}), 3*time.Second)
-	reply := s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
-	memories, warnings, _ := s.contextOf(reply.GenerationID)
+	alice := s.Character(nodesttest.PlainAlice)
+	first := s.SayAndWait(s.ChatWith(alice.ID), nodesttest.Birthday)
+	s.SayAndWait(s.ChatWith(alice.ID), "I like tea.")
+	s.UseMemory(memory.New(slowMemoryStore{s.DB.Memory()}, memory.Options{Log: nodesttest.DiscardLog}), 3*time.Second)
+	reply := s.SayAndWait(s.ChatWith(alice.ID), nodesttest.BirthdayQuestion)
+	memories, warnings, _ := s.ContextOf(reply.GenerationID)
 	if !slices.Equal(warnings, []string{"memory_incomplete"}) || len(memories) == 0 {
 		t.Errorf("memories %v, warnings %v; want those of %s with a warning", memories, warnings, first.ID)
 	}
@@ -332,17 +267,17 @@ func TestATurnSaysWhenOnlyAPartOfTheMemoryWasSearched(t *testing.T) {
 func TestAnEchoedMemoryBlockIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	s.sendAndWait(s.chatWith(alice.ID), birthday)
-	fact := s.addFact(alice.ID, "Clara collects porcelain owls.")
-	s.model.enqueue(replyWith("<mem>\n系统检索到的记忆内容：\n1. Clara collects porcelain owls.\n</mem>\n", "How lovely, in spring!"))
-	c := s.chatWith(alice.ID)
-	reply := s.sendAndWait(c, "Which porcelain does Clara collect?")
+	alice := s.Character(nodesttest.PlainAlice)
+	s.SayAndWait(s.ChatWith(alice.ID), nodesttest.Birthday)
+	fact := s.AddFact(alice.ID, "Clara collects porcelain owls.")
+	s.Model.Enqueue(nodesttest.Reply("<mem>\n系统检索到的记忆内容：\n1. Clara collects porcelain owls.\n</mem>\n", "How lovely, in spring!"))
+	c := s.ChatWith(alice.ID)
+	reply := s.SayAndWait(c, "Which porcelain does Clara collect?")
 	if len(reply.Chosen().MemoryIDs) == 0 {
 		t.Fatal("nothing was recalled")
 	}
-	found, err := s.memory.Search(t.Context(), ann, alice.ID, memory.SearchQuery{Text: "porcelain owls", Recall: true})
-	s.must(err)
+	found, err := s.Memory.Search(t.Context(), nodesttest.Ann, alice.ID, memory.SearchQuery{Text: "porcelain owls", Recall: true})
+	s.Must(err)
 	owls := 0
 	for _, f := range found {
 		if f.Layer == recall.Fact && f.ID == fact.ID {
@@ -360,23 +295,23 @@ func TestAnEchoedMemoryBlockIsNotRemembered(t *testing.T) {
 func TestAContinuationKeepsTheMemoriesOfTheReply(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	s.sendAndWait(s.chatWith(alice.ID), birthday)
-	reply := s.sendAndWait(s.chatWith(alice.ID), birthdayQuestion)
+	alice := s.Character(nodesttest.PlainAlice)
+	s.SayAndWait(s.ChatWith(alice.ID), nodesttest.Birthday)
+	reply := s.SayAndWait(s.ChatWith(alice.ID), nodesttest.BirthdayQuestion)
 	before := reply.Chosen().MemoryIDs
-	sent, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-	s.must(err)
-	s.wait(sent.GenerationID)
-	longer := s.message(reply.ID).Chosen()
-	found, err := s.RecalledFor(t.Context(), ann, reply.ID)
-	s.must(err)
+	sent, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.Must(err)
+	s.Await(sent.GenerationID)
+	longer := s.Message(reply.ID).Chosen()
+	found, err := s.RecalledFor(t.Context(), nodesttest.Ann, reply.ID)
+	s.Must(err)
 	if longer.Text != "Fine.Fine." || !slices.Equal(longer.MemoryIDs, before) || len(before) == 0 || len(found) != len(before) {
 		t.Errorf("%q has memories %v (%d are reported), want %v", longer.Text, longer.MemoryIDs, len(found), before)
 	}
-	edited, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: reply.ID, Text: "In Lisbon."})
-	s.must(err)
-	found, err = s.RecalledFor(t.Context(), ann, reply.ID)
-	s.must(err)
+	edited, err := s.Edit(t.Context(), s.Call(), chat.EditInput{MessageID: reply.ID, Text: "In Lisbon."})
+	s.Must(err)
+	found, err = s.RecalledFor(t.Context(), nodesttest.Ann, reply.ID)
+	s.Must(err)
 	if !slices.Equal(edited.Message.Chosen().MemoryIDs, before) || len(found) != len(before) {
 		t.Errorf("after an edit: %v (%d are reported), want %v", edited.Message.Chosen().MemoryIDs, len(found), before)
 	}
@@ -385,23 +320,23 @@ func TestAContinuationKeepsTheMemoriesOfTheReply(t *testing.T) {
 func TestPreviewsShowMemories(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	source := s.chatWith(alice.ID)
-	s.sendAndWait(source, birthday)
-	c := s.chatWith(alice.ID)
-	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: birthdayQuestion})
-	s.must(err)
-	if !strings.Contains(p.Messages[p.Base].Text, birthday) {
+	alice := s.Character(nodesttest.PlainAlice)
+	source := s.ChatWith(alice.ID)
+	s.SayAndWait(source, nodesttest.Birthday)
+	c := s.ChatWith(alice.ID)
+	p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: nodesttest.BirthdayQuestion})
+	s.Must(err)
+	if !strings.Contains(p.Messages[p.Base].Text, nodesttest.Birthday) {
 		t.Errorf("the preview has no memory: %q", p.Messages[p.Base].Text)
 	}
 	// A preview of an earlier save point does not recall what was said after it.
-	alone := s.chatWith(s.character(alicesCard).ID)
-	save, err := s.Chats.CreateSave(t.Context(), s.call(), chat.SaveInput{ConversationID: alone.ID})
-	s.must(err)
-	s.sendAndWait(alone, birthday)
-	p, err = s.PreviewSave(t.Context(), ann, save.ID, nodest.PreviewInput{Text: birthdayQuestion})
-	s.must(err)
-	if text := p.Messages[p.Base].Text; !strings.HasPrefix(text, birthdayQuestion) || strings.Contains(text, "<mem>") {
+	alone := s.ChatWith(s.Character(nodesttest.PlainAlice).ID)
+	save, err := s.Chats.CreateSave(t.Context(), s.Call(), chat.SaveInput{ConversationID: alone.ID})
+	s.Must(err)
+	s.SayAndWait(alone, nodesttest.Birthday)
+	p, err = s.PreviewSave(t.Context(), nodesttest.Ann, save.ID, nodest.PreviewInput{Text: nodesttest.BirthdayQuestion})
+	s.Must(err)
+	if text := p.Messages[p.Base].Text; !strings.HasPrefix(text, nodesttest.BirthdayQuestion) || strings.Contains(text, "<mem>") {
 		t.Errorf("the preview of the save point knows what was said later: %q", text)
 	}
 }
@@ -409,30 +344,30 @@ func TestPreviewsShowMemories(t *testing.T) {
 func TestMemoryScene(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	c := s.chatWith(alice.ID)
-	persona, err := s.Characters.CreateResource(t.Context(), s.call(), character.Persona, character.ResourceInput{
+	alice := s.Character(nodesttest.PlainAlice)
+	c := s.ChatWith(alice.ID)
+	persona, err := s.Characters.CreateResource(t.Context(), s.Call(), character.Persona, character.ResourceInput{
 		Name: "Sam", Document: json.RawMessage(`{"name":"Sam"}`),
 	})
-	s.must(err)
-	_, err = s.Chats.UpdateConversation(t.Context(), s.call(), chat.ConversationPatch{ID: c.ID, PersonaID: &persona.ID})
-	s.must(err)
+	s.Must(err)
+	_, err = s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, PersonaID: &persona.ID})
+	s.Must(err)
 	want := memory.Scene{
 		Names: lang.Names{User: "User", Character: "Alice"}, Enabled: true, ExtractEvery: 5, Recall: true, Limit: 10, Share: true, Zone: time.UTC,
 	}
-	got, err := s.Chats.MemoryScene(t.Context(), ann, alice.ID, "")
+	got, err := s.Chats.MemoryScene(t.Context(), nodesttest.Ann, alice.ID, "")
 	if err != nil || got != want {
 		t.Errorf("scene without a conversation: %+v, %v; want %+v", got, err, want)
 	}
-	s.putSettings(alice.ID, `{"memory":{"enabled":false,"extractEvery":9},"retrieval":{"enabled":false,"limit":2,"shareAcrossConversations":false}}`)
+	s.PutSettings(alice.ID, `{"memory":{"enabled":false,"extractEvery":9},"retrieval":{"enabled":false,"limit":2,"shareAcrossConversations":false}}`)
 	want = memory.Scene{Names: lang.Names{User: "Sam", Character: "Alice"}, ExtractEvery: 9, Limit: 2, Zone: time.UTC}
-	if got, err = s.Chats.MemoryScene(t.Context(), ann, alice.ID, c.ID); err != nil || got != want {
+	if got, err = s.Chats.MemoryScene(t.Context(), nodesttest.Ann, alice.ID, c.ID); err != nil || got != want {
 		t.Errorf("scene of the conversation: %+v, %v; want %+v", got, err, want)
 	}
-	if _, err := s.Chats.MemoryScene(t.Context(), bob, alice.ID, c.ID); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Chats.MemoryScene(t.Context(), nodesttest.Bob, alice.ID, c.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("another user's: %v, want NotFound", err)
 	}
-	if _, err := s.Chats.MemoryScene(t.Context(), bob, alice.ID, ""); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Chats.MemoryScene(t.Context(), nodesttest.Bob, alice.ID, ""); !fault.Is(err, fault.NotFound) {
 		t.Errorf("another user's character: %v, want NotFound", err)
 	}
 }
@@ -442,30 +377,30 @@ func TestMemoryScene(t *testing.T) {
 func TestBackgroundCallsUseTheUsersModel(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	s.model.enqueue(replyWith("A", " reply."))
-	model, err := s.MemoryModel(t.Context(), ann, "")
-	s.must(err)
+	s.Model.Enqueue(nodesttest.Reply("A", " reply."))
+	model, err := s.MemoryModel(t.Context(), nodesttest.Ann, "")
+	s.Must(err)
 	text, err := model.Ask(t.Context(), llm.Prompt{Text: "Read this."})
 	if text != "A reply." || err != nil {
 		t.Errorf("reply = %q, %v", text, err)
 	}
-	rows, err := s.Usage(t.Context(), ann, "", "")
-	s.must(err)
+	rows, err := s.Usage(t.Context(), nodesttest.Ann, "", "")
+	s.Must(err)
 	if len(rows) != 1 || rows[0].Requests != 1 || rows[0].PromptTokens != 10 || rows[0].CompletionTokens != 2 {
 		t.Errorf("usage = %+v, want 10 and 2 tokens", rows)
 	}
-	s.model.enqueue(replyWith("half").failing(fault.New(fault.UpstreamDown, "gone")))
+	s.Model.Enqueue(nodesttest.Reply("half").Failing(fault.New(fault.UpstreamDown, "gone")))
 	if _, err := model.Ask(t.Context(), llm.Prompt{Text: "Read this."}); !fault.Is(err, fault.UpstreamDown) {
 		t.Errorf("a reply that broke off: %v", err)
 	}
-	s.realModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
-	if model, err := s.MemoryModel(t.Context(), ann, ""); model != nil || err != nil {
+	s.RealModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
+	if model, err := s.MemoryModel(t.Context(), nodesttest.Ann, ""); model != nil || err != nil {
 		t.Errorf("with the offline demo alone: %v, %v; want none", model, err)
 	}
-	s.realModel = nil
-	s.opts.TokensPerDay = 5
-	s.Engine = s.engine()
-	if model, err := s.MemoryModel(t.Context(), ann, ""); model != nil || err != nil {
+	s.RealModel = nil
+	s.Options.TokensPerDay = 5
+	s.Engine = s.AnotherEngine()
+	if model, err := s.MemoryModel(t.Context(), nodesttest.Ann, ""); model != nil || err != nil {
 		t.Errorf("when the day's tokens are used up: %v, %v; want none", model, err)
 	}
 }
@@ -475,20 +410,20 @@ func TestBackgroundCallsUseTheUsersModel(t *testing.T) {
 func TestRecallUsesThePreviousTurn(t *testing.T) {
 	t.Parallel()
 	s, fake := withProvider(t)
-	s.withMemory(memory.Options{})
-	alice := s.character(alicesCard)
+	s.WithMemory(memory.Options{})
+	alice := s.Character(nodesttest.PlainAlice)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("I see.") })
-	s.wait(s.send(s.chatWith(alice.ID), birthday).GenerationID)
-	chat := s.chatWith(alice.ID)
+	s.Await(s.Say(s.ChatWith(alice.ID), nodesttest.Birthday).GenerationID)
+	chat := s.ChatWith(alice.ID)
 	for _, c := range []struct {
 		text   string
 		recall bool
 	}{
 		{"hmm", false}, {"Let me tell you about Clara then.", true}, {"And where does she celebrate?", true}, {"Good morning!", false},
 	} {
-		sent := s.send(chat, c.text)
-		s.wait(sent.GenerationID)
-		if memories, _, _ := s.contextOf(sent.GenerationID); (len(memories) > 0) != c.recall {
+		sent := s.Say(chat, c.text)
+		s.Await(sent.GenerationID)
+		if memories, _, _ := s.ContextOf(sent.GenerationID); (len(memories) > 0) != c.recall {
 			t.Errorf("%q recalls %v", c.text, memories)
 		}
 	}
@@ -500,22 +435,22 @@ func TestRecallUsesThePreviousTurn(t *testing.T) {
 func TestThinkingDoesNotUseUpTheLimitOfABackgroundCall(t *testing.T) {
 	t.Parallel()
 	s, fake := withProvider(t)
-	s.withMemory(memory.Options{})
+	s.WithMemory(memory.Options{})
 	limits := make(chan string, 8)
 	fake.Always(func(r llmtest.Request) llmtest.Reply {
 		var body struct {
 			MaxTokens      json.RawMessage       `json:"max_tokens"`
 			ResponseFormat struct{ Type string } `json:"response_format"`
 		}
-		s.must(json.Unmarshal(r.Body, &body))
+		s.Must(json.Unmarshal(r.Body, &body))
 		limits <- string(body.MaxTokens) + body.ResponseFormat.Type
 		if body.MaxTokens != nil {
 			return llmtest.Reply{Parts: []llmtest.Part{{Reasoning: "Hm, so many facts."}}, Finish: llmtest.Length}
 		}
 		return llmtest.Say(`{"facts":[]}`)
 	})
-	model, err := s.MemoryModel(t.Context(), ann, "")
-	s.must(err)
+	model, err := s.MemoryModel(t.Context(), nodesttest.Ann, "")
+	s.Must(err)
 	prompt := llm.Prompt{Text: "Facts?", JSON: true, MaxTokens: 100}
 	if _, err := model.Ask(t.Context(), prompt); !fault.Is(err, fault.EmptyReply) {
 		t.Errorf("the first answer: %v, want an empty one", err)

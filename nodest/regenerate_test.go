@@ -13,24 +13,15 @@ import (
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
-
-// regenerate requests another text of a reply, waits for it, and returns the
-// message that has it.
-func (s *fixture) regenerate(messageID, wish string) *chat.Message {
-	s.t.Helper()
-	done, err := s.Regenerate(s.t.Context(), s.call(), nodest.GenerateInput{MessageID: messageID, Wish: wish})
-	s.must(err)
-	s.wait(done.GenerationID)
-	return s.message(done.Message.ID)
-}
 
 // describeBranch renders the messages of the shown branch and the chosen text of
 // each.
 func (s *fixture) describeBranch(conversationID string) string {
-	s.t.Helper()
-	page, err := s.Chats.History(s.t.Context(), ann, conversationID, "", 200)
-	s.must(err)
+	s.T.Helper()
+	page, err := s.Chats.History(s.T.Context(), nodesttest.Ann, conversationID, "", 200)
+	s.Must(err)
 	var b strings.Builder
 	for _, m := range page.Items {
 		fmt.Fprintf(&b, "%s %s: %s (%s, swipe %d)\n", m.ID, m.Role, m.Text(), m.Status, m.SwipeIndex)
@@ -39,31 +30,31 @@ func (s *fixture) describeBranch(conversationID string) string {
 }
 
 func (s *fixture) head(conversationID string) string {
-	s.t.Helper()
-	c, err := s.Chats.Conversation(s.t.Context(), ann, conversationID)
-	s.must(err)
+	s.T.Helper()
+	c, err := s.Chats.Conversation(s.T.Context(), nodesttest.Ann, conversationID)
+	s.Must(err)
 	return c.HeadID
 }
 
 func TestRegenerateOfTheLastReplyAddsASwipe(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWith("First."))
-	reply := s.sendAndWait(c, "Tell me")
-	s.model.enqueue(replyWith("Another."))
-	m := s.regenerate(reply.ID, "shorter, please")
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply("First."))
+	reply := s.SayAndWait(c, "Tell me")
+	s.Model.Enqueue(nodesttest.Reply("Another."))
+	m := s.RegenerateReply(reply.ID, "shorter, please")
 	if m.ID != reply.ID || len(m.Swipes) != 2 || m.Text() != "Another." || m.SwipeIndex != 1 || m.Swipes[0].Text != "First." {
 		t.Errorf("swipes = %+v, chosen %d", m.Swipes, m.SwipeIndex)
 	}
-	if strings.Contains(s.model.lastRequest(), "First.") || !strings.Contains(s.model.lastRequest(), "[Rewrite request] shorter, please") {
-		t.Errorf("the prompt has the old text, or lacks the wish:\n%s", s.model.lastRequest())
+	if strings.Contains(s.Model.LastRequest(), "First.") || !strings.Contains(s.Model.LastRequest(), "[Rewrite request] shorter, please") {
+		t.Errorf("the prompt has the old text, or lacks the wish:\n%s", s.Model.LastRequest())
 	}
-	all := s.model.allRequests()
+	all := s.Model.AllRequests()
 	if v := all[len(all)-1].Variant; v != 1 {
 		t.Errorf("variant = %d", v)
 	}
-	if said := s.message(reply.ParentID); said.Text() != "Tell me" {
+	if said := s.Message(reply.ParentID); said.Text() != "Tell me" {
 		t.Errorf("the user's message became %q", said.Text())
 	}
 	if head := s.head(c.ID); head != reply.ID {
@@ -76,52 +67,52 @@ func TestRegenerateOfTheLastReplyAddsASwipe(t *testing.T) {
 func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWith("First."))
-	reply := s.sendAndWait(c, "Tell me")
-	later := s.sendAndWait(c, "And then?")
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply("First."))
+	reply := s.SayAndWait(c, "Tell me")
+	later := s.SayAndWait(c, "And then?")
 	before := s.describeBranch(c.ID)
 
-	another := replyWith("An", "other.").gated()
-	s.model.enqueue(another)
-	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-	s.must(err)
+	another := nodesttest.Reply("An", "other.").Gated()
+	s.Model.Enqueue(another)
+	done, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.Must(err)
 	place := done.Message
 	if place.ID == reply.ID || place.ParentID != reply.ParentID || place.Status != chat.StatusPending || place.GenerationID != done.GenerationID {
 		t.Errorf("the place is %+v", place)
 	}
-	another.step(1)
+	another.Step(1)
 	if s.head(c.ID) != later.ID || s.describeBranch(c.ID) != before {
 		t.Errorf("while it is written the chat shows\n%s", s.describeBranch(c.ID))
 	}
-	another.release()
-	s.wait(done.GenerationID)
+	another.Release()
+	s.Await(done.GenerationID)
 
-	m := s.message(place.ID)
+	m := s.Message(place.ID)
 	if m.Text() != "Another." || m.Status != chat.StatusComplete || len(m.Swipes) != 1 {
 		t.Errorf("the new reply = %+v", m)
 	}
-	now, err := s.Chats.Conversation(t.Context(), ann, c.ID)
-	s.must(err)
+	now, err := s.Chats.Conversation(t.Context(), nodesttest.Ann, c.ID)
+	s.Must(err)
 	if now.HeadID != m.ID || now.LastMessage.Text != "Another." {
 		t.Errorf("the chat ends in %+v", now.LastMessage)
 	}
-	if strings.Contains(s.model.lastRequest(), "First.") || strings.Contains(s.model.lastRequest(), "And then?") {
-		t.Errorf("the prompt has other branches or later messages:\n%s", s.model.lastRequest())
+	if strings.Contains(s.Model.LastRequest(), "First.") || strings.Contains(s.Model.LastRequest(), "And then?") {
+		t.Errorf("the prompt has other branches or later messages:\n%s", s.Model.LastRequest())
 	}
-	if want := "message.created gen.started gen.context message.updated gen.done"; s.events.typesOf(done.GenerationID) != want {
-		t.Errorf("events = %s, want %s", s.events.typesOf(done.GenerationID), want)
+	if want := "message.created gen.started gen.context message.updated gen.done"; s.Events.TypesOf(done.GenerationID) != want {
+		t.Errorf("events = %s, want %s", s.Events.TypesOf(done.GenerationID), want)
 	}
-	if old := s.message(reply.ID); old.Rev != reply.Rev || old.Text() != "First." {
+	if old := s.Message(reply.ID); old.Rev != reply.Rev || old.Text() != "First." {
 		t.Errorf("the old reply became %+v", old)
 	}
 	// The next turn continues the new branch; the old one can still be chosen.
-	s.sendAndWait(c, "Go on")
-	if strings.Contains(s.model.lastRequest(), "First.") || strings.Contains(s.model.lastRequest(), "And then?") || !strings.Contains(s.model.lastRequest(), "Another.") {
-		t.Errorf("the next prompt:\n%s", s.model.lastRequest())
+	s.SayAndWait(c, "Go on")
+	if strings.Contains(s.Model.LastRequest(), "First.") || strings.Contains(s.Model.LastRequest(), "And then?") || !strings.Contains(s.Model.LastRequest(), "Another.") {
+		t.Errorf("the next prompt:\n%s", s.Model.LastRequest())
 	}
-	_, err = s.Chats.ChooseHead(t.Context(), s.call(), c.ID, later.ID)
-	s.must(err)
+	_, err = s.Chats.ChooseHead(t.Context(), s.Call(), c.ID, later.ID)
+	s.Must(err)
 	if s.describeBranch(c.ID) != before {
 		t.Errorf("the old branch reads\n%s", s.describeBranch(c.ID))
 	}
@@ -130,17 +121,17 @@ func TestRegenerateOfAnEarlierReplyIsABranch(t *testing.T) {
 func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := s.sendAndWait(c, "Tell me")
-	s.sendAndWait(c, "And then?")
-	first := s.regenerate(reply.ID, "")  // on a new branch
-	s.regenerate(first.ID, "")           // a swipe of that reply
-	second := s.regenerate(reply.ID, "") // on a third branch
-	_, err := s.Chats.DeleteMessage(t.Context(), s.call(), second.ID, "one")
-	s.must(err)
-	s.regenerate(reply.ID, "")
+	c := s.Chat()
+	reply := s.SayAndWait(c, "Tell me")
+	s.SayAndWait(c, "And then?")
+	first := s.RegenerateReply(reply.ID, "")  // on a new branch
+	s.RegenerateReply(first.ID, "")           // a swipe of that reply
+	second := s.RegenerateReply(reply.ID, "") // on a third branch
+	_, err := s.Chats.DeleteMessage(t.Context(), s.Call(), second.ID, "one")
+	s.Must(err)
+	s.RegenerateReply(reply.ID, "")
 	var variants []int
-	for _, r := range s.model.allRequests() {
+	for _, r := range s.Model.AllRequests() {
 		variants = append(variants, r.Variant)
 	}
 	if !slices.Equal(variants, []int{0, 0, 1, 2, 3, 4}) {
@@ -153,12 +144,12 @@ func TestEveryRegenerateIsAnotherVariant(t *testing.T) {
 func TestAFailedRegenerateChangesNothing(t *testing.T) {
 	t.Parallel()
 	down := llm.Upstream("scripted", fault.UpstreamDown, 503, nil)
-	fails := func(s *fixture, done *chat.Changed) { s.wait(done.GenerationID) }
+	fails := func(s *fixture, done *chat.Changed) { s.Await(done.GenerationID) }
 	cancels := func(s *fixture, done *chat.Changed) {
-		_, err := s.Cancel(s.t.Context(), ann, done.GenerationID)
-		s.must(err)
+		_, err := s.Cancel(s.T.Context(), nodesttest.Ann, done.GenerationID)
+		s.Must(err)
 	}
-	crashes := func(s *fixture, _ *chat.Changed) { s.crash() }
+	crashes := func(s *fixture, _ *chat.Changed) { s.Crash() }
 	stops := func(s *fixture, _ *chat.Changed) {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -166,42 +157,42 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 	}
 	tests := []struct {
 		name     string
-		line     *scriptedReply
+		line     *nodesttest.ScriptedReply
 		pieces   int // passed before the end
 		ends     func(s *fixture, done *chat.Changed)
 		followed bool   // the reply was answered
 		status   string // status of the kept text; "" = nothing is kept
 	}{
-		{"the last reply, before the first word", replyWith().failing(down), 0, fails, false, ""},
-		{"the last reply, half-way", replyWith("Half").failing(down), 0, fails, false, chat.StatusError},
-		{"the last reply, stopped before the first word", replyWith("x").gated(), 0, cancels, false, ""},
-		{"the last reply, crashed before the first word", replyWith("x").gated(), 0, crashes, false, ""},
-		{"an earlier reply, before the first word", replyWith().failing(down), 0, fails, true, ""},
-		{"an earlier reply, nothing but blanks", replyWith(" "), 0, fails, true, ""},
-		{"an earlier reply, half-way", replyWith("Half").failing(down), 0, fails, true, chat.StatusError},
-		{"an earlier reply, stopped before the first word", replyWith("x").gated(), 0, cancels, true, ""},
-		{"an earlier reply, crashed before the first word", replyWith("x").gated(), 0, crashes, true, ""},
-		{"an earlier reply, crashed half-way", replyWith("Half", "x").gated(), 1, crashes, true, chat.StatusInterrupted},
-		{"an earlier reply, the server stops", replyWith("Half", "x").gated(), 1, stops, true, chat.StatusInterrupted},
+		{"the last reply, before the first word", nodesttest.Reply().Failing(down), 0, fails, false, ""},
+		{"the last reply, half-way", nodesttest.Reply("Half").Failing(down), 0, fails, false, chat.StatusError},
+		{"the last reply, stopped before the first word", nodesttest.Reply("x").Gated(), 0, cancels, false, ""},
+		{"the last reply, crashed before the first word", nodesttest.Reply("x").Gated(), 0, crashes, false, ""},
+		{"an earlier reply, before the first word", nodesttest.Reply().Failing(down), 0, fails, true, ""},
+		{"an earlier reply, nothing but blanks", nodesttest.Reply(" "), 0, fails, true, ""},
+		{"an earlier reply, half-way", nodesttest.Reply("Half").Failing(down), 0, fails, true, chat.StatusError},
+		{"an earlier reply, stopped before the first word", nodesttest.Reply("x").Gated(), 0, cancels, true, ""},
+		{"an earlier reply, crashed before the first word", nodesttest.Reply("x").Gated(), 0, crashes, true, ""},
+		{"an earlier reply, crashed half-way", nodesttest.Reply("Half", "x").Gated(), 1, crashes, true, chat.StatusInterrupted},
+		{"an earlier reply, the server stops", nodesttest.Reply("Half", "x").Gated(), 1, stops, true, chat.StatusInterrupted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newFixture(t, nodest.Options{CheckpointChars: 1})
-			c := s.chat()
-			reply := s.sendAndWait(c, "Tell me")
+			c := s.Chat()
+			reply := s.SayAndWait(c, "Tell me")
 			if tt.followed {
-				s.sendAndWait(c, "And then?")
+				s.SayAndWait(c, "And then?")
 			}
 			before, head := s.describeBranch(c.ID), s.head(c.ID)
-			s.model.enqueue(tt.line)
-			done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-			s.must(err)
-			if tt.line.gate != nil {
-				tt.line.step(tt.pieces)
+			s.Model.Enqueue(tt.line)
+			done, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ID})
+			s.Must(err)
+			if tt.line.Gate != nil {
+				tt.line.Step(tt.pieces)
 				text := strings.Repeat("Half", tt.pieces)
-				s.eventually("start and checkpoint are stored and the start is published", func() bool {
-					g := s.generation(done.GenerationID)
-					return g.StartedAt != nil && g.Text == text && strings.HasSuffix(s.events.typesOf(g.ID), "gen.context")
+				s.Eventually("start and checkpoint are stored and the start is published", func() bool {
+					g := s.Generation(done.GenerationID)
+					return g.StartedAt != nil && g.Text == text && strings.HasSuffix(s.Events.TypesOf(g.ID), "gen.context")
 				})
 			}
 			tt.ends(s, done)
@@ -209,7 +200,7 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 			if got := s.describeBranch(c.ID); got != before || s.head(c.ID) != head {
 				t.Errorf("the chat reads\n%s\nwant\n%s", got, before)
 			}
-			m := s.message(done.Message.ID)
+			m := s.Message(done.Message.ID)
 			switch {
 			case !tt.followed && tt.status == "":
 				if m.Rev != reply.Rev {
@@ -220,7 +211,7 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 					t.Errorf("the reply became %+v", m)
 				}
 			case tt.status == "":
-				events := s.events.typesOf(done.GenerationID)
+				events := s.Events.TypesOf(done.GenerationID)
 				if want := "message.created gen.started gen.context message.deleted gen."; m.DeletedAt == nil || !strings.HasPrefix(events, want) {
 					t.Errorf("the place is %+v after %s", m, events)
 				}
@@ -236,23 +227,23 @@ func TestAFailedRegenerateChangesNothing(t *testing.T) {
 func TestRegenerateTheGreeting(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	ch := s.character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello.","alternate_greetings":["Hi."]}}`)
-	c := s.chatWith(ch.ID)
-	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: c.HeadID, Text: "Go away."})
-	s.must(err)
-	_, err = s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: c.HeadID, Swipe: "next"})
-	s.must(err)
-	before := s.message(c.HeadID)
-	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: c.HeadID})
-	s.must(err)
-	m := s.message(c.HeadID)
+	ch := s.Character(`{"spec":"chara_card_v2","data":{"name":"Alice","first_mes":"Hello.","alternate_greetings":["Hi."]}}`)
+	c := s.ChatWith(ch.ID)
+	_, err := s.Edit(t.Context(), s.Call(), chat.EditInput{MessageID: c.HeadID, Text: "Go away."})
+	s.Must(err)
+	_, err = s.Swipe(t.Context(), s.Call(), chat.SwipeInput{MessageID: c.HeadID, Swipe: "next"})
+	s.Must(err)
+	before := s.Message(c.HeadID)
+	done, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: c.HeadID})
+	s.Must(err)
+	m := s.Message(c.HeadID)
 	if done.GenerationID != "" || m.Text() != "Hello." || m.SwipeIndex != 0 || len(m.Swipes) != 2 || m.Rev != before.Rev+1 {
 		t.Errorf("greeting = %+v, generation %q", m, done.GenerationID)
 	}
 	if m.Swipes[0].Rev != 3 || m.Swipes[1].Rev != 1 {
 		t.Errorf("revisions %d and %d, want 3 (written, edited, reset) and 1", m.Swipes[0].Rev, m.Swipes[1].Rev)
 	}
-	if n := len(s.model.allRequests()); n != 0 {
+	if n := len(s.Model.AllRequests()); n != 0 {
 		t.Errorf("the model received %d requests", n)
 	}
 }
@@ -260,32 +251,32 @@ func TestRegenerateTheGreeting(t *testing.T) {
 func TestOnlyRepliesAreRegenerated(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := s.sendAndWait(c, "Tell me")
-	_, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ParentID})
-	s.wantCode(err, fault.Invalid)
-	_, err = s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ParentID})
-	s.wantCode(err, fault.Invalid)
-	_, err = s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: "nobody"})
-	s.wantCode(err, fault.NotFound)
-	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
-	s.must(err)
-	_, err = s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-	s.wantCode(err, fault.NotFound)
+	c := s.Chat()
+	reply := s.SayAndWait(c, "Tell me")
+	_, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ParentID})
+	s.WantCode(err, fault.Invalid)
+	_, err = s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ParentID})
+	s.WantCode(err, fault.Invalid)
+	_, err = s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: "nobody"})
+	s.WantCode(err, fault.NotFound)
+	_, err = s.Chats.DeleteMessage(t.Context(), s.Call(), reply.ID, "one")
+	s.Must(err)
+	_, err = s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.WantCode(err, fault.NotFound)
 }
 
 func TestContinueExtendsTheSwipe(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWith("Once upon 茶").failing(llm.CutOff("scripted", nil)))
-	m := s.sendAndWait(c, "A story")
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply("Once upon 茶").Failing(llm.CutOff("scripted", nil)))
+	m := s.SayAndWait(c, "A story")
 	before := *m.Chosen()
-	s.model.enqueue(replyWith(" a", " time."))
-	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
-	s.must(err)
-	s.wait(done.GenerationID)
-	m = s.message(m.ID)
+	s.Model.Enqueue(nodesttest.Reply(" a", " time."))
+	done, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: m.ID})
+	s.Must(err)
+	s.Await(done.GenerationID)
+	m = s.Message(m.ID)
 	chosen := m.Chosen()
 	if m.Text() != "Once upon 茶 a time." || len(m.Swipes) != 1 || chosen.Rev != 2 || chosen.ID != before.ID || chosen.RevisionID == before.RevisionID {
 		t.Errorf("swipes = %+v", m.Swipes)
@@ -293,22 +284,22 @@ func TestContinueExtendsTheSwipe(t *testing.T) {
 	if m.Status != chat.StatusComplete || chosen.Finish != "stop" || m.Error != nil {
 		t.Errorf("status %s, finish %s, error %v", m.Status, chosen.Finish, m.Error)
 	}
-	if got := s.events.deltas(t, done.GenerationID, "text", len([]rune("Once upon 茶"))); got != " a time." {
+	if got := s.Events.Deltas(t, done.GenerationID, "text", len([]rune("Once upon 茶"))); got != " a time." {
 		t.Errorf("deltas = %q", got)
 	}
-	all := s.model.allRequests()
-	if task := all[len(all)-1].Task; task != llm.Continue || !strings.Contains(s.model.lastRequest(), "Once upon 茶") {
-		t.Errorf("task %q with:\n%s", task, s.model.lastRequest())
+	all := s.Model.AllRequests()
+	if task := all[len(all)-1].Task; task != llm.Continue || !strings.Contains(s.Model.LastRequest(), "Once upon 茶") {
+		t.Errorf("task %q with:\n%s", task, s.Model.LastRequest())
 	}
-	s.view(func(tx nodest.Tx) error { // the old text can still be read
+	s.View(func(tx nodest.Tx) error { // the old text can still be read
 		r, err := tx.Chats.Revision(before.RevisionID)
 		if err == nil && r.Text != "Once upon 茶" {
 			t.Errorf("the first revision is %q", r.Text)
 		}
 		return err
 	})
-	attached, err := s.Attach(t.Context(), ann, done.GenerationID, 5)
-	s.must(err)
+	attached, err := s.Attach(t.Context(), nodesttest.Ann, done.GenerationID, 5)
+	s.Must(err)
 	if attached.Text != "upon 茶 a time." {
 		t.Errorf("attach from 5 = %q", attached.Text)
 	}
@@ -317,28 +308,28 @@ func TestContinueExtendsTheSwipe(t *testing.T) {
 func TestContinueWithoutText(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWith().failing(llm.CutOff("scripted", nil)))
-	m := s.sendAndWait(c, "A story")
-	_, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: m.ID})
-	s.wantCode(err, fault.Invalid)
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply().Failing(llm.CutOff("scripted", nil)))
+	m := s.SayAndWait(c, "A story")
+	_, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: m.ID})
+	s.WantCode(err, fault.Invalid)
 }
 
 func TestContinueOfAReplyThatIsStillBeingWritten(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	first := replyWith("One").gated()
-	s.model.enqueue(first, replyWith(", two."))
-	sent := s.send(c, "Count")
-	<-first.started
-	_, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: sent.Message.ID})
-	s.wantCode(err, fault.Busy)
-	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: sent.Message.ID, WhenBusy: "queue"})
-	s.must(err)
-	first.release()
-	s.wait(done.GenerationID)
-	if m := s.message(sent.Message.ID); m.Text() != "One, two." {
+	c := s.Chat()
+	first := nodesttest.Reply("One").Gated()
+	s.Model.Enqueue(first, nodesttest.Reply(", two."))
+	sent := s.Say(c, "Count")
+	<-first.Started
+	_, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: sent.Message.ID})
+	s.WantCode(err, fault.Busy)
+	done, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: sent.Message.ID, WhenBusy: "queue"})
+	s.Must(err)
+	first.Release()
+	s.Await(done.GenerationID)
+	if m := s.Message(sent.Message.ID); m.Text() != "One, two." {
 		t.Errorf("text = %q", m.Text())
 	}
 }
@@ -346,29 +337,29 @@ func TestContinueOfAReplyThatIsStillBeingWritten(t *testing.T) {
 func TestImpersonate(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.sendAndWait(c, "Hello")
-	before, err := s.Chats.Conversation(t.Context(), ann, c.ID)
-	s.must(err)
-	s.model.enqueue(replyWith("I would", " say this."))
-	id, err := s.Impersonate(t.Context(), s.call(), nodest.GenerateInput{ConversationID: c.ID})
-	s.must(err)
-	g := s.wait(id)
+	c := s.Chat()
+	s.SayAndWait(c, "Hello")
+	before, err := s.Chats.Conversation(t.Context(), nodesttest.Ann, c.ID)
+	s.Must(err)
+	s.Model.Enqueue(nodesttest.Reply("I would", " say this."))
+	id, err := s.Impersonate(t.Context(), s.Call(), nodest.GenerateInput{ConversationID: c.ID})
+	s.Must(err)
+	g := s.Await(id)
 	if g.Text != "I would say this." || g.Status != chat.GenDone || g.MessageID != "" {
 		t.Errorf("generation = %+v", g)
 	}
-	if got := s.events.deltas(t, id, "text", 0); got != g.Text {
+	if got := s.Events.Deltas(t, id, "text", 0); got != g.Text {
 		t.Errorf("deltas = %q", got)
 	}
-	if want := "gen.started gen.context gen.done"; s.events.typesOf(id) != want {
-		t.Errorf("events = %s", s.events.typesOf(id))
+	if want := "gen.started gen.context gen.done"; s.Events.TypesOf(id) != want {
+		t.Errorf("events = %s", s.Events.TypesOf(id))
 	}
-	now, err := s.Chats.Conversation(t.Context(), ann, c.ID)
-	s.must(err)
+	now, err := s.Chats.Conversation(t.Context(), nodesttest.Ann, c.ID)
+	s.Must(err)
 	if now.HeadID != before.HeadID || now.Version != before.Version {
 		t.Errorf("the conversation has changed: %+v", now)
 	}
-	all := s.model.allRequests()
+	all := s.Model.AllRequests()
 	if task := all[len(all)-1].Task; task != llm.Impersonate {
 		t.Errorf("task = %q", task)
 	}
@@ -379,53 +370,53 @@ func TestImpersonate(t *testing.T) {
 func TestAWishStaysWithItsSwipe(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := s.sendAndWait(c, "Tell me")
-	m := s.regenerate(reply.ID, " shorter, please\n")
+	c := s.Chat()
+	reply := s.SayAndWait(c, "Tell me")
+	m := s.RegenerateReply(reply.ID, " shorter, please\n")
 	if w := m.Chosen().Wish; w != "shorter, please" {
 		t.Errorf("the swipe keeps the wish %q", w)
 	}
 	wished := func(what, wish string) {
 		t.Helper()
-		p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And?"})
-		s.must(err)
+		p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And?"})
+		s.Must(err)
 		want := "Tell me"
 		if wish != "" {
 			want += "\n\n[Rewrite request] " + wish
 		}
-		if got := promptText(p.Messages); !strings.Contains(got, want+"\n") || strings.Count(got, "[Rewrite request]") != min(len(wish), 1) {
+		if got := nodesttest.PromptText(p.Messages); !strings.Contains(got, want+"\n") || strings.Count(got, "[Rewrite request]") != min(len(wish), 1) {
 			t.Errorf("%s: the prompt is\n%s\nwant %q in it", what, got, want)
 		}
 	}
 	wished("the new text", "shorter, please")
-	_, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "prev"})
-	s.must(err)
+	_, err := s.Swipe(t.Context(), s.Call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "prev"})
+	s.Must(err)
 	wished("the first text again", "")
-	_, err = s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "next"})
-	s.must(err)
-	done, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-	s.must(err)
-	s.wait(done.GenerationID)
+	_, err = s.Swipe(t.Context(), s.Call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "next"})
+	s.Must(err)
+	done, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.Must(err)
+	s.Await(done.GenerationID)
 	wished("lengthened", "shorter, please")
 	s.edit(chat.EditInput{MessageID: reply.ID, Text: "By hand."})
 	wished("edited", "shorter, please")
 
 	// The stored prompt has the wish although no message has it.
-	next := s.sendAndWait(c, "Go on")
-	p, err := s.Prompt(t.Context(), ann, s.generation(next.GenerationID).PromptID)
-	s.must(err)
-	all := s.model.allRequests()
-	if !reflect.DeepEqual(p.Prompt.Messages, all[len(all)-1].Messages) || !strings.Contains(s.model.lastRequest(), "[Rewrite request] shorter, please") {
-		t.Errorf("sent:\n%s\nstored: %v", s.model.lastRequest(), p.Prompt.Messages)
+	next := s.SayAndWait(c, "Go on")
+	p, err := s.Prompt(t.Context(), nodesttest.Ann, s.Generation(next.GenerationID).PromptID)
+	s.Must(err)
+	all := s.Model.AllRequests()
+	if !reflect.DeepEqual(p.Prompt.Messages, all[len(all)-1].Messages) || !strings.Contains(s.Model.LastRequest(), "[Rewrite request] shorter, please") {
+		t.Errorf("sent:\n%s\nstored: %v", s.Model.LastRequest(), p.Prompt.Messages)
 	}
 
 	// Another wish replaces it, also on a new branch.
-	s.regenerate(reply.ID, "in verse")
-	if strings.Contains(s.model.lastRequest(), "shorter") {
-		t.Errorf("the request has both wishes:\n%s", s.model.lastRequest())
+	s.RegenerateReply(reply.ID, "in verse")
+	if strings.Contains(s.Model.LastRequest(), "shorter") {
+		t.Errorf("the request has both wishes:\n%s", s.Model.LastRequest())
 	}
 	wished("another wish", "in verse")
-	s.regenerate(s.head(c.ID), "")
+	s.RegenerateReply(s.head(c.ID), "")
 	wished("without a wish", "")
 }
 
@@ -434,24 +425,24 @@ func TestAWishStaysWithItsSwipe(t *testing.T) {
 func TestAMessageSentDuringARegenerateStaysShown(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := s.sendAndWait(c, "q1")
-	later := s.sendAndWait(c, "q2")
-	another := replyWith("Another.").gated()
-	s.model.enqueue(another)
-	done, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-	s.must(err)
-	<-another.started
-	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), done.Message.ID, "one")
-	s.wantCode(err, fault.Busy)
-	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "q3", WhenBusy: "queue"})
-	s.must(err)
-	another.release()
-	s.wait(sent.GenerationID)
-	if said := s.message(sent.UserMessage.ID); said.ParentID != later.ID || s.head(c.ID) != sent.Message.ID {
+	c := s.Chat()
+	reply := s.SayAndWait(c, "q1")
+	later := s.SayAndWait(c, "q2")
+	another := nodesttest.Reply("Another.").Gated()
+	s.Model.Enqueue(another)
+	done, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.Must(err)
+	<-another.Started
+	_, err = s.Chats.DeleteMessage(t.Context(), s.Call(), done.Message.ID, "one")
+	s.WantCode(err, fault.Busy)
+	sent, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "q3", WhenBusy: "queue"})
+	s.Must(err)
+	another.Release()
+	s.Await(sent.GenerationID)
+	if said := s.Message(sent.UserMessage.ID); said.ParentID != later.ID || s.head(c.ID) != sent.Message.ID {
 		t.Errorf("q3 follows %s, the head is %s", said.ParentID, s.head(c.ID))
 	}
-	if m := s.message(done.Message.ID); m.Text() != "Another." || m.Status != chat.StatusComplete {
+	if m := s.Message(done.Message.ID); m.Text() != "Another." || m.Status != chat.StatusComplete {
 		t.Errorf("the regenerated reply is %+v", m)
 	}
 }
@@ -460,14 +451,14 @@ func TestAMessageSentDuringARegenerateStaysShown(t *testing.T) {
 func TestTheOfflineModelVariesItsReplies(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	s.realModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
-	c := s.chat()
-	reply := s.sendAndWait(c, "Tell me about the harbour.")
-	s.sendAndWait(c, "And then?")
-	done, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true})
-	s.must(err)
-	s.wait(done.GenerationID)
-	m := s.message(done.Message.ID)
+	s.RealModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
+	c := s.Chat()
+	reply := s.SayAndWait(c, "Tell me about the harbour.")
+	s.SayAndWait(c, "And then?")
+	done, err := s.Swipe(t.Context(), s.Call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true})
+	s.Must(err)
+	s.Await(done.GenerationID)
+	m := s.Message(done.Message.ID)
 	if m.ID == reply.ID || m.Text() == "" || m.Text() == reply.Text() || s.head(c.ID) != m.ID {
 		t.Errorf("the new branch of %q has %+v", reply.Text(), m)
 	}

@@ -8,24 +8,24 @@ import (
 
 	"nodest/chat"
 	"nodest/nodest"
-	"nodest/nodest/app"
+	"nodest/nodest/nodesttest"
 )
 
 // importedChat imports a chat in which ann's message has the text and is answered.
 func (s *fixture) importedChat(characterID, text string) (c *chat.Conversation, said, reply *chat.Message) {
-	s.t.Helper()
+	s.T.Helper()
 	line, err := json.Marshal(text)
-	s.must(err)
+	s.Must(err)
 	log := fmt.Sprintf(`{"chat_metadata":{},"user_name":"unused","character_name":"unused"}
 {"name":"Alice","is_user":false,"mes":"Hello."}
 {"name":"Mia","is_user":true,"mes":%s}
 {"name":"Alice","is_user":false,"mes":"As before."}
 `, line)
-	got, err := s.Archives.ImportChat(s.t.Context(), s.call(), characterID, []byte(log), "log.jsonl")
-	s.must(err)
+	got, err := s.Archives.ImportChat(s.T.Context(), s.Call(), characterID, []byte(log), "log.jsonl")
+	s.Must(err)
 	c = got.Conversation
-	page, err := s.Chats.History(s.t.Context(), ann, c.ID, "", 200)
-	s.must(err)
+	page, err := s.Chats.History(s.T.Context(), nodesttest.Ann, c.ID, "", 200)
+	s.Must(err)
 	return c, page.Items[len(page.Items)-2], page.Items[len(page.Items)-1]
 }
 
@@ -35,24 +35,24 @@ func (s *fixture) importedChat(characterID, text string) (c *chat.Conversation, 
 func TestAWishInsideAnImportedTextIsStrippedOnRegenerate(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	alice := s.character(alicesCard)
+	alice := s.Character(nodesttest.PlainAlice)
 	for _, block := range []string{"\n\n【重写要求】warmer", "\n【重写要求】warmer\nand longer", "\n\n[Rewrite request] warmer"} {
 		c, said, reply := s.importedChat(alice.ID, "Tell me."+block)
-		m := s.regenerate(reply.ID, "")
-		if sent := s.model.lastRequest(); strings.Contains(sent, "warmer") || !strings.Contains(sent, "[user] Tell me.\n") {
+		m := s.RegenerateReply(reply.ID, "")
+		if sent := s.Model.LastRequest(); strings.Contains(sent, "warmer") || !strings.Contains(sent, "[user] Tell me.\n") {
 			t.Errorf("%q: regenerated from\n%s", block, sent)
 		}
-		if text := s.message(said.ID).Text(); text != "Tell me."+block {
+		if text := s.Message(said.ID).Text(); text != "Tell me."+block {
 			t.Errorf("%q: the user's message became %q", block, text)
 		}
-		s.sendAndWait(c, "Go on.")
-		if sent := s.model.lastRequest(); strings.Contains(sent, "warmer") {
+		s.SayAndWait(c, "Go on.")
+		if sent := s.Model.LastRequest(); strings.Contains(sent, "warmer") {
 			t.Errorf("%q: later it is sent again\n%s", block, sent)
 		}
-		_, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: m.ID, Swipe: "prev"})
-		must(t, err)
-		s.sendAndWait(c, "And then?")
-		if sent := s.model.lastRequest(); !strings.Contains(sent, "warmer") || !strings.Contains(sent, "As before.") {
+		_, err := s.Swipe(t.Context(), s.Call(), chat.SwipeInput{MessageID: m.ID, Swipe: "prev"})
+		nodesttest.Must(t, err)
+		s.SayAndWait(c, "And then?")
+		if sent := s.Model.LastRequest(); !strings.Contains(sent, "warmer") || !strings.Contains(sent, "As before.") {
 			t.Errorf("%q: the first reply lost what it was written on\n%s", block, sent)
 		}
 	}
@@ -61,9 +61,9 @@ func TestAWishInsideAnImportedTextIsStrippedOnRegenerate(t *testing.T) {
 func TestANewWishReplacesOneInAnImportedText(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	_, _, reply := s.importedChat(s.character(alicesCard).ID, "Tell me.\n\n【重写要求】warmer")
-	s.regenerate(reply.ID, "shorter")
-	if sent := s.model.lastRequest(); strings.Contains(sent, "warmer") || !strings.Contains(sent, "Tell me.\n\n[Rewrite request] shorter\n") {
+	_, _, reply := s.importedChat(s.Character(nodesttest.PlainAlice).ID, "Tell me.\n\n【重写要求】warmer")
+	s.RegenerateReply(reply.ID, "shorter")
+	if sent := s.Model.LastRequest(); strings.Contains(sent, "warmer") || !strings.Contains(sent, "Tell me.\n\n[Rewrite request] shorter\n") {
 		t.Errorf("sent:\n%s", sent)
 	}
 }
@@ -73,12 +73,12 @@ func TestAnImportedTextThatIsOnlyAWish(t *testing.T) {
 	t.Parallel()
 	for wish, want := range map[string]string{"": "[user] warmer\n", "shorter": "[user] [Rewrite request] shorter\n"} {
 		s := newFixture(t, nodest.Options{})
-		_, said, reply := s.importedChat(s.character(alicesCard).ID, "【重写要求】warmer")
-		s.regenerate(reply.ID, wish)
-		if sent := s.model.lastRequest(); !strings.Contains(sent, want) || strings.Contains(sent, "重写要求") {
+		_, said, reply := s.importedChat(s.Character(nodesttest.PlainAlice).ID, "【重写要求】warmer")
+		s.RegenerateReply(reply.ID, wish)
+		if sent := s.Model.LastRequest(); !strings.Contains(sent, want) || strings.Contains(sent, "重写要求") {
 			t.Errorf("wish %q: sent\n%s", wish, sent)
 		}
-		if text := s.message(said.ID).Text(); text != "【重写要求】warmer" {
+		if text := s.Message(said.ID).Text(); text != "【重写要求】warmer" {
 			t.Errorf("the user's message became %q", text)
 		}
 	}
@@ -88,16 +88,16 @@ func TestAnImportedTextThatIsOnlyAWish(t *testing.T) {
 func TestAWishInsideAnImportedTextRecallsNothing(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	alice := s.character(alicesCard)
-	s.sendAndWait(s.chatWith(alice.ID), birthday)
+	alice := s.Character(nodesttest.PlainAlice)
+	s.SayAndWait(s.ChatWith(alice.ID), nodesttest.Birthday)
 	for text, recall := range map[string]bool{
 		"And where does Clara celebrate?": true, "hmm\n\n【重写要求】mention where Clara celebrates her birthday": false,
 	} {
 		_, _, reply := s.importedChat(alice.ID, text)
-		g, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-		must(t, err)
-		s.wait(g.GenerationID)
-		if memories, _, _ := s.contextOf(g.GenerationID); (len(memories) > 0) != recall {
+		g, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ID})
+		nodesttest.Must(t, err)
+		s.Await(g.GenerationID)
+		if memories, _, _ := s.ContextOf(g.GenerationID); (len(memories) > 0) != recall {
 			t.Errorf("%q recalls %v", text, memories)
 		}
 	}
@@ -108,30 +108,9 @@ func TestAWishMarkInsideASentenceIsText(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
 	const text = "Why does my old log say 【重写要求】 everywhere?"
-	_, _, reply := s.importedChat(s.character(alicesCard).ID, text)
-	s.regenerate(reply.ID, "")
-	if sent := s.model.lastRequest(); !strings.Contains(sent, text) {
+	_, _, reply := s.importedChat(s.Character(nodesttest.PlainAlice).ID, text)
+	s.RegenerateReply(reply.ID, "")
+	if sent := s.Model.LastRequest(); !strings.Contains(sent, text) {
 		t.Errorf("sent:\n%s", sent)
-	}
-}
-
-// In the app's history a regenerate removes the old wish or replaces it by the new
-// one.
-func TestARegenerateReplacesTheWishInTheAppsHistory(t *testing.T) {
-	t.Parallel()
-	for wish, want := range map[string]string{"": "u1", "shorter": "u1\n\n【重写要求】shorter"} {
-		s := newFixture(t, nodest.Options{})
-		s.createInApp(`,"chatHistory":{"parts":[{"role":"model","parts":[{"text":"Hi"}],"is_first_mes":true},
-			{"role":"user","parts":[{"text":"u1\n\n【重写要求】warmer"}]},{"role":"model","parts":[{"text":"a1"}]}]}`)
-		if got := s.readAppHistory(); got != "model*: Hi | user: u1\n\n【重写要求】warmer | model: a1" {
-			t.Errorf("before: %s", got)
-		}
-		got := s.changeAppHistory(app.HistoryRequest{Action: app.ActionRegenerate, Index: new(1), Text: wish})
-		if shown := describeHistory(t, got.History); shown != "model*: Hi | user: "+want+" | model: Fine." {
-			t.Errorf("wish %q: history %s", wish, shown)
-		}
-		if strings.Contains(s.model.lastRequest(), "warmer") {
-			t.Errorf("wish %q: sent\n%s", wish, s.model.lastRequest())
-		}
 	}
 }

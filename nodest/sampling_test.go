@@ -11,6 +11,7 @@ import (
 	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
 // samplingFields lists the sampling fields of a recorded request.
@@ -31,11 +32,11 @@ func samplingFields(t *testing.T, r llmtest.Request) string {
 
 // bindPreset creates a preset and binds it to a character.
 func (s *fixture) bindPreset(characterID, document string) {
-	s.t.Helper()
-	_, err := s.Characters.CreateResource(s.t.Context(), s.call(), character.Preset, character.ResourceInput{
+	s.T.Helper()
+	_, err := s.Characters.CreateResource(s.T.Context(), s.Call(), character.Preset, character.ResourceInput{
 		Document: json.RawMessage(document), Characters: []string{characterID},
 	})
-	s.must(err)
+	s.Must(err)
 }
 
 // Only values that somebody set are sent. A message's options come first, then the
@@ -44,12 +45,12 @@ func TestPrecedenceOfSamplingSettings(t *testing.T) {
 	t.Parallel()
 	s, fake := withProvider(t)
 	fake.Always(llmtest.TokenLimit(8192, func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") }))
-	c := s.chat()
+	c := s.Chat()
 	check := func(who string, options character.TurnOptions, want string) {
 		t.Helper()
-		sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Hello", Options: options})
-		s.must(err)
-		if g := s.wait(sent.GenerationID); g.Status != chat.GenDone {
+		sent, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "Hello", Options: options})
+		s.Must(err)
+		if g := s.Await(sent.GenerationID); g.Status != chat.GenDone {
 			t.Fatalf("%s: %s %v", who, g.Status, g.Error)
 		}
 		all := fake.Requests()
@@ -61,8 +62,8 @@ func TestPrecedenceOfSamplingSettings(t *testing.T) {
 	number := func(n int) *int { return &n }
 	check("nobody", character.TurnOptions{}, "")
 
-	_, err := s.Characters.PutUserSettings(t.Context(), s.call(), character.UserSettings{TurnOptions: character.TurnOptions{Temperature: float(0.1), TopP: float(0.2)}}, 0)
-	s.must(err)
+	_, err := s.Characters.PutUserSettings(t.Context(), s.Call(), character.UserSettings{TurnOptions: character.TurnOptions{Temperature: float(0.1), TopP: float(0.2)}}, 0)
+	s.Must(err)
 	check("the user", character.TurnOptions{}, "temperature=0.1 top_p=0.2")
 
 	s.bindPreset(c.CharacterID, `{"prompts":[{"identifier":"main","content":"Play."},{"identifier":"chatHistory","marker":true}],
@@ -70,8 +71,8 @@ func TestPrecedenceOfSamplingSettings(t *testing.T) {
 	check("the preset", character.TurnOptions{}, "temperature=0.8 top_p=0.9 max_tokens=900")
 
 	settings := json.RawMessage(`{"temperature":1.2}`)
-	_, err = s.Chats.UpdateConversation(t.Context(), s.call(), chat.ConversationPatch{ID: c.ID, Settings: settings})
-	s.must(err)
+	_, err = s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, Settings: settings})
+	s.Must(err)
 	check("the conversation", character.TurnOptions{}, "temperature=1.2 top_p=0.9 max_tokens=900")
 	check("the message", character.TurnOptions{Temperature: float(0), MaxTokens: number(20)}, "temperature=0 top_p=0.9 max_tokens=20")
 
@@ -88,16 +89,16 @@ func TestPrecedenceOfSamplingSettings(t *testing.T) {
 func TestTheReplyLimitStaysWithinTheContext(t *testing.T) {
 	t.Parallel()
 	s, fake := withProvider(t)
-	s.realModel.ContextTokens = 0
+	s.RealModel.ContextTokens = 0
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") })
-	c := s.chat()
+	c := s.Chat()
 	limit := func(context string) (n int) {
 		t.Helper()
 		s.bindPreset(c.CharacterID, `{"prompts":[{"identifier":"chatHistory","marker":true}],"openai_max_tokens":60000`+context+`}`)
-		s.wait(s.send(c, "Hello").GenerationID)
+		s.Await(s.Say(c, "Hello").GenerationID)
 		all := fake.Requests()
 		_, err := fmt.Sscanf(samplingFields(t, all[len(all)-1]), "max_tokens=%d", &n)
-		s.must(err)
+		s.Must(err)
 		return n
 	}
 	if n := limit(""); n != 60000 {
@@ -116,10 +117,10 @@ func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Noted.") })
 	ask := func(want string) {
 		t.Helper()
-		model, err := s.MemoryModel(t.Context(), ann, "")
-		s.must(err)
+		model, err := s.MemoryModel(t.Context(), nodesttest.Ann, "")
+		s.Must(err)
 		_, err = model.Ask(t.Context(), llm.Prompt{Text: "Facts?", MaxTokens: 100})
-		s.must(err)
+		s.Must(err)
 		all := fake.Requests()
 		if got := samplingFields(t, all[len(all)-1]); got != want {
 			t.Errorf("sent %q, want %q", got, want)
@@ -127,10 +128,10 @@ func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 	}
 	ask("max_tokens=100")
 	temperature, topP, tokens := 0.7, 0.9, 9000
-	_, err := s.Characters.PutUserSettings(t.Context(), s.call(), character.UserSettings{TurnOptions: character.TurnOptions{
+	_, err := s.Characters.PutUserSettings(t.Context(), s.Call(), character.UserSettings{TurnOptions: character.TurnOptions{
 		Temperature: &temperature, TopP: &topP, MaxTokens: &tokens, Stop: []string{"}"},
 	}}, 0)
-	s.must(err)
+	s.Must(err)
 	ask("temperature=0.7 top_p=0.9 max_tokens=100")
 }
 
@@ -139,19 +140,19 @@ func TestBackgroundCallsUseTheUsersSampling(t *testing.T) {
 func TestThePresetSetsTheContext(t *testing.T) {
 	t.Parallel()
 	s, fake := withProvider(t)
-	s.realModel.ContextTokens = 0
+	s.RealModel.ContextTokens = 0
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Yes.") })
-	c := s.chat()
+	c := s.Chat()
 	long := strings.Repeat("word ", 700)
 	for range 4 {
-		s.wait(s.send(c, long).GenerationID)
+		s.Await(s.Say(c, long).GenerationID)
 	}
 	preset := func(context string) {
 		s.bindPreset(c.CharacterID, `{"prompts":[{"identifier":"chatHistory","marker":true}],"openai_max_tokens":50,"openai_max_context":`+context+`}`)
 	}
 	words := func() int {
-		p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Again"})
-		s.must(err)
+		p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Again"})
+		s.Must(err)
 		n := 0
 		for _, m := range p.Messages {
 			n += strings.Count(m.Text, "word ")
@@ -167,7 +168,7 @@ func TestThePresetSetsTheContext(t *testing.T) {
 	}
 	preset("100000")
 	for range 50 {
-		s.wait(s.send(c, long).GenerationID)
+		s.Await(s.Say(c, long).GenerationID)
 	}
 	if n := words(); n != 54*700 {
 		t.Errorf("with a context of 100,000 tokens the request has %d words, want all", n)

@@ -13,6 +13,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/recall"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
 // testSource is a source that every turn asks.
@@ -24,7 +25,7 @@ const (
 
 func testSource(name string, find func(context.Context, *nodest.Question) (nodest.Findings, error)) nodest.Source {
 	return nodest.Source{
-		Name: name, Limit: waitLimit, Find: find, Warning: framework.Warning{Code: name + "_unavailable"},
+		Name: name, Limit: nodesttest.WaitLimit, Find: find, Warning: framework.Warning{Code: name + "_unavailable"},
 		Wanted: func(*nodest.Question) bool { return true },
 	}
 }
@@ -56,12 +57,12 @@ func TestSourcesRunConcurrentlyAndKeepTheirOrder(t *testing.T) {
 		testSource("one", meet(first, second, foundMemory(memoryOne, "Ana keeps bees."))),
 		testSource("two", meet(second, first, foundMemory(memoryTwo, "Ben keeps goats."))),
 	}})
-	reply := s.sendAndWait(s.chat(), "Who keeps what?")
-	memories, warnings, _ := s.contextOf(reply.GenerationID)
+	reply := s.SayAndWait(s.Chat(), "Who keeps what?")
+	memories, warnings, _ := s.ContextOf(reply.GenerationID)
 	if len(memories) != 2 || len(warnings) != 0 {
 		t.Errorf("memories %v, warnings %v; want two and none", memories, warnings)
 	}
-	prompt := s.model.lastRequest()
+	prompt := s.Model.LastRequest()
 	if a, b := strings.Index(prompt, "bees"), strings.Index(prompt, "goats"); a < 0 || b < a {
 		t.Errorf("the prompt has them at %d and %d", a, b)
 	}
@@ -89,11 +90,11 @@ func TestATurnGoesOnWithoutASource(t *testing.T) {
 				return foundMemory(memoryOne, "Ana keeps bees."), nil
 			})
 			s := newFixture(t, nodest.Options{Sources: []nodest.Source{bad, good}})
-			reply := s.sendAndWait(s.chat(), "Who keeps bees?")
+			reply := s.SayAndWait(s.Chat(), "Who keeps bees?")
 			if reply.Status != chat.StatusComplete {
 				t.Errorf("the reply is %s: %v", reply.Status, reply.Error)
 			}
-			memories, warnings, _ := s.contextOf(reply.GenerationID)
+			memories, warnings, _ := s.ContextOf(reply.GenerationID)
 			want := map[bool][]string{true: {}, false: {"web_unavailable"}}[find == nil]
 			if len(memories) == 0 || !slices.Equal(warnings, want) {
 				t.Errorf("memories %v, warnings %v; want warnings %v", memories, warnings, want)
@@ -113,11 +114,11 @@ func TestASourceIsAskedAboutTheTurn(t *testing.T) {
 			return nodest.Findings{}, nil
 		}),
 	}})
-	c := s.chat()
-	s.sendAndWait(c, "Good morning.")
-	reply := s.sendAndWait(c, "Who keeps bees?")
+	c := s.Chat()
+	s.SayAndWait(c, "Good morning.")
+	reply := s.SayAndWait(c, "Who keeps bees?")
 	switch {
-	case got.UserID != ann, got.Setup.Conversation.ID != c.ID, got.Here.HeadID != reply.ParentID, got.Now.IsZero():
+	case got.UserID != nodesttest.Ann, got.Setup.Conversation.ID != c.ID, got.Here.HeadID != reply.ParentID, got.Now.IsZero():
 		t.Errorf("asked %+v", got)
 	case got.Text != "Who keeps bees?", !slices.Equal(got.Before, []string{"Good morning.", "Fine."}):
 		t.Errorf("asked %q behind %q", got.Text, got.Before)
@@ -131,9 +132,9 @@ func TestASourceIsToldWhatIsStored(t *testing.T) {
 	source := testSource("memory", func(context.Context, *nodest.Question) (nodest.Findings, error) { return nodest.Findings{}, nil })
 	source.Stored = func(userID string, s *chat.Setup) { told <- userID + " " + s.Conversation.ID }
 	s := newFixture(t, nodest.Options{Sources: []nodest.Source{source}})
-	c := s.chat()
-	s.sendAndWait(c, "Hello")
-	if got := <-told; got != ann+" "+c.ID {
+	c := s.Chat()
+	s.SayAndWait(c, "Hello")
+	if got := <-told; got != nodesttest.Ann+" "+c.ID {
 		t.Errorf("the source was told of %q", got)
 	}
 }

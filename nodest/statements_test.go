@@ -7,6 +7,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 )
 
@@ -15,15 +16,15 @@ import (
 func TestAMessageNeedsFewStatements(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	c := s.chat()
+	c := s.Chat()
 	count := func(what string, most int64, do func()) {
 		t.Helper()
 		do() // the first one prepares what later ones find
 		fewest := int64(math.MaxInt64)
 		for range 10 { // who reads beside the others may find less of their work done
-			before := s.db.Statements()
+			before := s.DB.Statements()
 			do()
-			if fewest = min(fewest, s.db.Statements()-before); fewest <= most {
+			if fewest = min(fewest, s.DB.Statements()-before); fewest <= most {
 				break
 			}
 		}
@@ -33,13 +34,13 @@ func TestAMessageNeedsFewStatements(t *testing.T) {
 		}
 	}
 	count("a message without a reply", 21, func() {
-		_, err := s.Send(t.Context(), &op.Call{UserID: ann, Hash: "h"}, nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true})
-		s.must(err)
+		_, err := s.Send(t.Context(), &op.Call{UserID: nodesttest.Ann, Hash: "h"}, nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true})
+		s.Must(err)
 	})
-	count("a turn", 66, func() { s.sendAndWait(c, "And now?") })
+	count("a turn", 66, func() { s.SayAndWait(c, "And now?") })
 	count("a page of messages", 7, func() {
-		_, err := s.Chats.History(t.Context(), ann, c.ID, "", 50)
-		s.must(err)
+		_, err := s.Chats.History(t.Context(), nodesttest.Ann, c.ID, "", 50)
+		s.Must(err)
 	})
 }
 
@@ -47,9 +48,9 @@ func TestAMessageNeedsFewStatements(t *testing.T) {
 func TestDocumentsOfAMessageAreCompiledBefore(t *testing.T) {
 	t.Parallel()
 	s := newMemoryFixture(t)
-	c := s.chat()
+	c := s.Chat()
 	compiled := func() (yes bool) {
-		s.must(s.db.Chats().View(t.Context(), ann, func(tx chat.Tx) error {
+		s.Must(s.DB.Chats().View(t.Context(), nodesttest.Ann, func(tx chat.Tx) error {
 			setup, err := s.Chats.CompiledSetup(tx, c, character.TurnOptions{})
 			yes = setup != nil
 			return err
@@ -59,8 +60,8 @@ func TestDocumentsOfAMessageAreCompiledBefore(t *testing.T) {
 	if compiled() {
 		t.Error("the documents of a new character are compiled already")
 	}
-	_, err := s.Send(t.Context(), &op.Call{UserID: ann, Hash: "h"}, nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true})
-	s.must(err)
+	_, err := s.Send(t.Context(), &op.Call{UserID: nodesttest.Ann, Hash: "h"}, nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true})
+	s.Must(err)
 	if !compiled() {
 		t.Error("they are not compiled for a message")
 	}

@@ -9,6 +9,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 )
 
@@ -16,34 +17,38 @@ import (
 // publishes no event.
 func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, all := h.newChat(t, 2)
+	h := nodesttest.NewWithoutModel(t)
+	conv, all := h.NewChat(t, 2)
 	resources := map[character.ResourceKind]string{}
-	for _, kind := range kinds {
-		r, err := h.Characters.CreateResource(t.Context(), h.call(), kind, character.ResourceInput{Document: documents[kind]})
-		must(t, err)
+	for _, kind := range nodesttest.Kinds {
+		r, err := h.Characters.CreateResource(t.Context(), h.Call(), kind, character.ResourceInput{Document: nodesttest.Documents[kind]})
+		nodesttest.Must(t, err)
 		resources[kind] = r.ID
 	}
 	ch, message := conv.CharacterID, all[2].ID
-	_, err := h.Characters.PutAvatar(t.Context(), h.call(), ch, pngOfSize(t, 2, 2))
-	must(t, err)
-	own, err := h.Characters.Create(t.Context(), &op.Call{UserID: stranger}, character.Input{})
-	must(t, err)
-	mine, err := h.Chats.CreateConversation(t.Context(), &op.Call{UserID: stranger}, chat.ConversationInput{CharacterID: own.ID})
-	must(t, err)
-	h.takeEventTypes()
+	_, err := h.Characters.PutAvatar(t.Context(), h.Call(), ch, nodesttest.PNGOfSize(t, 2, 2))
+	nodesttest.Must(t, err)
+	own, err := h.Characters.Create(t.Context(), &op.Call{UserID: nodesttest.Bob}, character.Input{})
+	nodesttest.Must(t, err)
+	mine, err := h.Chats.CreateConversation(t.Context(), &op.Call{UserID: nodesttest.Bob}, chat.ConversationInput{CharacterID: own.ID})
+	nodesttest.Must(t, err)
+	h.TakeEventTypes()
 
 	title := "x"
 	bob := character.Input{RoleCard: json.RawMessage(`{"name":"Bob"}`)}
 	operations := map[string]func(ctx context.Context, c *op.Call) error{
-		"character": func(ctx context.Context, c *op.Call) error { return errOf(h.Characters.Get(ctx, c.UserID, ch)) },
+		"character": func(ctx context.Context, c *op.Call) error {
+			return nodesttest.ErrOf(h.Characters.Get(ctx, c.UserID, ch))
+		},
 		"update character": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Characters.Update(ctx, c, ch, bob, true, 0))
+			return nodesttest.ErrOf(h.Characters.Update(ctx, c, ch, bob, true, 0))
 		},
 		"delete character": func(ctx context.Context, c *op.Call) error { return h.DeleteCharacter(ctx, c, ch) },
-		"avatar":           func(ctx context.Context, c *op.Call) error { return errOf(h.Characters.Avatar(ctx, c.UserID, ch)) },
+		"avatar": func(ctx context.Context, c *op.Call) error {
+			return nodesttest.ErrOf(h.Characters.Avatar(ctx, c.UserID, ch))
+		},
 		"put avatar": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Characters.PutAvatar(ctx, c, ch, pngOfSize(t, 2, 2)))
+			return nodesttest.ErrOf(h.Characters.PutAvatar(ctx, c, ch, nodesttest.PNGOfSize(t, 2, 2)))
 		},
 		"character settings": func(ctx context.Context, c *op.Call) error {
 			_, _, err := h.Characters.Settings(ctx, c.UserID, ch)
@@ -58,89 +63,95 @@ func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 			return err
 		},
 		"create conversation": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.CreateConversation(ctx, c, chat.ConversationInput{CharacterID: ch}))
+			return nodesttest.ErrOf(h.Chats.CreateConversation(ctx, c, chat.ConversationInput{CharacterID: ch}))
 		},
 		"create conversation with persona": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.CreateConversation(ctx, c, chat.ConversationInput{CharacterID: own.ID, PersonaID: resources[character.Persona]}))
+			return nodesttest.ErrOf(h.Chats.CreateConversation(ctx, c, chat.ConversationInput{CharacterID: own.ID, PersonaID: resources[character.Persona]}))
 		},
 		"conversation": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.Conversation(ctx, c.UserID, conv.ID))
+			return nodesttest.ErrOf(h.Chats.Conversation(ctx, c.UserID, conv.ID))
 		},
 		"update conversation": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.UpdateConversation(ctx, c, chat.ConversationPatch{ID: conv.ID, Title: &title}))
+			return nodesttest.ErrOf(h.Chats.UpdateConversation(ctx, c, chat.ConversationPatch{ID: conv.ID, Title: &title}))
 		},
 		"delete conversation": func(ctx context.Context, c *op.Call) error { return h.DeleteConversation(ctx, c, conv.ID) },
 		"choose head": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.ChooseHead(ctx, c, conv.ID, all[1].ID))
+			return nodesttest.ErrOf(h.Chats.ChooseHead(ctx, c, conv.ID, all[1].ID))
 		},
 		"choose a foreign head": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.ChooseHead(ctx, c, mine.ID, all[1].ID))
+			return nodesttest.ErrOf(h.Chats.ChooseHead(ctx, c, mine.ID, all[1].ID))
 		},
 		"history": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.History(ctx, c.UserID, conv.ID, "", 0))
+			return nodesttest.ErrOf(h.Chats.History(ctx, c.UserID, conv.ID, "", 0))
 		},
 		"history before a foreign message": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.History(ctx, c.UserID, mine.ID, message, 0))
+			return nodesttest.ErrOf(h.Chats.History(ctx, c.UserID, mine.ID, message, 0))
 		},
 		"history after a foreign message": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.HistoryAfter(ctx, c.UserID, mine.ID, message, 0))
+			return nodesttest.ErrOf(h.Chats.HistoryAfter(ctx, c.UserID, mine.ID, message, 0))
 		},
 		"show a foreign message": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.ShowMessage(ctx, c, mine.ID, message))
+			return nodesttest.ErrOf(h.Chats.ShowMessage(ctx, c, mine.ID, message))
 		},
 		"import chat": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Archives.ImportChat(ctx, c, ch, []byte(smallLog), "x.jsonl"))
+			return nodesttest.ErrOf(h.Archives.ImportChat(ctx, c, ch, []byte(nodesttest.SmallLog), "x.jsonl"))
 		},
 		"fork": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.Fork(ctx, c, chat.ForkInput{ConversationID: conv.ID}))
+			return nodesttest.ErrOf(h.Chats.Fork(ctx, c, chat.ForkInput{ConversationID: conv.ID}))
 		},
 		"fork a foreign message": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.Fork(ctx, c, chat.ForkInput{ConversationID: mine.ID, MessageID: message}))
+			return nodesttest.ErrOf(h.Chats.Fork(ctx, c, chat.ForkInput{ConversationID: mine.ID, MessageID: message}))
 		},
 		"branches": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.Branches(ctx, c.UserID, conv.ID, "", 0))
+			return nodesttest.ErrOf(h.Chats.Branches(ctx, c.UserID, conv.ID, "", 0))
 		},
-		"tree": func(ctx context.Context, c *op.Call) error { return errOf(h.Chats.Tree(ctx, c.UserID, conv.ID)) },
+		"tree": func(ctx context.Context, c *op.Call) error {
+			return nodesttest.ErrOf(h.Chats.Tree(ctx, c.UserID, conv.ID))
+		},
 		"search": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.Search(ctx, c.UserID, chat.SearchInput{Query: "a", ConversationID: conv.ID}))
+			return nodesttest.ErrOf(h.Chats.Search(ctx, c.UserID, chat.SearchInput{Query: "a", ConversationID: conv.ID}))
 		},
 		"export archive": func(ctx context.Context, c *op.Call) error {
-			_, _, err := written(ctx, h.Archives.ExportArchive, c.UserID, conv.ID)
+			_, _, err := nodesttest.Written(ctx, h.Archives.ExportArchive, c.UserID, conv.ID)
 			return err
 		},
 		"import archive": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Archives.ImportArchive(ctx, c, ch, []byte(smallArchive)))
+			return nodesttest.ErrOf(h.Archives.ImportArchive(ctx, c, ch, []byte(nodesttest.SmallArchive)))
 		},
 		"export chat": func(ctx context.Context, c *op.Call) error {
-			_, _, err := written(ctx, h.Archives.ExportChat, c.UserID, conv.ID)
+			_, _, err := nodesttest.Written(ctx, h.Archives.ExportChat, c.UserID, conv.ID)
 			return err
 		},
-		"message": func(ctx context.Context, c *op.Call) error { return errOf(h.Chats.Message(ctx, c.UserID, message)) },
+		"message": func(ctx context.Context, c *op.Call) error {
+			return nodesttest.ErrOf(h.Chats.Message(ctx, c.UserID, message))
+		},
 		"edit": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Edit(ctx, c, chat.EditInput{MessageID: message, Text: "x"}))
+			return nodesttest.ErrOf(h.Edit(ctx, c, chat.EditInput{MessageID: message, Text: "x"}))
 		},
 		"swipe": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Swipe(ctx, c, chat.SwipeInput{MessageID: message, Swipe: "next", GenerateIfLast: true}))
+			return nodesttest.ErrOf(h.Swipe(ctx, c, chat.SwipeInput{MessageID: message, Swipe: "next", GenerateIfLast: true}))
 		},
 		"delete message": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Chats.DeleteMessage(ctx, c, message, "after"))
+			return nodesttest.ErrOf(h.Chats.DeleteMessage(ctx, c, message, "after"))
 		},
-		"restore message": func(ctx context.Context, c *op.Call) error { return errOf(h.Chats.RestoreMessage(ctx, c, message)) },
+		"restore message": func(ctx context.Context, c *op.Call) error {
+			return nodesttest.ErrOf(h.Chats.RestoreMessage(ctx, c, message))
+		},
 		"put settings": func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Characters.PutUserSettings(ctx, c, character.UserSettings{PersonaID: resources[character.Persona]}, 0))
+			return nodesttest.ErrOf(h.Characters.PutUserSettings(ctx, c, character.UserSettings{PersonaID: resources[character.Persona]}, 0))
 		},
 		"ack": func(ctx context.Context, c *op.Call) error {
 			return h.Ack(ctx, c, 1, map[string]string{conv.ID: message})
 		},
 	}
-	for _, kind := range kinds {
+	for _, kind := range nodesttest.Kinds {
 		id := resources[kind]
 		name := " " + string(kind)
 		operations["get"+name] = func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Characters.Resource(ctx, c.UserID, kind, id))
+			return nodesttest.ErrOf(h.Characters.Resource(ctx, c.UserID, kind, id))
 		}
 		operations["update"+name] = func(ctx context.Context, c *op.Call) error {
-			return errOf(h.Characters.UpdateResource(ctx, c, kind, id, character.ResourceInput{Name: "x"}, false, 0))
+			return nodesttest.ErrOf(h.Characters.UpdateResource(ctx, c, kind, id, character.ResourceInput{Name: "x"}, false, 0))
 		}
 		operations["delete"+name] = func(ctx context.Context, c *op.Call) error { return h.Characters.DeleteResource(ctx, c, kind, id) }
 		operations["export"+name] = func(ctx context.Context, c *op.Call) error {
@@ -150,41 +161,38 @@ func TestOtherUsersObjectsAnswerNotFound(t *testing.T) {
 	}
 	for name, do := range operations {
 		t.Run(name, func(t *testing.T) {
-			wantError(t, do(t.Context(), &op.Call{UserID: stranger, Device: "pc", Key: name, Hash: "h"}), fault.NotFound, "")
+			nodesttest.WantError(t, do(t.Context(), &op.Call{UserID: nodesttest.Bob, Device: "pc", Key: name, Hash: "h"}), fault.NotFound, "")
 		})
 	}
-	if events := h.takeEventTypes(); len(events) != 0 {
+	if events := h.TakeEventTypes(); len(events) != 0 {
 		t.Errorf("events = %v, want none", events)
 	}
-	after, err := h.Chats.Conversation(t.Context(), me, conv.ID)
-	must(t, err)
+	after, err := h.Chats.Conversation(t.Context(), nodesttest.Ann, conv.ID)
+	nodesttest.Must(t, err)
 	if after.Version != conv.Version {
 		t.Error("the conversation was changed by another request")
 	}
 }
 
-// errOf drops the value of an answer.
-func errOf[T any](_ T, err error) error { return err }
-
 func TestListsShowOnlyTheUsersOwnObjects(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	h.newChat(t, 0)
-	for _, kind := range kinds {
-		_, err := h.Characters.CreateResource(t.Context(), h.call(), kind, character.ResourceInput{Document: documents[kind]})
-		must(t, err)
-		page, err := h.Characters.Resources(t.Context(), stranger, kind, "", 0)
-		must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	h.NewChat(t, 0)
+	for _, kind := range nodesttest.Kinds {
+		_, err := h.Characters.CreateResource(t.Context(), h.Call(), kind, character.ResourceInput{Document: nodesttest.Documents[kind]})
+		nodesttest.Must(t, err)
+		page, err := h.Characters.Resources(t.Context(), nodesttest.Bob, kind, "", 0)
+		nodesttest.Must(t, err)
 		if len(page.Items) != 0 {
 			t.Errorf("a stranger sees %d of kind %s", len(page.Items), kind)
 		}
 	}
-	characters, err := h.Characters.List(t.Context(), stranger, character.Filter{}, "", 0)
-	must(t, err)
-	conversations, err := h.Chats.Conversations(t.Context(), stranger, chat.ConversationFilter{}, "", 0)
-	must(t, err)
-	snap, err := h.Snapshot(t.Context(), stranger)
-	must(t, err)
+	characters, err := h.Characters.List(t.Context(), nodesttest.Bob, character.Filter{}, "", 0)
+	nodesttest.Must(t, err)
+	conversations, err := h.Chats.Conversations(t.Context(), nodesttest.Bob, chat.ConversationFilter{}, "", 0)
+	nodesttest.Must(t, err)
+	snap, err := h.Snapshot(t.Context(), nodesttest.Bob)
+	nodesttest.Must(t, err)
 	if len(characters.Items)+len(conversations.Items)+len(snap.Characters)+len(snap.Conversations) != 0 {
 		t.Error("a stranger sees characters or conversations")
 	}
@@ -196,110 +204,103 @@ func TestARepeatedCommandHasOneEffect(t *testing.T) {
 	t.Parallel()
 	type command struct {
 		name string
-		do   func(h *chatFixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error)
+		do   func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error)
 	}
 	ctx := t.Context()
 	title := "other"
 	commands := []command{
-		{"create character", func(h *chatFixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
-			return h.Characters.Create(ctx, c, character.Input{RoleCard: json.RawMessage(aliceWithGreetings)})
+		{"create character", func(h *nodesttest.Fixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
+			return h.Characters.Create(ctx, c, character.Input{RoleCard: json.RawMessage(nodesttest.AliceWithGreetings)})
 		}},
-		{"import character", func(h *chatFixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
-			return h.Characters.Import(ctx, c, []byte(aliceWithGreetings), "alice.json")
+		{"import character", func(h *nodesttest.Fixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
+			return h.Characters.Import(ctx, c, []byte(nodesttest.AliceWithGreetings), "alice.json")
 		}},
-		{"update character", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"update character", func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.Update(ctx, c, conv.CharacterID, character.Input{Dialect: "sillytavern"}, false, 1)
 		}},
-		{"delete character", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"delete character", func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return nil, h.DeleteCharacter(ctx, c, conv.CharacterID)
 		}},
-		{"put avatar", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
-			return h.Characters.PutAvatar(ctx, c, conv.CharacterID, pngOfSize(t, 2, 2))
+		{"put avatar", func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+			return h.Characters.PutAvatar(ctx, c, conv.CharacterID, nodesttest.PNGOfSize(t, 2, 2))
 		}},
-		{"put character settings", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"put character settings", func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			_, version, err := h.Characters.PutSettings(ctx, c, conv.CharacterID, json.RawMessage(`{}`), 1)
 			return version, err
 		}},
-		{"create resource", func(h *chatFixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
-			return h.Characters.CreateResource(ctx, c, character.Persona, character.ResourceInput{Document: documents[character.Persona]})
+		{"create resource", func(h *nodesttest.Fixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
+			return h.Characters.CreateResource(ctx, c, character.Persona, character.ResourceInput{Document: nodesttest.Documents[character.Persona]})
 		}},
-		{"put settings", func(h *chatFixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"put settings", func(h *nodesttest.Fixture, c *op.Call, _ *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Characters.PutUserSettings(ctx, c, character.UserSettings{UserName: "Mia"}, 0)
 		}},
-		{"create conversation", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"create conversation", func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Chats.CreateConversation(ctx, c, chat.ConversationInput{CharacterID: conv.CharacterID})
 		}},
-		{"import chat", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
-			return h.Archives.ImportChat(ctx, c, conv.CharacterID, []byte(smallLog), "x.jsonl")
+		{"import chat", func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+			return h.Archives.ImportChat(ctx, c, conv.CharacterID, []byte(nodesttest.SmallLog), "x.jsonl")
 		}},
-		{"update conversation", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"update conversation", func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return h.Chats.UpdateConversation(ctx, c, chat.ConversationPatch{ID: conv.ID, Title: &title, IfVersion: conv.Version})
 		}},
-		{"delete conversation", func(h *chatFixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
+		{"delete conversation", func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, _ []*chat.Message) (any, error) {
 			return nil, h.DeleteConversation(ctx, c, conv.ID)
 		}},
-		{"choose head", func(h *chatFixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error) {
+		{"choose head", func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Chats.ChooseHead(ctx, c, conv.ID, all[0].ID)
 		}},
-		{"edit", func(h *chatFixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+		{"edit", func(h *nodesttest.Fixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Edit(ctx, c, chat.EditInput{MessageID: all[1].ID, Text: "x", IfRev: 1})
 		}},
-		{"swipe", func(h *chatFixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+		{"swipe", func(h *nodesttest.Fixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Swipe(ctx, c, chat.SwipeInput{MessageID: all[0].ID, Swipe: "next"})
 		}},
-		{"delete message", func(h *chatFixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+		{"delete message", func(h *nodesttest.Fixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Chats.DeleteMessage(ctx, c, all[1].ID, "after")
 		}},
-		{"delete swipe", func(h *chatFixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+		{"delete swipe", func(h *nodesttest.Fixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Chats.DeleteMessage(ctx, c, all[0].ID, "swipe")
 		}},
-		{"restore message", func(h *chatFixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
+		{"restore message", func(h *nodesttest.Fixture, c *op.Call, _ *chat.Conversation, all []*chat.Message) (any, error) {
 			return h.Chats.RestoreMessage(ctx, c, all[1].ID)
 		}},
-		{"ack", func(h *chatFixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error) {
+		{"ack", func(h *nodesttest.Fixture, c *op.Call, conv *chat.Conversation, all []*chat.Message) (any, error) {
 			return nil, h.Ack(ctx, c, 1, map[string]string{conv.ID: all[1].ID})
 		}},
 	}
-	h := newChatFixture(t)
+	h := nodesttest.NewWithoutModel(t)
 	for _, cmd := range commands {
 		t.Run(cmd.name, func(t *testing.T) {
-			ch := h.character(aliceWithGreetings)
-			conv, err := h.Chats.CreateConversation(ctx, h.call(), chat.ConversationInput{CharacterID: ch.ID})
-			must(t, err)
-			conv = h.addMessage(t, conv.ID, conv.HeadID, "hi")
-			page, err := h.Chats.History(ctx, me, conv.ID, "", 0)
-			must(t, err)
-			h.takeEventTypes()
+			ch := h.Character(nodesttest.AliceWithGreetings)
+			conv, err := h.Chats.CreateConversation(ctx, h.Call(), chat.ConversationInput{CharacterID: ch.ID})
+			nodesttest.Must(t, err)
+			conv = h.AddMessage(t, conv.ID, conv.HeadID, "hi")
+			page, err := h.Chats.History(ctx, nodesttest.Ann, conv.ID, "", 0)
+			nodesttest.Must(t, err)
+			h.TakeEventTypes()
 
-			c := h.call()
+			c := h.Call()
 			first, err := cmd.do(h, c, conv, page.Items)
-			must(t, err)
-			events := h.takeEventTypes()
+			nodesttest.Must(t, err)
+			events := h.TakeEventTypes()
 			if c.Replayed {
 				t.Error("the first call says that it is a repetition")
 			}
 			for range 2 {
-				c := retryOf(c)
+				c := nodesttest.RetryOf(c)
 				answer, err := cmd.do(h, c, conv, page.Items)
-				must(t, err)
-				if !c.Replayed || !slices.Equal(asJSON(t, answer), asJSON(t, first)) {
-					t.Errorf("repeated: %v, %s\nwant %s", c.Replayed, asJSON(t, answer), asJSON(t, first))
+				nodesttest.Must(t, err)
+				if !c.Replayed || !slices.Equal(nodesttest.AsJSON(t, answer), nodesttest.AsJSON(t, first)) {
+					t.Errorf("repeated: %v, %s\nwant %s", c.Replayed, nodesttest.AsJSON(t, answer), nodesttest.AsJSON(t, first))
 				}
 			}
-			if more := h.takeEventTypes(); len(more) != 0 {
+			if more := h.TakeEventTypes(); len(more) != 0 {
 				t.Errorf("the repetitions published %v after %v", more, events)
 			}
-			other := retryOf(c)
+			other := nodesttest.RetryOf(c)
 			other.Hash = "other"
 			_, err = cmd.do(h, other, conv, page.Items)
-			wantError(t, err, fault.KeyReused, "")
+			nodesttest.WantError(t, err, fault.KeyReused, "")
 		})
 	}
-}
-
-func asJSON(t *testing.T, v any) []byte {
-	t.Helper()
-	b, err := json.Marshal(v)
-	must(t, err)
-	return b
 }

@@ -18,6 +18,7 @@ import (
 	"nodest/framework"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/nodest/tools"
 )
 
@@ -63,7 +64,7 @@ func answerOf(id, text string) *tools.Answer {
 
 func (l *library) box() nodest.Toolbox {
 	return nodest.Toolbox{
-		Name: "library", Limit: waitLimit, Warning: framework.Warning{Code: "knowledge_unavailable"},
+		Name: "library", Limit: nodesttest.WaitLimit, Warning: framework.Warning{Code: "knowledge_unavailable"},
 		Wanted: func(*nodest.Question) bool { return true },
 		Open: func(context.Context, *nodest.Question) (*nodest.Toolkit, error) {
 			kit := l.kit
@@ -114,13 +115,13 @@ func (l *library) fixture(t *testing.T) *fixture {
 }
 
 // asking is an answer of the model that asks for tools: pairs of a name and arguments.
-func asking(text string, pairs ...string) *scriptedReply {
-	r := replyWithChunks()
+func asking(text string, pairs ...string) *nodesttest.ScriptedReply {
+	r := nodesttest.ReplyOfChunks()
 	if text != "" {
-		r.chunks = append(r.chunks, llm.Chunk{Text: text})
+		r.Chunks = append(r.Chunks, llm.Chunk{Text: text})
 	}
 	for i := 0; i < len(pairs); i += 2 {
-		r.calls = append(r.calls, llm.ToolCall{ID: fmt.Sprintf("c%d", i/2), Name: pairs[i], Arguments: pairs[i+1]})
+		r.Calls = append(r.Calls, llm.ToolCall{ID: fmt.Sprintf("c%d", i/2), Name: pairs[i], Arguments: pairs[i+1]})
 	}
 	return r
 }
@@ -128,8 +129,8 @@ func asking(text string, pairs ...string) *scriptedReply {
 func findArgs(query string) string { return fmt.Sprintf(`{"query":%q}`, query) }
 
 // results are the results of all calls in the newest request.
-func (p *scriptedModel) results() (list []string) {
-	all := p.allRequests()
+func results(p *nodesttest.ScriptedModel) (list []string) {
+	all := p.AllRequests()
 	for _, m := range all[len(all)-1].Messages {
 		if m.Result != nil {
 			list = append(list, m.Result.Text)
@@ -140,11 +141,11 @@ func (p *scriptedModel) results() (list []string) {
 
 // toolEvents are the events of calls, as "callId tool state" and more.
 func (s *fixture) toolEvents(generationID string) (list []map[string]any) {
-	s.t.Helper()
-	for _, ev := range s.events.ofGeneration(generationID) {
+	s.T.Helper()
+	for _, ev := range s.Events.OfGeneration(generationID) {
 		if ev.Type == "gen.tool" {
 			var d map[string]any
-			s.must(json.Unmarshal(ev.Data, &d))
+			s.Must(json.Unmarshal(ev.Data, &d))
 			list = append(list, d)
 		}
 	}
@@ -162,9 +163,9 @@ func TestAModelSearchesReadsAndCites(t *testing.T) {
 	t.Parallel()
 	var l library
 	s := l.fixture(t)
-	s.model.enqueue(asking("", "find", findArgs("harbour of Lanternport")), asking("", "open", `{"fileIds":["01a22000-0000-7000-8000-0000000000f1","made up"]}`),
-		replyWith("The harbour was dug in 1402 by forty masons [1]."))
-	reply := s.sendAndWait(s.chat(), "Who dug the harbour?")
+	s.Model.Enqueue(asking("", "find", findArgs("harbour of Lanternport")), asking("", "open", `{"fileIds":["01a22000-0000-7000-8000-0000000000f1","made up"]}`),
+		nodesttest.Reply("The harbour was dug in 1402 by forty masons [1]."))
+	reply := s.SayAndWait(s.Chat(), "Who dug the harbour?")
 	wantText(t, reply, "The harbour was dug in 1402 by forty masons[^1].")
 	swipe := reply.Chosen()
 	if c := swipe.Citations; c == nil || len(c.References) != 1 || c.References[0].ExactQuote != harbourFact || c.References[0].FileID != "01a22000-0000-7000-8000-0000000000f1" {
@@ -173,12 +174,12 @@ func TestAModelSearchesReadsAndCites(t *testing.T) {
 	if got, _ := json.Marshal(swipe.Tools); string(got) != `{"rounds":3,"searches":[{"query":"harbour of Lanternport","hits":1}],"reads":["01a22000-0000-7000-8000-0000000000f1"],"path":"tools"}` {
 		t.Errorf("the trace is %s", got)
 	}
-	if g := s.generation(reply.GenerationID); g.Tools == nil || g.Tools.Rounds != 3 || g.Usage.PromptTokens != 30 {
+	if g := s.Generation(reply.GenerationID); g.Tools == nil || g.Tools.Rounds != 3 || g.Usage.PromptTokens != 30 {
 		t.Errorf("the generation has the trace %+v and used %+v", g.Tools, g.Usage)
 	}
-	requests := s.model.allRequests()
+	requests := s.Model.AllRequests()
 	first, last := requests[0], requests[2]
-	if len(requests) != 3 || len(first.Tools) != 2 || first.NoCalls || !strings.Contains(promptText(first.Messages), "[system] Search the library of Alice first.") {
+	if len(requests) != 3 || len(first.Tools) != 2 || first.NoCalls || !strings.Contains(nodesttest.PromptText(first.Messages), "[system] Search the library of Alice first.") {
 		t.Errorf("%d requests, the first with %+v", len(requests), first.Tools)
 	}
 	behind := last.Messages[len(first.Messages):]
@@ -202,7 +203,7 @@ func TestAModelSearchesReadsAndCites(t *testing.T) {
 // A turn ends in a reply whatever the model does.
 func TestLimitsEndTheUseOfTools(t *testing.T) {
 	t.Parallel()
-	searches := func(n int) (list []*scriptedReply) {
+	searches := func(n int) (list []*nodesttest.ScriptedReply) {
 		for i := range n {
 			list = append(list, asking("", "find", findArgs(fmt.Sprintf("word%d thing%d", i, i))))
 		}
@@ -210,22 +211,22 @@ func TestLimitsEndTheUseOfTools(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		limits   tools.Limits
-		script   []*scriptedReply
+		script   []*nodesttest.ScriptedReply
 		requests int // the last one without calls
 	}{
 		"rounds":    {tools.Limits{Rounds: 2, Calls: 9}, searches(2), 3},
 		"text":      {tools.Limits{Text: 50}, searches(1), 2},
 		"time":      {tools.Limits{Time: 1}, searches(1), 2},
 		"one tool":  {tools.Limits{Calls: 1}, searches(2), 3},
-		"all tools": {tools.Limits{Calls: 1}, []*scriptedReply{asking("", "find", findArgs("a b"), "open", `{"fileIds":["01a22000-0000-7000-8000-0000000000f1"]}`)}, 2},
-		"repeats":   {tools.Limits{}, []*scriptedReply{asking("", "find", findArgs("old harbour"), "find", findArgs("the harbour, old"), "find", findArgs("Old harbour?"))}, 2},
+		"all tools": {tools.Limits{Calls: 1}, []*nodesttest.ScriptedReply{asking("", "find", findArgs("a b"), "open", `{"fileIds":["01a22000-0000-7000-8000-0000000000f1"]}`)}, 2},
+		"repeats":   {tools.Limits{}, []*nodesttest.ScriptedReply{asking("", "find", findArgs("old harbour"), "find", findArgs("the harbour, old"), "find", findArgs("Old harbour?"))}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l library
 			s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: c.limits})
-			s.model.enqueue(c.script...)
-			wantText(t, s.sendAndWait(s.chat(), "Well?"), "Fine.")
-			requests := s.model.allRequests()
+			s.Model.Enqueue(c.script...)
+			wantText(t, s.SayAndWait(s.Chat(), "Well?"), "Fine.")
+			requests := s.Model.AllRequests()
 			if len(requests) != c.requests {
 				t.Fatalf("%d requests, want %d", len(requests), c.requests)
 			}
@@ -234,7 +235,7 @@ func TestLimitsEndTheUseOfTools(t *testing.T) {
 					t.Errorf("request %d: NoCalls is %t", i, r.NoCalls)
 				}
 			}
-			results := s.model.results()
+			results := results(s.Model)
 			if !strings.Contains(results[len(results)-1], "<note>No more tools") {
 				t.Errorf("the last result has no note: %q", results)
 			}
@@ -247,15 +248,15 @@ func TestAModelThatDoesNotStopCallingIsAskedWithoutTools(t *testing.T) {
 	t.Parallel()
 	var l library
 	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{Rounds: 1}})
-	again := func() *scriptedReply { return asking("", "find", findArgs("more")) }
-	s.model.enqueue(again(), again(), again(), replyWith("The harbour was dug in 1402 by forty masons."))
-	reply := s.sendAndWait(s.chat(), "Who dug the harbour?")
+	again := func() *nodesttest.ScriptedReply { return asking("", "find", findArgs("more")) }
+	s.Model.Enqueue(again(), again(), again(), nodesttest.Reply("The harbour was dug in 1402 by forty masons."))
+	reply := s.SayAndWait(s.Chat(), "Who dug the harbour?")
 	wantText(t, reply, "The harbour was dug in 1402 by forty masons[^1].")
-	requests := s.model.allRequests()
+	requests := s.Model.AllRequests()
 	if len(requests) != 4 || !requests[1].NoCalls || !requests[2].NoCalls || requests[3].Tools != nil {
 		t.Fatalf("%d requests: %+v", len(requests), requests)
 	}
-	if last := s.model.lastRequest(); !strings.Contains(last, "<knowledge>") || !strings.Contains(last, harbourFact) || strings.Contains(last, "Search the library") {
+	if last := s.Model.LastRequest(); !strings.Contains(last, "<knowledge>") || !strings.Contains(last, harbourFact) || strings.Contains(last, "Search the library") {
 		t.Errorf("the last request is %s", last)
 	}
 	if tr := reply.Chosen().Tools; tr.Path != "inject" || !slices.Equal(l.carriedOut(), []string{"find more", "inject"}) {
@@ -279,10 +280,10 @@ func TestARepeatedSearchIsNotMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := library{vectors: c.vectors}
 			s := l.fixture(t)
-			s.model.enqueue(asking("", "find", findArgs("lanternport harbour")), asking("", "find", c.second))
-			reply := s.sendAndWait(s.chat(), "Where?")
+			s.Model.Enqueue(asking("", "find", findArgs("lanternport harbour")), asking("", "find", c.second))
+			reply := s.SayAndWait(s.Chat(), "Where?")
 			wantText(t, reply, "Fine.")
-			got := s.model.results()[1]
+			got := results(s.Model)[1]
 			events := s.toolEvents(reply.GenerationID)
 			suppressed, _ := events[3]["suppressed"].(bool)
 			tr := reply.Chosen().Tools
@@ -314,10 +315,10 @@ func TestMalformedCallsAreAnsweredOrRepaired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var l library
 			s := l.fixture(t)
-			s.model.enqueue(asking("", c.tool, c.arguments))
-			reply := s.sendAndWait(s.chat(), "Well?")
+			s.Model.Enqueue(asking("", c.tool, c.arguments))
+			reply := s.SayAndWait(s.Chat(), "Well?")
 			wantText(t, reply, "Fine.")
-			if got := s.model.results()[0]; !strings.Contains(got, c.want) {
+			if got := results(s.Model)[0]; !strings.Contains(got, c.want) {
 				t.Errorf("the result is %q, want %q", got, c.want)
 			}
 			if state := s.toolEvents(reply.GenerationID)[1]["state"]; (state == "failed") == (c.want == "masons") {
@@ -342,9 +343,9 @@ func TestAToolThatFailsIsAResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := library{find: func(ctx context.Context, _ string) (*tools.Answer, error) { return c.find(ctx) }}
 			s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{CallTime: 20 * time.Millisecond}})
-			s.model.enqueue(asking("", "find", findArgs("x")), asking("", "find", findArgs("x")))
-			wantText(t, s.sendAndWait(s.chat(), "Well?"), "Fine.")
-			results := s.model.results()
+			s.Model.Enqueue(asking("", "find", findArgs("x")), asking("", "find", findArgs("x")))
+			wantText(t, s.SayAndWait(s.Chat(), "Well?"), "Fine.")
+			results := results(s.Model)
 			if got := results[0]; !strings.Contains(got, c.want) || strings.Contains(got, "secret") {
 				t.Errorf("the result is %q", got)
 			}
@@ -360,29 +361,29 @@ func TestAToolThatFailsIsAResult(t *testing.T) {
 func TestTextBeforeACallIsInterim(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		last *scriptedReply
+		last *nodesttest.ScriptedReply
 		want string
 		told string // by deltas and rewinds
 	}{
-		"more comes":    {replyWith("Found", " it."), "Found it.", "Found it."},
-		"nothing comes": {replyWith().failing(fault.New(fault.EmptyReply, "no text")), "Let me look…", "Let me look…"},
+		"more comes":    {nodesttest.Reply("Found", " it."), "Found it.", "Found it."},
+		"nothing comes": {nodesttest.Reply().Failing(fault.New(fault.EmptyReply, "no text")), "Let me look…", "Let me look…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l library
 			s := l.fixture(t)
 			first := asking("Let me look…", "find", findArgs("x"))
-			first.chunks = append([]llm.Chunk{{Reasoning: "A search."}}, first.chunks...)
-			c.last.chunks = append([]llm.Chunk{{Reasoning: "Good."}}, c.last.chunks...)
-			s.model.enqueue(first, c.last)
-			reply := s.sendAndWait(s.chat(), "Well?")
+			first.Chunks = append([]llm.Chunk{{Reasoning: "A search."}}, first.Chunks...)
+			c.last.Chunks = append([]llm.Chunk{{Reasoning: "Good."}}, c.last.Chunks...)
+			s.Model.Enqueue(first, c.last)
+			reply := s.SayAndWait(s.Chat(), "Well?")
 			wantText(t, reply, c.want)
-			if got := s.events.deltas(t, reply.GenerationID, "text", 0); got != c.told {
+			if got := s.Events.Deltas(t, reply.GenerationID, "text", 0); got != c.told {
 				t.Errorf("clients have %q, want %q", got, c.told)
 			}
 			if got := reply.Chosen().Reasoning; got != "A search.\n\nGood." {
 				t.Errorf("the reasoning is %q", got)
 			}
-			if said := s.model.allRequests()[1].Messages; said[len(said)-2].Text != "Let me look…" {
+			if said := s.Model.AllRequests()[1].Messages; said[len(said)-2].Text != "Let me look…" {
 				t.Errorf("the model does not see what it said: %+v", said)
 			}
 		})
@@ -395,14 +396,14 @@ func TestWhatAReplyBeginsWithStaysBehindTheResults(t *testing.T) {
 	t.Parallel()
 	var l library
 	s := l.fixture(t)
-	ch, err := s.Characters.Create(t.Context(), s.call(), character.Input{
-		RoleCard: json.RawMessage(alicesCard), AuthorNote: json.RawMessage(`{"content":"*smiles*","role":"assistant","injection_depth":0}`),
+	ch, err := s.Characters.Create(t.Context(), s.Call(), character.Input{
+		RoleCard: json.RawMessage(nodesttest.PlainAlice), AuthorNote: json.RawMessage(`{"content":"*smiles*","role":"assistant","injection_depth":0}`),
 	})
-	s.must(err)
-	s.model.enqueue(asking("", "find", findArgs("x")))
-	wantText(t, s.sendAndWait(s.chatWith(ch.ID), "Well?"), "Fine.")
+	s.Must(err)
+	s.Model.Enqueue(asking("", "find", findArgs("x")))
+	wantText(t, s.SayAndWait(s.ChatWith(ch.ID), "Well?"), "Fine.")
 	var roles []llm.Role
-	said := s.model.allRequests()[1].Messages
+	said := s.Model.AllRequests()[1].Messages
 	for _, m := range said[len(said)-4:] {
 		roles = append(roles, m.Role)
 	}
@@ -422,9 +423,9 @@ func TestCallsOfARoundRunSideBySideUpToALimit(t *testing.T) {
 		}
 		return answerOf(query, query), ctx.Err()
 	}}
-	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{AtOnce: 2, CallTime: waitLimit}})
-	s.model.enqueue(asking("", "find", findArgs("alpha"), "find", findArgs("beta"), "find", findArgs("gamma")))
-	sent := s.send(s.chat(), "Well?")
+	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{AtOnce: 2, CallTime: nodesttest.WaitLimit}})
+	s.Model.Enqueue(asking("", "find", findArgs("alpha"), "find", findArgs("beta"), "find", findArgs("gamma")))
+	sent := s.Say(s.Chat(), "Well?")
 	<-started
 	<-started
 	if n := len(l.carriedOut()); n != 2 {
@@ -432,8 +433,8 @@ func TestCallsOfARoundRunSideBySideUpToALimit(t *testing.T) {
 	}
 	close(release)
 	<-started
-	s.wait(sent.GenerationID)
-	if got := strings.Join(s.model.results(), ""); got != `<chunk ref="1">alpha</chunk><chunk ref="2">beta</chunk><chunk ref="3">gamma</chunk>` {
+	s.Await(sent.GenerationID)
+	if got := strings.Join(results(s.Model), ""); got != `<chunk ref="1">alpha</chunk><chunk ref="2">beta</chunk><chunk ref="3">gamma</chunk>` {
 		t.Errorf("the results are %s", got)
 	}
 }
@@ -447,15 +448,15 @@ func TestCancellingEndsTheTools(t *testing.T) {
 		ended <- context.Cause(ctx)
 		return nil, ctx.Err()
 	}}
-	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{CallTime: waitLimit}})
-	s.model.enqueue(asking("Let me look…", "find", findArgs("x")))
-	sent := s.send(s.chat(), "Well?")
+	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, ToolLimits: tools.Limits{CallTime: nodesttest.WaitLimit}})
+	s.Model.Enqueue(asking("Let me look…", "find", findArgs("x")))
+	sent := s.Say(s.Chat(), "Well?")
 	<-started
-	status, err := s.Cancel(t.Context(), ann, sent.GenerationID)
-	s.must(err)
+	status, err := s.Cancel(t.Context(), nodesttest.Ann, sent.GenerationID)
+	s.Must(err)
 	<-ended
-	reply := s.message(sent.Message.ID)
-	if status != chat.GenCancelled || reply.Text() != "Let me look…" || reply.Status != chat.StatusCancelled || len(s.model.allRequests()) != 1 {
+	reply := s.Message(sent.Message.ID)
+	if status != chat.GenCancelled || reply.Text() != "Let me look…" || reply.Status != chat.StatusCancelled || len(s.Model.AllRequests()) != 1 {
 		t.Errorf("%s: %s %q", status, reply.Status, reply.Text())
 	}
 }
@@ -467,9 +468,9 @@ func TestWithoutToolsASearchIsMadeBefore(t *testing.T) {
 	for name, set := range map[string]func(*fixture) character.TurnOptions{
 		"the user does not want them": func(*fixture) character.TurnOptions { return character.TurnOptions{UseToolCalls: &off} },
 		"the model is known to call none": func(s *fixture) character.TurnOptions {
-			m, _ := scriptedModels{s.model}.Resolve(context.Background(), "", "", "", "")
+			m, _ := nodesttest.ScriptedModels{ScriptedModel: s.Model}.Resolve(context.Background(), "", "", "", "")
 			m.Calls = func(context.Context) bool { return false }
-			s.realModel = &m
+			s.RealModel = &m
 			return character.TurnOptions{}
 		},
 	} {
@@ -477,15 +478,15 @@ func TestWithoutToolsASearchIsMadeBefore(t *testing.T) {
 			var l library
 			s := l.fixture(t)
 			options := set(s)
-			s.model.enqueue(replyWith("It was dug in 1402 by forty masons [1]."))
-			sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: s.chat().ID, Text: "Who dug the harbour?", Options: options})
-			s.must(err)
-			s.wait(sent.GenerationID)
-			reply := s.message(sent.Message.ID)
+			s.Model.Enqueue(nodesttest.Reply("It was dug in 1402 by forty masons [1]."))
+			sent, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: s.Chat().ID, Text: "Who dug the harbour?", Options: options})
+			s.Must(err)
+			s.Await(sent.GenerationID)
+			reply := s.Message(sent.Message.ID)
 			wantText(t, reply, "It was dug in 1402 by forty masons[^1].")
-			r := s.model.allRequests()[0]
-			if r.Tools != nil || !strings.Contains(s.model.lastRequest(), "<knowledge>") || reply.Chosen().Tools.Path != "inject" || reply.Chosen().Tools.Searches[0].Query != "the harbour" {
-				t.Errorf("the request has %+v: %s", r.Tools, s.model.lastRequest())
+			r := s.Model.AllRequests()[0]
+			if r.Tools != nil || !strings.Contains(s.Model.LastRequest(), "<knowledge>") || reply.Chosen().Tools.Path != "inject" || reply.Chosen().Tools.Searches[0].Query != "the harbour" {
+				t.Errorf("the request has %+v: %s", r.Tools, s.Model.LastRequest())
 			}
 		})
 	}
@@ -496,17 +497,17 @@ func TestAModelThatRefusesToolsIsRemembered(t *testing.T) {
 	t.Parallel()
 	var l library
 	s := l.fixture(t)
-	s.model.enqueue(replyWith().failing(llm.NoToolsError("scripted", 400)), replyWith("So."))
-	c := s.chat()
-	reply := s.sendAndWait(c, "Who?")
+	s.Model.Enqueue(nodesttest.Reply().Failing(llm.NoToolsError("scripted", 400)), nodesttest.Reply("So."))
+	c := s.Chat()
+	reply := s.SayAndWait(c, "Who?")
 	wantText(t, reply, "So.")
-	p, err := s.Prompt(t.Context(), ann, s.generation(reply.GenerationID).PromptID)
-	s.must(err)
-	if sent := promptText(p.Prompt.Messages); !strings.Contains(sent, harbourFact) || strings.Contains(sent, "Search the library") {
+	p, err := s.Prompt(t.Context(), nodesttest.Ann, s.Generation(reply.GenerationID).PromptID)
+	s.Must(err)
+	if sent := nodesttest.PromptText(p.Prompt.Messages); !strings.Contains(sent, harbourFact) || strings.Contains(sent, "Search the library") {
 		t.Errorf("the stored prompt is not the one that was answered: %s", sent)
 	}
-	wantText(t, s.sendAndWait(c, "And?"), "Fine.")
-	requests := s.model.allRequests()
+	wantText(t, s.SayAndWait(c, "And?"), "Fine.")
+	requests := s.Model.AllRequests()
 	if len(requests) != 3 || requests[0].Tools == nil || requests[1].Tools != nil || requests[2].Tools != nil {
 		t.Errorf("%d requests", len(requests))
 	}
@@ -520,15 +521,15 @@ func TestAFallbackThatRefusesToolsIsNotTheModel(t *testing.T) {
 	t.Parallel()
 	var l library
 	s := l.fixture(t)
-	down := &scriptedModel{}
-	down.enqueue(replyWith().failing(fault.New(fault.UpstreamDown, "down")))
-	s.realModel = &nodest.Model{Provider: "scripted", Name: "m", ContextTokens: 8000, Generator: llm.Chain(discardLog,
-		llm.Link{Provider: "scripted", Generator: down}, llm.Link{Provider: "scripted", Model: "old", Generator: s.model})}
-	s.model.enqueue(replyWith().failing(llm.NoToolsError("scripted", 400)))
-	c := s.chat()
-	s.sendAndWait(c, "Who?")
-	s.sendAndWait(c, "And?")
-	if requests := down.allRequests(); len(requests) != 3 || requests[2].Tools == nil {
+	down := &nodesttest.ScriptedModel{}
+	down.Enqueue(nodesttest.Reply().Failing(fault.New(fault.UpstreamDown, "down")))
+	s.RealModel = &nodest.Model{Provider: "scripted", Name: "m", ContextTokens: 8000, Generator: llm.Chain(nodesttest.DiscardLog,
+		llm.Link{Provider: "scripted", Generator: down}, llm.Link{Provider: "scripted", Model: "old", Generator: s.Model})}
+	s.Model.Enqueue(nodesttest.Reply().Failing(llm.NoToolsError("scripted", 400)))
+	c := s.Chat()
+	s.SayAndWait(c, "Who?")
+	s.SayAndWait(c, "And?")
+	if requests := down.AllRequests(); len(requests) != 3 || requests[2].Tools == nil {
 		t.Errorf("%d requests: %+v", len(requests), requests)
 	}
 }
@@ -538,11 +539,11 @@ func TestARejectedEchoIsRepeatedWithoutTools(t *testing.T) {
 	t.Parallel()
 	var l library
 	s := l.fixture(t)
-	s.model.enqueue(asking("", "find", findArgs("x")), replyWith().failing(llm.EchoError("scripted", 400)), replyWith("So."))
-	c := s.chat()
-	wantText(t, s.sendAndWait(c, "Who?"), "So.")
-	s.sendAndWait(c, "And?")
-	if requests := s.model.allRequests(); len(requests) != 4 || requests[2].Tools != nil || requests[3].Tools == nil {
+	s.Model.Enqueue(asking("", "find", findArgs("x")), nodesttest.Reply().Failing(llm.EchoError("scripted", 400)), nodesttest.Reply("So."))
+	c := s.Chat()
+	wantText(t, s.SayAndWait(c, "Who?"), "So.")
+	s.SayAndWait(c, "And?")
+	if requests := s.Model.AllRequests(); len(requests) != 4 || requests[2].Tools != nil || requests[3].Tools == nil {
 		t.Errorf("%d requests", len(requests))
 	}
 }
@@ -561,9 +562,9 @@ func TestATurnGoesOnWithoutAToolbox(t *testing.T) {
 			box.Limit = 10 * time.Millisecond
 			box.Open = func(ctx context.Context, _ *nodest.Question) (*nodest.Toolkit, error) { return open(ctx) }
 			s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{box}})
-			reply := s.sendAndWait(s.chat(), "Well?")
+			reply := s.SayAndWait(s.Chat(), "Well?")
 			wantText(t, reply, "Fine.")
-			_, warnings, _ := s.contextOf(reply.GenerationID)
+			_, warnings, _ := s.ContextOf(reply.GenerationID)
 			if fails := name != "it has nothing"; slices.Contains(warnings, "knowledge_unavailable") != fails || reply.Chosen().Tools != nil {
 				t.Errorf("warnings %v, trace %+v", warnings, reply.Chosen().Tools)
 			}
@@ -580,12 +581,12 @@ func TestAProviderThatDoesNotAnswerDelaysNoToolbox(t *testing.T) {
 	box := l.box()
 	box.Limit = 20 * time.Millisecond
 	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{box}})
-	s.realModel = &nodest.Model{
-		Generator: s.model, Provider: "scripted", Name: "m", ContextTokens: 8000,
+	s.RealModel = &nodest.Model{
+		Generator: s.Model, Provider: "scripted", Name: "m", ContextTokens: 8000,
 		Calls: func(ctx context.Context) bool { <-ctx.Done(); return true },
 	}
-	wantText(t, s.sendAndWait(s.chat(), "Well?"), "Fine.")
-	if r := s.model.allRequests()[0]; len(r.Tools) != 2 {
+	wantText(t, s.SayAndWait(s.Chat(), "Well?"), "Fine.")
+	if r := s.Model.AllRequests()[0]; len(r.Tools) != 2 {
 		t.Errorf("the model has %d tools", len(r.Tools))
 	}
 }
@@ -597,36 +598,36 @@ func TestWhereToolsAreUsed(t *testing.T) {
 		return []framework.KnowledgePart{{ID: fileF9, Name: "tea.md", Text: fmt.Sprintf(`<file ref="%d">Tea is at five.</file>`, n)}}
 	}}}
 	s := l.fixture(t)
-	c := s.chat()
-	reply := s.sendAndWait(c, "Well?")
+	c := s.Chat()
+	reply := s.SayAndWait(c, "Well?")
 	if reply.Chosen().Citations != nil {
 		t.Errorf("small talk cites %+v", reply.Chosen().Citations)
 	}
-	last := func() llm.Request { all := s.model.allRequests(); return all[len(all)-1] }
+	last := func() llm.Request { all := s.Model.AllRequests(); return all[len(all)-1] }
 	check := func(what string, tools bool) {
 		t.Helper()
-		if r := last(); len(r.Tools) > 0 != tools || !strings.Contains(promptText(r.Messages), "<character_knowledge>") {
-			t.Errorf("%s: tools %+v in %s", what, r.Tools, promptText(r.Messages))
+		if r := last(); len(r.Tools) > 0 != tools || !strings.Contains(nodesttest.PromptText(r.Messages), "<character_knowledge>") {
+			t.Errorf("%s: tools %+v in %s", what, r.Tools, nodesttest.PromptText(r.Messages))
 		}
 	}
 	check("a reply", true)
-	again, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-	s.must(err)
-	s.wait(again.GenerationID)
+	again, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.Must(err)
+	s.Await(again.GenerationID)
 	check("a regenerated reply", true)
-	more, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: reply.ID})
-	s.must(err)
-	s.wait(more.GenerationID)
+	more, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: reply.ID})
+	s.Must(err)
+	s.Await(more.GenerationID)
 	check("a continued reply", false)
 
-	before := len(s.model.allRequests())
-	p, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And?"})
-	s.must(err)
+	before := len(s.Model.AllRequests())
+	p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: "And?"})
+	s.Must(err)
 	tokens := map[framework.Source]int{}
 	for _, e := range p.Entries {
 		tokens[e.Source] += e.Tokens
 	}
-	if tokens[framework.SourceTools] == 0 || tokens[framework.SourceKnowledge] == 0 || len(s.model.allRequests()) != before || len(l.carriedOut()) != 0 {
+	if tokens[framework.SourceTools] == 0 || tokens[framework.SourceKnowledge] == 0 || len(s.Model.AllRequests()) != before || len(l.carriedOut()) != 0 {
 		t.Errorf("the preview has %v; carried out were %q", tokens, l.carriedOut())
 	}
 }
@@ -638,23 +639,23 @@ func TestCitationsAreShownAsTheCharacterWants(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			var l library
 			s := l.fixture(t)
-			ch := s.character(alicesCard)
-			_, _, err := s.Characters.PutSettings(t.Context(), s.call(), ch.ID, json.RawMessage(`{"knowledge":{"citations":"`+mode+`"}}`), 0)
-			s.must(err)
-			c := s.chatWith(ch.ID)
-			s.model.enqueue(asking("", "find", findArgs("x")), replyWith("It was dug in 1402 by forty masons [1]."))
-			reply := s.sendAndWait(c, "Who dug it?")
+			ch := s.Character(nodesttest.PlainAlice)
+			_, _, err := s.Characters.PutSettings(t.Context(), s.Call(), ch.ID, json.RawMessage(`{"knowledge":{"citations":"`+mode+`"}}`), 0)
+			s.Must(err)
+			c := s.ChatWith(ch.ID)
+			s.Model.Enqueue(asking("", "find", findArgs("x")), nodesttest.Reply("It was dug in 1402 by forty masons [1]."))
+			reply := s.SayAndWait(c, "Who dug it?")
 			wantText(t, reply, want)
 			if got := reply.Chosen().Citations; (got == nil) != (mode == "off") || got != nil && len(got.References) != 1 {
 				t.Errorf("the citations are %+v", got)
 			}
-			s.sendAndWait(c, "Thanks.")
-			if last := s.model.lastRequest(); strings.Contains(last, "[^1]") || !strings.Contains(last, "forty masons.") {
+			s.SayAndWait(c, "Thanks.")
+			if last := s.Model.LastRequest(); strings.Contains(last, "[^1]") || !strings.Contains(last, "forty masons.") {
 				t.Errorf("marks go back to the model: %s", last)
 			}
-			_, err = s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: reply.ID, Text: want + " So they say."})
-			s.must(err)
-			if got := s.message(reply.ID).Chosen().Citations; (got == nil) != (mode == "off") {
+			_, err = s.Edit(t.Context(), s.Call(), chat.EditInput{MessageID: reply.ID, Text: want + " So they say."})
+			s.Must(err)
+			if got := s.Message(reply.ID).Chosen().Citations; (got == nil) != (mode == "off") {
 				t.Errorf("after an edit, the citations are %+v", got)
 			}
 		})
@@ -675,9 +676,9 @@ func TestAShortenedDocumentIsNotCited(t *testing.T) {
 				return []framework.KnowledgePart{{ID: fileF9, Name: "tea.md", Text: text, Short: `<file shortened="true">word</file>`}}
 			}}}
 			s := l.fixture(t)
-			s.model.enqueue(replyWith("Tea is at five [^1]."))
-			wantText(t, s.sendAndWait(s.chat(), "When is tea?"), c.want)
-			if last := s.model.lastRequest(); strings.Contains(last, "shortened") != (c.length > 10) {
+			s.Model.Enqueue(nodesttest.Reply("Tea is at five [^1]."))
+			wantText(t, s.SayAndWait(s.Chat(), "When is tea?"), c.want)
+			if last := s.Model.LastRequest(); strings.Contains(last, "shortened") != (c.length > 10) {
 				t.Errorf("the request is %s", last)
 			}
 		})
@@ -696,13 +697,13 @@ func TestSourcesShareOneNumbering(t *testing.T) {
 		}, nil
 	})
 	s := newFixture(t, nodest.Options{Tools: []nodest.Toolbox{l.box()}, Sources: []nodest.Source{web}})
-	s.model.enqueue(asking("", "find", findArgs("x"), "open", `{"fileIds":["01a22000-0000-7000-8000-0000000000f1"]}`))
-	s.sendAndWait(s.chat(), "Well?")
-	last := s.model.lastRequest()
+	s.Model.Enqueue(asking("", "find", findArgs("x"), "open", `{"fileIds":["01a22000-0000-7000-8000-0000000000f1"]}`))
+	s.SayAndWait(s.Chat(), "Well?")
+	last := s.Model.LastRequest()
 	if !strings.Contains(last, "ref=1") || !strings.Contains(last, "[2] a") {
 		t.Errorf("the prompt is %s", last)
 	}
-	for _, r := range s.model.results() {
+	for _, r := range results(s.Model) {
 		if !strings.Contains(r, `ref="3"`) {
 			t.Errorf("a result is %s", r)
 		}
@@ -717,14 +718,14 @@ func TestResultsFitTheContext(t *testing.T) {
 		return &tools.Answer{Hits: 1, Text: func(s *tools.Sheet) string { return long[:min(s.Room, len(long))] }}, nil
 	}}
 	s := l.fixture(t)
-	s.model.enqueue(asking("", "find", findArgs("x")))
-	wantText(t, s.sendAndWait(s.chat(), "Well?"), "Fine.")
-	requests := s.model.allRequests()
+	s.Model.Enqueue(asking("", "find", findArgs("x")))
+	wantText(t, s.SayAndWait(s.Chat(), "Well?"), "Fine.")
+	requests := s.Model.AllRequests()
 	tokens := 0
 	for _, m := range requests[1].Messages {
 		tokens += llm.EstimateTokens(m.Text)
 	}
-	result := s.model.results()[0]
+	result := results(s.Model)[0]
 	if tokens += llm.EstimateTokens(result); tokens > 6100 || len(result) < 8000 || !requests[1].NoCalls {
 		t.Errorf("%d tokens in a context of 8,000, %d of the result, NoCalls %t", tokens, len(result), requests[1].NoCalls)
 	}

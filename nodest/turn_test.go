@@ -11,50 +11,51 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 )
 
 func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := replyWith("Good ", "day.").gated()
-	s.model.enqueue(reply)
-	call := s.call()
+	c := s.Chat()
+	reply := nodesttest.Reply("Good ", "day.").Gated()
+	s.Model.Enqueue(reply)
+	call := s.Call()
 	sent, err := s.Send(t.Context(), call, nodest.SendInput{ConversationID: c.ID, Text: "Hello?", ClientMsgID: "mine-1"})
-	s.must(err)
+	s.Must(err)
 
 	// The model has not written anything yet, and the user's message is stored.
-	said, place := s.message(sent.UserMessage.ID), s.message(sent.Message.ID)
+	said, place := s.Message(sent.UserMessage.ID), s.Message(sent.Message.ID)
 	if said.Text() != "Hello?" || said.ParentID != c.HeadID || said.Role != chat.RoleUser || said.ClientMsgID != "mine-1" {
 		t.Errorf("user message = %+v", said)
 	}
 	if place.Status != chat.StatusPending || place.ParentID != said.ID || len(place.Swipes) != 0 || place.Text() != "" || place.Name != "Alice" {
 		t.Errorf("placeholder = %+v", place)
 	}
-	now, err := s.Chats.Conversation(t.Context(), ann, c.ID)
-	s.must(err)
+	now, err := s.Chats.Conversation(t.Context(), nodesttest.Ann, c.ID)
+	s.Must(err)
 	if now.HeadID != place.ID || now.Version != c.Version+1 {
 		t.Errorf("head %s version %d, want %s and %d", now.HeadID, now.Version, place.ID, c.Version+1)
 	}
-	if g := s.generation(sent.GenerationID); g.Ended() || g.By != "phone" || g.Kind != chat.KindReply {
+	if g := s.Generation(sent.GenerationID); g.Ended() || g.By != "phone" || g.Kind != chat.KindReply {
 		t.Errorf("generation = %+v", g)
 	}
 
-	reply.release()
-	g := s.wait(sent.GenerationID)
+	reply.Release()
+	g := s.Await(sent.GenerationID)
 	if g.Status != chat.GenDone || g.Finish != "stop" || g.Text != "Good day." || g.Model != "scripted-1" {
 		t.Errorf("generation = %+v", g)
 	}
-	m := s.message(place.ID)
+	m := s.Message(place.ID)
 	if m.Text() != "Good day." || m.Status != chat.StatusComplete || m.Chosen().Finish != "stop" || m.Chosen().Usage.PromptTokens != 10 {
 		t.Errorf("reply = %+v", m)
 	}
 	want := "message.created gen.started gen.context message.updated gen.done"
-	if got := s.events.typesOf(sent.GenerationID); got != want {
+	if got := s.Events.TypesOf(sent.GenerationID); got != want {
 		t.Errorf("events = %s, want %s", got, want)
 	}
-	if got := s.events.deltas(t, sent.GenerationID, "text", 0); got != m.Text() {
+	if got := s.Events.Deltas(t, sent.GenerationID, "text", 0); got != m.Text() {
 		t.Errorf("deltas = %q, stored %q", got, m.Text())
 	}
 }
@@ -62,16 +63,16 @@ func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {
 func TestAReplyContinuesWhenItsCallerLeaves(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := replyWith("Still ", "here.").gated()
-	s.model.enqueue(reply)
+	c := s.Chat()
+	reply := nodesttest.Reply("Still ", "here.").Gated()
+	s.Model.Enqueue(reply)
 	caller, hangUp := context.WithCancel(t.Context())
-	sent, err := s.Send(caller, s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Bye"})
-	s.must(err)
+	sent, err := s.Send(caller, s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "Bye"})
+	s.Must(err)
 	hangUp()
-	reply.release()
-	s.wait(sent.GenerationID)
-	if m := s.message(sent.Message.ID); m.Text() != "Still here." {
+	reply.Release()
+	s.Await(sent.GenerationID)
+	if m := s.Message(sent.Message.ID); m.Text() != "Still here." {
 		t.Errorf("reply = %q", m.Text())
 	}
 }
@@ -79,17 +80,17 @@ func TestAReplyContinuesWhenItsCallerLeaves(t *testing.T) {
 func TestSendWithoutReply(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true,
+	c := s.Chat()
+	sent, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "A note.", NoReply: true,
 		Options: character.TurnOptions{Provider: "missing"}})
-	s.must(err)
+	s.Must(err)
 	if sent.Message != nil || sent.GenerationID != "" {
 		t.Errorf("a reply was begun: %+v", sent)
 	}
-	if n := len(s.model.allRequests()); n != 0 {
+	if n := len(s.Model.AllRequests()); n != 0 {
 		t.Errorf("the model received %d requests", n)
 	}
-	if m := s.message(sent.UserMessage.ID); m.Text() != "A note." {
+	if m := s.Message(sent.UserMessage.ID); m.Text() != "A note." {
 		t.Errorf("stored %q", m.Text())
 	}
 }
@@ -97,8 +98,8 @@ func TestSendWithoutReply(t *testing.T) {
 func TestSendRefusesBadInput(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	other := s.chat()
+	c := s.Chat()
+	other := s.Chat()
 	bad := 3.0
 	tests := []struct {
 		name  string
@@ -122,17 +123,17 @@ func TestSendRefusesBadInput(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.in.ConversationID = c.ID
-			_, err := s.Send(t.Context(), s.call(), tt.in)
-			e := s.wantCode(err, tt.code)
+			_, err := s.Send(t.Context(), s.Call(), tt.in)
+			e := s.WantCode(err, tt.code)
 			if tt.field != "" && (len(e.Fields) != 1 || e.Fields[0].Field != tt.field) {
 				t.Errorf("fields = %v, want %s", e.Fields, tt.field)
 			}
 		})
 	}
-	if now, err := s.Chats.Conversation(t.Context(), ann, c.ID); err != nil || now.HeadID != c.HeadID || now.Version != c.Version {
+	if now, err := s.Chats.Conversation(t.Context(), nodesttest.Ann, c.ID); err != nil || now.HeadID != c.HeadID || now.Version != c.Version {
 		t.Errorf("something was stored: %+v, %v", now, err)
 	}
-	if _, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: strings.Repeat("茶", 10)}); err != nil {
+	if _, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: strings.Repeat("茶", 10)}); err != nil {
 		t.Errorf("ten characters are allowed: %v", err)
 	}
 }
@@ -140,28 +141,28 @@ func TestSendRefusesBadInput(t *testing.T) {
 func TestAClientMessageIDNamesOneMessage(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
+	c := s.Chat()
 	in := nodest.SendInput{ConversationID: c.ID, Text: "Hello", ClientMsgID: "m-1", NoReply: true}
-	sent, err := s.Send(t.Context(), s.call(), in)
-	s.must(err)
-	_, err = s.Send(t.Context(), s.call(), in)
-	if e := s.wantCode(err, fault.Conflict); e.Details["messageId"] != sent.UserMessage.ID {
+	sent, err := s.Send(t.Context(), s.Call(), in)
+	s.Must(err)
+	_, err = s.Send(t.Context(), s.Call(), in)
+	if e := s.WantCode(err, fault.Conflict); e.Details["messageId"] != sent.UserMessage.ID {
 		t.Errorf("details = %v", e.Details)
 	}
 
 	// Without a key the name serves as one.
 	in.ClientMsgID = "m-2"
-	first, err := s.Send(t.Context(), &op.Call{UserID: ann, Hash: "h"}, in)
-	s.must(err)
-	again := &op.Call{UserID: ann, Hash: "h"}
+	first, err := s.Send(t.Context(), &op.Call{UserID: nodesttest.Ann, Hash: "h"}, in)
+	s.Must(err)
+	again := &op.Call{UserID: nodesttest.Ann, Hash: "h"}
 	second, err := s.Send(t.Context(), again, in)
-	s.must(err)
+	s.Must(err)
 	if !again.Replayed || second.UserMessage.ID != first.UserMessage.ID {
 		t.Errorf("sent again: %+v, first %+v", second.UserMessage, first.UserMessage)
 	}
 	in.Text = "Hello again"
-	_, err = s.Send(t.Context(), &op.Call{UserID: ann, Hash: "other"}, in)
-	if e := s.wantCode(err, fault.Conflict); e.Details["messageId"] != first.UserMessage.ID {
+	_, err = s.Send(t.Context(), &op.Call{UserID: nodesttest.Ann, Hash: "other"}, in)
+	if e := s.WantCode(err, fault.Conflict); e.Details["messageId"] != first.UserMessage.ID {
 		t.Errorf("details = %v", e.Details)
 	}
 }
@@ -169,34 +170,34 @@ func TestAClientMessageIDNamesOneMessage(t *testing.T) {
 func TestARepeatedCallHasOneEffect(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	call := s.call()
+	c := s.Chat()
+	call := s.Call()
 	in := nodest.SendInput{ConversationID: c.ID, Text: "Once"}
 	first, err := s.Send(t.Context(), call, in)
-	s.must(err)
-	s.wait(first.GenerationID)
+	s.Must(err)
+	s.Await(first.GenerationID)
 	for range 3 {
-		again := &op.Call{UserID: ann, Device: "tablet", Key: call.Key, Hash: call.Hash}
+		again := &op.Call{UserID: nodesttest.Ann, Device: "tablet", Key: call.Key, Hash: call.Hash}
 		second, err := s.Send(t.Context(), again, in)
-		s.must(err)
+		s.Must(err)
 		if !again.Replayed || second.GenerationID != first.GenerationID || second.UserMessage.ID != first.UserMessage.ID {
 			t.Errorf("the second answer is %+v, the first %+v", second, first)
 		}
 	}
-	if n := len(s.model.allRequests()); n != 1 {
+	if n := len(s.Model.AllRequests()); n != 1 {
 		t.Errorf("the model received %d requests", n)
 	}
-	_, err = s.Send(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: "other"}, in)
-	s.wantCode(err, fault.KeyReused)
+	_, err = s.Send(t.Context(), &op.Call{UserID: nodesttest.Ann, Key: call.Key, Hash: "other"}, in)
+	s.WantCode(err, fault.KeyReused)
 
 	// The first answer is also returned after its conversation was deleted.
-	s.must(s.DeleteConversation(t.Context(), s.call(), c.ID))
-	if _, err := s.Send(t.Context(), &op.Call{UserID: ann, Key: call.Key, Hash: call.Hash}, in); err != nil {
+	s.Must(s.DeleteConversation(t.Context(), s.Call(), c.ID))
+	if _, err := s.Send(t.Context(), &op.Call{UserID: nodesttest.Ann, Key: call.Key, Hash: call.Hash}, in); err != nil {
 		t.Errorf("a repeated call: %v", err)
 	}
 
-	c = s.chat()
-	reply := s.sendAndWait(c, "Hello")
+	c = s.Chat()
+	reply := s.SayAndWait(c, "Hello")
 	for name, do := range map[string]func(*op.Call) (string, error){
 		"regenerate": func(c *op.Call) (string, error) {
 			done, err := s.Regenerate(t.Context(), c, nodest.GenerateInput{MessageID: reply.ID})
@@ -210,14 +211,14 @@ func TestARepeatedCallHasOneEffect(t *testing.T) {
 			return s.Impersonate(t.Context(), call, nodest.GenerateInput{ConversationID: c.ID})
 		},
 	} {
-		call, before := s.call(), len(s.model.allRequests())
+		call, before := s.Call(), len(s.Model.AllRequests())
 		first, err := do(call)
-		s.must(err)
-		s.wait(first)
-		second, err := do(&op.Call{UserID: ann, Key: call.Key, Hash: call.Hash})
-		s.must(err)
-		if second != first || len(s.model.allRequests()) != before+1 {
-			t.Errorf("%s: generations %s and %s, %d requests", name, first, second, len(s.model.allRequests())-before)
+		s.Must(err)
+		s.Await(first)
+		second, err := do(&op.Call{UserID: nodesttest.Ann, Key: call.Key, Hash: call.Hash})
+		s.Must(err)
+		if second != first || len(s.Model.AllRequests()) != before+1 {
+			t.Errorf("%s: generations %s and %s, %d requests", name, first, second, len(s.Model.AllRequests())-before)
 		}
 	}
 }
@@ -225,14 +226,14 @@ func TestARepeatedCallHasOneEffect(t *testing.T) {
 func TestAnotherUsersTurnsAnswerNotFound(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := s.sendAndWait(c, "Hello")
-	held := replyWith("…").gated()
-	s.model.enqueue(held)
-	sent := s.send(c, "More")
-	<-held.started
-	prompt := s.generation(reply.GenerationID).PromptID
-	foreign := func() *op.Call { return &op.Call{UserID: bob} }
+	c := s.Chat()
+	reply := s.SayAndWait(c, "Hello")
+	held := nodesttest.Reply("…").Gated()
+	s.Model.Enqueue(held)
+	sent := s.Say(c, "More")
+	<-held.Started
+	prompt := s.Generation(reply.GenerationID).PromptID
+	foreign := func() *op.Call { return &op.Call{UserID: nodesttest.Bob} }
 	for name, try := range map[string]func() error{
 		"send": func() error {
 			_, err := s.Send(t.Context(), foreign(), nodest.SendInput{ConversationID: c.ID, Text: "Hi"})
@@ -250,13 +251,13 @@ func TestAnotherUsersTurnsAnswerNotFound(t *testing.T) {
 			_, err := s.Impersonate(t.Context(), foreign(), nodest.GenerateInput{ConversationID: c.ID})
 			return err
 		},
-		"cancel": func() error { _, err := s.Cancel(t.Context(), bob, sent.GenerationID); return err },
-		"attach": func() error { _, err := s.Attach(t.Context(), bob, sent.GenerationID, 0); return err },
-		"wait":   func() error { _, err := s.Wait(t.Context(), bob, sent.GenerationID); return err },
-		"prompt": func() error { _, err := s.Prompt(t.Context(), bob, prompt); return err },
-		"diff":   func() error { _, err := s.DiffPrompts(t.Context(), bob, prompt, prompt); return err },
+		"cancel": func() error { _, err := s.Cancel(t.Context(), nodesttest.Bob, sent.GenerationID); return err },
+		"attach": func() error { _, err := s.Attach(t.Context(), nodesttest.Bob, sent.GenerationID, 0); return err },
+		"wait":   func() error { _, err := s.Wait(t.Context(), nodesttest.Bob, sent.GenerationID); return err },
+		"prompt": func() error { _, err := s.Prompt(t.Context(), nodesttest.Bob, prompt); return err },
+		"diff":   func() error { _, err := s.DiffPrompts(t.Context(), nodesttest.Bob, prompt, prompt); return err },
 		"preview": func() error {
-			_, err := s.PreviewPrompt(t.Context(), bob, nodest.PreviewInput{ConversationID: c.ID})
+			_, err := s.PreviewPrompt(t.Context(), nodesttest.Bob, nodest.PreviewInput{ConversationID: c.ID})
 			return err
 		},
 	} {
@@ -264,11 +265,11 @@ func TestAnotherUsersTurnsAnswerNotFound(t *testing.T) {
 			t.Errorf("%s: %v, want not found", name, err)
 		}
 	}
-	if active, err := s.Active(t.Context(), bob); err != nil || len(active) != 0 {
+	if active, err := s.Active(t.Context(), nodesttest.Bob); err != nil || len(active) != 0 {
 		t.Errorf("active = %v, %v", active, err)
 	}
-	held.release()
-	if g := s.wait(sent.GenerationID); g.Status != chat.GenDone {
+	held.Release()
+	if g := s.Await(sent.GenerationID); g.Status != chat.GenDone {
 		t.Errorf("status = %s", g.Status)
 	}
 }
@@ -276,28 +277,28 @@ func TestAnotherUsersTurnsAnswerNotFound(t *testing.T) {
 func TestTheRequestToTheModel(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.sendAndWait(c, "My name is Ann.")
+	c := s.Chat()
+	s.SayAndWait(c, "My name is Ann.")
 	temperature, tokens := 0.4, 77
-	_, err := s.Characters.PutUserSettings(t.Context(), s.call(), character.UserSettings{
+	_, err := s.Characters.PutUserSettings(t.Context(), s.Call(), character.UserSettings{
 		UserName: "Ann", TurnOptions: character.TurnOptions{Temperature: &temperature, Model: "mine", Stop: []string{"END"}},
 	}, 0)
-	s.must(err)
-	sent, err := s.Send(t.Context(), s.call(), nodest.SendInput{ConversationID: c.ID, Text: "Who am I?",
+	s.Must(err)
+	sent, err := s.Send(t.Context(), s.Call(), nodest.SendInput{ConversationID: c.ID, Text: "Who am I?",
 		Options: character.TurnOptions{MaxTokens: &tokens}})
-	s.must(err)
-	s.wait(sent.GenerationID)
-	all := s.model.allRequests()
+	s.Must(err)
+	s.Await(sent.GenerationID)
+	all := s.Model.AllRequests()
 	req := all[len(all)-1]
 	if req.Model != "mine" || *req.Temperature != 0.4 || req.MaxTokens != 77 || len(req.Stop) != 1 || req.CharName != "Alice" || req.UserName != "Ann" {
 		t.Errorf("request = %+v", req)
 	}
 	for _, part := range []string{"A guide of few words.", "Hello, traveller.", "My name is Ann.", "Fine.", "Who am I?"} {
-		if !strings.Contains(s.model.lastRequest(), part) {
-			t.Errorf("the prompt lacks %q:\n%s", part, s.model.lastRequest())
+		if !strings.Contains(s.Model.LastRequest(), part) {
+			t.Errorf("the prompt lacks %q:\n%s", part, s.Model.LastRequest())
 		}
 	}
-	if m := s.message(sent.UserMessage.ID); m.Name != "Ann" {
+	if m := s.Message(sent.UserMessage.ID); m.Name != "Ann" {
 		t.Errorf("the user is called %q", m.Name)
 	}
 }
@@ -305,12 +306,12 @@ func TestTheRequestToTheModel(t *testing.T) {
 func TestUsageIsMetered(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWith("a", "b", "c"))
-	s.sendAndWait(c, "Hello")
-	s.sendAndWait(c, "Hello again")
-	rows, err := s.Usage(t.Context(), ann, "2000-01-01", "2999-12-31")
-	s.must(err)
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply("a", "b", "c"))
+	s.SayAndWait(c, "Hello")
+	s.SayAndWait(c, "Hello again")
+	rows, err := s.Usage(t.Context(), nodesttest.Ann, "2000-01-01", "2999-12-31")
+	s.Must(err)
 	var requests, prompt, completion int64
 	for _, r := range rows {
 		if r.Provider != "scripted" || r.Model != "scripted-1" {
@@ -326,9 +327,9 @@ func TestUsageIsMetered(t *testing.T) {
 func TestGenStartedReportsTheBudget(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := s.sendAndWait(c, "Hello")
-	for _, ev := range s.events.ofGeneration(reply.GenerationID) {
+	c := s.Chat()
+	reply := s.SayAndWait(c, "Hello")
+	for _, ev := range s.Events.OfGeneration(reply.GenerationID) {
 		if ev.Type != "gen.started" {
 			continue
 		}
@@ -336,7 +337,7 @@ func TestGenStartedReportsTheBudget(t *testing.T) {
 			Kind, Model, PromptID string
 			Budget                struct{ Context, Used, Reserve int }
 		}
-		s.must(json.Unmarshal(ev.Data, &d))
+		s.Must(json.Unmarshal(ev.Data, &d))
 		if d.Kind != chat.KindReply || d.PromptID == "" || d.Budget.Context != 8000 || d.Budget.Used <= 0 || d.Budget.Reserve != 2000 {
 			t.Errorf("gen.started = %s", ev.Data)
 		}
@@ -346,17 +347,17 @@ func TestGenStartedReportsTheBudget(t *testing.T) {
 func TestReasoningIsSeparatedFromTheText(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWithChunks(llm.Chunk{Reasoning: "Hm, "}, llm.Chunk{Reasoning: "茶?"}, llm.Chunk{Text: "Tea."}))
-	m := s.sendAndWait(c, "What?")
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.ReplyOfChunks(llm.Chunk{Reasoning: "Hm, "}, llm.Chunk{Reasoning: "茶?"}, llm.Chunk{Text: "Tea."}))
+	m := s.SayAndWait(c, "What?")
 	if m.Text() != "Tea." || m.Chosen().Reasoning != "Hm, 茶?" {
 		t.Errorf("text %q, reasoning %q", m.Text(), m.Chosen().Reasoning)
 	}
-	if got := s.events.deltas(t, m.GenerationID, "reasoning", 0); got != "Hm, 茶?" {
+	if got := s.Events.Deltas(t, m.GenerationID, "reasoning", 0); got != "Hm, 茶?" {
 		t.Errorf("deltas of the reasoning = %q", got)
 	}
-	s.sendAndWait(c, "And?")
-	if strings.Contains(s.model.lastRequest(), "Hm, ") {
+	s.SayAndWait(c, "And?")
+	if strings.Contains(s.Model.LastRequest(), "Hm, ") {
 		t.Error("the reasoning went into the next prompt")
 	}
 }

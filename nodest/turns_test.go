@@ -10,6 +10,7 @@ import (
 	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
 // formatRequest renders a request as the provider received it.
@@ -40,22 +41,22 @@ func TestServersWithStrictTurns(t *testing.T) {
 	t.Parallel()
 	s, fake := withProvider(t)
 	fake.Always(llmtest.StrictTurns(func(llmtest.Request) llmtest.Reply { return llmtest.Say("Well met.") }))
-	alice, err := s.Characters.Create(t.Context(), s.call(), character.Input{
-		RoleCard: json.RawMessage(alicesCard), WorldBook: json.RawMessage(`{"entries":{}}`),
+	alice, err := s.Characters.Create(t.Context(), s.Call(), character.Input{
+		RoleCard: json.RawMessage(nodesttest.PlainAlice), WorldBook: json.RawMessage(`{"entries":{}}`),
 	})
-	s.must(err)
-	c := s.chatWith(alice.ID)
+	s.Must(err)
+	c := s.ChatWith(alice.ID)
 	s.bindPreset(c.CharacterID, systemPreset)
-	loose := s.wait(s.send(c, "Is it refused?").GenerationID)
+	loose := s.Await(s.Say(c, "Is it refused?").GenerationID)
 	if loose.Status != chat.GenFailed {
 		t.Fatalf("the server accepts any order of turns: %s", loose.Status)
 	}
 
-	s.realModel.StrictTurns = true
-	preview, err := s.PreviewPrompt(t.Context(), ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Hello"})
-	s.must(err)
-	sent := s.send(c, "Hello")
-	g := s.wait(sent.GenerationID)
+	s.RealModel.StrictTurns = true
+	preview, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Hello"})
+	s.Must(err)
+	sent := s.Say(c, "Hello")
+	g := s.Await(sent.GenerationID)
 	check := func(what string, g *chat.Generation) {
 		t.Helper()
 		if g.Status != chat.GenDone {
@@ -63,8 +64,8 @@ func TestServersWithStrictTurns(t *testing.T) {
 		}
 		all := fake.Requests()
 		got := formatRequest(all[len(all)-1])
-		p, err := s.Prompt(t.Context(), ann, g.PromptID)
-		s.must(err)
+		p, err := s.Prompt(t.Context(), nodesttest.Ann, g.PromptID)
+		s.Must(err)
 		if want := formatMessages(p.Prompt.Messages); got != want {
 			t.Errorf("%s: sent\n%s\nexplained as\n%s", what, got, want)
 		}
@@ -85,13 +86,13 @@ func TestServersWithStrictTurns(t *testing.T) {
 		t.Errorf("sent\n%s", got)
 	}
 
-	again, err := s.Regenerate(t.Context(), s.call(), nodest.GenerateInput{MessageID: sent.Message.ID, Wish: "shorter"})
-	s.must(err)
-	check("regenerate", s.wait(again.GenerationID))
-	on, err := s.Continue(t.Context(), s.call(), nodest.GenerateInput{MessageID: sent.Message.ID})
-	s.must(err)
-	check("continue", s.wait(on.GenerationID))
-	mine, err := s.Impersonate(t.Context(), s.call(), nodest.GenerateInput{ConversationID: c.ID})
-	s.must(err)
-	check("impersonate", s.wait(mine))
+	again, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: sent.Message.ID, Wish: "shorter"})
+	s.Must(err)
+	check("regenerate", s.Await(again.GenerationID))
+	on, err := s.Continue(t.Context(), s.Call(), nodest.GenerateInput{MessageID: sent.Message.ID})
+	s.Must(err)
+	check("continue", s.Await(on.GenerationID))
+	mine, err := s.Impersonate(t.Context(), s.Call(), nodest.GenerateInput{ConversationID: c.ID})
+	s.Must(err)
+	check("impersonate", s.Await(mine))
 }

@@ -8,6 +8,7 @@ import (
 	"nodest/chat"
 	"nodest/llm"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
 func said(role, name, text string) *chat.Message {
@@ -25,36 +26,36 @@ func TestATurnNeedsNoStoredChat(t *testing.T) {
 			return nodest.Findings{}, nil
 		}),
 	}})
-	c := s.chat()
+	c := s.Chat()
 	now := func() (conv *chat.Conversation) {
-		s.view(func(tx nodest.Tx) (err error) {
+		s.View(func(tx nodest.Tx) (err error) {
 			conv, err = tx.Chats.Conversation(c.ID)
 			return err
 		})
 		return conv
 	}
-	s.sendAndWait(c, "In the chat")
+	s.SayAndWait(c, "In the chat")
 	before := now()
-	s.model.enqueue(replyWith("To ", "both."))
-	id, err := s.ReplyTo(t.Context(), s.call(), c.ID, []*chat.Message{
+	s.Model.Enqueue(nodesttest.Reply("To ", "both."))
+	id, err := s.ReplyTo(t.Context(), s.Call(), c.ID, []*chat.Message{
 		said(chat.RoleUser, "Ben", "I keep goats."), said(chat.RoleAssistant, "Alice", "How many?"), said(chat.RoleUser, "Ana", "And I keep bees."),
 	})
-	s.must(err)
-	g := s.wait(id)
-	if g.Status != chat.GenDone || g.Text != "To both." || s.events.deltas(t, id, "text", 0) != "To both." {
+	s.Must(err)
+	g := s.Await(id)
+	if g.Status != chat.GenDone || g.Text != "To both." || s.Events.Deltas(t, id, "text", 0) != "To both." {
 		t.Errorf("%s: %q", g.Status, g.Text)
 	}
-	sent := s.model.lastRequest()
+	sent := s.Model.LastRequest()
 	if !strings.Contains(sent, "I keep goats.") || !strings.HasSuffix(strings.TrimSpace(sent), "And I keep bees.") || strings.Contains(sent, "In the chat") || asked != "And I keep bees." {
 		t.Errorf("asked about %q, the model:\n%s", asked, sent)
 	}
-	kept, err := s.Prompt(t.Context(), ann, g.PromptID)
-	s.must(err)
+	kept, err := s.Prompt(t.Context(), nodesttest.Ann, g.PromptID)
+	s.Must(err)
 	if last := kept.Prompt.Messages[len(kept.Prompt.Messages)-1]; last.Role != llm.User || last.Text != "And I keep bees." {
 		t.Errorf("the stored prompt ends with %+v", last)
 	}
-	rows, err := s.Usage(t.Context(), ann, "", "")
-	s.must(err)
+	rows, err := s.Usage(t.Context(), nodesttest.Ann, "", "")
+	s.Must(err)
 	if len(rows) != 1 || rows[0].Requests != 2 {
 		t.Errorf("metered: %+v", rows)
 	}

@@ -1,135 +1,90 @@
 package nodest_test
 
 import (
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
-	"nodest/card"
-	"nodest/character"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 	"nodest/op"
 	"nodest/stream"
 )
 
 func TestAnAckTellsOtherDevicesWhatWasRead(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, all := h.newChat(t, 1)
-	other, _ := h.newChat(t, 0)
-	h.takeEventTypes()
-	must(t, h.Ack(t.Context(), h.call(), 3, map[string]string{conv.ID: all[1].ID}))
-	if events := h.takeEventTypes(); !slices.Equal(events, []string{"chat.read"}) {
+	h := nodesttest.NewWithoutModel(t)
+	conv, all := h.NewChat(t, 1)
+	other, _ := h.NewChat(t, 0)
+	h.TakeEventTypes()
+	nodesttest.Must(t, h.Ack(t.Context(), h.Call(), 3, map[string]string{conv.ID: all[1].ID}))
+	if events := h.TakeEventTypes(); !slices.Equal(events, []string{"chat.read"}) {
 		t.Errorf("events = %v", events)
 	}
-	must(t, h.Ack(t.Context(), h.call(), 4, nil))
-	if events := h.takeEventTypes(); len(events) != 0 {
+	nodesttest.Must(t, h.Ack(t.Context(), h.Call(), 4, nil))
+	if events := h.TakeEventTypes(); len(events) != 0 {
 		t.Errorf("events = %v, want none: nothing was read", events)
 	}
-	wantError(t, h.Ack(t.Context(), h.call(), -1, nil), fault.Invalid, "seq")
-	wantError(t, h.Ack(t.Context(), &op.Call{UserID: me}, 1, nil), fault.Invalid, "deviceId")
-	wantError(t, h.Ack(t.Context(), h.call(), 1, map[string]string{other.ID: all[1].ID}), fault.NotFound, "read."+other.ID)
+	nodesttest.WantError(t, h.Ack(t.Context(), h.Call(), -1, nil), fault.Invalid, "seq")
+	nodesttest.WantError(t, h.Ack(t.Context(), &op.Call{UserID: nodesttest.Ann}, 1, nil), fault.Invalid, "deviceId")
+	nodesttest.WantError(t, h.Ack(t.Context(), h.Call(), 1, map[string]string{other.ID: all[1].ID}), fault.NotFound, "read."+other.ID)
 }
 
 func TestTypingIsATransientEvent(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, _ := h.newChat(t, 0)
-	h.takeEventTypes()
-	h.Typing(h.call(), conv.ID)
-	if n := len(h.events.list); n != 1 {
+	h := nodesttest.NewWithoutModel(t)
+	conv, _ := h.NewChat(t, 0)
+	h.TakeEventTypes()
+	h.Typing(h.Call(), conv.ID)
+	if n := len(h.Events.All()); n != 1 {
 		t.Fatalf("%d events, want 1", n)
 	}
-	e := h.events.list[0]
-	if e.Type != "typing" || e.ConversationID != conv.ID || e.By != "phone" || e.UserID != me || e.Durable() || e.At.IsZero() {
+	e := h.Events.All()[0]
+	if e.Type != "typing" || e.ConversationID != conv.ID || e.By != "phone" || e.UserID != nodesttest.Ann || e.Durable() || e.At.IsZero() {
 		t.Errorf("event = %+v", e)
 	}
 }
 
 func TestUsageIsReadByDays(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
+	h := nodesttest.NewWithoutModel(t)
 	var today string
-	must(t, h.db.Update(t.Context(), me, func(tx nodest.Tx) error {
+	nodesttest.Must(t, h.DB.Update(t.Context(), nodesttest.Ann, func(tx nodest.Tx) error {
 		today = tx.Now().Format("2006-01-02")
 		return tx.AddUsage(nodest.UsageRow{Provider: "offline", Model: "m", Requests: 1, PromptTokens: 7})
 	}))
 	for _, days := range [][2]string{{"", ""}, {today, today}, {"2020-01-01", ""}} {
-		rows, err := h.Usage(t.Context(), me, days[0], days[1])
-		must(t, err)
+		rows, err := h.Usage(t.Context(), nodesttest.Ann, days[0], days[1])
+		nodesttest.Must(t, err)
 		if len(rows) != 1 || rows[0].PromptTokens != 7 || rows[0].Day != today {
 			t.Errorf("usage from %q to %q = %+v", days[0], days[1], rows)
 		}
 	}
-	rows, err := h.Usage(t.Context(), me, "2020-01-01", "2020-01-31")
-	must(t, err)
+	rows, err := h.Usage(t.Context(), nodesttest.Ann, "2020-01-01", "2020-01-31")
+	nodesttest.Must(t, err)
 	if rows == nil || len(rows) != 0 {
 		t.Errorf("usage of 2020 = %+v, want an empty list", rows)
 	}
 	for days, field := range map[[2]string]string{
 		{"yesterday", ""}: "from", {"", "2020-02-30"}: "to", {"2020-02-02", "2020-02-01"}: "from",
 	} {
-		_, err := h.Usage(t.Context(), me, days[0], days[1])
-		wantError(t, err, fault.Invalid, field)
+		_, err := h.Usage(t.Context(), nodesttest.Ann, days[0], days[1])
+		nodesttest.WantError(t, err, fault.Invalid, field)
 	}
 }
 
 func TestASnapshotShowsAllWithoutDocuments(t *testing.T) {
 	t.Parallel()
-	h := newChatFixture(t)
-	conv, _ := h.newChat(t, 1)
-	snap, err := h.Snapshot(t.Context(), me)
-	must(t, err)
-	at, _, err := stream.Store(h.db).Position(t.Context(), me)
-	must(t, err)
+	h := nodesttest.NewWithoutModel(t)
+	conv, _ := h.NewChat(t, 1)
+	snap, err := h.Snapshot(t.Context(), nodesttest.Ann)
+	nodesttest.Must(t, err)
+	at, _, err := stream.Store(h.DB).Position(t.Context(), nodesttest.Ann)
+	nodesttest.Must(t, err)
 	if len(snap.Conversations) != 1 || snap.Conversations[0].ID != conv.ID || snap.Epoch != at.Epoch || snap.Seq != at.Seq || at.Seq == 0 {
 		t.Errorf("snapshot = %+v, want one conversation at %v", snap, at)
 	}
 	if len(snap.Characters) != 1 || snap.Characters[0].Name != "Alice" || snap.Characters[0].RoleCard != nil {
 		t.Errorf("characters = %+v, want Alice without a card", snap.Characters)
-	}
-}
-
-func TestLintReadsEveryKindOfDocument(t *testing.T) {
-	t.Parallel()
-	for name, data := range map[string]string{
-		"card":    aliceWithGreetings,
-		"book":    `{"entries":{"0":{"content":"x","key":[],"constant":false}}}`,
-		"preset":  `{"prompts":[{"identifier":"main","content":"x"}],"prompt_order":[]}`,
-		"scripts": `[{"scriptName":"s","findRegex":"(","replaceString":""}]`,
-	} {
-		findings, err := character.Lint([]byte(data), name+".json", nil)
-		must(t, err)
-		if findings == nil {
-			t.Errorf("%s: no list", name)
-		}
-		t.Logf("%s: %v", name, findings)
-	}
-	findings, err := character.Lint([]byte(`{"spec":"chara_card_v3","spec_version":"3.0","data":{"name":"Ada","group_only_greetings":["Hi, all."]}}`), "card.json", nil)
-	must(t, err)
-	if !slices.ContainsFunc(findings, func(w card.Warning) bool { return strings.HasSuffix(w.Path, "group_only_greetings") }) {
-		t.Errorf("findings = %v, want the warning of an import, too", findings)
-	}
-	_, err = character.Lint([]byte(smallLog), "log.jsonl", nil)
-	wantError(t, err, fault.InvalidImport, "")
-	_, err = character.Lint([]byte("hello"), "x.txt", nil)
-	wantError(t, err, fault.UnsupportedCard, "")
-}
-
-func TestLintOfEverySharedFile(t *testing.T) {
-	t.Parallel()
-	for _, folder := range []string{"cards", "worldbooks", "presets"} {
-		for _, file := range requireShared(t, folder) {
-			if filepath.Ext(file) == "" || strings.Contains(file, "invalid") {
-				continue
-			}
-			findings, err := character.Lint(readFile(t, file), filepath.Base(file), nil)
-			if err != nil {
-				t.Errorf("%s: %v", filepath.Base(file), err)
-			}
-			t.Logf("%s: %d findings", filepath.Base(file), len(findings))
-		}
 	}
 }

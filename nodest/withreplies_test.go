@@ -7,40 +7,41 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/nodest"
+	"nodest/nodest/nodesttest"
 )
 
 func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWith("First."))
-	reply := s.sendAndWait(c, "Tell me")
-	s.model.enqueue(replyWith("Second."))
-	call := s.call()
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply("First."))
+	reply := s.SayAndWait(c, "Tell me")
+	s.Model.Enqueue(nodesttest.Reply("Second."))
+	call := s.Call()
 	in := chat.SwipeInput{MessageID: reply.ID, Swipe: "next", GenerateIfLast: true}
 	first, err := s.Swipe(t.Context(), call, in)
-	s.must(err)
+	s.Must(err)
 	if first.GenerationID == "" {
 		t.Fatal("nothing is being written")
 	}
-	s.wait(first.GenerationID)
-	if m := s.message(reply.ID); m.Text() != "Second." || len(m.Swipes) != 2 {
+	s.Await(first.GenerationID)
+	if m := s.Message(reply.ID); m.Text() != "Second." || len(m.Swipes) != 2 {
 		t.Errorf("swipes = %+v", m.Swipes)
 	}
 
 	// Repeating the command returns the same answer although the message has changed.
-	repeated := retryOf(call)
+	repeated := nodesttest.RetryOf(call)
 	second, err := s.Swipe(t.Context(), repeated, in)
-	s.must(err)
-	if !repeated.Replayed || second.GenerationID != first.GenerationID || len(s.model.allRequests()) != 2 {
-		t.Errorf("repeated: %v, generation %s, the model was asked %d times", repeated.Replayed, second.GenerationID, len(s.model.allRequests()))
+	s.Must(err)
+	if !repeated.Replayed || second.GenerationID != first.GenerationID || len(s.Model.AllRequests()) != 2 {
+		t.Errorf("repeated: %v, generation %s, the model was asked %d times", repeated.Replayed, second.GenerationID, len(s.Model.AllRequests()))
 	}
 
 	// No text is generated while there is one to swipe to.
-	_, err = s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "prev", GenerateIfLast: true})
-	s.must(err)
-	out, err := s.Swipe(t.Context(), s.call(), in)
-	s.must(err)
+	_, err = s.Swipe(t.Context(), s.Call(), chat.SwipeInput{MessageID: reply.ID, Swipe: "prev", GenerateIfLast: true})
+	s.Must(err)
+	out, err := s.Swipe(t.Context(), s.Call(), in)
+	s.Must(err)
 	if out.GenerationID != "" || out.Message.Text() != "Second." {
 		t.Errorf("next shows %q and began %q", out.Message.Text(), out.GenerationID)
 	}
@@ -49,10 +50,10 @@ func TestSwipingBeyondTheLastReplyWritesAnother(t *testing.T) {
 func TestTheLastGreetingIsNotFollowedByAReply(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	out, err := s.Swipe(t.Context(), s.call(), chat.SwipeInput{MessageID: c.HeadID, Swipe: "next", GenerateIfLast: true})
-	s.must(err)
-	if out.GenerationID != "" || len(s.model.allRequests()) != 0 {
+	c := s.Chat()
+	out, err := s.Swipe(t.Context(), s.Call(), chat.SwipeInput{MessageID: c.HeadID, Swipe: "next", GenerateIfLast: true})
+	s.Must(err)
+	if out.GenerationID != "" || len(s.Model.AllRequests()) != 0 {
 		t.Errorf("generation %q began", out.GenerationID)
 	}
 }
@@ -63,31 +64,31 @@ func TestDeletingAConversationCancelsItsReply(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(s *fixture, c *chat.Conversation) error{
 		"the conversation": func(s *fixture, c *chat.Conversation) error {
-			return s.DeleteConversation(s.t.Context(), s.call(), c.ID)
+			return s.DeleteConversation(s.T.Context(), s.Call(), c.ID)
 		},
 		"its character": func(s *fixture, c *chat.Conversation) error {
-			return s.DeleteCharacter(s.t.Context(), s.call(), c.CharacterID)
+			return s.DeleteCharacter(s.T.Context(), s.Call(), c.CharacterID)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t, nodest.Options{})
-			c, other := s.chat(), s.chat()
-			reply, elsewhere := replyWith("Half", " a reply").gated(), replyWith("Whole.").gated()
-			s.model.enqueue(reply, elsewhere)
-			sent := s.send(c, "Tell me")
-			<-reply.started
-			reply.step(1)
-			kept := s.send(other, "And you?")
-			<-elsewhere.started
-			s.must(remove(s, c))
-			if g := s.wait(sent.GenerationID); !g.Ended() {
+			c, other := s.Chat(), s.Chat()
+			reply, elsewhere := nodesttest.Reply("Half", " a reply").Gated(), nodesttest.Reply("Whole.").Gated()
+			s.Model.Enqueue(reply, elsewhere)
+			sent := s.Say(c, "Tell me")
+			<-reply.Started
+			reply.Step(1)
+			kept := s.Say(other, "And you?")
+			<-elsewhere.Started
+			s.Must(remove(s, c))
+			if g := s.Await(sent.GenerationID); !g.Ended() {
 				t.Errorf("generation = %+v", g)
 			}
-			_, err := s.Chats.Conversation(t.Context(), ann, c.ID)
-			s.wantCode(err, fault.NotFound)
-			elsewhere.release()
-			s.wait(kept.GenerationID)
-			if m := s.message(kept.Message.ID); m.Text() != "Whole." {
+			_, err := s.Chats.Conversation(t.Context(), nodesttest.Ann, c.ID)
+			s.WantCode(err, fault.NotFound)
+			elsewhere.Release()
+			s.Await(kept.GenerationID)
+			if m := s.Message(kept.Message.ID); m.Text() != "Whole." {
 				t.Errorf("the reply in the other conversation reads %q", m.Text())
 			}
 		})
@@ -97,24 +98,24 @@ func TestDeletingAConversationCancelsItsReply(t *testing.T) {
 func TestAReplyBeingWrittenKeepsTheHead(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	reply := replyWith("Fine.").gated()
-	s.model.enqueue(reply)
-	sent := s.send(c, "Tell me")
-	<-reply.started
-	_, err := s.Chats.ChooseHead(t.Context(), s.call(), c.ID, c.HeadID)
-	e := s.wantCode(err, fault.Busy)
+	c := s.Chat()
+	reply := nodesttest.Reply("Fine.").Gated()
+	s.Model.Enqueue(reply)
+	sent := s.Say(c, "Tell me")
+	<-reply.Started
+	_, err := s.Chats.ChooseHead(t.Context(), s.Call(), c.ID, c.HeadID)
+	e := s.WantCode(err, fault.Busy)
 	if e.Details["generationId"] != sent.GenerationID {
 		t.Errorf("details = %v, want generation %s", e.Details, sent.GenerationID)
 	}
-	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "after")
-	s.wantCode(err, fault.Busy)
+	_, err = s.Chats.DeleteMessage(t.Context(), s.Call(), sent.UserMessage.ID, "after")
+	s.WantCode(err, fault.Busy)
 	// The user's message may be deleted while its reply is being written.
-	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), sent.UserMessage.ID, "one")
-	s.must(err)
-	reply.release()
-	s.wait(sent.GenerationID)
-	if m := s.message(sent.Message.ID); m.Text() != "Fine." {
+	_, err = s.Chats.DeleteMessage(t.Context(), s.Call(), sent.UserMessage.ID, "one")
+	s.Must(err)
+	reply.Release()
+	s.Await(sent.GenerationID)
+	if m := s.Message(sent.Message.ID); m.Text() != "Fine." {
 		t.Errorf("reply = %q", m.Text())
 	}
 }
@@ -122,19 +123,19 @@ func TestAReplyBeingWrittenKeepsTheHead(t *testing.T) {
 func TestAnEditedTextIsWhatTheModelReads(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	c := s.chat()
-	s.model.enqueue(replyWith("Green tea."), replyWith("Yes."), replyWith("Still yes."))
-	reply := s.sendAndWait(c, "What do you drink?")
-	_, err := s.Edit(t.Context(), s.call(), chat.EditInput{MessageID: reply.ID, Text: "Black tea."})
-	s.must(err)
-	s.sendAndWait(c, "Sure?")
-	if p := s.model.lastRequest(); !strings.Contains(p, "Black tea.") || strings.Contains(p, "Green tea.") {
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply("Green tea."), nodesttest.Reply("Yes."), nodesttest.Reply("Still yes."))
+	reply := s.SayAndWait(c, "What do you drink?")
+	_, err := s.Edit(t.Context(), s.Call(), chat.EditInput{MessageID: reply.ID, Text: "Black tea."})
+	s.Must(err)
+	s.SayAndWait(c, "Sure?")
+	if p := s.Model.LastRequest(); !strings.Contains(p, "Black tea.") || strings.Contains(p, "Green tea.") {
 		t.Errorf("the prompt:\n%s", p)
 	}
-	_, err = s.Chats.DeleteMessage(t.Context(), s.call(), reply.ID, "one")
-	s.must(err)
-	s.sendAndWait(c, "Really?")
-	if p := s.model.lastRequest(); strings.Contains(p, "Black tea.") || !strings.Contains(p, "What do you drink?") {
+	_, err = s.Chats.DeleteMessage(t.Context(), s.Call(), reply.ID, "one")
+	s.Must(err)
+	s.SayAndWait(c, "Really?")
+	if p := s.Model.LastRequest(); strings.Contains(p, "Black tea.") || !strings.Contains(p, "What do you drink?") {
 		t.Errorf("the prompt after the delete:\n%s", p)
 	}
 }
@@ -142,15 +143,15 @@ func TestAnEditedTextIsWhatTheModelReads(t *testing.T) {
 func TestHiddenLinesOfALogAreNotSent(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	ch := s.character(alicesCard)
+	ch := s.Character(nodesttest.PlainAlice)
 	log := `{"chat_metadata":{}}
 {"name":"Mia","is_user":true,"is_system":false,"mes":"Said aloud","extra":{}}
 {"name":"Alice","is_user":false,"is_system":true,"mes":"Kept to herself","extra":{}}
 `
-	imported, err := s.Archives.ImportChat(t.Context(), s.call(), ch.ID, []byte(log), "x.jsonl")
-	s.must(err)
-	s.sendAndWait(imported.Conversation, "Go on")
-	if p := s.model.lastRequest(); !strings.Contains(p, "Said aloud") || strings.Contains(p, "Kept to herself") {
+	imported, err := s.Archives.ImportChat(t.Context(), s.Call(), ch.ID, []byte(log), "x.jsonl")
+	s.Must(err)
+	s.SayAndWait(imported.Conversation, "Go on")
+	if p := s.Model.LastRequest(); !strings.Contains(p, "Said aloud") || strings.Contains(p, "Kept to herself") {
 		t.Errorf("the prompt:\n%s", p)
 	}
 }
@@ -158,18 +159,18 @@ func TestHiddenLinesOfALogAreNotSent(t *testing.T) {
 func TestACardsScriptsApplyToItsReplies(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	ch := s.character(aliceWithGreetings) // its script replaces a by A
-	c := s.chatWith(ch.ID)
-	s.model.enqueue(replyWith("a cat"), replyWith("a cat"))
-	if m := s.sendAndWait(c, "Tell me"); m.Text() != "A cAt" {
+	ch := s.Character(nodesttest.AliceWithGreetings) // its script replaces a by A
+	c := s.ChatWith(ch.ID)
+	s.Model.Enqueue(nodesttest.Reply("a cat"), nodesttest.Reply("a cat"))
+	if m := s.SayAndWait(c, "Tell me"); m.Text() != "A cAt" {
 		t.Errorf("reply = %q, want the script to have worked", m.Text())
 	}
-	settings, err := s.Characters.UserSettings(t.Context(), ann)
-	s.must(err)
+	settings, err := s.Characters.UserSettings(t.Context(), nodesttest.Ann)
+	s.Must(err)
 	settings.GlobalRegexEnabled = false
-	_, err = s.Characters.PutUserSettings(t.Context(), s.call(), *settings, 0)
-	s.must(err)
-	if m := s.sendAndWait(c, "Again"); m.Text() != "a cat" {
+	_, err = s.Characters.PutUserSettings(t.Context(), s.Call(), *settings, 0)
+	s.Must(err)
+	if m := s.SayAndWait(c, "Again"); m.Text() != "a cat" {
 		t.Errorf("reply = %q, want it as the model wrote it", m.Text())
 	}
 }

@@ -30,6 +30,7 @@ var layers = []string{
 	"server/api",
 	"store server",
 	"store/storetest bench bench/kb internal/setup",
+	"nodest/nodesttest",
 	"cmd/nodest cmd/nodest-bench",
 }
 

@@ -1,0 +1,9 @@
+package archive_test
+
+import (
+	"testing"
+
+	"nodest/nodest/nodesttest"
+)
+
+func TestMain(m *testing.M) { nodesttest.Main(m) }

@@ -1,0 +1,20 @@
+package chat_test
+
+import (
+	"testing"
+
+	"nodest/nodest/nodesttest"
+)
+
+func TestMain(m *testing.M) { nodesttest.Main(m) }
+
+func TestOnPostgres(t *testing.T) {
+	t.Parallel()
+	nodesttest.OnPostgres(t, []nodesttest.Test{
+		{"ConcurrentRestores", TestConcurrentRestores},
+		{"ALongForkIsCompletedByItsJob", TestALongForkIsCompletedByItsJob},
+		{"SearchFindsTextsThatHaveAllWords", TestSearchFindsTextsThatHaveAllWords},
+		{"ChangesWhileASummaryIsWritten", TestChangesWhileASummaryIsWritten},
+		{"SummariesSurviveCrashes", TestSummariesSurviveCrashes},
+	})
+}
