@@ -14,3 +14,6 @@ func (x *Index) Len() int {
 	defer x.mu.RUnlock()
 	return len(x.byID)
 }
+
+// ReadIDs reads a part of ids.
+var ReadIDs = readIDs

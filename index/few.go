@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"nodest/index/dict"
-	"nodest/index/segment"
 )
 
 // few are the stored rows that a question in a large index looks at, once its rarest terms have
@@ -71,7 +70,7 @@ func (s *scorer) gatherOf(in *stored) {
 	}
 }
 
-func (s *scorer) cellOf(in *stored, g *segment.Group, n int) cell {
+func (s *scorer) cellOf(in *stored, g *Group, n int) cell {
 	of := &s.m.Scores[in.from+n]
 	window := func(f falloff, reach int) float32 {
 		return f.each * float32(in.Terms(max(g.First, n-reach), min(g.End, n+reach+1)))

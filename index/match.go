@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"nodest/index/dict"
-	"nodest/index/segment"
 )
 
 // The constants of BM25.
@@ -78,7 +77,7 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	}
 	keys := make([]string, len(query))
 	for i, q := range query {
-		keys[i] = segment.Key(q.Text)
+		keys[i] = Key(q.Text)
 	}
 	lists, err := v.x.lists(ctx, keys)
 	if err != nil {
@@ -331,7 +330,7 @@ func (s *scorer) groupsOf(in *stored) int {
 // windows adds the present term, with its postings in a group of that number, to the rows of the group
 // that have it in their windows. It works on copies in registers, and adds 0 where a branch would be
 // predicted wrongly.
-func (s *scorer) windows(in *stored, g *segment.Group, number int, all []dict.Posting, scores []Score) {
+func (s *scorer) windows(in *stored, g *Group, number int, all []dict.Posting, scores []Score) {
 	var a, b, c, d, e, f, last int32 // how often it is in the rows from n-3 to n+3
 	before, inRow, inNear := in.Before(), s.row, s.near
 	weight, covers, proof := s.weight, [2]float32{1: s.covers}, [2]float32{1: s.proof}

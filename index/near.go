@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"nodest/index/segment"
 )
 
 // scanLimit is the time after which no further part of a space is read.
@@ -45,7 +43,7 @@ func (x *Index) nearStored(ctx context.Context, q Vector, packed Packed, n, read
 	}
 	s := scans.Get().(*scan)
 	defer scans.Put(s)
-	s.bits, s.differs = segment.Signs(packed.numbers()), slices.Grow(s.differs[:0], x.base)[:x.base]
+	s.bits, s.differs = signsOf(packed.numbers()), slices.Grow(s.differs[:0], x.base)[:x.base]
 	clear(s.differs)
 	if whole, err = s.run(ctx, x, q); err != nil {
 		return nil, false, err
@@ -102,7 +100,7 @@ func (s *scan) run(ctx context.Context, x *Index, q Vector) (whole bool, err err
 
 // best returns about n rows, those that differ least, by how much they do.
 func (s *scan) best(n int) []int {
-	var of [segment.MostBits + 2]int // rows by how much they differ
+	var of [mostBits + 2]int // rows by how much they differ
 	for _, d := range s.differs {
 		of[d]++
 	}

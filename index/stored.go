@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"nodest/index/dict"
-	"nodest/index/segment"
 )
 
 // Source reads what is stored of an index.
@@ -37,7 +36,7 @@ type Part struct {
 
 // stored is a segment that is searched.
 type stored struct {
-	*segment.Head
+	*Head
 	Segment
 	from  int // number of its first row
 	stale staleRows
@@ -99,7 +98,7 @@ func openOne(ctx context.Context, source Source, key string, one Segment, old *I
 	if err != nil {
 		return nil, err
 	}
-	head, err := segment.Decode(parts[0])
+	head, err := Decode(parts[0])
 	if err != nil {
 		return nil, fmt.Errorf("open segment %s: %w", one.ID, err)
 	}
@@ -179,7 +178,7 @@ func (s *stored) seek(wanted wanted[sought], r *Row) {
 }
 
 func (s *stored) findStale(part []byte, ids []sought) {
-	rows := segment.ReadIDs(part)
+	rows := readIDs(part)
 	for _, w := range ids {
 		if at := rows.Find(w.id); at >= 0 {
 			s.stale.add(w.first+at, s.Rows)
@@ -240,7 +239,7 @@ func (x *Index) ids(ctx context.Context, numbers []int) (map[int]string, error) 
 		}
 	}
 	err := wanted.read(ctx, x, func(s *stored, part []byte, locals []int) {
-		ids, first := segment.ReadIDs(part), s.FirstOf(locals[0])
+		ids, first := readIDs(part), s.FirstOf(locals[0])
 		for _, n := range locals {
 			found[s.from+n] = ids.At(n - first)
 		}

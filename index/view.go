@@ -5,8 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-
-	"nodest/index/segment"
 )
 
 // View is what a ranking sees of an index. Rows are numbered from 0 to Slots-1, with gaps. It
@@ -208,7 +206,7 @@ type Holding struct {
 func (v View) Having(ctx context.Context, terms []string, limit int) (map[string]Holding, error) {
 	keys := make([]string, len(terms))
 	for i, t := range terms {
-		keys[i] = segment.Key(t)
+		keys[i] = Key(t)
 	}
 	lists, err := v.x.lists(ctx, keys)
 	if err != nil {
@@ -251,7 +249,7 @@ func storedRows(lists []list) (rows []int) {
 func (v View) Marked(ctx context.Context, marks []string) (map[string][]int, error) {
 	keys := make([]string, len(marks))
 	for i, m := range marks {
-		keys[i] = segment.MarkKey(m)
+		keys[i] = MarkKey(m)
 	}
 	lists, err := v.x.lists(ctx, keys)
 	if err != nil {

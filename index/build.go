@@ -1,4 +1,4 @@
-package segment
+package index
 
 import (
 	"cmp"
@@ -22,24 +22,6 @@ const (
 	bitsPerPart = 4096 // rows of a part of vectors
 )
 
-// Row is a row of a segment.
-type Row struct {
-	ID    string
-	Group string // rows of a group are neighbours; empty = it stands alone
-	Order int64  // in the group
-	Attr  uint64
-	Terms []string // with repetitions
-	Marks []string // further keys, which do not count as terms; each once
-	Bits  []Bits
-}
-
-// Bits are the signs of a vector of one space.
-type Bits struct {
-	Model string
-	Dim   int // of the vector
-	Bits  []uint64
-}
-
 // Builder makes a segment of rows that are added in the order of Compare.
 type Builder struct {
 	rows     int
@@ -50,11 +32,6 @@ type Builder struct {
 	postings map[string]*dict.List
 	ids      []string
 	spaces   map[space]*signs
-}
-
-type space struct {
-	model string
-	dim   int
 }
 
 // signs are the bits of all rows of a space.
@@ -87,28 +64,28 @@ func (b *Builder) Rows() int { return b.rows }
 
 // Add adds the next row. A segment has at most MostRows.
 func (b *Builder) Add(r *Row) {
-	n := b.rows
+	n, terms := b.rows, strings.Fields(r.Terms)
 	b.rows++
-	b.ids, b.lengths, b.attrs = append(b.ids, r.ID), append(b.lengths, len(r.Terms)), append(b.attrs, r.Attr)
+	b.ids, b.lengths, b.attrs = append(b.ids, r.ID), append(b.lengths, len(terms)), append(b.attrs, r.Attr)
 	b.join(r, n)
-	for _, t := range r.Terms {
+	for _, t := range terms {
 		b.post(t, n, 1)
 	}
-	for _, c := range characters(r.Terms) {
+	for _, c := range characters(terms) {
 		b.post(c.key, n, c.count)
 	}
 	for _, m := range r.Marks {
 		b.post(markKey+m, n, 1)
 	}
-	for _, v := range r.Bits {
-		key := space{v.Model, v.Dim}
-		s := b.spaces[key]
+	for _, v := range r.Vectors {
+		bits := signsOf(v.Packed.numbers())
+		s := b.spaces[v.space()]
 		if s == nil {
-			s = &signs{width: len(v.Bits)}
-			b.spaces[key] = s
+			s = &signs{width: len(bits)}
+			b.spaces[v.space()] = s
 		}
 		if s.fill(n); len(s.bits) == n*s.width { // of two in one space the first one counts
-			s.bits = append(s.bits, v.Bits...)
+			s.bits = append(s.bits, bits...)
 		}
 	}
 }
@@ -186,15 +163,10 @@ func IsDense(term string) bool {
 	}
 	first, n := utf8.DecodeRuneInString(term)
 	if n == len(term) {
-		return dense(first)
+		return isDense(first)
 	}
 	second, m := utf8.DecodeRuneInString(term[n:])
-	return n+m == len(term) && dense(first) && dense(second)
-}
-
-func dense(r rune) bool {
-	return r >= 0x0E00 && (r == 'ー' || r == '々' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
-		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
+	return n+m == len(term) && isDense(first) && isDense(second)
 }
 
 // Encode returns the parts of the segment; the first one is the head.
@@ -218,7 +190,7 @@ func (b *Builder) Encode() [][]byte {
 	}
 	parts := slices.Concat([][]byte{nil}, blocks)
 	for ids := range slices.Chunk(b.ids, idsPerPart) {
-		parts = append(parts, partOf(ids))
+		parts = append(parts, idsPart(ids))
 	}
 	for ids := range slices.Chunk(b.ids[:b.lone], idsPerPart) {
 		firsts = append(firsts, ids[0])
