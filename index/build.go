@@ -22,16 +22,25 @@ const (
 	bitsPerPart = 4096 // rows of a part of vectors
 )
 
-// Builder makes a segment of rows that are added in the order of Compare.
+// Builder is a segment in memory. It is searched as it is, and Encode returns it as it is stored.
 type Builder struct {
-	rows     int
-	lone     int
-	lengths  []int
-	attrs    []uint64
-	groups   []Group
-	postings map[string]*dict.List
-	ids      []string
-	spaces   map[space]*signs
+	rows    []*entry              // in the order of Compare
+	numbers []int32               // of rows, in the order in which they came; -1 = the row is gone
+	lists   map[string]*dict.List // by key; rows are places in numbers
+	spaces  map[space]*signs
+}
+
+// entry is what a Builder keeps of a row.
+type entry struct {
+	id      string
+	version int64
+	group   string
+	order   int64
+	attr    uint64
+	terms   int
+	data    any
+	size    int
+	came    int // place in numbers
 }
 
 // signs are the bits of all rows of a space.
@@ -54,29 +63,21 @@ func Compare(groupA string, orderA int64, idA, groupB string, orderB int64, idB 
 	return cmp.Or(strings.Compare(groupA, groupB), cmp.Compare(orderA, orderB), strings.Compare(idA, idB))
 }
 
+func (e *entry) compare(o *entry) int { return Compare(e.group, e.order, e.id, o.group, o.order, o.id) }
+
 // NewBuilder returns an empty builder.
 func NewBuilder() *Builder {
-	return &Builder{postings: map[string]*dict.List{}, spaces: map[space]*signs{}}
+	return &Builder{lists: map[string]*dict.List{}, spaces: map[space]*signs{}}
 }
 
-// Rows returns how many rows were added.
-func (b *Builder) Rows() int { return b.rows }
+// Rows returns how many rows there are.
+func (b *Builder) Rows() int { return len(b.rows) }
 
-// Add adds the next row. A segment has at most MostRows.
+// Add adds a row after all others, in the order of Compare. A segment that is stored has at most
+// MostRows.
 func (b *Builder) Add(r *Row) {
-	n, terms := b.rows, strings.Fields(r.Terms)
-	b.rows++
-	b.ids, b.lengths, b.attrs = append(b.ids, r.ID), append(b.lengths, len(terms)), append(b.attrs, r.Attr)
-	b.join(r, n)
-	for _, t := range terms {
-		b.post(t, n, 1)
-	}
-	for _, c := range characters(terms) {
-		b.post(c.key, n, c.count)
-	}
-	for _, m := range r.Marks {
-		b.post(markKey+m, n, 1)
-	}
+	e, n := b.post(r), len(b.rows)
+	b.rows, b.numbers[e.came] = append(b.rows, e), int32(n)
 	for _, v := range r.Vectors {
 		bits := signsOf(v.Packed.numbers())
 		s := b.spaces[v.space()]
@@ -90,28 +91,97 @@ func (b *Builder) Add(r *Row) {
 	}
 }
 
-// join enters row n into its group.
-func (b *Builder) join(r *Row, n int) {
-	if r.Group == "" {
-		b.lone++
-		return
+// post enters the keys of a row, which has no number yet.
+func (b *Builder) post(r *Row) *entry {
+	all := strings.Fields(r.Terms)
+	e := &entry{id: r.ID, version: r.Version, group: r.Group, order: r.Order, attr: r.Attr, terms: len(all), data: r.Data, size: r.Size, came: len(b.numbers)}
+	b.numbers = append(b.numbers, -1)
+	for _, k := range keysOf(all, r.Marks) {
+		l := b.lists[k.key]
+		if l == nil {
+			l = &dict.List{}
+			b.lists[strings.Clone(k.key)] = l // a part of a row's terms would keep all of them
+		}
+		l.Add(dict.Posting{Row: int32(e.came), Count: k.count})
 	}
-	last := len(b.groups) - 1
-	if last < 0 || b.groups[last].Name != r.Group {
-		b.groups = append(b.groups, Group{Name: r.Group, First: n, Lowest: r.Order})
-		last++
-	}
-	g := &b.groups[last]
-	g.End, g.Highest = n+1, r.Order
+	return e
 }
 
-func (b *Builder) post(key string, n, count int) {
-	p := b.postings[key]
-	if p == nil {
-		p = &dict.List{}
-		b.postings[strings.Clone(key)] = p
+// change takes rows out and puts others in, without their vectors. It returns these.
+func (b *Builder) change(gone map[string]bool, put []*Row) []*entry {
+	b.rows = slices.DeleteFunc(b.rows, func(e *entry) bool {
+		if gone[e.id] {
+			b.numbers[e.came] = -1
+		}
+		return gone[e.id]
+	})
+	slices.SortFunc(put, func(r, o *Row) int { return Compare(r.Group, r.Order, r.ID, o.Group, o.Order, o.ID) })
+	entries := make([]*entry, len(put))
+	for i, r := range put {
+		entries[i] = b.post(r)
+		at, _ := slices.BinarySearchFunc(b.rows, entries[i], (*entry).compare)
+		b.rows = slices.Insert(b.rows, at, entries[i])
 	}
-	p.Add(uint32(n), uint32(count))
+	for n, e := range b.rows {
+		b.numbers[e.came] = int32(n)
+	}
+	if most := len(b.rows) + len(b.rows)/4 + 64; len(b.numbers) > most {
+		b.compact()
+	}
+	return entries
+}
+
+// compact forgets rows that are gone.
+func (b *Builder) compact() {
+	for key := range b.lists {
+		fresh := &dict.List{}
+		for _, p := range b.find(key) {
+			fresh.Add(p)
+		}
+		if b.lists[key] = fresh; fresh.Postings == nil {
+			delete(b.lists, key)
+		}
+	}
+	b.numbers = b.numbers[:len(b.rows)]
+	for n, e := range b.rows {
+		e.came, b.numbers[n] = n, int32(n)
+	}
+}
+
+// find returns the postings of a key, by number.
+func (b *Builder) find(key string) []dict.Posting {
+	l := b.lists[key]
+	if l == nil {
+		return nil
+	}
+	all, ordered := l.All(), true
+	kept, last := all[:0], int32(-1)
+	for _, p := range all {
+		if p.Row = b.numbers[p.Row]; p.Row >= 0 {
+			kept, ordered, last = append(kept, p), ordered && p.Row > last, p.Row
+		}
+	}
+	if !ordered {
+		slices.SortFunc(kept, func(p, q dict.Posting) int { return int(p.Row - q.Row) })
+	}
+	return kept
+}
+
+// Sizes in bytes of a row and of a key in memory besides their texts.
+const (
+	rowBytes = 200
+	keyBytes = 120
+)
+
+// bytes estimates the memory that b takes without signs.
+func (b *Builder) bytes() (n int) {
+	for _, e := range b.rows {
+		n += rowBytes + len(e.id) + e.size
+	}
+	for key, l := range b.lists {
+		n += keyBytes + len(key) + cap(l.Postings)
+	}
+	return n
 }
 
 // Keys of what is no term.
@@ -123,44 +193,47 @@ const (
 // counted is a key of a row with its count.
 type counted struct {
 	key   string
-	count int
+	count int32
 }
 
-// characters returns the keys of the single characters of a row in scripts without spaces: a
-// row has one as often as its most common term with it. Korean words begin with their meaning
-// and end in particles, so only first syllables count.
-func characters(terms []string) []counted {
-	var counts map[string]int // of terms
-	for _, t := range terms {
-		if IsDense(t) {
-			if counts == nil {
-				counts = map[string]int{}
-			}
-			counts[t]++
-		}
+// keysOf returns the keys of a row, each once: terms, marks, and the single characters of scripts
+// without spaces. A row has a character as often as its most common term with it. Korean words begin
+// with their meaning and end in particles, so only first syllables count.
+func keysOf(terms, marks []string) []counted {
+	for _, m := range marks {
+		terms = append(terms, markKey+m)
 	}
-	most := map[string]int{}
-	for t, count := range counts {
-		for i, r := range t {
-			if i > 0 && unicode.Is(unicode.Hangul, r) {
+	slices.Sort(terms)
+	keys := make([]counted, 0, len(terms))
+	var most map[string]int32
+	for i := 0; i < len(terms); {
+		k := counted{key: terms[i]}
+		for ; i < len(terms) && terms[i] == k.key; i++ {
+			k.count++
+		}
+		keys = append(keys, k)
+		if !isDenseTerm(k.key) {
+			continue
+		}
+		if most == nil {
+			most = map[string]int32{}
+		}
+		for at, r := range k.key {
+			if at > 0 && unicode.Is(unicode.Hangul, r) {
 				break
 			}
-			key := characterKey + string(r)
-			most[key] = max(most[key], count)
+			character := characterKey + string(r)
+			most[character] = max(most[character], k.count)
 		}
 	}
-	all := make([]counted, 0, len(most))
-	for _, key := range slices.Sorted(maps.Keys(most)) {
-		all = append(all, counted{key, most[key]})
+	for key, count := range most {
+		keys = append(keys, counted{key, count})
 	}
-	return all
+	return keys
 }
 
-// IsDense reports whether a term is one or two characters of a script without spaces.
-func IsDense(term string) bool {
-	if term == "" || term[0] < utf8.RuneSelf {
-		return false
-	}
+// isDenseTerm reports whether a term is one or two characters of a script without spaces.
+func isDenseTerm(term string) bool {
 	first, n := utf8.DecodeRuneInString(term)
 	if n == len(term) {
 		return isDense(first)
@@ -169,41 +242,63 @@ func IsDense(term string) bool {
 	return n+m == len(term) && isDense(first) && isDense(second)
 }
 
+// head returns the head of the present rows, which does not know where parts are.
+func (b *Builder) head() *Head {
+	h := &Head{Rows: len(b.rows), Attrs: make([]uint64, len(b.rows)), before: make([]uint32, len(b.rows)+1)}
+	for n, e := range b.rows {
+		h.Attrs[n], h.before[n+1] = e.attr, h.before[n]+uint32(e.terms)
+		if e.group == "" {
+			h.Lone++
+			continue
+		}
+		last := len(h.Groups) - 1
+		if last < 0 || h.Groups[last].Name != e.group {
+			h.Groups = append(h.Groups, Group{Name: e.group, First: n, Lowest: e.order})
+			last++
+		}
+		h.Groups[last].End, h.Groups[last].Highest = n+1, e.order
+	}
+	return h
+}
+
 // Encode returns the parts of the segment; the first one is the head.
 func (b *Builder) Encode() [][]byte {
+	h, ids := b.head(), make([]string, len(b.rows))
 	blocks, firsts := b.blocks()
-	head := make([]byte, dict.HeadBytes, dict.HeadBytes+12*b.rows)
+	head := make([]byte, dict.HeadBytes, dict.HeadBytes+12*h.Rows)
 	spaces := slices.SortedFunc(maps.Keys(b.spaces), func(x, y space) int {
 		return cmp.Or(strings.Compare(x.model, y.model), cmp.Compare(x.dim, y.dim))
 	})
-	head = dict.AppendInts(head, b.rows, len(b.groups), b.lone, len(blocks), len(spaces))
-	head = dict.AppendInts(head, b.lengths...)
+	head = dict.AppendInts(head, h.Rows, len(h.Groups), h.Lone, len(blocks), len(spaces))
+	for n, e := range b.rows {
+		head, ids[n] = dict.AppendInts(head, e.terms), e.id
+	}
 	upper := int64(0)
-	for _, a := range b.attrs {
+	for _, a := range h.Attrs {
 		up := int64(int32(a >> 32))
 		head = binary.LittleEndian.AppendUint32(binary.AppendVarint(head, up-upper), uint32(a))
 		upper = up
 	}
-	for _, g := range b.groups {
+	for _, g := range h.Groups {
 		head = binary.AppendVarint(dict.AppendInts(dict.AppendText(head, g.Name), g.End-g.First), g.Lowest)
 		head = dict.AppendInts(head, int(g.Highest-g.Lowest))
 	}
 	parts := slices.Concat([][]byte{nil}, blocks)
-	for ids := range slices.Chunk(b.ids, idsPerPart) {
-		parts = append(parts, idsPart(ids))
+	for some := range slices.Chunk(ids, idsPerPart) {
+		parts = append(parts, idsPart(some))
 	}
-	for ids := range slices.Chunk(b.ids[:b.lone], idsPerPart) {
-		firsts = append(firsts, ids[0])
+	for some := range slices.Chunk(ids[:h.Lone], idsPerPart) {
+		firsts = append(firsts, some[0])
 	}
-	if b.lone > 0 {
-		firsts = append(firsts, b.ids[b.lone-1])
+	if h.Lone > 0 {
+		firsts = append(firsts, ids[h.Lone-1])
 	}
 	for _, text := range firsts {
 		head = dict.AppendText(head, text)
 	}
 	for _, key := range spaces {
 		s := b.spaces[key]
-		s.fill(b.rows)
+		s.fill(h.Rows)
 		vectors := s.parts()
 		head = dict.AppendInts(dict.AppendText(head, key.model), key.dim, s.width, len(vectors))
 		parts = append(parts, vectors...)
@@ -217,28 +312,20 @@ func (b *Builder) Encode() [][]byte {
 func (b *Builder) blocks() (blocks [][]byte, firsts []string) {
 	var block dict.Block
 	before := ""
-	for _, t := range slices.Sorted(maps.Keys(b.postings)) {
+	for _, key := range slices.Sorted(maps.Keys(b.lists)) {
 		if len(block) >= partBytes {
 			blocks, block = append(blocks, block), nil
 		}
 		if len(block) == 0 {
-			firsts, before = append(firsts, t), ""
+			firsts, before = append(firsts, key), ""
 		}
-		p := b.postings[t]
-		block, before = block.Append(before, t, p.Rows(), b.stored(p)), t
+		all := b.find(key)
+		block, before = block.Append(before, key, len(all), dict.Stored(all, len(b.rows))), key
 	}
 	if len(block) > 0 {
 		blocks = append(blocks, block)
 	}
 	return blocks, firsts
-}
-
-// stored is how the postings of a key are stored.
-func (b *Builder) stored(l *dict.List) dict.Postings {
-	if dict.Dense(l.Rows(), b.rows) {
-		return dict.Postings(l.Bits(b.rows))
-	}
-	return l.Postings()
 }
 
 // parts cuts the bits into parts of bitsPerPart rows.

@@ -141,7 +141,7 @@ func (h *Head) GroupAfter(from, n int) int {
 // Key returns the key of a term in the parts of the dictionary: single characters of scripts
 // without spaces are found inside of words.
 func Key(term string) string {
-	if IsDense(term) && singleRune(term) {
+	if isDenseTerm(term) && singleRune(term) {
 		return characterKey + term
 	}
 	return term

@@ -118,8 +118,11 @@ func (e *encoder) add(ctx context.Context, text string, first, last int) {
 		return
 	}
 	terms := index.DocumentTerms(text)
-	n := uint32(len(e.rows))
+	counts := map[string]int32{}
 	for _, t := range terms {
+		counts[t]++
+	}
+	for t, count := range counts {
 		p := e.postings[t]
 		if p == nil {
 			if len(e.postings) >= e.most {
@@ -129,7 +132,7 @@ func (e *encoder) add(ctx context.Context, text string, first, last int) {
 			p = &dict.List{}
 			e.postings[t] = p
 		}
-		p.Add(n, 1)
+		p.Add(dict.Posting{Row: int32(len(e.rows)), Count: count})
 	}
 	e.rows = append(e.rows, row{uint16(min(len(terms), 1<<16-1)), uint32(first), uint32(last)})
 }
@@ -145,7 +148,7 @@ func (e *encoder) encode(ctx context.Context, chunks int) []byte {
 			}
 			blocks, before = append(blocks, nil), ""
 		}
-		at, postings := &blocks[len(blocks)-1], e.postings[t].Postings()
+		at, postings := &blocks[len(blocks)-1], e.postings[t].Postings
 		size -= len(*at)
 		*at, before = at.Append(before, t, e.chunksOf(postings), postings), t
 		size += len(*at)
