@@ -12,18 +12,23 @@ import (
 	"nodest/index/dict"
 )
 
-// Limits of a segment. A part is about so long, unless a single term or row needs more.
+// Limits of a segment.
 const (
 	MostRows = 1 << 16
 
 	version     = 3
-	partBytes   = 5850 // with one term more, what fills the pages of both databases well
+	blockBytes  = 5850 // with one term more, what fills the pages of both databases well
 	idsPerPart  = 640  // of a chat, of which each takes up to nine bytes
 	bitsPerPart = 4096 // rows of a part of vectors
 )
 
 // Builder is a segment in memory. It is searched as it is, and Encode returns it as it is stored.
 type Builder struct {
+	BlockBytes int  // about how long a block of the dictionary is
+	Characters bool // single characters of scripts without spaces have keys: half as much again in Chinese
+	MostKeys   int  // further ones are left out; 0 = there is no bound
+	LeftOut    bool // some were
+
 	rows    []*entry              // in the order of Compare
 	numbers []int32               // of rows, in the order in which they came; -1 = the row is gone
 	lists   map[string]*dict.List // by key; rows are places in numbers
@@ -67,7 +72,7 @@ func (e *entry) compare(o *entry) int { return Compare(e.group, e.order, e.id, o
 
 // NewBuilder returns an empty builder.
 func NewBuilder() *Builder {
-	return &Builder{lists: map[string]*dict.List{}, spaces: map[space]*signs{}}
+	return &Builder{BlockBytes: blockBytes, Characters: true, lists: map[string]*dict.List{}, spaces: map[space]*signs{}}
 }
 
 // Rows returns how many rows there are.
@@ -96,8 +101,12 @@ func (b *Builder) post(r *Row) *entry {
 	all := strings.Fields(r.Terms)
 	e := &entry{id: r.ID, version: r.Version, group: r.Group, order: r.Order, attr: r.Attr, terms: len(all), data: r.Data, size: r.Size, came: len(b.numbers)}
 	b.numbers = append(b.numbers, -1)
-	for _, k := range keysOf(all, r.Marks) {
+	for _, k := range keysOf(all, r.Marks, b.Characters) {
 		l := b.lists[k.key]
+		if l == nil && b.MostKeys > 0 && len(b.lists) >= b.MostKeys {
+			b.LeftOut = true
+			continue
+		}
 		if l == nil {
 			l = &dict.List{}
 			b.lists[strings.Clone(k.key)] = l // a part of a row's terms would keep all of them
@@ -196,10 +205,10 @@ type counted struct {
 	count int32
 }
 
-// keysOf returns the keys of a row, each once: terms, marks, and the single characters of scripts
-// without spaces. A row has a character as often as its most common term with it. Korean words begin
+// keysOf returns the keys of a row, each once: terms, marks, and perhaps the single characters of
+// scripts without spaces. A row has a character as often as its most common term with it. Korean words begin
 // with their meaning and end in particles, so only first syllables count.
-func keysOf(terms, marks []string) []counted {
+func keysOf(terms, marks []string, characters bool) []counted {
 	for _, m := range marks {
 		terms = append(terms, markKey+m)
 	}
@@ -212,7 +221,7 @@ func keysOf(terms, marks []string) []counted {
 			k.count++
 		}
 		keys = append(keys, k)
-		if !isDenseTerm(k.key) {
+		if !characters || !isDenseTerm(k.key) {
 			continue
 		}
 		if most == nil {
@@ -226,8 +235,8 @@ func keysOf(terms, marks []string) []counted {
 			most[character] = max(most[character], k.count)
 		}
 	}
-	for key, count := range most {
-		keys = append(keys, counted{key, count})
+	for _, key := range slices.Sorted(maps.Keys(most)) {
+		keys = append(keys, counted{key, most[key]})
 	}
 	return keys
 }
@@ -313,7 +322,7 @@ func (b *Builder) blocks() (blocks [][]byte, firsts []string) {
 	var block dict.Block
 	before := ""
 	for _, key := range slices.Sorted(maps.Keys(b.lists)) {
-		if len(block) >= partBytes {
+		if len(block) >= b.BlockBytes {
 			blocks, block = append(blocks, block), nil
 		}
 		if len(block) == 0 {

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 )
@@ -146,21 +145,4 @@ func (x *Index) rows() (n int) {
 		n += s.Rows - s.stale.count
 	}
 	return n
-}
-
-func (x *Index) idf(rows int) float32 {
-	n := float64(max(rows, x.rows()))
-	return float32(math.Log(1 + (n-float64(rows)+0.5)/(float64(rows)+0.5)))
-}
-
-// usual is added to the number of rows when computing rarity: in a small index every word is
-// rare, and few of them mean anything.
-const usual = 1000
-
-// rarity of a term that is in so many rows, at most 1. Unlike idf it means the same in indexes
-// of all sizes.
-func (x *Index) rarity(rows int) float32 {
-	n := float64(x.rows() + usual)
-	of := func(rows float64) float64 { return math.Log(1 + (n-rows+0.5)/(rows+0.5)) }
-	return float32(of(float64(max(1, rows))) / of(1))
 }

@@ -202,16 +202,15 @@ func (x *Index) at(n int) (*section, int) {
 
 // list is where a key is in a section.
 type list struct {
-	in     *section
-	rows   int
-	stored dict.Postings
-	held   []dict.Posting // of the section in memory
+	in *section
+	Postings
+	held []dict.Posting // of the section in memory
 }
 
 // appendTo appends the rows to a list, in order; only those whose bit is set in among, unless it is nil.
 func (l *list) appendTo(to []dict.Posting, among []uint64) []dict.Posting {
 	if l.in.held == nil {
-		return l.in.Append(to, l.rows, l.stored, among)
+		return l.in.Append(to, l.Postings, among)
 	}
 	for _, p := range l.held {
 		if among == nil || among[p.Row/64]>>(p.Row%64)&1 == 1 {
@@ -234,14 +233,14 @@ func (x *Index) lists(ctx context.Context, keys []string) (map[string][]list, er
 	}
 	err := wanted.read(ctx, x, func(s *section, part []byte, keys []string) {
 		for _, key := range keys {
-			if rows, postings := dict.Block(part).Find(key); rows > 0 {
-				found[key] = append(found[key], list{s, rows, postings, nil})
+			if p := find(part, key); p.Rows > 0 {
+				found[key] = append(found[key], list{s, p, nil})
 			}
 		}
 	})
 	for _, key := range keys {
 		if all := x.newest.find(key); len(all) > 0 {
-			found[key] = append(found[key], list{x.inMemory(), len(all), nil, all})
+			found[key] = append(found[key], list{x.inMemory(), Postings{Rows: len(all)}, all})
 		}
 	}
 	return found, err

@@ -177,7 +177,7 @@ func (v View) Having(ctx context.Context, terms []string, limit int) (map[string
 	for i, text := range terms {
 		rows := 0
 		for _, l := range lists[keys[i]] {
-			rows += l.rows
+			rows += l.Rows
 		}
 		if rows == 0 || rows > limit {
 			continue
