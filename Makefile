@@ -6,6 +6,7 @@ PACKAGES   ?= ./...
 LINTER     ?= github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BIN        ?= bin/nodest
+BENCH      ?= bin/nodest-bench
 # Pure functions of libraries, which share no memory with ours, run without the
 # detector: regular expressions alone take ten times as long with it. A package that
 # uses sync.Map or atomic values must not be here: its copies of their functions may
@@ -22,9 +23,10 @@ SEQUENTIAL := ./bench/kb ./card ./character ./cite ./circle/rules ./knowledge/ch
 CONCURRENT := $(shell $(GO) list ./... 2>/dev/null | sed 's|^nodest/|./|' | grep -vxF $(SEQUENTIAL:%=-e %))
 # The packages with such tests. NODEST_TEST_ONLY skips their other ones.
 POSTGRES   ?= $(shell grep -rlE --include='*_test.go' 'storetest\.(Each|OpenPostgres|PostgresURL)|"NODEST_TEST_DATABASE_URL"' [a-z]* | xargs -n1 dirname | sort -u | sed 's|^|./|')
-LDFLAGS    := -X main.version=$(VERSION)
+# Without symbols and DWARF, a quarter of the file; panics still name functions and lines.
+LDFLAGS    := -s -w -X main.version=$(VERSION)
 
-.PHONY: run build test test-race test-sequential test-postgres test-web test-long lint fmt web web-check web-install client bench clean
+.PHONY: run build build-bench test test-race test-sequential test-postgres test-web test-long lint fmt web web-check web-install client bench clean
 
 # In a terminal the server gets a process group of its own (set -m): Ctrl-C then
 # reaches it and not make, which would end with an error after it.
@@ -36,6 +38,10 @@ run: build ## start the server and show how to sign in
 
 build: ## bin/nodest
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/nodest
+	@echo "$(BIN): $$(($$(wc -c < $(BIN)) / 1000000)) MB"
+
+build-bench: ## bin/nodest-bench, which measures the program beside it
+	$(GO) build -trimpath -o $(BENCH) ./cmd/nodest-bench
 
 test: ## all tests, a few minutes
 	$(GOTEST) $(TESTFLAGS) $(PACKAGES)
@@ -84,9 +90,9 @@ web-install:
 client: ## build, check and test clients/typescript, which the page uses
 	cd clients/typescript && npm ci --no-audit --no-fund && npm run build && npm run check && npm run test:built
 
-bench: build ## the figures of docs/performance.md
-	$(BIN) bench chat
-	$(BIN) bench framework
+bench: build build-bench ## the figures of docs/performance.md
+	$(BENCH) chat
+	$(BENCH) framework
 
 clean:
 	rm -rf bin

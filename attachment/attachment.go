@@ -101,15 +101,15 @@ type Content struct {
 	Data        []byte
 }
 
-// Kept returns an image scaled by Content before, if that is still in the cache; nil
+// Cached returns an image scaled by Content before, if that is still in the cache; nil
 // otherwise. It takes little memory.
 //
 // Errors: those of Content.
-func (svc *Service) Kept(ctx context.Context, userID, id string, size int) (*Content, error) {
+func (svc *Service) Cached(ctx context.Context, userID, id string, size int) (*Content, error) {
 	if _, err := svc.Get(ctx, userID, id); err != nil {
 		return nil, err
 	}
-	small, contentType, failed, ok := svc.thumbnails.Kept(id, size)
+	small, contentType, failed, ok := svc.thumbnails.Cached(id, size)
 	if ok = ok && failed == nil; !ok { // what cannot be scaled is served as it is
 		return nil, nil
 	}

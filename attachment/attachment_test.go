@@ -159,7 +159,7 @@ func TestAThumbnailHasTheAskedSize(t *testing.T) {
 			if err != nil || !bytes.Equal(content.Data, data) || !strings.HasPrefix(content.ContentType, "image/") {
 				t.Errorf("%s is not served as it is: %v", name, err)
 			}
-			if kept, err := e.Kept(t.Context(), e.user, id, 16); kept != nil || err != nil {
+			if kept, err := e.Cached(t.Context(), e.user, id, 16); kept != nil || err != nil {
 				t.Errorf("%s: kept %v, %v", name, kept, err)
 			}
 		}

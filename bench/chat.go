@@ -18,6 +18,7 @@ import (
 // ServerOptions are those of the measurements that start servers.
 type ServerOptions struct {
 	Program string   // the nodest program, which the servers are processes of
+	Bench   string   // the nodest-bench program, which the bare proxy is a process of
 	Env     []string // of those processes, in addition to what a measurement sets
 	Only    string   // Chat: one of ChatParts; "" = all
 	// FirstToken is how long the provider of Chat takes to its first token.

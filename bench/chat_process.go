@@ -23,11 +23,11 @@ type child struct {
 	took time.Duration // until it listened
 }
 
-// launch runs the program, calls f when it listens, and asks it to end.
-func (r *run) launch(ctx context.Context, env []string, f func(*child) error, args ...string) error {
+// launch runs a program, calls f when it listens, and asks it to end.
+func (r *run) launch(ctx context.Context, program string, env []string, f func(*child) error, args ...string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	c := &child{cmd: exec.CommandContext(ctx, r.Program, args...)}
+	c := &child{cmd: exec.CommandContext(ctx, program, args...)}
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
 	c.cmd.WaitDelay = 3 * time.Minute // of a busy machine
 	var failed bytes.Buffer
@@ -45,7 +45,7 @@ func (r *run) launch(ctx context.Context, env []string, f func(*child) error, ar
 		_, c.base, _ = strings.Cut(lines.Text(), " listens on ")
 	}
 	if c.took = time.Since(begun); c.base == "" {
-		return fmt.Errorf("%s %s: %w: %s", r.Program, args[0], errors.Join(c.cmd.Wait(), ctx.Err()), bytes.TrimSpace(failed.Bytes()))
+		return fmt.Errorf("%s %s: %w: %s", program, args[0], errors.Join(c.cmd.Wait(), ctx.Err()), bytes.TrimSpace(failed.Bytes()))
 	}
 	drained := make(chan struct{})
 	go func() { // ends with the process
@@ -71,12 +71,12 @@ func (r *run) serve(ctx context.Context, dir, models string, f func(*child) erro
 	if models != "" {
 		env = append(env, "NODEST_PROVIDER=openai", "OPENAI_BASE_URL="+models, "NODEST_MODEL=bench")
 	}
-	return r.launch(ctx, env, f, "serve")
+	return r.launch(ctx, r.Program, env, f, "serve")
 }
 
 // floor runs f with the bare proxy.
 func (r *run) floor(ctx context.Context, models string, f func(*child) error) error {
-	return r.launch(ctx, []string{"HOME=" + r.dir, "PATH=" + os.Getenv("PATH")}, f, "bench", "floor", models)
+	return r.launch(ctx, r.Bench, []string{"HOME=" + r.dir, "PATH=" + os.Getenv("PATH")}, f, "floor", models)
 }
 
 // cpu is the processor time that the process has used.

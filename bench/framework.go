@@ -1,4 +1,4 @@
-// Package bench has the measurements behind "nodest bench". Each one prints its figures;
+// Package bench has the measurements behind "nodest-bench". Each one prints its figures;
 // none fails for being slow.
 package bench
 

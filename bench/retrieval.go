@@ -13,6 +13,7 @@ import (
 
 	"nodest/bench/figure"
 	"nodest/memory"
+	"nodest/memory/recall"
 )
 
 // RetrievalOptions name the questions of a retrieval measurement.
@@ -153,7 +154,7 @@ func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retriev
 			continue
 		}
 		start := time.Now()
-		hits, err := l.memory.Recall(ctx, l.user, one.ask(o))
+		hits, err := one.recall(ctx, l, o)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +191,7 @@ func (q *questions) build(ctx context.Context, l *library, o RetrievalOptions) (
 	}
 	for _, t := range q.talks {
 		first := question{talk: t, text: t.people.Character}
-		if _, err := l.memory.Recall(ctx, l.user, first.ask(o)); err != nil {
+		if _, err := first.recall(ctx, l, o); err != nil {
 			return 0, err
 		}
 	}
@@ -200,22 +201,19 @@ func (q *questions) build(ctx context.Context, l *library, o RetrievalOptions) (
 // mostItems is how many items a question is answered with.
 const mostItems = 20
 
-// ask is the question as a chat would ask it after the last item. An item may be
+// recall asks the question as a chat would ask it after the last item. An item may be
 // found by either of its two messages.
-func (one *question) ask(o RetrievalOptions) memory.Ask {
-	a := memory.Ask{
-		CharacterID: one.talk.character, Text: one.text, Names: one.talk.people, Now: one.talk.now,
-		Everything: true, Limit: 2 * mostItems, Lexical: o.Lexical,
-	}
+func (one *question) recall(ctx context.Context, l *library, o RetrievalOptions) ([]recall.Hit, error) {
+	q := recall.Query{Text: one.text, Names: one.talk.people, Now: one.talk.now, Mode: recall.Ranked, Limit: 2 * mostItems}
 	if o.Prompt {
-		a.Everything, a.Limit = false, memory.DefaultLimit
+		q.Mode, q.Limit = recall.Prompt, recall.DefaultLimit
 	}
-	return a
+	return l.memory.Recall(ctx, l.user, memory.Ask{CharacterID: one.talk.character, Lexical: o.Lexical}, q)
 }
 
 // ranks are those of the right items among the items that were found, each counted
 // where it stands first.
-func (one *question) ranks(hits []memory.Hit) []int {
+func (one *question) ranks(hits []recall.Hit) []int {
 	ranks, seen := make([]int, len(one.right)), map[int]bool{}
 	for i := range hits {
 		at, ok := one.talk.itemOf[hits[i].ID]

@@ -11,7 +11,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// chatFiles are the sets of "bench retrieval --chat"; chatset/README.md tells their form.
+// chatFiles are the sets of "nodest-bench retrieval --chat"; chatset/README.md tells their form.
 //
 //go:embed chatset/*.jsonl
 var chatFiles embed.FS

@@ -17,6 +17,7 @@ import (
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory"
+	"nodest/memory/recall"
 )
 
 // TestFitWeights fits the ranking weights of package memory to files of questions and
@@ -193,17 +194,17 @@ func (q *questions) fitted(ctx context.Context, lexical bool) (all []*fitted, er
 }
 
 func (one *question) fitted(ctx context.Context, cache *index.Cache, lexical bool) (*fitted, error) {
-	query := memory.Ask{Text: one.text, Names: one.talk.people, Now: one.talk.now, Everything: true, Limit: math.MaxInt}
+	query, near := recall.Query{Text: one.text, Names: one.talk.people, Now: one.talk.now, Mode: recall.Ranked, Limit: math.MaxInt}, recall.Vectors{}
 	if !lexical {
 		e, err := offline.Embedder{}.Embed(ctx, llm.Query, []string{one.text})
 		if err != nil {
 			return nil, err
 		}
-		query.Spelling = index.Vector{Model: e.Model, Values: e.Vectors[0]}
+		near.Spelling = index.Vector{Model: e.Model, Values: e.Vectors[0]}
 	}
-	var hits []memory.Hit
+	var hits []recall.Hit
 	err := cache.Use(ctx, one.talk.character, func(x *index.Index, _ bool) (err error) {
-		hits, _, err = memory.Recall(ctx, x, query)
+		hits, _, err = recall.Find(ctx, x, &query, near, nil)
 		return err
 	})
 	if err != nil {
@@ -330,7 +331,7 @@ func describe(all []*fitted, w weights) string {
 }
 
 // units are those of a conversation as the store gives them to an index.
-func (l *library) units(ctx context.Context, t *talk) (units []memory.Unit, err error) {
+func (l *library) units(ctx context.Context, t *talk) (units []recall.Unit, err error) {
 	err = l.db.Memory().View(ctx, l.user, func(tx memory.Tx) error {
 		c, err := tx.MemoryChanges(t.character, 0, 0, 0)
 		if err == nil {

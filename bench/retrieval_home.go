@@ -20,6 +20,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/extract"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -108,7 +109,7 @@ func (l *library) close() error {
 }
 
 func (l *library) scene(_ context.Context, _, characterID, _ string) (memory.Scene, error) {
-	return memory.Scene{Names: l.people[characterID], Recall: true, Limit: memory.DefaultLimit, Share: true}, nil
+	return memory.Scene{Names: l.people[characterID], Recall: true, Limit: recall.DefaultLimit, Share: true}, nil
 }
 
 // noModel takes the place of a server's models.

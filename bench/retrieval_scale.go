@@ -18,6 +18,7 @@ import (
 	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 )
 
 // scaleResult are the times of a scope of many items, in milliseconds.
@@ -74,8 +75,8 @@ func retrievalScale(ctx context.Context, out io.Writer, items int, asJSON bool) 
 func (l *library) measureScale(ctx context.Context, t *talk, dim int, o memory.Options) (*scaleResult, error) {
 	var service *memory.Service
 	ask := func(i int) error {
-		_, err := service.Recall(ctx, l.user, memory.Ask{
-			CharacterID: t.character, Now: t.now, Lexical: dim == 0,
+		_, err := service.Recall(ctx, l.user, memory.Ask{CharacterID: t.character, Lexical: dim == 0}, recall.Query{
+			Now:  t.now,
 			Text: fmt.Sprintf("When did Ann speak of w1 and w%d with w%d at w%d, w%d, w%d and w%d?", 2+i%3, 8+i%9, 40+i, 300+i, 2000+i, 9000+i),
 		})
 		return err

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"nodest/card"
+	"nodest/sharedtest"
 )
 
 // oddCards are characters that lack what the specifications require, or have it in other types.
@@ -106,14 +107,14 @@ func everyCard(t *testing.T) map[string]*card.Character {
 	edited := mustImport(t, oddCards["book"])
 	edited.WorldBook = []byte(`{"entries":{"0":{"uid":0,"key":"tower, sea","keysecondary":"x","content":"T","constant":false}}}`)
 	all["edited book"] = edited
-	folder := filepath.Join("..", "..", "shared", "data", "cards")
-	files, _ := os.ReadDir(folder)
+	files := sharedtest.Find("data/cards/*")
 	if len(files) == 0 {
-		t.Logf("no cards beside the project (%s): only those of the test are checked", folder)
+		t.Log("no cards beside the project: only those of the test are checked")
 	}
 	for _, f := range files {
-		if ch, err := card.Import(read(t, folder, f.Name()), f.Name(), card.Limits{}); err == nil {
-			all[f.Name()] = ch
+		name := filepath.Base(f)
+		if ch, err := card.Import(read(t, f), name, card.Limits{}); err == nil {
+			all[name] = ch
 		}
 	}
 	return all

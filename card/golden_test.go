@@ -10,27 +10,8 @@ import (
 
 	"nodest/card"
 	"nodest/fault"
+	"nodest/sharedtest"
 )
-
-// sharedDir returns a folder beside the project; the test is skipped if it is missing.
-// NODEST_GOLDEN names another golden folder, with its data beside it.
-func sharedDir(t *testing.T, name string) string {
-	t.Helper()
-	golden := os.Getenv("NODEST_GOLDEN")
-	if golden == "" {
-		golden = filepath.Join("..", "..", "shared", "golden")
-	} else if !filepath.IsAbs(golden) {
-		golden = filepath.Join("..", golden)
-	}
-	dir := filepath.Join(golden, "sillytavern")
-	if name != "golden" {
-		dir = filepath.Join(golden, "..", "data")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no %s beside the project (%s): skipped", name, dir)
-	}
-	return dir
-}
 
 func read(t *testing.T, path ...string) []byte {
 	t.Helper()
@@ -41,53 +22,17 @@ func read(t *testing.T, path ...string) []byte {
 	return data
 }
 
-type vector struct {
-	Name  string
-	Input struct {
-		File          string
-		UserName      string `json:"user_name"`
-		CharacterName string `json:"character_name"`
-	}
-	Output json.RawMessage
-	Spec   json.RawMessage `json:"spec_output"`
+type vectorInput struct {
+	File          string
+	UserName      string `json:"user_name"`
+	CharacterName string `json:"character_name"`
 }
 
-func (v vector) want() json.RawMessage {
-	if v.Spec != nil {
-		return v.Spec
-	}
-	return v.Output
-}
-
-// replay runs every vector of a file and logs the counts.
-func replay(t *testing.T, file string, run func(t *testing.T, v vector, data []byte)) {
-	path := filepath.Join(sharedDir(t, "golden"), file)
-	folder := sharedDir(t, "data")
-	var vectors []vector
-	if err := json.Unmarshal(read(t, path), &vectors); err != nil {
-		t.Fatal(err)
-	}
-	passed, failed, skipped := 0, 0, 0
-	for _, v := range vectors {
-		t.Run(v.Name, func(t *testing.T) {
-			t.Cleanup(func() {
-				switch {
-				case t.Failed():
-					failed++
-				case t.Skipped():
-					skipped++
-				default:
-					passed++
-				}
-			})
-			data, err := os.ReadFile(filepath.Join(folder, v.Input.File))
-			if err != nil {
-				t.Skipf("its file is absent: %v", err)
-			}
-			run(t, v, data)
-		})
-	}
-	t.Logf("%s: %d passed, %d failed, %d skipped", file, passed, failed, skipped)
+// replay runs every vector of a file whose input is there.
+func replay[Out any](t *testing.T, file string, run func(t *testing.T, in vectorInput, want Out, data []byte)) {
+	sharedtest.Replay(t, "sillytavern/"+file, func(t *testing.T, v sharedtest.Vector[vectorInput, Out]) {
+		run(t, v.Input, v.Output, sharedtest.Read(t, "data/"+v.Input.File))
+	})
 }
 
 // volatile are the members that the recording leaves out.
@@ -106,16 +51,13 @@ func withoutVolatile(t *testing.T, doc []byte) map[string]any {
 }
 
 func TestGoldenCardImport(t *testing.T) {
-	replay(t, "card_import.json", func(t *testing.T, v vector, data []byte) {
-		var want struct {
-			Character, ExportJSON json.RawMessage
-			Export                json.RawMessage `json:"export_json"`
-			Error                 bool
-		}
-		if err := json.Unmarshal(v.want(), &want); err != nil {
-			t.Fatal(err)
-		}
-		ch, err := card.Import(data, v.Input.File, card.Limits{})
+	type output struct {
+		Character json.RawMessage
+		Export    json.RawMessage `json:"export_json"`
+		Error     bool
+	}
+	replay(t, "card_import.json", func(t *testing.T, in vectorInput, want output, data []byte) {
+		ch, err := card.Import(data, in.File, card.Limits{})
 		if want.Error {
 			if !fault.Is(err, fault.UnsupportedCard) {
 				t.Fatalf("err = %v, want unsupported_card", err)
@@ -145,12 +87,9 @@ func TestGoldenCardImport(t *testing.T) {
 }
 
 func TestGoldenChatImport(t *testing.T) {
-	replay(t, "chat_import.json", func(t *testing.T, v vector, data []byte) {
-		var want struct{ Lines []map[string]any }
-		if err := json.Unmarshal(v.want(), &want); err != nil {
-			t.Fatal(err)
-		}
-		chat, err := card.ImportChat(data, card.ChatNames{User: v.Input.UserName, Character: v.Input.CharacterName}, card.Limits{})
+	type output struct{ Lines []map[string]any }
+	replay(t, "chat_import.json", func(t *testing.T, in vectorInput, want output, data []byte) {
+		chat, err := card.ImportChat(data, card.ChatNames{User: in.UserName, Character: in.CharacterName}, card.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

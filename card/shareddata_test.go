@@ -13,13 +13,14 @@ import (
 
 	"nodest/card"
 	"nodest/fault"
+	"nodest/sharedtest"
 )
 
 func splitLines(file []byte) [][]byte { return bytes.Split(bytes.TrimSpace(file), []byte("\n")) }
 
 // eachFile runs a test for every file under a folder of shared/data.
 func eachFile(t *testing.T, folder string, run func(t *testing.T, name string, data []byte)) {
-	root := filepath.Join(sharedDir(t, "data"), folder)
+	root := sharedtest.Require(t, "data/"+folder)
 	count := 0
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

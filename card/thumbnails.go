@@ -32,8 +32,8 @@ func NewThumbnails() *Thumbnails {
 	return &Thumbnails{make(chan struct{}, picturesAtOnce), lru.New[string, thumbnailMade](keptThumbnails)}
 }
 
-// Kept returns what Of has made before, if it is still in the cache.
-func (t *Thumbnails) Kept(id string, size int) (thumbnail []byte, contentType string, err error, ok bool) {
+// Cached returns what Of has made before, if it is still in the cache.
+func (t *Thumbnails) Cached(id string, size int) (thumbnail []byte, contentType string, err error, ok bool) {
 	made, ok := t.kept.Get(thumbnailKey(id, size))
 	return made.data, made.contentType, made.err, ok
 }
@@ -47,7 +47,7 @@ func thumbnailKey(id string, size int) string { return fmt.Sprintf("%s/%d", id, 
 // Errors: UnsupportedMedia for what is no picture; that of ctx if it ends while Of waits for
 // its turn.
 func (t *Thumbnails) Of(ctx context.Context, id string, data []byte, size int) (thumbnail []byte, contentType string, err error) {
-	if thumbnail, contentType, err, ok := t.Kept(id, size); ok {
+	if thumbnail, contentType, err, ok := t.Cached(id, size); ok {
 		return asItIs(data, thumbnail, contentType, err)
 	}
 	select {

@@ -52,6 +52,29 @@ type MessageTx interface {
 	// headID on, included). Deleted messages are left out. Its cost does not
 	// depend on the length of the chat.
 	Path(conversationID, headID, beforeID string, limit int) (items []*Message, more bool, err error)
+	// PathAfter returns at most limit messages of the path that ends in headID, oldest
+	// first: those that follow afterID ("" = from its beginning). Deleted messages are left
+	// out. fault.NotFound if afterID is not on the path. Its cost does not depend on the length of the chat.
+	PathAfter(conversationID, headID, afterID string, limit int) (items []*Message, more bool, err error)
+	// OnPath returns those of the messages that are on the path that ends in headID,
+	// deleted or not.
+	OnPath(conversationID, headID string, ids []string) ([]string, error)
+	// Count returns the number of messages on the path that ends in headID that are
+	// not deleted. It does not walk the path.
+	Count(conversationID, headID string) (int, error)
+	// Tips lists the ends of all branches, the newest (by seq) first: messages that
+	// are not deleted and have none below them that is not. cursor "" = start, next
+	// "" = end. Its cost grows with the number of branches, not with their length.
+	Tips(conversationID, cursor string, limit int) (items []*Message, next string, err error)
+	// Leaf returns the newest (by seq) of the Tips in and below a message that is not
+	// deleted.
+	Leaf(conversationID, messageID string) (id string, err error)
+	// Tree returns the tree of a conversation as runs, at most limit, and its newest save
+	// points, likewise. Its cost grows with the number of branches, not with their length.
+	Tree(conversationID string, limit int) (*Tree, error)
+	// NearTexts has Path, PathAfter, PathAt and PathAtAfter leave out the texts of swipes that are far
+	// from the chosen one (see Near), of messages that would be too large for a page with them.
+	NearTexts()
 	// Children returns the messages whose parent is id, by seq, with deleted ones.
 	Children(conversationID, id string) ([]*Message, error)
 	// Revision returns one stored text by its revision id.
@@ -81,9 +104,6 @@ type HistoryTx interface {
 	PathAt(conversationID string, version int64, headID, beforeID string, limit int) (items []*Message, more bool, err error)
 	// PathAtAfter is PathAfter as it was at a version.
 	PathAtAfter(conversationID string, version int64, headID, afterID string, limit int) (items []*Message, more bool, err error)
-	// NearTexts has Path, PathAfter, PathAt and PathAtAfter leave out the texts of swipes that are far
-	// from the chosen one (see Near), of messages that would be too large for a page with them.
-	NearTexts()
 	// MessagesAt returns messages of the conversation as PathAt does, by seq, those
 	// that were deleted then with DeletedAt set. Those that were stored later are
 	// left out. It walks no path.
@@ -105,26 +125,6 @@ type HistoryTx interface {
 	// DeletedIn returns the conversation's version in which a message was deleted;
 	// fault.NotFound for one that is not.
 	DeletedIn(messageID string) (version int64, err error)
-	// Count returns the number of messages on the path that ends in headID that are
-	// not deleted. It does not walk the path.
-	Count(conversationID, headID string) (int, error)
-	// Tips lists the ends of all branches, the newest (by seq) first: messages that
-	// are not deleted and have none below them that is not. cursor "" = start, next
-	// "" = end. Its cost grows with the number of branches, not with their length.
-	Tips(conversationID, cursor string, limit int) (items []*Message, next string, err error)
-	// Tree returns the tree of a conversation as runs, at most limit, and its newest save
-	// points, likewise. Its cost grows with the number of branches, not with their length.
-	Tree(conversationID string, limit int) (*Tree, error)
-	// PathAfter returns at most limit messages of the path that ends in headID, oldest
-	// first: those that follow afterID ("" = from its beginning). Deleted messages are left
-	// out. fault.NotFound if afterID is not on the path. Its cost does not depend on the length of the chat.
-	PathAfter(conversationID, headID, afterID string, limit int) (items []*Message, more bool, err error)
-	// OnPath returns those of the messages that are on the path that ends in headID,
-	// deleted or not.
-	OnPath(conversationID, headID string, ids []string) ([]string, error)
-	// Leaf returns the newest (by seq) of the Tips in and below a message that is not
-	// deleted.
-	Leaf(conversationID, messageID string) (id string, err error)
 }
 
 // Rewind says that a version of a conversation went back to an older one.

@@ -254,7 +254,7 @@ type Generation struct {
 // Timing says when a generation took its steps, in milliseconds since CreatedAt. Steps
 // that it did not reach are nil. FirstTokenAt and EndedAt complete it.
 type Timing struct {
-	Accepted  int64          `json:"accepted"` // all that the request stores was written; its commit may still be under way
+	Accepted  int64          `json:"accepted"` // all that the request stores is on the disk
 	Gather    *Span          `json:"gather,omitempty"`
 	Sources   []SourceTiming `json:"sources,omitempty"` // by the time of their answers
 	Build     *Span          `json:"build,omitempty"`

@@ -224,7 +224,7 @@ func WireUsage(u *llm.Usage) any {
 func MessageEvent(userID, kind, by string, m *Message) *stream.Event {
 	ev := op.Event(userID, kind, by, MessageData(m))
 	ev.ConversationID, ev.MessageID, ev.GenerationID = m.ConversationID, m.ID, m.GenerationID
-	ev.Kept = m.logged(ev)
+	ev.Logged = m.logged(ev)
 	return ev
 }
 
@@ -233,7 +233,7 @@ func MessageEvent(userID, kind, by string, m *Message) *stream.Event {
 func ConversationEvent(userID, kind, by string, c *Conversation) *stream.Event {
 	ev := op.Event(userID, kind, by, ConversationData(c))
 	ev.ConversationID = c.ID
-	ev.Kept = c.logged(ev)
+	ev.Logged = c.logged(ev)
 	return ev
 }
 

@@ -13,6 +13,7 @@ import (
 	"nodest/fault"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/memory/recall"
 )
 
 // errNoModel says that there is nobody to ask.
@@ -256,8 +257,8 @@ func (svc *Service) recall(ctx context.Context, userID string, r *reaction, text
 	if svc.opts.Memory == nil {
 		return "", nil
 	}
-	hits, err := svc.opts.Memory.Recall(ctx, userID, memory.Ask{
-		CharacterID: r.who.ID, Text: text, Now: r.now, Public: true, Limit: maxRecalled,
+	hits, err := svc.opts.Memory.Recall(ctx, userID, memory.Ask{CharacterID: r.who.ID}, recall.Query{
+		Text: text, Now: r.now, Only: recall.Filter{Public: true}, Limit: maxRecalled,
 	})
 	if err != nil {
 		return "", err

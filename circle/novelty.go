@@ -15,7 +15,7 @@ const saidWithin = 90 * 24 * time.Hour
 // said reports whether a text was written lately. Transactions that store a text ask again:
 // another process may have stored the same meanwhile.
 func said(tx Tx, text string) (bool, error) {
-	return tx.Said(rules.Key(text), tx.Now().Add(-saidWithin))
+	return tx.WasSaid(rules.Key(text), tx.Now().Add(-saidWithin))
 }
 
 // wasSaid is said, outside a transaction.

@@ -47,8 +47,8 @@ type FeedTx interface {
 	// UpdateComment stores DeletedAt and End, and counts a deletion in its post.
 	UpdateComment(c *Comment) error
 
-	// Said reports whether a post or comment with this TextKey was written since a time.
-	Said(textKey string, since time.Time) (bool, error)
+	// WasSaid reports whether a post or comment with this TextKey was written since a time.
+	WasSaid(textKey string, since time.Time) (bool, error)
 
 	// PutLike stores l unless its author likes the post already: then added is false.
 	PutLike(l *Like) (added bool, err error)

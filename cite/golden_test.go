@@ -6,8 +6,6 @@ import (
 	"errors"
 	"hash/fnv"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,55 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/llm"
+	"nodest/sharedtest"
 )
-
-// vector is one case of a golden file.
-type vector struct {
-	Name          string
-	Bug           string
-	Input, Output json.RawMessage
-}
-
-// goldenFile reads a file of the recorded pipeline, or skips the test.
-func goldenFile(t *testing.T, file string) []byte {
-	t.Helper()
-	dir := os.Getenv("NODEST_GOLDEN")
-	if dir == "" {
-		dir = "../shared/golden"
-	}
-	if !filepath.IsAbs(dir) { // from the project's root
-		dir = filepath.Join("..", dir)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "deepresearch", file))
-	if err != nil {
-		t.Skipf("no golden vectors here (NODEST_GOLDEN names their folder): %v", err)
-	}
-	return data
-}
-
-// golden runs the cases of one file.
-func golden(t *testing.T, file string, run func(t *testing.T, v vector)) {
-	t.Helper()
-	var f struct{ Cases []vector }
-	require.NoError(t, json.Unmarshal(goldenFile(t, file), &f))
-	failed, tagged := 0, 0
-	for _, v := range f.Cases {
-		if v.Bug != "" {
-			tagged++
-		}
-		if !t.Run(v.Name, func(t *testing.T) { run(t, v) }) {
-			failed++
-		}
-	}
-	t.Logf("%s: %d passed (%d of them do better than the recorded bug), %d failed, 0 skipped", file, len(f.Cases)-failed, tagged, failed)
-}
-
-func decodeTo[T any](t *testing.T, data json.RawMessage) T {
-	t.Helper()
-	var v T
-	require.NoError(t, json.Unmarshal(data, &v))
-	return v
-}
 
 // hashTokens are the tokens of the recorded embedder "hash256".
 func hashTokens(text string) []string {
@@ -147,7 +98,7 @@ func TestGoldenEmbedder(t *testing.T) {
 			Nonzero map[string]float32
 		}
 	}
-	require.NoError(t, json.Unmarshal(goldenFile(t, "_embedder.json"), &f))
+	require.NoError(t, json.Unmarshal(sharedtest.Read(t, "golden/deepresearch/_embedder.json"), &f))
 	for _, c := range f.Cases {
 		require.Equal(t, c.Tokens, append([]string{}, hashTokens(c.Text)...), c.Text)
 		got := map[string]float32{}
@@ -176,8 +127,8 @@ func TestGoldenChunkText(t *testing.T) {
 		Positions      []Span `json:"chunk_positions"`
 		PositionsBytes []Span `json:"chunk_positions_bytes"`
 	}
-	golden(t, "chunkText.json", func(t *testing.T, v vector) {
-		in, want := decodeTo[input](t, v.Input), decodeTo[output](t, v.Output)
+	sharedtest.Replay(t, "deepresearch/chunkText.json", func(t *testing.T, v sharedtest.Vector[input, output]) {
+		in, want := v.Input, v.Output
 		o := ChunkOptions{By: in.Options.Type, MinLength: in.Options.MinChunkLength}
 		switch value := in.Options.Value.(type) {
 		case string:
@@ -218,9 +169,8 @@ func TestGoldenJaccardRank(t *testing.T) {
 		Query     string
 		Documents []string
 	}
-	golden(t, "jaccardRank.json", func(t *testing.T, v vector) {
-		in := decodeTo[input](t, v.Input)
-		want := decodeTo[struct{ Results []Ranked }](t, v.Output).Results
+	sharedtest.Replay(t, "deepresearch/jaccardRank.json", func(t *testing.T, v sharedtest.Vector[input, struct{ Results []Ranked }]) {
+		in, want := v.Input, v.Output.Results
 		got := JaccardRank(in.Query, in.Documents)
 		switch v.Name {
 		case "chinese has no tokens (all zero)": // pairs of characters find the right text
@@ -248,8 +198,8 @@ func TestGoldenCherryPick(t *testing.T) {
 		Text           string
 		EmbeddingCalls []int
 	}
-	golden(t, "cherryPick.json", func(t *testing.T, v vector) {
-		in, want := decodeTo[input](t, v.Input), decodeTo[output](t, v.Output)
+	sharedtest.Replay(t, "deepresearch/cherryPick.json", func(t *testing.T, v sharedtest.Vector[input, output]) {
+		in, want := v.Input, v.Output
 		emb := &recorded{kind: in.Embedder}
 		o := PickOptions{in.Options.SnippetLength, in.Options.NumSnippets, in.Options.ChunkSize}
 		got := CherryPick(t.Context(), emb, in.Question, in.LongContext, o)
@@ -339,8 +289,8 @@ type referencesOutput struct {
 }
 
 func TestGoldenBuildReferences(t *testing.T) {
-	golden(t, "buildReferences.json", func(t *testing.T, v vector) {
-		in, want := decodeTo[referencesInput](t, v.Input), decodeTo[referencesOutput](t, v.Output)
+	sharedtest.Replay(t, "deepresearch/buildReferences.json", func(t *testing.T, v sharedtest.Vector[referencesInput, referencesOutput]) {
+		in, want := v.Input, v.Output
 		emb := &recorded{kind: in.Embedder, explicit: in.Embeddings}
 		o := ReferenceOptions{MinChunkLength: in.MinChunkLength, MaxRef: in.MaxRef, MinRelScore: in.MinRelScore, Hostnames: in.OnlyHostnames}
 		got := BuildReferences(t.Context(), emb, in.Answer, in.sources(), o)

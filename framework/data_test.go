@@ -7,18 +7,15 @@ import (
 	"testing"
 
 	"nodest/card"
+	"nodest/sharedtest"
 )
 
 // Every published card, book and preset can be built and linted, with the same result
 // twice.
 func TestPublishedDocumentsCanBeBuilt(t *testing.T) {
-	root := "../../shared/data"
-	if _, err := os.Stat(root); err != nil {
-		t.Skipf("no data beside the project: %v", err)
-	}
 	built, findings := 0, 0
 	for _, folder := range []string{"cards", "worldbooks", "presets"} {
-		_ = filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(sharedtest.Require(t, "data/"+folder), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}

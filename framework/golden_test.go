@@ -2,69 +2,29 @@ package framework
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"nodest/card"
+	"nodest/sharedtest"
 )
-
-// vector is one case of a golden file.
-type vector struct {
-	Name       string
-	Input      json.RawMessage
-	Output     json.RawMessage
-	SpecOutput json.RawMessage `json:"spec_output"`
-}
 
 // golden runs the vectors of one file through run, which returns the product's result
 // for an input. Objects are compared without regard to key order; an absent member
 // equals null.
 func golden(t *testing.T, file string, run func(t *testing.T, input json.RawMessage) any) {
 	t.Helper()
-	dir := os.Getenv("NODEST_GOLDEN")
-	if dir == "" {
-		dir = "../shared/golden"
-	}
-	if !filepath.IsAbs(dir) { // from the project's root
-		dir = filepath.Join("..", dir)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "nodest", file))
-	if err != nil {
-		t.Skipf("no golden vectors here (NODEST_GOLDEN names their folder): %v", err)
-	}
-	var vectors []vector
-	if err := json.Unmarshal(data, &vectors); err != nil {
-		t.Fatal(err)
-	}
-	failed, skipped := 0, 0
-	for _, v := range vectors {
-		ok := t.Run(v.Name, func(t *testing.T) {
-			defer func() {
-				if t.Skipped() {
-					skipped++
-				}
-			}()
-			want := v.SpecOutput
-			if want == nil {
-				want = v.Output
-			}
-			got, err := json.Marshal(run(t, v.Input))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !sameJSON(got, want) {
-				t.Errorf("got  %s\nwant %s", got, want)
-			}
-		})
-		if !ok {
-			failed++
+	sharedtest.Replay(t, "nodest/"+file, func(t *testing.T, v sharedtest.Vector[json.RawMessage, json.RawMessage]) {
+		got, err := json.Marshal(run(t, v.Input))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	t.Logf("%s: %d passed, %d failed, %d skipped", file, len(vectors)-failed-skipped, failed, skipped)
+		if !sameJSON(got, v.Output) {
+			t.Errorf("got  %s\nwant %s", got, v.Output)
+		}
+	})
 }
 
 func sameJSON(a, b []byte) bool {

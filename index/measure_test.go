@@ -15,6 +15,7 @@ import (
 	"nodest/index"
 	"nodest/llm"
 	"nodest/llm/offline"
+	"nodest/sharedtest"
 )
 
 // TestMeasureVectors prints how many of the 10, 50 and 200 nearest by exact cosines are found: by the
@@ -130,10 +131,9 @@ func nearestPacked(rows []index.Row, v []float32, n int) (ids []string) {
 
 // locomoVectors are those of all messages of LoCoMo, and of 150 questions.
 func locomoVectors(t *testing.T) (vectors, questions [][]float32) {
-	const name = "../../shared/data/locomo/dev.json"
-	f, err := os.Open(name)
+	f, err := os.Open(sharedtest.Require(t, "data/locomo/dev.json"))
 	if err != nil {
-		t.Skipf("needs LoCoMo: %v", err)
+		t.Fatal(err)
 	}
 	defer f.Close()
 	var texts, asked []string

@@ -2,7 +2,6 @@ package knowledge_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -16,21 +15,16 @@ import (
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/op"
+	"nodest/sharedtest"
 	"nodest/store"
 	"nodest/store/storetest"
 )
 
-// corpus returns the documents in the folder docs of NODEST_KB; the benchmark is skipped
-// without them.
+// corpus returns the documents of the data set kb; the benchmark is skipped without them.
 func corpus(b *testing.B) map[string][]byte {
 	b.Helper()
-	dir := filepath.Join(cmp.Or(os.Getenv("NODEST_KB"), "../../shared/data/kb"), "docs")
-	found, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(found) == 0 {
-		b.Skipf("no documents in %s", dir)
-	}
 	files := map[string][]byte{}
-	for _, path := range found {
+	for _, path := range sharedtest.Files(b, "data/kb/docs/*") {
 		if data, err := os.ReadFile(path); err == nil {
 			files[filepath.Base(path)] = data
 		}

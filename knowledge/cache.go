@@ -74,7 +74,7 @@ func (l *library) IDs() []string {
 // when it is first read is searched in that; later it has none.
 func (l *library) Segments(ctx context.Context, files []int, do func(files []int, segments []*search.Segment) error) error {
 	return inGroups(ctx, l, "", files, do, func(tx Tx, owner string, of map[string]int, found func(i int, s *search.Segment, whole bool)) error {
-		rows, err := tx.Segments(owner, slices.Collect(maps.Keys(of)))
+		rows, err := tx.FileSegments(owner, slices.Collect(maps.Keys(of)))
 		for _, row := range rows {
 			i := of[row.FileID]
 			if !l.fixed[i] {

@@ -75,7 +75,7 @@ func (r *run) work(ctx context.Context) (w *work, err error) {
 		}
 		w = &work{run: r, edition: editions[at], embedder: e, total: editions[at].Chunks}
 		if e != nil {
-			done, rejected, err := tx.Embedded(r.job.Subject, w.edition.Edition, e.ModelID())
+			done, rejected, err := tx.EditionCoverage(r.job.Subject, w.edition.Edition, e.ModelID())
 			w.done = done + rejected
 			return err
 		}
@@ -159,7 +159,7 @@ func (w *work) embedBatch(ctx context.Context, gate *llm.Gate, batch []StoredChu
 		if err := fixLength(tx, w.embedder.ModelID(), b.length); err != nil {
 			return err
 		}
-		if err := tx.PutVectors(w.edition.FileID, w.embedder.ModelID(), b.vectors); err != nil {
+		if err := tx.PutChunkVectors(w.edition.FileID, w.embedder.ModelID(), b.vectors); err != nil {
 			return err
 		}
 		tell, err = w.progress(tx, Embedding, min(done, w.total), w.total)
@@ -366,7 +366,7 @@ func (w *work) rejected(ctx context.Context) (n int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		_, n, err := tx.Embedded(w.edition.FileID, w.edition.Edition, w.embedder.ModelID())
+		_, n, err := tx.EditionCoverage(w.edition.FileID, w.edition.Edition, w.embedder.ModelID())
 		return n, err
 	})
 }

@@ -139,7 +139,7 @@ type IndexTx interface {
 	// PutEdition stores e in place of the one with its number, and removes parts and chunks
 	// that it does not have.
 	PutEdition(e *Edition) error
-	PutSegment(fileID string, edition int64, data []byte) error
+	PutFileSegment(fileID string, edition int64, data []byte) error
 	// PutProgress stores how far the running step of an own file is.
 	PutProgress(fileID string, p Progress) error
 	// DropEditions removes at most limit rows of the editions of an own file before one, and
@@ -148,31 +148,6 @@ type IndexTx interface {
 	// PurgeIndex removes at most limit rows that were made of a deleted own file, and returns
 	// how many these were.
 	PurgeIndex(fileID string, limit int) (removed int, err error)
-
-	// Unembedded returns chunks of an edition without a vector of a model, with their text,
-	// by index and beginning after one, at most limit, each hash once.
-	Unembedded(fileID string, edition int64, model string, after, limit int) ([]StoredChunk, error)
-	// PutVectors stores vectors by hash; nil = the model rejects the text. What is there stays.
-	PutVectors(fileID, model string, vectors map[string]index.Packed) error
-	// Embedded counts the chunks of an edition that have a vector of a model, and those that
-	// it rejects.
-	Embedded(fileID string, edition int64, model string) (done, rejected int, err error)
-	// Incomplete returns own files whose searched edition lacks vectors of a model, by id and
-	// beginning after one.
-	Incomplete(model, after string, limit int) ([]FileEdition, error)
-	// Coverage counts the chunks of the searched editions of own files, and those that have a
-	// vector of a model or are rejected by it; baseID "" = all files, else those of an own or
-	// readable knowledge base.
-	Coverage(model, baseID string) (done, total int, err error)
-	// DropVectors removes at most limit vectors of other models than these, by the id of their
-	// file and beginning with one; next is where to go on, "" at the end.
-	DropVectors(keep []string, from string, limit int) (next string, err error)
-	Spaces() ([]Space, error)
-	PutSpace(s Space) error
-	// FixLength gives a space the length of its first vectors, and returns the one that it has;
-	// length 0 = only returns it, 0 = not known yet. fault.NotFound if there is no such space.
-	FixLength(model string, length int) (int, error)
-	DropSpace(model string) error
 	// Busy reports whether own files of a knowledge base that were searchable before are being
 	// processed again.
 	Busy(baseID string) (bool, error)
@@ -185,12 +160,43 @@ type IndexTx interface {
 	InsertQuery(q *Query) error
 	// IndexRows counts what is stored of an own file, by table, also when it is deleted.
 	IndexRows(fileID string) (map[string]int64, error)
+}
 
+// VectorTx stores spaces, and the vectors of chunks of own files.
+type VectorTx interface {
+	// Unembedded returns chunks of an edition without a vector of a model, with their text,
+	// by index and beginning after one, at most limit, each hash once.
+	Unembedded(fileID string, edition int64, model string, after, limit int) ([]StoredChunk, error)
+	// PutChunkVectors stores vectors by hash; nil = the model rejects the text. What is there stays.
+	PutChunkVectors(fileID, model string, vectors map[string]index.Packed) error
+	// EditionCoverage counts the chunks of an edition that have a vector of a model, and those that
+	// it rejects.
+	EditionCoverage(fileID string, edition int64, model string) (done, rejected int, err error)
+	// Incomplete returns own files whose searched edition lacks vectors of a model, by id and
+	// beginning after one.
+	Incomplete(model, after string, limit int) ([]FileEdition, error)
+	// SpaceCoverage counts the chunks of the searched editions of own files, and those that have a
+	// vector of a model or are rejected by it; baseID "" = all files, else those of an own or
+	// readable knowledge base.
+	SpaceCoverage(model, baseID string) (done, total int, err error)
+	// DropVectors removes at most limit vectors of other models than these, by the id of their
+	// file and beginning with one; next is where to go on, "" at the end.
+	DropVectors(keep []string, from string, limit int) (next string, err error)
+	Spaces() ([]Space, error)
+	PutSpace(s Space) error
+	// FixLength gives a space the length of its first vectors, and returns the one that it has;
+	// length 0 = only returns it, 0 = not known yet. fault.NotFound if there is no such space.
+	FixLength(model string, length int) (int, error)
+	DropSpace(model string) error
+}
+
+// PassageTx reads what is made of files that the user may read.
+type PassageTx interface {
 	// ActiveModel returns the model that is searched in files of an owner that the user may
 	// read; "" = none, or there is no such file.
 	ActiveModel(ownerID string, fileIDs []string) (string, error)
-	// Segments returns those of files of an owner that the user may read.
-	Segments(ownerID string, fileIDs []string) ([]FileSegment, error)
+	// FileSegments returns those of files of an owner that the user may read.
+	FileSegments(ownerID string, fileIDs []string) ([]FileSegment, error)
 	// Vectors returns those of files of an owner that the user may read, in one model.
 	Vectors(ownerID, model string, fileIDs []string) ([]FileVectors, error)
 	// Passages returns chunks of files of an owner that the user may read, with their texts,

@@ -291,7 +291,7 @@ const wordsNotIndexed = "some_words_not_indexed"
 // complete stores the index of an edition. The first one of a file is searched from then on.
 func (m *making) complete(ctx context.Context, e *Edition, segment []byte, warnings []string) error {
 	return m.update(ctx, func(tx Tx, f *File) error {
-		if err := errors.Join(tx.PutEdition(e), tx.PutSegment(e.FileID, e.Edition, segment)); err != nil {
+		if err := errors.Join(tx.PutEdition(e), tx.PutFileSegment(e.FileID, e.Edition, segment)); err != nil {
 			return err
 		}
 		if f.Edition == 0 {

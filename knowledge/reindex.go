@@ -87,7 +87,7 @@ func (r *run) build(ctx context.Context, model string) error {
 			if files, err = tx.Incomplete(model, after, sweepBatch); err != nil {
 				return err
 			}
-			done, total, err = tx.Coverage(model, "")
+			done, total, err = tx.SpaceCoverage(model, "")
 			return err
 		})
 		if err != nil || len(files) == 0 {
@@ -189,7 +189,7 @@ func (s *Service) counted(ctx context.Context, userID, baseID, model string) (*R
 		if _, err := tx.Base(baseID); err != nil {
 			return nil, err
 		}
-		done, total, err := tx.Coverage(model, baseID)
+		done, total, err := tx.SpaceCoverage(model, baseID)
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,8 @@ type Tx struct {
 	BaseTx
 	BindingTx
 	IndexTx
+	VectorTx
+	PassageTx
 	Jobs       jobs.Tx
 	Characters character.Tx
 }

@@ -14,7 +14,7 @@ import (
 // Toolbox offers a character the tools of the servers that its settings name.
 func (s *Service) Toolbox() nodest.Toolbox {
 	return nodest.Toolbox{
-		Name: "mcp", Limit: listTime, Outside: true,
+		Name: "mcp", Limit: listTime,
 		Warning: framework.Warning{Code: "tools_unavailable", Detail: "a server whose tools the character may use does not answer"},
 		Wanted:  func(q *nodest.Question) bool { return len(q.Setup.Docs.Settings.Tools.Servers) > 0 },
 		Open: func(ctx context.Context, q *nodest.Question) (*nodest.Toolkit, error) {

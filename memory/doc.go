@@ -1,6 +1,6 @@
-// Package memory is what a character remembers about its user: texts of the chats, and facts.
-// It recalls what fits a message (Recall ranks the units of a scope by many small signals, and
-// a gate leaves out what has nothing to do with the message), keeps the user's profile, and has
-// the user's operations on a memory: search, write, correct, forget, export and import. Package
-// memory/lang has the rules of language, and memory/extract extracts facts from chats.
+// Package memory is what a character remembers about its user: the texts of their chats, and
+// facts, each in versions with evidence, with the user's rights over them (search, write, correct,
+// forget, export, import) and the jobs that embed them and build their index. It must not rank:
+// memory/recall does that and is told here what counts on a branch; memory/lang has the rules of
+// language, and memory/extract extracts facts from chats.
 package memory

@@ -15,6 +15,7 @@ import (
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 )
 
@@ -120,7 +121,7 @@ func TestEmbeddingContinuesAfterAFailure(t *testing.T) {
 	if with, _ := r.vectorsIn(character, "m1"); with != 64 {
 		t.Errorf("after one batch %d have vectors", with)
 	}
-	r.wantRecall("what has no vector yet", memory.Ask{CharacterID: character, Text: "pier1043", Limit: 1}, "The harbour of town149 has pier1043 and mole1937.")
+	r.wantRecall("what has no vector yet", asked{memory.Ask{CharacterID: character}, recall.Query{Text: "pier1043", Limit: 1}}, "The harbour of town149 has pier1043 and mole1937.")
 	e.failFrom = 0
 	if err := r.runEmbed(t.Context(), j); err != nil {
 		t.Fatal(err)
@@ -179,7 +180,7 @@ func TestChangingTheModelReplacesTheVectors(t *testing.T) {
 	t.Parallel()
 	e := newEmbedder(offline.EmbeddingModel)
 	r, character := newEmbedFixture(t, e, 30)
-	misspelt := memory.Ask{CharacterID: character, Text: "harbuor townn29 pierr203", Everything: true, Limit: 1}
+	misspelt := asked{memory.Ask{CharacterID: character}, recall.Query{Text: "harbuor townn29 pierr203", Limit: 1, Mode: recall.Ranked}}
 	want := "The harbour of town29 has pier203 and mole377."
 	if err := r.runEmbed(t.Context(), r.enqueueEmbed(character)); err != nil {
 		t.Fatal(err)

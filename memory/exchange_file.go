@@ -381,7 +381,7 @@ func (l *fileLine) memory() *Memory {
 		ID: l.ID, RootID: l.RootID, Version: l.Version, ConversationID: l.ConversationID, Text: *l.Text, Subject: l.Subject,
 		Kind: l.Kind, Importance: DefaultImportance, Evidence: l.Evidence, Origin: l.Origin, Pinned: l.Pinned, Locked: l.Locked,
 		Shareable: l.Shareable, Source: l.Source, Status: l.Status, EndedBy: l.EndedBy, SeenCount: 1, LastSeenAt: l.LastSeenAt.Time, CreatedAt: l.CreatedAt.Time,
-		UpdatedAt: l.UpdatedAt.Time, ContentHash: ContentHash(*l.Text),
+		UpdatedAt: l.UpdatedAt.Time, ContentHash: lang.ContentHash(*l.Text),
 	}
 	set(&m.Importance, l.Importance)
 	set(&m.SeenCount, l.SeenCount)

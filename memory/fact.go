@@ -1,18 +1,15 @@
 package memory
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/op"
 )
 
@@ -95,6 +92,35 @@ func (m *Memory) at() time.Time {
 // Guarded reports whether only the user may change m; extraction makes suggestions.
 func (m *Memory) Guarded() bool { return m.Pinned || m.Locked || m.Origin == ByUser }
 
+// unit is a fact as a unit, without its terms.
+func (m *Memory) unit() recall.Unit {
+	return recall.Unit{
+		ID: m.ID, Layer: recall.Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(), Importance: m.Importance, Pinned: m.Pinned,
+		ByRule: m.Origin == ByRule, Circle: m.Origin == ByCircle, Public: IsPublic(m.Origin, m.Shareable), Sources: SourcesOf(m.Evidence),
+	}
+}
+
+// IsPublic reports whether a fact may be told in the circle: it happened there, or the user allowed
+// it.
+func IsPublic(by Origin, shareable bool) bool { return by == ByCircle || shareable }
+
+// SourcesOf returns the texts of each sighting, each once.
+func SourcesOf(evidence []Evidence) []recall.Source {
+	var sources []recall.Source
+	at := map[int]int{} // of a sighting
+	for _, e := range evidence {
+		i, known := at[e.Sighting]
+		if !known {
+			i = len(sources)
+			at[e.Sighting], sources = i, append(sources, nil)
+		}
+		if !slices.Contains(sources[i], e.RevisionID) {
+			sources[i] = append(sources[i], e.RevisionID)
+		}
+	}
+	return sources
+}
+
 // Holds reports whether shown texts support m.
 func (m *Memory) Holds(shown func(Evidence) bool) bool { return holds(m.Evidence, shown) }
 
@@ -135,30 +161,6 @@ func Current(versions []Memory, shown func(Evidence) bool) *Memory {
 		return m
 	}
 	return nil
-}
-
-// ContentHash is equal for texts that differ only in case, width, spaces and punctuation. A
-// sign between two digits counts: 3.5 is not 35.
-func ContentHash(text string) string {
-	folded := []rune(strings.ToLower(norm.NFKC.String(text)))
-	kept := make([]rune, 0, len(folded))
-	for i, r := range folded {
-		switch {
-		case unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-		case unicode.IsPunct(r) && !betweenDigits(folded, i):
-		default:
-			kept = append(kept, r)
-		}
-	}
-	if len(kept) == 0 { // nothing but signs: they are the text
-		kept = folded
-	}
-	sum := sha256.Sum256([]byte(string(kept)))
-	return base64.RawStdEncoding.EncodeToString(sum[:8])
-}
-
-func betweenDigits(text []rune, i int) bool {
-	return i > 0 && i+1 < len(text) && unicode.IsDigit(text[i-1]) && unicode.IsDigit(text[i+1])
 }
 
 // Validate returns fault.Invalid with every invalid field.

@@ -12,28 +12,6 @@ import (
 	"nodest/memory/lang"
 )
 
-func TestContentHash(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		a, b string
-		same bool
-	}{
-		{"User loves tea.", "user  LOVES tea", true},
-		{"用户喜欢绿茶。", "用户 喜欢，绿茶", true},
-		{"ＡＢＣ１２３", "abc123", true},
-		{"User loves\u200b tea", "User loves tea", true},
-		{"User loves tea", "User loves coffee", false},
-		{"User weighs 3.5 kg", "User weighs 35 kg", false},
-		{"User likes C", "User likes C++", false},
-		{"!!", "??", false},
-	}
-	for _, tt := range tests {
-		if got := ContentHash(tt.a) == ContentHash(tt.b); got != tt.same {
-			t.Errorf("%q and %q: same = %v, want %v", tt.a, tt.b, got, tt.same)
-		}
-	}
-}
-
 func validMemory() Memory {
 	return Memory{
 		ID: "m1", RootID: "m1", Version: 1, Text: "User loves tea", Subject: lang.AboutUser, Kind: lang.KindPreference, Importance: 0.5,
@@ -161,46 +139,4 @@ func TestLine(t *testing.T) {
 	if got := blockLine("x", nil); got != "x" {
 		t.Errorf("without a day: %q", got)
 	}
-}
-
-func TestVisibleItemsAreNotRecalledAgain(t *testing.T) {
-	t.Parallel()
-	said := userMessage(7, "My sister Mia moved to Oslo last summer.")
-	v := VisibleIn([]Message{said, characterMessage(8, "Oslo is cold!"), userMessage(9, "When did I move to Rome?"), userMessage(10, "我什么时候学的法语？我忘了。")})
-	there := []Evidence{said.Evidence}
-	other := []Evidence{{"conv", "old", "old", 1, 0}}
-	tests := []struct {
-		name     string
-		text     string
-		evidence []Evidence
-		want     bool
-	}{
-		{"its message is shown", "Mia lives in Oslo", there, true},
-		{"its words are shown", "my sister Mia moved to Oslo", other, true},
-		{"word for word", "Oslo is cold", nil, true},
-		{"a question only asks for it", "I've moved to Rome", other, false},
-		{"in Chinese too", "我学法语", other, false},
-		{"something else", "User's brother lives in Rome", other, false},
-		{"half of what it rests on", "Mia lives in Oslo", append(there, other...), false},
-		{"one word is no proof", "Oslo", other, false},
-	}
-	for _, tt := range tests {
-		if got := v.Has(tt.text, tt.evidence); got != tt.want {
-			t.Errorf("%s: visible = %v, want %v", tt.name, got, tt.want)
-		}
-	}
-	if (Visible{}).Has("anything at all", there) {
-		t.Error("the zero value hides something")
-	}
-}
-
-func userMessage(seq int64, text string) Message { return messageOf(lang.RoleUser, seq, text) }
-
-func characterMessage(seq int64, text string) Message {
-	return messageOf(lang.RoleCharacter, seq, text)
-}
-
-func messageOf(role lang.Role, seq int64, text string) Message {
-	id := string(role) + text
-	return Message{Evidence: Evidence{ConversationID: "conv", MessageID: id, RevisionID: id, Seq: seq}, Role: role, Text: text}
 }

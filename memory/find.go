@@ -4,74 +4,37 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"nodest/index"
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 )
 
-// Ask is a request to recall something, by a turn or by a user.
+// Ask says whose memory is asked, and from where.
 type Ask struct {
 	CharacterID string
-	Here        Place // the branch that is being talked on; zero = none
-	Text        string
-	Names       lang.Names
-	Now         time.Time // default the present; its zone is that of days in Text and of the hits, unless the scene has one
-	Scene       *Scene    // nil = Options.Scenes is asked
+	Here        Place  // the branch that is being talked on; zero = none
+	Scene       *Scene // nil = Options.Scenes is asked
+	Hidden      bool   // also what no branch shows, and every version of a fact
+	Lexical     bool   // without vectors
 
-	Before       []string // texts of the last turn, the user's first, which Text may refer to
-	Visible      Visible  // what the prompt shows anyway
-	Known        []string // ids of facts that the prompt shows anyway, in the profile
-	Search       bool     // of a user, who wants to see what fits: a floor of relevance instead of the gate
-	Everything   bool     // mode=recall: neither gate, variety nor budget
-	Relevant     bool     // with Everything: the floor all the same
-	Hidden       bool     // also what no branch shows, and every version of a fact
-	NoCircle     bool     // without what happened in the circle
-	Public       bool     // only facts that may be told in the circle, of which one telling word of Text is enough; not on a branch (Here) or in a Conversation
-	Layers       []Layer  // nil = both
-	Conversation string   // only what was said, or learned, in this one; "" = all
-	Limit        int      // hits; 0 = the scene's, else 10
-	Lexical      bool     // without vectors
-
-	// Tell waits until an embedding provider may be sent Text. If it fails, words and spelling have to
-	// do; nil = at once.
+	// Tell waits until an embedding provider may be sent the text. If it fails, words and spelling have
+	// to do; nil = at once.
 	Tell func() error
-
-	// The rest is for a search in one index; the service sets it.
-
-	Characters int          // code points of all texts together; default 1500
-	Vector     index.Vector // of the text by the model, if there is one
-	Spelling   index.Vector // of the text by parts of words, if there is one
-
-	// Skip excludes units of other conversations or layers.
-	Skip func(*Unit) bool
-	// Counts reports for each unit whether it may be returned; nil = all may. It is called only
-	// for the best units.
-	Counts func(context.Context, []*Unit) ([]bool, error)
-	// Over returns the facts that have ended, and what counts instead (counter.over); nil =
-	// none have.
-	Over func(ctx context.Context, facts []*Unit) (map[string]string, error)
-
-	only string         // likewise: exchanges of this conversation only; "" = all
-	read *lang.Question // of Text; nil = not read yet
 }
 
-// bars is Skip by what the index tells of row n.
-func (q *Ask) bars(l line, n int, v index.View) bool {
-	layer := Exchange
-	if l.is(lineFact) {
-		layer = Fact
-	}
-	if len(q.Layers) > 0 && !slices.Contains(q.Layers, layer) || q.NoCircle && l.is(lineCircle) || q.Public && !l.is(linePublic) {
-		return true
-	}
-	return q.only != "" && layer == Exchange && !strings.HasPrefix(v.Group(n), groupOf(q.only))
+// question is what one Ask and its query need while they are answered.
+type question struct {
+	ask    *Ask
+	q      *recall.Query
+	known  []string // ids of facts that the prompt shows anyway, in the profile
+	near   recall.Vectors
+	branch *branch
 }
 
 // Recall returns what fits, best first: only units that are shown on the branches of their
@@ -79,35 +42,37 @@ func (q *Ask) bars(l line, n int, v index.View) bool {
 // once; if that fails, words are enough.
 //
 // In a scene that does not share, only what was said in Here's conversation counts, and what
-// the user wrote.
-func (s *Service) Recall(ctx context.Context, userID string, a Ask) (hits []Hit, err error) {
-	c, err := s.question(ctx, userID, &a)
+// the user wrote. The query's names and limit are by default the scene's, its time is the present
+// and its zone the scene's, if that has one. A public query is not on a branch or in a
+// conversation.
+func (s *Service) Recall(ctx context.Context, userID string, a Ask, q recall.Query) (hits []recall.Hit, err error) {
+	asked, err := s.question(ctx, userID, a, q)
 	if err != nil {
 		return nil, err
 	}
 	err = s.use(ctx, Scope{userID, a.CharacterID}, func(x *index.Index, _ bool) error {
-		hits, _, err = find(ctx, x, &a, c)
+		hits, _, err = asked.find(ctx, x)
 		return err
 	})
 	return hits, err
 }
 
 // Turn is Recall for a turn with a profile. It passes the facts for the profile, as they count
-// on the branch a.Here, to profile; what that returns becomes a.Known. Without a text there are
-// no hits. whole is false if there was time for only a part of the memory.
-func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(facts []Memory) (known []string)) (hits []Hit, whole bool, err error) {
-	c, err := s.question(ctx, userID, &a)
+// on the branch a.Here, to profile, which returns the ids of those that the prompt shows. Without
+// a text there are no hits. whole is false if there was time for only a part of the memory.
+func (s *Service) Turn(ctx context.Context, userID string, a Ask, q recall.Query, profile func(facts []Memory) (known []string)) (hits []recall.Hit, whole bool, err error) {
+	asked, err := s.question(ctx, userID, a, q)
 	if err != nil {
 		return nil, false, err
 	}
 	err = s.use(ctx, Scope{userID, a.CharacterID}, func(x *index.Index, all bool) error {
-		facts, err := c.profile(ctx, x, a.Skip)
+		facts, err := asked.branch.profile(ctx, x, &asked.q.Only)
 		if err != nil {
 			return err
 		}
 		compared := true
-		if a.Known = profile(facts); a.Text != "" {
-			hits, compared, err = find(ctx, x, &a, c)
+		if asked.known = profile(facts); q.Text != "" {
+			hits, compared, err = asked.find(ctx, x)
 		}
 		whole = all && compared
 		return err
@@ -115,67 +80,70 @@ func (s *Service) Turn(ctx context.Context, userID string, a Ask, profile func(f
 	return hits, whole, err
 }
 
-// question completes a by the settings and the vectors.
-func (s *Service) question(ctx context.Context, userID string, a *Ask) (*counter, error) {
-	scene, err := s.scene(ctx, userID, a)
+// question completes what is asked by the settings and the vectors.
+func (s *Service) question(ctx context.Context, userID string, a Ask, q recall.Query) (*question, error) {
+	scene, err := s.scene(ctx, userID, &a)
 	if err != nil {
 		return nil, err
 	}
-	if a.Now.IsZero() {
-		a.Now = time.Now()
+	if q.Now.IsZero() {
+		q.Now = time.Now()
 	}
 	if scene.Zone != nil {
-		a.Now = a.Now.In(scene.Zone)
+		q.Now = q.Now.In(scene.Zone)
 	}
-	a.Limit, a.Names = cmp.Or(a.Limit, scene.Limit, DefaultLimit), cmp.Or(a.Names, scene.Names)
-	a.Characters = defaultCharacters
-	if a.Public {
-		a.Here, a.Conversation = Place{}, ""
+	q.Limit, q.Names = cmp.Or(q.Limit, scene.Limit, recall.DefaultLimit), cmp.Or(q.Names, scene.Names)
+	if q.Only.Public {
+		a.Here, q.Only.Conversation = Place{}, ""
 	}
-	c := newCounter(s.store, userID, a, &scene)
-	a.Skip, a.only = c.skip(a), c.only
-	if !a.Hidden {
-		a.Counts, a.Over = c.counts, c.over
+	if q.Here = a.Here.ConversationID; !scene.Share {
+		q.Only.Conversation = cmp.Or(q.Only.Conversation, q.Here)
 	}
-	if !a.Lexical && !(a.gated() && a.reading().Silent()) {
-		s.embedQuestion(ctx, userID, a)
+	asked := &question{ask: &a, q: &q, branch: newBranch(s.store, userID, &a, q.Only.Conversation)}
+	if !a.Lexical && !asked.q.Silent() {
+		asked.near = s.embedQuestion(ctx, userID, asked)
 	}
-	return c, nil
+	return asked, nil
 }
 
-func find(ctx context.Context, x *index.Index, a *Ask, c *counter) (hits []Hit, whole bool, err error) {
-	q := *a
-	if len(a.Known) > 0 { // they take nothing from the others
-		q.Limit += len(a.Known)
-		q.Characters += MaxProfile
+func (asked *question) find(ctx context.Context, x *index.Index) (hits []recall.Hit, whole bool, err error) {
+	q := *asked.q
+	if len(asked.known) > 0 { // they take nothing from the others
+		q.Limit += len(asked.known)
+		q.Characters = cmp.Or(q.Characters, recall.DefaultCharacters) + MaxProfile
 	}
-	if hits, whole, err = Recall(ctx, x, q); err != nil {
+	var counts recall.Branch
+	if !asked.ask.Hidden {
+		counts = asked.branch
+	}
+	if hits, whole, err = recall.Find(ctx, x, &q, asked.near, counts); err != nil {
 		return nil, false, err
 	}
-	if hits, err = withName(ctx, x, a, c, hits); err != nil {
+	if hits, err = asked.withName(ctx, x, hits); err != nil {
 		return nil, false, err
 	}
-	hits = slices.DeleteFunc(hits, func(h Hit) bool { return slices.Contains(a.Known, h.ID) })
-	return hits[:min(len(hits), a.Limit)], whole, nil
+	hits = slices.DeleteFunc(hits, func(h recall.Hit) bool { return slices.Contains(asked.known, h.ID) })
+	return hits[:min(len(hits), asked.q.Limit)], whole, nil
 }
 
 // withName puts the fact with the user's name first if they ask who they are.
-func withName(ctx context.Context, x *index.Index, a *Ask, c *counter, hits []Hit) ([]Hit, error) {
-	if !lang.AsksWho(a.Text) || a.Hidden || a.Public || len(a.Layers) > 0 && !slices.Contains(a.Layers, Fact) {
+func (asked *question) withName(ctx context.Context, x *index.Index, hits []recall.Hit) ([]recall.Hit, error) {
+	q := asked.q
+	if !lang.AsksWho(q.Text) || asked.ask.Hidden || q.Only.Public || len(q.Only.Layers) > 0 && !slices.Contains(q.Only.Layers, recall.Fact) {
 		return hits, nil
 	}
-	facts, err := c.profile(ctx, x, a.Skip)
+	facts, err := asked.branch.profile(ctx, x, &q.Only)
 	if err != nil {
 		return nil, err
 	}
-	facts = slices.DeleteFunc(facts, func(m Memory) bool { return !lang.GivesName(m.Text) || a.Visible.Has(m.Text, m.Evidence) })
+	facts = slices.DeleteFunc(facts, func(m Memory) bool {
+		return !lang.GivesName(m.Text) || q.Visible.Has(m.Text, SourcesOf(m.Evidence))
+	})
 	for _, m := range slices.Backward(currentValues(facts)) {
-		hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.ID == m.ID })
+		hits = slices.DeleteFunc(hits, func(h recall.Hit) bool { return h.ID == m.ID })
 		u := m.unit()
-		u.At = lang.LocalTime(u.At, a.Now.Location())
-		hits = slices.Insert(hits, 0, Hit{
-			Unit: u, Score: 1, Parts: Parts{Lexical: 1}, Signals: map[string]float64{signalNames[sigKind]: 1},
-		})
+		u.At = lang.LocalTime(u.At, q.Now.Location())
+		hits = slices.Insert(hits, 0, recall.Answer(u))
 	}
 	return hits, nil
 }
@@ -194,36 +162,38 @@ func (s *Service) embedder(ctx context.Context, userID string) (llm.Embedder, er
 	return s.opts.Embedder(ctx, userID)
 }
 
-// embedQuestion adds the vectors of a question: always by spelling, because rows have vectors
-// of the offline embedder until the model's are ready. A model gets half of the remaining time.
-func (s *Service) embedQuestion(ctx context.Context, userID string, q *Ask) {
+// embedQuestion returns the vectors of a question: always one by spelling, because rows have
+// vectors of the offline embedder until the model's are ready. A model gets half of the remaining
+// time.
+func (s *Service) embedQuestion(ctx context.Context, userID string, asked *question) (near recall.Vectors) {
 	if until, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, time.Until(until)/2, errEmbedderSlow)
 		defer cancel()
 	}
 	var err error
-	if q.Spelling, err = vectorOf(ctx, offline.Embedder{}, q.Text); err == nil {
-		q.Vector, err = s.embedByModel(ctx, userID, q)
+	if near.Spelling, err = vectorOf(ctx, offline.Embedder{}, asked.q.Text); err == nil {
+		near.Model, err = s.embedByModel(ctx, userID, asked, near.Spelling.Model)
 	}
 	if err != nil {
 		s.opts.Log.DebugContext(ctx, "embedding provider failed; memories are recalled without it", "user", userID, "err", err, "cause", context.Cause(ctx))
 	}
+	return near
 }
 
 // embedByModel returns the vector of a question by the user's model; none if that is the offline
 // embedder.
-func (s *Service) embedByModel(ctx context.Context, userID string, q *Ask) (index.Vector, error) {
+func (s *Service) embedByModel(ctx context.Context, userID string, asked *question, offline string) (index.Vector, error) {
 	e, err := s.embedder(ctx, userID)
-	if err != nil || e.ModelID() == q.Spelling.Model {
+	if err != nil || e.ModelID() == offline {
 		return index.Vector{}, err
 	}
-	if q.Tell != nil {
-		if err := q.Tell(); err != nil {
+	if asked.ask.Tell != nil {
+		if err := asked.ask.Tell(); err != nil {
 			return index.Vector{}, err
 		}
 	}
-	return vectorOf(ctx, e, q.Text)
+	return vectorOf(ctx, e, asked.q.Text)
 }
 
 var errEmbedderSlow = errors.New("the embedding provider took too long")
@@ -236,169 +206,6 @@ func vectorOf(ctx context.Context, e llm.Embedder, text string) (index.Vector, e
 	return index.Vector{Model: found.Model, Values: found.Vectors[0]}, nil
 }
 
-// counter tells which units count for one question, and remembers what it has read for it.
-type counter struct {
-	store               Store
-	userID, characterID string
-	here                *Place
-	only                string // conversation; "" = all
-
-	versions map[string][]Memory // of the facts read so far, oldest first, by root
-	seen     map[string]bool     // whether a text is shown, of those asked for so far, by revision
-}
-
-func newCounter(store Store, userID string, a *Ask, scene *Scene) *counter {
-	c := &counter{
-		store: store, userID: userID, characterID: a.CharacterID, only: a.Conversation,
-		versions: map[string][]Memory{}, seen: map[string]bool{},
-	}
-	if a.Here.ConversationID != "" {
-		c.here = &a.Here
-		if !scene.Share {
-			c.only = cmp.Or(c.only, a.Here.ConversationID)
-		}
-	}
-	return c
-}
-
-// skip excludes other layers and conversations, and what the circle may not, or shall not, add.
-func (c *counter) skip(a *Ask) func(*Unit) bool {
-	layers, noCircle, public := a.Layers, a.NoCircle, a.Public
-	return func(u *Unit) bool {
-		if len(layers) > 0 && !slices.Contains(layers, u.Layer) || noCircle && u.Origin == ByCircle || public && !u.public() {
-			return true
-		}
-		return c.only != "" && u.Layer == Exchange && u.Conversation != c.only
-	}
-}
-
-// counts reports for each unit whether it is shown or, for a fact, counts there.
-func (c *counter) counts(ctx context.Context, units []*Unit) ([]bool, error) {
-	if err := c.read(ctx, units); err != nil {
-		return nil, err
-	}
-	return c.countsOf(units), nil
-}
-
-// countsOf is counts of units that were read.
-func (c *counter) countsOf(units []*Unit) []bool {
-	counts := make([]bool, len(units))
-	for i, u := range units {
-		if u.Layer == Exchange {
-			counts[i] = len(u.Evidence) > 0 && holds(u.Evidence, c.shown)
-		} else if m := c.current(u); m != nil {
-			counts[i] = m.ID == u.ID
-		}
-	}
-	return counts
-}
-
-// current is the version of a fact that counts; nil = none.
-func (c *counter) current(u *Unit) *Memory { return Current(c.versions[u.Root], c.shown) }
-
-// over returns the facts, by id, that have ended: superseded or retired by shown texts, or by
-// the user. The value is the version that counts instead; "" = none.
-func (c *counter) over(ctx context.Context, facts []*Unit) (map[string]string, error) {
-	if err := c.read(ctx, facts); err != nil {
-		return nil, err
-	}
-	over := map[string]string{}
-	for _, u := range facts {
-		all := c.versions[u.Root]
-		at := slices.IndexFunc(all, func(m Memory) bool { return m.ID == u.ID })
-		if at < 0 {
-			continue
-		}
-		if now := c.current(u); now == nil {
-			if ended(all[at:], c.shown) {
-				over[u.ID] = ""
-			}
-		} else if now.Version > all[at].Version {
-			over[u.ID] = now.ID
-		}
-	}
-	return over, nil
-}
-
-// ended reports whether the last version was retired by the user, or any by shown texts.
-func ended(versions []Memory, shown func(Evidence) bool) bool {
-	if last := &versions[len(versions)-1]; last.Status == Retired && len(last.EndedBy) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(versions, func(m Memory) bool {
-		return m.Status == Retired && len(m.EndedBy) > 0 && holds(m.EndedBy, shown)
-	})
-}
-
-// read loads, in one transaction, what counts and over need to know of units.
-func (c *counter) read(ctx context.Context, units []*Unit) error {
-	if len(c.newRoots(units)) == 0 && len(c.newTexts(units)) == 0 {
-		return nil
-	}
-	return c.store.View(ctx, c.userID, func(tx Tx) error { return c.load(tx, units) })
-}
-
-func (c *counter) load(tx Tx, units []*Unit) error {
-	if roots := c.newRoots(units); len(roots) > 0 {
-		all, err := tx.FactVersions(c.characterID, roots...)
-		if err != nil {
-			return fmt.Errorf("read the versions of facts: %w", err)
-		}
-		for _, root := range roots {
-			c.versions[root] = nil
-		}
-		for _, m := range all {
-			c.versions[m.RootID] = append(c.versions[m.RootID], m)
-		}
-	}
-	texts := c.newTexts(units)
-	shown, err := tx.Shown(c.here, texts)
-	if err != nil {
-		return fmt.Errorf("read which texts are shown: %w", err)
-	}
-	for i, e := range texts {
-		c.seen[e.RevisionID] = shown[i]
-	}
-	return nil
-}
-
-func (c *counter) newRoots(units []*Unit) (roots []string) {
-	for _, u := range units {
-		if _, known := c.versions[u.Root]; u.Layer == Fact && !known && !slices.Contains(roots, u.Root) {
-			roots = append(roots, u.Root)
-		}
-	}
-	return roots
-}
-
-// newTexts are the texts, not asked for before, that support units and the versions read so
-// far.
-func (c *counter) newTexts(units []*Unit) (texts []Evidence) {
-	added := map[string]bool{}
-	add := func(evidence []Evidence) {
-		for _, e := range evidence {
-			if _, known := c.seen[e.RevisionID]; !known && !added[e.RevisionID] && (c.only == "" || e.ConversationID == c.only) {
-				added[e.RevisionID] = true
-				texts = append(texts, e)
-			}
-		}
-	}
-	for _, u := range units {
-		if u.Layer == Exchange {
-			add(u.Evidence)
-			continue
-		}
-		for _, m := range c.versions[u.Root] {
-			add(m.Evidence)
-			add(m.EndedBy)
-		}
-	}
-	return texts
-}
-
-// shown is false for texts of other conversations than c.only.
-func (c *counter) shown(e Evidence) bool { return c.seen[e.RevisionID] }
-
 // SignalStep is into how many parts one is divided for the signals of uses, which are rounded to
 // them.
 const SignalStep = 1e4
@@ -406,7 +213,7 @@ const SignalStep = 1e4
 func rounded(x float64) float64 { return math.Round(x*SignalStep) / SignalStep }
 
 // UsesOf are the stored form of hits.
-func UsesOf(hits []Hit) []Use {
+func UsesOf(hits []recall.Hit) []Use {
 	uses := make([]Use, len(hits))
 	for i := range hits {
 		h := &hits[i]
@@ -429,26 +236,20 @@ func UsesOf(hits []Hit) []Use {
 	return uses
 }
 
-func (u Use) Parts() (p Parts) {
+func (u Use) Parts() (p recall.Parts) {
 	for name, x := range u.Signals {
-		switch name {
-		case "recency":
-			p.Recency += x
-		case "importance", profileSignal:
-			p.Importance += x
-		case signalNames[sigVector], signalNames[sigSpelling]:
-			p.Vector += x
-		default:
-			p.Lexical += x
+		if name == profileSignal {
+			name = "importance"
 		}
+		p.Add(name, x)
 	}
 	return p
 }
 
 // LineOf formats a hit for a <mem> block: who said it, the text or its excerpt, and the day.
-func LineOf(h *Hit, n lang.Names) string {
+func LineOf(h *recall.Hit, n lang.Names) string {
 	text := h.Shown()
-	if h.Layer == Exchange {
+	if h.Layer == recall.Exchange {
 		text = n.Speaker(lang.Line{Role: h.Speaker, Name: h.Name}) + ": " + text
 	}
 	return blockLine(text, &h.At)

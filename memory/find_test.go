@@ -16,6 +16,7 @@ import (
 	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 )
 
@@ -80,9 +81,9 @@ func TestHiddenTextsAreNotRecalled(t *testing.T) {
 			hello := r.addMessage(chat, "", "Reed: Good morning!")
 			m := r.addMessage(chat, hello.ID, "Ann: "+sunrise)
 			r.addFact(character, sunriseFact, nil, m)
-			ask := memory.Ask{CharacterID: character, Text: "What did Ann paint, the sunrise or the windmill?"}
+			ask := asked{memory.Ask{CharacterID: character}, recall.Query{Text: "What did Ann paint, the sunrise or the windmill?"}}
 			facts, texts := ask, ask
-			facts.Layers, texts.Layers = []memory.Layer{memory.Fact}, []memory.Layer{memory.Exchange}
+			facts.Only.Layers, texts.Only.Layers = []recall.Layer{recall.Fact}, []recall.Layer{recall.Exchange}
 			r.wantRecall("before, with the fact instead of its source", ask, sunriseFact)
 			r.wantRecall("the text before", texts, sunrise)
 			version := r.version(chat)
@@ -109,11 +110,8 @@ func TestRecallUsesTheBranchOfTheRequest(t *testing.T) {
 	root := r.addMessage(chat, "", "Reed: What will you paint?")
 	a := r.addMessage(chat, root.ID, "Ann: "+sunrise)
 	b := r.addMessage(chat, root.ID, "Ann: "+windmill) // shown
-	ask := func(head string, version int64) memory.Ask {
-		return memory.Ask{
-			CharacterID: character, Text: "sunrise windmill", Layers: []memory.Layer{memory.Exchange},
-			Here: memory.Place{ConversationID: chat, HeadID: head, Version: version},
-		}
+	ask := func(head string, version int64) asked {
+		return asked{memory.Ask{CharacterID: character, Here: memory.Place{ConversationID: chat, HeadID: head, Version: version}}, recall.Query{Text: "sunrise windmill", Only: recall.Filter{Layers: []recall.Layer{recall.Exchange}}}}
 	}
 	r.wantRecall("on a", ask(a.ID, 0), sunrise)
 	r.wantRecall("on b", ask(b.ID, 0), windmill)
@@ -121,7 +119,7 @@ func TestRecallUsesTheBranchOfTheRequest(t *testing.T) {
 	r.changeMessage(a.ID, editTo("I painted a sunrise without a lighthouse."))
 	r.wantRecall("a as it was", ask(a.ID, before), sunrise)
 	r.wantRecall("a as it is", ask(a.ID, 0), "I painted a sunrise without a lighthouse.")
-	r.wantRecall("from another chat", memory.Ask{CharacterID: character, Text: "sunrise windmill", Here: memory.Place{ConversationID: r.conversation(character)}}, windmill)
+	r.wantRecall("from another chat", asked{memory.Ask{CharacterID: character, Here: memory.Place{ConversationID: r.conversation(character)}}, recall.Query{Text: "sunrise windmill"}}, windmill)
 }
 
 // A fact from a model or the user is recalled in place of its source; a fact found by
@@ -137,7 +135,7 @@ func TestFactsReplaceTheirSourcesInRecall(t *testing.T) {
 		if by == memory.ByRule {
 			want = append(want, sunrise)
 		}
-		r.wantRecall("by "+string(by), memory.Ask{CharacterID: character, Text: "What did Ann paint, the sunrise or the windmill?"}, want...)
+		r.wantRecall("by "+string(by), asked{memory.Ask{CharacterID: character}, recall.Query{Text: "What did Ann paint, the sunrise or the windmill?"}}, want...)
 	}
 }
 
@@ -159,11 +157,8 @@ func TestRecallUsesTheFactVersionOfTheBranch(t *testing.T) {
 	r.updateFact(character, old, func(m *memory.Memory) { m.Status, m.SupersededBy = memory.Superseded, next.ID })
 	r.updateFact(character, next, func(m *memory.Memory) { m.Status = memory.Active })
 	r.updateFact(character, goats, func(m *memory.Memory) { m.Status, m.EndedBy = memory.Retired, evidenceOf(b) })
-	on := func(head string) memory.Ask {
-		return memory.Ask{
-			CharacterID: character, Text: "Does Ann live in Bergen with goats?", Layers: []memory.Layer{memory.Fact},
-			Here: memory.Place{ConversationID: chat, HeadID: head},
-		}
+	on := func(head string) asked {
+		return asked{memory.Ask{CharacterID: character, Here: memory.Place{ConversationID: chat, HeadID: head}}, recall.Query{Text: "Does Ann live in Bergen with goats?", Only: recall.Filter{Layers: []recall.Layer{recall.Fact}}}}
 	}
 	r.wantRecall("where nothing has changed", on(a.ID), old.Text, goats.Text, byHand.Text)
 	r.wantRecall("where she has moved", on(b.ID), next.Text, byHand.Text)
@@ -184,7 +179,7 @@ func TestManyHiddenTextsDoNotDisplaceAShownOne(t *testing.T) {
 	})
 	r.addMessage(conv, m.ID, "Ann: There once was a lighthouse, and many other things which I do not remember any more today.")
 	r.changeMessage(m.ID, swipeTo("Hm."))
-	r.wantRecall("the one that counts", memory.Ask{CharacterID: character, Text: "lantern of the lighthouse", Search: true}, "There once was a lighthouse, and many other things which I do not remember any more today.")
+	r.wantRecall("the one that counts", asked{memory.Ask{CharacterID: character}, recall.Query{Text: "lantern of the lighthouse", Mode: recall.Search}}, "There once was a lighthouse, and many other things which I do not remember any more today.")
 }
 
 func TestVisibleTextsAreNotRecalled(t *testing.T) {
@@ -196,13 +191,13 @@ func TestVisibleTextsAreNotRecalled(t *testing.T) {
 	r.addMessage(chat, m.ID, "Ann: The sunrise had a red sun behind the lighthouse.")
 	r.addFact(character, sunriseFact, nil, m)
 	r.addFact(character, "Sunrise with a lighthouse is what Ann sold.", nil)
-	in := memory.VisibleIn([]memory.Message{
-		{Evidence: evidenceOf(m)[0], Text: sunrise},
+	in := recall.VisibleIn([]recall.Shown{
+		{ID: m.Chosen().RevisionID, Text: sunrise},
 		{Text: "Then, with a laugh, she said: a sunrise with a lighthouse is what Ann sold yesterday!"},
 	})
-	ask := memory.Ask{CharacterID: character, Text: "sunrise lighthouse", Visible: in}
+	ask := asked{memory.Ask{CharacterID: character}, recall.Query{Text: "sunrise lighthouse", Visible: in}}
 	r.wantRecall("in sight", ask, "The sunrise had a red sun behind the lighthouse.")
-	ask.Everything = true
+	ask.Mode = recall.Ranked
 	r.wantRecall("in sight of a search", ask, "The sunrise had a red sun behind the lighthouse.")
 }
 
@@ -220,12 +215,12 @@ func TestRecallWithoutSharing(t *testing.T) {
 	r.addFact(character, "Ann paints her boat white.", func(m *memory.Memory) { m.Origin = memory.ByUser })
 	alone := sharing
 	alone.Share = false
-	ask := memory.Ask{CharacterID: character, Text: "Which boat does she paint, Petrel or Heron?", Scene: &alone, Here: memory.Place{ConversationID: here, HeadID: a.ID}}
+	ask := asked{memory.Ask{CharacterID: character, Scene: &alone, Here: memory.Place{ConversationID: here, HeadID: a.ID}}, recall.Query{Text: "Which boat does she paint, Petrel or Heron?"}}
 	r.wantRecall("not shared", ask, "The boat Petrel belongs to Ann.", "Ann paints her boat white.")
-	ask.Here = memory.Place{}
-	ask.Conversation = there
+	ask.Ask.Here = memory.Place{}
+	ask.Only.Conversation = there
 	r.wantRecall("a search in one chat", ask, "The boat Heron was Ann's.", "Ann paints her boat white.")
-	ask.Conversation, ask.Layers = "", []memory.Layer{memory.Exchange}
+	ask.Only.Conversation, ask.Only.Layers = "", []recall.Layer{recall.Exchange}
 	r.wantRecall("all texts", ask, "My boat is called Petrel.", "The boat called Heron was sold.")
 }
 
@@ -237,7 +232,7 @@ func TestNeighboursOfAHiddenTextAreNotRecalled(t *testing.T) {
 	character := r.character()
 	conv := r.conversation(character)
 	m := r.addMessage(conv, r.addMessage(conv, "", "Ann: Good morning!").ID, "Ann: "+sunrise)
-	ask := memory.Ask{CharacterID: character, Text: "the sunrise over the lighthouse", Search: true}
+	ask := asked{memory.Ask{CharacterID: character}, recall.Query{Text: "the sunrise over the lighthouse", Mode: recall.Search}}
 	r.wantRecall("with its neighbour", ask, sunrise, "Good morning!")
 	r.changeMessage(m.ID, func(m *chat.Message) { m.DeletedAt = &noon })
 	r.wantRecall("deleted", ask)
@@ -247,17 +242,26 @@ func TestIrrelevantQuestionsRecallNothing(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, memory.Options{})
 	character := r.character()
-	r.wantRecall("nothing was said", memory.Ask{CharacterID: character, Text: "tea"})
+	r.wantRecall("nothing was said", asked{memory.Ask{CharacterID: character}, recall.Query{Text: "tea"}})
 	chat := r.conversation(character)
 	r.addMessage(chat, "", "Ann: "+sunrise)
 	for _, text := range []string{"quantum chromodynamics", "", "？！", "火山喷发"} {
-		r.wantRecall(text, memory.Ask{CharacterID: character, Text: text})
+		r.wantRecall(text, asked{memory.Ask{CharacterID: character}, recall.Query{Text: text}})
 	}
 	r.update(func(tx nodest.Tx) error { return tx.Characters.DeleteCharacter(character) })
 	for _, id := range []string{character, newID(), ""} {
-		if _, err := r.svc.Recall(t.Context(), r.user, memory.Ask{CharacterID: id, Text: "sunrise"}); !fault.Is(err, fault.NotFound) {
+		if _, err := r.svc.Recall(t.Context(), r.user, memory.Ask{CharacterID: id}, recall.Query{Text: "sunrise"}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a character that is not there: %v", err)
 		}
+	}
+}
+
+// The database has the signals of a use by their places.
+func TestSignalsKeepTheirPlaces(t *testing.T) {
+	t.Parallel()
+	want := "words near around session answer speaker day kind length vector spelling recency importance profile"
+	if got := strings.Join(memory.SignalNames, " "); got != want {
+		t.Errorf("the places are %s, want %s", got, want)
 	}
 }
 
@@ -267,7 +271,7 @@ func TestLinesAndUsesOfHits(t *testing.T) {
 	character := r.character()
 	chat := r.conversation(character)
 	m := r.addMessage(chat, "", "Ann: "+sunrise)
-	ask := memory.Ask{CharacterID: character, Text: "sunrise", Now: noon.In(time.FixedZone("", 14*3600))}
+	ask := asked{memory.Ask{CharacterID: character}, recall.Query{Text: "sunrise", Now: noon.In(time.FixedZone("", 14*3600))}}
 	names := lang.Names{User: "Ada", Character: "Reed"}
 	hits := r.hits(ask)
 	if got, want := memory.LineOf(&hits[0], names), "Ann: "+sunrise+" (2023-05-11)"; got != want {
@@ -282,7 +286,7 @@ func TestLinesAndUsesOfHits(t *testing.T) {
 	for _, x := range uses[0].Signals {
 		sum += x
 	}
-	if u := uses[0]; u.ID != m.Chosen().RevisionID || u.Layer != memory.Exchange || u.Rank != 1 || math.Abs(u.Score-hits[0].Score) > 1e-3 || math.Abs(sum-u.Score) > 1e-9 {
+	if u := uses[0]; u.ID != m.Chosen().RevisionID || u.Layer != recall.Exchange || u.Rank != 1 || math.Abs(u.Score-hits[0].Score) > 1e-3 || math.Abs(sum-u.Score) > 1e-9 {
 		t.Errorf("the use is %+v, its signals make %v", u, sum)
 	}
 	r.addFact(character, "用户画了日出。", nil, m)
@@ -341,12 +345,12 @@ func TestAnEmbedderAddsHitsAndMayFail(t *testing.T) {
 	for _, line := range append(harbourLines(20), "Ann: We saw the lights of the north.") {
 		at = r.addMessage(chat, at, line).ID
 	}
-	ask := memory.Ask{CharacterID: character, Text: "Was there an aurora?"}
+	ask := asked{memory.Ask{CharacterID: character}, recall.Query{Text: "Was there an aurora?"}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	find := func(what string, a memory.Ask, want ...string) {
+	find := func(what string, a asked, want ...string) {
 		t.Helper()
-		hits, err := r.svc.Recall(ctx, r.user, a)
+		hits, err := r.svc.Recall(ctx, r.user, a.Ask, a.Query)
 		if err != nil {
 			t.Fatal(err)
 		}

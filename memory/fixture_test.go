@@ -17,6 +17,7 @@ import (
 	"nodest/index"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -225,7 +226,7 @@ func (r *fixture) addFact(character, text string, change func(*memory.Memory), f
 	id := newID()
 	m := &memory.Memory{
 		ID: id, RootID: id, Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindOther, Importance: 0.5,
-		Origin: memory.ByModel, Status: memory.Active, SeenCount: 1, LastSeenAt: r.now, ContentHash: memory.ContentHash(text),
+		Origin: memory.ByModel, Status: memory.Active, SeenCount: 1, LastSeenAt: r.now, ContentHash: lang.ContentHash(text),
 		CreatedAt: r.now, UpdatedAt: r.now, Evidence: evidenceOf(from...),
 	}
 	if change != nil {
@@ -249,18 +250,21 @@ func evidenceOf(from ...*chat.Message) []memory.Evidence {
 	return evidence
 }
 
+// asked is a question to a memory.
+type asked struct {
+	memory.Ask
+	recall.Query
+}
+
 // recall returns the texts of what is found, sorted.
-func (r *fixture) recall(a memory.Ask) []string {
+func (r *fixture) recall(a asked) []string {
 	r.Helper()
-	texts := []string{}
-	for _, h := range r.hits(a) {
-		texts = append(texts, h.Text)
-	}
+	texts := hitTexts(r.hits(a))
 	slices.Sort(texts)
 	return texts
 }
 
-func (r *fixture) hits(a memory.Ask) []memory.Hit {
+func (r *fixture) hits(a asked) []recall.Hit {
 	r.Helper()
 	if a.Now.IsZero() {
 		a.Now = r.now
@@ -270,7 +274,7 @@ func (r *fixture) hits(a memory.Ask) []memory.Hit {
 			r.Fatal(err)
 		}
 	}
-	hits, err := r.svc.Recall(r.Context(), r.user, a)
+	hits, err := r.svc.Recall(r.Context(), r.user, a.Ask, a.Query)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -282,7 +286,14 @@ func (r *fixture) hits(a memory.Ask) []memory.Hit {
 	return hits
 }
 
-func (r *fixture) wantRecall(what string, a memory.Ask, want ...string) {
+func hitTexts(hits []recall.Hit) (all []string) {
+	for _, h := range hits {
+		all = append(all, h.Text)
+	}
+	return all
+}
+
+func (r *fixture) wantRecall(what string, a asked, want ...string) {
 	r.Helper()
 	slices.Sort(want)
 	if got := r.recall(a); !slices.Equal(got, want) {

@@ -7,6 +7,7 @@ import (
 	"nodest/fault"
 	"nodest/index"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 )
 
 // Forgotten is what "forget everything about X" would remove, or has removed.
@@ -27,10 +28,10 @@ func (f *Forgotten) Stored() any {
 }
 
 type ForgetItem struct {
-	ID    string  `json:"id"`
-	Layer Layer   `json:"layer"`
-	Text  string  `json:"text"`
-	Score float64 `json:"score"`
+	ID    string       `json:"id"`
+	Layer recall.Layer `json:"layer"`
+	Text  string       `json:"text"`
+	Score float64      `json:"score"`
 }
 
 // purgeOne removes a memory with all its versions and everything made of it, and leaves a
@@ -128,7 +129,7 @@ func burySources(tx Tx, characterID string, sources []Evidence) error {
 		if lang.OnlyAsks(said.Text) {
 			continue
 		}
-		t := Tombstone{ContentHash: ContentHash(said.Text), Evidence: []Evidence{said.Evidence}, CreatedAt: tx.Now()}
+		t := Tombstone{ContentHash: lang.ContentHash(said.Text), Evidence: []Evidence{said.Evidence}, CreatedAt: tx.Now()}
 		if err := tx.PutTombstone(characterID, t); err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func WithCopies(tombstones []Tombstone, texts []Text) []Tombstone {
 	for i := range tombstones {
 		t := &tombstones[i]
 		for _, said := range texts {
-			if len(t.Evidence) > 0 && ContentHash(said.Text) == t.ContentHash {
+			if len(t.Evidence) > 0 && lang.ContentHash(said.Text) == t.ContentHash {
 				t.Evidence = append(slices.Clip(t.Evidence), said.Evidence)
 			}
 		}
@@ -159,13 +160,13 @@ func WithCopies(tombstones []Tombstone, texts []Text) []Tombstone {
 	return tombstones
 }
 
-// findRetired returns the facts retired by the user that fit a.Text by their words, best first.
+// findRetired returns the facts retired by the user that fit a query by their words, best first.
 // They are not recalled, but can be forgotten.
-func (s *Service) findRetired(ctx context.Context, userID string, a Ask) ([]Hit, error) {
+func (s *Service) findRetired(ctx context.Context, userID, characterID string, q recall.Query) ([]recall.Hit, error) {
 	var rows []index.Row
 	err := s.store.View(ctx, userID, func(tx Tx) error {
 		rows = nil
-		return EachFact(tx, a.CharacterID, Filter{Status: Retired}, func(m *Memory) bool {
+		return EachFact(tx, characterID, Filter{Status: Retired}, func(m *Memory) bool {
 			if len(m.EndedBy) == 0 { // else it is searched with the others
 				u := m.unit()
 				u.Terms = index.Join(m.Text)
@@ -181,6 +182,6 @@ func (s *Service) findRetired(ctx context.Context, userID string, a Ask) ([]Hit,
 	if err := x.Apply(ctx, rows, nil); err != nil {
 		return nil, err
 	}
-	hits, _, err := Recall(ctx, x, Ask{Text: a.Text, Names: a.Names, Now: a.Now, Everything: true, Relevant: true, Limit: a.Limit})
+	hits, _, err := recall.Find(ctx, x, &q, recall.Vectors{}, nil)
 	return hits, err
 }

@@ -55,7 +55,7 @@ func (h *Happening) fact(now time.Time) (*Memory, error) {
 		Kind: lang.KindEvent, Importance: happeningImportance, EventTime: &h.At, Evidence: []Evidence{}, Origin: ByCircle,
 		Source: h.Source, Status: Active, SeenCount: 1, LastSeenAt: h.At, CreatedAt: now, UpdatedAt: now,
 	}
-	m.ContentHash = ContentHash(m.Text)
+	m.ContentHash = lang.ContentHash(m.Text)
 	return m, m.Validate()
 }
 

@@ -12,6 +12,7 @@ import (
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store/storetest"
@@ -72,7 +73,7 @@ func TestAHappeningIsAFactOfItsCharacterAlone(t *testing.T) {
 		if m.Origin != memory.ByCircle || m.Kind != lang.KindEvent || m.Source != source || !m.EventTime.Equal(noon) || len(m.Evidence) > 0 || memory.ForProfile(&m) {
 			r.Errorf("stored %+v", m)
 		}
-		ask := memory.Ask{CharacterID: reed, Text: "What did I paint yesterday?", Now: noon.AddDate(0, 0, 1)}
+		ask := asked{memory.Ask{CharacterID: reed}, recall.Query{Text: "What did I paint yesterday?", Now: noon.AddDate(0, 0, 1)}}
 		r.wantRecall("of yesterday", ask, lantern)
 		ask.CharacterID = wren
 		r.wantRecall("by another character", ask)
@@ -142,7 +143,7 @@ func TestRemovingAHappeningRemovesItsVersionsEverywhere(t *testing.T) {
 		r.remove(source)
 		r.wantFacts("of one", reed)
 		r.wantFacts("of the other", wren, gulls)
-		r.wantRecall("after the deletion", memory.Ask{CharacterID: wren, Text: "Who painted the roof?"})
+		r.wantRecall("after the deletion", asked{memory.Ask{CharacterID: wren}, recall.Query{Text: "Who painted the roof?"}})
 		r.remove(kept)
 		r.wantFacts("of the other without any", wren)
 	})
@@ -157,7 +158,7 @@ func TestAQuoteOfAnotherIsNotAboutTheUser(t *testing.T) {
 	r.addFact(reed, "User lives in Oslo", nil)
 	r.now = r.now.AddDate(0, 0, 3)
 	r.happens(reed, `Wren commented in the circle on Reed's post "Rain": "I live in Bergen now"`)
-	hits := r.hits(memory.Ask{CharacterID: reed, Text: "Where do I live?"})
+	hits := r.hits(asked{memory.Ask{CharacterID: reed}, recall.Query{Text: "Where do I live?"}})
 	if len(hits) == 0 || hits[0].Text != "User lives in Oslo" {
 		t.Errorf("found %+v", hits)
 	}
@@ -169,8 +170,8 @@ func TestChatsRecallTheCircleUnlessItIsSwitchedOff(t *testing.T) {
 	reed := r.character()
 	r.happens(reed, lantern)
 	for _, off := range []bool{false, true} {
-		ask := memory.Ask{CharacterID: reed, Text: "What did I paint?", Scene: &sharing, Now: noon.AddDate(0, 0, 1), NoCircle: off}
-		hits, _, err := r.svc.Turn(t.Context(), r.user, ask, func([]memory.Memory) []string { return nil })
+		ask := asked{memory.Ask{CharacterID: reed, Scene: &sharing}, recall.Query{Text: "What did I paint?", Now: noon.AddDate(0, 0, 1), Only: recall.Filter{NoCircle: off}}}
+		hits, _, err := r.svc.Turn(t.Context(), r.user, ask.Ask, ask.Query, func([]memory.Memory) []string { return nil })
 		if err != nil || (len(hits) == 0) != off {
 			t.Errorf("off %v: %d hits, %v", off, len(hits), err)
 		}
@@ -183,7 +184,7 @@ func TestChatsRecallTheCircleUnlessItIsSwitchedOff(t *testing.T) {
 	pinned := r.facts(reed)[0]
 	r.updateFact(reed, &pinned, func(m *memory.Memory) { m.Pinned = true })
 	for off, want := range map[bool]int{false: 1, true: 0} {
-		_, _, err := r.svc.Turn(t.Context(), r.user, memory.Ask{CharacterID: reed, Scene: &sharing, NoCircle: off}, func(facts []memory.Memory) []string {
+		_, _, err := r.svc.Turn(t.Context(), r.user, memory.Ask{CharacterID: reed, Scene: &sharing}, recall.Query{Only: recall.Filter{NoCircle: off}}, func(facts []memory.Memory) []string {
 			if len(facts) != want {
 				t.Errorf("off %v: %d pinned happenings are in the profile, want %d", off, len(facts), want)
 			}
@@ -251,8 +252,8 @@ func TestAnAcceptedSuggestionIsNotShareable(t *testing.T) {
 		_, err := storetest.Memory(tx.Memory).Decide(context.Background(), &op.Call{Device: "test"}, reed, s.ID, memory.AcceptSuggestion)
 		return err
 	})
-	r.wantRecall("in the circle", memory.Ask{CharacterID: reed, Text: "bees", Public: true})
-	r.wantRecall("in a chat", memory.Ask{CharacterID: reed, Text: "Who keeps bees?"}, s.Text)
+	r.wantRecall("in the circle", asked{memory.Ask{CharacterID: reed}, recall.Query{Text: "bees", Only: recall.Filter{Public: true}}})
+	r.wantRecall("in a chat", asked{memory.Ask{CharacterID: reed}, recall.Query{Text: "Who keeps bees?"}}, s.Text)
 }
 
 // Whatever is asked, in whatever mode, a public recall returns only what happened in the circle
@@ -286,35 +287,35 @@ func TestPublicRecallNeverReturnsWhatIsPrivate(t *testing.T) {
 		}
 	}
 	public := 0
-	check := func(hits []memory.Hit) {
+	check := func(hits []recall.Hit) {
 		t.Helper()
 		for _, h := range hits {
 			public++
-			if h.Layer != memory.Fact || strings.Contains(strings.ToLower(h.Text), "secret") || len(h.Sources) > 0 {
+			if h.Layer != recall.Fact || strings.Contains(strings.ToLower(h.Text), "secret") || len(h.Sources) > 0 {
 				t.Errorf("found %q with the sources %v", h.Text, h.Sources)
 			}
 		}
 	}
 	for i := range 200 {
-		ask := memory.Ask{
-			CharacterID: reed, Public: true, Limit: 1 + random.IntN(20), Now: r.now, Scene: &sharing,
-			Text:   []string{"Who am I?", "What is my name?", "the secret", "What is the secret of the " + topic() + "?", "A post about the " + topic() + " and my " + topic()}[random.IntN(5)],
-			Search: random.IntN(3) == 0, Everything: random.IntN(3) == 0, Hidden: random.IntN(3) == 0, Lexical: random.IntN(3) == 0,
-		}
+		ask := asked{memory.Ask{CharacterID: reed, Scene: &sharing, Hidden: random.IntN(3) == 0, Lexical: random.IntN(3) == 0}, recall.Query{
+			Text: []string{"Who am I?", "What is my name?", "the secret", "What is the secret of the " + topic() + "?", "A post about the " + topic() + " and my " + topic()}[random.IntN(5)],
+			Mode: []recall.Mode{recall.Prompt, recall.Search, recall.Related, recall.Ranked}[random.IntN(4)],
+			Only: recall.Filter{Public: true}, Limit: 1 + random.IntN(20), Now: r.now,
+		}}
 		if random.IntN(2) == 0 {
-			ask.Here = memory.Place{ConversationID: chat, HeadID: parent}
+			ask.Ask.Here = memory.Place{ConversationID: chat, HeadID: parent}
 		}
 		if random.IntN(4) == 0 {
-			ask.Before, ask.Conversation = []string{"the secret", "the lantern"}, chat
+			ask.Before, ask.Only.Conversation = []string{"the secret", "the lantern"}, chat
 		}
 		if random.IntN(4) == 0 {
-			ask.Layers = []memory.Layer{memory.Exchange, memory.Fact}[random.IntN(2):]
+			ask.Only.Layers = []recall.Layer{recall.Exchange, recall.Fact}[random.IntN(2):]
 		}
 		hits := r.hits(ask)
 		if check(hits); len(hits) > ask.Limit {
 			t.Errorf("query %d: %d hits, limit %d", i, len(hits), ask.Limit)
 		}
-		hits, _, err := r.svc.Turn(t.Context(), r.user, ask, func(facts []memory.Memory) []string {
+		hits, _, err := r.svc.Turn(t.Context(), r.user, ask.Ask, ask.Query, func(facts []memory.Memory) []string {
 			for _, m := range facts {
 				if !m.Shareable && m.Origin != memory.ByCircle {
 					t.Errorf("the profile has %q", m.Text)
@@ -347,7 +348,7 @@ func TestOneTellingWordRecallsInTheCircle(t *testing.T) {
 		"What a lovely evening it was": {},
 		"早上好":                          {},
 	} {
-		r.wantRecall(post, memory.Ask{CharacterID: reed, Text: post, Public: true}, want...)
+		r.wantRecall(post, asked{memory.Ask{CharacterID: reed}, recall.Query{Text: post, Only: recall.Filter{Public: true}}}, want...)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/store/storetest"
 )
@@ -51,9 +52,7 @@ func (o *scopeUser) doSomething(r *rand.Rand) {
 // is found.
 func (o *scopeUser) checkRecall(r *rand.Rand) {
 	o.Helper()
-	hits, err := o.svc.Recall(o.Context(), o.user, memory.Ask{
-		CharacterID: o.character, Now: noon, Text: "the lantern of the lighthouse", Everything: r.IntN(2) == 0, Limit: 50,
-	})
+	hits, err := o.svc.Recall(o.Context(), o.user, memory.Ask{CharacterID: o.character}, recall.Query{Now: noon, Text: "the lantern of the lighthouse", Limit: 50, Mode: []recall.Mode{recall.Prompt, recall.Ranked}[r.IntN(2)]})
 	if err != nil {
 		o.Error(err)
 	}
@@ -94,7 +93,7 @@ func TestRecallIsIsolatedBetweenUsers(t *testing.T) {
 	for range 4 { // readers of every scope
 		wait.Go(func() {
 			for _, o := range owners {
-				if _, err := o.svc.Recall(o.Context(), o.user, memory.Ask{CharacterID: o.character, Now: noon, Text: "lantern"}); err != nil {
+				if _, err := o.svc.Recall(o.Context(), o.user, memory.Ask{CharacterID: o.character}, recall.Query{Now: noon, Text: "lantern"}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -103,7 +102,7 @@ func TestRecallIsIsolatedBetweenUsers(t *testing.T) {
 	wait.Wait()
 	for i, o := range owners {
 		other := owners[(i+3)%len(owners)] // of another user
-		if _, err := r.svc.Recall(t.Context(), o.user, memory.Ask{CharacterID: other.character, Text: "lantern"}); !fault.Is(err, fault.NotFound) {
+		if _, err := r.svc.Recall(t.Context(), o.user, memory.Ask{CharacterID: other.character}, recall.Query{Text: "lantern"}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("another user's character: %v", err)
 		}
 	}
@@ -133,7 +132,7 @@ func TestTheCacheKeepsItsBudget(t *testing.T) {
 		return nil
 	})
 	for i, id := range ids {
-		if got, want := r.recall(memory.Ask{CharacterID: id, Text: "the boat"}), fmt.Sprintf("My boat is called boat%d.", i); len(got) != 1 || got[0] != want {
+		if got, want := r.recall(asked{memory.Ask{CharacterID: id}, recall.Query{Text: "the boat"}}), fmt.Sprintf("My boat is called boat%d.", i); len(got) != 1 || got[0] != want {
 			t.Fatalf("character %d finds %q", i, got)
 		}
 		if n, bytes := r.svc.Held(); bytes > budget || n > characters/2 {

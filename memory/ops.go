@@ -9,6 +9,7 @@ import (
 
 	"nodest/fault"
 	"nodest/jobs"
+	"nodest/memory/recall"
 	"nodest/op"
 )
 
@@ -19,7 +20,7 @@ import (
 type SearchQuery struct {
 	Text           string
 	ConversationID string // "" = all of the character
-	Layers         []Layer
+	Layers         []recall.Layer
 	Recall         bool // mode=recall: the plain ranking
 	Limit          int  // 1 to 100; default 10
 }
@@ -27,11 +28,11 @@ type SearchQuery struct {
 // Found is a unit that fits, with the reasons.
 type Found struct {
 	ID      string             `json:"id"`
-	Layer   Layer              `json:"layer"`
+	Layer   recall.Layer       `json:"layer"`
 	Memory  *Memory            `json:"memory,omitempty"` // of a fact
 	Said    *FoundText         `json:"said,omitempty"`   // of a text
 	Score   float64            `json:"score"`            // 0 to 1
-	Parts   Parts              `json:"parts"`
+	Parts   recall.Parts       `json:"parts"`
 	Signals map[string]float64 `json:"signals"`
 	Sources []FoundText        `json:"sources,omitempty"` // texts that a fact was taken from and that fit as well
 }
@@ -68,10 +69,11 @@ func (s *Service) Search(ctx context.Context, userID, characterID string, q Sear
 	if q.Limit < 1 || q.Limit > mostFound {
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to %d", mostFound)
 	}
-	hits, err := s.ask(ctx, userID, Ask{
-		CharacterID: characterID, Conversation: q.ConversationID, Text: q.Text, Search: true, Everything: q.Recall,
-		Layers: q.Layers, Limit: q.Limit,
-	})
+	wanted := recall.Query{Text: q.Text, Mode: recall.Search, Only: recall.Filter{Layers: q.Layers, Conversation: q.ConversationID}, Limit: q.Limit}
+	if q.Recall {
+		wanted.Mode = recall.Ranked
+	}
+	hits, err := s.ask(ctx, userID, Ask{CharacterID: characterID}, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +81,7 @@ func (s *Service) Search(ctx context.Context, userID, characterID string, q Sear
 }
 
 // readFound reads what was found, except what was removed meanwhile.
-func readFound(tx Tx, characterID string, hits []Hit) ([]Found, error) {
+func readFound(tx Tx, characterID string, hits []recall.Hit) ([]Found, error) {
 	found := make([]Found, 0, len(hits))
 	for i := range hits {
 		h := &hits[i]
@@ -111,7 +113,7 @@ func readFound(tx Tx, characterID string, hits []Hit) ([]Found, error) {
 
 // read completes f by its fact or text, and reports whether that exists.
 func (f *Found) read(tx Tx, characterID string) (there bool, err error) {
-	if f.Layer == Fact {
+	if f.Layer == recall.Fact {
 		f.Memory, err = tx.Fact(characterID, f.ID)
 		if fault.Is(err, fault.NotFound) {
 			return false, nil
@@ -195,12 +197,13 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 	}
 	gone := &Forgotten{DryRun: in.DryRun, Memories: []ForgetItem{}}
 	if in.Query != "" {
-		ask := Ask{CharacterID: characterID, Text: in.Query, Everything: true, Relevant: true, Hidden: true, Limit: mostForget + 1}
-		hits, err := s.ask(ctx, c.UserID, ask)
+		ask := Ask{CharacterID: characterID, Hidden: true}
+		q := recall.Query{Text: in.Query, Mode: recall.Related, Limit: mostForget + 1}
+		hits, err := s.ask(ctx, c.UserID, ask, q)
 		if err != nil {
 			return nil, err
 		}
-		aside, err := s.findRetired(ctx, c.UserID, ask)
+		aside, err := s.findRetired(ctx, c.UserID, characterID, q)
 		if err != nil {
 			return nil, err
 		}
@@ -233,10 +236,10 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 }
 
 // forgettable lists hits with the texts behind facts, each unit once, and each fact once.
-func forgettable(hits []Hit) (items []ForgetItem, more bool) {
+func forgettable(hits []recall.Hit) (items []ForgetItem, more bool) {
 	items = []ForgetItem{}
 	seen := map[string]bool{}
-	add := func(u *Unit, score float64) {
+	add := func(u *recall.Unit, score float64) {
 		id := cmp.Or(u.Root, u.ID)
 		if seen[id] {
 			return
@@ -263,7 +266,7 @@ func (s *Service) asTheyAre(ctx context.Context, userID, characterID string, ite
 	return s.store.View(ctx, userID, func(tx Tx) error {
 		for i := range items {
 			item := &items[i]
-			if item.Layer != Fact {
+			if item.Layer != recall.Fact {
 				continue
 			}
 			versions, err := history(tx, characterID, item.ID)
@@ -298,10 +301,10 @@ func named(tx Tx, characterID string, ids []string) ([]ForgetItem, error) {
 		if slices.Contains(ids[:i], id) {
 			continue
 		}
-		f := Found{ID: id, Layer: Fact}
+		f := Found{ID: id, Layer: recall.Fact}
 		there, err := f.read(tx, characterID)
 		if err == nil && !there {
-			f.Layer = Exchange
+			f.Layer = recall.Exchange
 			there, err = f.read(tx, characterID)
 		}
 		if err != nil {
@@ -379,20 +382,20 @@ func foundText(t *Text) FoundText {
 }
 
 // ask is Recall for a user's question, with the settings of the character.
-func (s *Service) ask(ctx context.Context, userID string, a Ask) ([]Hit, error) {
+func (s *Service) ask(ctx context.Context, userID string, a Ask, q recall.Query) ([]recall.Hit, error) {
 	err := s.store.View(ctx, userID, func(tx Tx) error {
-		a.Now = tx.Now()
-		return tx.TalkedIn(a.CharacterID, a.Conversation)
+		q.Now = tx.Now()
+		return tx.TalkedIn(a.CharacterID, q.Only.Conversation)
 	})
 	if err != nil {
 		return nil, err
 	}
-	scene, err := s.opts.Scenes(ctx, userID, a.CharacterID, a.Conversation)
+	scene, err := s.opts.Scenes(ctx, userID, a.CharacterID, q.Only.Conversation)
 	if err != nil {
 		return nil, err
 	}
-	a.Scene, a.Names = &scene, scene.Names
-	return s.Recall(ctx, userID, a)
+	a.Scene = &scene
+	return s.Recall(ctx, userID, a, q)
 }
 
 // Export writes JSON Lines: facts, suggestions, and the settings of the character's memory.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"nodest/memory/recall"
 	"nodest/op"
 )
 
@@ -132,13 +133,13 @@ func (s *Service) List(ctx context.Context, userID, characterID string, f Filter
 // counting reports for each version whether it counts with the branches that the conversations
 // show now: searches find it, and prompts may contain it.
 func counting(tx Tx, characterID string, items []Memory) ([]bool, error) {
-	units := make([]*Unit, len(items))
+	units := make([]*recall.Unit, len(items))
 	for i := range items {
-		units[i] = &Unit{ID: items[i].ID, Layer: Fact, Root: items[i].RootID}
+		units[i] = &recall.Unit{ID: items[i].ID, Layer: recall.Fact, Root: items[i].RootID}
 	}
-	c := newCounter(nil, "", &Ask{CharacterID: characterID}, &Scene{})
-	if err := c.load(tx, units); err != nil {
+	b := newBranch(nil, "", &Ask{CharacterID: characterID}, "")
+	if err := b.load(tx, units); err != nil {
 		return nil, err
 	}
-	return c.countsOf(units), nil
+	return b.countsOf(units), nil
 }

@@ -12,6 +12,7 @@ import (
 	"nodest/framework"
 	"nodest/index"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 )
 
 // MaxProfile is the length of a profile with its heading, in code points.
@@ -115,7 +116,7 @@ const profileSignal = "profile"
 func ProfileUses(p framework.Profile) []Use {
 	uses := make([]Use, len(p.Facts))
 	for i, f := range p.Facts {
-		uses[i] = Use{ID: f.ID, Layer: Fact, Rank: i + 1, Score: 1, Signals: map[string]float64{profileSignal: 1}}
+		uses[i] = Use{ID: f.ID, Layer: recall.Fact, Rank: i + 1, Score: 1, Signals: map[string]float64{profileSignal: 1}}
 	}
 	return uses
 }
@@ -123,56 +124,19 @@ func ProfileUses(p framework.Profile) []Use {
 // Recalled reports whether the unit was found for the message; else it was in the profile.
 func (u Use) Recalled() bool { return u.Signals[profileSignal] == 0 }
 
-const mostProfile = 100
-
 // profile returns the facts of an index that may be in the user's profile, as they count.
-func (c *counter) profile(ctx context.Context, x *index.Index, skip func(*Unit) bool) (facts []Memory, err error) {
-	var units []*Unit
-	err = x.View(func(v index.View) error {
-		found, err := v.Rows(ctx, mostUrgent(v, mostProfile), index.Vector{})
-		for _, f := range found {
-			if e := entryOf(f); e != nil && e.Profile && !skip(&e.Unit) {
-				units = append(units, &e.Unit)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
+func (b *branch) profile(ctx context.Context, x *index.Index, only *recall.Filter) (facts []Memory, err error) {
+	units, err := recall.Profile(ctx, x, only)
+	if err == nil {
+		err = b.read(ctx, units)
 	}
-	if err := c.read(ctx, units); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("read a profile: %w", err)
 	}
 	for _, u := range units {
-		if m := c.current(u); m != nil && m.ID == u.ID {
+		if m := b.current(u); m != nil && m.ID == u.ID {
 			facts = append(facts, *m)
 		}
 	}
 	return facts, nil
-}
-
-// mostUrgent returns the rows of facts for the profile: those with the user's name first, then
-// what is pinned, then by importance, the newest first.
-func mostUrgent(v index.View, limit int) []int {
-	top := &topmost{size: limit}
-	v.EachAlone(func(n int, attr uint64) {
-		l := line(attr)
-		if !l.is(lineProfile) {
-			return
-		}
-		urgency := float32(l.importance())
-		if l.is(linePinned) {
-			urgency++
-		}
-		if l.is(lineNamesUser) {
-			urgency += 2
-		}
-		top.add(ranked{-n, urgency})
-	})
-	best := top.sorted()
-	rows := make([]int, len(best))
-	for i, t := range best {
-		rows[i] = -t.row
-	}
-	return rows
 }

@@ -13,6 +13,7 @@ import (
 	"nodest/framework"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store/storetest"
@@ -122,7 +123,7 @@ func TestProfileIsBounded(t *testing.T) {
 func (r *fixture) profileLines(a memory.Ask) []string {
 	r.Helper()
 	var facts []memory.Memory
-	if _, _, err := r.svc.Turn(r.Context(), r.user, a, func(found []memory.Memory) []string { facts = found; return nil }); err != nil {
+	if _, _, err := r.svc.Turn(r.Context(), r.user, a, recall.Query{}, func(found []memory.Memory) []string { facts = found; return nil }); err != nil {
 		r.Fatal(err)
 	}
 	lines := []string{}
@@ -130,6 +131,22 @@ func (r *fixture) profileLines(a memory.Ask) []string {
 		lines = append(lines, f.Text)
 	}
 	return lines
+}
+
+// besideProfile returns what is found when the profile shows some facts.
+func (r *fixture) besideProfile(a asked, known ...*memory.Memory) []recall.Hit {
+	r.Helper()
+	a.Now = r.now
+	hits, _, err := r.svc.Turn(r.Context(), r.user, a.Ask, a.Query, func([]memory.Memory) (ids []string) {
+		for _, m := range known {
+			ids = append(ids, m.ID)
+		}
+		return ids
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return hits
 }
 
 func asProfile(m *memory.Memory) { m.Kind = lang.KindProfile }
@@ -175,7 +192,7 @@ func TestTheProfileFollowsTheBranch(t *testing.T) {
 		return err
 	})
 	expect("pinned", memory.Ask{}, "Ann fears dogs.")
-	_, _, err := r.svc.Turn(r.Context(), storetest.User(t, r.db), memory.Ask{CharacterID: character}, func(facts []memory.Memory) []string {
+	_, _, err := r.svc.Turn(r.Context(), storetest.User(t, r.db), memory.Ask{CharacterID: character}, recall.Query{}, func(facts []memory.Memory) []string {
 		t.Errorf("a stranger reads %+v", facts)
 		return nil
 	})
@@ -210,19 +227,19 @@ func TestTheUsersNameIsFound(t *testing.T) {
 	for _, q := range []string{
 		"Who am I?", "What's my name?", "what is my name", "Do you remember my name?", "Do you know who I am?", "我叫什么名字？", "我是谁？", "你还记得我的名字吗", "我的名字是什么",
 	} {
-		hits := r.hits(memory.Ask{CharacterID: character, Text: q})
+		hits := r.hits(asked{memory.Ask{CharacterID: character}, recall.Query{Text: q}})
 		if len(hits) == 0 || hits[0].ID != name.ID {
 			t.Errorf("%s: found %+v", q, hits)
 		}
-		if hits := r.hits(memory.Ask{CharacterID: character, Text: q, Known: []string{name.ID}}); slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.ID == name.ID }) {
+		if hits := r.besideProfile(asked{memory.Ask{CharacterID: character}, recall.Query{Text: q}}, name); slices.ContainsFunc(hits, func(h recall.Hit) bool { return h.ID == name.ID }) {
 			t.Errorf("%s: what the profile says is recalled", q)
 		}
-		if hits := r.hits(memory.Ask{CharacterID: character, Text: q, Layers: []memory.Layer{memory.Exchange}}); len(hits) > 0 {
+		if hits := r.hits(asked{memory.Ask{CharacterID: character}, recall.Query{Text: q, Only: recall.Filter{Layers: []recall.Layer{recall.Exchange}}}}); len(hits) > 0 {
 			t.Errorf("%s: of what was said %+v", q, hits)
 		}
 	}
 	for _, q := range []string{"Who is it?", "What's the name of the boat?", "他叫什么名字？"} {
-		if hits := r.hits(memory.Ask{CharacterID: character, Text: q}); len(hits) > 0 && hits[0].ID == name.ID && hits[0].Score == 1 {
+		if hits := r.hits(asked{memory.Ask{CharacterID: character}, recall.Query{Text: q}}); len(hits) > 0 && hits[0].ID == name.ID && hits[0].Score == 1 {
 			t.Errorf("%s: found the user's name", q)
 		}
 	}
@@ -255,8 +272,11 @@ func TestProfileFactsTakeNoPlaceInRecall(t *testing.T) {
 	first := r.addFact(character, "User paints boats at the old harbour", asProfile)
 	r.addFact(character, "User sold a boat at the harbour of Bergen", nil)
 	r.addFact(character, "A green boat sank in the harbour", nil)
-	ask := memory.Ask{CharacterID: character, Text: "Which boat is in the harbour?", Known: []string{first.ID}}
-	r.wantRecall("without the one of the profile", ask, "User sold a boat at the harbour of Bergen", "A green boat sank in the harbour")
+	hits := r.besideProfile(asked{memory.Ask{CharacterID: character}, recall.Query{Text: "Which boat is in the harbour?"}}, first)
+	got, want := hitTexts(hits), []string{"A green boat sank in the harbour", "User sold a boat at the harbour of Bergen"}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("without the one of the profile: found %q, want %q", got, want)
+	}
 }
 
 // Names of days refer to the user's time zone.
@@ -278,9 +298,9 @@ func TestDaysUseTheUsersTimeZone(t *testing.T) {
 		if zone, err = time.LoadLocation(name); err != nil {
 			t.Fatal(err)
 		}
-		for _, h := range r.hits(memory.Ask{CharacterID: character, Text: "the sunrise and the holiday at the fjord"}) {
+		for _, h := range r.hits(asked{memory.Ask{CharacterID: character}, recall.Query{Text: "the sunrise and the holiday at the fjord"}}) {
 			want := want
-			if h.Layer == memory.Fact { // a day without a time is the same in every zone
+			if h.Layer == recall.Fact { // a day without a time is the same in every zone
 				want = "2023-04-01"
 			}
 			if line := memory.LineOf(&h, sharing.Names); !strings.HasSuffix(line, "("+want+")") {
@@ -289,8 +309,8 @@ func TestDaysUseTheUsersTimeZone(t *testing.T) {
 		}
 		// In Tokyo the user asks at 2 o'clock in the following night and means the day
 		// before; in Los Angeles it is still the same day.
-		asked := time.Date(2023, 5, 10, 17, 30, 0, 0, time.UTC)
-		hits := r.hits(memory.Ask{CharacterID: character, Text: "What did we see today?", Now: asked})
+		at := time.Date(2023, 5, 10, 17, 30, 0, 0, time.UTC)
+		hits := r.hits(asked{memory.Ask{CharacterID: character}, recall.Query{Text: "What did we see today?", Now: at}})
 		if len(hits) == 0 || hits[0].Signals["day"] == 0 {
 			t.Errorf("%s: today is not found: %+v", name, hits)
 		}

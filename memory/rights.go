@@ -51,7 +51,7 @@ func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	fill(&m.Subject, lang.AboutUser)
 	fill(&m.Kind, lang.KindOther)
 	set(&m.Importance, d.Importance)
-	m.RootID, m.ContentHash = m.ID, ContentHash(m.Text)
+	m.RootID, m.ContentHash = m.ID, lang.ContentHash(m.Text)
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory
 	now := tx.Now()
 	m.ID, m.RootID, m.Version = op.NewID(), newest.RootID, newest.Version+1
 	m.Status, m.SupersededBy, m.EndedBy, m.LastUsedAt = Active, "", nil, nil
-	m.ContentHash, m.CreatedAt, m.UpdatedAt = ContentHash(m.Text), now, now
+	m.ContentHash, m.CreatedAt, m.UpdatedAt = lang.ContentHash(m.Text), now, now
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}

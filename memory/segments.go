@@ -10,6 +10,7 @@ import (
 	"nodest/fault"
 	"nodest/index"
 	"nodest/index/dict"
+	"nodest/memory/recall"
 	"nodest/op"
 )
 
@@ -209,7 +210,7 @@ func (s *Service) encode(ctx context.Context, scope Scope, made Segment, keys []
 	})
 	builder := index.NewBuilder()
 	for batch := range slices.Chunk(keys, buildBatch) {
-		units := map[string]*Unit{}
+		units := map[string]*recall.Unit{}
 		err := s.store.View(ctx, scope.UserID, func(tx Tx) error {
 			ids := make([]string, len(batch))
 			for i, k := range batch {
@@ -238,10 +239,10 @@ func (s *Service) encode(ctx context.Context, scope Scope, made Segment, keys []
 
 // group is the group of the unit's row.
 func (k *UnitKey) group() string {
-	if k.Layer == Fact {
+	if k.Layer == recall.Fact {
 		return ""
 	}
-	return sessionOf(k.Conversation, k.Session)
+	return recall.GroupOf(k.Conversation, k.Session)
 }
 
 func (s *Service) writeParts(ctx context.Context, scope Scope, id string, parts [][]byte) error {
@@ -309,7 +310,7 @@ func (l loader) Rows(ctx context.Context, key string, ids []string) (rows []inde
 	err = l.inBatches(ctx, key, ids, func(tx Tx, characterID string, some []string) error {
 		units, err := tx.MemoryUnits(characterID, some...)
 		for i := range units {
-			rows = append(rows, units[i].found())
+			rows = append(rows, units[i].Found())
 		}
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 	"nodest/index"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 )
 
@@ -65,7 +66,7 @@ func TestSegmentsAreMerged(t *testing.T) {
 	}
 	for _, i := range []int{0, 77, 150, 299} {
 		text := fmt.Sprintf("The lighthouse of town%d.", i)
-		if got := r.recall(memory.Ask{CharacterID: character, Text: fmt.Sprintf("town%d", i), Everything: true, Limit: 1}); !slices.Equal(got, []string{text}) {
+		if got := r.recall(asked{memory.Ask{CharacterID: character}, recall.Query{Text: fmt.Sprintf("town%d", i), Limit: 1, Mode: recall.Ranked}}); !slices.Equal(got, []string{text}) {
 			t.Errorf("town%d: %q", i, got)
 		}
 	}
@@ -92,7 +93,7 @@ func TestForgettingRemovesWordsFromSegments(t *testing.T) {
 			r.compact(character)
 		}
 		for i, want := range map[int]int{0: 0, 1: 1, 20: 1} {
-			got := r.recall(memory.Ask{CharacterID: character, Text: fmt.Sprintf("town%d", i), Everything: true, Relevant: true})
+			got := r.recall(asked{memory.Ask{CharacterID: character}, recall.Query{Text: fmt.Sprintf("town%d", i), Mode: recall.Related}})
 			n := 0
 			for _, text := range got {
 				if text == fmt.Sprintf("We saw the lighthouse of town%d in the rain.", i) {
@@ -126,7 +127,7 @@ func TestDamagedSegmentsAreBuiltAgain(t *testing.T) {
 		}
 		return tx.Memory.PutSegment(character, base, memory.Segment{ID: brokenSegment, From: 0, To: 1 << 40, Units: 2})
 	})
-	got := r.recall(memory.Ask{CharacterID: character, Text: "Bergen", Everything: true, Relevant: true, Limit: 1})
+	got := r.recall(asked{memory.Ask{CharacterID: character}, recall.Query{Text: "Bergen", Limit: 1, Mode: recall.Related}})
 	if !slices.Equal(got, []string{first.Text()}) || len(r.segments(character)) != 0 {
 		t.Errorf("found %q, %d segments are left", got, len(r.segments(character)))
 	}
@@ -182,7 +183,7 @@ func TestAQuestionOfALongMemoryReadsEachThingOnce(t *testing.T) {
 	s := &vectorStore{countingStore{Store: r.db.Memory()}, func() { read++ }}
 	svc := memory.New(s, memory.Options{Loose: 4, Embedder: func(context.Context, string) (llm.Embedder, error) { return e, nil }})
 	ask := func(i int) error {
-		hits, err := svc.Recall(t.Context(), r.user, memory.Ask{CharacterID: character, Text: fmt.Sprintf("the lighthouse of town%d", i), Scene: &sharing, Now: noon, Search: true})
+		hits, err := svc.Recall(t.Context(), r.user, memory.Ask{CharacterID: character, Scene: &sharing}, recall.Query{Text: fmt.Sprintf("the lighthouse of town%d", i), Now: noon, Mode: recall.Search})
 		if err == nil && len(hits) == 0 {
 			t.Errorf("town%d was not found", i)
 		}

@@ -7,6 +7,7 @@ import (
 	"nodest/index"
 	"nodest/jobs"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/op"
 )
 
@@ -54,7 +55,7 @@ type ScopeTx interface {
 	// MemoryUnits returns units by id as they are now, at most 1,000, in any order, without terms.
 	// Those that are forgotten, buried by a Tombstone or of a deleted conversation are
 	// left out, and facts that do not count. A fact that the user retired has no text.
-	MemoryUnits(characterID string, ids ...string) ([]Unit, error)
+	MemoryUnits(characterID string, ids ...string) ([]recall.Unit, error)
 	// UnitVectors returns the vectors of units by a model, by id; units without one are left out.
 	UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error)
 	SegmentTx
@@ -78,7 +79,7 @@ type Changes struct {
 	Base    int64 // changes after a purge, a deletion or a new segment; then everything is read again
 	Whole   bool  // Units and Segments are everything up to Version and replace what was there before
 	More    bool  // there are later changes
-	Units   []Unit
+	Units   []recall.Unit
 	Gone    []string // ids of units that are not searched any more
 
 	Segments []Segment // if Whole: all of the scope, by From
@@ -104,7 +105,7 @@ type SegmentTx interface {
 	UnitKeys(characterID string, from, to int64) ([]UnitKey, error)
 	// UnitsForSegment is MemoryUnits with units of deleted conversations, and of those that are being
 	// imported, and with terms and vectors.
-	UnitsForSegment(characterID string, ids ...string) ([]Unit, error)
+	UnitsForSegment(characterID string, ids ...string) ([]recall.Unit, error)
 	// PutSegmentParts stores parts of a new segment, numbered from first. They are not seen before
 	// PutSegment.
 	PutSegmentParts(characterID, segmentID string, first int, data ...[]byte) error
@@ -137,7 +138,7 @@ type UnitKey struct {
 	Conversation string
 	Session      int
 	Order        int64
-	Layer        Layer
+	Layer        recall.Layer
 	Change       int64 // the last
 }
 
@@ -203,10 +204,13 @@ type Text struct {
 	Read        bool
 }
 
+// SignalNames are the signals that a use can have, in the order in which they are stored: each keeps its place.
+var SignalNames = append(recall.SignalNames[:], "recency", "importance", profileSignal)
+
 // Use says why a unit was sent with a message.
 type Use struct {
 	ID      string             `json:"id"` // of the unit
-	Layer   Layer              `json:"layer"`
+	Layer   recall.Layer       `json:"layer"`
 	Rank    int                `json:"rank"`              // from 1
 	Score   float64            `json:"score"`             // the sum of the signals
 	Signals map[string]float64 `json:"signals,omitempty"` // rounded to SignalStep parts of one

@@ -3,6 +3,8 @@ package memory
 import (
 	"slices"
 	"time"
+
+	"nodest/memory/lang"
 )
 
 // Event says what a decision does with what is known.
@@ -27,7 +29,7 @@ type Suggestion struct {
 
 // Key is equal for suggestions that would do the same.
 func (s Suggestion) Key() string {
-	return s.MemoryID + " " + string(s.Event) + " " + ContentHash(s.Text)
+	return s.MemoryID + " " + string(s.Event) + " " + lang.ContentHash(s.Text)
 }
 
 // Tombstone is what the user had forgotten: its words and its sources.
@@ -57,7 +59,7 @@ func HashOf(m *Memory) string {
 	if m.ContentHash != "" {
 		return m.ContentHash
 	}
-	return ContentHash(m.Text)
+	return lang.ContentHash(m.Text)
 }
 
 func LaterOf(a, b time.Time) time.Time {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store/storetest"
@@ -39,7 +40,7 @@ func TestATurnReadsNothingTwice(t *testing.T) {
 	turn := func(text string) (hits []string, views int64) {
 		t.Helper()
 		before := store.n.Load()
-		found, _, err := r.svc.Turn(t.Context(), r.user, memory.Ask{CharacterID: character, Text: text, Scene: &sharing, Now: noon}, func(facts []memory.Memory) []string {
+		found, _, err := r.svc.Turn(t.Context(), r.user, memory.Ask{CharacterID: character, Scene: &sharing}, recall.Query{Text: text, Now: noon}, func(facts []memory.Memory) []string {
 			profile = nil
 			for _, f := range facts {
 				profile = append(profile, f.Text)

@@ -12,6 +12,7 @@ import (
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/app"
+	"nodest/store"
 )
 
 // readAppHistory is the history of "app-1" as an app reads it; greetings are marked
@@ -290,18 +291,31 @@ func TestIndexesCountAllMessagesOfAFork(t *testing.T) {
 
 // insertStore notes how many messages a transaction stores at most.
 type insertStore struct {
-	nodest.Store
+	*store.DB
 	most int
 }
 
 func (s *insertStore) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
-	return s.Store.Update(ctx, userID, func(tx nodest.Tx) error {
-		inserted := insertedMessages{MessageTx: tx.Chats.MessageTx, ArchiveTx: tx.Chats.ArchiveTx}
-		tx.Chats.MessageTx, tx.Chats.ArchiveTx = &inserted, &inserted
-		err := fn(tx)
-		s.most = max(s.most, inserted.n)
-		return err
-	})
+	return s.DB.Update(ctx, userID, func(tx nodest.Tx) error { return s.count(&tx.Chats, func() error { return fn(tx) }) })
+}
+
+func (s *insertStore) App() app.Store { return insertAppStore{s.DB.App(), s} }
+
+type insertAppStore struct {
+	app.Store
+	inserted *insertStore
+}
+
+func (s insertAppStore) Update(ctx context.Context, userID string, fn func(app.Tx) error) error {
+	return s.Store.Update(ctx, userID, func(tx app.Tx) error { return s.inserted.count(&tx.Chats, func() error { return fn(tx) }) })
+}
+
+func (s *insertStore) count(chats *chat.Tx, fn func() error) error {
+	inserted := insertedMessages{MessageTx: chats.MessageTx, ArchiveTx: chats.ArchiveTx}
+	chats.MessageTx, chats.ArchiveTx = &inserted, &inserted
+	err := fn()
+	s.most = max(s.most, inserted.n)
+	return err
 }
 
 type insertedMessages struct {
@@ -324,8 +338,8 @@ func (c *insertedMessages) Load(conversationID string, messages []*chat.DumpedMe
 func TestALongAppHistoryTakesManySmallTransactions(t *testing.T) {
 	t.Parallel()
 	s := newAppChat(t)
-	store := &insertStore{Store: s.db}
-	apps := newEngine(store, s, s.events, s.opts).Apps
+	counted := &insertStore{DB: s.db}
+	apps := newEngine(counted, s, s.events, s.opts).Apps
 	parts := make([]string, 600)
 	for i := range parts {
 		parts[i] = fmt.Sprintf(`{"role":"user","parts":[{"text":"u%d"}]}`, i)
@@ -341,8 +355,8 @@ func TestALongAppHistoryTakesManySmallTransactions(t *testing.T) {
 			t.Errorf("%v, %d messages", got.OK, len(said))
 		}
 	}
-	if store.most > 250 {
-		t.Errorf("%d messages in one transaction", store.most)
+	if counted.most > 250 {
+		t.Errorf("%d messages in one transaction", counted.most)
 	}
 }
 
@@ -350,8 +364,8 @@ func TestALongAppHistoryTakesManySmallTransactions(t *testing.T) {
 func TestANewCharacterWithALongHistoryTakesManySmallTransactions(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})
-	store := &insertStore{Store: s.db}
-	apps := newEngine(store, s, s.events, s.opts).Apps
+	counted := &insertStore{DB: s.db}
+	apps := newEngine(counted, s, s.events, s.opts).Apps
 	parts := make([]string, 600)
 	for i := range parts {
 		parts[i] = fmt.Sprintf(`{"role":"user","parts":[{"text":"u%d"}]}`, i)
@@ -371,8 +385,8 @@ func TestANewCharacterWithALongHistoryTakesManySmallTransactions(t *testing.T) {
 	if characters, conversations := s.countObjects(); characters != 1 || conversations != 1 {
 		t.Errorf("%d characters, %d conversations", characters, conversations)
 	}
-	if store.most > 250 {
-		t.Errorf("%d messages in one transaction", store.most)
+	if counted.most > 250 {
+		t.Errorf("%d messages in one transaction", counted.most)
 	}
 }
 

@@ -29,18 +29,12 @@ const askTime = 2 * time.Minute
 // user's settings, which may be the offline demo. nil means that there is none: no key is
 // there, or the tokens of the day are used up.
 func (e *Engine) asker(ctx context.Context, userID string) (*asker, error) {
-	var options character.TurnOptions
-	err := e.store.View(ctx, userID, func(tx Tx) error {
+	options, err := op.Read(ctx, e.store, userID, func(tx Tx) (character.TurnOptions, error) {
 		set, err := tx.Characters.Settings()
 		if err != nil {
-			return err
+			return character.TurnOptions{}, err
 		}
-		options = set.TurnOptions
-		limits, err := tx.Limits()
-		if err != nil {
-			return err
-		}
-		return checkQuota(tx, limits, e.opts, 0)
+		return set.TurnOptions, e.tokensLeft(tx, 0)
 	})
 	if fault.Is(err, fault.QuotaExceeded) {
 		return nil, nil

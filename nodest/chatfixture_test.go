@@ -76,11 +76,11 @@ func newEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nod
 		},
 	})
 	e = nodest.New(nodest.Deps{Store: s, Characters: characters, Chats: chats, Models: models, Publisher: pub}, o)
-	appStore := part[app.Tx]{s, func(tx nodest.Tx) app.Tx {
-		return app.Tx{Tx: tx.Tx, Characters: tx.Characters, Chats: tx.Chats, KeyTx: tx.Tx.(app.KeyTx)}
-	}}
-	archives := archive.New(chatStore)
-	return &Engine{e, archives, app.New(appStore, chats, archives, e)}
+	made := &Engine{Engine: e, Archives: archive.New(chatStore)}
+	if apps, ok := s.(interface{ App() app.Store }); ok {
+		made.Apps = app.New(apps.App(), chats, made.Archives, e)
+	}
+	return made
 }
 
 // part narrows the transactions of a store to one subject.

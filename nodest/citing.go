@@ -41,7 +41,7 @@ func (t *turn) citable() (list []cite.Source, found bool) {
 		}
 	}
 	some := false
-	for source, places := range t.numbers.All() {
+	for source, places := range t.found.numbers.All() {
 		switch {
 		case places&shown != 0:
 			some, found = true, true
@@ -65,18 +65,18 @@ func (t *turn) citable() (list []cite.Source, found bool) {
 // The setting of the character decides what is kept: with "hidden" the text has no marks,
 // with "off" there are no references either.
 func (e *Engine) cite(t *task, g *chat.Generation, status string) {
-	if !g.HasText() || len(t.sources) == 0 && !t.ruled {
+	if !g.HasText() || len(t.shown.sources) == 0 && !t.shown.ruled {
 		return
 	}
-	if len(t.sources) == 0 || g.Kind == chat.KindContinue {
+	if len(t.shown.sources) == 0 || g.Kind == chat.KindContinue {
 		// There is nothing to cite, or no place for it: the marks of a longer text are counted from
 		// its beginning.
-		g.Text = cite.StripAll(g.Text, len(t.sources))
+		g.Text = cite.StripAll(g.Text, len(t.shown.sources))
 		return
 	}
 	mode := t.setup.Docs.Settings.Knowledge.Citations
 	if mode != character.CiteInline || status == chat.GenInterrupted { // without references, marks lead nowhere
-		defer func() { g.Text = cite.StripAll(g.Text, len(t.sources)) }()
+		defer func() { g.Text = cite.StripAll(g.Text, len(t.shown.sources)) }()
 	}
 	if mode == character.CiteOff || status == chat.GenInterrupted {
 		return
@@ -95,21 +95,21 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 			e.opts.Log.WarnContext(ctx, "citations are checked by words alone", "generation", g.ID, "err", err)
 		}
 	}
-	cited := cite.CheckMarks(ctx, embedder, g.Text, t.sources, t.marking())
+	cited := cite.CheckMarks(ctx, embedder, g.Text, t.shown.sources, t.marking())
 	g.Text = cited.Answer
-	if !t.cites && len(cited.References) == 0 {
+	if !t.shown.cites && len(cited.References) == 0 {
 		return // it does not speak about the documents
 	}
-	report := cite.NewReport(cited, t.sources)
+	report := cite.NewReport(cited, t.shown.sources)
 	report.Unsourced = slices.DeleteFunc(report.Unsourced, t.isNameOfTheChat)
 	g.Citations = &chat.Citations{References: cited.References, Report: &report, Hidden: mode == character.CiteHidden}
 }
 
 // marking says when marks are added that the model did not write.
 func (t *task) marking() (o cite.MarkOptions) {
-	if t.cites {
+	if t.shown.cites {
 		o.Auto = cite.DefaultReferences(cite.BySentence)
-		if slices.ContainsFunc(t.sources, func(s cite.Source) bool { return s.Kind == cite.KindKnowledge }) {
+		if slices.ContainsFunc(t.shown.sources, func(s cite.Source) bool { return s.Kind == cite.KindKnowledge }) {
 			o.Auto.MinOverlap = cite.DocumentOverlap
 		}
 	}
@@ -122,7 +122,7 @@ func (t *task) isNameOfTheChat(fact string) bool {
 	if strings.ContainsFunc(fact, unicode.IsDigit) {
 		return false
 	}
-	return slices.ContainsFunc(t.request, func(m llm.Message) bool {
+	return slices.ContainsFunc(t.shown.request, func(m llm.Message) bool {
 		return strings.Contains(strings.ToLower(m.Text), strings.ToLower(fact))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/nodest/recent"
 )
 
 // Engine is the chat engine. Its methods are safe for concurrent use.
@@ -20,7 +21,7 @@ type Engine struct {
 	Characters *character.Service
 	Chats      *chat.Service
 
-	histories historyCache     // the ends of chats by version
+	histories recent.Chats     // the ends of chats by version
 	counts    *framework.Cache // token counts and key scans by content
 
 	toolless toolless // models that have refused tools
@@ -50,7 +51,7 @@ type Deps struct {
 func New(d Deps, opts Options) *Engine {
 	return &Engine{
 		store: d.Store, models: d.Models, pub: d.Publisher, opts: opts.withDefaults(),
-		Characters: d.Characters, Chats: d.Chats, histories: newHistoryCache(), counts: framework.NewCache(0), toolless: newToolless(),
+		Characters: d.Characters, Chats: d.Chats, histories: recent.New(), counts: framework.NewCache(0), toolless: newToolless(),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{}, reserved: map[string]int64{},
 	}
 }
@@ -111,18 +112,6 @@ func (e *Engine) task(userID, generationID string) *task {
 	return nil
 }
 
-// writes reports whether this process writes a text in a conversation.
-func (e *Engine) writes(conversationID string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, t := range e.tasks {
-		if t.conversationID == conversationID && !t.isEnding() {
-			return true
-		}
-	}
-	return false
-}
-
 // nextEnd returns a channel that is closed when one of the user's generations in
 // this process ends.
 func (e *Engine) nextEnd(userID string) <-chan struct{} {
@@ -136,8 +125,9 @@ func (e *Engine) nextEnd(userID string) <-chan struct{} {
 	return ch
 }
 
-// track registers a task that is admitted.
+// track registers a task.
 func (e *Engine) track(t *task) {
+	e.working.Add(1)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.tasks[t.id] = t
@@ -146,17 +136,16 @@ func (e *Engine) track(t *task) {
 	}
 }
 
-// untrack removes a task whose end is stored, or that was refused, and wakes those that wait for it.
+// untrack removes a task whose end is stored, and wakes those that wait for it.
 func (e *Engine) untrack(t *task) {
 	e.mu.Lock()
-	if e.tasks[t.id] == t { // one that was not admitted may have left its id to another
-		delete(e.tasks, t.id)
-		if ch := e.turns[t.userID]; ch != nil {
-			close(ch)
-			delete(e.turns, t.userID)
-		}
+	delete(e.tasks, t.id)
+	if ch := e.turns[t.userID]; ch != nil {
+		close(ch)
+		delete(e.turns, t.userID)
 	}
 	e.mu.Unlock()
+	t.cancel(nil)
 	close(t.done)
 	e.working.Done()
 }

@@ -1,8 +1,6 @@
 package nodest
 
 import (
-	"time"
-
 	"nodest/chat"
 	"nodest/framework"
 	"nodest/llm"
@@ -38,14 +36,15 @@ type genBudget struct {
 }
 
 func startedData(g *chat.Generation, t *turn) genStarted {
-	o := t.input.Options
+	o := &t.input.Options
 	return genStarted{
 		Kind: g.Kind, Provider: t.setup.model.Provider, Model: g.Model, Offline: t.setup.model.Offline, PromptID: g.PromptID,
 		Budget: genBudget{Context: o.Context, Used: t.prompt.Tokens, Reserve: o.Reserve},
 	}
 }
 
-type genContext struct {
+// ContextData is what gen.context carries.
+type ContextData struct {
 	Memories []string   `json:"memories"`
 	Profile  []string   `json:"profile"` // ids of its facts
 	Lore     []loreItem `json:"lore"`
@@ -72,8 +71,8 @@ type dropItem struct {
 // contextItems bounds each list of gen.context; the stored prompt has the full lists.
 const contextItems = 50
 
-func contextData(t *turn) genContext {
-	c := genContext{Memories: []string{}, Profile: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: append([]Search{}, t.search...), Warnings: []string{}}
+func contextData(t *turn) ContextData {
+	c := ContextData{Memories: []string{}, Profile: []string{}, Lore: []loreItem{}, Dropped: []dropItem{}, Search: append([]Search{}, t.found.search...), Warnings: []string{}}
 	for _, en := range t.prompt.Entries {
 		switch en.Source {
 		case framework.SourceBook, framework.SourceGlobalBook:
@@ -127,8 +126,11 @@ type genTimes struct {
 	Total      int64 `json:"total"`
 }
 
-func timesOf(g *chat.Generation, build time.Duration) genTimes {
-	times := genTimes{Build: build.Milliseconds()}
+func timesOf(g *chat.Generation) genTimes {
+	var times genTimes
+	if t := g.Timing; t != nil && t.Build != nil {
+		times.Build = t.Build[1] - t.Gather[0]
+	}
 	if g.FirstTokenAt != nil {
 		times.FirstToken = g.FirstTokenAt.Sub(g.CreatedAt).Milliseconds()
 	}

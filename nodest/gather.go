@@ -5,222 +5,211 @@ import (
 	"context"
 	"hash/fnv"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
-	"nodest/memory"
 	"nodest/nodest/record"
-	"nodest/nodest/tools"
 	"nodest/summary"
 )
 
 // turn is one request to a model in the making.
 type turn struct {
 	setup   *turnSetup
-	version int64  // of the chat that is read
-	base    string // continue: the text so far
-	swipeID string // continue: the swipe that is lengthened
-	begunBy string // continue: the generation that wrote the text so far; "" = none did
-	variant int    // number of texts that the message already has
-	input   framework.Input
+	gen     *chat.Generation // that it is for; of a preview, which asks no model, it has no id
+	history history
+	past    *past // what was read of it
 	task    llm.Task
+	input   *framework.Input
 
-	question Question      // for its sources
-	uses     []memory.Use  // what was recalled, best first
-	numbers  tools.Numbers // of the sources that may be cited
-	search   []Search
-
-	kits         []*Toolkit
-	tools        []tools.Tool   // that the model may call
-	replyReserve int            // with tools: the tokens that are kept for the reply
-	trace        chat.ToolTrace // Path is "" while nothing was offered
-
-	chat      record.Chat       // that was read
-	at        int64             // version of the chat that was read
-	recalled  []record.Recalled // texts of the chat that were recalled
-	fresh     *chat.Message     // the message that is answered, where a snapshot may not have it yet; nil = none
-	committed func() error      // waits until it is stored
-	admitted  func() error      // waits until others may notice the turn; nil = they may
-	read      func() error      // reads the chat into input; it may be called again
-	elsewhere bool              // it does not go on with the shown branch
-	shortened bool              // a summary was asked for
-	made      *summary.Summary  // for this prompt alone; nil = that in force counts
-	summary   *summary.Summary  // in the prompt; nil = none
-	front     int               // messages before it
-	preview   bool              // no model is asked
-	behind    int               // messages behind those that are read
-	length    int               // of what is sent of the chat, in UTF-16 units
-	lines     int               // messages that are sent
-
-	unread   bool                // older history was not read
-	warnings []framework.Warning // from before the build
+	question  *Question    // for its sources
+	found     *found       // by them
+	offer     *offer       // what the model may call
+	chat      *record.Chat // the part of the input that is stored
+	sent      sent         // of the chat
+	shortened bool         // a summary was asked for
+	since     time.Time    // when the making began
 
 	// Known once it is built.
 	prompt    *framework.Prompt
 	buildTime time.Duration
 }
 
-func (t *turn) built(p *framework.Prompt, took time.Duration) {
-	p.Warnings = append(p.Warnings, t.warnings...)
-	if t.unread {
-		p.Dropped = append(p.Dropped, framework.Dropped{
-			Source: framework.SourceHistory, Name: "older messages", Reason: framework.DropBudget,
-		})
+// newTurn is a turn with the parts of the input that do not depend on the chat.
+func (e *Engine) newTurn(s *turnSetup, h history, g *chat.Generation) *turn {
+	d := s.Docs
+	in := &framework.Input{
+		Compiled: d.Compiled, Note: s.Note, Settings: s.Settings, Persona: s.Persona, Scripts: d.Scripts.Run(e.counts),
+		Options: d.BuildOptions(), Cache: e.counts,
 	}
-	t.prompt, t.buildTime = p, took
+	o := &in.Options
+	o.Context, o.Reserve = budget(s.Options, s.model)
+	o.Tokenizer, o.StrictTurns = framework.TokenizerFor(s.model.Provider, s.model.Name), s.model.StrictTurns
+	o.Seed, o.PickSeed = seedOf(g.ID), seedOf(s.Conversation.ID)
+	return &turn{setup: s, gen: g, history: h, input: in, found: &found{}, offer: &offer{}, since: time.Now()}
 }
 
-// request is what the model is asked, with added tokens to come behind the prompt.
-func (t *turn) request(added int) llm.Request {
-	o := t.setup.Options
-	r := llm.Request{
-		Model: t.setup.model.Name, Messages: t.prompt.Messages,
-		Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop,
-		Variant: t.variant, Task: t.task, UserName: t.setup.Persona.Name, UserText: t.input.User.Text,
-		CharName: cmp.Or(t.setup.Docs.Card.Nickname, t.setup.Docs.Card.Name),
-	}
-	if o.MaxTokens != nil {
-		r.MaxTokens = *o.MaxTokens
-		if o.ContextTokens != nil || t.setup.model.ContextTokens > 0 { // servers refuse what is larger than the context
-			r.MaxTokens = min(r.MaxTokens, max(t.input.Options.Context-t.prompt.Tokens-added, 1))
-		}
-	}
-	if text := t.prompt.UserText(); text != "" {
-		r.UserText = text
-	}
-	return r
-}
-
-// gather reads what the prompt of a generation is built from. It uses the setup that
-// was read when the generation was accepted, unless it had to wait.
+// gather makes the prompt of a generation: it reads the chat, asks the sources and builds.
 func (e *Engine) gather(ctx context.Context, t *task) (*turn, error) {
-	s, target := t.setup, t.assignment.target
-	if t.queued {
-		fresh := s.query
-		fresh.waited = true
-		if target != nil {
-			fresh.messageID = target.ID
-		}
-		var err error
-		if s, err = e.loadSetup(ctx, t.userID, fresh); err != nil {
-			return nil, err
-		}
-		target = s.target
-	}
-	turn := &turn{setup: s, version: s.Conversation.Version, committed: t.committed, admitted: t.awaitAdmission}
-	if !t.queued && t.assignment.version != 0 {
-		turn.version = t.assignment.version
-	}
-	if !t.queued && t.assignment.fresh != nil {
-		turn.fresh, turn.behind, turn.version = t.assignment.fresh, 1, turn.version-1
-	}
-	g := t.generation()
-	if err := turn.setTarget(g, target); err != nil {
+	since := time.Now()
+	e.publishStage(t, "building", since)
+	read := t.watch.step(func(times *chat.Timing, took chat.Span) { times.Gather = &took })
+	turn, err := e.read(ctx, t)
+	read()
+	if err != nil {
 		return nil, err
 	}
-	t.startsAt(utf8.RuneCountInString(turn.base))
-	e.prepare(turn, seedOf(g.ID))
-	turn.elsewhere = g.Kind != chat.KindReply && target != nil && target.ID != s.Conversation.HeadID
-	turn.read = func() error {
-		return e.store.View(ctx, t.userID, func(tx Tx) error { return e.compose(tx, turn, g, target) })
+	turn.since = since
+	e.askSources(ctx, turn, func(name string) func() {
+		e.publishStage(t, name, since)
+		return t.watch.step(func(times *chat.Timing, took chat.Span) {
+			times.Sources = append(times.Sources, chat.SourceTiming{Name: name, Took: took})
+		})
+	})
+	built := t.watch.step(func(times *chat.Timing, took chat.Span) { times.Build = &took })
+	prompt, err := turn.buildShorter(ctx)
+	built()
+	if err != nil {
+		return nil, err
 	}
-	err := turn.read()
-	if err == nil && turn.overfull() {
-		_, err = e.shorten(ctx, turn)
+	turn.built(prompt, time.Since(since))
+	return turn, nil
+}
+
+// read reads what the prompt of a generation is built from. It uses the setup that
+// was read when the generation was accepted, unless it had to wait.
+func (e *Engine) read(ctx context.Context, t *task) (*turn, error) {
+	if t.queued {
+		if err := e.renew(ctx, t); err != nil {
+			return nil, err
+		}
 	}
+	turn := e.newTurn(t.setup, t.history, t.generation())
+	if err := turn.read(ctx); err != nil {
+		return nil, err
+	}
+	if longer := turn.past.longer; longer != nil {
+		t.text.follow(utf8.RuneCountInString(longer.Text))
+	}
+	if !turn.overfull() {
+		return turn, nil
+	}
+	_, err := turn.shorten(ctx)
 	return turn, err
 }
 
-// setTarget notes the text that a generation adds to or replaces.
-func (t *turn) setTarget(g *chat.Generation, target *chat.Message) error {
-	if target == nil {
-		return nil
-	}
-	t.variant = len(target.Swipes)
-	if g.Kind != chat.KindContinue {
-		return nil
-	}
-	chosen := target.Chosen()
-	if chosen == nil || strings.TrimSpace(chosen.Text) == "" {
-		return fault.InvalidField("messageId", "state", "the message has no text to continue")
-	}
-	t.base, t.swipeID, t.begunBy = chosen.Text, chosen.ID, chosen.GenerationID
-	return nil
-}
-
-// compose reads the chat into the input of the build.
-func (e *Engine) compose(tx Tx, t *turn, g *chat.Generation, target *chat.Message) error {
-	in := &t.input
-	head := t.setup.Conversation.HeadID
-	switch g.Kind {
-	case chat.KindReply, chat.KindRegenerate:
-		head = target.ParentID
-		if t.fresh != nil {
-			head = t.fresh.ParentID
-		}
-	case chat.KindContinue:
-		head = target.ID
-		t.continues()
-	case chat.KindImpersonate:
-		t.task = llm.Impersonate
-		in.Instruction = &framework.Instruction{Task: llm.Impersonate}
-	}
-	path, err := e.readHistory(tx, t, head)
+// renew reads again what a chat is played with, for a generation that had to wait.
+func (e *Engine) renew(ctx context.Context, t *task) error {
+	q := *t.setup.query
+	q.waited = true
+	q.messageID = t.messageID
+	s, err := e.loadSetup(ctx, t.userID, q)
 	if err != nil {
 		return err
 	}
-	if g.Kind == chat.KindRegenerate {
-		path = t.upToUser(path)
-		if t.variant, err = textsAt(tx, target); err != nil {
-			return err
-		}
+	t.setup, t.history = s, &storedChat{engine: e, userID: t.userID, conv: s.Conversation, kind: t.generation().Kind, target: s.target}
+	return nil
+}
+
+// read reads the chat into the input of the build. It may be called again.
+func (t *turn) read(ctx context.Context) error {
+	if err := t.readPast(ctx); err != nil {
+		return err
 	}
-	t.noteQuestion(tx.UserID(), g.CreatedAt, path, "")
-	in.History = t.chatOf(path)
-	switch g.Kind {
+	switch t.gen.Kind {
+	case chat.KindContinue:
+		t.instruct(llm.Continue, "")
+	case chat.KindImpersonate:
+		t.instruct(llm.Impersonate, "")
+	}
+	t.noteQuestion(t.gen.CreatedAt, "")
+	t.input.History = t.lines()
+	switch t.gen.Kind {
 	case chat.KindReply:
 		t.answerLast()
 		t.opens()
 	case chat.KindRegenerate:
 		t.answerLast()
-		t.input.User = t.withWish(t.input.User, g.Instruction)
+		t.input.User = t.withWish(t.input.User, t.gen.Instruction)
 	}
-	return e.readPrevious(tx, t)
+	return nil
 }
 
-// textsAt counts the swipes of a reply and of the replies beside it, deleted ones
-// included.
-func textsAt(tx Tx, reply *chat.Message) (n int, err error) {
-	beside, err := tx.Chats.Children(reply.ConversationID, reply.ParentID)
-	for _, m := range beside {
-		n += len(m.Swipes)
-	}
-	return n, err
-}
-
-func (t *turn) continues() {
-	t.task = llm.Continue
-	t.input.Instruction = &framework.Instruction{Task: llm.Continue}
-}
-
-// prepare sets the parts of the input that do not depend on the chat.
-func (e *Engine) prepare(t *turn, seed uint64) {
-	s := t.setup
-	d := s.Docs
-	t.input = framework.Input{
-		Compiled: d.Compiled, Note: s.Note, Settings: s.Settings, Persona: s.Persona, Scripts: d.Scripts.Run(e.counts),
-		Options: d.BuildOptions(), Cache: e.counts,
-	}
+// readPast reads the history.
+func (t *turn) readPast(ctx context.Context) (err error) {
 	o := &t.input.Options
-	o.Context, o.Reserve = budget(s.Options, s.model)
-	o.Tokenizer, o.StrictTurns = framework.TokenizerFor(s.model.Provider, s.model.Name), s.model.StrictTurns
-	o.Seed, o.PickSeed = seed, seedOf(s.Conversation.ID)
+	if t.past, err = t.history.read(ctx, o.Context-o.Reserve); err != nil {
+		return err
+	}
+	t.input.Previous, t.input.PreviousOf = t.past.previous.Hashes, t.past.previous.GenerationID
+	t.measure()
+	return nil
+}
+
+// sent is how much of a chat a turn has sent.
+type sent struct {
+	length   int // in UTF-16 units
+	lines    int // messages
+	settings summary.Settings
+}
+
+// measure notes how much of the chat is sent, for whether a summary is due. Unread history counts as long.
+func (t *turn) measure() {
+	lines := chat.LinesOf(t.past.messages)
+	t.sent = sent{lines: len(lines), length: summary.EffectiveLength(lines, nil), settings: t.setup.Summaries()}
+	if t.past.summary != nil {
+		t.sent.length += summary.EffectiveLength([]summary.ChatLine{{Text: t.past.summary.Text}}, nil)
+	}
+	if t.past.unread {
+		t.sent.length = max(t.sent.length, t.sent.settings.Threshold)
+	}
+}
+
+// instruct has the model do something else than to answer the last message.
+func (t *turn) instruct(task llm.Task, text string) {
+	t.task, t.input.Instruction = task, &framework.Instruction{Task: task, Text: text}
+}
+
+// overfull reports whether the chat alone exceeds the context of the model.
+func (t *turn) overfull() bool {
+	o := &t.input.Options
+	room := o.Context - o.Reserve
+	for i := range t.input.History {
+		room -= llm.EstimateTokens(t.input.History[i].Text)
+	}
+	return t.past.unread || room < 0
+}
+
+// buildShorter is build. If older messages had to make room, for documents and tools too, a
+// summary takes their place.
+func (t *turn) buildShorter(ctx context.Context) (*framework.Prompt, error) {
+	p, err := t.build(ctx)
+	if err != nil || !t.past.unread && !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool {
+		return d.Source == framework.SourceHistory && d.Reason == framework.DropBudget
+	}) {
+		return p, err
+	}
+	if shorter, err := t.shorten(ctx); err != nil || !shorter {
+		return p, err
+	}
+	return t.build(ctx)
+}
+
+// shorten makes a summary for a turn in which the chat has no room, if one may be due, and
+// reads the chat again, so that the prompt keeps the content of the first messages. It does so
+// once in a turn. shorter is false if nothing changes.
+func (t *turn) shorten(ctx context.Context) (shorter bool, err error) {
+	if s := t.sent; t.shortened || !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
+		return false, nil
+	}
+	t.shortened = true
+	if shorter, err := t.history.shorten(ctx); err != nil || !shorter {
+		return false, err
+	}
+	return true, t.read(ctx)
 }
 
 // Defaults in tokens: the context of a model that reports none, and the reserve for a
@@ -255,144 +244,29 @@ func seedOf(id string) uint64 {
 	return h.Sum64()
 }
 
-// readHistory reads the branch that ends in head, and in the fresh message behind it, oldest
-// first, as far back as the budget can reach. What is older is noted as dropped, unread, so the cost of
-// a turn does not grow with the chat. Messages that the active summary (turn.summary)
-// replaces are left out.
-func (e *Engine) readHistory(tx Tx, t *turn, head string) ([]*chat.Message, error) {
-	conv := t.setup.Conversation
-	version := int64(0)
-	if t.setup.save != nil {
-		if t.setup.save.HeadID == "" {
-			m, err := chat.FreshGreeting(tx.Chats, conv)
-			return []*chat.Message{m}, err
-		}
-		head, version = t.setup.save.HeadID, t.setup.save.Version
-		t.at = version
+// lines are the messages that were read as lines of a prompt, with the summary in its place.
+func (t *turn) lines() []framework.Message {
+	p := t.past
+	history := make([]framework.Message, 0, len(p.messages)+1)
+	t.chat = &record.Chat{}
+	rest := p.messages
+	if p.summary != nil && p.front < len(rest) {
+		history = append(t.addLines(history, rest[:p.front]), t.chat.AddSummary(p.summary))
+		rest = rest[p.front:]
 	}
-	if head == "" && t.fresh == nil {
-		return nil, nil
-	}
-	t.summary, t.front = t.made, 0
-	if t.made == nil {
-		k, err := chat.ActiveSummary(tx.Chats, conv.SummaryID, head, version)
-		if err != nil {
-			return nil, err
-		}
-		if k != nil {
-			t.summary = k.Summary
-		}
-	}
-	path, err := e.readSummarised(tx, t, head)
-	if err != nil {
-		return nil, err
-	}
-	if t.fresh != nil {
-		path = append(slices.Clip(path), slimmed(t.fresh))
-	}
-	t.measure(path)
-	return path, nil
+	return t.addLines(history, rest)
 }
 
-// readSummarised is readHistory with the summary that was found.
-func (e *Engine) readSummarised(tx Tx, t *turn, head string) ([]*chat.Message, error) {
-	room := t.input.Options.Context - t.input.Options.Reserve
-	if t.fresh != nil {
-		room -= chat.MessageTokens(t.fresh)
-	}
-	read := t.reader(tx, head)
-	if t.summary == nil {
-		path, more, err := e.readTail(tx, t, head, "", room, read)
-		t.unread = more
-		return path, err
-	}
-	tail, more, err := e.readTail(tx, t, head, t.summary.Range.EndID, room, read)
-	if err != nil {
-		return nil, err
-	}
-	front := func(before string, size int) ([]*chat.Message, bool, error) { // as it was when the end was read
-		return tx.Chats.PathAt(t.setup.Conversation.ID, t.at, head, before, size)
-	}
-	a, ok, err := chat.ReadSummarised(t.summary, tail, t.behind, more, room, front)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		t.summary = nil
-		return e.readSummarised(tx, t, head)
-	}
-	t.front, t.unread = len(a.Front), a.More
-	return slices.Concat(a.Front, a.Rest), nil
-}
-
-// reader reads the branch that ends in head, as it is or as the save point of the
-// setup has it.
-func (t *turn) reader(tx Tx, head string) chat.PageReader {
-	if s := t.setup.save; s != nil {
-		return func(before string, size int) ([]*chat.Message, bool, error) {
-			return tx.Chats.PathAt(s.ConversationID, s.Version, s.HeadID, before, size)
+// addLines adds messages to the lines of a prompt.
+func (t *turn) addLines(history []framework.Message, messages []*chat.Message) []framework.Message {
+	shown, lines := t.chat.Add(t.past.version, messages...)
+	for i, line := range lines {
+		if shown[i].Role == chat.RoleUser {
+			line = withText(line, t.input.Scripts.User(line.Text))
 		}
+		history = append(history, line)
+		t.addWish(history, shown[i].Chosen())
 	}
-	return func(before string, size int) ([]*chat.Message, bool, error) {
-		return tx.Chats.Path(t.setup.Conversation.ID, head, before, size)
-	}
-}
-
-// readTail reads the end of a branch, as far back as room or the message until.
-func (e *Engine) readTail(tx Tx, t *turn, head, until string, room int, read chat.PageReader) ([]*chat.Message, bool, error) {
-	conv := t.setup.Conversation.ID
-	if head == "" {
-		return nil, false, nil
-	}
-	if t.setup.save == nil {
-		if path, more, ok := e.histories.find(conv, t.version, head, until, room); ok {
-			t.at = t.version
-			return path, more, nil
-		}
-	}
-	path, more, err := chat.ReadPath("", room, until, read)
-	if err != nil {
-		return nil, false, err
-	}
-	now, err := tx.Chats.Conversation(conv) // its version in this snapshot
-	if err != nil {
-		return nil, false, err
-	}
-	version := now.Version
-	if t.fresh != nil && version == t.version+1 { // it has just been stored, and nothing else
-		version--
-	}
-	if t.setup.save == nil {
-		t.at = now.Version
-		e.histories.put(conv, version, path, !more, room)
-	}
-	return path, more, nil
-}
-
-// chatOf turns messages into the chat of a prompt, with the summary in its place.
-func (t *turn) chatOf(path []*chat.Message) []framework.Message {
-	history := make([]framework.Message, 0, len(path)+1)
-	t.chat = record.Chat{}
-	add := func(version int64, messages ...*chat.Message) {
-		shown, lines := t.chat.Add(version, messages...)
-		for i, line := range lines {
-			if shown[i].Role == chat.RoleUser {
-				line = withText(line, t.input.Scripts.User(line.Text))
-			}
-			history = append(history, line)
-			t.addWish(history, shown[i].Chosen())
-		}
-	}
-	if t.summary != nil && t.front < len(path) {
-		add(t.at, path[:t.front]...)
-		history, path = append(history, t.chat.AddSummary(t.summary)), path[t.front:]
-	}
-	stored := len(path)
-	if t.fresh != nil && stored > 0 && path[stored-1].ID == t.fresh.ID {
-		stored--
-	}
-	add(t.at, path[:stored]...)
-	add(0, path[stored:]...)
 	return history
 }
 
@@ -438,39 +312,33 @@ func (t *turn) answerLast() {
 	t.input.History, t.input.User = h[:len(h)-1], h[len(h)-1]
 }
 
-// upToUser cuts what follows the newest user message, if there is one behind the
-// summary.
-func (t *turn) upToUser(path []*chat.Message) []*chat.Message {
-	for i := len(path) - 1; i >= t.front; i-- {
-		if path[i].Role == chat.RoleUser {
-			return path[:i+1]
-		}
+func (t *turn) built(p *framework.Prompt, took time.Duration) {
+	p.Warnings = append(p.Warnings, t.found.warnings...)
+	if t.past.unread {
+		p.Dropped = append(p.Dropped, framework.Dropped{
+			Source: framework.SourceHistory, Name: "older messages", Reason: framework.DropBudget,
+		})
 	}
-	return path
+	t.prompt, t.buildTime = p, took
 }
 
-// readPrevious reads the previous request of the conversation, which the provider may
-// have cached: the one that was sent last, even if its reply has been deleted since.
-func (e *Engine) readPrevious(tx Tx, t *turn) error {
-	conv := t.setup.Conversation.ID
-	last := e.histories.lastSent(conv)
-	if last.promptID == "" || !e.opts.Alone { // another process may have sent a newer one
-		id, err := tx.LastPrompt(conv)
-		if err != nil || id == "" {
-			return err
-		}
-		if id != last.promptID {
-			p, err := tx.Prompt(id)
-			if err != nil {
-				return err
-			}
-			messages, err := record.Messages(tx.Chats, conv, p.Body)
-			if err != nil && !fault.Is(err, fault.NotFound) {
-				return err
-			}
-			last = sentPrompt{id, p.GenerationID, framework.HashesOf(messages)}
+// request is what the model is asked, with added tokens to come behind the prompt.
+func (t *turn) request(added int) llm.Request {
+	o := t.setup.Options
+	r := llm.Request{
+		Model: t.setup.model.Name, Messages: t.prompt.Messages,
+		Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop,
+		Variant: t.past.texts, Task: t.task, UserName: t.setup.Persona.Name, UserText: t.input.User.Text,
+		CharName: cmp.Or(t.setup.Docs.Card.Nickname, t.setup.Docs.Card.Name),
+	}
+	if o.MaxTokens != nil {
+		r.MaxTokens = *o.MaxTokens
+		if o.ContextTokens != nil || t.setup.model.ContextTokens > 0 { // servers refuse what is larger than the context
+			r.MaxTokens = min(r.MaxTokens, max(t.input.Options.Context-t.prompt.Tokens-added, 1))
 		}
 	}
-	t.input.Previous, t.input.PreviousOf = last.hashes, last.generationID
-	return nil
+	if text := t.prompt.UserText(); text != "" {
+		r.UserText = text
+	}
+	return r
 }

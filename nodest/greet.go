@@ -17,22 +17,21 @@ import (
 // NotConfigured, ShuttingDown.
 func (e *Engine) Greet(ctx context.Context, c *op.Call, conversationID string) (*Sent, error) {
 	q := query{conversationID: conversationID, model: true}
-	return begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
+	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *assignment, error) {
 		conv, err := tx.Chats.LockConversation(conversationID)
 		if err != nil {
 			return nil, nil, err
 		}
 		head := &chat.Message{ID: conv.HeadID, ConversationID: conv.ID}
 		var ch chat.Change
-		started, err := e.answer(tx, c, s, newTurnIDs(), head, busyFail, &ch)
+		reply, as, err := e.answer(tx, c, s, conv, head, busyFail, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		started.assignment.version = conv.Version
-		return &Sent{Message: started.assignment.target, GenerationID: started.gen.ID}, started, nil
+		return &Sent{Message: reply, GenerationID: as.gen.ID}, as, nil
 	})
 }
 
@@ -51,7 +50,7 @@ func (t *turn) opens() {
 	if text == "" {
 		text = opensWith[framework.English]
 	}
-	t.input.Instruction = &framework.Instruction{Task: llm.Reply, Text: text}
+	t.instruct(llm.Reply, text)
 }
 
 const (

@@ -1,137 +1,33 @@
 package nodest
 
 import (
-	"slices"
+	"context"
 
 	"nodest/chat"
-	"nodest/lru"
+	"nodest/memory"
+	"nodest/nodest/recent"
+	"nodest/summary"
 )
 
-// historyCache keeps the ends of the most recently active chats, so that a turn in a
-// long chat need not read it again. An entry is what the database holds at one
-// version of the conversation; since every change of a chat is a new version, an
-// entry is either exact or not found.
-type historyCache struct {
-	byChat *lru.Cache[string, *historyEnd]
+// history is what was said before a reply. storedChat is that of a stored chat; a turn whose messages
+// are kept elsewhere, or come with the request, has another one.
+type history interface {
+	// read reads it, as far back as a prompt with room tokens for it can reach.
+	read(ctx context.Context, room int) (*past, error)
+	// shorten makes a summary, so that there is less to send when it is read again. It reports
+	// whether it did; a turn does not fail because it has no summary.
+	shorten(ctx context.Context) (bool, error)
 }
 
-// historyEnd is the end of the branch that ends in the last message of path.
-type historyEnd struct {
-	chat    string
-	version int64
-	path    []*chat.Message // oldest first; shared, never changed
-	whole   bool            // it begins with the first message
-	room    int             // tokens that it was read for
-	sent    sentPrompt      // the last in the chat by this process, at this or an earlier version
-}
-
-// sentPrompt is what later prompts are compared with.
-type sentPrompt struct {
-	promptID, generationID string
-	hashes                 []uint64 // of its messages: framework.Prompt.Hashes
-}
-
-// keepHistory bounds the kept texts, in bytes.
-const keepHistory = 64 << 20
-
-func newHistoryCache() historyCache { return historyCache{lru.New[string, *historyEnd](keepHistory)} }
-
-// find returns the branch that ends in head at a version of the
-// chat, if it is kept and reaches as far back as room tokens, or as the message
-// until ("" = none); more says that it does not begin with the first message.
-func (p historyCache) find(conv string, version int64, head, until string, room int) (path []*chat.Message, more, ok bool) {
-	kept, ok := p.byChat.Get(conv)
-	if !ok || kept.version != version {
-		return nil, false, false
-	}
-	for end := len(kept.path); end > 0; end-- {
-		if kept.path[end-1].ID != head {
-			continue
-		}
-		path = kept.path[:end:end]
-		if !kept.whole && chat.PathTokens(path) < room && !holds(path, until) {
-			return nil, false, false
-		}
-		return path, !kept.whole, true
-	}
-	return nil, false, false
-}
-
-// holds reports whether a message is on a path, not among its first.
-func holds(path []*chat.Message, id string) bool {
-	return id != "" && len(path) >= chat.FirstPage && slices.ContainsFunc(path, func(m *chat.Message) bool { return m.ID == id })
-}
-
-// put keeps what was read.
-func (p historyCache) put(conv string, version int64, path []*chat.Message, whole bool, room int) {
-	slim := make([]*chat.Message, len(path))
-	for i, m := range path {
-		slim[i] = slimmed(m)
-	}
-	p.keep(&historyEnd{chat: conv, version: version, path: slim, whole: whole, room: room})
-}
-
-// append applies a change that only added m at the end of the kept branch and made that
-// version of the chat. Any other change removes the entry.
-func (p historyCache) append(conv string, version int64, m *chat.Message) {
-	old, ok := p.byChat.Get(conv)
-	if !ok {
-		return
-	}
-	if old.version != version-1 || len(old.path) == 0 || old.path[len(old.path)-1].ID != m.ParentID {
-		p.byChat.Take(conv)
-		return
-	}
-	next := &historyEnd{chat: conv, version: version, whole: old.whole, room: old.room, sent: old.sent}
-	next.path = slices.Concat(old.path, []*chat.Message{slimmed(m)})
-	if chat.PathTokens(next.path) > 2*next.room {
-		next.cut()
-	}
-	p.keep(next)
-}
-
-// noteSent keeps the hashes of a prompt with the kept branch of its chat.
-func (p historyCache) noteSent(conv string, sent sentPrompt) {
-	if old, ok := p.byChat.Get(conv); ok {
-		next := *old
-		next.sent = sent
-		p.keep(&next)
-	}
-}
-
-// lastSent is the prompt that was noted last; without one its id is "".
-func (p historyCache) lastSent(conv string) sentPrompt {
-	if kept, ok := p.byChat.Get(conv); ok {
-		return kept.sent
-	}
-	return sentPrompt{}
-}
-
-// cut leaves as much of the path as it was read for, and some more.
-func (p *historyEnd) cut() {
-	from, weight := len(p.path), 0
-	for from > 0 && weight <= p.room+p.room/4 {
-		from--
-		weight += chat.MessageTokens(p.path[from])
-	}
-	p.path, p.whole = slices.Clone(p.path[from:]), p.whole && from == 0
-}
-
-func (p historyCache) keep(n *historyEnd) {
-	bytes := 8 * len(n.sent.hashes)
-	for _, m := range n.path {
-		const frame = 300 // of a message without text, about
-		bytes += len(m.Text()) + frame
-	}
-	p.byChat.Put(n.chat, n, bytes)
-}
-
-// slimmed is a copy of m with the chosen text only, which is all that a prompt needs.
-func slimmed(m *chat.Message) *chat.Message {
-	slim := *m
-	slim.Swipes, slim.SwipeIndex = nil, 0
-	if s := m.Chosen(); s != nil {
-		slim.Swipes = []chat.Swipe{{ID: s.ID, RevisionID: s.RevisionID, Rev: s.Rev, Text: s.Text, Wish: s.Wish, GenerationID: s.GenerationID}}
-	}
-	return &slim
+// past is what a turn has read of its history.
+type past struct {
+	messages []*chat.Message  // oldest first, without those that the summary replaces
+	summary  *summary.Summary // nil = none
+	front    int              // messages before it
+	unread   bool             // there are older messages
+	version  int64            // of the chat that they are stored in; 0 = they are not stored
+	place    memory.Place     // the branch of the chat
+	texts    int              // that the message in the making already has
+	longer   *chat.Swipe      // the text that is lengthened; nil = none
+	previous recent.Sent      // the request before, which the provider may have cached
 }

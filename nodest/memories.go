@@ -11,7 +11,9 @@ import (
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest/record"
+	"nodest/op"
 )
 
 // Memories is the source that recalls memories and reads the user's profile.
@@ -20,7 +22,7 @@ func Memories(m *memory.Service, limit time.Duration) Source {
 		Name: "memory", Limit: limit,
 		Warning: framework.Warning{Code: "memory_unavailable", Detail: "memories could not be searched"},
 		Wanted:  func(q *Question) bool { return remembers(q.Setup) },
-		Find:    func(ctx context.Context, q *Question) (Findings, error) { return recall(ctx, m, q) },
+		Find:    func(ctx context.Context, q *Question) (Findings, error) { return remembered(ctx, m, q) },
 		Stored: func(userID string, s *chat.Setup) {
 			if remembers(s) {
 				m.Changed(userID, s.Docs.CharacterID)
@@ -35,18 +37,17 @@ func remembers(s *chat.Setup) bool {
 	return s.Docs.Settings.Retrieval.Enabled && (on == nil || *on)
 }
 
-// recall finds the memories for a turn. The profile is there also where the search fails.
-func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, err error) {
+// remembered finds the memories for a turn. The profile is there also where the search fails.
+func remembered(ctx context.Context, m *memory.Service, q *Question) (f Findings, err error) {
 	scene := q.Setup.MemoryScene()
-	ask := memory.Ask{
-		CharacterID: q.Setup.Docs.CharacterID, Here: q.Here, Text: q.Text, Names: scene.Names,
-		Now: q.Now, Scene: &scene, Before: q.Before, NoCircle: !q.Setup.Docs.Settings.Retrieval.IncludeCircle,
-		Tell: q.admitted,
+	ask := memory.Ask{CharacterID: q.Setup.Docs.CharacterID, Here: q.Here, Scene: &scene}
+	query := recall.Query{
+		Text: q.Text, Now: q.Now, Before: q.Before, Only: recall.Filter{NoCircle: !q.Setup.Docs.Settings.Retrieval.IncludeCircle},
 	}
-	if ask.Text != "" {
-		ask.Visible = q.visible()
+	if query.Text != "" {
+		query.Visible = q.visible()
 	}
-	hits, whole, err := m.Turn(ctx, q.UserID, ask, func(facts []memory.Memory) (known []string) {
+	hits, whole, err := m.Turn(ctx, q.UserID, ask, query, func(facts []memory.Memory) (known []string) {
 		f.Profile = memory.ProfileOf(facts, q.Setup.Docs.Language)
 		for _, fact := range f.Profile.Facts {
 			known = append(known, fact.ID)
@@ -63,7 +64,7 @@ func recall(ctx context.Context, m *memory.Service, q *Question) (f Findings, er
 	}
 	for i := range hits {
 		m := framework.Memory{ID: hits[i].ID, Text: memory.LineOf(&hits[i], scene.Names)}
-		if hits[i].Layer == memory.Exchange && !hits[i].Cleaned {
+		if hits[i].Layer == recall.Exchange && !hits[i].Cleaned {
 			f.Recalled = append(f.Recalled, record.Recalled{RevisionID: m.ID, Text: hits[i].Text, Pieces: lang.Pieces(hits[i].Shown())})
 		}
 		f.Memories = append(f.Memories, m)
@@ -84,9 +85,9 @@ const readWords = 8
 
 // visible is what the prompt contains without memories: as many of the newest messages
 // as certainly fit, and always the newest.
-func (q *Question) visible() memory.Visible {
+func (q *Question) visible() recall.Visible {
 	room := int(float64(q.room) * shownShare)
-	shown := []memory.Message{{Text: q.extra}, {Text: q.summary}}
+	shown := []recall.Shown{{Text: q.extra}, {Text: q.summary}}
 	for n, m := range slices.Backward(q.shown) {
 		s := m.Chosen()
 		if s == nil || m.Hidden {
@@ -96,15 +97,13 @@ func (q *Question) visible() memory.Visible {
 		if room -= llm.EstimateTokens(s.Text); room < 0 && back > 1 {
 			break
 		}
-		one := memory.Message{Evidence: memory.Evidence{
-			ConversationID: m.ConversationID, MessageID: m.ID, RevisionID: s.RevisionID, Seq: m.Seq,
-		}}
+		one := recall.Shown{ID: s.RevisionID}
 		if back <= readWords {
-			one.Role, one.Text = lang.Role(m.Role), s.Text
+			one.Text = s.Text
 		}
 		shown = append(shown, one)
 	}
-	return memory.VisibleIn(shown)
+	return recall.VisibleIn(shown)
 }
 
 // used are the memories that are in the prompt: there may have been no room for
@@ -116,7 +115,7 @@ func (t *turn) used() []memory.Use {
 			in[en.ID] = true
 		}
 	}
-	return ranked(slices.DeleteFunc(slices.Clone(t.uses), func(u memory.Use) bool { return !in[u.ID] }))
+	return ranked(slices.DeleteFunc(slices.Clone(t.found.uses), func(u memory.Use) bool { return !in[u.ID] }))
 }
 
 // ranked numbers uses in their order, from 1.
@@ -131,25 +130,21 @@ func ranked(uses []memory.Use) []memory.Use {
 // then the facts of the profile (signal "profile").
 // What was purged since is left out.
 func (e *Engine) RecalledFor(ctx context.Context, userID, messageID string) ([]memory.Found, error) {
-	found := []memory.Found{}
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		found = found[:0]
+	return op.Read(ctx, e.store, userID, func(tx Tx) ([]memory.Found, error) {
 		m, err := chat.LiveMessage(tx.Chats, messageID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		uses, err := tx.Memory.Uses(m.ID)
 		if err != nil || len(uses) == 0 {
-			return err
+			return []memory.Found{}, err
 		}
 		characterID, err := speakerOf(tx, m)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		found, err = memory.ReadFound(tx.Memory, characterID, uses)
-		return err
+		return memory.ReadFound(tx.Memory, characterID, uses)
 	})
-	return found, err
 }
 
 // speakerOf is the character that wrote the shown text of a reply: the

@@ -14,6 +14,7 @@ import (
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -50,14 +51,14 @@ func TestASearchExplainsItsScores(t *testing.T) {
 		if f.Score <= 0 || f.Score > 1 || math.Abs(sum-f.Score) > 1e-3 || len(f.Signals) == 0 {
 			t.Errorf("%s: score %g, parts %+v, signals %v", f.ID, f.Score, f.Parts, f.Signals)
 		}
-		if f.Layer == memory.Exchange && f.Said.Text == birthday && (f.Said.Role != "user" || f.Said.ConversationID != source.ID || f.Said.At == "") {
+		if f.Layer == recall.Exchange && f.Said.Text == birthday && (f.Said.Role != "user" || f.Said.ConversationID != source.ID || f.Said.At == "") {
 			t.Errorf("said: %+v", f.Said)
 		}
 	}
 	for name, q := range map[string]memory.SearchQuery{
-		"facts alone": {Text: birthdayQuestion, Layers: []memory.Layer{memory.Fact}},
-		"texts alone": {Text: birthdayQuestion, Layers: []memory.Layer{memory.Exchange}},
-		"here":        {Text: birthdayQuestion, ConversationID: source.ID, Layers: []memory.Layer{memory.Exchange}},
+		"facts alone": {Text: birthdayQuestion, Layers: []recall.Layer{recall.Fact}},
+		"texts alone": {Text: birthdayQuestion, Layers: []recall.Layer{recall.Exchange}},
+		"here":        {Text: birthdayQuestion, ConversationID: source.ID, Layers: []recall.Layer{recall.Exchange}},
 		"one":         {Text: birthdayQuestion, Recall: true, Limit: 1},
 	} {
 		if texts := s.searchMemories(alice.ID, q); len(texts) == 0 || q.Limit == 1 && len(texts) != 1 {
@@ -65,7 +66,7 @@ func TestASearchExplainsItsScores(t *testing.T) {
 		}
 	}
 	elsewhere := s.chatWith(alice.ID)
-	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: birthdayQuestion, ConversationID: elsewhere.ID, Layers: []memory.Layer{memory.Exchange}}); len(texts) != 0 {
+	if texts := s.searchMemories(alice.ID, memory.SearchQuery{Text: birthdayQuestion, ConversationID: elsewhere.ID, Layers: []recall.Layer{recall.Exchange}}); len(texts) != 0 {
 		t.Errorf("said in another conversation: %q", texts)
 	}
 	for field, q := range map[string]memory.SearchQuery{

@@ -37,13 +37,7 @@ func (e *Engine) CheckModel(ctx context.Context, userID, provider, model string)
 		return nil, fault.New(fault.RateLimited, "another test is still running").After(time.Second)
 	}
 	defer e.checks.Delete(userID)
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		limits, err := tx.Limits()
-		if err != nil {
-			return err
-		}
-		return checkQuota(tx, limits, e.opts, 0)
-	})
+	err := e.store.View(ctx, userID, func(tx Tx) error { return e.tokensLeft(tx, 0) })
 	if err != nil {
 		return nil, err
 	}

@@ -6,10 +6,10 @@
 // device, under which idempotency key. The same key and content gives the first
 // answer again and has its effect once.
 //
-// A turn is: accept (user message, placeholder and events in one transaction; the request
-// is answered when it is on the disk, and the turn goes on meanwhile), gather, build,
-// speak, commit. It runs in a goroutine of the engine and ends by itself, by Cancel, or
-// with the process; Recover marks what a crash leaves behind as interrupted.
+// A turn (play) is: accept (user message, placeholder and events in one transaction, which the
+// request is answered behind), gather, ask, speak, end. It runs in a goroutine of the engine and
+// ends by itself, by Cancel, or with the process; Recover marks what a crash leaves behind as
+// interrupted.
 package nodest
 
 import (

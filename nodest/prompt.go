@@ -8,6 +8,7 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
+	"nodest/llm"
 	"nodest/nodest/record"
 	"nodest/op"
 )
@@ -46,43 +47,41 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	if err != nil && !fault.Is(err, fault.NotConfigured) {
 		return nil, err
 	}
-	turn := &turn{setup: s, version: s.Conversation.Version}
-	e.prepare(turn, 0)
-	turn.preview = true
-	err = e.store.View(ctx, userID, func(tx Tx) error { return e.composePreview(tx, turn, in.Text) })
-	if err != nil {
+	h := &storedChat{engine: e, userID: userID, conv: s.Conversation, save: s.save}
+	if in.Text != "" {
+		h.behind = 1
+	}
+	turn := e.newTurn(s, h, &chat.Generation{UserID: userID, CreatedAt: s.at})
+	if err := turn.readPreview(ctx, in.Text); err != nil {
 		return nil, err
 	}
 	e.askSources(ctx, turn, func(string) func() { return func() {} })
-	begun := time.Now()
 	p, err := turn.build(ctx)
 	if err != nil {
 		return nil, err
 	}
-	turn.built(p, time.Since(begun))
+	turn.built(p, time.Since(turn.since))
 	return p, nil
 }
 
-func (e *Engine) composePreview(tx Tx, t *turn, text string) error {
-	if text != "" {
-		t.behind = 1
-	}
-	path, err := e.readHistory(tx, t, t.setup.Conversation.HeadID)
-	if err != nil {
+// readPreview reads the chat into the input of the build.
+func (t *turn) readPreview(ctx context.Context, text string) error {
+	if err := t.readPast(ctx); err != nil {
 		return err
 	}
+	path := t.past.messages
 	t.input.Options.Seed = shownSeed(t.setup.Conversation.ID, path)
-	t.noteQuestion(tx.UserID(), tx.Now(), path, text)
-	t.input.History = t.chatOf(path)
+	t.noteQuestion(t.gen.CreatedAt, text)
+	t.input.History = t.lines()
 	switch {
 	case text != "":
 		t.input.User = framework.Message{Role: chat.RoleUser, Name: t.setup.Persona.Name, Text: t.input.Scripts.User(text)}
 	case len(path) > 0 && path[len(path)-1].Role == chat.RoleUser:
 		t.answerLast()
 	default:
-		t.continues()
+		t.instruct(llm.Continue, "")
 	}
-	return e.readPrevious(tx, t)
+	return nil
 }
 
 // shownSeed seeds the random macros of a preview. It depends on the last message shown,
@@ -106,19 +105,17 @@ func (e *Engine) Prompt(ctx context.Context, userID, promptID string) (*SentProm
 
 // DiffPrompts compares two requests that were sent; with is the later one.
 func (e *Engine) DiffPrompts(ctx context.Context, userID, promptID, with string) (*framework.Difference, error) {
-	var a, b *SentPrompt
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		var err error
-		if a, err = readPrompt(tx, promptID); err != nil {
-			return err
+	return op.Read(ctx, e.store, userID, func(tx Tx) (*framework.Difference, error) {
+		a, err := readPrompt(tx, promptID)
+		if err != nil {
+			return nil, err
 		}
-		b, err = readPrompt(tx, with)
-		return err
+		b, err := readPrompt(tx, with)
+		if err != nil {
+			return nil, err
+		}
+		return framework.Diff(a.Prompt, b.Prompt), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return framework.Diff(a.Prompt, b.Prompt), nil
 }
 
 // readPrompt reads a stored prompt with the texts that it refers to.
@@ -145,14 +142,14 @@ type StoredPrompt struct {
 }
 
 // pack is the stored form of the prompt.
-func (t *turn) pack() ([]byte, error) { return record.Pack(t.prompt, &t.chat, t.recalled) }
+func (t *turn) pack() ([]byte, error) { return record.Pack(t.prompt, t.chat, t.found.recalled) }
 
 // fileIDs names the documents that the prompt may have texts of, each once.
 func (t *turn) fileIDs() (ids []string) {
 	for _, part := range t.input.Knowledge {
 		ids = append(ids, part.ID)
 	}
-	for source := range t.numbers.All() {
+	for source := range t.found.numbers.All() {
 		ids = append(ids, source.FileID)
 	}
 	slices.Sort(ids)

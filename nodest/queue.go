@@ -7,6 +7,7 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
+	"nodest/op"
 )
 
 // Admission: at most one generation runs per conversation and a few per user; a short
@@ -95,19 +96,24 @@ const pollQueue = time.Second
 // awaitTurn waits until a queued generation may start, and sets its status to building.
 // An error is the reason why it never will.
 func (e *Engine) awaitTurn(t *task) error {
-	if t.generation().Status != chat.GenQueued {
+	if !t.queued {
 		return nil
 	}
 	poll := time.NewTicker(pollQueue)
 	defer poll.Stop()
 	for {
-		ended := e.nextEnd(t.userID)
-		started, err := e.claim(t)
-		if started || err != nil {
+		oneEnded := e.nextEnd(t.userID)
+		g, err := e.claim(t)
+		if err != nil {
 			return err
 		}
+		if g != nil {
+			t.setStored(g)
+			t.on(turnCame)
+			return nil
+		}
 		select {
-		case <-ended:
+		case <-oneEnded:
 		case <-poll.C:
 		case <-t.ctx.Done():
 			return context.Cause(t.ctx)
@@ -115,30 +121,23 @@ func (e *Engine) awaitTurn(t *task) error {
 	}
 }
 
-// claim starts a queued generation if it is its turn.
-func (e *Engine) claim(t *task) (started bool, err error) {
-	if err := e.store.View(t.ctx, t.userID, func(tx Tx) error {
-		started, err = turnOf(tx, tx.Limits, t.id, e.opts)
-		return err
-	}); err != nil || !started {
-		return false, err
+// claim gives a queued generation its place, and returns it as it is stored then; nil = it is not its turn.
+func (e *Engine) claim(t *task) (*chat.Generation, error) {
+	may, err := op.Read(t.ctx, e.store, t.userID, func(tx Tx) (bool, error) { return turnOf(tx, tx.Limits, t.id, e.opts) })
+	if err != nil || !may {
+		return nil, err
 	}
-	var g *chat.Generation
-	err = e.store.Update(t.ctx, t.userID, func(tx Tx) error {
-		if g, err = e.own(tx, t); err != nil {
-			return err
+	return op.Write(t.ctx, e.store, t.userID, func(tx Tx) (*chat.Generation, error) {
+		g, err := e.own(tx, t)
+		if err != nil {
+			return nil, err
 		}
-		if started, err = turnOf(tx, tx.LockLimits, t.id, e.opts); err != nil || !started {
-			return err
+		if may, err := turnOf(tx, tx.LockLimits, t.id, e.opts); err != nil || !may {
+			return nil, err
 		}
 		g.Status, g.LeaseUntil = chat.GenBuilding, tx.Now().Add(e.opts.Lease)
-		return tx.UpdateGeneration(g)
+		return g, tx.UpdateGeneration(g)
 	})
-	if err != nil || !started {
-		return false, err
-	}
-	t.setStored(g)
-	return true, nil
 }
 
 // turnOf reports whether a queued generation may start; read is Limits, or LockLimits if
@@ -158,19 +157,11 @@ func turnOf(tx Tx, read func() (UserLimits, error), id string, opts Options) (bo
 // own locks the conversation of a generation and reads the generation, which this
 // process must still own: errLost otherwise.
 func (e *Engine) own(tx Tx, t *task) (*chat.Generation, error) {
-	if _, err := tx.Chats.LockConversation(t.conversationID); err != nil {
-		return nil, err
+	conv, g, err := lockRunning(tx, t.conversationID, t.id)
+	if err == nil && (conv == nil || g.LeaseOwner != e.opts.Process) {
+		err = errLost
 	}
-	g, err := tx.Generation(t.id)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return nil, errLost
-	case err != nil:
-		return nil, err
-	case g.Ended() || g.LeaseOwner != e.opts.Process:
-		return nil, errLost
-	}
-	return g, nil
+	return g, err
 }
 
 // parallel is the number of generations that may run at once for a user.
@@ -199,6 +190,15 @@ func checkQuota(tx Tx, limits UserLimits, opts Options, reserved int64) error {
 	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.UTC)
 	return fault.New(fault.QuotaExceeded, "today's limit of %d tokens is used up", limit).
 		With("quota", "tokensPerDay").With("limit", limit).With("used", used).After(tomorrow.Sub(now))
+}
+
+// tokensLeft is checkQuota with the user's limits.
+func (e *Engine) tokensLeft(tx Tx, reserved int64) error {
+	limits, err := tx.Limits()
+	if err != nil {
+		return err
+	}
+	return checkQuota(tx, limits, e.opts, reserved)
 }
 
 // tokensOfToday returns how many tokens the user has used today (UTC), and the limit; 0 = none.
@@ -231,15 +231,9 @@ func reservedTokens(running []*chat.Generation) (n int64) {
 // called. It returns QuotaExceeded like checkQuota. Replies do not count here: each reserves a whole
 // context, and a reply whose model picks the search words would refuse its own request.
 func (e *Engine) reserve(ctx context.Context, userID string, tokens int64) (release func(), err error) {
-	others := e.held(userID, tokens) - tokens
-	release = func() { e.held(userID, -tokens) }
-	err = e.store.View(ctx, userID, func(tx Tx) error {
-		limits, err := tx.Limits()
-		if err != nil {
-			return err
-		}
-		return checkQuota(tx, limits, e.opts, others)
-	})
+	others := e.addReserved(userID, tokens) - tokens
+	release = func() { e.addReserved(userID, -tokens) }
+	err = e.store.View(ctx, userID, func(tx Tx) error { return e.tokensLeft(tx, others) })
 	if err != nil {
 		release()
 		return nil, err
@@ -247,8 +241,8 @@ func (e *Engine) reserve(ctx context.Context, userID string, tokens int64) (rele
 	return release, nil
 }
 
-// held adds to what the background has reserved for a user, and returns the sum.
-func (e *Engine) held(userID string, tokens int64) int64 {
+// addReserved adds to what the background has reserved for a user, and returns the sum.
+func (e *Engine) addReserved(userID string, tokens int64) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.reserved[userID] += tokens

@@ -17,6 +17,7 @@ import (
 	"nodest/llm/offline"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/op"
 )
@@ -138,7 +139,7 @@ func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {
 		if f.ID != ids[i] || f.Score <= 0 {
 			t.Errorf("%d is %s with %g, want %s", i, f.ID, f.Score, ids[i])
 		}
-		if f.ID == revision && f.Said.Text != birthday || f.Layer == memory.Fact && f.Memory.Text != fact.Text {
+		if f.ID == revision && f.Said.Text != birthday || f.Layer == recall.Fact && f.Memory.Text != fact.Text {
 			t.Errorf("recalled: %+v", f)
 		}
 	}
@@ -344,7 +345,7 @@ func TestAnEchoedMemoryBlockIsNotRemembered(t *testing.T) {
 	s.must(err)
 	owls := 0
 	for _, f := range found {
-		if f.Layer == memory.Fact && f.ID == fact.ID {
+		if f.Layer == recall.Fact && f.ID == fact.ID {
 			owls++
 		}
 		if f.Said != nil && (strings.Contains(f.Said.Text, "owls") || strings.Contains(f.Said.Text, "<mem>")) {

@@ -7,7 +7,6 @@ import (
 
 	"nodest/chat"
 	"nodest/cite"
-	"nodest/llm"
 )
 
 // recoverBatch is how many abandoned generations are read at once.
@@ -47,17 +46,14 @@ func (e *Engine) Recover(ctx context.Context) error {
 
 func (e *Engine) interrupt(ctx context.Context, abandoned *chat.Generation) error {
 	err := e.store.Update(ctx, abandoned.UserID, func(tx Tx) error {
-		ended, err := endGeneration(tx, abandoned.ConversationID, abandoned.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
-			if stored.LeaseUntil.After(abandoned.LeaseUntil) {
-				return nil, end{}, errLost // it is running
-			}
-			fromCheckpoint(stored)
-			return stored, end{status: chat.GenInterrupted, finish: llm.FinishInterrupted}, nil
-		})
+		conv, stored, err := lockRunning(tx, abandoned.ConversationID, abandoned.ID)
+		if err == nil && stored.LeaseUntil.After(abandoned.LeaseUntil) {
+			err = errLost // it is running
+		}
 		if err != nil {
 			return err
 		}
-		return e.Chats.TextAdded(tx.Chats, ended.chat)
+		return e.endFromCheckpoint(tx, conv, stored, stopped)
 	})
 	if errors.Is(err, errLost) {
 		return nil // another process was faster

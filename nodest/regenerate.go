@@ -32,40 +32,33 @@ func (e *Engine) Regenerate(ctx context.Context, c *op.Call, in GenerateInput) (
 		return nil, err
 	}
 	greeting, err := e.isGreeting(ctx, c.UserID, in.MessageID)
-	if err != nil && !fault.Is(err, fault.NotFound) { // begin reports a missing message
+	if err != nil && !fault.Is(err, fault.NotFound) { // play reports a missing message
 		return nil, err
 	}
 	if greeting {
 		return e.resetGreeting(ctx, c, in.MessageID)
 	}
-	return e.generateAt(ctx, c, in, func(tx Tx, s *turnSetup, m *chat.Message, ch *chat.Change) (*accepted, error) {
-		return e.regenerate(tx, c, s, m, in, ch)
+	return e.generateAt(ctx, c, in, func(tx Tx, s *turnSetup, conv *chat.Conversation, m *chat.Message, ch *chat.Change) (*chat.Message, *assignment, error) {
+		return e.regenerate(tx, c, s, conv, m, in, ch)
 	})
 }
 
 // regenerate accepts another text for a reply. If messages follow the reply, it adds a
 // placeholder for the text to ch. The caller stores both, ch first.
-func (e *Engine) regenerate(tx Tx, c *op.Call, s *turnSetup, reply *chat.Message, in GenerateInput, ch *chat.Change) (*accepted, error) {
+func (e *Engine) regenerate(
+	tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation, reply *chat.Message, in GenerateInput, ch *chat.Change,
+) (*chat.Message, *assignment, error) {
 	taken, err := chat.IsFollowed(tx.Chats, reply)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	g := &chat.Generation{
-		ID: op.NewID(), ConversationID: reply.ConversationID, MessageID: reply.ID,
-		Kind: chat.KindRegenerate, Instruction: strings.TrimSpace(in.Wish),
-	}
-	target := reply
+	id, target := op.NewID(), reply
 	if taken {
-		target = placeholder(tx.Now(), s, newTurnIDs(), reply.ConversationID, reply.ParentID)
-		g.ID, g.MessageID = target.GenerationID, target.ID
-		ch.Created = append(ch.Created, target)
+		target = placeholder(tx.Now(), s, reply.ConversationID, reply.ParentID)
+		id, ch.Created = target.GenerationID, append(ch.Created, target)
 	}
-	started, err := e.accept(tx, c, s, in.WhenBusy, g)
-	if err != nil {
-		return nil, err
-	}
-	started.assignment = assignment{target: target}
-	return started, nil
+	as, err := e.assign(tx, c, s, conv, target, in.WhenBusy, &chat.Generation{ID: id, Kind: chat.KindRegenerate, Instruction: strings.TrimSpace(in.Wish)})
+	return target, as, err
 }
 
 // Continue lengthens the chosen swipe of a character's message: a new revision
@@ -76,18 +69,12 @@ func (e *Engine) Continue(ctx context.Context, c *op.Call, in GenerateInput) (*c
 	if err := checkGenerate(in); err != nil {
 		return nil, err
 	}
-	return e.generateAt(ctx, c, in, func(tx Tx, s *turnSetup, m *chat.Message, _ *chat.Change) (*accepted, error) {
-		started, err := e.accept(tx, c, s, in.WhenBusy, &chat.Generation{
-			ID: op.NewID(), ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindContinue,
-		})
-		if err != nil {
-			return nil, err
+	return e.generateAt(ctx, c, in, func(tx Tx, s *turnSetup, conv *chat.Conversation, m *chat.Message, _ *chat.Change) (*chat.Message, *assignment, error) {
+		as, err := e.assign(tx, c, s, conv, m, in.WhenBusy, &chat.Generation{ID: op.NewID(), Kind: chat.KindContinue})
+		if err == nil && as.gen.Status != chat.GenQueued && strings.TrimSpace(m.Text()) == "" {
+			err = fault.InvalidField("messageId", "state", "the message has no text to continue")
 		}
-		if started.gen.Status != chat.GenQueued && strings.TrimSpace(m.Text()) == "" {
-			return nil, fault.InvalidField("messageId", "state", "the message has no text to continue")
-		}
-		started.assignment = assignment{target: m}
-		return started, nil
+		return m, as, err
 	})
 }
 
@@ -98,27 +85,25 @@ func (e *Engine) Impersonate(ctx context.Context, c *op.Call, in GenerateInput) 
 		return "", err
 	}
 	q := query{conversationID: in.ConversationID, options: in.Options, model: true}
-	return begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (string, *accepted, error) {
+	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (string, *assignment, error) {
 		conv, err := tx.Chats.LockConversation(in.ConversationID)
 		if err != nil {
 			return "", nil, err
 		}
-		started, err := e.accept(tx, c, s, in.WhenBusy, &chat.Generation{ID: op.NewID(), ConversationID: conv.ID, Kind: chat.KindImpersonate})
-		if err != nil {
-			return "", nil, err
-		}
-		started.from = conv.Version
-		return started.gen.ID, started, nil
+		g := &chat.Generation{ID: op.NewID(), Kind: chat.KindImpersonate}
+		as, err := e.assign(tx, c, s, conv, nil, in.WhenBusy, g)
+		return g.ID, as, err
 	})
 }
 
 // generateAt begins what accept accepts for a character's message, and stores
 // what that puts into the change.
 func (e *Engine) generateAt(
-	ctx context.Context, c *op.Call, in GenerateInput, accept func(tx Tx, s *turnSetup, m *chat.Message, ch *chat.Change) (*accepted, error),
+	ctx context.Context, c *op.Call, in GenerateInput,
+	accept func(tx Tx, s *turnSetup, conv *chat.Conversation, m *chat.Message, ch *chat.Change) (*chat.Message, *assignment, error),
 ) (*chat.Changed, error) {
 	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey}
-	return begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*chat.Changed, *accepted, error) {
+	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*chat.Changed, *assignment, error) {
 		conv, err := tx.Chats.LockConversation(s.Conversation.ID)
 		if err != nil {
 			return nil, nil, err
@@ -131,15 +116,14 @@ func (e *Engine) generateAt(
 			return nil, nil, fault.InvalidField("messageId", "role", "only a character's message can be regenerated or continued")
 		}
 		var ch chat.Change
-		started, err := accept(tx, s, m, &ch)
+		target, as, err := accept(tx, s, conv, m, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
-		started.from = conv.Version
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		return &chat.Changed{Message: started.assignment.target, GenerationID: started.gen.ID}, started, nil
+		return &chat.Changed{Message: target, GenerationID: as.gen.ID}, as, nil
 	})
 }
 

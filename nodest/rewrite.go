@@ -27,7 +27,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		return nil, err
 	}
 	q := query{messageID: in.MessageID, model: true}
-	return begin(ctx, e, c, q, nil, func(tx Tx, s *turnSetup) (*chat.Changed, *accepted, error) {
+	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*chat.Changed, *assignment, error) {
 		conv, m, err := chat.LockForEdit(tx.Chats, in.MessageID, in.IfRev)
 		if err != nil {
 			return nil, nil, err
@@ -47,11 +47,12 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 				return nil, nil, err
 			}
 		}
-		var started *accepted
+		var reply *chat.Message
+		var as *assignment
 		if old != nil {
-			started, err = e.regenerate(tx, c, s, old, GenerateInput{}, &ch)
+			reply, as, err = e.regenerate(tx, c, s, conv, old, GenerateInput{}, &ch)
 		} else {
-			started, err = e.answer(tx, c, s, newTurnIDs(), m, "", &ch)
+			reply, as, err = e.answer(tx, c, s, conv, m, "", &ch)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -59,8 +60,7 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		if err := ch.Apply(tx.Chats, c, conv); err != nil {
 			return nil, nil, err
 		}
-		started.assignment.version = conv.Version
-		return &chat.Changed{Message: m, Reply: started.assignment.target, GenerationID: started.gen.ID}, started, nil
+		return &chat.Changed{Message: m, Reply: reply, GenerationID: as.gen.ID}, as, nil
 	})
 }
 
@@ -85,25 +85,18 @@ func (e *Engine) wantsAnother(ctx context.Context, c *op.Call, in chat.SwipeInpu
 	if in.Swipe != "next" || !in.GenerateIfLast {
 		return false, nil
 	}
-	var another bool
-	err := e.store.View(ctx, c.UserID, func(tx Tx) error {
-		another = false
+	return op.Read(ctx, e.store, c.UserID, func(tx Tx) (bool, error) {
 		if c.Key != "" {
 			known, err := tx.Key(c.Key)
 			if err != nil || known != nil {
-				return err
+				return false, err
 			}
 		}
 		m, err := tx.Chats.Message(in.MessageID)
-		if err != nil {
-			return err
-		}
-		if in.IfRev != 0 && in.IfRev != m.Rev { // ChooseSwipe reports the conflict
-			return nil
+		if err != nil || in.IfRev != 0 && in.IfRev != m.Rev { // ChooseSwipe reports the conflict
+			return false, err
 		}
 		to, err := chat.SwipeTarget(m, "next")
-		another = m.DeletedAt == nil && m.Role == chat.RoleAssistant && !m.Greeting && to == m.SwipeIndex
-		return err
+		return m.DeletedAt == nil && m.Role == chat.RoleAssistant && !m.Greeting && to == m.SwipeIndex, err
 	})
-	return another, err
 }

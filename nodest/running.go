@@ -8,7 +8,6 @@ import (
 
 	"nodest/chat"
 	"nodest/fault"
-	"nodest/llm"
 	"nodest/op"
 )
 
@@ -32,24 +31,19 @@ func (e *Engine) Cancel(ctx context.Context, userID, generationID string) (statu
 // when it crashed. That process learns of it with its next checkpoint, and then
 // closes its request.
 func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID string) (status string, err error) {
-	err = e.store.Update(ctx, userID, func(tx Tx) error {
+	status, err = op.Write(ctx, e.store, userID, func(tx Tx) (string, error) {
 		g, err := tx.Generation(generationID)
 		if err != nil {
-			return err
+			return "", err
 		}
-		status = g.Status
 		if g.Ended() {
-			return nil
+			return g.Status, nil
 		}
-		status = chat.GenCancelled
-		ended, err := endGeneration(tx, g.ConversationID, g.ID, "server", func(stored *chat.Generation) (*chat.Generation, end, error) {
-			fromCheckpoint(stored)
-			return stored, end{status: chat.GenCancelled, finish: llm.FinishCancelled}, nil
-		})
+		conv, g, err := lockRunning(tx, g.ConversationID, g.ID)
 		if err != nil {
-			return err
+			return "", err
 		}
-		return e.Chats.TextAdded(tx.Chats, ended.chat)
+		return chat.GenCancelled, e.endFromCheckpoint(tx, conv, g, cancelled)
 	})
 	if errors.Is(err, errLost) { // it has just ended by itself
 		g, err := e.generation(ctx, userID, generationID)

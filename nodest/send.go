@@ -3,9 +3,9 @@ package nodest
 import (
 	"context"
 	"errors"
-	"runtime"
 	"time"
 
+	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/op"
@@ -47,27 +47,22 @@ func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 		return e.add(ctx, c, in)
 	}
 	q := query{conversationID: in.ConversationID, options: in.Options, model: true, apiKey: in.APIKey}
-	ids := newTurnIDs()
-	ahead := func(s *turnSetup) *accepted { return e.expect(c, s, in, ids) }
-	return begin(ctx, e, c, q, ahead, func(tx Tx, s *turnSetup) (*Sent, *accepted, error) {
+	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *assignment, error) {
 		conv, parent, err := sendTo(tx, in)
 		if err != nil {
 			return nil, nil, err
 		}
-		message := said(tx.Now(), in, ids, parent, s.Persona.Name)
+		message := said(tx.Now(), in, parent, s.Persona.Name)
 		ch := chat.Change{Created: []*chat.Message{message}, Head: message}
-		started, err := e.answer(tx, c, s, ids, message, in.WhenBusy, &ch)
+		reply, as, err := e.answer(tx, c, s, conv, message, in.WhenBusy, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
-		started.from = conv.Version
-		started.safe = tx.HasRoom(2, len(in.Text))
-		started.store = func() error {
-			err := ch.Apply(tx.Chats, c, conv)
-			started.assignment.version, started.assignment.fresh = conv.Version, message
-			return err
+		if err := ch.Apply(tx.Chats, c, conv); err != nil {
+			return nil, nil, err
 		}
-		return &Sent{UserMessage: message, Message: started.assignment.target, GenerationID: started.gen.ID}, started, nil
+		as.message = message
+		return &Sent{UserMessage: message, Message: reply, GenerationID: as.gen.ID}, as, nil
 	})
 }
 
@@ -80,8 +75,18 @@ func (e *Engine) add(ctx context.Context, c *op.Call, in SendInput) (*Sent, erro
 	defer e.leave()
 	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
-	read := e.Chats.CompiledSetup
-	add := func(tx Tx) (*Sent, error) {
+	sent, err := e.addWith(storing, c, in, e.Chats.CompiledSetup)
+	if errors.Is(err, errNotCompiled) { // outside of a transaction that others wait for
+		_, _ = e.loadSetup(ctx, c.UserID, query{conversationID: in.ConversationID, options: in.Options}) // addWith meets its errors too
+		sent, err = e.addWith(storing, c, in, e.Chats.ReadSetup)
+	}
+	return sent, err
+}
+
+func (e *Engine) addWith(
+	ctx context.Context, c *op.Call, in SendInput, read func(chat.Tx, *chat.Conversation, character.TurnOptions) (*chat.Setup, error),
+) (*Sent, error) {
+	return op.Once(ctx, e.store, c, func(tx Tx) (*Sent, error) {
 		conv, parent, err := sendTo(tx, in)
 		if err != nil {
 			return nil, err
@@ -93,52 +98,23 @@ func (e *Engine) add(ctx context.Context, c *op.Call, in SendInput) (*Sent, erro
 		if err != nil {
 			return nil, err
 		}
-		message := said(tx.Now(), in, newTurnIDs(), parent, s.Persona.Name)
+		message := said(tx.Now(), in, parent, s.Persona.Name)
 		if err := (chat.Change{Created: []*chat.Message{message}, Head: message}).Apply(tx.Chats, c, conv); err != nil {
 			return nil, err
 		}
 		return &Sent{UserMessage: message}, e.Chats.TextAdded(tx.Chats, conv)
-	}
-	sent, err := op.Once(storing, e.store, c, add)
-	if errors.Is(err, errNotCompiled) { // outside of a transaction that others wait for
-		_, _ = e.loadSetup(ctx, c.UserID, query{conversationID: in.ConversationID, options: in.Options}) // add meets its errors too
-		read = e.Chats.ReadSetup
-		sent, err = op.Once(storing, e.store, c, add)
-	}
-	return sent, err
+	})
 }
 
 var errNotCompiled = errors.New("the character's documents must be compiled first")
 
-// turnIDs are the ids of a message and of the reply to it. They are made before the accepting
-// transaction, because the prompt names them and is made beside it.
-type turnIDs struct{ message, swipe, revision, reply, generation string }
-
-func newTurnIDs() turnIDs {
-	return turnIDs{message: op.NewID(), swipe: op.NewID(), revision: op.NewID(), reply: op.NewID(), generation: op.NewID()}
-}
-
 // said is the user's message, with the name that the user has in the chat.
-func said(at time.Time, in SendInput, ids turnIDs, parent, name string) *chat.Message {
+func said(at time.Time, in SendInput, parent, name string) *chat.Message {
 	return &chat.Message{
-		ID: ids.message, ConversationID: in.ConversationID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
+		ID: op.NewID(), ConversationID: in.ConversationID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
 		Role: chat.RoleUser, Name: name, Rev: 1, Status: chat.StatusComplete, CreatedAt: at,
-		Swipes: []chat.Swipe{{ID: ids.swipe, RevisionID: ids.revision, Rev: 1, Text: in.Text, CreatedAt: at}},
+		Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: at}},
 	}
-}
-
-// expect is what send will accept, unless the chat changes before that or is busy; nil = the message
-// does not go to the end of the shown branch.
-func (e *Engine) expect(c *op.Call, s *turnSetup, in SendInput, ids turnIDs) *accepted {
-	conv := s.Conversation
-	if in.ParentID != "" && in.ParentID != conv.HeadID || e.writes(conv.ID) {
-		return nil
-	}
-	message := said(s.at, in, ids, conv.HeadID, s.Persona.Name)
-	reply := placeholder(s.at, s, ids, conv.ID, message.ID)
-	g := &chat.Generation{ID: ids.generation, ConversationID: conv.ID, MessageID: reply.ID, Kind: chat.KindReply}
-	e.describe(g, c, s)
-	return &accepted{gen: g, from: conv.Version, assignment: assignment{target: reply, version: conv.Version + 1, fresh: message}}
 }
 
 // sendTo locks the conversation and finds the message that a new one follows.
@@ -170,49 +146,30 @@ func sendTo(tx Tx, in SendInput) (conv *chat.Conversation, parent string, err er
 
 // answer accepts a reply to a message and puts its place into ch, as the head.
 // The caller stores both, ch first.
-func (e *Engine) answer(tx Tx, c *op.Call, s *turnSetup, ids turnIDs, message *chat.Message, whenBusy string, ch *chat.Change) (*accepted, error) {
-	reply := placeholder(tx.Now(), s, ids, message.ConversationID, message.ID)
-	started, err := e.accept(tx, c, s, whenBusy, &chat.Generation{
-		ID: reply.GenerationID, ConversationID: reply.ConversationID, MessageID: reply.ID, Kind: chat.KindReply,
-	})
+func (e *Engine) answer(
+	tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation, message *chat.Message, whenBusy string, ch *chat.Change,
+) (*chat.Message, *assignment, error) {
+	reply := placeholder(tx.Now(), s, message.ConversationID, message.ID)
+	as, err := e.assign(tx, c, s, conv, reply, whenBusy, &chat.Generation{ID: reply.GenerationID, Kind: chat.KindReply})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ch.Created, ch.Head = append(ch.Created, reply), reply
-	started.assignment = assignment{target: reply}
-	return started, nil
+	return reply, as, nil
 }
 
 // placeholder is the place of a reply that a generation, named in it, is to write.
-func placeholder(at time.Time, s *turnSetup, ids turnIDs, conversationID, parentID string) *chat.Message {
+func placeholder(at time.Time, s *turnSetup, conversationID, parentID string) *chat.Message {
 	return &chat.Message{
-		ID: ids.reply, ConversationID: conversationID, ParentID: parentID, GenerationID: ids.generation,
+		ID: op.NewID(), ConversationID: conversationID, ParentID: parentID, GenerationID: op.NewID(),
 		Role: chat.RoleAssistant, Name: s.Docs.Card.Name, Rev: 1, Status: chat.StatusPending, CreatedAt: at,
 	}
 }
 
-// accepted is a generation that was accepted and can begin.
-type accepted struct {
-	gen        *chat.Generation
-	assignment assignment
-	cancel     []string // generations that it replaces
-	// from is the version of the chat from which its prompt can be built before it is
-	// committed; 0 = the prompt needs what is stored with it.
-	from  int64
-	safe  bool         // all checks are passed: only an error of the database can still refuse it
-	store func() error // stores what it is about; nil = that is done
-	start *start       // that is stored with it; nil = it is stored later
-}
-
-// early reports whether the generation can begin while it is being committed: it does
-// not have to wait, and the setup has the chat as it was just before.
-func (a *accepted) early(s *turnSetup) bool {
-	return a != nil && a.gen.Status != chat.GenQueued && a.from != 0 && a.from == s.Conversation.Version
-}
-
-// accept gives a new generation its place: at work, or in the queue. g is
-// completed; the caller stores it.
-func (e *Engine) accept(tx Tx, c *op.Call, s *turnSetup, whenBusy string, g *chat.Generation) (*accepted, error) {
+// assign gives a new generation its place: at work, or in the queue. g is completed. It is to write target,
+// which is the placeholder of a reply, or the message that gets another swipe or is lengthened; nil for an
+// impersonation.
+func (e *Engine) assign(tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation, target *chat.Message, whenBusy string, g *chat.Generation) (*assignment, error) {
 	limits, err := tx.LockLimits()
 	if err != nil {
 		return nil, err
@@ -221,108 +178,24 @@ func (e *Engine) accept(tx Tx, c *op.Call, s *turnSetup, whenBusy string, g *cha
 	if err != nil {
 		return nil, err
 	}
-	if err := checkQuota(tx, limits, e.opts, reservedTokens(running)+e.held(c.UserID, 0)); err != nil {
+	if err := checkQuota(tx, limits, e.opts, reservedTokens(running)+e.addReserved(c.UserID, 0)); err != nil {
 		return nil, err
 	}
-	place, err := admit(running, g.ConversationID, whenBusy, parallel(limits, e.opts), e.opts.QueuePerUser)
+	place, err := admit(running, conv.ID, whenBusy, parallel(limits, e.opts), e.opts.QueuePerUser)
 	if err != nil {
 		return nil, err
 	}
-	e.describe(g, c, s)
+	if target != nil {
+		g.MessageID = target.ID
+	}
+	g.ConversationID, g.UserID, g.By, g.CreatedAt, g.Status = conv.ID, c.UserID, c.By(), s.at, chat.GenBuilding
+	g.Options, g.Model = s.Options, s.model.Name
 	g.LeaseOwner, g.LeaseUntil = e.opts.Process, tx.Now().Add(e.opts.Lease)
 	if place.queued {
 		g.Status = chat.GenQueued
 	}
-	return &accepted{gen: g, cancel: place.cancel}, nil
-}
-
-// describe completes a generation that can begin at once.
-func (e *Engine) describe(g *chat.Generation, c *op.Call, s *turnSetup) {
-	g.UserID, g.By, g.CreatedAt, g.Status = c.UserID, c.By(), s.at, chat.GenBuilding
-	g.Options, g.Model = s.Options, s.model.Name
-}
-
-// begin runs the accepting transaction of an operation that may start a
-// generation, and stores and starts the one that do returns. A repeated call starts nothing.
-//
-// Where it can, the generation starts before the commit, so that the model is asked while
-// the transaction is written to the disk. If ahead knows what do will accept, its prompt is made
-// beside the transaction (startAhead), and the model is asked as soon as all checks are passed.
-// Nothing of the generation is published or stored before it is confirmed; if the transaction
-// fails, it is refused and leaves no trace.
-func begin[T any](ctx context.Context, e *Engine, c *op.Call, q query, ahead func(*turnSetup) *accepted,
-	do func(tx Tx, s *turnSetup) (T, *accepted, error),
-) (T, error) {
-	var zero T
-	if err := e.enter(); err != nil {
-		return zero, err
-	}
-	defer e.leave()
-	s, missing := e.loadSetup(ctx, c.UserID, q)
-	var prepared, early *task
-	if missing == nil {
-		prepared = e.startAhead(c, s, ahead)
-	}
-	defer func() { prepared.refuse() }() // it was not what is accepted
-	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
-	defer cancel()
-	var started *accepted
-	answer, err := op.Once(storing, e.store, c, func(tx Tx) (T, error) {
-		early.refuse() // its transaction runs again
-		started, early = nil, nil
-		if missing != nil { // reported here, because a repeated call must get its first answer
-			return zero, missing
-		}
-		answer, st, err := do(tx, s)
-		if started = st; err != nil || st == nil {
-			return answer, err
-		}
-		if !st.early(s) {
-			return answer, e.storeAccepted(tx, nil, st)
-		}
-		ahead := prepared
-		admit := func() {
-			if early, prepared = ahead, nil; early != nil {
-				e.admit(early, st.gen)
-			} else {
-				early = e.start(c, s, st)
-			}
-		}
-		if st.safe && ahead != nil {
-			admit()
-		} else {
-			tx.BeforeCommit(admit)
-		}
-		return answer, e.storeAccepted(tx, ahead, st)
-	})
-	if err != nil || c.Replayed || started == nil {
-		early.refuse()
-		return answer, err
-	}
-	for _, id := range started.cancel {
-		e.stop(c.UserID, id)
-	}
-	if early == nil {
-		early = e.start(c, s, started)
-	}
-	e.confirm(early, started)
-	return answer, nil
-}
-
-// startAhead begins to make the prompt of a generation that will probably be accepted: the chat is
-// read and the sources are asked meanwhile. It returns nil if nothing can be known.
-func (e *Engine) startAhead(c *op.Call, s *turnSetup, ahead func(*turnSetup) *accepted) *task {
-	if ahead == nil {
-		return nil
-	}
-	expected := ahead(s)
-	if expected == nil {
-		return nil
-	}
-	t := newTask(c, s, expected)
-	e.launch(t)
-	runtime.Gosched() // the prompt first: it is the longer way, and is stored with the acceptance if it is ready
-	return t
+	h := &storedChat{engine: e, userID: c.UserID, conv: conv, kind: g.Kind, target: target}
+	return &assignment{gen: g, history: h, conv: conv, cancel: place.cancel}, nil
 }
 
 func (e *Engine) checkSend(in SendInput) error {

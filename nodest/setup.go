@@ -6,15 +6,16 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/op"
 )
 
 // turnSetup is the input of a turn apart from the messages of the chat.
 type turnSetup struct {
-	chat.Setup
+	*chat.Setup
 	save   *chat.Save    // previewed as if it were restored; nil = none
 	target *chat.Message // the message that the request names; nil = none
 	model  Model
-	query  query
+	query  *query
 	at     time.Time // when it was read, by the clock of transactions
 }
 
@@ -34,10 +35,9 @@ type query struct {
 //
 // Errors: NotFound, NotConfigured, those of the documents, and QuotaExceeded if it has waited.
 func (e *Engine) loadSetup(ctx context.Context, userID string, q query) (*turnSetup, error) {
-	s := &turnSetup{query: q}
-	err := e.store.View(ctx, userID, func(tx Tx) error {
-		*s = turnSetup{query: q, at: tx.Now()}
-		return e.readSetup(tx, s)
+	s, err := op.Read(ctx, e.store, userID, func(tx Tx) (*turnSetup, error) {
+		s := &turnSetup{query: new(q), at: tx.Now()}
+		return s, e.readSetup(tx, s)
 	})
 	if err != nil {
 		return nil, err
@@ -75,13 +75,9 @@ func (e *Engine) readSetup(tx Tx, s *turnSetup) error {
 	if err != nil {
 		return err
 	}
-	s.Setup = *setup
+	s.Setup = setup
 	if !s.query.waited { // it is checked when it is accepted
 		return nil
 	}
-	limits, err := tx.Limits()
-	if err != nil {
-		return err
-	}
-	return checkQuota(tx, limits, e.opts, 0)
+	return e.tokensLeft(tx, 0)
 }

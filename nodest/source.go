@@ -26,10 +26,6 @@ type Source struct {
 	Name    string            // the stage that clients see while it is asked
 	Limit   time.Duration     // after which the turn goes on without it
 	Warning framework.Warning // of a prompt that has to do without it
-
-	// Outside says that somebody outside this program notices when it is asked. It is asked only
-	// when the message is accepted; the other sources are asked before that.
-	Outside bool
 	// Wanted says whether a turn asks it.
 	Wanted func(q *Question) bool
 	// Find returns what it finds. It ends soon after ctx does; what it returns with an
@@ -43,7 +39,7 @@ type Source struct {
 type Question struct {
 	UserID string
 	Setup  *chat.Setup
-	Here   memory.Place // the branch that is written, without the message that is being stored
+	Here   memory.Place // the branch that is written
 	Text   string       // the user's last message; "" = none
 	Before []string     // the turn before it: the user's message and the reply
 	Now    time.Time    // in the user's time zone
@@ -60,13 +56,15 @@ type Question struct {
 	task    llm.Task
 	preview bool // nothing is sent to the model
 	mayCall func(context.Context) bool
-	// admitted waits until others may notice the turn, and fails if they never may.
-	admitted func() error
 }
 
 // MayCall reports whether the model of the turn is given tools. It may ask the provider, which
 // takes seconds at most and ends with ctx.
 func (q *Question) MayCall(ctx context.Context) bool { return q.mayCall(ctx) }
+
+// Answers reports whether the model of the turn is asked to answer: the turn is no preview, and no
+// continue or impersonation.
+func (q *Question) Answers() bool { return q.task == llm.Reply && !q.preview }
 
 // Findings are what a source has found.
 type Findings struct {
@@ -102,27 +100,27 @@ type SearchPage struct {
 	Evidence string `json:"evidence"` // "page" or "snippet"
 }
 
+// found is what the sources of a turn have found, as Findings has it.
+type found struct {
+	uses     []memory.Use
+	recalled []record.Recalled
+	numbers  tools.Numbers // of the sources that may be cited
+	search   []Search
+	warnings []framework.Warning
+}
+
 // noteQuestion sets the question of a turn: the branch, the user's last message and the
 // time. text is a message after the branch that is not stored, "" = none.
-func (t *turn) noteQuestion(userID string, now time.Time, path []*chat.Message, text string) {
-	now = now.In(t.setup.Zone)
+func (t *turn) noteQuestion(now time.Time, text string) {
+	now, path := now.In(t.setup.Zone), t.past.messages
 	o := &t.input.Options
 	o.Now, o.LastUserAt = now, userSpokeAt(path, text != "")
-	q := Question{
-		Context: o.Context, Tokenizer: o.Tokenizer,
-		UserID: userID, Setup: &t.setup.Setup, Here: memory.Place{ConversationID: t.setup.Conversation.ID},
-		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve, task: t.task, preview: t.preview,
-		mayCall: t.question.mayCall,
+	q := &Question{
+		Context: o.Context, Tokenizer: o.Tokenizer, UserID: t.gen.UserID, Setup: t.setup.Setup, Here: t.past.place,
+		Text: text, Now: now, shown: path, extra: text, room: o.Context - o.Reserve, task: t.task, preview: t.gen.ID == "",
 	}
-	if t.summary != nil {
-		q.summary = t.summary.Text
-	}
-	if s := t.setup.save; s != nil {
-		q.Here.HeadID, q.Here.Version = s.HeadID, s.Version
-	} else if t.fresh != nil {
-		q.Here.HeadID = t.fresh.ParentID
-	} else if len(path) > 0 {
-		q.Here.HeadID = path[len(path)-1].ID
+	if t.past.summary != nil {
+		q.summary = t.past.summary.Text
 	}
 	at := len(path) - 1
 	for ; at >= 0 && q.Text == ""; at-- {
@@ -172,16 +170,8 @@ const stageTools = "tools"
 // the build. It calls asked with the name of each source that is asked, and what that
 // returns when it has answered.
 func (e *Engine) askSources(ctx context.Context, t *turn, asked func(name string) (answered func())) {
-	q := &t.question
-	var once sync.Once
-	var may bool
-	q.mayCall = func(ctx context.Context) bool {
-		once.Do(func() { may = e.mayCall(ctx, t) })
-		return may
-	}
-	if q.admitted = t.admitted; q.admitted == nil {
-		q.admitted = func() error { return nil }
-	}
+	q := t.question
+	q.mayCall = e.mayCall(t)
 	wanted := slices.DeleteFunc(slices.Clone(e.opts.Sources), func(s Source) bool { return !s.Wanted(q) })
 	boxes := slices.DeleteFunc(slices.Clone(e.opts.Tools), func(b Toolbox) bool { return !b.Wanted(q) })
 	found, failed := make([]Findings, len(wanted)), make([]error, len(wanted))
@@ -228,16 +218,11 @@ func (e *Engine) missing(ctx context.Context, t *turn, name string, w framework.
 		return
 	}
 	e.opts.Log.WarnContext(ctx, "turn continues without a source", "source", name, "conversation", t.setup.Conversation.ID, "err", err)
-	t.warnings = append(t.warnings, w)
+	t.found.warnings = append(t.found.warnings, w)
 }
 
 // find is Find within the limit; a panic is an error.
 func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
-	if s.Outside {
-		if err := q.admitted(); err != nil {
-			return f, err
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, s.Limit)
 	defer cancel()
 	defer func() {
@@ -250,10 +235,10 @@ func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
 
 // add appends findings.
 func (t *turn) add(f Findings) {
-	in := &t.input
-	in.Findings.Memories = append(in.Findings.Memories, f.Memories...)
-	if first := t.numbers.Len() + 1; f.Web != nil {
-		in.Findings.Web = strings.TrimSpace(in.Findings.Web + "\n" + f.Web(first))
+	in := &t.input.Findings
+	in.Memories = append(in.Memories, f.Memories...)
+	if first := t.found.numbers.Len() + 1; f.Web != nil {
+		in.Web = strings.TrimSpace(in.Web + "\n" + f.Web(first))
 		for i := range f.Search {
 			for j := range f.Search[i].Pages {
 				f.Search[i].Pages[j].Marker += first - 1
@@ -261,12 +246,11 @@ func (t *turn) add(f Findings) {
 		}
 	}
 	if len(f.Profile.Facts) > 0 {
-		in.Profile = f.Profile
+		t.input.Profile = f.Profile
 	}
-	t.recalled, t.uses = append(t.recalled, f.Recalled...), append(t.uses, f.Uses...)
 	for _, source := range f.Sources {
-		t.numbers.Add(source, tools.InWeb)
+		t.found.numbers.Add(source, tools.InWeb)
 	}
-	t.search = append(t.search, f.Search...)
-	t.warnings = append(t.warnings, f.Warnings...)
+	t.found.recalled, t.found.uses = append(t.found.recalled, f.Recalled...), append(t.found.uses, f.Uses...)
+	t.found.search, t.found.warnings = append(t.found.search, f.Search...), append(t.found.warnings, f.Warnings...)
 }

@@ -11,6 +11,7 @@ import (
 	"nodest/chat"
 	"nodest/framework"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 )
 
@@ -31,7 +32,7 @@ func testSource(name string, find func(context.Context, *nodest.Question) (nodes
 func foundMemory(id, text string) nodest.Findings {
 	var f nodest.Findings
 	f.Memories = []framework.Memory{{ID: id, Text: text}}
-	f.Uses = []memory.Use{{ID: id}}
+	f.Uses = []memory.Use{{ID: id, Layer: recall.Exchange}}
 	return f
 }
 
@@ -90,7 +91,7 @@ func TestATurnGoesOnWithoutASource(t *testing.T) {
 			s := newFixture(t, nodest.Options{Sources: []nodest.Source{bad, good}})
 			reply := s.sendAndWait(s.chat(), "Who keeps bees?")
 			if reply.Status != chat.StatusComplete {
-				t.Errorf("the reply is %s", reply.Status)
+				t.Errorf("the reply is %s: %v", reply.Status, reply.Error)
 			}
 			memories, warnings, _ := s.contextOf(reply.GenerationID)
 			want := map[bool][]string{true: {}, false: {"web_unavailable"}}[find == nil]
@@ -115,9 +116,8 @@ func TestASourceIsAskedAboutTheTurn(t *testing.T) {
 	c := s.chat()
 	s.sendAndWait(c, "Good morning.")
 	reply := s.sendAndWait(c, "Who keeps bees?")
-	asked := s.message(reply.ParentID) // it may not be stored yet when the sources are asked
 	switch {
-	case got.UserID != ann, got.Setup.Conversation.ID != c.ID, got.Here.HeadID != asked.ParentID, got.Now.IsZero():
+	case got.UserID != ann, got.Setup.Conversation.ID != c.ID, got.Here.HeadID != reply.ParentID, got.Now.IsZero():
 		t.Errorf("asked %+v", got)
 	case got.Text != "Who keeps bees?", !slices.Equal(got.Before, []string{"Good morning.", "Fine."}):
 		t.Errorf("asked %q behind %q", got.Text, got.Before)

@@ -19,42 +19,35 @@ type modelAnswer struct {
 	echo  *llm.Echo
 }
 
-// speak streams the model's answer to one request and publishes it, but nothing before the
-// start of the generation is stored: stored waits for that. Text that came before an error
+// stream streams the model's answer to one request and publishes it. Text that came before an error
 // stays in t.
 //
 // Breaking off the loop closes the provider's request.
-func (e *Engine) speak(ctx context.Context, t *task, turn *turn, r llm.Request, stored func() error) (modelAnswer, error) {
+func (e *Engine) stream(ctx context.Context, t *task, turn *turn, r llm.Request) (modelAnswer, error) {
 	var said strings.Builder
 	var split framework.Splitter
 	defer func() { e.pass(t, split.Close()) }()
 	for chunk, err := range turn.setup.model.Generator.Stream(ctx, r) {
-		if unstored := stored(); unstored != nil {
-			return modelAnswer{}, unstored
-		}
 		if err != nil {
 			return modelAnswer{}, err
 		}
-		t.noteChunk(chunk, time.Now())
+		t.hear(chunk)
 		e.addWarnings(ctx, t, turn, chunk.Warnings)
 		if chunk.Reasoning != "" {
-			text := t.separated(chunk.Reasoning)
-			e.publishDelta(t, "reasoning", text, t.addReasoning(text))
+			text := t.text.separated(chunk.Reasoning)
+			e.publishDelta(t, "reasoning", text, t.text.addReasoning(text))
 		}
 		if chunk.Text != "" {
 			said.WriteString(chunk.Text)
 			e.pass(t, split.Feed(chunk.Text))
 		}
 		if chunk.Last {
-			t.finish(chunk.Finish)
+			t.text.end(chunk.Finish)
 			return modelAnswer{said.String(), chunk.Calls, chunk.Echo}, nil
 		}
-		if t.unsaved() >= e.opts.CheckpointChars {
-			t.askCheckpoint()
+		if t.text.unsaved() >= e.opts.CheckpointChars {
+			t.text.askCheckpoint()
 		}
-	}
-	if err := stored(); err != nil {
-		return modelAnswer{}, err
 	}
 	return modelAnswer{}, llm.CutOff(turn.setup.model.Provider, nil)
 }
@@ -62,12 +55,12 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn, r llm.Request, 
 // pass adds pieces of the reply and publishes them.
 func (e *Engine) pass(t *task, pieces []framework.Piece) {
 	for _, p := range pieces {
-		if off, told := t.replace(p); told {
+		if off, told := t.text.replace(p); told {
 			e.publishRewind(t, off)
 		}
 		if p.State == framework.StateUnclosed {
 			e.publishBlock(t, p.Part, framework.StateClose)
-			text, off := t.unclosed(p)
+			text, off := t.text.unclosed(p)
 			e.publishText(t, text, off)
 			continue
 		}
@@ -75,7 +68,7 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 			e.rewind(t, p)
 			continue
 		}
-		off := t.addPiece(p)
+		off := t.text.addPiece(p)
 		if p.State != "" {
 			e.publishBlock(t, p.Part, p.State)
 			continue
@@ -90,7 +83,7 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 
 // rewind turns text that was already published into reasoning.
 func (e *Engine) rewind(t *task, p framework.Piece) {
-	thought, text, told := t.textToReasoning(p)
+	thought, text, told := t.text.textToReasoning(p)
 	if told {
 		e.publishRewind(t, text)
 	}
@@ -108,7 +101,7 @@ func (e *Engine) publishRewind(t *task, off int) {
 
 // settle makes the text of the blocks the reply if there is no other.
 func (e *Engine) settle(t *task) {
-	text, off := t.blocksToText()
+	text, off := t.text.blocksToText()
 	e.publishText(t, text, off)
 }
 
@@ -135,15 +128,13 @@ func (e *Engine) publishDelta(t *task, part, text string, off int) {
 	e.pub.Transient(ev)
 }
 
-// publishStage publishes the stage of a generation, and for how long it has been running.
-func (e *Engine) publishStage(t *task, stage string, begun time.Time) {
-	e.publish(t, "gen.stage", stageData{Stage: stage, Ms: time.Since(begun).Milliseconds()})
+// publishStage publishes the stage of a generation, and how long its making takes so far.
+func (e *Engine) publishStage(t *task, stage string, since time.Time) {
+	e.publish(t, "gen.stage", stageData{Stage: stage, Ms: time.Since(since).Milliseconds()})
 }
 
 func (e *Engine) publish(t *task, kind string, data any) {
-	if ev := t.transient(kind, data); !t.hold(ev) {
-		e.pub.Transient(ev)
-	}
+	e.pub.Transient(t.transient(kind, data))
 }
 
 // transient makes an event that is not stored.
@@ -160,9 +151,6 @@ func (e *Engine) keep(t *task) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		if t.committed() != nil {
-			return
-		}
 		every := min(e.opts.CheckpointEvery, e.opts.Lease/3)
 		renewed := time.Now()
 		due := time.NewTimer(time.Until(nextCheckpoint(renewed, every)))
@@ -172,12 +160,12 @@ func (e *Engine) keep(t *task) (stop func()) {
 			case <-quit:
 				return
 			case <-due.C:
-			case <-t.full:
-				if t.unsaved() < e.opts.CheckpointChars {
+			case <-t.text.full:
+				if t.text.unsaved() < e.opts.CheckpointChars {
 					continue // asked for twice
 				}
 			}
-			if t.unsaved() > 0 || time.Since(renewed) >= e.opts.Lease/3 {
+			if t.text.unsaved() > 0 || time.Since(renewed) >= e.opts.Lease/3 {
 				if !e.checkpoint(t) {
 					return
 				}
@@ -203,7 +191,8 @@ func nextCheckpoint(last time.Time, every time.Duration) time.Time {
 func (e *Engine) checkpoint(t *task) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), e.opts.Lease)
 	defer cancel()
-	err := e.store.Checkpoint(ctx, t.toSave(), e.opts.Lease)
+	t.text.save()
+	err := e.store.Checkpoint(ctx, t.generation(), e.opts.Lease)
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound):
 		t.cancel(errLost)

@@ -57,10 +57,6 @@ type UserTx interface {
 	// it for this user wait until this one ends, so that Running counts the generations
 	// that they admitted. It comes after LockConversation.
 	LockLimits() (UserLimits, error)
-	// HasRoom reports whether the quotas, as LockLimits has found them, and the disk have room for
-	// messages with so many bytes, and some more: then the transaction will not be refused for
-	// want of it.
-	HasRoom(messages, bytes int) bool
 	// Ack stores how far a device has read; nil read = seq only.
 	Ack(deviceID string, seq int64, read map[string]string) error
 }

@@ -51,7 +51,7 @@ type readCounter struct {
 func (c *readCounter) View(ctx context.Context, userID string, fn func(chat.Tx) error) error {
 	return c.Store.View(ctx, userID, func(tx chat.Tx) error {
 		read := 0
-		tx.MessageTx, tx.HistoryTx = countedPath{tx.MessageTx, &read}, countedPathAfter{tx.HistoryTx, &read}
+		tx.MessageTx = countedPath{tx.MessageTx, &read}
 		err := fn(tx)
 		c.most = max(c.most, read)
 		return err
@@ -69,13 +69,8 @@ func (p countedPath) Path(conversationID, headID, beforeID string, limit int) ([
 	return items, more, err
 }
 
-type countedPathAfter struct {
-	chat.HistoryTx
-	read *int
-}
-
-func (p countedPathAfter) PathAfter(conversationID, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
-	items, more, err := p.HistoryTx.PathAfter(conversationID, headID, afterID, limit)
+func (p countedPath) PathAfter(conversationID, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
+	items, more, err := p.MessageTx.PathAfter(conversationID, headID, afterID, limit)
 	*p.read += len(items)
 	return items, more, err
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"nodest/chat"
 	"nodest/fault"
 	"nodest/framework"
-	"nodest/llm"
 	"nodest/nodest/tools"
 )
 
@@ -21,8 +21,6 @@ type Toolbox struct {
 	Name    string            // for the log
 	Limit   time.Duration     // for Open and Inject together, after which the turn goes on without it
 	Warning framework.Warning // of a prompt that has to do without it
-
-	Outside bool // somebody outside this program notices when it is opened: see Source.Outside
 
 	// Wanted says whether a turn has it opened.
 	Wanted func(q *Question) bool
@@ -46,6 +44,14 @@ type Toolkit struct {
 	Inject func(ctx context.Context) (*tools.Answer, error)
 }
 
+// offer is what toolboxes offer to the model of a turn.
+type offer struct {
+	kits    []*Toolkit
+	tools   []tools.Tool   // that the model may call
+	reserve int            // with tools: the tokens that are kept for the reply
+	trace   chat.ToolTrace // Path is "" while nothing was offered
+}
+
 // opened is a toolbox that was opened.
 type opened struct {
 	kit      *Toolkit
@@ -57,11 +63,6 @@ type opened struct {
 // open is Open, and Inject where the model of the turn does not call tools, within the
 // limit; a panic is an error. What was there before it counts.
 func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) (answered func())) (o opened) {
-	if b.Outside {
-		if o.err = q.admitted(); o.err != nil {
-			return o
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, b.Limit)
 	defer cancel()
 	defer func() {
@@ -73,12 +74,10 @@ func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) 
 		return o
 	}
 	o.calls = len(o.kit.Tools) > 0 && q.MayCall(ctx)
-	if o.kit.Inject != nil && q.task == llm.Reply && !q.preview && !o.calls {
+	if o.kit.Inject != nil && q.Answers() && !o.calls {
 		defer asked(stageTools)()
-		err := q.admitted() // a search may ask a model to order what it finds
-		if err == nil {
-			o.injected, err = o.kit.Inject(ctx)
-		}
+		var err error
+		o.injected, err = o.kit.Inject(ctx)
 		o.err = errors.Join(o.err, err)
 	}
 	return o
@@ -90,7 +89,7 @@ func (b Toolbox) open(ctx context.Context, q *Question, asked func(name string) 
 func (t *turn) addKits(list []opened) (rest func()) {
 	for _, o := range list {
 		if o.kit != nil && o.kit.Block != nil {
-			t.input.Knowledge = append(t.input.Knowledge, o.kit.Block(t.numbers.Sheet(t.input.Options.Context, tools.InBlock))...)
+			t.input.Knowledge = append(t.input.Knowledge, o.kit.Block(t.found.numbers.Sheet(t.input.Options.Context, tools.InBlock))...)
 		}
 	}
 	return func() {
@@ -99,17 +98,17 @@ func (t *turn) addKits(list []opened) (rest func()) {
 			if o.kit == nil {
 				continue
 			}
-			t.kits = append(t.kits, o.kit)
+			t.offer.kits = append(t.offer.kits, o.kit)
 			t.inject(o.injected)
 			if o.calls {
-				t.tools = append(t.tools, o.kit.Tools...)
+				t.offer.tools = append(t.offer.tools, o.kit.Tools...)
 				rules = append(rules, o.kit.Rules)
 			}
 		}
-		if len(t.tools) > 0 {
+		if len(t.offer.tools) > 0 {
 			t.input.Rules = strings.Join(rules, "\n\n")
-			t.replyReserve = t.input.Options.Reserve
-			t.input.Options.Reserve += tools.Tokens(t.tools, t.count) + min(toolReserve, t.input.Options.Context/4)
+			t.offer.reserve = t.input.Options.Reserve
+			t.input.Options.Reserve += tools.Tokens(t.offer.tools, t.count) + min(toolReserve, t.input.Options.Context/4)
 		}
 	}
 }
@@ -117,21 +116,21 @@ func (t *turn) addKits(list []opened) (rest func()) {
 // build is the prompt of the turn. One that leaves no room for tools goes without the room, and
 // if that does not help without the tools: whoever has documents must not lose a reply by them.
 func (t *turn) build(ctx context.Context) (*framework.Prompt, error) {
-	p, err := framework.Build(ctx, t.input)
-	if len(t.tools) == 0 || !fault.Is(err, fault.ContextTooLarge) {
+	p, err := framework.Build(ctx, *t.input)
+	if len(t.offer.tools) == 0 || !fault.Is(err, fault.ContextTooLarge) {
 		return p, err
 	}
-	t.input.Options.Reserve = t.replyReserve + tools.Tokens(t.tools, t.count)
-	if p, err = framework.Build(ctx, t.input); fault.Is(err, fault.ContextTooLarge) {
+	t.input.Options.Reserve = t.offer.reserve + tools.Tokens(t.offer.tools, t.count)
+	if p, err = framework.Build(ctx, *t.input); fault.Is(err, fault.ContextTooLarge) {
 		t.dropTools()
-		return framework.Build(ctx, t.input)
+		return framework.Build(ctx, *t.input)
 	}
 	return p, err
 }
 
 // dropTools takes the tools out of the input of the build.
 func (t *turn) dropTools() {
-	t.tools, t.input.Rules, t.input.Options.Reserve = nil, "", t.replyReserve
+	t.offer.tools, t.input.Rules, t.input.Options.Reserve = nil, "", t.offer.reserve
 }
 
 // count is the number of tokens of a text, as the prompt is measured.
@@ -145,11 +144,11 @@ func (t *turn) inject(a *tools.Answer) {
 	if a == nil {
 		return
 	}
-	text := a.Text(t.numbers.Sheet(injectedRoom, tools.InPassages))
+	text := a.Text(t.found.numbers.Sheet(injectedRoom, tools.InPassages))
 	t.input.Findings.Passages = strings.TrimSpace(t.input.Findings.Passages + "\n" + text)
-	t.trace.Path = pathInject
+	t.offer.trace.Path = pathInject
 	if a.Query != "" {
-		t.trace.Searches = append(t.trace.Searches, tools.SearchTrace(a.Query, a.Hits, false))
+		t.offer.trace.Searches = append(t.offer.trace.Searches, tools.SearchTrace(a.Query, a.Hits, false))
 	}
 }
 

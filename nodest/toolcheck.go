@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"nodest/llm"
@@ -31,18 +32,23 @@ func (l toolless) knows(k toollessKey, now time.Time) bool {
 }
 
 func (t *turn) modelKey() toollessKey {
-	return toollessKey{t.question.UserID, t.setup.model.Provider, t.setup.model.Name}
+	return toollessKey{t.gen.UserID, t.setup.model.Provider, t.setup.model.Name}
 }
 
-// mayCall reports whether the model of a turn is given tools: the turn is a reply, its
-// options do not exclude it, and the model is not known to call none.
-func (e *Engine) mayCall(ctx context.Context, t *turn) bool {
-	if use := t.setup.Options.UseToolCalls; t.task != llm.Reply || use != nil && !*use {
-		return false
+// mayCall finds out, when it is first called, whether the model of a turn is given tools: the turn is a
+// reply, its options do not exclude it, and the model is not known to call none. It may ask the provider.
+func (e *Engine) mayCall(t *turn) func(context.Context) bool {
+	use, model := t.setup.Options.UseToolCalls, t.setup.model
+	if t.task != llm.Reply || use != nil && !*use || e.toolless.knows(t.modelKey(), time.Now()) {
+		return func(context.Context) bool { return false }
 	}
-	if e.toolless.knows(t.modelKey(), time.Now()) {
-		return false
+	if model.Calls == nil {
+		return func(context.Context) bool { return true }
 	}
-	calls := t.setup.model.Calls
-	return calls == nil || calls(ctx)
+	var once sync.Once
+	var may bool
+	return func(ctx context.Context) bool {
+		once.Do(func() { may = model.Calls(ctx) })
+		return may
+	}
 }

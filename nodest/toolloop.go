@@ -9,6 +9,7 @@ import (
 	"nodest/fault"
 	"nodest/framework"
 	"nodest/llm"
+	"nodest/nodest/recent"
 	"nodest/nodest/tools"
 	"nodest/op"
 )
@@ -19,19 +20,18 @@ const (
 	pathInject = "inject"
 )
 
-// converse has the model write the reply. As long as it asks for tools, their results are
-// added to the same prompt and it is asked again. stored waits until the start is stored,
-// which nothing is published before.
-func (e *Engine) converse(ctx context.Context, t *task, turn *turn, stored func() error) error {
+// speak has the model write the reply. As long as it asks for tools, their results are
+// added to the same prompt and it is asked again.
+func (e *Engine) speak(ctx context.Context, t *task, turn *turn) error {
 	l := newToolLoop(e, t, turn)
 	defer e.settle(t)
 	for {
-		t.beginRequest(turn, l.run.Tokens())
-		said, err := e.speak(ctx, t, turn, l.request(), stored)
+		t.nextRequest(turn, l.run.Tokens())
+		said, err := e.stream(ctx, t, turn, l.request())
 		if again, err := l.next(ctx, said, err); !again || err != nil {
 			return err
 		}
-		t.supersede()
+		t.text.supersede()
 	}
 }
 
@@ -41,17 +41,16 @@ type toolLoop struct {
 	t        *task
 	turn     *turn
 	run      *tools.Run
-	begun    time.Time // the building of the prompt
-	insisted bool      // it was asked a second time to write
+	insisted bool // it was asked a second time to write
 }
 
 func newToolLoop(e *Engine, t *task, turn *turn) *toolLoop {
-	l := &toolLoop{e: e, t: t, turn: turn, begun: time.Now().Add(-turn.buildTime)}
+	l := &toolLoop{e: e, t: t, turn: turn}
 	l.run = l.newRun()
-	if len(turn.tools) > 0 {
-		turn.trace.Path = pathTools
+	if len(turn.offer.tools) > 0 {
+		turn.offer.trace.Path = pathTools
 	}
-	for _, s := range turn.search {
+	for _, s := range turn.found.search {
 		var refs []int
 		for _, p := range s.Pages {
 			refs = append(refs, p.Marker)
@@ -64,10 +63,10 @@ func newToolLoop(e *Engine, t *task, turn *turn) *toolLoop {
 // newRun is a use of the tools of the turn, behind its prompt.
 func (l *toolLoop) newRun() *tools.Run {
 	return tools.New(tools.Options{
-		Tools: l.turn.tools, Limits: l.e.opts.ToolLimits, Language: l.turn.setup.Docs.Language,
-		Room:    l.turn.input.Options.Context - l.turn.replyReserve - l.turn.prompt.Tokens,
+		Tools: l.turn.offer.tools, Limits: l.e.opts.ToolLimits, Language: l.turn.setup.Docs.Language,
+		Room:    l.turn.input.Options.Context - l.turn.offer.reserve - l.turn.prompt.Tokens,
 		Count:   l.turn.count,
-		Numbers: &l.turn.numbers, Trace: &l.turn.trace,
+		Numbers: &l.turn.found.numbers, Trace: &l.turn.offer.trace,
 		Publish: func(ev tools.Event) { l.e.publish(l.t, "gen.tool", ev) },
 		Log:     l.e.opts.Log.With("generation", l.t.id),
 	})
@@ -81,10 +80,10 @@ func (l *toolLoop) request() llm.Request {
 		behind--
 	}
 	r.Messages = slices.Concat(r.Messages[:behind], l.run.Messages(), r.Messages[behind:])
-	for _, tool := range l.turn.tools {
+	for _, tool := range l.turn.offer.tools {
 		r.Tools = append(r.Tools, tool.Tool)
 	}
-	r.MaxBytes = l.t.room(l.e.opts.MaxReply)
+	r.MaxBytes = l.t.text.room(l.e.opts.MaxReply)
 	r.NoCalls = l.run.Closed() && len(r.Tools) > 0
 	return r
 }
@@ -93,7 +92,7 @@ func (l *toolLoop) request() llm.Request {
 // end of the reply.
 func (l *toolLoop) next(ctx context.Context, said modelAnswer, err error) (again bool, _ error) {
 	switch {
-	case len(l.turn.tools) == 0, err == nil && len(said.calls) == 0:
+	case len(l.turn.offer.tools) == 0, err == nil && len(said.calls) == 0:
 		return false, err
 	case err != nil:
 		return l.afterError(ctx, err)
@@ -103,9 +102,9 @@ func (l *toolLoop) next(ctx context.Context, said modelAnswer, err error) (again
 		l.insisted = true
 		return true, nil
 	}
-	l.e.publishStage(l.t, stageTools, l.begun)
+	l.e.publishStage(l.t, stageTools, l.turn.since)
 	l.run.Answer(ctx, llm.Message{Role: llm.Assistant, Text: said.text, Calls: said.calls, Echo: said.echo})
-	l.t.noteSources(l.turn)
+	l.t.shown.note(l.turn)
 	return true, context.Cause(ctx)
 }
 
@@ -123,10 +122,10 @@ func (l *toolLoop) afterError(ctx context.Context, err error) (again bool, _ err
 		return true, l.withoutTools(ctx)
 	case llm.EchoRejected(err), l.run.Rounds() > 0 && llm.ProviderStatus(err) == 400:
 		return true, l.withoutTools(ctx)
-	case empty && l.run.Rounds() > 0 && l.t.hasText():
-		l.t.finish(llm.FinishStop) // what it wrote before its calls is the reply
+	case empty && l.run.Rounds() > 0 && l.t.text.hasText():
+		l.t.text.end(llm.FinishStop) // what it wrote before its calls is the reply
 		return false, nil
-	case (empty || fault.Is(err, fault.UpstreamBadAnswer)) && !l.t.hasText():
+	case (empty || fault.Is(err, fault.UpstreamBadAnswer)) && !l.t.text.hasText():
 		// Servers refuse tools, and models fail with them, in many ways.
 		return true, l.withoutTools(ctx)
 	}
@@ -137,10 +136,10 @@ func (l *toolLoop) afterError(ctx context.Context, err error) (again bool, _ err
 // before the request takes their place.
 func (l *toolLoop) withoutTools(ctx context.Context) error {
 	t := l.turn
-	t.trace.Path = pathInject
-	found := make([]*tools.Answer, len(t.kits))
+	t.offer.trace.Path = pathInject
+	found := make([]*tools.Answer, len(t.offer.kits))
 	var group sync.WaitGroup
-	for i, kit := range t.kits {
+	for i, kit := range t.offer.kits {
 		if kit.Inject != nil {
 			group.Go(func() { found[i] = l.e.injectNow(ctx, kit) })
 		}
@@ -150,13 +149,13 @@ func (l *toolLoop) withoutTools(ctx context.Context) error {
 	for _, a := range found {
 		t.inject(a)
 	}
-	prompt, err := framework.Build(ctx, t.input)
+	prompt, err := framework.Build(ctx, *t.input)
 	if err != nil {
 		return err
 	}
 	t.built(prompt, t.buildTime)
 	l.run = l.newRun()
-	l.t.noteSources(t)
+	l.t.shown.note(t)
 	return l.e.storePrompt(ctx, l.t, t)
 }
 
@@ -187,7 +186,7 @@ func (e *Engine) storePrompt(ctx context.Context, t *task, turn *turn) error {
 	})
 	if err == nil {
 		t.setPrompt(id)
-		e.histories.noteSent(t.conversationID, sentPrompt{id, t.id, turn.prompt.Hashes})
+		e.histories.NoteSent(t.conversationID, recent.Sent{PromptID: id, GenerationID: t.id, Hashes: turn.prompt.Hashes})
 	}
 	return err
 }

@@ -2,126 +2,80 @@ package nodest
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/llm"
 	"nodest/op"
 )
 
-// assignment says what a generation is to write.
+// assignment is a generation that a request has asked for, and what it writes.
 type assignment struct {
-	// target is the placeholder, or the message that gets another swipe or is
-	// lengthened; nil for an impersonation. Of a generation that had to wait it is
-	// read again when its turn has come.
-	target *chat.Message
-	// version is the chat's after a message was stored for this; 0 = none was.
-	version int64
-	// fresh is the message that is answered, where it was stored with the generation: the
-	// turn may be built before readers see it. nil = none was.
-	fresh *chat.Message
+	gen     *chat.Generation
+	history history            // before it; of a generation that had to wait it is read again when its turn has come
+	conv    *chat.Conversation // that it is stored in
+	message *chat.Message      // that is stored with it and answered; nil = none
+	cancel  []string           // generations that it replaces
 }
 
-// start gives an accepted generation to a goroutine of the engine. It must be confirmed, or
-// refused, when its transaction has ended.
-func (e *Engine) start(c *op.Call, s *turnSetup, begun *accepted) *task {
-	t := newTask(c, s, begun)
-	e.admit(t, begun.gen)
-	e.launch(t)
-	return t
-}
-
-// launch has a goroutine of the engine carry out a task. It is called between enter and leave.
-func (e *Engine) launch(t *task) {
-	e.working.Add(1)
-	go e.run(t)
-}
-
-// admit tells a task that it is accepted as it was expected, unless storing that fails.
-func (e *Engine) admit(t *task, as *chat.Generation) {
-	t.mu.Lock()
-	t.gen = *as
-	t.mu.Unlock()
-	e.track(t)
-	close(t.admitted)
-}
-
-// run carries out a generation and stores its end.
-func (e *Engine) run(t *task) {
-	defer e.untrack(t)
-	defer t.cancel(nil)
-	stopKeeping := e.keep(t)
-	err := e.awaitTurn(t)
-	ctx, stopClock := context.WithTimeoutCause(t.ctx, e.opts.TurnTimeout, errTooLong)
-	defer stopClock()
-	if err == nil {
-		err = e.generate(ctx, t)
+// play is a turn. The request is answered when it is accepted; the engine does the rest behind the
+// answer, and ends by itself, by Cancel, or with the process.
+func play[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(tx Tx, s *turnSetup) (T, *assignment, error)) (T, error) {
+	answer, t, err := accept(ctx, e, c, q, do)
+	if t == nil {
+		return answer, err
 	}
-	stopKeeping()
-	how := ending(ctx, err)
-	how.lost = how.lost || t.committed() != nil
-	e.conclude(t, how)
+	go func() {
+		defer e.untrack(t)
+		stopKeeping := e.keep(t)
+		err := e.awaitTurn(t)
+		ctx, stopClock := context.WithTimeoutCause(t.ctx, e.opts.TurnTimeout, errTooLong)
+		defer stopClock()
+		var turn *turn
+		if err == nil {
+			turn, err = e.gather(ctx, t)
+		}
+		if err == nil {
+			err = e.ask(ctx, t, turn)
+		}
+		if err == nil {
+			err = e.speak(ctx, t, turn)
+		}
+		stopKeeping()
+		e.end(t, whatEnded(ctx, err), err)
+	}()
+	return answer, nil
 }
 
-// generate writes one text: gather, build, converse. run commits what it has written.
-func (e *Engine) generate(ctx context.Context, t *task) error {
-	begun := time.Now()
-	e.publishStage(t, "building", begun)
-	gathered := t.step(func(times *chat.Timing, took chat.Span) { times.Gather = &took })
-	turn, err := e.gather(ctx, t)
-	gathered()
-	if err != nil {
-		return err
+// accept stores what a request has asked for in one transaction: do stores messages, and accept the
+// generation. It returns the task of the generation, nil where none begins: with an error, for a repeated call.
+func accept[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(tx Tx, s *turnSetup) (T, *assignment, error)) (T, *task, error) {
+	var none T
+	if err := e.enter(); err != nil {
+		return none, nil, err
 	}
-	e.askSources(ctx, turn, func(name string) func() {
-		e.publishStage(t, name, begun)
-		return t.step(func(times *chat.Timing, took chat.Span) {
-			times.Sources = append(times.Sources, chat.SourceTiming{Name: name, Took: took})
-		})
+	defer e.leave()
+	s, missing := e.loadSetup(ctx, c.UserID, q)
+	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
+	defer cancel()
+	answer, as, err := op.Accept(storing, e.store, c, func(tx Tx) (T, *assignment, error) {
+		if missing != nil { // reported here, because a repeated call must get its first answer
+			return none, nil, missing
+		}
+		answer, as, err := do(tx, s)
+		if err != nil {
+			return none, nil, err
+		}
+		return answer, as, tx.InsertGeneration(as.gen)
 	})
-	built := t.step(func(times *chat.Timing, took chat.Span) { times.Build = &took })
-	prompt, err := e.build(ctx, turn)
-	built()
-	if err != nil {
-		return err
+	if as == nil {
+		return answer, nil, err
 	}
-	turn.built(prompt, time.Since(begun))
-	stored := e.announce(ctx, t, turn)
-	if err := t.awaitAdmission(); err != nil {
-		return err
+	for _, id := range as.cancel {
+		e.stop(c.UserID, id)
 	}
-	t.noteRequest(turn)
-	e.publishStage(t, "waiting", begun)
-	return e.converse(ctx, t, turn, stored)
-}
-
-// ending classifies the end of a generation that ran in ctx.
-func ending(ctx context.Context, err error) end {
-	if err == nil {
-		return end{status: chat.GenDone}
+	if as.message != nil {
+		e.histories.Append(as.conv.ID, as.conv.Version, as.message)
 	}
-	cause := context.Cause(ctx)
-	switch {
-	case errors.Is(err, errLost), errors.Is(cause, errLost):
-		return end{lost: true}
-	case errors.Is(cause, errCancelled):
-		return end{status: chat.GenCancelled, finish: llm.FinishCancelled}
-	case errors.Is(cause, errStopping):
-		return end{status: chat.GenInterrupted, finish: llm.FinishInterrupted}
-	case errors.Is(cause, errTooLong):
-		return failure(fault.Wrap(cause, fault.UpstreamTimeout, "the reply took too long"))
-	case fault.Is(err, fault.StorageDown), fault.Is(err, fault.StorageBusy): // no answer to keep under a key: the message is stored
-		return end{status: chat.GenInterrupted, finish: llm.FinishInterrupted, cause: err}
-	}
-	return failure(err)
-}
-
-func failure(err error) end {
-	e := end{status: chat.GenFailed, finish: llm.FinishError, err: fault.Public(err), cause: err}
-	if e.err.Code == fault.Blocked {
-		e.finish = llm.FinishBlocked
-	}
-	return e
+	t := newTask(c, s, as)
+	e.track(t)
+	return answer, t, nil
 }

@@ -15,17 +15,14 @@ const usageDays = 30
 // ("2006-01-02", UTC), oldest first. Without from it begins 29 days before to;
 // without to it ends today.
 func (e *Engine) Usage(ctx context.Context, userID, from, to string) ([]UsageRow, error) {
-	rows := []UsageRow{}
-	err := e.store.View(ctx, userID, func(tx Tx) error {
+	return op.Read(ctx, e.store, userID, func(tx Tx) ([]UsageRow, error) {
 		from, to, err := usageRange(from, to, tx.Now())
 		if err != nil {
-			return err
+			return []UsageRow{}, err
 		}
 		found, err := tx.Usage(from, to)
-		rows = append(rows[:0], found...)
-		return err
+		return append([]UsageRow{}, found...), err
 	})
-	return rows, err
 }
 
 // TokensToday returns how many tokens the user has used today (UTC), and how many a day may

@@ -50,13 +50,22 @@ type Document[X Tx] interface {
 //
 // Errors: those of fn; KeyReused; InProgress when the first call takes too long.
 func Once[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(tx X) (T, error)) (T, error) {
-	var answer T
-	err := store.Update(ctx, c.UserID, func(tx X) error {
-		var zero T
-		answer, c.Replayed = zero, false
+	answer, _, err := Accept(ctx, store, c, func(tx X) (T, struct{}, error) {
+		answer, err := fn(tx)
+		return answer, struct{}{}, err
+	})
+	return answer, err
+}
+
+// Accept is Once for a request that is worked on behind its transaction: fn also returns the work, which
+// is zero for a repeated call and with an error.
+func Accept[X Tx, T, W any](ctx context.Context, store Store[X], c *Call, fn func(tx X) (T, W, error)) (answer T, work W, err error) {
+	err = store.Update(ctx, c.UserID, func(tx X) (err error) {
+		var none T
+		var idle W
+		answer, work, c.Replayed = none, idle, false
 		if c.Key == "" {
-			var err error
-			answer, err = fn(tx)
+			answer, work, err = fn(tx)
 			return err
 		}
 		known, err := tx.ClaimKey(c.Key, c.Hash)
@@ -66,7 +75,7 @@ func Once[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(tx 
 		if known != nil {
 			return replay(tx, c, known, &answer)
 		}
-		if answer, err = fn(tx); err != nil {
+		if answer, work, err = fn(tx); err != nil {
 			return err
 		}
 		reply, err := replyOf[X](answer)
@@ -76,10 +85,11 @@ func Once[X Tx, T any](ctx context.Context, store Store[X], c *Call, fn func(tx 
 		return tx.KeepReply(c.Key, reply)
 	})
 	if err != nil {
-		var zero T
-		return zero, err
+		var none T
+		var idle W
+		return none, idle, err
 	}
-	return answer, nil
+	return answer, work, nil
 }
 
 // Do is Once for an operation without an answer.
@@ -185,7 +195,7 @@ func onlyIDs(members map[string]any) map[string]any {
 				continue
 			}
 		case string:
-			if HasIDForm(m) || name == "kind" {
+			if IsID(m) || name == "kind" {
 				continue
 			}
 		}

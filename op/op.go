@@ -49,13 +49,6 @@ type Tx interface {
 	// Emit adds events to the user's log, in this order. Seq and At are set at
 	// the commit.
 	Emit(events ...*stream.Event) error
-	// AtEnd has f called when the rest of the transaction is written but for its events, and
-	// rolls back if it fails. f stores nothing that quotas or the memory count.
-	AtEnd(f func() error)
-	// BeforeCommit has f called when all of the transaction is written and nothing can
-	// refuse it any more, but its commit can still fail. f must not block or use tx. A
-	// transaction that runs again calls what that run has passed.
-	BeforeCommit(f func())
 	// Key looks an idempotency key up (nil when unknown or older than 48 h).
 	Key(key string) (*KeyRecord, error)
 	// ClaimKey takes an idempotency key for this transaction and returns nil, or the
@@ -86,17 +79,25 @@ type Store[T any] interface {
 // NewID makes an id: a UUIDv7, so that ids sort by the time they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// IsID reports whether s is an id: a UUID of any version in its usual form.
-func IsID(s string) bool {
-	id, err := uuid.Parse(s)
-	return err == nil && id.String() == s
+// ParseID reads an id that NewID made: a UUIDv7, in 36 characters in lower case. Names that apps and users give
+// have another form.
+func ParseID(text string) (id uuid.UUID, ok bool) {
+	if len(text) != 36 {
+		return uuid.Nil, false
+	}
+	for i := range len(text) {
+		if text[i] >= 'A' && text[i] <= 'F' {
+			return uuid.Nil, false
+		}
+	}
+	id, err := uuid.Parse(text)
+	return id, err == nil && id.Version() == 7
 }
 
-// HasIDForm reports whether s has the form of the ids that NewID makes; names that apps and users
-// give have another one.
-func HasIDForm(s string) bool {
-	id, err := uuid.Parse(s)
-	return err == nil && id.Version() == 7 && id.String() == s
+// IsID reports whether a text is an id.
+func IsID(text string) bool {
+	_, ok := ParseID(text)
+	return ok
 }
 
 // Part is the call of a step that comes before the one that is stored under the

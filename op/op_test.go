@@ -18,7 +18,7 @@ func TestIDsHaveAFormOfTheirOwn(t *testing.T) {
 		"{019ab3f2-7c10-7d2e-9a51-3f2b8c6d1e00}":        false,
 		"019ab3f27c107d2e9a513f2b8c6d1e00":              false,
 	} {
-		if got := op.HasIDForm(name); got != want {
+		if got := op.IsID(name); got != want {
 			t.Errorf("%q: %v, want %v", name, got, want)
 		}
 	}

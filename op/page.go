@@ -34,6 +34,15 @@ func List[X Tx, T any](ctx context.Context, store Store[X], userID string, limit
 	})
 }
 
+// Write returns what write returns, in an Update. It may run more than once.
+func Write[X Tx, T any](ctx context.Context, store Store[X], userID string, write func(tx X) (T, error)) (answer T, err error) {
+	err = store.Update(ctx, userID, func(tx X) (err error) {
+		answer, err = write(tx)
+		return err
+	})
+	return answer, err
+}
+
 // Read returns what read returns, in a View.
 func Read[X Tx, T any](ctx context.Context, store Store[X], userID string, read func(tx X) (T, error)) (answer T, err error) {
 	err = store.View(ctx, userID, func(tx X) (err error) {

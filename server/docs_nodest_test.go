@@ -3,11 +3,11 @@ package server
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"nodest/sharedtest"
 	"nodest/websearch/provider/providertest"
 )
 
@@ -97,11 +97,7 @@ func TestTheDocumentedCallsOfTheAppWork(t *testing.T) {
 // The page has the calls and the values of the original document's integration examples.
 func TestTheDocumentedCallsHaveTheValuesOfTheSeed(t *testing.T) {
 	t.Parallel()
-	files, _ := filepath.Glob("../../shared/seeds/004_*.txt")
-	if len(files) == 0 {
-		t.Skip("skipped: there is no ../shared/seeds beside the project")
-	}
-	seed, err := os.ReadFile(files[0])
+	seed, err := os.ReadFile(sharedtest.Files(t, "seeds/004_*.txt")[0])
 	if err != nil {
 		t.Fatal(err)
 	}

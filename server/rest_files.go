@@ -165,7 +165,7 @@ func (s *Server) avatar(c echo.Context, who *account.Identity) error {
 		return c.NoContent(http.StatusNotModified)
 	}
 	if size > 0 {
-		if small, contentType, err, ok := s.pictures.Kept(whole, size); ok && err == nil {
+		if small, contentType, err, ok := s.pictures.Cached(whole, size); ok && err == nil {
 			cacheAvatar(c, whole, size)
 			return sendData(c, http.StatusOK, contentType, small)
 		}
@@ -212,7 +212,7 @@ func (s *Server) attachment(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	image, err := s.Attachments.Kept(ctx, who.User.ID, c.Param("id"), size)
+	image, err := s.Attachments.Cached(ctx, who.User.ID, c.Param("id"), size)
 	if err == nil && image == nil {
 		if err := holdOf(c).take(ctx, pictureWork); err != nil {
 			return err

@@ -188,7 +188,7 @@ func (s *Server) ourPath(c echo.Context, who *account.Identity) error {
 
 // ourCharacter is our id of a character that the app calls by key, and any other text as it is.
 func (s *Server) ourCharacter(ctx context.Context, userID, key string) (string, error) {
-	if key == "" || op.HasIDForm(key) || !utf8.ValidString(key) {
+	if key == "" || op.IsID(key) || !utf8.ValidString(key) {
 		return key, nil
 	}
 	id, err := s.App.CharacterID(ctx, userID, key)

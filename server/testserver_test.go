@@ -39,6 +39,7 @@ import (
 	"nodest/store/storetest"
 	"nodest/stream"
 	"nodest/websearch"
+	"nodest/webtool"
 )
 
 // testTimeout is how long a test waits for something that must happen; only a failing
@@ -140,8 +141,8 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		Store: h.db, Characters: h.characters, Chats: h.chats, Models: own.models, Publisher: h.hub,
 	}, nodest.Options{
 		Alone: true, Log: log, Embedder: offlineEmbedder,
-		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), nodest.Web(search, testTimeout)},
-		Tools:   []nodest.Toolbox{kbtool.Toolbox(h.knowledge, testTimeout), nodest.WebTool(search, testTimeout), own.tools.Toolbox()},
+		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), webtool.Source(search, testTimeout)},
+		Tools:   []nodest.Toolbox{kbtool.Toolbox(h.knowledge, testTimeout), webtool.Toolbox(search, testTimeout), own.tools.Toolbox()},
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	attachments := attachment.New(h.db.Attachments())

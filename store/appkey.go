@@ -2,11 +2,23 @@ package store
 
 import (
 	"nodest/fault"
+	"nodest/nodest/app"
 	"nodest/store/sqldb"
 )
 
+// App returns the store of app.Service.
+func (db *DB) App() app.Store { return part[app.Tx]{db, (*tx).forApp} }
+
+// forApp returns t as package app has it.
+func (t *tx) forApp() app.Tx {
+	return app.Tx{Tx: t, Characters: t.forCharacters(), Chats: t.forChats(), KeyTx: t.app}
+}
+
+// appTx stores the keys by which the user's app calls chats and characters.
+type appTx struct{ *tx }
+
 // AppChat returns the conversation that the user's app calls by that key.
-func (t *tx) AppChat(key string) (conversationID string, err error) {
+func (t appTx) AppChat(key string) (conversationID string, err error) {
 	conversationID, err = sqldb.Value[string](t, "SELECT a.conversation_id FROM app_chats a"+
 		" JOIN conversations c ON c.user_id = a.user_id AND c.id = a.conversation_id"+
 		" WHERE a.user_id = ? AND a.app_key = ? AND c.deleted_at IS NULL", t.userID, key)
@@ -17,13 +29,13 @@ func (t *tx) AppChat(key string) (conversationID string, err error) {
 }
 
 // PutAppChat sets the conversation that the key stands for.
-func (t *tx) PutAppChat(key, conversationID string) error {
-	return t.withConversation(conversationID).Run("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
+func (t appTx) PutAppChat(key, conversationID string) error {
+	return t.chats.with(conversationID).Run("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
 		" ON CONFLICT (user_id, app_key) DO UPDATE SET conversation_id = EXCLUDED.conversation_id", sqldb.ID(t.userID), key, sqldb.ID(conversationID))
 }
 
 // AppCharacter returns the character that the user's app calls by that key.
-func (t *tx) AppCharacter(key string) (characterID string, err error) {
+func (t appTx) AppCharacter(key string) (characterID string, err error) {
 	characterID, err = sqldb.Value[string](t, "SELECT a.character_id FROM app_characters a"+
 		" JOIN characters c ON c.user_id = a.user_id AND c.id = a.character_id"+
 		" WHERE a.user_id = ? AND a.app_key = ? AND c.deleted_at IS NULL", t.userID, key)
@@ -38,8 +50,8 @@ const mostAppKeys = 100
 
 // PutAppCharacter sets the character that the key stands for. A character with mostAppKeys keys
 // gets no further one: nothing else bounds them.
-func (t *tx) PutAppCharacter(key, characterID string) error {
-	return t.withCharacter(characterID).Run("INSERT INTO app_characters (user_id, app_key, character_id) SELECT ?, ?, ?"+
+func (t appTx) PutAppCharacter(key, characterID string) error {
+	return t.characters.with(characterID).Run("INSERT INTO app_characters (user_id, app_key, character_id) SELECT ?, ?, ?"+
 		" WHERE (SELECT COUNT(*) FROM app_characters a WHERE a.user_id = ? AND a.character_id = ?) < ?"+
 		" ON CONFLICT (user_id, app_key) DO UPDATE SET character_id = EXCLUDED.character_id", sqldb.ID(t.userID), key, sqldb.ID(characterID), t.userID, characterID, mostAppKeys)
 }

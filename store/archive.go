@@ -11,16 +11,19 @@ import (
 	"nodest/store/sqldb"
 )
 
+// archiveTx stores whole conversations: files, imports and forks.
+type archiveTx struct{ *tx }
+
 // Dump reads messages with all their revisions and states.
-func (t *tx) Dump(conversationID string, after int64, limit int) ([]*chat.DumpedMessage, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
+func (t archiveTx) Dump(conversationID string, after int64, limit int) ([]*chat.DumpedMessage, error) {
+	if err := t.chats.owns(conversationID); err != nil {
 		return nil, err
 	}
 	p := &messagePage{}
-	err := t.addToPage(p, conversationID, "WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? AND "+notLoading+" ORDER BY m.seq LIMIT ?",
+	err := t.messages.addToPage(p, conversationID, "WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? AND "+notLoading+" ORDER BY m.seq LIMIT ?",
 		t.userID, conversationID, after, sqldb.Length(limit))
 	if err == nil {
-		err = t.fillPage(p)
+		err = t.messages.fillPage(p)
 	}
 	items := p.items
 	if err != nil || len(items) == 0 {
@@ -44,7 +47,7 @@ type storedText struct {
 	StoredAt time.Time
 }
 
-func (t *tx) dumpTexts(byID map[string]*chat.DumpedMessage) error {
+func (t archiveTx) dumpTexts(byID map[string]*chat.DumpedMessage) error {
 	return sqldb.Each(t, func(row *storedText) error {
 		m := byID[row.MessageID]
 		m.Texts = append(m.Texts, chat.DumpedText{Swipe: row.Swipe, StoredAt: row.StoredAt})
@@ -54,7 +57,7 @@ func (t *tx) dumpTexts(byID map[string]*chat.DumpedMessage) error {
 }
 
 // dumpStates leaves out the names of texts that maintenance has removed.
-func (t *tx) dumpStates(conversationID string, byID map[string]*chat.DumpedMessage) error {
+func (t archiveTx) dumpStates(conversationID string, byID map[string]*chat.DumpedMessage) error {
 	ids := slices.Collect(maps.Keys(byID))
 	note := func(row *messageStateRow) error {
 		m := byID[row.MessageID]
@@ -77,15 +80,15 @@ func hasText(m *chat.DumpedMessage, revisionID string) bool {
 
 // BeginLoad stores c as if it were deleted. Unlike a conversation that is deleted, it has
 // no state yet.
-func (t *tx) BeginLoad(c *chat.Conversation) error {
-	row, now := t.newConversationRow(c), t.Now()
+func (t archiveTx) BeginLoad(c *chat.Conversation) error {
+	row, now := t.chats.newConversationRow(c), t.Now()
 	row.DeletedAt = &now
 	return t.Insert("conversations", row)
 }
 
 // Loading returns a conversation that BeginLoad has stored, fault.NotFound for any other,
 // and keeps others from changing it until the transaction ends.
-func (t *tx) Loading(conversationID string) (*chat.Conversation, error) {
+func (t archiveTx) Loading(conversationID string) (*chat.Conversation, error) {
 	return sqldb.Find(t.Unless(t.Writable()), "conversation is being loaded", (*conversationRow).conversation,
 		"SELECT * FROM conversations c WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NOT NULL"+
 			" AND NOT EXISTS (SELECT 1 FROM conversation_states s WHERE s.user_id = c.user_id AND s.conversation_id = c.id)"+t.ForUpdate(),
@@ -116,7 +119,7 @@ func (b *bulk) addLine(userID string, m *chat.Message) {
 }
 
 // putMessages stores messages with their lines.
-func (t *tx) putMessages(b *bulk) error {
+func (t *messageTx) putMessages(b *bulk) error {
 	if err := t.Insert("messages", b.messages); err != nil {
 		return err
 	}
@@ -124,7 +127,7 @@ func (t *tx) putMessages(b *bulk) error {
 }
 
 // Line reads the line of one message.
-func (t *tx) Line(messageID string) (json.RawMessage, error) {
+func (t archiveTx) Line(messageID string) (json.RawMessage, error) {
 	return sqldb.Value[json.RawMessage](t, "SELECT line FROM message_lines WHERE user_id = ? AND message_id = ?", t.userID, messageID)
 }
 
@@ -136,7 +139,7 @@ type changedSwipe struct {
 
 // Load stores messages with everything that they ever were, parents before their
 // children.
-func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
+func (t archiveTx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 	if _, err := t.Loading(conversationID); err != nil || len(messages) == 0 {
 		return err
 	}
@@ -145,7 +148,7 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 		parents[i] = m.ParentID
 	}
 	slices.Sort(parents)
-	tree, err := t.treePlaces(conversationID, slices.Compact(parents)...)
+	tree, err := t.messages.treePlaces(conversationID, slices.Compact(parents)...)
 	if err != nil {
 		return err
 	}
@@ -153,7 +156,7 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 	for _, m := range messages {
 		m.ConversationID = conversationID
 		b.addLine(t.userID, m.Message)
-		row := t.messageRow(m.Message)
+		row := t.messages.messageRow(m.Message)
 		if !row.place(tree) {
 			return fault.InvalidField("parentId", "reference", "message %q comes before its parent", m.ID)
 		}
@@ -161,7 +164,7 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 		t.loadTexts(b, m)
 		t.loadStates(b, row, m)
 	}
-	if err := t.putMessages(b); err != nil {
+	if err := t.messages.putMessages(b); err != nil {
 		return err
 	}
 	if err := t.Analyze("messages"); err != nil {
@@ -173,7 +176,7 @@ func (t *tx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 	return t.Insert("message_states", b.states)
 }
 
-func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
+func (t archiveTx) loadTexts(b *bulk, m *chat.DumpedMessage) {
 	for i := range m.Texts {
 		s := &m.Texts[i]
 		row := &revisionRow{Swipe: s.Swipe, UserID: t.userID, MessageID: m.ID}
@@ -182,15 +185,15 @@ func (t *tx) loadTexts(b *bulk, m *chat.DumpedMessage) {
 		row.Deleted, row.CreatedAt, row.IsShown = place.Deleted, place.CreatedAt, place.RevisionID == s.RevisionID
 		row.storedAt(s.StoredAt)
 		b.revisions = append(b.revisions, row)
-		if said := t.textOf(m.Message, row); said != nil {
+		if said := t.texts.textOf(m.Message, row); said != nil {
 			said.IsRead = true
-			t.texts = append(t.texts, said)
+			t.texts.said = append(t.texts.said, said)
 		}
 	}
 }
 
 // loadStates keeps the versions.
-func (t *tx) loadStates(b *bulk, row *messageRow, m *chat.DumpedMessage) {
+func (t archiveTx) loadStates(b *bulk, row *messageRow, m *chat.DumpedMessage) {
 	if len(m.States) == 1 && isNow(m.Message, m.States[0]) {
 		row.Since = m.States[0].Version
 		return
@@ -213,11 +216,11 @@ func isNow(m *chat.Message, s chat.DumpedState) bool {
 
 // FinishLoad shows the conversation. Of its versions, those of states and its
 // newest are there then.
-func (t *tx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewinds []chat.Rewind) error {
+func (t archiveTx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewinds []chat.Rewind) error {
 	if _, err := t.Loading(c.ID); err != nil {
 		return err
 	}
-	row := t.newConversationRow(c)
+	row := t.chats.newConversationRow(c)
 	var err error
 	row.MessageSeq, err = sqldb.Value[int64](t, "SELECT COALESCE(MAX(seq), 0) FROM messages WHERE user_id = ? AND conversation_id = ?", t.userID, c.ID)
 	if err != nil {
@@ -227,18 +230,18 @@ func (t *tx) FinishLoad(c *chat.Conversation, states []*chat.Conversation, rewin
 		return err
 	}
 	for _, state := range states {
-		old := t.conversationRow(state)
+		old := t.chats.conversationRow(state)
 		old.ID = c.ID
-		if err := t.logConversation(old, true); err != nil {
+		if err := t.chats.logConversation(old, true); err != nil {
 			return err
 		}
 	}
-	t.noteStored(row)
-	if err := t.logConversation(row, true); err != nil {
+	t.chats.noteStored(row)
+	if err := t.chats.logConversation(row, true); err != nil {
 		return err
 	}
-	t.news(c.CharacterID).whole = true
-	t.noteGrowth(c.ID, 0, row.MessageSeq)
+	t.memory.news(c.CharacterID).whole = true
+	t.words.noteGrowth(c.ID, 0, row.MessageSeq)
 	rows := make([]rewindRow, len(rewinds))
 	for i, r := range rewinds {
 		rows[i] = rewindRow{r, t.userID, c.ID}

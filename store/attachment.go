@@ -6,13 +6,14 @@ import (
 )
 
 // Attachments returns the store of attachment.Service.
-func (db *DB) Attachments() attachment.Store { return part[attachment.Tx]{db, (*tx).attachments} }
+func (db *DB) Attachments() attachment.Store { return part[attachment.Tx]{db, (*tx).forAttachments} }
 
-// attachments is t as package attachment has it.
-func (t *tx) attachments() attachment.Tx {
-	return attachment.Tx{Tx: t, AttachmentTx: attachmentTx{t}}
+// forAttachments returns t as package attachment has it.
+func (t *tx) forAttachments() attachment.Tx {
+	return attachment.Tx{Tx: t, AttachmentTx: t.attachments}
 }
 
+// attachmentTx stores images.
 type attachmentTx struct{ *tx }
 
 type attachmentRow struct {
@@ -52,7 +53,7 @@ func (t attachmentTx) DeleteAttachment(id string) error {
 
 // LockAttachments locks the user's row.
 func (t attachmentTx) LockAttachments() (int64, error) {
-	if _, err := t.LockLimits(); err != nil {
+	if _, err := t.users.LockLimits(); err != nil {
 		return 0, err
 	}
 	return sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM attachments WHERE user_id = ?", t.userID)

@@ -12,6 +12,17 @@ import (
 	"nodest/store/sqldb"
 )
 
+// Characters returns the store of character.Service.
+func (db *DB) Characters() character.Store { return part[character.Tx]{db, (*tx).forCharacters} }
+
+// forCharacters returns t as package character has it.
+func (t *tx) forCharacters() character.Tx {
+	return character.Tx{Tx: t, SettingsTx: t.characters, CharacterTx: t.characters, ResourceTx: t.characters, StampTx: t.characters, Jobs: t.jobs}
+}
+
+// characterTx stores characters, resources and the user's settings.
+type characterTx struct{ *tx }
+
 type characterRow struct {
 	ID, UserID           string
 	Version              int64
@@ -50,7 +61,7 @@ const listCharacters = `SELECT c.id, v.version, v.documents_version, c.created_a
 	WHERE c.user_id = ? AND c.deleted_at IS NULL `
 
 // InsertCharacter stores a new character as version 1.
-func (t *tx) InsertCharacter(c *character.Character) error {
+func (t characterTx) InsertCharacter(c *character.Character) error {
 	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
 	c.Version = max(c.Version, 1)
 	c.DocumentsVersion = c.Version
@@ -61,7 +72,7 @@ func (t *tx) InsertCharacter(c *character.Character) error {
 	return t.insertCharacterVersion(c, c.Version)
 }
 
-func (t *tx) insertCharacterVersion(c *character.Character, sourceVersion int64) error {
+func (t characterTx) insertCharacterVersion(c *character.Character, sourceVersion int64) error {
 	row := &characterVersionRow{*c, t.userID, sourceVersion}
 	if sourceVersion != c.Version {
 		row.Source = nil
@@ -70,17 +81,17 @@ func (t *tx) insertCharacterVersion(c *character.Character, sourceVersion int64)
 }
 
 // Character returns the newest version, without Source.
-func (t *tx) Character(id string) (*character.Character, error) {
+func (t characterTx) Character(id string) (*character.Character, error) {
 	return sqldb.Get[character.Character](t, "character", selectDocuments+"AND c.id = ? AND v.version = c.version", t.userID, id)
 }
 
 // CharacterCard returns the newest version with its card and settings, without its other documents.
-func (t *tx) CharacterCard(id string) (*character.Character, error) {
+func (t characterTx) CharacterCard(id string) (*character.Character, error) {
 	return sqldb.Get[character.Character](t, "character", selectCards+"AND c.id = ? AND v.version = c.version", t.userID, id)
 }
 
 // CharacterSource returns the file that a version was imported from, nil for none.
-func (t *tx) CharacterSource(id string, version int64) (json.RawMessage, error) {
+func (t characterTx) CharacterSource(id string, version int64) (json.RawMessage, error) {
 	source, err := sqldb.Get[json.RawMessage](t, "character", `SELECT src.source FROM character_versions v
 		JOIN character_versions src ON src.user_id = v.user_id AND src.character_id = v.character_id AND src.version = v.source_version
 		WHERE v.user_id = ? AND v.character_id = ? AND v.version = ?`, t.userID, id, version)
@@ -91,12 +102,12 @@ func (t *tx) CharacterSource(id string, version int64) (json.RawMessage, error) 
 }
 
 // CharacterVersion returns one version, Source included, also of a character that is deleted.
-func (t *tx) CharacterVersion(id string, version int64) (*character.Character, error) {
+func (t characterTx) CharacterVersion(id string, version int64) (*character.Character, error) {
 	return sqldb.Get[character.Character](t, "character", selectVersions+"AND c.id = ? AND v.version = ?", t.userID, id, version)
 }
 
 // Characters lists without documents and settings, by default newest first.
-func (t *tx) Characters(f character.Filter, cursor string, limit int) ([]*character.Character, string, error) {
+func (t characterTx) Characters(f character.Filter, cursor string, limit int) ([]*character.Character, string, error) {
 	query, args, by := listCharacters, []any{t.userID}, "c.created_at"
 	if f.Archived != nil {
 		query, args = query+"AND v.archived = ?", append(args, *f.Archived)
@@ -112,13 +123,13 @@ func (t *tx) Characters(f character.Filter, cursor string, limit int) ([]*charac
 }
 
 // UpdateCharacter stores c as the next version; a nil Source stays what it was.
-func (t *tx) UpdateCharacter(c *character.Character) error {
+func (t characterTx) UpdateCharacter(c *character.Character) error {
 	c.DocumentsVersion = c.Version
 	return t.UpdateLabels(c)
 }
 
 // UpdateLabels stores c as the next version, with the DocumentsVersion that it had.
-func (t *tx) UpdateLabels(c *character.Character) error {
+func (t characterTx) UpdateLabels(c *character.Character) error {
 	c.UpdatedAt = t.Now()
 	n, err := t.Exec("UPDATE characters SET version = ?, updated_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL AND version = ?",
 		c.Version, t.Now(), t.userID, c.ID, c.Version-1)
@@ -148,12 +159,12 @@ func (t *tx) UpdateLabels(c *character.Character) error {
 }
 
 // DeleteCharacter hides the character and its conversations, and removes it from the circle.
-func (t *tx) DeleteCharacter(id string) error {
+func (t characterTx) DeleteCharacter(id string) error {
 	err := t.ExecOne("character", "UPDATE characters SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.Now(), t.userID, id)
 	if err != nil {
 		return err
 	}
-	if err := t.unlock(); err != nil {
+	if err := t.chats.unlock(); err != nil {
 		return err
 	}
 	_, err = t.Exec("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND character_id = ? AND deleted_at IS NULL",
@@ -161,16 +172,16 @@ func (t *tx) DeleteCharacter(id string) error {
 	if err != nil {
 		return err
 	}
-	err = t.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM conversations c"+
+	err = t.jobs.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM conversations c"+
 		" WHERE c.user_id = ? AND c.character_id = ?))", memoryJobs, id, t.userID, id)
 	if err != nil {
 		return err
 	}
-	return circleTx{t}.leaveCircle(id)
+	return t.circle.leaveCircle(id)
 }
 
 // HideCharacter marks the character as deleted, or as not deleted.
-func (t *tx) HideCharacter(id string, hidden bool) error {
+func (t characterTx) HideCharacter(id string, hidden bool) error {
 	const of = " WHERE user_id = ? AND id = ? AND deleted_at IS "
 	if hidden {
 		return t.ExecOne("character", "UPDATE characters SET deleted_at = ?"+of+"NULL", t.Now(), t.userID, id)
@@ -179,23 +190,23 @@ func (t *tx) HideCharacter(id string, hidden bool) error {
 }
 
 // PutAvatar replaces the avatar.
-func (t *tx) PutAvatar(characterID string, a *character.Avatar) error {
+func (t characterTx) PutAvatar(characterID string, a *character.Avatar) error {
 	t.noteInserted("avatars", []string{"data"}, []any{a.Data})
-	return t.withCharacter(characterID).Run(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
+	return t.with(characterID).Run(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (user_id, character_id) DO UPDATE
 		SET content_type = EXCLUDED.content_type, etag = EXCLUDED.etag, data = EXCLUDED.data`,
 		sqldb.ID(t.userID), sqldb.ID(characterID), a.ContentType, a.ETag, append([]byte{}, a.Data...))
 }
 
 // Avatar returns the picture; fault.NotFound without one.
-func (t *tx) Avatar(characterID string) (*character.Avatar, error) {
-	return sqldb.Get[character.Avatar](t.withCharacter(characterID), "avatar",
+func (t characterTx) Avatar(characterID string) (*character.Avatar, error) {
+	return sqldb.Get[character.Avatar](t.with(characterID), "avatar",
 		"SELECT content_type, etag, data FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID)
 }
 
 // AvatarTag returns the ETag of a character's picture.
-func (t *tx) AvatarTag(characterID string) (string, error) {
-	tag, err := sqldb.Get[string](t.withCharacter(characterID), "avatar",
+func (t characterTx) AvatarTag(characterID string) (string, error) {
+	tag, err := sqldb.Get[string](t.with(characterID), "avatar",
 		"SELECT etag FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID)
 	if err != nil {
 		return "", err
@@ -203,15 +214,15 @@ func (t *tx) AvatarTag(characterID string) (string, error) {
 	return *tag, nil
 }
 
-// ownsCharacter returns fault.NotFound for a character that is not there, or is not the
+// owns returns fault.NotFound for a character that is not there, or is not the
 // user's.
-func (t *tx) ownsCharacter(id string) error { return t.owns(id, "") }
+func (t characterTx) owns(id string) error { return t.ownsLocked(id, "") }
 
-// withCharacter returns the session for statements about a character: each returns
-// fault.NotFound unless ownsCharacter is satisfied.
-func (t *tx) withCharacter(id string) *sqldb.Session { return t.Unless(t.ownsCharacter(id)) }
+// with returns the session for statements about a character: each returns
+// fault.NotFound unless owns is satisfied.
+func (t characterTx) with(id string) *sqldb.Session { return t.Unless(t.owns(id)) }
 
-// owns is ownsCharacter that locks the row with the words of lock.
-func (t *tx) owns(id, lock string) error {
+// ownsLocked is owns that locks the row with the words of lock.
+func (t characterTx) ownsLocked(id, lock string) error {
 	return t.Require("character", "SELECT 1 FROM characters WHERE user_id = ? AND id = ? AND deleted_at IS NULL"+lock, t.userID, id)
 }

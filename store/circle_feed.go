@@ -9,16 +9,17 @@ import (
 )
 
 // Circle returns the store of circle.Service.
-func (db *DB) Circle() circle.Store { return part[circle.Tx]{db, (*tx).circle} }
+func (db *DB) Circle() circle.Store { return part[circle.Tx]{db, (*tx).forCircle} }
 
-// circle is t as package circle has it.
-func (t *tx) circle() circle.Tx {
-	c := circleTx{t}
+// forCircle returns t as package circle has it.
+func (t *tx) forCircle() circle.Tx {
 	return circle.Tx{
-		Tx: t, Jobs: t, Characters: t.characters(), Memory: t.memory(), Attachments: t.attachments(), FeedTx: c, TurnTx: c, RelationTx: c, StateTx: c,
+		Tx: t, Jobs: t.jobs, Characters: t.forCharacters(), Memory: t.forMemory(), Attachments: t.forAttachments(),
+		FeedTx: t.circle, TurnTx: t.circle, RelationTx: t.circle, StateTx: t.circle,
 	}
 }
 
+// circleTx stores the social circle.
 type circleTx struct{ *tx }
 
 type postRow struct {
@@ -49,7 +50,7 @@ func (t circleTx) withMembers(ids ...string) *sqldb.Session {
 		if id == circle.Me {
 			continue
 		}
-		if err := t.ownsCharacter(id); err != nil {
+		if err := t.characters.owns(id); err != nil {
 			return t.Unless(err)
 		}
 	}
@@ -153,8 +154,8 @@ func (t circleTx) UpdatePost(p *circle.Post) error {
 		p.Favorite, p.Rating, p.DeletedAt, t.userID, p.ID)
 }
 
-// Said reports whether a text was written since a time.
-func (t circleTx) Said(textKey string, since time.Time) (bool, error) {
+// WasSaid reports whether a text was written since a time.
+func (t circleTx) WasSaid(textKey string, since time.Time) (bool, error) {
 	n, err := sqldb.Value[int64](t, `SELECT COUNT(*) FROM (
 		SELECT 1 FROM circle_posts WHERE user_id = ? AND text_key = ? AND created_at >= ? AND deleted_at IS NULL
 		UNION ALL SELECT 1 FROM circle_comments WHERE user_id = ? AND text_key = ? AND created_at >= ? AND deleted_at IS NULL) AS same`,
@@ -267,7 +268,7 @@ func (t circleTx) ownsPost(id string) error {
 // leaveCircle removes a deleted character from the circle: it hides its posts and comments
 // and removes what else it has there.
 func (t circleTx) leaveCircle(id string) error {
-	err := t.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM circle_turns c WHERE c.user_id = ? AND c.character_id = ? AND c.state = ?))",
+	err := t.jobs.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM circle_turns c WHERE c.user_id = ? AND c.character_id = ? AND c.state = ?))",
 		circleJobs, id, t.userID, id, circle.TurnPlanned)
 	if err != nil {
 		return err

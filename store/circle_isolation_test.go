@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"errors"
-	"maps"
 	"testing"
 	"time"
 
@@ -41,7 +40,7 @@ func fillCircle(tx nodest.Tx, x fixture) error {
 	return nil
 }
 
-func init() { maps.Copy(intrusions, circleIntrusions) }
+func init() { addIntrusions(circleIntrusions) }
 
 var circleIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"InsertAttachment": func(_ *env, tx nodest.Tx, x fixture) error {
@@ -85,8 +84,8 @@ var circleIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"UpdatePost": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Circle(tx).UpdatePost(&circle.Post{ID: x.post, Rating: 1}))
 	},
-	"Said": func(e *env, tx nodest.Tx, _ fixture) error {
-		said, err := store.Circle(tx).Said(privateKey, start.Add(-time.Hour))
+	"WasSaid": func(e *env, tx nodest.Tx, _ fixture) error {
+		said, err := store.Circle(tx).WasSaid(privateKey, start.Add(-time.Hour))
 		return wantEmpty(e, !said, err)
 	},
 	"InsertComment": func(e *env, tx nodest.Tx, x fixture) error {

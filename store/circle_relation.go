@@ -39,7 +39,7 @@ func (t circleTx) Relation(characterID, targetID string) (*circle.Relation, erro
 	if row != nil { // the deletion of a character removes it
 		return &row.Relation, nil
 	}
-	if err := t.ownsCharacter(characterID); err != nil {
+	if err := t.characters.owns(characterID); err != nil {
 		return nil, err
 	}
 	if err := t.withMembers(targetID).Ready(); err != nil {
@@ -76,7 +76,7 @@ func (t circleTx) PutRelation(r *circle.Relation) error {
 func (t circleTx) Relations(characterID string) ([]*circle.Relation, error) {
 	s, where, args := t.Session, "user_id = ?", []any{t.userID}
 	if characterID != "" {
-		s, where, args = t.withCharacter(characterID), where+" AND character_id = ?", append(args, characterID)
+		s, where, args = t.characters.with(characterID), where+" AND character_id = ?", append(args, characterID)
 	}
 	return sqldb.Map(s, (*relationRow).relation, "SELECT * FROM circle_relations WHERE "+where+" ORDER BY character_id, target_id NULLS FIRST", args...)
 }
@@ -84,7 +84,7 @@ func (t circleTx) Relations(characterID string) ([]*circle.Relation, error) {
 // PutItem adds an item to a message box and removes the oldest ones above circle.MaxBox.
 func (t circleTx) PutItem(i *circle.Item) error {
 	t.fillTimes(&i.CreatedAt)
-	if err := t.withCharacter(i.CharacterID).Insert("circle_items", &itemRow{*i, t.userID}); err != nil {
+	if err := t.characters.with(i.CharacterID).Insert("circle_items", &itemRow{*i, t.userID}); err != nil {
 		return err
 	}
 	return t.Run("DELETE FROM circle_items WHERE user_id = ? AND id IN (SELECT id FROM circle_items"+
@@ -98,7 +98,7 @@ func (t circleTx) Items(characterID string, unread bool) ([]*circle.Item, error)
 	if unread {
 		where += " AND read_at IS NULL"
 	}
-	return sqldb.Map(t.withCharacter(characterID), func(r *itemRow) *circle.Item { return &r.Item },
+	return sqldb.Map(t.characters.with(characterID), func(r *itemRow) *circle.Item { return &r.Item },
 		"SELECT * FROM circle_items WHERE "+where+" ORDER BY created_at DESC, id DESC", t.userID, characterID)
 }
 
@@ -121,7 +121,7 @@ func (t circleTx) ReadItems(characterID string, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return t.withCharacter(characterID).Run("UPDATE circle_items SET read_at = ? WHERE user_id = ? AND character_id = ? AND id IN (?) AND read_at IS NULL",
+	return t.characters.with(characterID).Run("UPDATE circle_items SET read_at = ? WHERE user_id = ? AND character_id = ? AND id IN (?) AND read_at IS NULL",
 		t.Now(), t.userID, characterID, ids)
 }
 
@@ -146,7 +146,7 @@ func (t circleTx) UpdateAction(a *circle.Action) error {
 func (t circleTx) Actions(characterID, cursor string, limit int) ([]*circle.Action, string, error) {
 	s, where, args := t.Session, "user_id = ?", []any{t.userID}
 	if characterID != "" {
-		s, where, args = t.withCharacter(characterID), where+" AND character_id = ?", append(args, characterID)
+		s, where, args = t.characters.with(characterID), where+" AND character_id = ?", append(args, characterID)
 	}
 	return sqldb.Page(s, (*actionRow).action, "created_at", cursor, limit, "SELECT * FROM circle_actions WHERE "+where, args...)
 }

@@ -97,7 +97,7 @@ func (t circleTx) Spends(from, to string) ([]*circle.Spend, error) {
 
 // Plan returns what a character means to tell on a day; nil = there is no plan yet.
 func (t circleTx) Plan(characterID, day string) (*circle.Plan, error) {
-	row, err := sqldb.One[planRow](t.withCharacter(characterID), "SELECT * FROM circle_plans WHERE user_id = ? AND character_id = ? AND day = ?", t.userID, characterID, day)
+	row, err := sqldb.One[planRow](t.characters.with(characterID), "SELECT * FROM circle_plans WHERE user_id = ? AND character_id = ? AND day = ?", t.userID, characterID, day)
 	if err != nil || row == nil {
 		return nil, err
 	}
@@ -106,6 +106,6 @@ func (t circleTx) Plan(characterID, day string) (*circle.Plan, error) {
 
 // PutPlan replaces the plan of a day.
 func (t circleTx) PutPlan(p *circle.Plan) error {
-	return t.withCharacter(p.CharacterID).Insert("circle_plans", &planRow{*p, t.userID, t.Now()},
+	return t.characters.with(p.CharacterID).Insert("circle_plans", &planRow{*p, t.userID, t.Now()},
 		"ON CONFLICT (user_id, character_id, day) DO UPDATE SET items = EXCLUDED.items, updated_at = EXCLUDED.updated_at")
 }

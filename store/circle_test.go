@@ -504,7 +504,7 @@ func TestTheSameWordsAreFoundInPostsAndComments(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		said := func(key string, since time.Time) (yes bool) {
 			e.viewCircle(func(tx circle.Tx) (err error) {
-				yes, err = tx.Said(key, since)
+				yes, err = tx.WasSaid(key, since)
 				return err
 			})
 			return yes

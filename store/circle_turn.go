@@ -17,7 +17,7 @@ func (r *turnRow) turn() *circle.Turn { return &r.Turn }
 // for several processes.
 func (t circleTx) InsertTurn(turn *circle.Turn) (added bool, err error) {
 	t.fillTimes(&turn.CreatedAt)
-	n, err := t.withCharacter(turn.CharacterID).InsertNew("circle_turns", &turnRow{*turn, t.userID}, "ON CONFLICT DO NOTHING")
+	n, err := t.characters.with(turn.CharacterID).InsertNew("circle_turns", &turnRow{*turn, t.userID}, "ON CONFLICT DO NOTHING")
 	return n > 0, err
 }
 

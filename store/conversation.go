@@ -11,6 +11,29 @@ import (
 	"nodest/store/sqldb"
 )
 
+// Chats returns the store of chat.Service.
+func (db *DB) Chats() chat.Store { return part[chat.Tx]{db, (*tx).forChats} }
+
+// forChats returns t as package chat has it.
+func (t *tx) forChats() chat.Tx {
+	return chat.Tx{
+		Tx: t, Jobs: t.jobs, Memory: t.forMemory(), Characters: t.forCharacters(), ConversationTx: t.chats, SaveTx: t.chats, MessageTx: t.messages,
+		HistoryTx: t.history, SummaryTx: t.summaries, RunningTx: t.generations, WordTx: t.words, ForkTx: t.archive, ArchiveTx: t.archive,
+	}
+}
+
+// chatTx stores conversations and save points.
+type chatTx struct {
+	*tx
+	stored map[string]chatNow // conversations that were stored here
+	// locked are the rows of conversations that LockConversation read and that
+	// nobody, this transaction included, has changed since.
+	locked map[string]*storedConversation
+	// owned are conversations that LockConversation has found, which stay until the transaction
+	// ends or deletes them.
+	owned map[string]bool
+}
+
 type conversationRow struct {
 	chat.Conversation `db:"-Copying"`
 	UserID            string
@@ -29,7 +52,7 @@ type conversationStateRow struct {
 
 func (r *conversationRow) conversation() *chat.Conversation { return &r.Conversation }
 
-func (t *tx) conversationRow(c *chat.Conversation) *conversationRow {
+func (t *chatTx) conversationRow(c *chat.Conversation) *conversationRow {
 	return &conversationRow{Conversation: *c, UserID: t.userID, DocumentsVersion: c.Version}
 }
 
@@ -51,10 +74,10 @@ type chatNow struct {
 	CharacterID string
 }
 
-func (t *tx) noteStored(r *conversationRow) { t.stored[r.ID] = chatNow{r.Version, r.CharacterID} }
+func (t *chatTx) noteStored(r *conversationRow) { t.stored[r.ID] = chatNow{r.Version, r.CharacterID} }
 
 // now is the conversation with an id as the transaction has left it; nil if there is none.
-func (t *tx) now(conversationID string) (*chatNow, error) {
+func (t *chatTx) now(conversationID string) (*chatNow, error) {
 	if known, ok := t.stored[conversationID]; ok {
 		return &known, nil
 	}
@@ -81,7 +104,7 @@ func (r *conversationRow) documents() string {
 
 // InsertConversation stores a new conversation; a Version or time of zero
 // becomes 1 or Now.
-func (t *tx) InsertConversation(c *chat.Conversation) error {
+func (t *chatTx) InsertConversation(c *chat.Conversation) error {
 	row := t.newConversationRow(c)
 	if err := t.Insert("conversations", row); err != nil {
 		return err
@@ -91,7 +114,7 @@ func (t *tx) InsertConversation(c *chat.Conversation) error {
 }
 
 // newConversationRow gives c a version and times where it has none.
-func (t *tx) newConversationRow(c *chat.Conversation) *conversationRow {
+func (t *chatTx) newConversationRow(c *chat.Conversation) *conversationRow {
 	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
 	c.Version = max(c.Version, 1)
 	return t.conversationRow(c)
@@ -99,7 +122,7 @@ func (t *tx) newConversationRow(c *chat.Conversation) *conversationRow {
 
 // logConversation keeps the state of a version that differs from the one before. The
 // documents are kept only where they changed; other states point to that one.
-func (t *tx) logConversation(row *conversationRow, documents bool) error {
+func (t *chatTx) logConversation(row *conversationRow, documents bool) error {
 	state := &conversationStateRow{row.Conversation, t.userID, row.DocumentsVersion}
 	if !documents {
 		state.AuthorNote, state.Settings, state.Pins = nil, nil, nil
@@ -108,12 +131,12 @@ func (t *tx) logConversation(row *conversationRow, documents bool) error {
 }
 
 // Conversation returns one that is not deleted.
-func (t *tx) Conversation(id string) (*chat.Conversation, error) {
+func (t *chatTx) Conversation(id string) (*chat.Conversation, error) {
 	return sqldb.Find(t, "conversation", (*conversationRow).conversation, selectConversation, t.userID, id)
 }
 
 // LockConversation keeps others from changing it until the transaction ends.
-func (t *tx) LockConversation(id string) (*chat.Conversation, error) {
+func (t *chatTx) LockConversation(id string) (*chat.Conversation, error) {
 	if err := t.Writable(); err != nil {
 		return nil, err
 	}
@@ -131,26 +154,26 @@ func (t *tx) LockConversation(id string) (*chat.Conversation, error) {
 
 const selectConversation = "SELECT * FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL"
 
-func (t *tx) findConversation(id, lock string) (*conversationRow, error) {
+func (t *chatTx) findConversation(id, lock string) (*conversationRow, error) {
 	return sqldb.Get[conversationRow](t, "conversation", selectConversation+lock, t.userID, id)
 }
 
-// ownsConversation returns fault.NotFound for a conversation that is not there, or is
+// owns returns fault.NotFound for a conversation that is not there, or is
 // not the user's.
-func (t *tx) ownsConversation(id string) error {
+func (t *chatTx) owns(id string) error {
 	if t.owned[id] {
 		return t.Ready()
 	}
 	return t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
 }
 
-// withConversation returns the session for statements about a conversation: each returns
-// fault.NotFound unless ownsConversation is satisfied.
-func (t *tx) withConversation(id string) *sqldb.Session { return t.Unless(t.ownsConversation(id)) }
+// with returns the session for statements about a conversation: each returns
+// fault.NotFound unless owns is satisfied.
+func (t *chatTx) with(id string) *sqldb.Session { return t.Unless(t.owns(id)) }
 
 // Conversations lists those with the newest change first, unless the filter says
 // otherwise.
-func (t *tx) Conversations(f chat.ConversationFilter, cursor string, limit int) ([]*chat.Conversation, string, error) {
+func (t *chatTx) Conversations(f chat.ConversationFilter, cursor string, limit int) ([]*chat.Conversation, string, error) {
 	where, args, by := "user_id = ? AND deleted_at IS NULL", []any{t.userID}, "updated_at"
 	if f.CharacterID != "" {
 		where, args = where+" AND character_id = ?", append(args, f.CharacterID)
@@ -169,15 +192,15 @@ func (t *tx) Conversations(f chat.ConversationFilter, cursor string, limit int) 
 }
 
 // UpdateConversation stores c as its next version.
-func (t *tx) UpdateConversation(c *chat.Conversation) error {
+func (t *chatTx) UpdateConversation(c *chat.Conversation) error {
 	c.UpdatedAt = t.Now()
 	return t.storeConversation(c)
 }
 
 // ChooseSummary stores c as its next version and leaves UpdatedAt as it was.
-func (t *tx) ChooseSummary(c *chat.Conversation) error { return t.storeConversation(c) }
+func (t *chatTx) ChooseSummary(c *chat.Conversation) error { return t.storeConversation(c) }
 
-func (t *tx) storeConversation(c *chat.Conversation) error {
+func (t *chatTx) storeConversation(c *chat.Conversation) error {
 	stored := t.locked[c.ID]
 	if stored == nil {
 		row, err := t.findConversation(c.ID, t.ForUpdate())
@@ -208,7 +231,7 @@ func (t *tx) storeConversation(c *chat.Conversation) error {
 }
 
 // DeleteConversation hides it; maintenance removes it later.
-func (t *tx) DeleteConversation(id string) error {
+func (t *chatTx) DeleteConversation(id string) error {
 	delete(t.owned, id)
 	if err := t.unlock(); err != nil {
 		return err
@@ -218,6 +241,6 @@ func (t *tx) DeleteConversation(id string) error {
 	if err != nil {
 		return err
 	}
-	t.news(*character).whole = true
-	return t.cancel("subject = ? AND kind LIKE ?", id, memoryJobs)
+	t.memory.news(*character).whole = true
+	return t.jobs.cancel("subject = ? AND kind LIKE ?", id, memoryJobs)
 }

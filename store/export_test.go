@@ -11,6 +11,7 @@ import (
 	"nodest/jobs"
 	"nodest/knowledge"
 	"nodest/nodest"
+	"nodest/nodest/app"
 	"nodest/op"
 	"nodest/store/sqldb"
 	"nodest/websearch"
@@ -60,17 +61,20 @@ func ClaimKey(t nodest.Tx, key string, wait time.Duration) error {
 	return err
 }
 
+// AppKeys is t as package app has it for keys.
+func AppKeys(t nodest.Tx) app.KeyTx { return t.Tx.(*tx).app }
+
 // Web is t as package websearch has it.
-func Web(t nodest.Tx) websearch.Tx { return t.Tx.(*tx).webSearch() }
+func Web(t nodest.Tx) websearch.Tx { return t.Tx.(*tx).forWebSearch() }
 
 // Circle is t as package circle has it.
-func Circle(t nodest.Tx) circle.Tx { return t.Tx.(*tx).circle() }
+func Circle(t nodest.Tx) circle.Tx { return t.Tx.(*tx).forCircle() }
 
 // Attachments is t as package attachment has it.
-func Attachments(t nodest.Tx) attachment.Tx { return t.Tx.(*tx).attachments() }
+func Attachments(t nodest.Tx) attachment.Tx { return t.Tx.(*tx).forAttachments() }
 
 // Knowledge is t as package knowledge has it.
-func Knowledge(t nodest.Tx) knowledge.Tx { return t.Tx.(*tx).knowledge() }
+func Knowledge(t nodest.Tx) knowledge.Tx { return t.Tx.(*tx).forKnowledge() }
 
 // Settle empties the log of changes.
 func Settle(db *DB) error { return db.backend.Settle(context.Background()) }

@@ -24,8 +24,8 @@ type chainEnd struct {
 // Tips looks at one message per chain, and at no other however long the branches
 // are. The end of a chain is the end of a branch unless something that is not
 // deleted hangs below it, at a message behind it that is.
-func (t *tx) Tips(conversationID, cursor string, limit int) ([]*chat.Message, string, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
+func (t *messageTx) Tips(conversationID, cursor string, limit int) ([]*chat.Message, string, error) {
+	if err := t.chats.owns(conversationID); err != nil {
 		return nil, "", err
 	}
 	after, err := sqldb.ParseCursor(cursor)
@@ -47,7 +47,7 @@ func (t *tx) Tips(conversationID, cursor string, limit int) ([]*chat.Message, st
 	for i, c := range ends {
 		ids[i] = *c.ID
 	}
-	items, err := t.messages("WHERE m.user_id = ? AND m.id IN (?) ORDER BY m.seq DESC", t.userID, ids)
+	items, err := t.readMessages("WHERE m.user_id = ? AND m.id IN (?) ORDER BY m.seq DESC", t.userID, ids)
 	return items, next, err
 }
 
@@ -79,7 +79,7 @@ const eachChain = walkChains + `
 	LEFT JOIN messages up ON up.user_id = c.user_id AND up.id = first.parent_id
 	WHERE c.user_id = ? AND c.id = ? AND ` + loadedChain + ` ORDER BY chains.chain`
 
-func (t *tx) chains(conversationID string) ([]chainEnd, error) {
+func (t *messageTx) chains(conversationID string) ([]chainEnd, error) {
 	return sqldb.All[chainEnd](t, eachChain, t.userID, conversationID, t.userID, conversationID, t.userID, conversationID)
 }
 
@@ -103,7 +103,7 @@ func branchEnds(chains []chainEnd) (ends []chainEnd) {
 }
 
 // Leaf climbs from the end of each branch to the chain of the message.
-func (t *tx) Leaf(conversationID, messageID string) (string, error) {
+func (t *messageTx) Leaf(conversationID, messageID string) (string, error) {
 	at, err := t.placeIn(conversationID, messageID)
 	if err != nil {
 		return "", err
@@ -139,7 +139,7 @@ type chainPlace struct {
 }
 
 // placeIn returns where a message of a conversation is in the tree.
-func (t *tx) placeIn(conversationID, messageID string) (*chainPlace, error) {
+func (t *messageTx) placeIn(conversationID, messageID string) (*chainPlace, error) {
 	at, err := sqldb.One[chainPlace](t, "SELECT id, conversation_id, chain, depth FROM messages WHERE user_id = ? AND id = ?", t.userID, messageID)
 	if err == nil && (at == nil || at.ConversationID != conversationID) {
 		err = errNotInConversation()
@@ -149,14 +149,14 @@ func (t *tx) placeIn(conversationID, messageID string) (*chainPlace, error) {
 
 // above returns where the message is from which a chain branches off; nil = the chain begins
 // with a root.
-func (t *tx) above(conversationID string, chain int64) (*chainPlace, error) {
+func (t *messageTx) above(conversationID string, chain int64) (*chainPlace, error) {
 	return sqldb.One[chainPlace](t, `SELECT up.chain, up.depth FROM messages first CROSS JOIN messages up
 		WHERE first.user_id = ? AND first.conversation_id = ? AND first.seq = ? AND up.user_id = first.user_id AND up.id = first.parent_id`,
 		t.userID, conversationID, chain)
 }
 
 // OnPath compares places with the pieces of the path.
-func (t *tx) OnPath(conversationID, headID string, ids []string) ([]string, error) {
+func (t *messageTx) OnPath(conversationID, headID string, ids []string) ([]string, error) {
 	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (t *tx) OnPath(conversationID, headID string, ids []string) ([]string, erro
 
 // PathAfter reads the pieces of the path one after the other, from the message on, until
 // it has enough.
-func (t *tx) PathAfter(conversationID, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
+func (t *messageTx) PathAfter(conversationID, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
 	p := &messagePage{items: []*chat.Message{}}
 	err := t.pathAfter(p, conversationID, headID, afterID, limit, func(o pathPiece) error {
 		return t.addToPage(p, conversationID, "WHERE COALESCE(m.user_id, m.user_id) = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ?"+
@@ -190,7 +190,7 @@ type pathPiece struct {
 }
 
 // pathAfter fills a page with pieces of a path, which read adds to it.
-func (t *tx) pathAfter(p *messagePage, conversationID, headID, afterID string, limit int, read func(pathPiece) error) error {
+func (t *messageTx) pathAfter(p *messagePage, conversationID, headID, afterID string, limit int, read func(pathPiece) error) error {
 	if err := t.inConversation(conversationID, headID); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ const pathCopy = pieces + `, line AS (
 		AND ` + thereThen + `
 ) `
 
-func (t *tx) copyArgs(from chat.ForkSource, forkID string, after, to int64) []any {
+func (t archiveTx) copyArgs(from chat.ForkSource, forkID string, after, to int64) []any {
 	return []any{t.userID, from.MessageID, sqldb.ID(forkID), t.Now(), from.Version, t.userID, from.ConversationID, after, to, from.Version}
 }
 
@@ -50,7 +50,7 @@ type forkText struct {
 }
 
 // forkedTo is the place of the last text that a fork has.
-func (t *tx) forkedTo(forkID string) (at forkPlace, err error) {
+func (t archiveTx) forkedTo(forkID string) (at forkPlace, err error) {
 	return sqldb.Value[forkPlace](t, `SELECT m.depth, COALESCE((SELECT MAX(r.position) FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id), ?) AS position
 		FROM messages m WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = 0 ORDER BY m.depth DESC LIMIT 1`, noText, t.userID, forkID)
 }
@@ -58,7 +58,7 @@ func (t *tx) forkedTo(forkID string) (at forkPlace, err error) {
 // forkPiece returns where a piece ends that begins after a place of a path: it has at most some
 // texts, and forkBytes of them. A message without a text counts as one. An end with
 // the depth 0 means that nothing is left.
-func (t *tx) forkPiece(from chat.ForkSource, after forkPlace, texts int) (to forkPlace, err error) {
+func (t archiveTx) forkPiece(from chat.ForkSource, after forkPlace, texts int) (to forkPlace, err error) {
 	deepest, err := t.forkReach(from, after, texts)
 	if err != nil {
 		return to, err
@@ -94,7 +94,7 @@ const fewTexts = 64
 
 // forkReach returns how deep the next piece can reach, so that only the sizes of those texts are read
 // that it may have.
-func (t *tx) forkReach(from chat.ForkSource, after forkPlace, texts int) (deepest int64, err error) {
+func (t archiveTx) forkReach(from chat.ForkSource, after forkPlace, texts int) (deepest int64, err error) {
 	n := 0
 	err = sqldb.Each(t, func(m *struct{ Depth, Texts int64 }) error {
 		if m.Depth > after.Depth { // one without a text counts too
@@ -125,7 +125,7 @@ const (
 
 // CopyOf keeps the first half of an id, with its time, because messages are searched in the order of
 // their ids. The rest of it follows from the fork and the id.
-func (t *tx) CopyOf(forkID, id string) string {
+func (t archiveTx) CopyOf(forkID, id string) string {
 	made, err := uuid.Parse(id)
 	if err != nil {
 		return ""
@@ -138,7 +138,7 @@ func (t *tx) CopyOf(forkID, id string) string {
 
 // copiesOf returns the ids of messages or of texts that a statement after pathCopy selects, with those of
 // their copies, of the copies of their parents or messages, and of their shown texts.
-func (t *tx) copiesOf(forkID, query string, args []any) (rows sqldb.IDRows, err error) {
+func (t archiveTx) copiesOf(forkID, query string, args []any) (rows sqldb.IDRows, err error) {
 	return rows, sqldb.Each(t, func(r *struct{ ID, ParentID, RevisionID string }) error {
 		rows = append(rows, []string{r.ID, t.CopyOf(forkID, r.ID), t.CopyOf(forkID, r.ParentID), t.CopyOf(forkID, r.RevisionID)})
 		return nil
@@ -154,7 +154,7 @@ const shownTexts = "r.user_id = line.user_id AND r.message_id = line.id" +
 // CopyPath locks the fork, and the source, so that nobody changes texts between two
 // statements. The source may be deleted meanwhile. A message comes with its first texts, and may
 // get others in later pieces.
-func (t *tx) CopyPath(from chat.ForkSource, forkID string, texts int) (copied, length int, err error) {
+func (t archiveTx) CopyPath(from chat.ForkSource, forkID string, texts int) (copied, length int, err error) {
 	fork, err := t.Loading(forkID)
 	if err != nil {
 		return 0, 0, err
@@ -162,7 +162,7 @@ func (t *tx) CopyPath(from chat.ForkSource, forkID string, texts int) (copied, l
 	if _, err := t.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?"+t.ForUpdate(), t.userID, from.ConversationID); err != nil {
 		return 0, 0, err
 	}
-	if err := t.inConversation(from.ConversationID, from.MessageID); err != nil {
+	if err := t.messages.inConversation(from.ConversationID, from.MessageID); err != nil {
 		return 0, 0, err
 	}
 	length, err = sqldb.Value[int](t, "SELECT depth FROM messages WHERE user_id = ? AND id = ?", t.userID, from.MessageID)
@@ -180,7 +180,7 @@ func (t *tx) CopyPath(from chat.ForkSource, forkID string, texts int) (copied, l
 	if err := t.copyLine(from, forkID, after, to); err != nil {
 		return 0, 0, err
 	}
-	t.news(fork.CharacterID).copied = true
+	t.memory.news(fork.CharacterID).copied = true
 	if copied = int(to.Depth); to.Position < wholeMessage {
 		copied--
 	}
@@ -189,7 +189,7 @@ func (t *tx) CopyPath(from chat.ForkSource, forkID string, texts int) (copied, l
 
 // copyLine copies the rows of messages after a place of the path, up to another one. What a fork says
 // again has been read where it was said first.
-func (t *tx) copyLine(from chat.ForkSource, forkID string, after, to forkPlace) error {
+func (t archiveTx) copyLine(from chat.ForkSource, forkID string, after, to forkPlace) error {
 	args := t.copyArgs(from, forkID, after.Depth, to.Depth)
 	copies, err := t.copiesOf(forkID, "SELECT m.id, m.parent_id, line.revision_id FROM line CROSS JOIN messages m WHERE m.user_id = line.user_id AND m.id = line.id", args)
 	if err != nil {
@@ -208,7 +208,7 @@ func (t *tx) copyLine(from chat.ForkSource, forkID string, after, to forkPlace) 
 		return err
 	}
 	args = append(append(args, copies), places...)
-	err = copyRows[revisionRow](t, "revisions", "r", "line CROSS JOIN revisions r CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts, map[string]string{
+	err = copyRows[revisionRow](t.tx, "revisions", "r", "line CROSS JOIN revisions r CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts, map[string]string{
 		"id": "copies.new_id", "message_id": "copies.parent_id", "rev": "1", "created_at": "COALESCE(r.swipe_at, r.created_at)", "swipe_at": "NULL",
 		"is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id IS DISTINCT FROM line.swipe_id",
 	}, args)
@@ -216,22 +216,22 @@ func (t *tx) copyLine(from chat.ForkSource, forkID string, after, to forkPlace) 
 		return err
 	}
 	// A fork knows which units were recalled, and no scores.
-	err = copyRows[useRow](t, "memory_uses", "x", "line CROSS JOIN revisions r CROSS JOIN memory_uses x CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts+
-		" AND x.user_id = line.user_id AND x.conversation_id = ? AND x.generation_id = r.generation_id AND x.layer <> '"+string(inProfile)+"' ON CONFLICT DO NOTHING",
+	err = copyRows[useRow](t.tx, "memory_uses", "x", "line CROSS JOIN revisions r CROSS JOIN memory_uses x CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts+
+		" AND x.user_id = line.user_id AND x.conversation_id = ? AND x.generation_id = r.generation_id AND x.layer <> '"+inProfile+"' ON CONFLICT DO NOTHING",
 		map[string]string{"conversation_id": "line.fork_id", "score": "NULL", "signals": "NULL"}, append(slices.Clip(args), from.ConversationID))
 	if err != nil {
 		return err
 	}
-	return copyRows[textRow](t, "memory_texts", "x", "line CROSS JOIN revisions r CROSS JOIN memory_texts x CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts+
+	return copyRows[textRow](t.tx, "memory_texts", "x", "line CROSS JOIN revisions r CROSS JOIN memory_texts x CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts+
 		" AND x.user_id = line.user_id AND x.revision_id = r.id AND NOT x.is_forgotten", map[string]string{
 		"revision_id": "copies.new_id", "conversation_id": "line.fork_id", "is_read": "TRUE", "is_buried": "FALSE", "first_change": "0", "change": "0",
 	}, args)
 }
 
 // copyMessages copies the rows that messages have beside their texts.
-func (t *tx) copyMessages(args []any) error {
+func (t archiveTx) copyMessages(args []any) error {
 	const ofLine = " CROSS JOIN copies WHERE copies.old_id = line.id AND "
-	err := copyRows[messageRow](t, "messages", "m", "line CROSS JOIN messages m"+ofLine+"m.user_id = line.user_id AND m.id = line.id", map[string]string{
+	err := copyRows[messageRow](t.tx, "messages", "m", "line CROSS JOIN messages m"+ofLine+"m.user_id = line.user_id AND m.id = line.id", map[string]string{
 		"id": "copies.new_id", "conversation_id": "line.fork_id", "client_msg_key": "''", "chain": "0", "parent_id": "copies.parent_id",
 		"since": "CASE WHEN line.is_deleted THEN 0 ELSE 1 END",
 		"rev":   "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
@@ -245,12 +245,12 @@ func (t *tx) copyMessages(args []any) error {
 	if err := t.Analyze("messages"); err != nil {
 		return err
 	}
-	err = copyRows[lineRow](t, "message_lines", "x", "line CROSS JOIN message_lines x"+ofLine+"x.user_id = line.user_id AND x.message_id = line.id",
+	err = copyRows[lineRow](t.tx, "message_lines", "x", "line CROSS JOIN message_lines x"+ofLine+"x.user_id = line.user_id AND x.message_id = line.id",
 		map[string]string{"message_id": "copies.new_id"}, args)
 	if err != nil {
 		return err
 	}
-	return copyRows[messageStateRow](t, "message_states", "line", "line"+ofLine+"line.is_deleted", map[string]string{
+	return copyRows[messageStateRow](t.tx, "message_states", "line", "line"+ofLine+"line.is_deleted", map[string]string{
 		"conversation_id": "line.fork_id", "message_id": "copies.new_id", "version": "1", "previous": "0", "revision_id": "copies.revision_id",
 	}, args)
 }

@@ -9,6 +9,9 @@ import (
 	"nodest/store/sqldb"
 )
 
+// generationTx stores generations and the prompts that they sent.
+type generationTx struct{ *tx }
+
 type generationRow struct {
 	chat.Generation `db:"By=device -Citations -InMessage"`
 	IsOpen          bool
@@ -21,7 +24,7 @@ func (r *generationRow) generation() *chat.Generation {
 	return &r.Generation
 }
 
-// newGenerationRow leaves out a text that is in a message, and the id of the prompt that the generation
+// newGenerationRow leaves out a text that is in a message, with its usage, and the id of the prompt that the generation
 // began with, which is its own.
 func newGenerationRow(g *chat.Generation) *generationRow {
 	r := &generationRow{*g, !g.Ended()}
@@ -29,43 +32,43 @@ func newGenerationRow(g *chat.Generation) *generationRow {
 		r.PromptID = ""
 	}
 	if g.Ended() && g.InMessage {
-		r.Base, r.Text, r.Reasoning, r.Blocks = "", "", "", nil
+		r.Base, r.Text, r.Reasoning, r.Blocks, r.Usage = "", "", "", nil, nil
 	}
 	return r
 }
 
 // InsertGeneration stores a new generation in a conversation of the user.
-func (t *tx) InsertGeneration(g *chat.Generation) error {
+func (t generationTx) InsertGeneration(g *chat.Generation) error {
 	t.fillTimes(&g.CreatedAt)
 	g.UserID = t.userID
-	return t.withConversation(g.ConversationID).Insert("generations", newGenerationRow(g))
+	return t.chats.with(g.ConversationID).Insert("generations", newGenerationRow(g))
 }
 
 // Generation returns one, also of a conversation that was deleted. If it has ended, Text is the
 // whole text that it left in its message, and Reasoning and Blocks are those of that.
-func (t *tx) Generation(id string) (*chat.Generation, error) {
+func (t generationTx) Generation(id string) (*chat.Generation, error) {
 	g, err := sqldb.Find(t, "generation", (*generationRow).generation, selectGenerations+"WHERE user_id = ? AND id = ?", t.userID, id)
 	if err != nil || !g.Ended() || g.Text != "" || g.SwipeID == "" {
 		return g, err
 	}
-	written, err := sqldb.One[chat.Swipe](t, "SELECT text, reasoning, blocks FROM revisions WHERE user_id = ? AND message_id = ? AND swipe_id = ?"+
+	written, err := sqldb.One[chat.Swipe](t, "SELECT text, reasoning, blocks, usage FROM revisions WHERE user_id = ? AND message_id = ? AND swipe_id = ?"+
 		" AND generation_id = ? ORDER BY rev LIMIT 1", t.userID, g.MessageID, g.SwipeID, g.ID)
 	if err == nil && written != nil {
-		g.Text, g.Reasoning, g.Blocks = written.Text, written.Reasoning, written.Blocks
+		g.Text, g.Reasoning, g.Blocks, g.Usage = written.Text, written.Reasoning, written.Blocks, written.Usage
 	}
 	return g, err
 }
 
 const selectGenerations = "SELECT * FROM generations "
 
-func (s *session) generations(rest string, args ...any) ([]*chat.Generation, error) {
+func (s *session) readGenerations(rest string, args ...any) ([]*chat.Generation, error) {
 	return sqldb.Map(s, (*generationRow).generation, selectGenerations+rest, args...)
 }
 
 // UpdateGeneration stores everything of g but where it belongs. A generation that has ended
 // does not change: it is NotFound.
-func (t *tx) UpdateGeneration(g *chat.Generation) error {
-	t.admitted = true
+func (t generationTx) UpdateGeneration(g *chat.Generation) error {
+	t.room.admitted = true
 	return t.UpdateOne("generation", "generations", newGenerationRow(g), []string{"id", "user_id", "conversation_id", "created_at"},
 		"WHERE user_id = ? AND id = ? AND is_open", t.userID, g.ID)
 }
@@ -95,11 +98,11 @@ func oldGenerations(s *session, life time.Duration) (removed int64, err error) {
 }
 
 // Running returns those that have not ended, oldest first.
-func (t *tx) Running(conversationID string) ([]*chat.Generation, error) {
+func (t generationTx) Running(conversationID string) ([]*chat.Generation, error) {
 	if conversationID == "" {
-		return t.generations("WHERE user_id = ? AND is_open ORDER BY created_at, id", t.userID)
+		return t.readGenerations("WHERE user_id = ? AND is_open ORDER BY created_at, id", t.userID)
 	}
-	return t.generations("WHERE user_id = ? AND is_open AND conversation_id = ? ORDER BY created_at, id",
+	return t.readGenerations("WHERE user_id = ? AND is_open AND conversation_id = ? ORDER BY created_at, id",
 		t.userID, conversationID)
 }
 
@@ -121,7 +124,7 @@ func (db *DB) Checkpoint(ctx context.Context, g *chat.Generation, lease time.Dur
 func (db *DB) Abandoned(ctx context.Context, owner string, limit int) ([]*chat.Generation, error) {
 	return glancing(ctx, db, func(s *session) ([]*chat.Generation, error) {
 		clock, now := s.Clock()
-		return s.generations("WHERE is_open AND (lease_until < "+clock+" OR ? <> '' AND lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
+		return s.readGenerations("WHERE is_open AND (lease_until < "+clock+" OR ? <> '' AND lease_owner <> ?) ORDER BY created_at, id LIMIT ?",
 			append(now, owner, owner, limit)...)
 	})
 }

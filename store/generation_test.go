@@ -227,13 +227,13 @@ func TestAPromptIsKeptForAWeek(t *testing.T) {
 	})
 }
 
-// The text of a reply is stored once, in its message, and read from there.
+// The text of a reply and its usage are stored once, in its message, and read from there.
 func TestAnEndedGenerationHasNoTextOfItsOwn(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
-		g := &chat.Generation{ID: id(), ConversationID: conversation, Kind: chat.KindContinue, Status: chat.GenStreaming, Base: "Once ", Text: "upon a time"}
-		m := &chat.Message{ID: id(), ConversationID: conversation, Role: "assistant", Swipes: []chat.Swipe{{Text: "Once upon a time", GenerationID: g.ID}}}
+		g := &chat.Generation{ID: id(), ConversationID: conversation, Kind: chat.KindContinue, Status: chat.GenStreaming, Base: "Once ", Text: "upon a time", Usage: &llm.Usage{PromptTokens: 3, CompletionTokens: 4}}
+		m := &chat.Message{ID: id(), ConversationID: conversation, Role: "assistant", Swipes: []chat.Swipe{{Text: "Once upon a time", GenerationID: g.ID, Usage: g.Usage}}}
 		e.update(func(tx nodest.Tx) error {
 			if err := tx.Chats.InsertMessage(m); err != nil {
 				return err
@@ -245,7 +245,7 @@ func TestAnEndedGenerationHasNoTextOfItsOwn(t *testing.T) {
 			g.Status, g.InMessage = chat.GenDone, true
 			return tx.UpdateGeneration(g)
 		})
-		stored, err := store.Query[string](e.db, "SELECT base || text || reasoning FROM generations WHERE user_id = ?", e.user)
+		stored, err := store.Query[string](e.db, "SELECT base || text || reasoning || COALESCE(usage, '') FROM generations WHERE user_id = ?", e.user)
 		if err != nil {
 			e.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestAnEndedGenerationHasNoTextOfItsOwn(t *testing.T) {
 		e.view(func(tx nodest.Tx) error {
 			got, err := tx.Generation(g.ID)
 			if err == nil {
-				e.equal("text", got.Base+got.Text, "Once upon a time")
+				e.equal("text and usage", []any{got.Base + got.Text, *got.Usage}, []any{"Once upon a time", *g.Usage})
 			}
 			return err
 		})

@@ -18,7 +18,7 @@ import (
 const hidePiece = 500
 
 // Below finds the chains that hang below the message, and reads the rest of each.
-func (t *tx) Below(m *chat.Message, deletedIn int64) ([]*chat.Message, error) {
+func (t *messageTx) Below(m *chat.Message, deletedIn int64) ([]*chat.Message, error) {
 	at, err := t.placeIn(m.ConversationID, m.ID)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (t *tx) Below(m *chat.Message, deletedIn int64) ([]*chat.Message, error) {
 
 // SetDeleted writes what UpdateMessage would, with a few statements for many messages. Their new states
 // follow in flushHidden.
-func (t *tx) SetDeleted(at *time.Time, messages ...*chat.Message) error {
+func (t *messageTx) SetDeleted(at *time.Time, messages ...*chat.Message) error {
 	for part := range slices.Chunk(messages, hidePiece) {
 		ids := chat.IDsOf(part)
 		if slices.ContainsFunc(ids, func(id string) bool { return t.states[id] != nil }) {
@@ -94,9 +94,9 @@ type hiddenPiece struct {
 }
 
 // flushHidden writes the states of messages that SetDeleted has changed.
-func (t *tx) flushHidden() error {
+func (t *messageTx) flushHidden() error {
 	for _, p := range t.hidden {
-		now, err := t.now(p.conversationID)
+		now, err := t.chats.now(p.conversationID)
 		if err != nil || now == nil {
 			return cmp.Or(err, errNotInConversation())
 		}
@@ -113,7 +113,7 @@ func (t *tx) flushHidden() error {
 
 // changedElsewhere is the error for messages of which one is not there, or was changed by somebody
 // who does not have the conversation's lock.
-func (t *tx) changedElsewhere(ids []string) error {
+func (t *messageTx) changedElsewhere(ids []string) error {
 	for _, id := range ids {
 		if _, err := t.Message(id); err != nil {
 			return err

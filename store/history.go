@@ -9,9 +9,12 @@ import (
 	"nodest/store/sqldb"
 )
 
+// historyTx reads conversations as they were, and sets them back.
+type historyTx struct{ *tx }
+
 // StateAt returns a conversation as it was at a version.
-func (t *tx) StateAt(conversationID string, version int64) (*chat.Conversation, error) {
-	row, err := t.findConversation(conversationID, "")
+func (t historyTx) StateAt(conversationID string, version int64) (*chat.Conversation, error) {
+	row, err := t.chats.findConversation(conversationID, "")
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +62,8 @@ const sizeThen = sizeOfTexts + ` + COALESCE((SELECT octet_length(r.text) + octet
 // PathAt is Path as it was at a version. It walks as Path does; a step costs a search
 // for the state too. Messages that were stored after the version are left out. The conversation may be
 // deleted.
-func (t *tx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
-	start, skip, err := t.pathEnd(conversationID, headID, beforeID)
+func (t historyTx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
+	start, skip, err := t.messages.pathEnd(conversationID, headID, beforeID)
 	if err != nil || start == nil {
 		return nil, false, err
 	}
@@ -101,7 +104,7 @@ func pathPage[T any](rows []T, limit int) (page []T, more bool) {
 }
 
 // rowsThen reads rows with sizeThen, until they are too large for a page.
-func (t *tx) rowsThen(query string, args ...any) (rows []oldMessageRow, cut bool, err error) {
+func (t historyTx) rowsThen(query string, args ...any) (rows []oldMessageRow, cut bool, err error) {
 	total := int64(0)
 	err = sqldb.Each(t, func(r *oldMessageRow) error {
 		total += r.Bytes
@@ -115,9 +118,9 @@ func (t *tx) rowsThen(query string, args ...any) (rows []oldMessageRow, cut bool
 
 // PathAtAfter reads the pieces of the path, as PathAfter does, with the states that the messages
 // had.
-func (t *tx) PathAtAfter(conversationID string, version int64, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
+func (t historyTx) PathAtAfter(conversationID string, version int64, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
 	p := &messagePage{}
-	err := t.pathAfter(p, conversationID, headID, afterID, limit, func(o pathPiece) error {
+	err := t.messages.pathAfter(p, conversationID, headID, afterID, limit, func(o pathPiece) error {
 		rows, cut, err := t.rowsThen(`SELECT `+asThen+`, `+sizeThen+` FROM messages m `+stateThen+`
 			WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND `+thereThen+`
 			AND o.is_deleted IS NOT TRUE ORDER BY m.depth LIMIT ?`, version, t.userID, conversationID, o.chain, o.above, o.to, version, o.limit)
@@ -143,8 +146,8 @@ const stateThen = `LEFT JOIN message_states o ON o.user_id = m.user_id AND o.con
 		AND s.conversation_id = m.conversation_id AND s.message_id = m.id AND s.version <= ?)`
 
 // MessagesAt reads some hundred messages with one statement.
-func (t *tx) MessagesAt(conversationID string, version int64, ids []string) ([]*chat.Message, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
+func (t historyTx) MessagesAt(conversationID string, version int64, ids []string) ([]*chat.Message, error) {
+	if err := t.chats.owns(conversationID); err != nil {
 		return nil, err
 	}
 	rows, err := sqldb.All[oldMessageRow](t, `SELECT `+asThen+` FROM messages m `+stateThen+`
@@ -157,7 +160,7 @@ func (t *tx) MessagesAt(conversationID string, version int64, ids []string) ([]*
 }
 
 // oldMessages gives messages the state and the text that they had.
-func (t *tx) oldMessages(rows []oldMessageRow) ([]*chat.Message, error) {
+func (t historyTx) oldMessages(rows []oldMessageRow) ([]*chat.Message, error) {
 	items, then := make([]*chat.Message, len(rows)), make([]string, len(rows))
 	for i := range rows {
 		row := &rows[i]
@@ -166,7 +169,7 @@ func (t *tx) oldMessages(rows []oldMessageRow) ([]*chat.Message, error) {
 			m.Error = nil
 		}
 		m.Rev = row.ThenRev
-		t.setDeleted(m, row.ThenDeleted)
+		t.setThenDeleted(m, row.ThenDeleted)
 		items[i], then[i] = m, row.ThenRevisionID
 	}
 	if err := t.fillThen(items, then); err != nil {
@@ -177,24 +180,24 @@ func (t *tx) oldMessages(rows []oldMessageRow) ([]*chat.Message, error) {
 }
 
 // fillThen adds the texts to messages that fit a page, or are one message, which show revisions.
-func (t *tx) fillThen(items []*chat.Message, revisions []string) error {
-	if !t.near {
-		return t.fillSwipes(items)
+func (t historyTx) fillThen(items []*chat.Message, revisions []string) error {
+	if !t.messages.near {
+		return t.messages.fillSwipes(items)
 	}
-	size, err := t.readSwipes(items, sqldb.PageBytes)
+	size, err := t.messages.readSwipes(items, sqldb.PageBytes)
 	if err != nil || size <= sqldb.PageBytes {
 		return err
 	}
 	for i, m := range items {
-		if _, err := t.readNear(m, revisions[i]); err != nil {
+		if _, err := t.messages.readNear(m, revisions[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// setDeleted says whether m is deleted; the time at which it was stays.
-func (t *tx) setDeleted(m *chat.Message, deleted bool) {
+// setThenDeleted says whether m is deleted; the time at which it was stays.
+func (t historyTx) setThenDeleted(m *chat.Message, deleted bool) {
 	switch {
 	case !deleted:
 		m.DeletedAt = nil
@@ -207,14 +210,14 @@ func (t *tx) setDeleted(m *chat.Message, deleted bool) {
 // choose makes every message show the revision at the same place in revisions; "" is
 // none. shown reports which texts exist: maintenance may have removed some, and their
 // messages show nothing.
-func (t *tx) choose(items []*chat.Message, revisions []string) (shown []bool, err error) {
+func (t historyTx) choose(items []*chat.Message, revisions []string) (shown []bool, err error) {
 	var missing []string
 	for i, m := range items {
 		if !point(m, revisions[i]) || m.Chosen() != nil && m.Chosen().Omitted {
 			missing = append(missing, revisions[i])
 		}
 	}
-	texts, err := t.textsOf(missing)
+	texts, err := t.messages.textsOf(missing)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"nodest/jobs"
 	"nodest/knowledge"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/nodest/app"
 	"nodest/op"
@@ -80,7 +81,7 @@ func fill(e *env, user string) fixture {
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.Chats.InsertMessage(m),
-			tx.Memory.PutUses(x.conversation, x.generation, "", []memory.Use{{ID: x.fact, Layer: memory.Exchange, Rank: 1}}),
+			tx.Memory.PutUses(x.conversation, x.generation, "", []memory.Use{{ID: x.fact, Layer: recall.Exchange, Rank: 1}}),
 			tx.Chats.PutWords(x.words(), []string{x.revision}, []byte("private")),
 			tx.Chats.OpenLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}, 0),
 			tx.Chats.InsertSummary(x.keptSummary(m)),
@@ -168,10 +169,8 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"PutBadHost": func(_ *env, tx nodest.Tx, _ fixture) error {
 		return webPages(tx).PutBadHost(websearch.Host{Host: "private.test", Until: start})
 	},
-	"UserID":       nil, // no ids
-	"Now":          nil,
-	"AtEnd":        nil,
-	"BeforeCommit": nil,
+	"UserID": nil, // no ids
+	"Now":    nil,
 	"Emit": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Emit(&stream.Event{UserID: x.user, Type: "intruder", ConversationID: x.conversation})
 	},
@@ -203,7 +202,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		u, err := tx.Usage("2000-01-01", "2100-01-01")
 		return wantEmpty(e, len(u) == 0, err)
 	},
-	"Limits": nil, "LockLimits": nil, "HasRoom": nil,
+	"Limits": nil, "LockLimits": nil,
 	"Ack": func(e *env, tx nodest.Tx, x fixture) error {
 		return tx.Ack("phone", 99, map[string]string{"c": "intruder"})
 	},
@@ -672,13 +671,58 @@ func wantConflict(e *env, err error) error {
 	return err
 }
 
-func TestAnotherUsersRowsAreNotFound(t *testing.T) {
-	t.Parallel()
+// addIntrusions adds those of a subject. A name that two subjects use would leave one method untried.
+func addIntrusions(of map[string]func(e *env, tx nodest.Tx, x fixture) error) {
+	for name, try := range of {
+		if _, taken := intrusions[name]; taken {
+			panic("two intrusions try " + name)
+		}
+		intrusions[name] = try
+	}
+}
+
+// partsOf returns the interfaces of the transactions of all subjects, each once.
+func partsOf() (parts []reflect.Type) {
+	var add func(reflect.Type)
+	add = func(tx reflect.Type) {
+		if tx.Kind() == reflect.Interface && !slices.Contains(parts, tx) {
+			parts = append(parts, tx)
+		}
+		if tx.Kind() == reflect.Struct {
+			for field := range tx.Fields() {
+				add(field.Type)
+			}
+		}
+	}
 	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx](), reflect.TypeFor[websearch.Tx](),
 		reflect.TypeFor[circle.Tx](), reflect.TypeFor[attachment.Tx](), reflect.TypeFor[knowledge.Tx]()} {
-		for _, name := range methodsOf(tx) {
-			if _, ok := intrusions[name]; !ok {
-				t.Errorf("no intrusion tries %s of %s", name, tx)
+		add(tx)
+	}
+	return parts
+}
+
+func TestEachMethodOfATransactionHasANameOfItsOwn(t *testing.T) {
+	t.Parallel()
+	in := map[string]reflect.Type{}
+	for _, part := range partsOf() {
+		if part.NumMethod() > 30 {
+			t.Errorf("%s has %d methods", part, part.NumMethod())
+		}
+		for method := range part.Methods() {
+			if other := in[method.Name]; other != nil {
+				t.Errorf("%s is in %s and in %s", method.Name, other, part)
+			}
+			in[method.Name] = part
+		}
+	}
+}
+
+func TestAnotherUsersRowsAreNotFound(t *testing.T) {
+	t.Parallel()
+	for _, part := range partsOf() {
+		for method := range part.Methods() {
+			if _, ok := intrusions[method.Name]; !ok {
+				t.Errorf("no intrusion tries %s of %s", method.Name, part)
 			}
 		}
 	}
@@ -714,28 +758,13 @@ func TestAnotherUsersRowsAreNotFound(t *testing.T) {
 	})
 }
 
-// methodsOf returns the method names of a transaction, including those of its
-// subjects.
-func methodsOf(tx reflect.Type) (names []string) {
-	if tx.Kind() == reflect.Interface {
-		for method := range tx.Methods() {
-			names = append(names, method.Name)
-		}
-		return names
-	}
-	for field := range tx.Fields() {
-		names = append(names, methodsOf(field.Type)...)
-	}
-	return names
-}
-
 const pageURL = "https://private.test/"
 
 // webPages returns the part of a transaction that stores pages of the web.
 func webPages(tx nodest.Tx) websearch.PageTx { return store.Web(tx).PageTx }
 
 // appKeys returns the part of a transaction that maps the app's keys to conversations.
-func appKeys(tx nodest.Tx) app.KeyTx { return tx.Tx.(app.KeyTx) }
+func appKeys(tx nodest.Tx) app.KeyTx { return store.AppKeys(tx) }
 
 // snapshot returns all of a user's rows as texts.
 func snapshot(e *env, user string) map[string][]string {

@@ -49,6 +49,12 @@ type jobNews struct {
 	cancelled []string // ids
 }
 
+// jobTx stores the user's jobs.
+type jobTx struct {
+	*tx
+	news jobNews // for the runner, after the commit
+}
+
 // tell is called after the commit.
 func (db *DB) tell(news jobNews) {
 	if news.enqueued || len(news.cancelled) > 0 {
@@ -234,23 +240,23 @@ func (db *DB) EndJob(ctx context.Context, j *jobs.Job, o jobs.Outcome) error {
 }
 
 // Enqueue puts jobs of the user into the queue.
-func (t *tx) Enqueue(specs ...jobs.Spec) error {
+func (t *jobTx) Enqueue(specs ...jobs.Spec) error {
 	own := slices.Clone(specs)
 	for i := range own {
 		own[i].UserID = t.userID
 	}
 	changed, err := t.enqueue(own)
-	t.jobs.enqueued = t.jobs.enqueued || changed
+	t.news.enqueued = t.news.enqueued || changed
 	return err
 }
 
 // NoteJob stores the progress of a running job of the user.
-func (t *tx) NoteJob(j *jobs.Job, progress any) error { return t.noteJob(j, t.userID, progress) }
+func (t *jobTx) NoteJob(j *jobs.Job, progress any) error { return t.noteJob(j, t.userID, progress) }
 
 // FinishJob ends a running job of the user as done.
-func (t *tx) FinishJob(j *jobs.Job) error {
+func (t *jobTx) FinishJob(j *jobs.Job) error {
 	again, err := t.endJob(j, t.userID, jobs.Outcome{State: jobs.Done})
-	t.jobs.enqueued = t.jobs.enqueued || again
+	t.news.enqueued = t.news.enqueued || again
 	if err == nil {
 		j.Finish()
 	}
@@ -258,11 +264,11 @@ func (t *tx) FinishJob(j *jobs.Job) error {
 }
 
 // cancel ends the open jobs of the user that a condition selects.
-func (t *tx) cancel(where string, args ...any) error {
+func (t *jobTx) cancel(where string, args ...any) error {
 	ids, err := sqldb.All[string](t, "UPDATE jobs SET state = ?, not_before = 0, next_at = 0, next_payload = NULL, lease_owner = '', lease_until = 0, updated_at = ?"+
 		" WHERE user_id = ? AND state IN ('queued', 'running') AND "+where+" RETURNING id",
 		append([]any{jobs.Cancelled, t.Now(), t.userID}, args...)...)
-	t.jobs.cancelled = append(t.jobs.cancelled, ids...)
+	t.news.cancelled = append(t.news.cancelled, ids...)
 	return err
 }
 
@@ -273,7 +279,7 @@ func (s *session) openOf() string {
 }
 
 // Jobs lists those of the user, newest first.
-func (t *tx) Jobs(f jobs.Filter, cursor string, limit int) ([]*jobs.Job, string, error) {
+func (t *jobTx) Jobs(f jobs.Filter, cursor string, limit int) ([]*jobs.Job, string, error) {
 	where, args := "user_id = ?", []any{t.userID}
 	switch {
 	case f.Open && f.Kind != "":
@@ -294,7 +300,7 @@ func (t *tx) Jobs(f jobs.Filter, cursor string, limit int) ([]*jobs.Job, string,
 }
 
 // CancelJobs ends the open jobs of the user about a subject.
-func (t *tx) CancelJobs(subject string, kinds ...string) error {
+func (t *jobTx) CancelJobs(subject string, kinds ...string) error {
 	if len(kinds) > 0 {
 		return t.cancel("subject = ? AND kind IN (?)", subject, kinds)
 	}
@@ -302,6 +308,6 @@ func (t *tx) CancelJobs(subject string, kinds ...string) error {
 }
 
 // Job returns one of the user.
-func (t *tx) Job(id string) (*jobs.Job, error) {
+func (t *jobTx) Job(id string) (*jobs.Job, error) {
 	return sqldb.Find(t, "job", (*jobRow).job, "SELECT * FROM jobs WHERE user_id = ? AND id = ?", t.userID, id)
 }

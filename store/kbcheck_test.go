@@ -31,10 +31,10 @@ func TestDocumentsAreCounted(t *testing.T) {
 					k.InsertFile(&knowledge.File{ID: failed, Name: "b.md", SHA256: "b", ContentID: id(), State: knowledge.Failed}),
 					k.PutChunks([]knowledge.StoredChunk{{FileID: ready, Edition: 2, Hash: "one"}}),
 					k.PutEdition(&knowledge.Edition{FileID: ready, Edition: 2, Chunks: 1}),
-					k.PutSegment(ready, 2, []byte("index")),
+					k.PutFileSegment(ready, 2, []byte("index")),
 					k.PutSpace(knowledge.Space{Model: "test", Dim: 1, State: knowledge.SpaceActive}),
-					k.PutVectors(ready, "test", map[string]index.Packed{"one": {1}}),
-					k.PutSegment(failed, 1, []byte("index")), // may go on
+					k.PutChunkVectors(ready, "test", map[string]index.Packed{"one": {1}}),
+					k.PutFileSegment(failed, 1, []byte("index")), // may go on
 				)
 			})
 			count := func() *store.Documents {
@@ -49,9 +49,9 @@ func TestDocumentsAreCounted(t *testing.T) {
 			e.update(func(tx nodest.Tx) error {
 				k := store.Knowledge(tx)
 				return errors.Join(
-					k.PutSegment(ready, 1, []byte("old index")),
-					k.PutVectors(ready, "test", map[string]index.Packed{"two": {1}, "three": {1}}),
-					k.PutVectors(ready, "retired", map[string]index.Packed{"one": {1}}),
+					k.PutFileSegment(ready, 1, []byte("old index")),
+					k.PutChunkVectors(ready, "test", map[string]index.Packed{"two": {1}, "three": {1}}),
+					k.PutChunkVectors(ready, "retired", map[string]index.Packed{"one": {1}}),
 					k.PutPart(id(), 0, []byte("abandoned")),
 				)
 			})

@@ -11,7 +11,7 @@ import (
 	"nodest/store/sqldb"
 )
 
-// indexTx stores what is made of files: knowledge.IndexTx.
+// indexTx stores what is made of files, and reads it.
 type indexTx struct{ *tx }
 
 type editionRow struct {
@@ -131,8 +131,8 @@ func (t indexTx) PutEdition(e *knowledge.Edition) error {
 	return t.Insert("knowledge_documents", &editionRow{*e, t.userID})
 }
 
-// PutSegment stores the index of an edition.
-func (t indexTx) PutSegment(fileID string, edition int64, data []byte) error {
+// PutFileSegment stores the index of an edition.
+func (t indexTx) PutFileSegment(fileID string, edition int64, data []byte) error {
 	if err := t.isMyFile(fileID); err != nil {
 		return err
 	}
@@ -235,8 +235,8 @@ type kbVectorRow struct {
 	Vector                      sqldb.ZstdNumbers // an index.Packed
 }
 
-// PutVectors stores vectors by hash.
-func (t indexTx) PutVectors(fileID, model string, vectors map[string]index.Packed) error {
+// PutChunkVectors stores vectors by hash.
+func (t indexTx) PutChunkVectors(fileID, model string, vectors map[string]index.Packed) error {
 	if err := t.isMyFile(fileID); err != nil {
 		return err
 	}
@@ -248,8 +248,8 @@ func (t indexTx) PutVectors(fileID, model string, vectors map[string]index.Packe
 	return t.Insert("knowledge_vectors", rows, "ON CONFLICT (user_id, file_id, model, hash) DO NOTHING")
 }
 
-// Embedded counts chunks that have a vector of a model, and those that it rejects.
-func (t indexTx) Embedded(fileID string, edition int64, model string) (done, rejected int, err error) {
+// EditionCoverage counts chunks that have a vector of a model, and those that it rejects.
+func (t indexTx) EditionCoverage(fileID string, edition int64, model string) (done, rejected int, err error) {
 	counts, err := sqldb.One[struct{ Done, Rejected int }](t, `SELECT COUNT(v.vector) AS done, COUNT(*) - COUNT(v.vector) AS rejected
 		FROM knowledge_chunks c JOIN knowledge_vectors v ON v.user_id = c.user_id AND v.file_id = c.file_id AND v.model = ? AND v.hash = c.hash
 		WHERE c.user_id = ? AND c.file_id = ? AND c.edition = ?`, model, t.userID, fileID, edition)
@@ -267,8 +267,8 @@ func (t indexTx) Incomplete(model, after string, limit int) ([]knowledge.FileEdi
 		ORDER BY f.id LIMIT ?`, t.userID, after, model, limit)
 }
 
-// Coverage counts chunks, and those that have a vector of a model.
-func (t indexTx) Coverage(model, baseID string) (done, total int, err error) {
+// SpaceCoverage counts chunks, and those that have a vector of a model.
+func (t indexTx) SpaceCoverage(model, baseID string) (done, total int, err error) {
 	query, args := `SELECT COUNT(*) AS total, COUNT(v.hash) AS done FROM files f
 		JOIN knowledge_chunks c ON c.user_id = f.user_id AND c.file_id = f.id AND c.edition = f.edition
 		LEFT JOIN knowledge_vectors v ON v.user_id = c.user_id AND v.file_id = c.file_id AND v.model = ? AND v.hash = c.hash
@@ -370,14 +370,14 @@ func (t indexTx) Refused(codes []string, limit int) ([]string, error) {
 
 // OwnConversation returns fault.NotFound unless a conversation is the user's.
 func (t indexTx) OwnConversation(id string) error {
-	return t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
+	return t.chats.owns(id)
 }
 
 // InsertQuery stores a question that was answered; fault.NotFound for a conversation that is
 // not the user's.
 func (t indexTx) InsertQuery(q *knowledge.Query) error {
 	if q.ConversationID != nil {
-		if err := t.OwnConversation(*q.ConversationID); err != nil {
+		if err := t.chats.owns(*q.ConversationID); err != nil {
 			return err
 		}
 	}

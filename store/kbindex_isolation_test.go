@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"maps"
 	"testing"
 
 	"nodest/index"
@@ -31,14 +30,14 @@ func fillIndex(tx nodest.Tx, x fixture) error {
 		k.PutChunks([]knowledge.StoredChunk{x.keptChunk()}),
 		k.PutContexts(x.file, 1, map[string]string{"private": "private"}),
 		k.PutEdition(x.keptEdition()),
-		k.PutSegment(x.file, 1, []byte("private")),
-		k.PutVectors(x.file, privateModel, map[string]index.Packed{"private": {1, 2, 3}}),
+		k.PutFileSegment(x.file, 1, []byte("private")),
+		k.PutChunkVectors(x.file, privateModel, map[string]index.Packed{"private": {1, 2, 3}}),
 		k.PutSpace(knowledge.Space{Model: privateModel, Dim: 3, State: knowledge.SpaceActive}),
 		k.InsertQuery(&knowledge.Query{ID: x.query, ConversationID: &x.conversation, Question: "private", Answer: "private"}),
 	)
 }
 
-func init() { maps.Copy(intrusions, indexIntrusions) }
+func init() { addIntrusions(indexIntrusions) }
 
 var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"Editions": func(e *env, tx nodest.Tx, x fixture) error {
@@ -61,8 +60,8 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"PutEdition": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Knowledge(tx).PutEdition(x.keptEdition()))
 	},
-	"PutSegment": func(e *env, tx nodest.Tx, x fixture) error {
-		return wantNotFound(e, store.Knowledge(tx).PutSegment(x.file, 1, []byte("intruder")))
+	"PutFileSegment": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Knowledge(tx).PutFileSegment(x.file, 1, []byte("intruder")))
 	},
 	"PutProgress": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Knowledge(tx).PutProgress(x.file, knowledge.Progress{Done: 1}))
@@ -79,11 +78,11 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		chunks, err := store.Knowledge(tx).Unembedded(x.file, 1, "another", -1, 9)
 		return wantEmpty(e, len(chunks) == 0, err)
 	},
-	"PutVectors": func(e *env, tx nodest.Tx, x fixture) error {
-		return wantNotFound(e, store.Knowledge(tx).PutVectors(x.file, privateModel, map[string]index.Packed{"intruder": {1}}))
+	"PutChunkVectors": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Knowledge(tx).PutChunkVectors(x.file, privateModel, map[string]index.Packed{"intruder": {1}}))
 	},
-	"Embedded": func(e *env, tx nodest.Tx, x fixture) error {
-		done, rejected, err := store.Knowledge(tx).Embedded(x.file, 1, privateModel)
+	"EditionCoverage": func(e *env, tx nodest.Tx, x fixture) error {
+		done, rejected, err := store.Knowledge(tx).EditionCoverage(x.file, 1, privateModel)
 		return wantEmpty(e, done+rejected == 0, err)
 	},
 	"Incomplete": func(e *env, tx nodest.Tx, _ fixture) error {
@@ -94,9 +93,9 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		busy, err := store.Knowledge(tx).Busy(x.base)
 		return wantEmpty(e, !busy, err)
 	},
-	"Coverage": func(e *env, tx nodest.Tx, x fixture) error {
+	"SpaceCoverage": func(e *env, tx nodest.Tx, x fixture) error {
 		for _, base := range []string{"", x.base} {
-			done, total, err := store.Knowledge(tx).Coverage(privateModel, base)
+			done, total, err := store.Knowledge(tx).SpaceCoverage(privateModel, base)
 			if err := wantEmpty(e, done+total == 0, err); err != nil {
 				return err
 			}
@@ -150,8 +149,8 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		model, err := store.Knowledge(tx).ActiveModel(x.user, []string{x.file})
 		return wantEmpty(e, model == "", err)
 	},
-	"Segments": func(e *env, tx nodest.Tx, x fixture) error {
-		segments, err := store.Knowledge(tx).Segments(x.user, []string{x.file})
+	"FileSegments": func(e *env, tx nodest.Tx, x fixture) error {
+		segments, err := store.Knowledge(tx).FileSegments(x.user, []string{x.file})
 		return wantEmpty(e, len(segments) == 0, err)
 	},
 	"Vectors": func(e *env, tx nodest.Tx, x fixture) error {
@@ -188,7 +187,7 @@ func TestWhatIsMadeOfASharedFileCanBeRead(t *testing.T) {
 		owner := fill(e, newUser(e)) // it is shared with e.user
 		for _, reader := range []string{owner.user, e.user} {
 			err := e.db.Knowledge().View(context.Background(), reader, func(k knowledge.Tx) error {
-				segments, err1 := k.Segments(owner.user, []string{owner.file})
+				segments, err1 := k.FileSegments(owner.user, []string{owner.file})
 				vectors, err2 := k.Vectors(owner.user, privateModel, []string{owner.file})
 				chunks, err3 := k.Passages(owner.user, []knowledge.ChunkID{{FileID: owner.file, Edition: 1}})
 				text, err4 := k.TextRange(owner.user, owner.file, 1, 2, 5)

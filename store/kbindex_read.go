@@ -56,8 +56,8 @@ func (t indexTx) ActiveModel(ownerID string, fileIDs []string) (string, error) {
 	return sqldb.Value[string](t, "SELECT model FROM knowledge_spaces WHERE user_id = ? AND state = 'active'", ownerID)
 }
 
-// Segments returns those of the searched editions.
-func (t indexTx) Segments(ownerID string, fileIDs []string) ([]knowledge.FileSegment, error) {
+// FileSegments returns those of the searched editions.
+func (t indexTx) FileSegments(ownerID string, fileIDs []string) ([]knowledge.FileSegment, error) {
 	files, err := t.readableFiles(ownerID, fileIDs)
 	if err != nil || len(files) == 0 {
 		return nil, err

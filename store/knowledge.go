@@ -10,7 +10,7 @@ import (
 
 // Knowledge returns the store of knowledge.Service.
 func (db *DB) Knowledge() knowledge.Store {
-	return knowledgeStore{part[knowledge.Tx]{db, (*tx).knowledge}}
+	return knowledgeStore{part[knowledge.Tx]{db, (*tx).forKnowledge}}
 }
 
 type knowledgeStore struct{ part[knowledge.Tx] }
@@ -23,12 +23,15 @@ func (s knowledgeStore) FileOwners(ctx context.Context, after string, limit int)
 	})
 }
 
-// knowledge is t as package knowledge has it.
-func (t *tx) knowledge() knowledge.Tx {
-	k := knowledgeTx{t}
-	return knowledge.Tx{Tx: t, FileTx: k, BaseTx: k, BindingTx: k, IndexTx: indexTx{t}, Jobs: t, Characters: t.characters()}
+// forKnowledge returns t as package knowledge has it.
+func (t *tx) forKnowledge() knowledge.Tx {
+	return knowledge.Tx{
+		Tx: t, FileTx: t.knowledge, BaseTx: t.knowledge, BindingTx: t.knowledge,
+		IndexTx: t.index, VectorTx: t.index, PassageTx: t.index, Jobs: t.jobs, Characters: t.forCharacters(),
+	}
 }
 
+// knowledgeTx stores files, knowledge bases, and who may read them.
 type knowledgeTx struct{ *tx }
 
 // readableBases are the knowledge bases that the acting user may read, and how; its arguments

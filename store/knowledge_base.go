@@ -48,7 +48,7 @@ var (
 
 // LockBases locks the user's row.
 func (t knowledgeTx) LockBases() (int, error) {
-	if _, err := t.LockLimits(); err != nil {
+	if _, err := t.users.LockLimits(); err != nil {
 		return 0, err
 	}
 	return sqldb.Value[int](t, "SELECT COUNT(*) FROM knowledge_bases WHERE user_id = ? AND deleted_at IS NULL", t.userID)

@@ -20,7 +20,7 @@ type boundBaseRow struct {
 
 // Bound returns what a character of the user has and the user may read.
 func (t knowledgeTx) Bound(characterID string) (*knowledge.Bound, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
+	if err := t.characters.owns(characterID); err != nil {
 		return nil, err
 	}
 	b := &knowledge.Bound{Files: []knowledge.BoundFile{}, Bases: []knowledge.BoundBase{}}
@@ -60,7 +60,7 @@ type characterFileRow struct {
 func (t knowledgeTx) PutBoundFile(characterID string, f *knowledge.File, enabled bool, position int) error {
 	readable := t.Require("file", "SELECT 1 FROM files f WHERE f.user_id = ? AND f.id = ? AND "+readableFile,
 		f.OwnerID, f.ID, t.userID, t.userID, t.userID)
-	return t.withCharacter(characterID).Unless(readable).Insert("character_files",
+	return t.characters.with(characterID).Unless(readable).Insert("character_files",
 		&characterFileRow{t.userID, characterID, f.OwnerID, f.ID, enabled, position, t.Now()},
 		"ON CONFLICT (user_id, character_id, file_user_id, file_id) DO UPDATE SET enabled = EXCLUDED.enabled, position = EXCLUDED.position")
 }
@@ -76,19 +76,19 @@ func (t knowledgeTx) PutBoundBase(characterID string, b *knowledge.Base, enabled
 	readable := t.Require("knowledge base", "SELECT 1 FROM "+readableBases+
 		" r JOIN knowledge_bases b ON b.user_id = r.user_id AND b.id = r.id AND b.deleted_at IS NULL WHERE r.user_id = ? AND r.id = ?",
 		t.userID, t.userID, b.OwnerID, b.ID)
-	return t.withCharacter(characterID).Unless(readable).Insert("character_bases",
+	return t.characters.with(characterID).Unless(readable).Insert("character_bases",
 		&characterBaseRow{t.userID, characterID, b.OwnerID, b.ID, enabled, t.Now()},
 		"ON CONFLICT (user_id, character_id, base_user_id, base_id) DO UPDATE SET enabled = EXCLUDED.enabled")
 }
 
 // DropBoundFile takes a file from a character.
 func (t knowledgeTx) DropBoundFile(characterID, fileID string) error {
-	return t.withCharacter(characterID).ExecOne("file", "DELETE FROM character_files WHERE user_id = ? AND character_id = ? AND file_id = ?",
+	return t.characters.with(characterID).ExecOne("file", "DELETE FROM character_files WHERE user_id = ? AND character_id = ? AND file_id = ?",
 		t.userID, characterID, fileID)
 }
 
 // DropBoundBase takes a knowledge base from a character.
 func (t knowledgeTx) DropBoundBase(characterID, baseID string) error {
-	return t.withCharacter(characterID).ExecOne("knowledge base", "DELETE FROM character_bases WHERE user_id = ? AND character_id = ? AND base_id = ?",
+	return t.characters.with(characterID).ExecOne("knowledge base", "DELETE FROM character_bases WHERE user_id = ? AND character_id = ? AND base_id = ?",
 		t.userID, characterID, baseID)
 }

@@ -35,7 +35,7 @@ const readableFile = "f.deleted_at IS NULL AND (f.user_id = ? OR EXISTS (SELECT 
 
 // LockFiles locks the user's row.
 func (t knowledgeTx) LockFiles() (files int, bytes int64, err error) {
-	if _, err := t.LockLimits(); err != nil {
+	if _, err := t.users.LockLimits(); err != nil {
 		return 0, 0, err
 	}
 	return t.CountFiles()
@@ -155,7 +155,7 @@ func (t knowledgeTx) DeleteFile(id string) error {
 
 // PutPart stores a part of an own content.
 func (t knowledgeTx) PutPart(contentID string, part int, data []byte) error {
-	t.stores = true
+	t.room.stores = true
 	return t.Run("INSERT INTO file_parts (user_id, content_id, part, created_at, data) VALUES (?, ?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, content_id, part) DO NOTHING", sqldb.ID(t.userID), sqldb.ID(contentID), part, t.Now(), data)
 }

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"errors"
-	"maps"
 
 	"nodest/knowledge"
 	"nodest/knowledge/chunk"
@@ -44,7 +43,7 @@ func fillKnowledge(e *env, tx nodest.Tx, x fixture) error {
 	return nil
 }
 
-func init() { maps.Copy(intrusions, knowledgeIntrusions) }
+func init() { addIntrusions(knowledgeIntrusions) }
 
 // own stores a file and a knowledge base of the intruder, under the ids of the other.
 func (x fixture) own(k knowledge.Tx) (f *knowledge.File, b *knowledge.Base, err error) {
@@ -246,9 +245,5 @@ var knowledgeIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 	},
 	"DropBoundBase": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Knowledge(tx).DropBoundBase(x.character, x.base))
-	},
-	"PurgeIndex": func(e *env, tx nodest.Tx, x fixture) error {
-		n, err := store.Knowledge(tx).PurgeIndex(x.file, 5)
-		return wantEmpty(e, n == 0, err)
 	},
 }

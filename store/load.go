@@ -21,8 +21,8 @@ const loadLife = time.Hour
 const notLoading = "NOT EXISTS (SELECT 1 FROM loads l WHERE l.user_id = m.user_id AND l.conversation_id = m.conversation_id AND l.chain = m.chain)"
 
 // OpenLoad hides a branch until CloseLoad.
-func (t *tx) OpenLoad(l chat.Load, coming int) error {
-	t.coming, t.imports = int64(coming), true
+func (t archiveTx) OpenLoad(l chat.Load, coming int) error {
+	t.room.coming, t.texts.imports = int64(coming), true
 	return t.Unless(t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, l.ConversationID)).
 		Insert("loads", &loadRow{t.userID, l.ConversationID, l.Branch, t.Now()})
 }
@@ -30,19 +30,19 @@ func (t *tx) OpenLoad(l chat.Load, coming int) error {
 const ofLoad = " WHERE user_id = ? AND conversation_id = ? AND chain = ?"
 
 // TouchLoad says that an import goes on.
-func (t *tx) TouchLoad(l chat.Load) error {
-	t.imports = true
+func (t archiveTx) TouchLoad(l chat.Load) error {
+	t.texts.imports = true
 	return t.ExecOne("import", "UPDATE loads SET touched_at = ?"+ofLoad+" AND touched_at > 0", t.Now(), t.userID, l.ConversationID, l.Branch)
 }
 
 // CloseLoad ends an import.
-func (t *tx) CloseLoad(l chat.Load) error {
-	t.indexWords(l.ConversationID, time.Time{})
+func (t archiveTx) CloseLoad(l chat.Load) error {
+	t.words.indexWords(l.ConversationID, time.Time{})
 	return t.ExecOne("import", "DELETE FROM loads"+ofLoad+" AND touched_at > 0", t.userID, l.ConversationID, l.Branch)
 }
 
 // DropLoad removes some of what an import has stored.
-func (t *tx) DropLoad(l chat.Load, limit int) (left bool, err error) {
+func (t archiveTx) DropLoad(l chat.Load, limit int) (left bool, err error) {
 	n, err := t.dropLoad(&loadRow{UserID: t.userID, ConversationID: l.ConversationID, Chain: l.Branch}, limit)
 	return n > 0, err
 }

@@ -30,18 +30,19 @@ const (
 	rowBytes  = 64 << 10
 )
 
-// logRows are the rows of new events. References, which have rows of their own, are not stored a
-// second time: Events reads them.
-func logRows(events []*stream.Event) (rows []*logRow, err error) {
+// logRows are the rows of new events. References, and what was recalled, have rows of their own and are
+// not stored a second time: Events reads them. uses has the units that were found for generations.
+func logRows(events []*stream.Event, uses map[string][]string) (rows []*logRow, err error) {
 	short, size := make([]*stream.Event, 0, min(len(events), rowEvents)), 0
 	for i, e := range events {
 		if hasRows(e) {
-			short = append(short, &stream.Event{
-				Type: e.Type, ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID, By: e.By,
-			})
-		} else {
-			short, size = append(short, e), size+len(e.Data)
+			e = withData(e, nil, nil)
+		} else if uses[e.GenerationID] != nil && e.Type == "gen.context" {
+			if e, err = contextWithout(e, uses[e.GenerationID]); err != nil {
+				return nil, err
+			}
 		}
+		short, size = append(short, e), size+len(e.Data)
 		if i == len(events)-1 || len(short) == rowEvents || size > rowBytes {
 			first := events[i+1-len(short)]
 			entries, err := stream.Pack(short)
@@ -53,6 +54,57 @@ func logRows(events []*stream.Event) (rows []*logRow, err error) {
 		}
 	}
 	return rows, nil
+}
+
+// withData is the entry of an event with other data.
+func withData(e *stream.Event, data, kept json.RawMessage) *stream.Event {
+	return &stream.Event{
+		Type: e.Type, ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID, By: e.By, Data: data, Logged: kept,
+	}
+}
+
+// contextWithout is an event of the context of a generation without the units that were found for it, if it
+// names just these.
+func contextWithout(e *stream.Event, found []string) (*stream.Event, error) {
+	var c nodest.ContextData
+	if err := json.Unmarshal(e.Data, &c); err != nil || !slices.Equal(c.Memories, found) {
+		return e, err
+	}
+	c.Memories = nil
+	kept, err := json.Marshal(c)
+	return withData(e, nil, kept), err
+}
+
+// showContexts gives events of contexts the units that were found for their generations.
+func (t *tx) showContexts(events []*stream.Event) error {
+	contexts := map[string]*nodest.ContextData{}
+	var chats, generations []string
+	for _, e := range events {
+		if e.Type == "gen.context" && e.Logged != nil {
+			c := new(nodest.ContextData)
+			if err := json.Unmarshal(e.Logged, c); err != nil {
+				return err
+			}
+			c.Memories, contexts[e.GenerationID] = []string{}, c
+			chats, generations = append(chats, e.ConversationID), append(generations, e.GenerationID)
+		}
+	}
+	if len(generations) == 0 {
+		return nil
+	}
+	slices.Sort(chats)
+	err := sqldb.Each(t, func(r *useRow) error {
+		c := contexts[r.GenerationID]
+		c.Memories = append(c.Memories, r.UnitID)
+		return nil
+	}, selectRecalled, t.userID, slices.Compact(chats), generations)
+	for _, e := range events {
+		if c := contexts[e.GenerationID]; err == nil && c != nil && e.Type == "gen.context" {
+			e.Logged = nil
+			err = fill(e, c)
+		}
+	}
+	return err
 }
 
 // hasRows reports whether what an event carries is stored elsewhere and does not change. Messages
@@ -85,7 +137,7 @@ func (t *tx) referencesData(ids []string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return data, knowledgeTx{t}.markGone(cited)
+	return data, t.knowledge.markGone(cited)
 }
 
 // Events returns the user's events after a position, in order. Those of which a text or the
@@ -121,15 +173,15 @@ func (db *DB) Events(ctx context.Context, userID string, after int64, limit int)
 // show gives events what is not stored with them. It returns fewer events where those are larger
 // than a page.
 func (t *tx) show(events []*stream.Event) ([]*stream.Event, error) {
-	if err := t.showReferences(events); err != nil {
+	if err := errors.Join(t.showReferences(events), t.showContexts(events)); err != nil {
 		return nil, err
 	}
 	size, logged := 0, make([]*chat.Logged, len(events))
 	for i, e := range events {
 		size += len(e.Data)
-		if e.Kept != nil {
+		if e.Logged != nil {
 			var err error
-			if logged[i], err = chat.ParseLogged(e.Kept); err != nil {
+			if logged[i], err = chat.ParseLogged(e.Logged); err != nil {
 				return nil, err
 			}
 			size += logged[i].Size
@@ -176,7 +228,7 @@ func (t *tx) showLogged(events []*stream.Event, logged []*chat.Logged) error {
 	}
 	messages := make(map[string]*chat.Message, len(messageIDs))
 	written, beginnings := make(map[string]*chat.Swipe, len(revisions)), make(map[string]*chat.Swipe, len(last))
-	texts, err := t.textsOf(revisions)
+	texts, err := t.messages.textsOf(revisions)
 	for id, s := range texts {
 		written[id] = &s.Swipe
 	}

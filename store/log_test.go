@@ -2,12 +2,14 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"nodest/chat"
 	"nodest/cite"
 	"nodest/codec"
+	"nodest/memory"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store"
@@ -210,5 +212,37 @@ func TestTheLogDoesNotRepeatReferences(t *testing.T) {
 			e.Errorf("the log has %s", rows[0])
 		}
 		e.equal("data", string(e.log(0)[0].Data), string(ev.Data))
+	})
+}
+
+// What was found for a reply is stored once, with its scores; the log names it again when it is read. A list that
+// differs from it stays in the log: that of a continuation, and one that was cut.
+func TestTheLogDoesNotRepeatWhatWasRecalled(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		conversation := e.chat(e.character())
+		a, b, c := exchange(2), exchange(1), profile(3)
+		found := []string{b.ID, a.ID}
+		for name, x := range map[string]struct {
+			continued string
+			sent      []string
+			inLog     bool
+		}{
+			"a reply":        {"", found, false},
+			"a continuation": {id(), found, true},
+			"a list cut":     {"", found[:1], true},
+		} {
+			generation, after := id(), int64(len(e.log(0)))
+			data := nodest.ContextData{Memories: x.sent, Profile: []string{c.ID}, Warnings: []string{"tools_unavailable"}}
+			ev := op.Event(e.user, "gen.context", "", data)
+			ev.ConversationID, ev.GenerationID = conversation, generation
+			e.update(func(tx nodest.Tx) error {
+				return errors.Join(tx.Memory.PutUses(conversation, generation, x.continued, []memory.Use{b, a, c}), tx.Emit(ev))
+			})
+			rows := e.logRows()
+			e.equal(name+" in the log", strings.Contains(rows[len(rows)-1], b.ID), x.inLog)
+			got := e.log(after)
+			e.equal(name, string(got[len(got)-1].Data), string(ev.Data))
+		}
 	})
 }

@@ -5,26 +5,26 @@ import (
 	"maps"
 	"slices"
 
-	"nodest/character"
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/jobs"
 	"nodest/memory"
-	"nodest/nodest/app"
 	"nodest/store/sqldb"
 )
 
-// Characters is the store of character.Service.
-func (db *DB) Characters() character.Store { return part[character.Tx]{db, (*tx).characters} }
+// Memory returns the store of memory.Service.
+func (db *DB) Memory() memory.Store { return memoryStore{part[memory.Tx]{db, (*tx).forMemory}} }
 
-// Chats is the store of chat.Service.
-func (db *DB) Chats() chat.Store { return part[chat.Tx]{db, (*tx).chats} }
+// forMemory returns t as package memory has it.
+func (t *tx) forMemory() memory.Tx {
+	return memory.Tx{Tx: t, Jobs: t.jobs, ScopeTx: t.memory, TextTx: t.texts, FactTx: t.facts}
+}
 
-// App is the store of app.Service.
-func (db *DB) App() app.Store { return part[app.Tx]{db, (*tx).app} }
-
-// Memory is the store of memory.Service.
-func (db *DB) Memory() memory.Store { return memoryStore{part[memory.Tx]{db, (*tx).memory}} }
+// memoryTx stores scopes, and what they are searched by.
+type memoryTx struct {
+	*tx
+	scopes map[string]*scopeNews // by character
+}
 
 type memoryStore struct{ part[memory.Tx] }
 
@@ -52,7 +52,7 @@ type scopeNews struct {
 }
 
 // news returns what this transaction has changed of a scope.
-func (t *tx) news(characterID string) *scopeNews {
+func (t *memoryTx) news(characterID string) *scopeNews {
 	n := t.scopes[characterID]
 	if n == nil {
 		n = &scopeNews{}
@@ -63,8 +63,8 @@ func (t *tx) news(characterID string) *scopeNews {
 
 // flushMemory stores the texts that were said, and gives each scope that changed its
 // next version.
-func (t *tx) flushMemory() error {
-	said, err := t.textsByScope()
+func (t *memoryTx) flushMemory() error {
+	said, err := t.texts.textsByScope()
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (t *tx) flushMemory() error {
 // ofScope is a condition on rows of a scope.
 const ofScope = "user_id = ? AND character_id = ?"
 
-func (t *tx) flushScope(characterID string, n *scopeNews, said []*textRow) error {
+func (t *memoryTx) flushScope(characterID string, n *scopeNews, said []*textRow) error {
 	scope := memory.Scope{UserID: t.userID, CharacterID: characterID}
 	if err := t.noteSame(characterID, n); err != nil {
 		return err
@@ -145,15 +145,15 @@ func (s *session) raise(scope memory.Scope, whole bool) (version int64, err erro
 
 // LockMemory locks the row of the character. The lock is the weak one: rows that refer
 // to it can still be inserted, so nobody waits who only says something.
-func (t *tx) LockMemory(characterID string) error {
+func (t *memoryTx) LockMemory(characterID string) error {
 	if err := t.Writable(); err != nil {
 		return err
 	}
-	return t.owns(characterID, t.ForNoKeyUpdate())
+	return t.characters.ownsLocked(characterID, t.ForNoKeyUpdate())
 }
 
 // MemoryVersion returns the version of a scope.
-func (t *tx) MemoryVersion(characterID string) (int64, error) {
+func (t *memoryTx) MemoryVersion(characterID string) (int64, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return 0, err
@@ -163,11 +163,11 @@ func (t *tx) MemoryVersion(characterID string) (int64, error) {
 
 // TalkedIn returns fault.NotFound for a conversation that is not one of the user with
 // this character.
-func (t *tx) TalkedIn(characterID, conversationID string) error {
+func (t *memoryTx) TalkedIn(characterID, conversationID string) error {
 	if conversationID == "" {
 		return nil
 	}
-	c, err := t.findConversation(conversationID, "")
+	c, err := t.chats.findConversation(conversationID, "")
 	if err == nil && c.CharacterID != characterID {
 		err = fault.New(fault.NotFound, "no conversation %q with this character", conversationID)
 	}
@@ -186,7 +186,7 @@ type modelList []string
 
 // scope returns the row of a scope, zero while it is empty; fault.NotFound for a character that
 // is not the user's.
-func (t *tx) scope(characterID string) (*scopeRow, error) {
+func (t *memoryTx) scope(characterID string) (*scopeRow, error) {
 	return sqldb.Get[scopeRow](t, "character", `SELECT COALESCE(o.version, 0) AS version, COALESCE(o.whole_version, 0) AS whole_version,
 			COALESCE(o.embedded_model, '') AS embedded_model, COALESCE(o.embedded_change, 0) AS embedded_change, o.models
 		FROM characters c LEFT JOIN memory_scopes o ON o.user_id = c.user_id AND o.character_id = c.id
@@ -197,8 +197,8 @@ func (t *tx) scope(characterID string) (*scopeRow, error) {
 const memoryJobs = "memory.%"
 
 // MemoryJobs lists the jobs about a character's memory and its conversations.
-func (t *tx) MemoryJobs(characterID, cursor string, limit int) ([]*jobs.Job, string, error) {
-	return sqldb.Page(t.withCharacter(characterID), (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE user_id = ? AND (kind LIKE ? OR kind = ?)"+
+func (t *memoryTx) MemoryJobs(characterID, cursor string, limit int) ([]*jobs.Job, string, error) {
+	return sqldb.Page(t.characters.with(characterID), (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE user_id = ? AND (kind LIKE ? OR kind = ?)"+
 		" AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM conversations c WHERE c.user_id = ? AND c.character_id = ?))",
 		t.userID, memoryJobs, chat.JobFork, characterID, t.userID, characterID)
 }

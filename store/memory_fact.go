@@ -6,8 +6,12 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/store/sqldb"
 )
+
+// factTx stores facts, suggestions and what was forgotten.
+type factTx struct{ *tx }
 
 // factRow is one version of a fact.
 type factRow struct {
@@ -27,14 +31,14 @@ func (r *factRow) memory() memory.Memory {
 }
 
 // factRow makes the row of m. Times that are not set become Now.
-func (t *tx) factRow(characterID string, m *memory.Memory) *factRow {
+func (t factTx) factRow(characterID string, m *memory.Memory) *factRow {
 	t.fillTimes(&m.CreatedAt, &m.UpdatedAt)
-	m.ContentHash = memory.ContentHash(m.Text)
+	m.ContentHash = lang.ContentHash(m.Text)
 	return &factRow{Memory: *m, UserID: t.userID, CharacterID: characterID}
 }
 
 // InsertFacts stores versions of facts.
-func (t *tx) InsertFacts(characterID string, facts ...*memory.Memory) error {
+func (t factTx) InsertFacts(characterID string, facts ...*memory.Memory) error {
 	rows := make([]*factRow, len(facts))
 	active := map[string]string{} // ids by the words
 	var hashes []string
@@ -55,7 +59,7 @@ func (t *tx) InsertFacts(characterID string, facts ...*memory.Memory) error {
 	if err := t.Insert("memories", rows); err != nil {
 		return err
 	}
-	n := t.news(characterID)
+	n := t.memory.news(characterID)
 	for _, m := range facts {
 		n.facts = append(n.facts, m.ID)
 	}
@@ -66,8 +70,8 @@ func (t *tx) InsertFacts(characterID string, facts ...*memory.Memory) error {
 // fault.Conflict when an active fact of the scope, other than one, has one of these
 // hashes. It asks before anything is written, because a statement that fails ends the
 // transaction.
-func (t *tx) nobodySays(characterID, but string, hashes []string) error {
-	other, err := sqldb.Value[string](t.withCharacter(characterID), "SELECT id FROM memories WHERE "+ofScope+" AND status = 'active' AND hash IN (?) AND id <> ? LIMIT 1",
+func (t factTx) nobodySays(characterID, but string, hashes []string) error {
+	other, err := sqldb.Value[string](t.characters.with(characterID), "SELECT id FROM memories WHERE "+ofScope+" AND status = 'active' AND hash IN (?) AND id <> ? LIMIT 1",
 		t.userID, characterID, hashes, but)
 	if err == nil && other != "" {
 		return errSaysTheSame(other)
@@ -81,7 +85,7 @@ func errSaysTheSame(id string) error {
 
 // UpdateFact stores everything of m but its text, its place among the versions, and
 // when it was used.
-func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
+func (t factTx) UpdateFact(characterID string, m *memory.Memory) error {
 	row := t.factRow(characterID, m)
 	var hashes []string
 	if m.Status == memory.Active {
@@ -95,13 +99,13 @@ func (t *tx) UpdateFact(characterID string, m *memory.Memory) error {
 	if err != nil {
 		return err
 	}
-	news := t.news(characterID)
+	news := t.memory.news(characterID)
 	news.facts = append(news.facts, m.ID)
 	return nil
 }
 
 // MarkFacts changes versions.
-func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) error {
+func (t factTx) MarkFacts(characterID string, ids []string, marks memory.Marks) error {
 	set, args := "updated_at = ?", []any{t.Now()}
 	if marks.Pinned != nil {
 		set, args = set+", is_pinned = ?", append(args, *marks.Pinned)
@@ -112,35 +116,35 @@ func (t *tx) MarkFacts(characterID string, ids []string, marks memory.Marks) err
 	if marks.Status != "" {
 		set, args = set+", status = ?, superseded_by_id = NULL, ended_by = NULL", append(args, marks.Status)
 	}
-	n := t.news(characterID)
+	n := t.memory.news(characterID)
 	n.facts = append(n.facts, ids...)
-	return t.withCharacter(characterID).Run("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id IN (?)", append(args, t.userID, characterID, ids)...)
+	return t.characters.with(characterID).Run("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id IN (?)", append(args, t.userID, characterID, ids)...)
 }
 
 // Known looks facts and tombstones up.
-func (t *tx) Known(characterID string, ids, hashes []string) ([]memory.Known, error) {
+func (t factTx) Known(characterID string, ids, hashes []string) ([]memory.Known, error) {
 	const look = `SELECT id, hash, status FROM memories WHERE ` + ofScope + ` AND id IN (?)
 		UNION ALL SELECT id, hash, status FROM memories WHERE ` + ofScope + ` AND hash IN (?)
 		UNION ALL SELECT NULL, hash, 'deleted' FROM memory_tombstones WHERE ` + ofScope + ` AND hash IN (?)`
-	return sqldb.All[memory.Known](t.withCharacter(characterID), look, t.userID, characterID, ids, t.userID, characterID, hashes, t.userID, characterID, hashes)
+	return sqldb.All[memory.Known](t.characters.with(characterID), look, t.userID, characterID, ids, t.userID, characterID, hashes, t.userID, characterID, hashes)
 }
 
 // Fact returns one version.
-func (t *tx) Fact(characterID, id string) (*memory.Memory, error) {
+func (t factTx) Fact(characterID, id string) (*memory.Memory, error) {
 	of := func(r *factRow) *memory.Memory { m := r.memory(); return &m }
-	return sqldb.Find(t.withCharacter(characterID), "memory", of, selectFacts+" AND f.id = ?", t.userID, characterID, id)
+	return sqldb.Find(t.characters.with(characterID), "memory", of, selectFacts+" AND f.id = ?", t.userID, characterID, id)
 }
 
 const selectFacts = "SELECT f.* FROM memories f WHERE f.user_id = ? AND f.character_id = ?"
 
 // FactVersions returns all versions of facts, by root and version.
-func (t *tx) FactVersions(characterID string, rootIDs ...string) ([]memory.Memory, error) {
-	return sqldb.Map(t.withCharacter(characterID), (*factRow).memory, selectFacts+" AND f.root_id IN (?) ORDER BY f.root_id, f.version",
+func (t factTx) FactVersions(characterID string, rootIDs ...string) ([]memory.Memory, error) {
+	return sqldb.Map(t.characters.with(characterID), (*factRow).memory, selectFacts+" AND f.root_id IN (?) ORDER BY f.root_id, f.version",
 		t.userID, characterID, rootIDs)
 }
 
 // FactsFrom returns the roots of facts with a source.
-func (t *tx) FactsFrom(source string) (map[string][]string, error) {
+func (t factTx) FactsFrom(source string) (map[string][]string, error) {
 	roots := map[string][]string{}
 	note := func(r *struct{ CharacterID, RootID string }) error {
 		roots[r.CharacterID] = append(roots[r.CharacterID], r.RootID)
@@ -152,7 +156,7 @@ func (t *tx) FactsFrom(source string) (map[string][]string, error) {
 }
 
 // Facts lists versions, newest first.
-func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int) ([]memory.Memory, string, error) {
+func (t factTx) Facts(characterID string, f memory.Filter, cursor string, limit int) ([]memory.Memory, string, error) {
 	query, args := selectFacts, []any{t.userID, characterID}
 	more := func(wanted bool, column string, arg any) {
 		if wanted {
@@ -167,7 +171,7 @@ func (t *tx) Facts(characterID string, f memory.Filter, cursor string, limit int
 	more(f.ContentHash != "", "hash", f.ContentHash)
 	more(f.Pinned != nil, "is_pinned", f.Pinned)
 	more(f.Shareable, "is_shareable", true)
-	return sqldb.Page(t.withCharacter(characterID), (*factRow).memory, "f.id", cursor, limit, query, args...)
+	return sqldb.Page(t.characters.with(characterID), (*factRow).memory, "f.id", cursor, limit, query, args...)
 }
 
 type suggestionRow struct {
@@ -175,56 +179,56 @@ type suggestionRow struct {
 	UserID, CharacterID string
 }
 
-func (t *tx) suggestionRow(characterID string, s *memory.Suggested) *suggestionRow {
+func (t factTx) suggestionRow(characterID string, s *memory.Suggested) *suggestionRow {
 	t.fillTimes(&s.CreatedAt)
 	return &suggestionRow{*s, t.userID, characterID}
 }
 
 // InsertSuggestion stores one.
-func (t *tx) InsertSuggestion(characterID string, s *memory.Suggested) error {
-	return t.withCharacter(characterID).Insert("memory_suggestions", t.suggestionRow(characterID, s))
+func (t factTx) InsertSuggestion(characterID string, s *memory.Suggested) error {
+	return t.characters.with(characterID).Insert("memory_suggestions", t.suggestionRow(characterID, s))
 }
 
 // UpdateSuggestion stores what s is now.
-func (t *tx) UpdateSuggestion(characterID string, s *memory.Suggested) error {
-	return t.withCharacter(characterID).UpdateOne("suggestion", "memory_suggestions", t.suggestionRow(characterID, s), []string{"id", "user_id", "character_id", "created_at"},
+func (t factTx) UpdateSuggestion(characterID string, s *memory.Suggested) error {
+	return t.characters.with(characterID).UpdateOne("suggestion", "memory_suggestions", t.suggestionRow(characterID, s), []string{"id", "user_id", "character_id", "created_at"},
 		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, s.ID, characterID)
 }
 
 const selectSuggestions = "SELECT * FROM memory_suggestions WHERE user_id = ? AND character_id = ?"
 
 // Suggestion returns one.
-func (t *tx) Suggestion(characterID, id string) (*memory.Suggested, error) {
-	return sqldb.Find(t.withCharacter(characterID), "suggestion", func(r *suggestionRow) *memory.Suggested { return &r.Suggested },
+func (t factTx) Suggestion(characterID, id string) (*memory.Suggested, error) {
+	return sqldb.Find(t.characters.with(characterID), "suggestion", func(r *suggestionRow) *memory.Suggested { return &r.Suggested },
 		selectSuggestions+" AND id = ?", t.userID, characterID, id)
 }
 
 // Suggestions lists newest first.
-func (t *tx) Suggestions(characterID, state, cursor string, limit int) ([]memory.Suggested, string, error) {
+func (t factTx) Suggestions(characterID, state, cursor string, limit int) ([]memory.Suggested, string, error) {
 	query, args := selectSuggestions, []any{t.userID, characterID}
 	if state != "" {
 		query, args = query+" AND state = ?", append(args, state)
 	}
-	return sqldb.Page(t.withCharacter(characterID), func(r *suggestionRow) memory.Suggested { return r.Suggested }, "id", cursor, limit, query, args...)
+	return sqldb.Page(t.characters.with(characterID), func(r *suggestionRow) memory.Suggested { return r.Suggested }, "id", cursor, limit, query, args...)
 }
 
 // SuggestionKeys returns the keys of all that were ever made.
-func (t *tx) SuggestionKeys(characterID string) (map[string]bool, error) {
+func (t factTx) SuggestionKeys(characterID string) (map[string]bool, error) {
 	keys := map[string]bool{}
 	note := func(r *suggestionRow) error { keys[r.Key()] = true; return nil }
-	return keys, sqldb.Each(t.withCharacter(characterID), note, selectSuggestions, t.userID, characterID)
+	return keys, sqldb.Each(t.characters.with(characterID), note, selectSuggestions, t.userID, characterID)
 }
 
 // Tombstones returns those of a scope, oldest first.
-func (t *tx) Tombstones(characterID string) ([]memory.Tombstone, error) {
-	return sqldb.All[memory.Tombstone](t.withCharacter(characterID), "SELECT hash AS content_hash, evidence, created_at FROM memory_tombstones"+
+func (t factTx) Tombstones(characterID string) ([]memory.Tombstone, error) {
+	return sqldb.All[memory.Tombstone](t.characters.with(characterID), "SELECT hash AS content_hash, evidence, created_at FROM memory_tombstones"+
 		" WHERE user_id = ? AND character_id = ? ORDER BY created_at, hash", t.userID, characterID)
 }
 
 // PutTombstone stores one. Where there is one of that content it forbids both
 // evidences. The texts that it buries leave the search.
-func (t *tx) PutTombstone(characterID string, o memory.Tombstone) error {
-	known, err := sqldb.Value[[]memory.Evidence](t.withCharacter(characterID), "SELECT evidence FROM memory_tombstones WHERE user_id = ? AND character_id = ? AND hash = ?",
+func (t factTx) PutTombstone(characterID string, o memory.Tombstone) error {
+	known, err := sqldb.Value[[]memory.Evidence](t.characters.with(characterID), "SELECT evidence FROM memory_tombstones WHERE user_id = ? AND character_id = ? AND hash = ?",
 		t.userID, characterID, o.ContentHash)
 	if err != nil {
 		return err
@@ -236,7 +240,7 @@ func (t *tx) PutTombstone(characterID string, o memory.Tombstone) error {
 			known = append(known, e)
 		}
 	}
-	if err := t.bury(characterID, o.ContentHash, revisions); err != nil {
+	if err := t.texts.bury(characterID, o.ContentHash, revisions); err != nil {
 		return err
 	}
 	t.fillTimes(&o.CreatedAt)

@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 )
 
@@ -61,7 +61,7 @@ func putSegment(tx nodest.Tx, character string, s memory.Segment, replaces ...st
 	return tx.Memory.PutSegment(character, c.Base, s, replaces...)
 }
 
-func init() { maps.Copy(intrusions, memoryIntrusions) }
+func init() { addIntrusions(memoryIntrusions) }
 
 // ownCharacter stores a character of the intruder.
 func ownCharacter(e *env, tx nodest.Tx) string {
@@ -231,7 +231,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return tx.Memory.MarkFacts(ownCharacter(e, tx), []string{x.fact}, marks)
 	},
 	"Known": func(e *env, tx nodest.Tx, x fixture) error {
-		ids, hashes := []string{x.fact}, []string{memory.ContentHash("private"), "private"}
+		ids, hashes := []string{x.fact}, []string{lang.ContentHash("private"), "private"}
 		if _, err := tx.Memory.Known(x.character, ids, hashes); wantNotFound(e, err) != nil {
 			return err
 		}
@@ -344,7 +344,7 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 }
 
-type unitReader = func(characterID string, ids ...string) ([]memory.Unit, error)
+type unitReader = func(characterID string, ids ...string) ([]recall.Unit, error)
 
 func intrudeUnits(of func(nodest.Tx) unitReader) func(e *env, tx nodest.Tx, x fixture) error {
 	return func(e *env, tx nodest.Tx, x fixture) error {

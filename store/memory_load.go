@@ -10,6 +10,7 @@ import (
 	"nodest/index"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/store/sqldb"
 )
 
@@ -21,7 +22,7 @@ func counts(table string) string {
 
 // MemoryChanges reads the texts and the facts of a scope that changed and are in no segment, with
 // plain scans: an index is loaded on the way of a message.
-func (t *tx) MemoryChanges(characterID string, since, base int64, limit int) (*memory.Changes, error) {
+func (t *memoryTx) MemoryChanges(characterID string, since, base int64, limit int) (*memory.Changes, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (t *tx) MemoryChanges(characterID string, since, base int64, limit int) (*m
 }
 
 // readGaps reads the rows of gaps up to c.Version.
-func (t *tx) readGaps(c *memory.Changes, characterID string, models modelList, gaps []memory.Gap) error {
+func (t *memoryTx) readGaps(c *memory.Changes, characterID string, models modelList, gaps []memory.Gap) error {
 	for _, g := range gaps {
 		if g.To = min(g.To, c.Version); g.From >= g.To {
 			continue
@@ -85,7 +86,7 @@ const inGap = ofScope + " AND change > ? AND change <= ?"
 
 // looseChange returns the change of the n-th row in gaps, by change; 0 if there are fewer. order is
 // "" or " DESC".
-func (t *tx) looseChange(characterID string, gaps []memory.Gap, n int, order string) (int64, error) {
+func (t *memoryTx) looseChange(characterID string, gaps []memory.Gap, n int, order string) (int64, error) {
 	if order != "" {
 		gaps = slices.Clone(gaps)
 		slices.Reverse(gaps)
@@ -106,20 +107,18 @@ func (t *tx) looseChange(characterID string, gaps []memory.Gap, n int, order str
 
 // textUnit is a text with what its unit is made of.
 type textUnit struct {
-	memory.Unit `db:"ID=revision_id Version=change Conversation=conversation_id Order=seq Speaker=role At=said_at"`
+	recall.Unit `db:"ID=revision_id Version=change Conversation=conversation_id Message=message_id Order=seq Speaker=role At=said_at"`
 	storedVector
-	MessageID   string
 	IsForgotten bool
 	IsBuried    bool // or words like these
 	IsAway      bool // its conversation was deleted, or is being loaded
 }
 
-func (u *textUnit) unit(models modelList) memory.Unit {
+func (u *textUnit) unit(models modelList) recall.Unit {
 	u.Vectors = u.kept(models)
 	said := u.Text
-	u.Layer, u.Text = memory.Exchange, memory.Clean(u.Speaker, said)
+	u.Layer, u.Text = recall.Exchange, memory.Clean(u.Speaker, said)
 	u.Cleaned = u.Text != said
-	u.Evidence = []memory.Evidence{{ConversationID: u.Conversation, MessageID: u.MessageID, RevisionID: u.ID, Seq: u.Order}}
 	return u.Unit
 }
 
@@ -133,7 +132,7 @@ const selectTexts = `SELECT t.revision_id, t.conversation_id, r.message_id, t.se
 	FROM memory_texts t CROSS JOIN revisions r
 	WHERE t.user_id = ? AND t.character_id = ? AND r.user_id = t.user_id AND r.id = t.revision_id`
 
-func (t *tx) changedTexts(c *memory.Changes, characterID string, models modelList, g memory.Gap) error {
+func (t *memoryTx) changedTexts(c *memory.Changes, characterID string, models modelList, g memory.Gap) error {
 	where := ""
 	if c.Whole {
 		where = " AND NOT t.is_forgotten"
@@ -152,17 +151,20 @@ func (t *tx) changedTexts(c *memory.Changes, characterID string, models modelLis
 
 // factUnit is a fact with what its unit is made of.
 type factUnit struct {
-	memory.Unit `db:"Root=root_id Version=change Conversation=conversation_id Pinned=is_pinned At=last_seen_at ByHand=is_locked Shareable=is_shareable"`
+	recall.Unit `db:"Root=root_id Version=change Conversation=conversation_id Pinned=is_pinned At=last_seen_at ByHand=is_locked"`
 	storedVector
 	EventTime         *time.Time
 	Subject           lang.Subject
 	Kind              lang.Kind
+	Origin            memory.Origin
+	Evidence          []memory.Evidence
+	IsShareable       bool
 	Retired, Searched bool
 }
 
 // unit returns the fact as a unit; false if it is none. What the user retired is not searched, but
 // it shows that its sources no longer hold.
-func (u *factUnit) unit(models modelList) (memory.Unit, bool) {
+func (u *factUnit) unit(models modelList) (recall.Unit, bool) {
 	u.Vectors = u.kept(models)
 	if !u.Searched {
 		if !u.Retired || len(u.Evidence) == 0 {
@@ -170,16 +172,13 @@ func (u *factUnit) unit(models modelList) (memory.Unit, bool) {
 		}
 		u.Text, u.Hash, u.Pinned = "", "", false
 	}
-	u.Layer = memory.Fact
+	u.Layer = recall.Fact
 	if u.EventTime != nil {
 		u.At = *u.EventTime
 	}
-	for _, e := range u.Evidence {
-		if !slices.Contains(u.Sources, e.RevisionID) {
-			u.Sources = append(u.Sources, e.RevisionID)
-		}
-	}
+	u.Sources = memory.SourcesOf(u.Evidence)
 	u.ByHand = u.ByHand || u.Origin == memory.ByUser
+	u.ByRule, u.Circle, u.Public = u.Origin == memory.ByRule, u.Origin == memory.ByCircle, memory.IsPublic(u.Origin, u.IsShareable)
 	u.Profile = u.Searched && memory.ForProfile(&memory.Memory{
 		Text: u.Text, Pinned: u.Pinned, Subject: u.Subject, Kind: u.Kind, Origin: u.Origin,
 	})
@@ -190,7 +189,7 @@ var selectFactUnits = `SELECT f.id, f.root_id, f.conversation_id, f.text, f.hash
 		f.is_pinned, f.subject, f.kind, f.origin, f.is_locked, f.is_shareable, f.model, f.vector, f.status = 'retired' AS retired, f.evidence, ` + counts("f") + ` AS searched
 	FROM memories f WHERE f.user_id = ? AND f.character_id = ?`
 
-func (t *tx) changedFacts(c *memory.Changes, characterID string, models modelList, g memory.Gap) error {
+func (t *memoryTx) changedFacts(c *memory.Changes, characterID string, models modelList, g memory.Gap) error {
 	return sqldb.Each(t, func(f *factUnit) error {
 		if u, ok := f.unit(models); ok {
 			c.Units = append(c.Units, u)
@@ -202,31 +201,31 @@ func (t *tx) changedFacts(c *memory.Changes, characterID string, models modelLis
 }
 
 // MemoryUnits returns units as they are now.
-func (t *tx) MemoryUnits(characterID string, ids ...string) ([]memory.Unit, error) {
+func (t *memoryTx) MemoryUnits(characterID string, ids ...string) ([]recall.Unit, error) {
 	return t.unitsByID(characterID, false, ids)
 }
 
 // UnitsForSegment is MemoryUnits with those of deleted conversations, and with terms.
-func (t *tx) UnitsForSegment(characterID string, ids ...string) ([]memory.Unit, error) {
+func (t *memoryTx) UnitsForSegment(characterID string, ids ...string) ([]recall.Unit, error) {
 	units, err := t.unitsByID(characterID, true, ids)
 	addTerms(units)
 	return units, err
 }
 
 // addTerms gives units the terms of their texts.
-func addTerms(units []memory.Unit) {
+func addTerms(units []recall.Unit) {
 	for i := range units {
 		units[i].Terms = index.Join(units[i].Text)
 	}
 }
 
 // unitsByID reads units; forSegment is said at UnitsForSegment.
-func (t *tx) unitsByID(characterID string, forSegment bool, ids []string) ([]memory.Unit, error) {
+func (t *memoryTx) unitsByID(characterID string, forSegment bool, ids []string) ([]recall.Unit, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return nil, err
 	}
-	units, rest := make([]memory.Unit, 0, len(ids)), setOf(ids)
+	units, rest := make([]recall.Unit, 0, len(ids)), setOf(ids)
 	err = sqldb.Each(t, func(u *textUnit) error {
 		delete(rest, u.ID)
 		if !u.IsForgotten && !u.IsBuried && (forSegment || !u.IsAway) {

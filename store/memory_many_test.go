@@ -9,6 +9,8 @@ import (
 	"nodest/fault"
 	"nodest/index"
 	"nodest/memory"
+	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 )
 
@@ -46,12 +48,12 @@ func TestManyFactsAreStoredInOneCall(t *testing.T) {
 		})
 		units := e.units(character)
 		e.equal("units", len(units), 603) // facts that the user retired are not units
-		e.equal("terms", slices.ContainsFunc(units, func(u memory.Unit) bool {
+		e.equal("terms", slices.ContainsFunc(units, func(u recall.Unit) bool {
 			return u.ID == newer.ID && u.Terms == index.Join(newer.Text)
 		}), true)
 
 		e.view(func(tx nodest.Tx) error {
-			known, err := tx.Memory.Known(character, []string{older.ID, id()}, []string{taken.ContentHash, memory.ContentHash("User sails")})
+			known, err := tx.Memory.Known(character, []string{older.ID, id()}, []string{taken.ContentHash, lang.ContentHash("User sails")})
 			slices.SortFunc(known, func(a, b memory.Known) int { return len(a.Status) - len(b.Status) })
 			e.equal("known", known, []memory.Known{
 				{ID: taken.ID, Hash: taken.ContentHash, Status: memory.Active}, {ID: again.ID, Hash: taken.ContentHash, Status: memory.Retired},
@@ -60,11 +62,11 @@ func TestManyFactsAreStoredInOneCall(t *testing.T) {
 			return err
 		})
 		e.update(func(tx nodest.Tx) error {
-			return tx.Memory.PutTombstone(character, memory.Tombstone{ContentHash: memory.ContentHash("User sails")})
+			return tx.Memory.PutTombstone(character, memory.Tombstone{ContentHash: lang.ContentHash("User sails")})
 		})
 		e.view(func(tx nodest.Tx) error {
-			known, err := tx.Memory.Known(character, nil, []string{memory.ContentHash("User sails")})
-			e.equal("forgotten", known, []memory.Known{{Hash: memory.ContentHash("User sails"), Status: memory.Deleted}})
+			known, err := tx.Memory.Known(character, nil, []string{lang.ContentHash("User sails")})
+			e.equal("forgotten", known, []memory.Known{{Hash: lang.ContentHash("User sails"), Status: memory.Deleted}})
 			return err
 		})
 	})

@@ -6,16 +6,17 @@ import (
 	"slices"
 
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/store/sqldb"
 )
 
 // PurgeFacts removes facts in all versions and everything that was made of them.
-func (t *tx) PurgeFacts(characterID string, rootIDs ...string) error {
-	if err := t.LockMemory(characterID); err != nil {
+func (t factTx) PurgeFacts(characterID string, rootIDs ...string) error {
+	if err := t.memory.LockMemory(characterID); err != nil {
 		return err
 	}
 	gone, err := t.purgeRoots(memory.Scope{UserID: t.userID, CharacterID: characterID}, rootIDs)
-	t.noteGone(characterID, gone)
+	t.memory.noteGone(characterID, gone)
 	return err
 }
 
@@ -24,7 +25,7 @@ func (t *tx) PurgeFacts(characterID string, rootIDs ...string) error {
 type lived struct{ FirstChange, Change int64 }
 
 // noteGone notes that words of rows were removed for good.
-func (t *tx) noteGone(characterID string, gone []lived) {
+func (t *memoryTx) noteGone(characterID string, gone []lived) {
 	if len(gone) > 0 {
 		n := t.news(characterID)
 		n.gone = append(n.gone, gone...)
@@ -71,12 +72,12 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone []lived
 
 // ForgetTexts removes texts from the memory, and the suggestions based on them. A mark
 // that they were forgotten stays, so that no copy of the chat brings them back.
-func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
-	if err := t.LockMemory(characterID); err != nil {
+func (t *textTx) ForgetTexts(characterID string, revisionIDs ...string) error {
+	if err := t.memory.LockMemory(characterID); err != nil {
 		return err
 	}
 	scope := memory.Scope{UserID: t.userID, CharacterID: characterID}
-	n := t.news(characterID)
+	n := t.memory.news(characterID)
 	forget := func(r *struct {
 		RevisionID string
 		lived
@@ -98,18 +99,18 @@ func (t *tx) ForgetTexts(characterID string, revisionIDs ...string) error {
 
 // bury marks the texts that a fact which is purged was taken from, and removes them and those of the
 // same words from the search.
-func (t *tx) bury(characterID, hash string, revisionIDs []string) error {
+func (t *textTx) bury(characterID, hash string, revisionIDs []string) error {
 	gone, err := sqldb.All[lived](t, "UPDATE memory_texts SET is_buried = TRUE WHERE "+ofScope+" AND NOT is_buried AND revision_id IN (?)"+
 		" RETURNING first_change, change", t.userID, characterID, revisionIDs)
-	t.noteGone(characterID, gone)
-	n := t.news(characterID)
+	t.memory.noteGone(characterID, gone)
+	n := t.memory.news(characterID)
 	n.buried = append(n.buried, hash)
 	return err
 }
 
 // noteSame notes that the texts with words that were buried are gone. It reads all rows of the
 // scope, once for all words of the transaction.
-func (t *tx) noteSame(characterID string, n *scopeNews) error {
+func (t *memoryTx) noteSame(characterID string, n *scopeNews) error {
 	if len(n.buried) == 0 {
 		return nil
 	}
@@ -123,8 +124,8 @@ const partsPurged = 64
 
 // PurgeTexts removes some texts of a scope, those that have not changed for longest. No segment is
 // listed behind that, so that none is read; of their parts it removes some, too.
-func (t *tx) PurgeTexts(characterID string, most int) (left bool, err error) {
-	if err := t.LockMemory(characterID); err != nil {
+func (t factTx) PurgeTexts(characterID string, most int) (left bool, err error) {
+	if err := t.memory.LockMemory(characterID); err != nil {
 		return false, err
 	}
 	if _, err := t.raise(memory.Scope{UserID: t.userID, CharacterID: characterID}, true); err != nil {
@@ -149,8 +150,8 @@ func (t *tx) PurgeTexts(characterID string, most int) (left bool, err error) {
 }
 
 // PurgeScope empties the memory of a scope.
-func (t *tx) PurgeScope(characterID string) error {
-	if err := t.LockMemory(characterID); err != nil {
+func (t factTx) PurgeScope(characterID string) error {
+	if err := t.memory.LockMemory(characterID); err != nil {
 		return err
 	}
 	told, err := sqldb.All[string](t, "SELECT id FROM memories WHERE "+ofScope+" UNION ALL SELECT id FROM memory_suggestions WHERE "+ofScope,
@@ -161,7 +162,7 @@ func (t *tx) PurgeScope(characterID string) error {
 	if err := t.dropReplies(t.userID, told...); err != nil {
 		return err
 	}
-	t.noteGone(characterID, []lived{{0, math.MaxInt64}})
+	t.memory.noteGone(characterID, []lived{{0, math.MaxInt64}})
 	if err := t.dropPromptsOfUnits(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
 		t.userID, characterID, t.userID, characterID); err != nil {
 		return err
@@ -183,7 +184,7 @@ func (s *session) dropSuggestions(scope memory.Scope, revisionIDs, hashes []stri
 	var gone []string
 	err := sqldb.Each(s, func(r *memory.Suggested) error {
 		made := slices.ContainsFunc(r.Evidence, func(e memory.Evidence) bool { return of[e.RevisionID] })
-		if made || r.Text != "" && says[memory.ContentHash(r.Text)] {
+		if made || r.Text != "" && says[lang.ContentHash(r.Text)] {
 			gone = append(gone, r.ID)
 		}
 		return nil

@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/index"
 	"nodest/memory"
+	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -65,7 +68,7 @@ func (e *env) remember(words string) *rememberedChat {
 			tx.Memory.InsertFacts(r.character, r.first), tx.Memory.InsertFacts(r.character, r.second),
 			tx.Memory.InsertSuggestion(r.character, &memory.Suggested{ID: id(), State: memory.SuggestionOpen,
 				Suggestion: memory.Suggestion{MemoryID: r.second.ID, Event: memory.EventUpdate, Text: words + " suggested"}}),
-			tx.Memory.PutTombstone(r.character, memory.Tombstone{ContentHash: memory.ContentHash(words + " grave")}),
+			tx.Memory.PutTombstone(r.character, memory.Tombstone{ContentHash: lang.ContentHash(words + " grave")}),
 		} {
 			if err != nil {
 				return err
@@ -73,8 +76,8 @@ func (e *env) remember(words string) *rememberedChat {
 		}
 		return nil
 	})
-	r.messages = append(r.messages, e.say(r.chat, r.messages[0].ID, words+" answer", memory.Use{ID: r.second.ID, Layer: memory.Fact, Rank: 1},
-		memory.Use{ID: r.messages[0].Swipes[0].RevisionID, Layer: memory.Exchange, Rank: 2}))
+	r.messages = append(r.messages, e.say(r.chat, r.messages[0].ID, words+" answer", memory.Use{ID: r.second.ID, Layer: recall.Fact, Rank: 1},
+		memory.Use{ID: r.messages[0].Swipes[0].RevisionID, Layer: recall.Exchange, Rank: 2}))
 	e.embed(r.character)
 	return r
 }
@@ -109,7 +112,7 @@ func TestNothingIsLeftOfAPurgedFact(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		r, other := e.remember("mine"), e.remember("other")
 		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(r.character, r.first.ID, id()) })
-		for _, word := range []string{r.first.ID, r.second.ID, "mine old", "mine new", "suggested", memory.ContentHash("mine old"), memory.ContentHash("mine new")} {
+		for _, word := range []string{r.first.ID, r.second.ID, "mine old", "mine new", "suggested", lang.ContentHash("mine old"), lang.ContentHash("mine new")} {
 			want := []string(nil)
 			if word == "suggested" { // of the other chat
 				want = []string{"memory_suggestions.text"}
@@ -142,7 +145,7 @@ func TestNothingIsLeftOfAForgottenText(t *testing.T) {
 		revision := r.messages[0].Swipes[0].RevisionID
 		before := e.changes(r.character, &memory.Changes{})
 		e.update(func(tx nodest.Tx) error { return tx.Memory.ForgetTexts(r.character, revision, id()) })
-		e.equal("places of its words", append(e.mentions("zebra"), e.mentions(memory.ContentHash("mine zebra"))...), []string(nil))
+		e.equal("places of its words", append(e.mentions("zebra"), e.mentions(lang.ContentHash("mine zebra"))...), []string(nil))
 		e.equal("places of its id", e.mentions(revision), []string{"memories.evidence", "memory_texts.revision_id"})
 		e.equal("uses", e.uses(r.messages[1].ID), []string{"1 fact"})
 		c := e.changes(r.character, before)
@@ -239,7 +242,7 @@ func TestMaintenanceRemovesMemoriesOfDeletedMessages(t *testing.T) {
 	})
 }
 
-func names(units []memory.Unit) (texts []string) {
+func names(units []recall.Unit) (texts []string) {
 	for _, u := range units {
 		texts = append(texts, u.Text)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // readSaid reads texts t with their messages m and revisions r.
-func (t *tx) readSaid(rest string, args ...any) ([]memory.Text, error) {
+func (t *textTx) readSaid(rest string, args ...any) ([]memory.Text, error) {
 	return sqldb.Map(t, func(s *memory.Text) memory.Text {
 		s.Text = memory.Clean(s.Role, s.Text)
 		return *s
@@ -24,8 +24,8 @@ func (t *tx) readSaid(rest string, args ...any) ([]memory.Text, error) {
 const saidLength = 500
 
 // Said lists texts of a conversation.
-func (t *tx) Said(conversationID string, f memory.SaidFilter) ([]memory.Text, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
+func (t *textTx) Said(conversationID string, f memory.SaidFilter) ([]memory.Text, error) {
+	if err := t.chats.owns(conversationID); err != nil {
 		return nil, err
 	}
 	where, args, order := "AND t.conversation_id = ?", []any{conversationID}, ""
@@ -58,8 +58,8 @@ func (t *tx) Said(conversationID string, f memory.SaidFilter) ([]memory.Text, er
 }
 
 // SaidByID returns texts of a character by their revisions.
-func (t *tx) SaidByID(characterID string, revisionIDs ...string) ([]memory.Text, error) {
-	if err := t.ownsCharacter(characterID); err != nil {
+func (t *textTx) SaidByID(characterID string, revisionIDs ...string) ([]memory.Text, error) {
+	if err := t.characters.owns(characterID); err != nil {
 		return nil, err
 	}
 	return t.readSaid("AND t.character_id = ? AND t.revision_id IN (?)"+
@@ -68,25 +68,25 @@ func (t *tx) SaidByID(characterID string, revisionIDs ...string) ([]memory.Text,
 }
 
 // MarkRead notes that extraction has read texts.
-func (t *tx) MarkRead(conversationID string, revisionIDs ...string) error {
-	return t.withConversation(conversationID).Run("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?) AND NOT is_read",
+func (t *textTx) MarkRead(conversationID string, revisionIDs ...string) error {
+	return t.chats.with(conversationID).Run("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?) AND NOT is_read",
 		t.userID, conversationID, revisionIDs)
 }
 
 // MarkUnread gives all texts of a conversation back to extraction.
-func (t *tx) MarkUnread(conversationID string) error {
-	return t.withConversation(conversationID).Run("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read", t.userID, conversationID)
+func (t *textTx) MarkUnread(conversationID string) error {
+	return t.chats.with(conversationID).Run("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read", t.userID, conversationID)
 }
 
 // Reading tells how far the reading of a conversation for facts is.
-func (t *tx) Reading(conversationID string) (memory.Reading, error) {
+func (t *textTx) Reading(conversationID string) (memory.Reading, error) {
 	return t.reading(conversationID, "")
 }
 
 // LockReading is Reading that lets no other transaction change it until this one
 // ends.
-func (t *tx) LockReading(conversationID string) (memory.Reading, error) {
-	err := t.withConversation(conversationID).Run("INSERT INTO memory_readings (user_id, conversation_id, exchanges, calls, ordered)"+
+func (t *textTx) LockReading(conversationID string) (memory.Reading, error) {
+	err := t.chats.with(conversationID).Run("INSERT INTO memory_readings (user_id, conversation_id, exchanges, calls, ordered)"+
 		" VALUES (?, ?, 0, 0, 0) ON CONFLICT (user_id, conversation_id) DO NOTHING", sqldb.ID(t.userID), sqldb.ID(conversationID))
 	if err != nil {
 		return memory.Reading{}, err
@@ -94,20 +94,20 @@ func (t *tx) LockReading(conversationID string) (memory.Reading, error) {
 	return t.reading(conversationID, t.ForUpdate())
 }
 
-func (t *tx) reading(conversationID, lock string) (memory.Reading, error) {
-	return sqldb.Value[memory.Reading](t.withConversation(conversationID), "SELECT exchanges, calls, ordered FROM memory_readings WHERE user_id = ? AND conversation_id = ?"+lock,
+func (t *textTx) reading(conversationID, lock string) (memory.Reading, error) {
+	return sqldb.Value[memory.Reading](t.chats.with(conversationID), "SELECT exchanges, calls, ordered FROM memory_readings WHERE user_id = ? AND conversation_id = ?"+lock,
 		t.userID, conversationID)
 }
 
 // PutReading stores what LockReading returned, as it is now.
-func (t *tx) PutReading(conversationID string, r memory.Reading) error {
-	return t.withConversation(conversationID).Run("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
+func (t *textTx) PutReading(conversationID string, r memory.Reading) error {
+	return t.chats.with(conversationID).Run("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
 		r.Exchanges, r.Calls, r.Ordered, t.userID, conversationID)
 }
 
-// withMessage returns the session for statements about a message: each returns
+// with returns the session for statements about a message: each returns
 // fault.NotFound unless it is in a conversation of the user that is not deleted.
-func (t *tx) withMessage(id string) *sqldb.Session {
+func (t *messageTx) with(id string) *sqldb.Session {
 	return t.Unless(t.Require("message", "SELECT 1 FROM messages m JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id"+
 		" WHERE m.user_id = ? AND m.id = ? AND c.deleted_at IS NULL", t.userID, id))
 }

@@ -5,6 +5,7 @@ import (
 
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/store/sqldb"
 )
 
@@ -36,7 +37,7 @@ func gapsBetween(segments []memory.Segment, since, last int64) (gaps []memory.Ga
 }
 
 // Gaps returns the ranges that no segment covers, with their numbers of rows.
-func (t *tx) Gaps(characterID string) ([]memory.Gap, error) {
+func (t *memoryTx) Gaps(characterID string) ([]memory.Gap, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return nil, err
@@ -55,14 +56,14 @@ func (t *tx) Gaps(characterID string) ([]memory.Gap, error) {
 }
 
 // CountUnits counts the rows of a range.
-func (t *tx) CountUnits(characterID string, from, to int64) (int, error) {
+func (t *memoryTx) CountUnits(characterID string, from, to int64) (int, error) {
 	args := []any{t.userID, characterID, from, to}
-	return sqldb.Value[int](t.withCharacter(characterID), "SELECT (SELECT COUNT(*) FROM memory_texts WHERE "+inGap+") + (SELECT COUNT(*) FROM memories WHERE "+inGap+")",
+	return sqldb.Value[int](t.characters.with(characterID), "SELECT (SELECT COUNT(*) FROM memory_texts WHERE "+inGap+") + (SELECT COUNT(*) FROM memories WHERE "+inGap+")",
 		append(args, args...)...)
 }
 
 // Segments lists those of a scope.
-func (t *tx) Segments(characterID string) (base int64, segments []memory.Segment, err error) {
+func (t *memoryTx) Segments(characterID string) (base int64, segments []memory.Segment, err error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return 0, nil, err
@@ -76,12 +77,12 @@ type unitKeyRow struct {
 }
 
 // UnitKeys lists the rows that a segment of a range has.
-func (t *tx) UnitKeys(characterID string, from, to int64) ([]memory.UnitKey, error) {
+func (t *memoryTx) UnitKeys(characterID string, from, to int64) ([]memory.UnitKey, error) {
 	args := []any{t.userID, characterID, from, to}
-	return sqldb.Map(t.withCharacter(characterID), func(r *unitKeyRow) memory.UnitKey { return r.UnitKey },
-		`SELECT revision_id AS id, conversation_id, session, seq, '`+string(memory.Exchange)+`' AS layer, change
+	return sqldb.Map(t.characters.with(characterID), func(r *unitKeyRow) memory.UnitKey { return r.UnitKey },
+		`SELECT revision_id AS id, conversation_id, session, seq, '`+string(recall.Exchange)+`' AS layer, change
 			FROM memory_texts WHERE `+inGap+` AND NOT is_forgotten AND NOT is_buried
-		UNION ALL SELECT f.id, f.conversation_id, 0, 0, '`+string(memory.Fact)+`', f.change
+		UNION ALL SELECT f.id, f.conversation_id, 0, 0, '`+string(recall.Fact)+`', f.change
 			FROM memories f WHERE `+inGap+` AND (`+counts("f")+` OR f.status = 'retired' AND COALESCE(f.evidence, '[]') <> '[]')`,
 		append(args, args...)...)
 }
@@ -94,7 +95,7 @@ type segmentPart struct {
 }
 
 // SegmentParts returns parts of a segment, in one statement.
-func (t *tx) SegmentParts(characterID, segmentID string, parts ...int) ([][]byte, error) {
+func (t *memoryTx) SegmentParts(characterID, segmentID string, parts ...int) ([][]byte, error) {
 	if len(parts) == 0 {
 		return nil, nil
 	}
@@ -121,17 +122,17 @@ func (t *tx) SegmentParts(characterID, segmentID string, parts ...int) ([][]byte
 }
 
 // PutSegmentParts stores parts that are not seen before PutSegment.
-func (t *tx) PutSegmentParts(characterID, segmentID string, first int, data ...[]byte) error {
+func (t *memoryTx) PutSegmentParts(characterID, segmentID string, first int, data ...[]byte) error {
 	rows := make([]segmentPart, len(data))
 	for i := range data {
 		rows[i] = segmentPart{t.userID, characterID, segmentID, first + i, data[i]}
 	}
-	return t.withCharacter(characterID).Insert("memory_segment_parts", rows)
+	return t.characters.with(characterID).Insert("memory_segment_parts", rows)
 }
 
 // PutSegment lists a segment. The row of the scope is locked first, as it is when segments are
 // dropped, so a purge either sees the segment or is seen here.
-func (t *tx) PutSegment(characterID string, base int64, s memory.Segment, replaces ...string) error {
+func (t *memoryTx) PutSegment(characterID string, base int64, s memory.Segment, replaces ...string) error {
 	if err := t.LockMemory(characterID); err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (t *tx) PutSegment(characterID string, base int64, s memory.Segment, replac
 }
 
 // DropSegments removes those of a scope with their parts.
-func (t *tx) DropSegments(characterID string) error {
+func (t *memoryTx) DropSegments(characterID string) error {
 	if err := t.LockMemory(characterID); err != nil {
 		return err
 	}
@@ -173,8 +174,8 @@ func (t *tx) DropSegments(characterID string) error {
 }
 
 // DropLooseParts removes the parts of segments that are not in the list.
-func (t *tx) DropLooseParts(characterID string) error {
-	return t.withCharacter(characterID).Run(dropLooseParts, t.userID, characterID, t.userID, characterID)
+func (t *memoryTx) DropLooseParts(characterID string) error {
+	return t.characters.with(characterID).Run(dropLooseParts, t.userID, characterID, t.userID, characterID)
 }
 
 const dropLooseParts = "DELETE FROM memory_segment_parts WHERE " + ofScope + " AND segment_id NOT IN (SELECT id FROM memory_segments WHERE " + ofScope + ")"

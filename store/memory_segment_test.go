@@ -13,6 +13,8 @@ import (
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -54,7 +56,7 @@ func (e *env) segmentNames(character string) string {
 	return strings.Join(names, " ")
 }
 
-func textsOf(units []memory.Unit) string {
+func textsOf(units []recall.Unit) string {
 	texts := make([]string, len(units))
 	for i, u := range units {
 		texts[i] = u.Text
@@ -116,7 +118,7 @@ func TestGapsBetweenSegmentsAreLoaded(t *testing.T) {
 		e.addSegment(character, named("b"), 4, 5)
 		e.addSegment(character, named("a"), 1, 2)
 		for _, limit := range []int{0, 1, 2} {
-			c, loaded := &memory.Changes{More: true}, []memory.Unit(nil)
+			c, loaded := &memory.Changes{More: true}, []recall.Unit(nil)
 			for c.More {
 				c = e.someChanges(character, c, limit)
 				loaded = append(loaded, c.Units...)
@@ -151,7 +153,7 @@ func TestOfManyLooseRowsTheNewestAreLoaded(t *testing.T) {
 			return store.Exec(tx, "UPDATE memory_scopes SET version = ? WHERE user_id = ?", all, e.user)
 		})
 		c := e.someChanges(character, &memory.Changes{}, 3000)
-		oldest := slices.MinFunc(c.Units, func(a, b memory.Unit) int { return cmp.Compare(a.Version, b.Version) })
+		oldest := slices.MinFunc(c.Units, func(a, b recall.Unit) int { return cmp.Compare(a.Version, b.Version) })
 		e.equal("the first part", []any{c.Whole, c.Partial, c.More, oldest.Text, len(c.Units)}, []any{true, true, true, "fact 3", 3000})
 		n := len(c.Units)
 		for c.More {
@@ -204,7 +206,7 @@ func TestAPurgeDropsTheSegmentsThatMayHaveTheWordsAndNoOthers(t *testing.T) {
 			{"a text", func(tx nodest.Tx, s segmented) error { return tx.Memory.ForgetTexts(s.character, s.text) }, "before fact pinned last"},
 			{"a fact, and what it was before", func(tx nodest.Tx, s segmented) error { return tx.Memory.PurgeFacts(s.character, s.fact.ID) }, "before text last"},
 			{"words that were forgotten", func(tx nodest.Tx, s segmented) error {
-				return tx.Memory.PutTombstone(s.character, memory.Tombstone{ContentHash: memory.ContentHash("the text")})
+				return tx.Memory.PutTombstone(s.character, memory.Tombstone{ContentHash: lang.ContentHash("the text")})
 			}, "before fact pinned last"},
 			{"the source of a fact", func(tx nodest.Tx, s segmented) error {
 				return tx.Memory.PutTombstone(s.character, memory.Tombstone{ContentHash: "x", Evidence: []memory.Evidence{{RevisionID: s.text}}})
@@ -352,14 +354,14 @@ func TestUnitsAreReadAsTheyAreNow(t *testing.T) {
 		e.embed(character)
 		e.update(func(tx nodest.Tx) error {
 			return errors.Join(tx.Memory.ForgetTexts(character, ids["forgotten"]),
-				tx.Memory.PutTombstone(character, memory.Tombstone{ContentHash: memory.ContentHash("buried"), Evidence: []memory.Evidence{{RevisionID: ids["the source"]}}}),
+				tx.Memory.PutTombstone(character, memory.Tombstone{ContentHash: lang.ContentHash("buried"), Evidence: []memory.Evidence{{RevisionID: ids["the source"]}}}),
 				tx.Chats.DeleteConversation(away))
 		})
 		all := append(slices.Collect(maps.Values(ids)), id())
 		e.view(func(tx nodest.Tx) error {
 			units, err := tx.Memory.MemoryUnits(character, all...)
 			e.equal("units", []any{textsOf(units), err}, []any{", again, fact active, fact superseded, shown", nil})
-			describe := func(units []memory.Unit) (lines []string) {
+			describe := func(units []recall.Unit) (lines []string) {
 				for _, u := range units {
 					u.Terms, u.Vectors = "", nil // only an index needs them
 					lines = append(lines, describeUnit(u))

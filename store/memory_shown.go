@@ -10,7 +10,7 @@ import (
 
 // Shown looks at the pieces that the paths are made of (see place) and at the
 // messages of the texts: its cost does not grow with the length of the chats.
-func (t *tx) Shown(here *memory.Place, texts []memory.Evidence) ([]bool, error) {
+func (t *textTx) Shown(here *memory.Place, texts []memory.Evidence) ([]bool, error) {
 	shown := make([]bool, len(texts))
 	if len(texts) == 0 {
 		return shown, nil
@@ -36,7 +36,7 @@ func (t *tx) Shown(here *memory.Place, texts []memory.Evidence) ([]bool, error) 
 
 // paths reads the paths that are shown, of those conversations of the user that are
 // there.
-func (t *tx) paths(here *memory.Place, chats map[string]map[int64]int64) error {
+func (t *textTx) paths(here *memory.Place, chats map[string]map[int64]int64) error {
 	type shownHead struct{ ID, HeadID string }
 	heads, err := sqldb.All[shownHead](t, "SELECT id, head_id FROM conversations WHERE user_id = ? AND id IN (?) AND deleted_at IS NULL",
 		t.userID, slices.Sorted(maps.Keys(chats)))
@@ -46,7 +46,7 @@ func (t *tx) paths(here *memory.Place, chats map[string]map[int64]int64) error {
 	for _, row := range heads {
 		if here != nil && row.ID == here.ConversationID {
 			if row.HeadID = here.HeadID; row.HeadID != "" {
-				if err := t.inConversation(row.ID, row.HeadID); err != nil {
+				if err := t.messages.inConversation(row.ID, row.HeadID); err != nil {
 					return err
 				}
 			}
@@ -54,7 +54,7 @@ func (t *tx) paths(here *memory.Place, chats map[string]map[int64]int64) error {
 		if row.HeadID == "" {
 			continue
 		}
-		if chats[row.ID], err = t.piecesOf(row.HeadID); err != nil {
+		if chats[row.ID], err = t.messages.piecesOf(row.HeadID); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (t *tx) paths(here *memory.Place, chats map[string]map[int64]int64) error {
 }
 
 // piecesOf returns how deep the path that ends in a message goes in each chain.
-func (t *tx) piecesOf(headID string) (map[int64]int64, error) {
+func (t *messageTx) piecesOf(headID string) (map[int64]int64, error) {
 	depths := map[int64]int64{}
 	note := func(p *struct{ Chain, Depth int64 }) error { depths[p.Chain] = p.Depth; return nil }
 	return depths, sqldb.Each(t, note, pieces+"SELECT chain, depth FROM path", t.userID, headID)
@@ -83,7 +83,7 @@ const shownRevisions = "JOIN (SELECT user_id, message_id, position, id AS revisi
 
 // places returns messages that are not deleted and whose texts were not forgotten, by
 // their ids: those of here's conversation as they were at its version.
-func (t *tx) places(here *memory.Place, ids []string) (map[string]messagePlace, error) {
+func (t *textTx) places(here *memory.Place, ids []string) (map[string]messagePlace, error) {
 	const ofMessages = " LEFT JOIN memory_texts f ON f.user_id = m.user_id AND f.revision_id = s.revision_id AND f.is_forgotten" +
 		" WHERE f.revision_id IS NULL AND NOT m.is_hidden AND m.user_id = ? AND m.id IN (?) AND "
 	slices.Sort(ids)

@@ -17,6 +17,7 @@ import (
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -62,7 +63,7 @@ func TestFactsKeepTheirVersions(t *testing.T) {
 			}
 			return tx.Memory.InsertFacts(character, second)
 		})
-		first.Text, first.ContentHash = "User drinks tea\x00", memory.ContentHash("User drinks tea\x00")
+		first.Text, first.ContentHash = "User drinks tea\x00", lang.ContentHash("User drinks tea\x00")
 		e.view(func(tx nodest.Tx) error {
 			versions, err := tx.Memory.FactVersions(character, first.ID, first.ID)
 			e.equal("versions", versions, []memory.Memory{*first, *second})
@@ -76,13 +77,13 @@ func TestFactsKeepTheirVersions(t *testing.T) {
 		}))
 
 		units := e.units(character)
-		slices.SortFunc(units, func(a, b memory.Unit) int { return cmp.Compare(a.Text, b.Text) })
+		slices.SortFunc(units, func(a, b recall.Unit) int { return cmp.Compare(a.Text, b.Text) })
 		e.equal("units", len(units), 3)
 		u := units[2] // the older version is still used on branches where the newer one does not apply
-		e.equal("unit", []any{u.ID, u.Layer, u.Root, u.Conversation, u.Text, u.Hash, u.Terms, u.At, u.Importance, u.Pinned, u.Evidence},
-			[]any{first.ID, memory.Fact, first.ID, m.ConversationID, first.Text, first.ContentHash, index.Join(first.Text), when, 0.5,
-				false, first.Evidence})
-		e.equal("sources, each once", units[1].Sources, []string{m.Chosen().RevisionID})
+		e.equal("unit", []any{u.ID, u.Layer, u.Root, u.Conversation, u.Text, u.Hash, u.Terms, u.At, u.Importance, u.Pinned, u.Sources},
+			[]any{first.ID, recall.Fact, first.ID, m.ConversationID, first.Text, first.ContentHash, index.Join(first.Text), when, 0.5,
+				false, memory.SourcesOf(first.Evidence)})
+		e.equal("sources, each once", units[1].Sources, []recall.Source{{m.Chosen().RevisionID}})
 		e.equal("of the newer", []any{units[1].Pinned, units[1].At}, []any{true, start})
 	})
 }
@@ -150,7 +151,7 @@ func TestFactsAreListed(t *testing.T) {
 			{"about the world", memory.Filter{Subject: lang.AboutWorld}, "5 1"},
 			{"pinned", memory.Filter{Pinned: &yes}, "8 6"},
 			{"of a conversation", memory.Filter{ConversationID: named("c")}, "8"},
-			{"with these words", memory.Filter{ContentHash: memory.ContentHash("FACT 4")}, "4"},
+			{"with these words", memory.Filter{ContentHash: lang.ContentHash("FACT 4")}, "4"},
 			{"none", memory.Filter{Status: memory.Superseded}, ""},
 		} {
 			for _, limit := range []int{0, 1, 2, 7} {
@@ -177,7 +178,7 @@ type randomMemory struct {
 }
 
 // describeUnit returns everything that an index stores of a unit.
-func describeUnit(u memory.Unit) string {
+func describeUnit(u recall.Unit) string {
 	slices.SortFunc(u.Vectors, func(a, b index.Kept) int { return strings.Compare(a.Model, b.Model) })
 	return fmt.Sprintf("%+v", u)
 }

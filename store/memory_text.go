@@ -31,6 +31,14 @@ type textRow struct {
 	storedVector
 }
 
+// textTx stores what was said in chats, and what of it prompts were given.
+type textTx struct {
+	*tx
+	said    []*textRow          // in this transaction; finish writes them
+	imports bool                // they are a part of an import
+	found   map[string][]string // units that were found for generations, by rank
+}
+
 const (
 	// sessionPause is the silence that ends a session.
 	sessionPause = 4 * time.Hour
@@ -41,7 +49,7 @@ const (
 )
 
 // textOf returns what memory keeps of a revision; nil if that is nothing.
-func (t *tx) textOf(m *chat.Message, r *revisionRow) *textRow {
+func (t *textTx) textOf(m *chat.Message, r *revisionRow) *textRow {
 	if m.Hidden || m.Role != chat.RoleUser && m.Role != chat.RoleAssistant {
 		return nil
 	}
@@ -51,32 +59,32 @@ func (t *tx) textOf(m *chat.Message, r *revisionRow) *textRow {
 	}
 	return &textRow{
 		RevisionID: r.RevisionID, UserID: t.userID, ConversationID: m.ConversationID, Seq: m.Seq,
-		Role: m.Role, Name: m.Name, Hash: memory.ContentHash(words),
+		Role: m.Role, Name: m.Name, Hash: lang.ContentHash(words),
 		IsRead: m.Imported, SaidAt: m.CreatedAt,
 	}
 }
 
 // noteTexts adds the texts of revisions that were stored; finish writes them.
-func (t *tx) noteTexts(m *chat.Message, revisions []*revisionRow) {
+func (t *textTx) noteTexts(m *chat.Message, revisions []*revisionRow) {
 	for _, r := range revisions {
 		if row := t.textOf(m, r); row != nil {
-			t.texts = append(t.texts, row)
+			t.said = append(t.said, row)
 		}
 	}
 }
 
 // textsByScope groups the texts of the transaction by character and sets their sessions.
-func (t *tx) textsByScope() (map[string][]*textRow, error) {
-	if len(t.texts) == 0 {
+func (t *textTx) textsByScope() (map[string][]*textRow, error) {
+	if len(t.said) == 0 {
 		return nil, nil
 	}
 	chats := map[string][]*textRow{}
-	for _, row := range t.texts {
+	for _, row := range t.said {
 		chats[row.ConversationID] = append(chats[row.ConversationID], row)
 	}
 	scopes := map[string][]*textRow{}
 	for id, rows := range chats {
-		now, err := t.now(id)
+		now, err := t.chats.now(id)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +101,7 @@ func (t *tx) textsByScope() (map[string][]*textRow, error) {
 
 // setSessions sets the sessions of texts of a conversation: that of the text before, unless
 // there was a pause.
-func (t *tx) setSessions(conversationID string, rows []*textRow) error {
+func (t *textTx) setSessions(conversationID string, rows []*textRow) error {
 	slices.SortStableFunc(rows, func(a, b *textRow) int { return cmp.Compare(a.Seq, b.Seq) })
 	if t.imports || len(rows) > mostPerTurn {
 		for _, row := range rows {

@@ -12,6 +12,7 @@ import (
 	"nodest/index"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -33,7 +34,7 @@ func (e *env) chat(character string) string {
 }
 
 // units loads the whole memory of a character.
-func (e *env) units(character string) []memory.Unit {
+func (e *env) units(character string) []recall.Unit {
 	e.Helper()
 	return e.changes(character, &memory.Changes{}).Units
 }
@@ -117,6 +118,7 @@ func TestEveryTextOfAMessageIsStoredInMemory(t *testing.T) {
 		character := e.character()
 		conv := e.chat(character)
 		question := e.say(conv, "", "  Is there tea?\n<mem>系统检索到的记忆内容：\n1. tea</mem>")
+		said := question.ID
 		e.update(func(tx nodest.Tx) error { // a pending reply, and messages that memory never reads
 			m := message(conv, question.ID, "")
 			m.Role, m.Status, m.Swipes = chat.RoleAssistant, chat.StatusPending, []chat.Swipe{}
@@ -148,11 +150,11 @@ func TestEveryTextOfAMessageIsStoredInMemory(t *testing.T) {
 		}, "\n"))
 
 		units := e.units(character)
-		u := units[slices.IndexFunc(units, func(u memory.Unit) bool { return u.Order == 1 })]
+		u := units[slices.IndexFunc(units, func(u recall.Unit) bool { return u.Order == 1 })]
 		e.equal("unit", []any{u.Layer, u.Conversation, u.Session, u.Order, u.Speaker, u.Name, u.Text, u.Hash, u.Terms, u.At, u.Version},
-			[]any{memory.Exchange, conv, 1, 1, lang.RoleUser, "Ada", "Is there tea?", memory.ContentHash("Is there tea?"),
+			[]any{recall.Exchange, conv, 1, 1, lang.RoleUser, "Ada", "Is there tea?", lang.ContentHash("Is there tea?"),
 				index.Join("Is there tea?"), start, 1})
-		e.equal("evidence", u.Evidence, []memory.Evidence{{ConversationID: conv, MessageID: u.Evidence[0].MessageID, RevisionID: u.ID, Seq: 1}})
+		e.equal("message", u.Message, said)
 	})
 }
 

@@ -1,30 +1,33 @@
 package store
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"nodest/chat"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/store/sqldb"
 )
 
 // useRow says that a unit was sent with the prompt of a generation.
 type useRow struct {
 	UserID, ConversationID, GenerationID, UnitID string
-	Rank                                         int              // from 1
-	Layer                                        memory.Layer     // or inProfile
-	Score                                        *int64           // in parts of memory.SignalStep; nil = the row is a copy in a fork
-	Signals                                      map[string]int64 // in parts of memory.SignalStep
+	Rank                                         int     // from 1
+	Layer                                        string  // the first letter of a recall.Layer, or inProfile
+	Score                                        *int64  // in parts of memory.SignalStep; nil = the row is a copy in a fork
+	Signals                                      []int64 // in parts of memory.SignalStep, by memory.SignalNames; zeros at the end can be missing
 }
 
 // inProfile is the layer of a fact that was not found for the message: the profile had it.
-const inProfile memory.Layer = "profile"
+const inProfile = "p"
 
 // PutUses stores what the prompt of a generation contains, and that its facts were used now. That is no
 // change of a scope.
-func (t *tx) PutUses(conversationID, generationID, continued string, uses []memory.Use) error {
-	err := t.ownsConversation(conversationID)
+func (t *textTx) PutUses(conversationID, generationID, continued string, uses []memory.Use) error {
+	err := t.chats.owns(conversationID)
 	var rows []useRow
 	if err == nil && continued != "" {
 		rows, err = sqldb.All[useRow](t, "SELECT * FROM memory_uses WHERE user_id = ? AND conversation_id = ? AND generation_id = ? ORDER BY rank",
@@ -33,14 +36,20 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 	if err != nil {
 		return err
 	}
-	var facts []string
+	var facts, found []string
 	for i := range uses {
 		u := &uses[i]
-		row := useRow{UnitID: u.ID, Layer: u.Layer, Score: new(partOf(u.Score)), Signals: partsOf(u.Signals)}
-		if !u.Recalled() {
+		parts, err := partsOf(u.Signals)
+		if err != nil {
+			return err
+		}
+		row := useRow{UnitID: u.ID, Layer: string(u.Layer[:1]), Score: new(partOf(u.Score)), Signals: parts}
+		if u.Recalled() {
+			found = append(found, u.ID)
+		} else {
 			row.Layer = inProfile
 		}
-		if u.Layer == memory.Fact {
+		if u.Layer == recall.Fact {
 			facts = append(facts, u.ID)
 		}
 		if !slices.ContainsFunc(rows, func(r useRow) bool { return r.UnitID == u.ID }) {
@@ -51,6 +60,10 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 		r := &rows[i]
 		r.UserID, r.ConversationID, r.GenerationID, r.Rank = t.userID, conversationID, generationID, i+1
 	}
+	if continued == "" {
+		t.found = map[string][]string{generationID: found}
+	}
+	slices.SortFunc(rows, func(a, b useRow) int { return strings.Compare(a.UnitID, b.UnitID) }) // as the key: pages are filled in order
 	if err := t.Insert("memory_uses", rows); err != nil || len(facts) == 0 {
 		return err
 	}
@@ -58,12 +71,13 @@ func (t *tx) PutUses(conversationID, generationID, continued string, uses []memo
 }
 
 // Uses returns what was sent with the prompt of a message's chosen text, as far as it is still there.
-func (t *tx) Uses(messageID string) ([]memory.Use, error) {
-	return sqldb.Map(t.withMessage(messageID), func(r *useRow) memory.Use {
-		if r.Layer == inProfile {
-			r.Layer = memory.Fact
+func (t *textTx) Uses(messageID string) ([]memory.Use, error) {
+	return sqldb.Map(t.messages.with(messageID), func(r *useRow) memory.Use {
+		layer := recall.Fact
+		if r.Layer == string(recall.Exchange[:1]) {
+			layer = recall.Exchange
 		}
-		return memory.Use{ID: r.UnitID, Layer: r.Layer, Rank: r.Rank, Score: float64(*r.Score) / memory.SignalStep, Signals: signalsOf(r.Signals)}
+		return memory.Use{ID: r.UnitID, Layer: layer, Rank: r.Rank, Score: float64(*r.Score) / memory.SignalStep, Signals: signalsOf(r.Signals)}
 	}, `SELECT u.* FROM messages m
 		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
 		JOIN memory_uses u ON u.user_id = m.user_id AND u.conversation_id = m.conversation_id AND u.generation_id = r.generation_id
@@ -76,36 +90,43 @@ func (t *tx) Uses(messageID string) ([]memory.Use, error) {
 func partOf(x float64) int64 { return int64(math.Round(x * memory.SignalStep)) }
 
 // partsOf is signals as they are stored.
-func partsOf(signals map[string]float64) map[string]int64 {
-	parts := make(map[string]int64, len(signals))
+func partsOf(signals map[string]float64) ([]int64, error) {
+	var parts []int64
 	for name, x := range signals {
-		parts[name] = partOf(x)
+		at := slices.Index(memory.SignalNames, name)
+		if at < 0 {
+			return nil, fmt.Errorf("store: no signal is called %q", name)
+		}
+		parts = append(parts, make([]int64, max(0, at+1-len(parts)))...)
+		parts[at] = partOf(x)
 	}
-	return parts
+	return parts, nil
 }
 
 // signalsOf is the reverse.
-func signalsOf(parts map[string]int64) map[string]float64 {
+func signalsOf(parts []int64) map[string]float64 {
 	if parts == nil {
 		return nil
 	}
-	signals := make(map[string]float64, len(parts))
-	for name, n := range parts {
-		signals[name] = float64(n) / memory.SignalStep
+	signals := map[string]float64{}
+	for i, n := range parts {
+		if n != 0 {
+			signals[memory.SignalNames[i]] = float64(n) / memory.SignalStep
+		}
 	}
 	return signals
 }
 
 const selectRecalled = "SELECT conversation_id, generation_id, unit_id FROM memory_uses WHERE user_id = ? AND conversation_id IN (?) AND generation_id IN (?)" +
-	" AND layer <> '" + string(inProfile) + "' ORDER BY rank"
+	" AND layer <> '" + inProfile + "' ORDER BY rank"
 
 // Recalled returns the units that were found for a generation.
-func (t *tx) Recalled(conversationID, generationID string) ([]string, error) {
+func (t *textTx) Recalled(conversationID, generationID string) ([]string, error) {
 	return sqldb.Map(t, func(r *useRow) string { return r.UnitID }, selectRecalled, t.userID, []string{conversationID}, []string{generationID})
 }
 
 // fillRecalled gives swipes the units that were found for them.
-func (t *tx) fillRecalled(swipes []*swipeText) error {
+func (t *textTx) fillRecalled(swipes []*swipeText) error {
 	byPlace := map[[2]string][]*chat.Swipe{}
 	var chats, generations []string
 	for _, s := range swipes {

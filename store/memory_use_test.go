@@ -2,12 +2,14 @@ package store_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"nodest/chat"
 	"nodest/fault"
 	"nodest/memory"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/store"
 )
@@ -64,11 +66,11 @@ func (e *env) memoryIDs(messageID string) (ids []string) {
 }
 
 func exchange(rank int) memory.Use {
-	return memory.Use{ID: id(), Layer: memory.Exchange, Rank: rank, Score: 0.75, Signals: map[string]float64{"near": 0.25, "words": 0.5}}
+	return memory.Use{ID: id(), Layer: recall.Exchange, Rank: rank, Score: 0.75, Signals: map[string]float64{"near": 0.25, "words": 0.5}}
 }
 
 func profile(rank int) memory.Use {
-	return memory.Use{ID: id(), Layer: memory.Fact, Rank: rank, Score: 1, Signals: map[string]float64{"profile": 1}}
+	return memory.Use{ID: id(), Layer: recall.Fact, Rank: rank, Score: 1, Signals: map[string]float64{"profile": 1}}
 }
 
 // Memory ids are what was found for a text; uses have the facts of the profile too. An edited text keeps them.
@@ -94,12 +96,29 @@ func TestUsesAreReadInSQL(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.reply(e.chat(e.character()), "", "", exchange(1), profile(2))
-		words := "json_extract(signals, '$.words')"
+		words := "json_extract(signals, '$[0]')"
 		if store.OnPostgres(e.db) {
-			words = "CAST(CAST(signals AS JSON) ->> 'words' AS BIGINT)"
+			words = "CAST(CAST(signals AS JSON) ->> 0 AS BIGINT)"
 		}
-		got, err := store.Query[struct{ Rank, Score, Words int64 }](e.db, "SELECT rank, score, "+words+" AS words FROM memory_uses WHERE layer = 'exchange' AND user_id = ?", e.user)
+		got, err := store.Query[struct{ Rank, Score, Words int64 }](e.db, "SELECT rank, score, "+words+" AS words FROM memory_uses WHERE layer = 'e' AND user_id = ?", e.user)
 		e.equal("rank, score and a signal", []any{got, err}, []any{[]struct{ Rank, Score, Words int64 }{{1, 7500, 5000}}, nil})
+	})
+}
+
+// Each signal has its place in the stored array; one that has none is an error, not lost.
+func TestEverySignalIsStored(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		conv := e.chat(e.character())
+		for i, name := range memory.SignalNames {
+			use := memory.Use{ID: id(), Layer: recall.Fact, Rank: 1, Score: 0.5, Signals: map[string]float64{name: 0.5}}
+			e.equal(name, e.usesOf(e.reply(conv, "", "", use)), []memory.Use{use})
+			e.equal("its place", e.queryInts("SELECT COUNT(*) FROM memory_uses WHERE signals = ?", "["+strings.Repeat("0,", i)+"5000]"), []int64{1})
+		}
+		err := e.db.Update(t.Context(), e.user, func(tx nodest.Tx) error {
+			return tx.Memory.PutUses(conv, id(), "", []memory.Use{{ID: id(), Layer: recall.Fact, Signals: map[string]float64{"other": 1}}})
+		})
+		e.equal("an unknown one is refused", err != nil, true)
 	})
 }
 
@@ -126,7 +145,7 @@ func TestAFactIsUsedWhenItIsRecalled(t *testing.T) {
 		character := e.character()
 		used, other := e.learn(character, fact("used")), e.learn(character, fact("other"))
 		e.clock.advance(time.Minute)
-		e.reply(e.chat(character), "", "", memory.Use{ID: used.ID, Layer: memory.Fact, Rank: 1})
+		e.reply(e.chat(character), "", "", memory.Use{ID: used.ID, Layer: recall.Fact, Rank: 1})
 		e.view(func(tx nodest.Tx) error {
 			a, err := tx.Memory.Fact(character, used.ID)
 			b, err2 := tx.Memory.Fact(character, other.ID)

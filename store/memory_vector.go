@@ -28,7 +28,7 @@ func (v *storedVector) kept(models modelList) []index.Kept {
 
 // WithoutVector returns contents without a vector of a model, each once. It reads rows by change and
 // stops where it has enough, so rows before since cost nothing.
-func (t *tx) WithoutVector(characterID, model string, since int64, limit int) ([]memory.Content, error) {
+func (t *memoryTx) WithoutVector(characterID, model string, since int64, limit int) ([]memory.Content, error) {
 	limit = sqldb.Length(limit)
 	at, err := t.scope(characterID)
 	if err != nil {
@@ -57,7 +57,7 @@ func (t *tx) WithoutVector(characterID, model string, since int64, limit int) ([
 }
 
 // UnitVectors reads the rows of the units.
-func (t *tx) UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error) {
+func (t *memoryTx) UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (r *lackingRow) words() string {
 
 // lacking returns the first n rows without a vector of the model with a number, by change. whole
 // reports that there are no others.
-func (t *tx) lacking(characterID string, number int, since int64, n int) (rows []lackingRow, whole bool, err error) {
+func (t *memoryTx) lacking(characterID string, number int, since int64, n int) (rows []lackingRow, whole bool, err error) {
 	const without = "t.user_id = ? AND t.character_id = ? AND t.change > ? AND (t.model = 0 OR t.model <> ?)"
 	args := []any{t.userID, characterID, since, number, n}
 	texts, err := sqldb.All[lackingRow](t, `SELECT t.revision_id AS id, t.change, t.hash, r.text, t.role FROM memory_texts t CROSS JOIN revisions r
@@ -111,7 +111,7 @@ func (t *tx) lacking(characterID string, number int, since int64, n int) (rows [
 }
 
 // Embedded returns up to which change, and for which model, a scope has its vectors.
-func (t *tx) Embedded(characterID string) (model string, change int64, err error) {
+func (t *memoryTx) Embedded(characterID string) (model string, change int64, err error) {
 	at, err := t.scope(characterID)
 	if err != nil {
 		return "", 0, err
@@ -120,13 +120,13 @@ func (t *tx) Embedded(characterID string) (model string, change int64, err error
 }
 
 // SetEmbedded stores what Embedded returns.
-func (t *tx) SetEmbedded(characterID, model string, change int64) error {
-	return t.withCharacter(characterID).Run("UPDATE memory_scopes SET embedded_model = ?, embedded_change = ? WHERE "+ofScope,
+func (t *memoryTx) SetEmbedded(characterID, model string, change int64) error {
+	return t.characters.with(characterID).Run("UPDATE memory_scopes SET embedded_model = ?, embedded_change = ? WHERE "+ofScope,
 		model, change, t.userID, characterID)
 }
 
 // PutVectors stores vectors of texts and facts that are there, when the transaction ends.
-func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32) error {
+func (t *memoryTx) PutVectors(characterID, model string, vectors map[string][]float32) error {
 	if err := t.LockMemory(characterID); err != nil || len(vectors) == 0 {
 		return err
 	}
@@ -134,7 +134,7 @@ func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32)
 	if err != nil {
 		return err
 	}
-	t.stores = true // also on a full disk it takes room
+	t.room.stores = true // also on a full disk it takes room
 	if err := t.lockUnits(characterID, slices.Sorted(maps.Keys(vectors))); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (t *tx) PutVectors(characterID, model string, vectors map[string][]float32)
 }
 
 // lockUnits locks rows of texts and facts on PostgreSQL: before that of their scope, as all do.
-func (t *tx) lockUnits(characterID string, ids []string) error {
+func (t *memoryTx) lockUnits(characterID string, ids []string) error {
 	if !t.Postgres {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (t *tx) lockUnits(characterID string, ids []string) error {
 }
 
 // flushVectors stores vectors under a version of their scope: with it, so that a row is written once.
-func (t *tx) flushVectors(characterID string, vectors map[string]storedVector, version int64) error {
+func (t *memoryTx) flushVectors(characterID string, vectors map[string]storedVector, version int64) error {
 	const set = " SET model = ?, vector = ?, " + atVersion
 	for _, id := range slices.Sorted(maps.Keys(vectors)) { // as locks are taken
 		args := []any{vectors[id].Model, vectors[id].Vector, version, version, t.userID, characterID, id}
@@ -188,7 +188,7 @@ func (t *tx) flushVectors(characterID string, vectors map[string]storedVector, v
 func (r *scopeRow) number(model string) int { return slices.Index(r.Models, model) + 1 }
 
 // numberModel is scopeRow.number of a model that gets one if it has none.
-func (t *tx) numberModel(characterID, model string) (int, error) {
+func (t *memoryTx) numberModel(characterID, model string) (int, error) {
 	at, err := t.scope(characterID)
 	if err != nil || at.number(model) > 0 {
 		return at.number(model), err

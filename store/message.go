@@ -10,6 +10,14 @@ import (
 	"nodest/store/sqldb"
 )
 
+// messageTx stores messages with their swipes and texts, and reads branches.
+type messageTx struct {
+	*tx
+	states map[string]*messageStateRow // by message; finish writes them
+	hidden []hiddenPiece               // messages that were hidden or shown
+	near   bool                        // pages leave out texts, see NearTexts
+}
+
 type messageRow struct {
 	chat.Message `db:"ClientMsgID=client_msg_key AuthorID=author_key Greeting=is_greeting Hidden=is_hidden Imported=is_imported -Swipes -Extra"`
 	UserID       string
@@ -23,7 +31,7 @@ type messageRow struct {
 
 func (r *messageRow) message() *chat.Message { return &r.Message }
 
-func (t *tx) messageRow(m *chat.Message) *messageRow {
+func (t *messageTx) messageRow(m *chat.Message) *messageRow {
 	return &messageRow{Message: *m, UserID: t.userID}
 }
 
@@ -40,12 +48,12 @@ type messageStateRow struct {
 
 // InsertMessage stores messages. Their seqs come from the conversation's row, whose lock
 // orders the messages of one conversation.
-func (t *tx) InsertMessage(messages ...*chat.Message) error {
+func (t *messageTx) InsertMessage(messages ...*chat.Message) error {
 	if len(messages) == 0 {
 		return nil
 	}
 	conversationID := messages[0].ConversationID
-	last, err := t.takeSeqs(conversationID, len(messages))
+	last, err := t.chats.takeSeqs(conversationID, len(messages))
 	if err != nil {
 		return err
 	}
@@ -53,7 +61,7 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 	if err != nil {
 		return err
 	}
-	b, next := &bulk{}, t.nextVersion(conversationID)
+	b, next := &bulk{}, t.chats.nextVersion(conversationID)
 	for i, m := range messages {
 		t.fillTimes(&m.CreatedAt)
 		b.addLine(t.userID, m)
@@ -81,7 +89,7 @@ func (t *tx) InsertMessage(messages ...*chat.Message) error {
 }
 
 // nextVersion is the version that a conversation will probably have in the end; see flushStates.
-func (t *tx) nextVersion(conversationID string) int64 {
+func (t *chatTx) nextVersion(conversationID string) int64 {
 	if stored := t.locked[conversationID]; stored != nil {
 		return stored.version + 1
 	}
@@ -90,11 +98,11 @@ func (t *tx) nextVersion(conversationID string) int64 {
 
 // takeSeqs gives a conversation n further seqs, and returns the last one. Where the row is
 // locked, they are stored with it.
-func (t *tx) takeSeqs(conversationID string, n int) (last int64, err error) {
+func (t *chatTx) takeSeqs(conversationID string, n int) (last int64, err error) {
 	if stored := t.locked[conversationID]; stored != nil {
 		stored.seq += int64(n)
 		stored.took = true
-		t.noteGrowth(conversationID, stored.seq-int64(n), stored.seq)
+		t.words.noteGrowth(conversationID, stored.seq-int64(n), stored.seq)
 		return stored.seq, nil
 	}
 	seq, err := sqldb.Get[int64](t, "conversation", "UPDATE conversations SET message_seq = message_seq + ?"+
@@ -102,12 +110,12 @@ func (t *tx) takeSeqs(conversationID string, n int) (last int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	t.noteGrowth(conversationID, *seq-int64(n), *seq)
+	t.words.noteGrowth(conversationID, *seq-int64(n), *seq)
 	return *seq, nil
 }
 
 // unlock forgets what LockConversation has read.
-func (t *tx) unlock() error {
+func (t *chatTx) unlock() error {
 	for id, stored := range t.locked {
 		if !stored.took {
 			continue
@@ -142,7 +150,7 @@ type treePlace struct {
 
 // treePlaces returns the positions of messages of a conversation, by id. Others are left
 // out.
-func (t *tx) treePlaces(conversationID string, ids ...string) (map[string]*treePlace, error) {
+func (t *messageTx) treePlaces(conversationID string, ids ...string) (map[string]*treePlace, error) {
 	tree := make(map[string]*treePlace, len(ids))
 	return tree, sqldb.Each(t, func(p *treePlace) error {
 		if at := *p; p.ConversationID == conversationID { // not in SQL, so that the index of ids serves
@@ -187,7 +195,7 @@ func errNotInConversation() error {
 // inConversation returns fault.NotFound if the message is not one of it. Because
 // a parent is checked when its child is stored, the ancestors of a message are
 // all of its conversation and its user.
-func (t *tx) inConversation(conversationID, messageID string) error {
+func (t *messageTx) inConversation(conversationID, messageID string) error {
 	in, err := sqldb.Value[string](t, "SELECT conversation_id FROM messages WHERE user_id = ? AND id = ?", t.userID, messageID)
 	if err == nil && in != conversationID {
 		return errNotInConversation()
@@ -197,7 +205,7 @@ func (t *tx) inConversation(conversationID, messageID string) error {
 
 // logState records what m shows now; finish writes it under the final version of the
 // conversation. earlier is what the transaction has recorded of it before, nil = nothing.
-func (t *tx) logState(m *chat.Message, earlier *messageStateRow) {
+func (t *messageTx) logState(m *chat.Message, earlier *messageStateRow) {
 	state := &messageStateRow{UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Previous: unknownPrevious}
 	state.Rev, state.Status, state.Deleted = m.Rev, m.Status, m.DeletedAt != nil
 	if s := m.Chosen(); s != nil {
@@ -225,7 +233,7 @@ const onlyStates = "SELECT m.user_id, m.conversation_id, m.id AS message_id, m.s
 
 // earlierState is what is recorded of m before it changes. Its only state becomes a row, unless it
 // is a placeholder.
-func (t *tx) earlierState(m *chat.Message) (*messageStateRow, error) {
+func (t *messageTx) earlierState(m *chat.Message) (*messageStateRow, error) {
 	if earlier := t.states[m.ID]; earlier != nil {
 		if earlier.only && m.DeletedAt != nil { // has rows
 			return &messageStateRow{}, nil
@@ -248,13 +256,13 @@ const overState = "ON CONFLICT (user_id, conversation_id, message_id, version) D
 	" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted"
 
 // flushStates writes the log of states.
-func (t *tx) flushStates() error {
+func (t *messageTx) flushStates() error {
 	rows := make([]*messageStateRow, 0, len(t.states))
 	changed := map[string][]string{} // messages that were there before, by conversation, mostly one
 	moved := map[int64][]string{}    // messages whose only state is since another version than they say
 	for _, id := range slices.Sorted(maps.Keys(t.states)) {
 		state := t.states[id]
-		now, err := t.now(state.ConversationID)
+		now, err := t.chats.now(state.ConversationID)
 		if err != nil {
 			return err
 		}
@@ -283,7 +291,7 @@ func (t *tx) flushStates() error {
 			return nil
 		}, `SELECT s.* FROM message_states s WHERE s.user_id = ? AND s.conversation_id = ? AND s.message_id IN (?)
 			AND s.version = (SELECT MAX(o.version) FROM message_states o WHERE o.user_id = s.user_id AND o.conversation_id = s.conversation_id
-				AND o.message_id = s.message_id AND o.version < ?)`, t.userID, conversationID, ids, t.stored[conversationID].Version)
+				AND o.message_id = s.message_id AND o.version < ?)`, t.userID, conversationID, ids, t.chats.stored[conversationID].Version)
 		if err != nil {
 			return err
 		}
@@ -303,17 +311,17 @@ func (s *messageStateRow) isPlaceholder() bool {
 }
 
 // Message returns one, also when it is deleted.
-func (t *tx) Message(id string) (*chat.Message, error) {
+func (t *messageTx) Message(id string) (*chat.Message, error) {
 	return t.oneMessage("m.id = ?", id)
 }
 
 // MessageByClientID finds a message by the name the client gave it.
-func (t *tx) MessageByClientID(conversationID, clientMsgID string) (*chat.Message, error) {
+func (t *messageTx) MessageByClientID(conversationID, clientMsgID string) (*chat.Message, error) {
 	return t.oneMessage("m.conversation_id = ? AND m.client_msg_key = ? AND m.client_msg_key <> ''",
 		conversationID, clientMsgID)
 }
 
-func (t *tx) oneMessage(where string, args ...any) (*chat.Message, error) {
+func (t *messageTx) oneMessage(where string, args ...any) (*chat.Message, error) {
 	m, err := sqldb.Find(t, "message", (*messageRow).message, "SELECT m.* FROM messages m WHERE m.user_id = ? AND "+where+" AND "+inLivingChat,
 		append([]any{t.userID}, args...)...)
 	if err != nil {
@@ -328,7 +336,7 @@ const inLivingChat = "EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.
 	" AND " + notLoading
 
 // messages reads the messages that rest, the end of the statement, selects.
-func (t *tx) messages(rest string, args ...any) ([]*chat.Message, error) {
+func (t *messageTx) readMessages(rest string, args ...any) ([]*chat.Message, error) {
 	items, err := sqldb.Map(t, (*messageRow).message, "SELECT m.* FROM messages m "+rest, args...)
 	if err != nil {
 		return nil, err
@@ -354,7 +362,7 @@ type messagePage struct {
 }
 
 // addToPage adds the messages that rest, the end of the statement, selects.
-func (t *tx) addToPage(p *messagePage, conversationID, rest string, args ...any) error {
+func (t *messageTx) addToPage(p *messagePage, conversationID, rest string, args ...any) error {
 	return sqldb.EachSized(t, func(r *messageRow, size int) error {
 		p.bytes += size
 		if p.cut = p.cut || p.bytes > sqldb.PageBytes && len(p.items) > 0; !p.cut {
@@ -367,7 +375,7 @@ func (t *tx) addToPage(p *messagePage, conversationID, rest string, args ...any)
 }
 
 // fillPage adds the texts, and leaves out the messages that fillFirst does.
-func (t *tx) fillPage(p *messagePage) error {
+func (t *messageTx) fillPage(p *messagePage) error {
 	n, err := t.fillFirst(p.items, sqldb.PageBytes)
 	p.items, p.cut = p.items[:n], p.cut || n < len(p.items)
 	return err
@@ -375,7 +383,7 @@ func (t *tx) fillPage(p *messagePage) error {
 
 // fillFirst adds the texts to the first of some messages, and returns to how many: to those before the one
 // with whose texts all of them exceed most bytes, but to one at least.
-func (t *tx) fillFirst(items []*chat.Message, most int) (int, error) {
+func (t *messageTx) fillFirst(items []*chat.Message, most int) (int, error) {
 	room := most + len(items)<<10 // with the ids and names beside the texts
 	size, err := t.readSwipes(items, room)
 	if err != nil || size <= room {
@@ -393,7 +401,7 @@ func (t *tx) fillFirst(items []*chat.Message, most int) (int, error) {
 }
 
 // UpdateMessage stores the state of m and the texts that are new in it.
-func (t *tx) UpdateMessage(m *chat.Message) error {
+func (t *messageTx) UpdateMessage(m *chat.Message) error {
 	earlier, err := t.earlierState(m)
 	if err != nil {
 		return err
@@ -424,7 +432,7 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 	if err := t.putSwipes(b); err != nil {
 		return err
 	}
-	if err := t.noteRevisions(m, len(b.revisions)); err != nil {
+	if err := t.words.noteRevisions(m, len(b.revisions)); err != nil {
 		return err
 	}
 	t.logState(m, earlier)
@@ -434,7 +442,7 @@ func (t *tx) UpdateMessage(m *chat.Message) error {
 // Path reads the pieces of the path (see place) from its end upwards, and stops when it has
 // enough: its cost is that of the page. It trusts that beforeID is on the branch, and goes
 // on above it.
-func (t *tx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
+func (t *messageTx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
 	start, skip, err := t.pathStart(conversationID, headID, beforeID)
 	if err != nil || start == nil {
 		return nil, false, err
@@ -468,15 +476,15 @@ const upChain = "WHERE COALESCE(m.user_id, m.user_id) = ? AND m.conversation_id 
 
 // pathStart is where the walk of a path begins, nil where there is no path, and how many
 // messages are left out there.
-func (t *tx) pathStart(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
-	if err := t.ownsConversation(conversationID); err != nil {
+func (t *messageTx) pathStart(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
+	if err := t.chats.owns(conversationID); err != nil {
 		return nil, 0, err
 	}
 	return t.pathEnd(conversationID, headID, beforeID)
 }
 
 // pathEnd is pathStart in a conversation that may be deleted.
-func (t *tx) pathEnd(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
+func (t *messageTx) pathEnd(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
 	id := headID
 	if beforeID != "" {
 		id, skip = beforeID, 1
@@ -489,8 +497,8 @@ func (t *tx) pathEnd(conversationID, headID, beforeID string) (start *chainPlace
 }
 
 // Children returns the messages below id, by seq; id "" = the roots.
-func (t *tx) Children(conversationID, id string) ([]*chat.Message, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
+func (t *messageTx) Children(conversationID, id string) ([]*chat.Message, error) {
+	if err := t.chats.owns(conversationID); err != nil {
 		return nil, err
 	}
 	at := &chainPlace{} // above the root of a fork, whose chain is 0
@@ -504,7 +512,7 @@ func (t *tx) Children(conversationID, id string) ([]*chat.Message, error) {
 	if id == "" {
 		below, args = "IS NULL", args[:3]
 	}
-	return t.messages(fmt.Sprintf(childrenOf, below), append(args, t.userID, conversationID, at.Chain, at.Depth+1)...)
+	return t.readMessages(fmt.Sprintf(childrenOf, below), append(args, t.userID, conversationID, at.Chain, at.Depth+1)...)
 }
 
 // childrenOf selects the messages that branch off at a message, or are roots, and the one that goes on

@@ -21,10 +21,10 @@ type promptRow struct {
 type promptFileRow struct{ UserID, PromptID, FileID string }
 
 // PutPrompt stores what was sent in a conversation of the user.
-func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
+func (t generationTx) PutPrompt(p *nodest.StoredPrompt) error {
 	t.fillTimes(&p.CreatedAt)
 	row := &promptRow{p.ID, t.userID, p.ConversationID, strings.TrimPrefix(p.GenerationID, p.ID), p.Body, p.CreatedAt}
-	if err := t.withConversation(p.ConversationID).Insert("prompts", row); err != nil {
+	if err := t.chats.with(p.ConversationID).Insert("prompts", row); err != nil {
 		return err
 	}
 	files := make([]*promptFileRow, len(p.FileIDs))
@@ -35,7 +35,7 @@ func (t *tx) PutPrompt(p *nodest.StoredPrompt) error {
 }
 
 // Prompt returns one.
-func (t *tx) Prompt(id string) (*nodest.StoredPrompt, error) {
+func (t generationTx) Prompt(id string) (*nodest.StoredPrompt, error) {
 	row, err := sqldb.Get[promptRow](t, "prompt", "SELECT * FROM prompts WHERE user_id = ? AND id = ?", t.userID, id)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (t *tx) Prompt(id string) (*nodest.StoredPrompt, error) {
 }
 
 // LastPrompt returns the id of the newest prompt of a conversation, "" without one.
-func (t *tx) LastPrompt(conversationID string) (id string, err error) {
+func (t generationTx) LastPrompt(conversationID string) (id string, err error) {
 	return sqldb.Value[string](t, "SELECT id FROM prompts WHERE user_id = ? AND conversation_id = ? ORDER BY id DESC LIMIT 1",
 		t.userID, conversationID)
 }

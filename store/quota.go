@@ -61,18 +61,27 @@ const (
 	recountEvery = 24 * time.Hour
 )
 
+// room is what a transaction stores, for quotas and the disk.
+type room struct {
+	stores   bool             // rows that take room
+	added    map[string]int64 // by kind, see charge
+	coming   int64            // messages that other transactions will store, see charge
+	admitted bool             // the quotas allowed this before
+	found    *limitsRow       // by LockLimits; nil = it was not called
+}
+
 // noteInserted counts rows that the transaction has inserted.
 func (t *tx) noteInserted(table string, columns []string, args []any) {
 	c, ok := countedTables[table]
-	t.stores = t.stores || ok || derivedTables[table]
+	t.room.stores = t.room.stores || ok || derivedTables[table]
 	if !ok {
 		return
 	}
-	if t.added == nil {
-		t.added = map[string]int64{}
+	if t.room.added == nil {
+		t.room.added = map[string]int64{}
 	}
 	if c.kind != "" {
-		t.added[c.kind] += int64(len(args) / len(columns))
+		t.room.added[c.kind] += int64(len(args) / len(columns))
 	}
 	for i, arg := range args {
 		if !slices.Contains(c.bytes, columns[i%len(columns)]) {
@@ -80,16 +89,16 @@ func (t *tx) noteInserted(table string, columns []string, args []any) {
 		}
 		switch v := arg.(type) {
 		case string:
-			t.added[countedBytes] += int64(len(v))
+			t.room.added[countedBytes] += int64(len(v))
 		case []byte:
-			t.added[countedBytes] += int64(len(v))
+			t.room.added[countedBytes] += int64(len(v))
 		}
 	}
 }
 
 // noteCopied counts the messages and texts that a fork has copied within the database, between two places.
 func (t *tx) noteCopied(forkID string, after, to forkPlace) error {
-	t.stores = true
+	t.room.stores = true
 	args := []any{t.userID, forkID, after.Depth, to.Depth}
 	bytes, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["message_lines"].bytes, "x.")+"), 0) AS BIGINT)"+
 		strings.Replace(copiedMessages, "WHERE", "JOIN message_lines x ON x.user_id = m.user_id AND x.message_id = m.id WHERE", 1), args...)
@@ -100,11 +109,11 @@ func (t *tx) noteCopied(forkID string, after, to forkPlace) error {
 	texts, err := sqldb.Value[int64](t, "SELECT CAST(COALESCE(SUM("+sizeOf(countedTables["revisions"].bytes, "r.")+"), 0) AS BIGINT)"+
 		strings.Replace(copiedMessages, "WHERE", "JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id WHERE", 1)+
 		" AND (m.depth > ? OR r.position > ?)", append(args, after.Depth, after.Position)...)
-	if t.added == nil {
-		t.added = map[string]int64{}
+	if t.room.added == nil {
+		t.room.added = map[string]int64{}
 	}
-	t.added["messages"] += to.Depth - after.Depth
-	t.added[countedBytes] += bytes + texts
+	t.room.added["messages"] += to.Depth - after.Depth
+	t.room.added[countedBytes] += bytes + texts
 	return err
 }
 
@@ -131,10 +140,10 @@ type usedRow struct {
 // generation writes, which was admitted at its start. On a disk that is nearly full it returns
 // fault.StorageFull.
 func (db *DB) charge(t *tx) error {
-	if t.stores && !t.admitted && db.diskFull() {
+	if t.room.stores && !t.room.admitted && db.diskFull() {
 		return fault.New(fault.StorageFull, "the disk of the server is full; the last %s are reserved for deletions", fault.Size(keptFree))
 	}
-	if len(t.added) == 0 {
+	if len(t.room.added) == 0 {
 		return nil
 	}
 	used, err := t.addAdded()
@@ -144,9 +153,9 @@ func (db *DB) charge(t *tx) error {
 	for _, u := range used {
 		limit := db.quotaLimit(u.Kind, u.MaxBytes)
 		if u.Kind == "messages" {
-			u.Used += t.coming
+			u.Used += t.room.coming
 		}
-		if limit == 0 || u.Used <= limit || t.added[u.Kind] == 0 {
+		if limit == 0 || u.Used <= limit || t.room.added[u.Kind] == 0 {
 			continue
 		}
 		what := fmt.Sprintf("%d %s", limit, u.Kind)
@@ -176,9 +185,9 @@ func (db *DB) diskFull() bool {
 
 // addAdded adds what t has inserted to the counters, and returns those that limits are to be compared with.
 func (t *tx) addAdded() ([]usedRow, error) {
-	used, err := t.addUsed(t.userID, t.added)
+	used, err := t.addUsed(t.userID, t.room.added)
 	switch {
-	case err != nil || t.admitted:
+	case err != nil || t.room.admitted:
 		return nil, err
 	case t.Postgres:
 		return used, nil
@@ -188,36 +197,17 @@ func (t *tx) addAdded() ([]usedRow, error) {
 
 // usedNow returns the counters that t has added to, perhaps with others.
 func (t *tx) usedNow() ([]usedRow, error) {
-	known := t.found != nil // nobody else changes them on SQLite
-	for kind := range t.added {
+	known := t.room.found != nil // nobody else changes them on SQLite
+	for kind := range t.room.added {
 		known = known && (kind == "messages" || kind == countedBytes)
 	}
 	if known {
 		return []usedRow{
-			{"messages", t.found.Messages + t.added["messages"], t.found.MaxBytes},
-			{countedBytes, t.found.Bytes + t.added[countedBytes], t.found.MaxBytes},
+			{"messages", t.room.found.Messages + t.room.added["messages"], t.room.found.MaxBytes},
+			{countedBytes, t.room.found.Bytes + t.room.added[countedBytes], t.room.found.MaxBytes},
 		}, nil
 	}
 	return sqldb.All[usedRow](t, "SELECT q.kind, q.used, u.max_bytes FROM quotas q JOIN users u ON u.id = q.user_id WHERE q.user_id = ? ORDER BY q.kind", t.userID)
-}
-
-// Room that HasRoom leaves, for what others add meanwhile, and for what is not text.
-const (
-	spareMessages = 100
-	spareBytes    = 1 << 20
-)
-
-// HasRoom reports whether charge will find room for messages with so many bytes, and some more.
-func (t *tx) HasRoom(messages, bytes int) bool {
-	l := t.found
-	if l == nil || t.db.diskFull() {
-		return false
-	}
-	has := func(kind string, used, spare int64) bool {
-		limit := t.db.quotaLimit(kind, l.MaxBytes)
-		return limit == 0 || used+spare <= limit
-	}
-	return has("messages", l.Messages, int64(messages)+spareMessages) && has(countedBytes, l.Bytes, int64(bytes)+spareBytes)
 }
 
 // addUsed adds to the counters of a user, in the order of their kinds. On PostgreSQL, it returns them.

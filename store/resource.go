@@ -44,7 +44,7 @@ func whole(r *character.Resource) *character.Resource {
 }
 
 // InsertResource stores a new resource as version 1.
-func (t *tx) InsertResource(r *character.Resource) error {
+func (t characterTx) InsertResource(r *character.Resource) error {
 	t.fillTimes(&r.CreatedAt, &r.UpdatedAt)
 	r.Version = max(r.Version, 1)
 	err := t.Insert("resources", &resourceRow{r.ID, t.userID, r.Kind, r.BindAll, r.Version, r.CreatedAt, r.UpdatedAt})
@@ -54,7 +54,7 @@ func (t *tx) InsertResource(r *character.Resource) error {
 	return t.insertResourceVersion(r)
 }
 
-func (t *tx) insertResourceVersion(r *character.Resource) error {
+func (t characterTx) insertResourceVersion(r *character.Resource) error {
 	if err := t.Insert("resource_versions", &resourceVersionRow{*whole(r), t.userID}); err != nil {
 		return err
 	}
@@ -66,22 +66,22 @@ func (t *tx) insertResourceVersion(r *character.Resource) error {
 }
 
 // Resource returns the newest version.
-func (t *tx) Resource(kind character.ResourceKind, id string) (*character.Resource, error) {
+func (t characterTx) Resource(kind character.ResourceKind, id string) (*character.Resource, error) {
 	return t.oneResource(kind, living+"AND r.id = ? AND v.version = r.version", id)
 }
 
 // ResourceVersion returns one version, also of a resource that is deleted: a save
 // point may name it.
-func (t *tx) ResourceVersion(kind character.ResourceKind, id string, version int64) (*character.Resource, error) {
+func (t characterTx) ResourceVersion(kind character.ResourceKind, id string, version int64) (*character.Resource, error) {
 	return t.oneResource(kind, "AND r.id = ? AND v.version = ?", id, version)
 }
 
-func (t *tx) oneResource(kind character.ResourceKind, rest string, args ...any) (*character.Resource, error) {
+func (t characterTx) oneResource(kind character.ResourceKind, rest string, args ...any) (*character.Resource, error) {
 	return sqldb.Find(t, string(kind), whole, selectResources+rest, append([]any{t.userID, kind}, args...)...)
 }
 
 // Resources lists newest first, without documents.
-func (t *tx) Resources(kind character.ResourceKind, cursor string, limit int) ([]*character.Resource, string, error) {
+func (t characterTx) Resources(kind character.ResourceKind, cursor string, limit int) ([]*character.Resource, string, error) {
 	return sqldb.Page(t, whole, "r.created_at", cursor, limit, listResources+living+"AND v.version = r.version", t.userID, kind)
 }
 
@@ -90,13 +90,13 @@ const boundTo = "(r.bind_all OR EXISTS (SELECT 1 FROM resource_bindings b" +
 	" WHERE b.user_id = r.user_id AND b.resource_id = r.id AND b.character_id = ?))"
 
 // BoundResources returns those bound to the character or to all, oldest first.
-func (t *tx) BoundResources(kind character.ResourceKind, characterID string) ([]*character.Resource, error) {
+func (t characterTx) BoundResources(kind character.ResourceKind, characterID string) ([]*character.Resource, error) {
 	return sqldb.Map(t, whole, selectResources+living+"AND v.version = r.version AND "+boundTo+" ORDER BY r.created_at, r.id",
 		t.userID, kind, characterID)
 }
 
 // UpdateResource stores r as the next version.
-func (t *tx) UpdateResource(r *character.Resource) error {
+func (t characterTx) UpdateResource(r *character.Resource) error {
 	r.UpdatedAt = t.Now()
 	n, err := t.Exec("UPDATE resources SET version = ?, bind_all = ?, updated_at = ?"+
 		" WHERE user_id = ? AND id = ? AND kind = ? AND deleted_at IS NULL AND version = ?",
@@ -118,13 +118,13 @@ func (t *tx) UpdateResource(r *character.Resource) error {
 }
 
 // DeleteResource hides it; maintenance removes it later.
-func (t *tx) DeleteResource(kind character.ResourceKind, id string) error {
+func (t characterTx) DeleteResource(kind character.ResourceKind, id string) error {
 	return t.ExecOne(string(kind), "UPDATE resources SET deleted_at = ? WHERE user_id = ? AND id = ? AND kind = ? AND deleted_at IS NULL",
 		t.Now(), t.userID, id, kind)
 }
 
 // Stamps tells the versions of a turn's documents without reading them.
-func (t *tx) Stamps(characterID string, more ...string) (*character.Stamps, error) {
+func (t characterTx) Stamps(characterID string, more ...string) (*character.Stamps, error) {
 	s := &character.Stamps{Resources: []character.ResourceStamp{}}
 	err := sqldb.Each(t, func(r *struct {
 		character.ResourceStamp

@@ -147,13 +147,13 @@ func (r *restoring) loadUses(ctx context.Context, db *sql.DB, tables []*table, i
 	for _, statement := range []string{
 		`INSERT INTO memory_uses (user_id, conversation_id, generation_id, unit_id, rank, layer, score, signals)
 			SELECT s.user_id, m.conversation_id, s.generation_id, s.unit_id, s.rank,
-				CASE WHEN s.layer <> '' THEN s.layer WHEN f.id IS NOT NULL THEN 'fact' ELSE 'exchange' END,
+				CASE WHEN s.layer <> '' THEN s.layer WHEN f.id IS NOT NULL THEN 'f' ELSE 'e' END,
 				CASE WHEN ` + isThere + ` THEN s.score END, CASE WHEN ` + isThere + ` AND g.id IS NOT NULL THEN s.signals END
 			FROM ` + t.name + ` s JOIN messages m ON m.user_id = s.user_id AND m.id = s.message_id
 			LEFT JOIN memories f ON f.user_id = s.user_id AND f.id = s.unit_id
 			LEFT JOIN memory_texts x ON x.user_id = s.user_id AND x.revision_id = s.unit_id AND NOT x.is_forgotten
 			LEFT JOIN generations g ON g.user_id = s.user_id AND g.id = s.generation_id
-			WHERE s.generation_id IS NOT NULL AND (` + isThere + ` OR s.layer <> 'profile')
+			WHERE s.generation_id IS NOT NULL AND (` + isThere + ` OR s.layer <> 'p')
 			ORDER BY s.score IS NULL, s.rank ON CONFLICT DO NOTHING`,
 		"DROP TABLE " + t.name,
 	} {

@@ -24,8 +24,8 @@ type Retention struct {
 	EventCount int64         // newest events of a user that are kept at most; default 20,000
 }
 
-// Kept is how long one kind of thing is kept, in words for people.
-type Kept struct{ What, How string }
+// Lifetime is how long one kind of thing is kept, in words for people.
+type Lifetime struct{ What, How string }
 
 // remover removes at most a batch of what is older than life; it is done when it removed none.
 type remover func(s *session, life time.Duration) (int64, error)
@@ -69,8 +69,8 @@ func (r Retention) rules() []rule {
 }
 
 // Rules lists what is removed by itself, and when.
-func (r Retention) Rules() []Kept {
-	var list []Kept
+func (r Retention) Rules() []Lifetime {
+	var list []Lifetime
 	for _, r := range r.rules() {
 		if r.people == "" {
 			continue
@@ -82,7 +82,7 @@ func (r Retention) Rules() []Kept {
 				how += " " + r.since
 			}
 		}
-		list = append(list, Kept{r.people, how})
+		list = append(list, Lifetime{r.people, how})
 	}
 	return list
 }

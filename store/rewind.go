@@ -30,7 +30,7 @@ const pieces = `WITH RECURSIVE path (user_id, conversation_id, chain, depth) AS 
 	) `
 
 // Count returns the length of a path, without its deleted messages.
-func (t *tx) Count(conversationID, headID string) (int, error) {
+func (t *messageTx) Count(conversationID, headID string) (int, error) {
 	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == nil {
 		return 0, err
 	}
@@ -40,7 +40,7 @@ func (t *tx) Count(conversationID, headID string) (int, error) {
 }
 
 // Born returns the conversation's version in which a message was stored.
-func (t *tx) Born(messageID string) (int64, error) {
+func (t historyTx) Born(messageID string) (int64, error) {
 	version, err := sqldb.Value[int64](t, `SELECT CASE WHEN m.since > 0 THEN m.since ELSE COALESCE((SELECT MIN(s.version) FROM message_states s
 			WHERE s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id), 0) END FROM messages m
 		WHERE m.user_id = ? AND m.id = ?`, t.userID, messageID)
@@ -51,7 +51,7 @@ func (t *tx) Born(messageID string) (int64, error) {
 }
 
 // DeletedIn returns the conversation's version in which a message was deleted.
-func (t *tx) DeletedIn(messageID string) (int64, error) {
+func (t historyTx) DeletedIn(messageID string) (int64, error) {
 	version, err := sqldb.Value[int64](t, `SELECT MIN(s.version) FROM messages m
 		JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL
 		JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id
@@ -65,8 +65,8 @@ func (t *tx) DeletedIn(messageID string) (int64, error) {
 }
 
 // Rewinds returns the conversation's rewinds, oldest first.
-func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
-	return sqldb.All[chat.Rewind](t.withConversation(conversationID), "SELECT version AS at, to_version AS \"to\" FROM rewinds"+
+func (t historyTx) Rewinds(conversationID string) ([]chat.Rewind, error) {
+	return sqldb.All[chat.Rewind](t.chats.with(conversationID), "SELECT version AS at, to_version AS \"to\" FROM rewinds"+
 		" WHERE user_id = ? AND conversation_id = ? ORDER BY version", t.userID, conversationID)
 }
 
@@ -76,8 +76,8 @@ func (t *tx) Rewinds(conversationID string) ([]chat.Rewind, error) {
 //
 // It must come before other changes of messages in the same transaction, because their
 // states are not stored yet.
-func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) (changed, moved []*chat.Message, err error) {
-	for _, s := range t.states {
+func (t historyTx) Rewind(c *chat.Conversation, version int64, headID string) (changed, moved []*chat.Message, err error) {
+	for _, s := range t.messages.states {
 		if s.ConversationID == c.ID {
 			return nil, nil, errors.New("store: a rewind comes before other changes of messages")
 		}
@@ -98,13 +98,13 @@ func (t *tx) Rewind(c *chat.Conversation, version int64, headID string) (changed
 	if headID == "" {
 		return nil, nil, nil
 	}
-	if err := t.inConversation(c.ID, headID); err != nil {
+	if err := t.messages.inConversation(c.ID, headID); err != nil {
 		return nil, nil, err
 	}
 	return t.rewind(c.ID, version, headID)
 }
 
-func (t *tx) rewind(conversationID string, version int64, headID string) (changed, moved []*chat.Message, err error) {
+func (t historyTx) rewind(conversationID string, version int64, headID string) (changed, moved []*chat.Message, err error) {
 	var gone, back []*chat.Message
 	var others []replacedState
 	err = sqldb.Each(t, func(r *pastRow) error {
@@ -122,10 +122,10 @@ func (t *tx) rewind(conversationID string, version int64, headID string) (change
 		return nil, nil, err
 	}
 	at := t.Now()
-	if err := t.SetDeleted(&at, gone...); err != nil {
+	if err := t.messages.SetDeleted(&at, gone...); err != nil {
 		return nil, nil, err
 	}
-	if err := t.SetDeleted(nil, back...); err != nil {
+	if err := t.messages.SetDeleted(nil, back...); err != nil {
 		return nil, nil, err
 	}
 	ids := []string{}
@@ -147,7 +147,7 @@ func (t *tx) rewind(conversationID string, version int64, headID string) (change
 const changedBytes = 1 << 20
 
 // changedNow returns messages by seq, the first of them with their texts.
-func (t *tx) changedNow(ids []string) ([]*chat.Message, error) {
+func (t historyTx) changedNow(ids []string) ([]*chat.Message, error) {
 	items := []*chat.Message{}
 	for part := range slices.Chunk(ids, hidePiece) {
 		some, err := sqldb.Map(t, (*messageRow).message, "SELECT m.* FROM messages m WHERE m.user_id = ? AND m.id IN (?)", t.userID, part)
@@ -157,7 +157,7 @@ func (t *tx) changedNow(ids []string) ([]*chat.Message, error) {
 		items = append(items, some...)
 	}
 	slices.SortFunc(items, func(a, b *chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })
-	n, err := t.fillFirst(items, changedBytes)
+	n, err := t.messages.fillFirst(items, changedBytes)
 	for _, m := range items[n:] {
 		m.Swipes = nil
 	}
@@ -199,7 +199,7 @@ type replacedState struct {
 // replaced returns the states that messages of the conversation had at a version
 // and have no longer. One held from the previous of its successor until the
 // successor's version.
-func (t *tx) replaced(conversationID string, version int64) ([]replacedState, error) {
+func (t historyTx) replaced(conversationID string, version int64) ([]replacedState, error) {
 	return sqldb.All[replacedState](t, "SELECT message_id, previous FROM message_states"+
 		" WHERE user_id = ? AND conversation_id = ? AND version > ? AND previous > 0 AND previous <= ?", t.userID, conversationID, version, version)
 }
@@ -215,7 +215,7 @@ type backRow struct {
 // setBack gives messages states that they had, and returns the ids of those that it changed: maintenance
 // may have removed the texts of others. It reads no texts, and of the swipes only the one that a message
 // shows then: -1 is none of those that it has. Their new states follow in flushHidden.
-func (t *tx) setBack(conversationID string, replaced []replacedState) ([]string, error) {
+func (t historyTx) setBack(conversationID string, replaced []replacedState) ([]string, error) {
 	var wanted, messages, swipes []any
 	var ids []string
 	for _, s := range replaced {
@@ -247,9 +247,9 @@ func (t *tx) setBack(conversationID string, replaced []replacedState) ([]string,
 		return nil, err
 	}
 	if n != int64(len(ids)) {
-		return nil, t.changedElsewhere(ids)
+		return nil, t.messages.changedElsewhere(ids)
 	}
-	t.hidden = append(t.hidden, hiddenPiece{conversationID, ids})
+	t.messages.hidden = append(t.messages.hidden, hiddenPiece{conversationID, ids})
 	if len(swipes) == 0 {
 		return ids, nil
 	}

@@ -14,9 +14,9 @@ type saveResourceRow struct{ UserID, SaveID, ResourceID string }
 
 // InsertSave stores a save point; a CreatedAt of zero becomes Now. What its pins
 // name is kept as long as it is there.
-func (t *tx) InsertSave(s *chat.Save) error {
+func (t *chatTx) InsertSave(s *chat.Save) error {
 	t.fillTimes(&s.CreatedAt)
-	err := t.withConversation(s.ConversationID).Insert("saves", &saveRow{*s, t.userID})
+	err := t.with(s.ConversationID).Insert("saves", &saveRow{*s, t.userID})
 	if err != nil || s.Pins == nil {
 		return err
 	}
@@ -28,24 +28,24 @@ func (t *tx) InsertSave(s *chat.Save) error {
 }
 
 // Save returns one; fault.NotFound also when its conversation is deleted.
-func (t *tx) Save(id string) (*chat.Save, error) {
+func (t *chatTx) Save(id string) (*chat.Save, error) {
 	return sqldb.Find(t, "save point", func(r *saveRow) *chat.Save { return &r.Save },
 		"SELECT s.* FROM saves s JOIN conversations c ON c.user_id = s.user_id AND c.id = s.conversation_id"+
 			" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", t.userID, id)
 }
 
 // Saves lists the save points of a conversation, newest first.
-func (t *tx) Saves(conversationID string, automatic bool, cursor string, limit int) ([]*chat.Save, string, error) {
+func (t *chatTx) Saves(conversationID string, automatic bool, cursor string, limit int) ([]*chat.Save, string, error) {
 	where := "user_id = ? AND conversation_id = ?"
 	if !automatic {
 		where += " AND NOT is_automatic"
 	}
-	return sqldb.Page(t.withConversation(conversationID), func(r *saveRow) *chat.Save { return &r.Save }, "created_at", cursor, limit,
+	return sqldb.Page(t.with(conversationID), func(r *saveRow) *chat.Save { return &r.Save }, "created_at", cursor, limit,
 		"SELECT * FROM saves WHERE "+where, t.userID, conversationID)
 }
 
 // DeleteSave removes a save point. What it points to stays in the conversation.
-func (t *tx) DeleteSave(id string) error {
+func (t *chatTx) DeleteSave(id string) error {
 	if err := t.dropReplies(t.userID, id); err != nil {
 		return err
 	}

@@ -181,7 +181,7 @@ func reading[T any](ctx context.Context, db *DB, fn func(*session) (T, error)) (
 // Update runs fn in one transaction: nodest.Store. fn must use tx alone: a
 // writing method of DB within it would wait for itself on SQLite.
 func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
-	return part[nodest.Tx]{db, (*tx).turn}.Update(ctx, userID, fn)
+	return part[nodest.Tx]{db, (*tx).forTurns}.Update(ctx, userID, fn)
 }
 
 func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) error {
@@ -202,12 +202,7 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 		}
 		var err error
 		logged, err = t.finish()
-		news = t.jobs
-		if err == nil {
-			for _, f := range t.beforeCommit {
-				f()
-			}
-		}
+		news = t.jobs.news
 		return err
 	}
 	err := db.write(ctx, run)
@@ -231,7 +226,7 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 
 // View runs fn on a snapshot: nodest.Store.
 func (db *DB) View(ctx context.Context, userID string, fn func(nodest.Tx) error) error {
-	return part[nodest.Tx]{db, (*tx).turn}.View(ctx, userID, fn)
+	return part[nodest.Tx]{db, (*tx).forTurns}.View(ctx, userID, fn)
 }
 
 // readersOf shares connections that read: a user who reads much at once has half of them, and two are

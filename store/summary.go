@@ -13,6 +13,9 @@ import (
 	"nodest/summary"
 )
 
+// summaryTx stores summaries.
+type summaryTx struct{ *tx }
+
 // summaryRow is a summary without its texts.
 type summaryRow struct {
 	chat.KeptSummary
@@ -47,7 +50,7 @@ func orNewest(version int64) int64 {
 }
 
 // InsertSummary stores a summary.
-func (t *tx) InsertSummary(k *chat.KeptSummary) error {
+func (t summaryTx) InsertSummary(k *chat.KeptSummary) error {
 	// A fork gets its summary before it is shown.
 	err := t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, k.ConversationID)
 	n, err := t.Unless(err).InsertNew("summaries", t.summaryRow(k), "ON CONFLICT (user_id, conversation_id, generation) DO NOTHING")
@@ -60,13 +63,13 @@ func (t *tx) InsertSummary(k *chat.KeptSummary) error {
 	return t.putSummaryText(k.Summary, max(1, k.MadeVersion))
 }
 
-func (t *tx) summaryRow(k *chat.KeptSummary) *summaryRow {
+func (t summaryTx) summaryRow(k *chat.KeptSummary) *summaryRow {
 	return &summaryRow{*k, k.ID, t.userID, k.Generation, k.Range.EndID, k.At}
 }
 
 // putSummaryText keeps what a summary says from a version on. Whether it is stale
 // is no part of it.
-func (t *tx) putSummaryText(s *summary.Summary, version int64) error {
+func (t summaryTx) putSummaryText(s *summary.Summary, version int64) error {
 	told := *s
 	told.Stale = false
 	document, err := json.Marshal(&told)
@@ -78,7 +81,7 @@ func (t *tx) putSummaryText(s *summary.Summary, version int64) error {
 }
 
 // UpdateSummary stores another text.
-func (t *tx) UpdateSummary(version int64, s *summary.Summary) error {
+func (t summaryTx) UpdateSummary(version int64, s *summary.Summary) error {
 	if _, err := t.findSummary(s.ID); err != nil {
 		return err
 	}
@@ -87,13 +90,13 @@ func (t *tx) UpdateSummary(version int64, s *summary.Summary) error {
 
 // findSummary returns the row of a summary, deleted or not, of a conversation that
 // is not.
-func (t *tx) findSummary(id string) (*summaryRow, error) {
+func (t summaryTx) findSummary(id string) (*summaryRow, error) {
 	return sqldb.Get[summaryRow](t, "summary", "SELECT s.* FROM summaries s JOIN conversations c ON c.user_id = s.user_id AND c.id = s.conversation_id"+
 		" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", t.userID, id)
 }
 
 // Summary returns one as it was at a version.
-func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
+func (t summaryTx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 	row, err := t.findSummary(id)
 	if err != nil {
 		return nil, err
@@ -108,7 +111,7 @@ func (t *tx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 }
 
 // SummaryText reads one text.
-func (t *tx) SummaryText(id string, version int64) (string, error) {
+func (t summaryTx) SummaryText(id string, version int64) (string, error) {
 	row, err := sqldb.Get[summaryWithText](t, "summary", "SELECT version, document FROM summary_texts WHERE user_id = ? AND summary_id = ? AND version = ?",
 		t.userID, id, version)
 	if err != nil {
@@ -136,9 +139,9 @@ func (r *summaryWithText) kept() (*chat.KeptSummary, error) {
 const listedSummaries = 200
 
 // Summaries lists those that are not deleted.
-func (t *tx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
+func (t summaryTx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
 	items := []*chat.KeptSummary{}
-	return items, sqldb.Each(t.withConversation(conversationID), func(r *summaryWithText) error {
+	return items, sqldb.Each(t.chats.with(conversationID), func(r *summaryWithText) error {
 		k, err := r.kept()
 		items = append(items, k)
 		return err
@@ -150,7 +153,7 @@ func (t *tx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
 }
 
 // DeleteSummary hides one.
-func (t *tx) DeleteSummary(id string, headSeq int64) error {
+func (t summaryTx) DeleteSummary(id string, headSeq int64) error {
 	row, err := t.findSummary(id)
 	if err != nil {
 		return err
@@ -166,7 +169,7 @@ func (t *tx) DeleteSummary(id string, headSeq int64) error {
 }
 
 // RestoreSummary makes a summary say again what it said at a version.
-func (t *tx) RestoreSummary(id string, version, next int64) error {
+func (t summaryTx) RestoreSummary(id string, version, next int64) error {
 	then, err := t.Summary(id, version)
 	if err != nil {
 		return err
@@ -185,12 +188,12 @@ func (t *tx) RestoreSummary(id string, version, next int64) error {
 }
 
 // LatestGeneration counts deleted summaries too.
-func (t *tx) LatestGeneration(conversationID string) (int, error) {
-	return sqldb.Value[int](t.withConversation(conversationID), "SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
+func (t summaryTx) LatestGeneration(conversationID string) (int, error) {
+	return sqldb.Value[int](t.chats.with(conversationID), "SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
 }
 
 // LastSummarised looks at all conversations with a character.
-func (t *tx) LastSummarised(characterID string) (time.Time, error) {
+func (t characterTx) LastSummarised(characterID string) (time.Time, error) {
 	return sqldb.Value[time.Time](t, `SELECT COALESCE(MAX(s.created_at), 0) FROM conversations c CROSS JOIN summaries s
 		WHERE c.user_id = ? AND c.character_id = ? AND s.user_id = c.user_id AND s.conversation_id = c.id`, t.userID, characterID)
 }
@@ -202,14 +205,14 @@ const onBranch = `EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.user_
 		AND EXISTS (SELECT 1 FROM messages h WHERE h.user_id = s.user_id AND h.id = ? AND h.conversation_id = s.conversation_id)`
 
 // SummariesOn lists the summaries that end on a branch.
-func (t *tx) SummariesOn(conversationID, headID string) ([]chat.SummaryRef, error) {
-	return sqldb.All[chat.SummaryRef](t.withConversation(conversationID), pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
+func (t summaryTx) SummariesOn(conversationID, headID string) ([]chat.SummaryRef, error) {
+	return sqldb.All[chat.SummaryRef](t.chats.with(conversationID), pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
 		WHERE s.user_id = ? AND s.conversation_id = ? AND `+onBranch+` ORDER BY s.generation DESC`,
 		t.userID, headID, t.userID, conversationID, headID)
 }
 
 // Coverage reads the messages that got another state since then, and no others.
-func (t *tx) Coverage(c chat.Covered, headID string, version int64) (chat.Coverage, error) {
+func (t summaryTx) Coverage(c chat.Covered, headID string, version int64) (chat.Coverage, error) {
 	if headID == "" {
 		return chat.CoverageOff, nil
 	}
@@ -219,7 +222,7 @@ func (t *tx) Coverage(c chat.Covered, headID string, version int64) (chat.Covera
 	if err != nil || !on {
 		return chat.CoverageOff, err
 	}
-	replaced, err := t.replaced(c.ConversationID, max(c.Since, 1))
+	replaced, err := t.history.replaced(c.ConversationID, max(c.Since, 1))
 	if err != nil {
 		return chat.CoverageOff, err
 	}
@@ -239,7 +242,7 @@ func (t *tx) Coverage(c chat.Covered, headID string, version int64) (chat.Covera
 
 // coverage compares states that messages had with those that they have at a
 // version. Messages that are not covered do not count.
-func (t *tx) coverage(c chat.Covered, states []replacedState, version int64) (chat.Coverage, error) {
+func (t summaryTx) coverage(c chat.Covered, states []replacedState, version int64) (chat.Coverage, error) {
 	args := []any{t.userID, c.EndID}
 	for _, s := range states {
 		args = append(args, sqldb.ID(s.MessageID), s.Previous)
@@ -273,9 +276,9 @@ func (t *tx) coverage(c chat.Covered, states []replacedState, version int64) (ch
 }
 
 // DumpSummaries reads all that a conversation ever had, by generation.
-func (t *tx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error) {
+func (t summaryTx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error) {
 	items := []*chat.DumpedSummary{}
-	err := sqldb.Each(t.withConversation(conversationID), func(r *summaryWithText) error {
+	err := sqldb.Each(t.chats.with(conversationID), func(r *summaryWithText) error {
 		k, err := r.kept()
 		if err != nil {
 			return err
@@ -294,8 +297,8 @@ func (t *tx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error)
 }
 
 // LoadSummaries stores summaries of a conversation that was loaded.
-func (t *tx) LoadSummaries(conversationID string, items []*chat.DumpedSummary) error {
-	if err := t.ownsConversation(conversationID); err != nil {
+func (t summaryTx) LoadSummaries(conversationID string, items []*chat.DumpedSummary) error {
+	if err := t.chats.owns(conversationID); err != nil {
 		return err
 	}
 	for _, d := range items {

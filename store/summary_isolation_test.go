@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"maps"
 
 	"nodest/chat"
 	"nodest/nodest"
@@ -30,7 +29,7 @@ func (x fixture) covered(conversationID string) chat.Covered {
 	return chat.Covered{ConversationID: conversationID, StartSeq: 1, EndID: x.message, Since: 1}
 }
 
-func init() { maps.Copy(intrusions, summaryIntrusions) }
+func init() { addIntrusions(summaryIntrusions) }
 
 // ownChat stores a conversation of the intruder.
 func ownChat(e *env, tx nodest.Tx) string {

@@ -31,7 +31,7 @@ type storedSwipe struct {
 }
 
 // storedSwipes returns the swipes of a message.
-func (t *tx) storedSwipes(messageID string) ([]storedSwipe, error) {
+func (t *messageTx) storedSwipes(messageID string) ([]storedSwipe, error) {
 	var swipes []storedSwipe
 	return swipes, sqldb.Each(t, func(r *storedSwipe) error {
 		old := find(swipes, r.ID)
@@ -51,7 +51,7 @@ func (t *tx) storedSwipes(messageID string) ([]storedSwipe, error) {
 // made. The text of a revision that is stored is never looked at again: it cannot
 // change. The rev of a stored swipe is the highest that it ever had: after a rewind
 // not that of the text that it shows.
-func (t *tx) addSwipes(b *bulk, m *chat.Message, stored []storedSwipe) {
+func (t *messageTx) addSwipes(b *bulk, m *chat.Message, stored []storedSwipe) {
 	var revisions []*revisionRow
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
@@ -67,12 +67,12 @@ func (t *tx) addSwipes(b *bulk, m *chat.Message, stored []storedSwipe) {
 			b.changed = append(b.changed, changedSwipe{m, i})
 		}
 	}
-	t.noteTexts(m, revisions)
+	t.texts.noteTexts(m, revisions)
 	b.revisions = append(b.revisions, revisions...)
 }
 
 // putSwipes stores what addSwipes found.
-func (t *tx) putSwipes(b *bulk) error {
+func (t *messageTx) putSwipes(b *bulk) error {
 	for _, c := range b.changed {
 		s := &c.message.Swipes[c.position]
 		err := t.Run("UPDATE revisions SET position = ?, is_deleted = ?, is_shown = (id = ?) WHERE user_id = ? AND message_id = ? AND swipe_id = ?",
@@ -93,7 +93,7 @@ func find(stored []storedSwipe, id string) *storedSwipe {
 }
 
 // newRevision is the text of the swipe of m at a position; old = it had another one.
-func (t *tx) newRevision(m *chat.Message, position int, old *storedSwipe) *revisionRow {
+func (t *messageTx) newRevision(m *chat.Message, position int, old *storedSwipe) *revisionRow {
 	s := &m.Swipes[position]
 	if s.ID == "" {
 		s.ID = op.NewID()
@@ -127,7 +127,7 @@ type swipeText struct {
 
 // fillSwipes gives messages of the user their texts, in few statements. References to files that
 // the user may not read now are gone.
-func (t *tx) fillSwipes(items []*chat.Message) error {
+func (t *messageTx) fillSwipes(items []*chat.Message) error {
 	_, err := t.readSwipes(items, math.MaxInt)
 	return err
 }
@@ -137,7 +137,7 @@ const swipeJSON = 256
 
 // readSwipes is fillSwipes that stops when the texts exceed most bytes. It returns the bytes
 // that it has read.
-func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
+func (t *messageTx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 	if len(items) == 0 {
 		return 0, nil
 	}
@@ -160,7 +160,7 @@ func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 		return size, nil
 	}
 	if err == nil {
-		err = t.fillRecalled(rows)
+		err = t.texts.fillRecalled(rows)
 	}
 	if err != nil {
 		return 0, err
@@ -173,11 +173,11 @@ func (t *tx) readSwipes(items []*chat.Message, most int) (size int, err error) {
 		m.Swipes = append(m.Swipes, r.Swipe)
 		cited = appendCited(cited, r.Citations)
 	}
-	return size, knowledgeTx{t}.markGone(cited)
+	return size, t.knowledge.markGone(cited)
 }
 
 // NearTexts makes pages leave out texts.
-func (t *tx) NearTexts() { t.near = true }
+func (t *messageTx) NearTexts() { t.near = true }
 
 // sizedSwipe is a swipe without texts, and the bytes of these.
 type sizedSwipe struct {
@@ -192,7 +192,7 @@ var selectSized = "SELECT r.swipe_id AS id, r.rev, r.id AS revision_id, r.is_del
 
 // readNear is readSwipes that omits the texts of swipes far from one of m, which has the revision, or else
 // that m shows.
-func (t *tx) readNear(m *chat.Message, revisionID string) (size int, err error) {
+func (t *messageTx) readNear(m *chat.Message, revisionID string) (size int, err error) {
 	swipes, err := sqldb.All[sizedSwipe](t, selectSized, t.userID, m.ID)
 	if err != nil {
 		return 0, err
@@ -224,11 +224,11 @@ func (t *tx) readNear(m *chat.Message, revisionID string) (size int, err error) 
 			cited = appendCited(cited, s.Citations)
 		}
 	}
-	return size, knowledgeTx{t}.markGone(cited)
+	return size, t.knowledge.markGone(cited)
 }
 
 // readPage is readSwipes of as much of a message as a page has.
-func (t *tx) readPage(m *chat.Message, revisionID string) (size int, err error) {
+func (t *messageTx) readPage(m *chat.Message, revisionID string) (size int, err error) {
 	if t.near {
 		return t.readNear(m, revisionID)
 	}
@@ -253,7 +253,7 @@ func appendCited(cited []*cite.Reference, c *chat.Citations) []*cite.Reference {
 }
 
 // textsOf returns the texts of those of some revisions that are there.
-func (t *tx) textsOf(revisionIDs []string) (map[string]*swipeText, error) {
+func (t *messageTx) textsOf(revisionIDs []string) (map[string]*swipeText, error) {
 	texts := make(map[string]*swipeText, len(revisionIDs))
 	if len(revisionIDs) == 0 {
 		return texts, nil
@@ -267,18 +267,18 @@ func (t *tx) textsOf(revisionIDs []string) (map[string]*swipeText, error) {
 	if err != nil {
 		return nil, err
 	}
-	return texts, t.fillRecalled(slices.Collect(maps.Values(texts)))
+	return texts, t.texts.fillRecalled(slices.Collect(maps.Values(texts)))
 }
 
 const selectRevisions = "SELECT id, message_id, swipe_id, rev, text, created_at FROM revisions WHERE user_id = ?"
 
 // Revision returns one stored text.
-func (t *tx) Revision(id string) (*chat.Revision, error) {
+func (t *messageTx) Revision(id string) (*chat.Revision, error) {
 	return sqldb.Get[chat.Revision](t, "revision", selectRevisions+" AND id = ?", t.userID, id)
 }
 
 // Revisions returns every stored text of a message, oldest first.
-func (t *tx) Revisions(messageID string) ([]*chat.Revision, error) {
+func (t *messageTx) Revisions(messageID string) ([]*chat.Revision, error) {
 	if _, err := t.Message(messageID); err != nil {
 		return nil, err
 	}

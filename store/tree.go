@@ -77,8 +77,8 @@ const eachMark = `SELECT mark.id, head.chain, at.id AS at_id, COALESCE(at.depth,
 
 // Tree looks at the ends of each part of a chain, and at no other message however long
 // the branches are.
-func (t *tx) Tree(conversationID string, limit int) (*chat.Tree, error) {
-	if err := t.ownsConversation(conversationID); err != nil {
+func (t *messageTx) Tree(conversationID string, limit int) (*chat.Tree, error) {
+	if err := t.chats.owns(conversationID); err != nil {
 		return nil, err
 	}
 	segments, err := sqldb.All[segment](t, eachSegment, t.userID, conversationID, t.userID, conversationID, t.userID, conversationID, t.userID, conversationID)
@@ -94,7 +94,7 @@ func (t *tx) Tree(conversationID string, limit int) (*chat.Tree, error) {
 }
 
 // fillPreviews completes the first and last messages of runs, which have ids.
-func (t *tx) fillPreviews(runs []*chat.Run) error {
+func (t *messageTx) fillPreviews(runs []*chat.Run) error {
 	if len(runs) == 0 {
 		return nil
 	}

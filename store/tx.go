@@ -5,84 +5,70 @@ import (
 	"context"
 	"time"
 
-	"nodest/character"
-	"nodest/chat"
 	"nodest/fault"
-	"nodest/memory"
 	"nodest/nodest"
-	"nodest/nodest/app"
 	"nodest/store/sqldb"
 	"nodest/stream"
 )
 
-// tx is one user's data within one transaction: nodest.Tx.
+// tx is what all subjects share of one user's transaction: op.Tx. It has the subjects, so that each says
+// whose rows it reads or writes: t.chats.Conversation(id).
 type tx struct {
 	*session
 	db     *DB
 	userID string
+	*subjects
 
-	// Written at the end, see finish.
-	events  []*stream.Event
-	usage   []nodest.UsageRow
-	states  map[string]*messageStateRow // by message
-	hidden  []hiddenPiece               // messages that were hidden or shown
-	stored  map[string]chatNow          // conversations that were stored here
-	texts   []*textRow                  // that were said
-	scopes  map[string]*scopeNews       // of memories, by character
-	unwordy map[string]time.Time        // conversations with messages to index, and when
-
+	events []*stream.Event   // in the user's log; finish writes them
 	claims map[string]string // hashes of the calls that claimed keys here, by key
-
-	near bool // pages leave out texts, see NearTexts
-
-	stores   bool             // rows that take room
-	added    map[string]int64 // by kind, see charge
-	coming   int64            // messages that other transactions will store, see charge
-	imports  bool             // it stores a part of an import
-	admitted bool             // the quotas allowed this before
-	found    *limitsRow       // by LockLimits; nil = it was not called
-
-	jobs jobNews // for the runner, after the commit
-
-	atEnd        []func() error
-	beforeCommit []func()
-
-	// locked are the rows of conversations that LockConversation read and that
-	// nobody, this transaction included, has changed since.
-	locked map[string]*storedConversation
-	// owned are conversations that LockConversation has found, which stay until the transaction
-	// ends or deletes them.
-	owned map[string]bool
+	room   room
 }
 
-// turn is t as the engine has it.
-func (t *tx) turn() nodest.Tx {
+// subjects are the rows of one transaction, one struct for each subject.
+type subjects struct {
+	app         appTx
+	archive     archiveTx
+	attachments attachmentTx
+	characters  characterTx
+	chats       *chatTx
+	circle      circleTx
+	facts       factTx
+	generations generationTx
+	history     historyTx
+	index       indexTx
+	jobs        *jobTx
+	knowledge   knowledgeTx
+	memory      *memoryTx
+	messages    *messageTx
+	summaries   summaryTx
+	texts       *textTx
+	users       *userTx
+	web         webTx
+	words       *wordTx
+}
+
+func newTx(db *DB, s *session, userID string) *tx {
+	t := &tx{session: s, db: db, userID: userID}
+	t.subjects = &subjects{
+		app: appTx{t}, archive: archiveTx{t}, attachments: attachmentTx{t}, characters: characterTx{t}, circle: circleTx{t}, facts: factTx{t},
+		generations: generationTx{t}, history: historyTx{t}, index: indexTx{t}, knowledge: knowledgeTx{t}, summaries: summaryTx{t}, web: webTx{t},
+		chats:    &chatTx{tx: t, stored: map[string]chatNow{}, locked: map[string]*storedConversation{}, owned: map[string]bool{}},
+		jobs:     &jobTx{tx: t},
+		memory:   &memoryTx{tx: t, scopes: map[string]*scopeNews{}},
+		messages: &messageTx{tx: t, states: map[string]*messageStateRow{}},
+		texts:    &textTx{tx: t},
+		users:    &userTx{tx: t},
+		words:    &wordTx{tx: t, due: map[string]time.Time{}},
+	}
+	s.Inserted = t.noteInserted
+	return t
+}
+
+// forTurns returns t as package nodest has it.
+func (t *tx) forTurns() nodest.Tx {
 	return nodest.Tx{
-		Tx: t, Jobs: t, Memory: t.memory(), Characters: t.characters(), Chats: t.chats(), UserTx: t, GenerationTx: t,
+		Tx: t, Jobs: t.jobs, Memory: t.forMemory(), Characters: t.forCharacters(), Chats: t.forChats(), UserTx: t.users, GenerationTx: t.generations,
 	}
-}
-
-// chats is t as package chat has it.
-func (t *tx) chats() chat.Tx {
-	return chat.Tx{
-		Tx: t, Jobs: t, Memory: t.memory(), Characters: t.characters(), ConversationTx: t, MessageTx: t, HistoryTx: t,
-		ForkTx: t, SaveTx: t, ArchiveTx: t, SummaryTx: t, RunningTx: t, WordTx: t,
-	}
-}
-
-// app is t as package app has it.
-func (t *tx) app() app.Tx {
-	return app.Tx{Tx: t, Characters: t.characters(), Chats: t.chats(), KeyTx: t}
-}
-
-// characters is t as package character has it.
-func (t *tx) characters() character.Tx {
-	return character.Tx{Tx: t, SettingsTx: t, CharacterTx: t, ResourceTx: t, StampTx: t, Jobs: t}
-}
-
-// memory is t as the memory has it.
-func (t *tx) memory() memory.Tx {
-	return memory.Tx{Tx: t, Jobs: t, ScopeTx: t, TextTx: t, FactTx: t}
 }
 
 // part is the database with the transactions of one subject.
@@ -101,15 +87,6 @@ func (p part[T]) View(ctx context.Context, userID string, fn func(T) error) erro
 	return p.db.view(ctx, userID, func(t *tx) error { return fn(p.of(t)) })
 }
 
-func newTx(db *DB, s *session, userID string) *tx {
-	t := &tx{
-		session: s, db: db, userID: userID, states: map[string]*messageStateRow{}, stored: map[string]chatNow{},
-		scopes: map[string]*scopeNews{}, locked: map[string]*storedConversation{}, owned: map[string]bool{},
-	}
-	s.Inserted = t.noteInserted
-	return t
-}
-
 // UserID is the acting user.
 func (t *tx) UserID() string { return t.userID }
 
@@ -121,12 +98,6 @@ func (t *tx) Emit(events ...*stream.Event) error {
 	t.events = append(t.events, events...)
 	return nil
 }
-
-// AtEnd has f called when only the events are left to be written.
-func (t *tx) AtEnd(f func() error) { t.atEnd = append(t.atEnd, f) }
-
-// BeforeCommit has f called when only the commit is left.
-func (t *tx) BeforeCommit(f func()) { t.beforeCommit = append(t.beforeCommit, f) }
 
 // fillTimes gives times that are not set the time of the transaction, and cuts
 // the others to what is stored.
@@ -144,28 +115,23 @@ func (t *tx) fillTimes(times ...*time.Time) {
 // the last lock that is taken (see the package comment), so what it serialises is only
 // this user's commits.
 func (t *tx) finish() ([]*stream.Event, error) {
-	if err := t.unlock(); err != nil {
+	if err := t.chats.unlock(); err != nil {
 		return nil, err
 	}
-	if err := t.flushUsage(); err != nil {
+	if err := t.users.flushUsage(); err != nil {
 		return nil, err
 	}
-	if err := t.flushHidden(); err != nil {
+	if err := t.messages.flushHidden(); err != nil {
 		return nil, err
 	}
-	if err := t.flushStates(); err != nil {
+	if err := t.messages.flushStates(); err != nil {
 		return nil, err
 	}
-	if err := t.flushMemory(); err != nil {
+	if err := t.memory.flushMemory(); err != nil {
 		return nil, err
 	}
-	if err := t.flushWords(); err != nil {
+	if err := t.words.flushWords(); err != nil {
 		return nil, err
-	}
-	for _, f := range t.atEnd {
-		if err := f(); err != nil {
-			return nil, err
-		}
 	}
 	if len(t.events) == 0 {
 		return nil, nil
@@ -183,10 +149,10 @@ func (t *tx) finish() ([]*stream.Event, error) {
 		logged[i] = &stream.Event{
 			UserID: t.userID, Seq: seq - n + int64(i) + 1, Type: e.Type,
 			ConversationID: e.ConversationID, MessageID: e.MessageID, GenerationID: e.GenerationID,
-			By: cmp.Or(e.By, "server"), At: t.Now(), Data: e.Data, Kept: e.Kept,
+			By: cmp.Or(e.By, "server"), At: t.Now(), Data: e.Data, Logged: e.Logged,
 		}
 	}
-	rows, err := logRows(logged)
+	rows, err := logRows(logged, t.texts.found)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,12 @@ import (
 	"nodest/store/sqldb"
 )
 
+// userTx stores what belongs to a user as a whole.
+type userTx struct {
+	*tx
+	usage []nodest.UsageRow // finish adds them to the meter
+}
+
 type settingsRow struct {
 	UserID        string
 	Document      character.UserSettings
@@ -23,7 +29,7 @@ type settingsRow struct {
 }
 
 // Settings returns the user's defaults.
-func (t *tx) Settings() (*character.UserSettings, error) {
+func (t characterTx) Settings() (*character.UserSettings, error) {
 	row, err := sqldb.Value[struct {
 		settingsRow
 		TimeZone string
@@ -34,7 +40,7 @@ func (t *tx) Settings() (*character.UserSettings, error) {
 }
 
 // PutSettings stores s as the next version.
-func (t *tx) PutSettings(s *character.UserSettings) (err error) {
+func (t characterTx) PutSettings(s *character.UserSettings) (err error) {
 	s.UpdatedAt = t.Now()
 	row := &settingsRow{t.userID, *s, s.CustomSetting, s.Version, s.UpdatedAt}
 	row.Document.CustomSetting, row.Document.DeviceTimeZone = nil, "" // kept byte for byte, and with the user
@@ -51,7 +57,7 @@ func (t *tx) PutSettings(s *character.UserSettings) (err error) {
 }
 
 // PutDeviceZone stores the time zone that a device has reported.
-func (t *tx) PutDeviceZone(name string) error {
+func (t characterTx) PutDeviceZone(name string) error {
 	return t.Run("UPDATE users SET time_zone = ? WHERE id = ?", name, t.userID)
 }
 
@@ -61,7 +67,7 @@ type usageRow struct {
 }
 
 // AddUsage adds to the meter of today; it is written at the end (see finish).
-func (t *tx) AddUsage(u nodest.UsageRow) error {
+func (t *userTx) AddUsage(u nodest.UsageRow) error {
 	u.Day = t.Now().Format(time.DateOnly)
 	t.usage = append(t.usage, u)
 	return t.Writable()
@@ -75,7 +81,7 @@ func byMeter(a, b nodest.UsageRow) int {
 
 // flushUsage adds to the meters in the order of their keys, so that two
 // transactions of a user cannot wait for each other.
-func (t *tx) flushUsage() error {
+func (t *userTx) flushUsage() error {
 	slices.SortFunc(t.usage, byMeter)
 	for _, u := range t.usage {
 		err := t.Insert("usage_days AS u", &usageRow{u, t.userID}, `ON CONFLICT (user_id, day, provider, model) DO UPDATE SET
@@ -95,7 +101,7 @@ func (t *tx) flushUsage() error {
 const listedUsage = 5000
 
 // Usage returns the meter from day to day, with what this transaction added.
-func (t *tx) Usage(from, to string) ([]nodest.UsageRow, error) {
+func (t *userTx) Usage(from, to string) ([]nodest.UsageRow, error) {
 	if err := t.flushUsage(); err != nil {
 		return nil, err
 	}
@@ -134,24 +140,24 @@ const selectLimits = "SELECT u.tokens_per_day, u.generations, u.max_bytes," +
 	" COALESCE((SELECT q.used FROM quotas q WHERE q.user_id = u.id AND q.kind = 'bytes'), 0) AS bytes FROM users u WHERE u.id = ?"
 
 // Limits returns the user's own limits.
-func (t *tx) Limits() (nodest.UserLimits, error) { return t.limits("") }
+func (t *userTx) Limits() (nodest.UserLimits, error) { return t.limits("") }
 
 // LockLimits returns them and keeps their row locked. The lock is the weak one:
 // it does not keep foreign keys from being checked, so transactions that insert
 // rows of the user go on.
-func (t *tx) LockLimits() (nodest.UserLimits, error) {
+func (t *userTx) LockLimits() (nodest.UserLimits, error) {
 	if err := t.Writable(); err != nil {
 		return nodest.UserLimits{}, err
 	}
 	return t.limits(t.ForNoKeyUpdate())
 }
 
-func (t *tx) limits(lock string) (nodest.UserLimits, error) {
+func (t *userTx) limits(lock string) (nodest.UserLimits, error) {
 	l, err := sqldb.Get[limitsRow](t, "user", selectLimits+lock, t.userID)
 	if err != nil {
 		return nodest.UserLimits{}, err
 	}
-	t.found = l
+	t.room.found = l
 	return l.UserLimits, nil
 }
 
@@ -162,7 +168,7 @@ const maxDevices = 200
 // Ack stores how far a device has read. The stored seq never decreases; marks of
 // conversations that read does not name stay. Beyond maxDevices, a new device replaces the one that
 // has not been seen for the longest time.
-func (t *tx) Ack(deviceID string, seq int64, read map[string]string) error {
+func (t *userTx) Ack(deviceID string, seq int64, read map[string]string) error {
 	added, err := t.Exec("INSERT INTO devices (user_id, device, seq, read_marks, updated_at) VALUES (?, ?, 0, '{}', ?)"+
 		" ON CONFLICT (user_id, device) DO NOTHING", sqldb.ID(t.userID), deviceID, t.Now())
 	if err != nil {

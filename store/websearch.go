@@ -8,11 +8,12 @@ import (
 )
 
 // WebSearch returns the store of websearch.Service.
-func (db *DB) WebSearch() websearch.Store { return part[websearch.Tx]{db, (*tx).webSearch} }
+func (db *DB) WebSearch() websearch.Store { return part[websearch.Tx]{db, (*tx).forWebSearch} }
 
-// webSearch is t as package websearch has it.
-func (t *tx) webSearch() websearch.Tx { return websearch.Tx{Tx: t, PageTx: webTx{t}} }
+// forWebSearch returns t as package websearch has it.
+func (t *tx) forWebSearch() websearch.Tx { return websearch.Tx{Tx: t, PageTx: t.web} }
 
+// webTx stores web pages that were read, and hosts that failed.
 type webTx struct{ *tx }
 
 type webPageRow struct {

@@ -12,6 +12,12 @@ import (
 	"nodest/store/sqldb"
 )
 
+// wordTx stores the words of messages, by which they are searched.
+type wordTx struct {
+	*tx
+	due map[string]time.Time // conversations with messages to index, and when
+}
+
 // wordRow is the words of a range of messages.
 type wordRow struct {
 	UserID, ConversationID string
@@ -35,14 +41,14 @@ type chatLength struct {
 const livingChats = "conversations c WHERE c.user_id = ? AND c.deleted_at IS NULL"
 
 // TextRanges returns the indexed ranges, and those that lie between and behind them.
-func (t *tx) TextRanges(f chat.TextFilter) ([]chat.TextRange, error) {
+func (t *wordTx) TextRanges(f chat.TextFilter) ([]chat.TextRange, error) {
 	s, where, args := t.Session, "", []any{t.userID}
 	if f.ConversationID != "" {
-		s = t.withConversation(f.ConversationID)
+		s = t.chats.with(f.ConversationID)
 		where, args = where+" AND c.id = ?", append(args, f.ConversationID)
 	}
 	if f.CharacterID != "" {
-		s = s.Unless(t.ownsCharacter(f.CharacterID))
+		s = s.Unless(t.characters.owns(f.CharacterID))
 		where, args = where+" AND c.character_id = ?", append(args, f.CharacterID)
 	}
 	chats, err := sqldb.All[chatLength](s, "SELECT c.id, c.message_seq FROM "+livingChats+where, args...)
@@ -61,7 +67,7 @@ const rangesOf = "SELECT conversation_id, first_seq, last_seq, oldest_id, newest
 
 // indexedRanges returns the ranges with words of the conversations that a condition on their ids
 // selects, by conversation and seq.
-func (t *tx) indexedRanges(which string, args ...any) ([]chat.TextRange, error) {
+func (t *wordTx) indexedRanges(which string, args ...any) ([]chat.TextRange, error) {
 	indexed := func(r *rangeRow) chat.TextRange {
 		r.Indexed = true
 		return r.TextRange
@@ -104,7 +110,7 @@ const rangesOfGaps = `
 
 // looseRanges cuts gaps into ranges of at most chat.WordRange seqs, and leaves out those without
 // messages.
-func (t *tx) looseRanges(gaps []chat.TextRange) (ranges []chat.TextRange, err error) {
+func (t *wordTx) looseRanges(gaps []chat.TextRange) (ranges []chat.TextRange, err error) {
 	for some := range slices.Chunk(gaps, gapsAtOnce) {
 		var bounds string
 		var args []any
@@ -129,7 +135,7 @@ const wordsOf = `SELECT w.conversation_id, w.first_seq, w.words FROM message_wor
 	WHERE c.deleted_at IS NULL AND w.user_id = ? AND (w.conversation_id, w.first_seq) IN (VALUES `
 
 // RangeWords returns stored words.
-func (t *tx) RangeWords(ranges ...chat.TextRange) ([][]byte, error) {
+func (t *wordTx) RangeWords(ranges ...chat.TextRange) ([][]byte, error) {
 	type key struct {
 		conversationID string
 		first          int64
@@ -154,7 +160,7 @@ func (t *tx) RangeWords(ranges ...chat.TextRange) ([][]byte, error) {
 // ofRange is a condition on messages m.
 const ofRange = "m.user_id = ? AND m.conversation_id = ? AND m.seq >= ? AND m.seq <= ?"
 
-func (t *tx) rangeArgs(r chat.TextRange) []any {
+func (t *wordTx) rangeArgs(r chat.TextRange) []any {
 	return []any{t.userID, r.ConversationID, r.First, r.Last}
 }
 
@@ -168,19 +174,19 @@ const textsOfRange = `SELECT m.id AS message_id, m.seq, r.swipe_id, r.position, 
 		AND r.user_id = m.user_id AND r.message_id = m.id AND r.is_shown AND NOT r.is_deleted`
 
 // RangeTexts reads the newest texts of swipes.
-func (t *tx) RangeTexts(r chat.TextRange, fn func(*chat.ShownText)) error {
+func (t *wordTx) RangeTexts(r chat.TextRange, fn func(*chat.ShownText)) error {
 	return sqldb.Each(t, func(r *shownRow) error { fn(&r.ShownText); return nil },
 		textsOfRange, t.rangeArgs(r)...)
 }
 
 // MessagesByID returns messages that are not deleted.
-func (t *tx) MessagesByID(ids []string) ([]*chat.Message, error) {
-	return t.messages("WHERE m.user_id = ? AND m.id IN (?) AND m.deleted_at IS NULL AND "+inLivingChat, t.userID, ids)
+func (t *wordTx) MessagesByID(ids []string) ([]*chat.Message, error) {
+	return t.messages.readMessages("WHERE m.user_id = ? AND m.id IN (?) AND m.deleted_at IS NULL AND "+inLivingChat, t.userID, ids)
 }
 
 // WordsDue returns ranges that begin where a range begins, however much of them is indexed.
-func (t *tx) WordsDue(conversationID string) ([]chat.TextRange, error) {
-	s := t.withConversation(conversationID)
+func (t *wordTx) WordsDue(conversationID string) ([]chat.TextRange, error) {
+	s := t.chats.with(conversationID)
 	loading, err := s.Has("SELECT 1 FROM loads WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
 	if err != nil || loading {
 		return nil, err
@@ -212,15 +218,15 @@ type revisionText struct{ ID, Text string }
 const revisionsOfRange = "FROM messages m CROSS JOIN revisions r WHERE " + ofRange + " AND r.user_id = m.user_id AND r.message_id = m.id"
 
 // RangeRevisions reads all texts of a range.
-func (t *tx) RangeRevisions(r chat.TextRange, fn func(id, text string) error) error {
-	return sqldb.Each(t.withConversation(r.ConversationID), func(r *revisionText) error { return fn(r.ID, r.Text) },
+func (t *wordTx) RangeRevisions(r chat.TextRange, fn func(id, text string) error) error {
+	return sqldb.Each(t.chats.with(r.ConversationID), func(r *revisionText) error { return fn(r.ID, r.Text) },
 		"SELECT r.id, r.text "+revisionsOfRange, t.rangeArgs(r)...)
 }
 
 // PutWords locks the messages first, as those who change or remove them do, and reads their texts with
 // another statement then. Whoever waits for it removes what is stored here.
-func (t *tx) PutWords(r chat.TextRange, revisionIDs []string, words []byte) error {
-	if _, err := t.LockConversation(r.ConversationID); err != nil {
+func (t *wordTx) PutWords(r chat.TextRange, revisionIDs []string, words []byte) error {
+	if _, err := t.chats.LockConversation(r.ConversationID); err != nil {
 		return err
 	}
 	ids, err := sqldb.All[string](t, "SELECT m.id FROM messages m WHERE "+ofRange+t.ForUpdate(), t.rangeArgs(r)...)
@@ -245,9 +251,9 @@ func (t *tx) PutWords(r chat.TextRange, revisionIDs []string, words []byte) erro
 const dropWords = "DELETE FROM message_words WHERE user_id = ? AND conversation_id = ? AND first_seq = ?"
 
 // DropWords removes the words of ranges.
-func (t *tx) DropWords(ranges ...chat.TextRange) error {
+func (t *wordTx) DropWords(ranges ...chat.TextRange) error {
 	for _, r := range ranges {
-		if err := t.ownsConversation(r.ConversationID); err != nil {
+		if err := t.chats.owns(r.ConversationID); err != nil {
 			return err
 		}
 		if err := t.Run(dropWords, t.userID, r.ConversationID, r.First); err != nil {
@@ -290,8 +296,8 @@ const wordPause = time.Minute
 
 // noteRevisions removes the words of the range of a message that has new texts. The newest
 // messages have none, which most changes are about.
-func (t *tx) noteRevisions(m *chat.Message, n int) error {
-	stored := t.locked[m.ConversationID]
+func (t *wordTx) noteRevisions(m *chat.Message, n int) error {
+	stored := t.chats.locked[m.ConversationID]
 	if n == 0 || stored != nil && m.Seq > chat.IndexedTo(stored.seq) {
 		return nil
 	}
@@ -303,25 +309,22 @@ func (t *tx) noteRevisions(m *chat.Message, n int) error {
 }
 
 // noteGrowth enqueues the job for messages that are to be indexed now.
-func (t *tx) noteGrowth(conversationID string, before, newest int64) {
+func (t *wordTx) noteGrowth(conversationID string, before, newest int64) {
 	if chat.IndexedTo(newest) > chat.IndexedTo(before) {
 		t.indexWords(conversationID, time.Time{})
 	}
 }
 
 // indexWords enqueues the job of a conversation at the end.
-func (t *tx) indexWords(conversationID string, notBefore time.Time) {
-	if t.unwordy == nil {
-		t.unwordy = map[string]time.Time{}
-	}
-	if at, ok := t.unwordy[conversationID]; !ok || notBefore.Before(at) {
-		t.unwordy[conversationID] = notBefore
+func (t *wordTx) indexWords(conversationID string, notBefore time.Time) {
+	if at, ok := t.due[conversationID]; !ok || notBefore.Before(at) {
+		t.due[conversationID] = notBefore
 	}
 }
 
-func (t *tx) flushWords() error {
-	for _, id := range slices.Sorted(maps.Keys(t.unwordy)) {
-		if err := t.Enqueue(jobs.Spec{Kind: chat.JobWords, Subject: id, NotBefore: t.unwordy[id]}); err != nil {
+func (t *wordTx) flushWords() error {
+	for _, id := range slices.Sorted(maps.Keys(t.due)) {
+		if err := t.jobs.Enqueue(jobs.Spec{Kind: chat.JobWords, Subject: id, NotBefore: t.due[id]}); err != nil {
 			return err
 		}
 	}

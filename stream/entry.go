@@ -20,8 +20,8 @@ func Pack(events []*Event) ([]byte, error) {
 	e := json.NewEncoder(&lines)
 	e.SetEscapeHTML(false) // Data stays as it is
 	for _, ev := range events {
-		short := Event{Type: ev.Type, ConversationID: ev.ConversationID, MessageID: ev.MessageID, GenerationID: ev.GenerationID, By: ev.By, Kept: ev.Kept}
-		if ev.Kept == nil {
+		short := Event{Type: ev.Type, ConversationID: ev.ConversationID, MessageID: ev.MessageID, GenerationID: ev.GenerationID, By: ev.By, Logged: ev.Logged}
+		if ev.Logged == nil {
 			short.Data = ev.Data
 		}
 		if err := e.Encode(&short); err != nil {
@@ -31,7 +31,7 @@ func Pack(events []*Event) ([]byte, error) {
 	return lines.Bytes(), nil
 }
 
-// Unpack reads what Pack wrote. The first event has this seq. An event with Kept has no Data yet.
+// Unpack reads what Pack wrote. The first event has this seq. An event with Logged has no Data yet.
 func Unpack(userID string, seq int64, at time.Time, lines []byte) (events []*Event, err error) {
 	for d := json.NewDecoder(bytes.NewReader(lines)); ; seq++ {
 		e := &Event{UserID: userID, Seq: seq, At: at}

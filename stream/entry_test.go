@@ -18,7 +18,7 @@ func TestTheLogKeepsEventsAsTheyAre(t *testing.T) {
 		{Type: "message.created", ConversationID: "c", MessageID: "n", GenerationID: "g", By: "phone"},
 		{Type: "gen.done", ConversationID: "c", MessageID: "n", GenerationID: "g", By: "phone", Data: json.RawMessage("{\"a\":\"<x>\\ty\\nz=&\\u2028\u2028\"}")},
 		{Type: "character.created", By: "server", Data: json.RawMessage("{}")},
-		{Type: "character.created", By: "server", Kept: json.RawMessage(`{"rev":1}`)},
+		{Type: "character.created", By: "server", Logged: json.RawMessage(`{"rev":1}`)},
 	}
 	for i, e := range events {
 		e.UserID, e.Seq, e.At = "u", int64(4+i), at
@@ -36,7 +36,7 @@ func TestTheLogHasALineOfJSONForAnEvent(t *testing.T) {
 	t.Parallel()
 	lines := packed(t,
 		&stream.Event{Type: "a", By: "phone", Data: json.RawMessage("{\n\t\"b\": [1,\n\t2]\n}")},
-		&stream.Event{Type: "b", MessageID: "m", By: "server", Data: json.RawMessage(`{"text":"long"}`), Kept: json.RawMessage(`{"rev":1}`)})
+		&stream.Event{Type: "b", MessageID: "m", By: "server", Data: json.RawMessage(`{"text":"long"}`), Logged: json.RawMessage(`{"rev":1}`)})
 	want := `{"ev":"a","by":"phone","data":{"b":[1,2]}}` + "\n" + `{"ev":"b","messageId":"m","by":"server","kept":{"rev":1}}` + "\n"
 	if string(lines) != want {
 		t.Errorf("%s", lines)

@@ -1,7 +1,6 @@
 package summary
 
 import (
-	"regexp"
 	"strings"
 
 	"nodest/llm"
@@ -75,27 +74,11 @@ func unfenced(s string) string {
 	return strings.TrimSpace(inner)
 }
 
-// refusals are the beginnings of answers in which a model refuses. A character may well say
-// later that it cannot.
-var refusals = []*regexp.Regexp{
-	regexp.MustCompile(`^(?:(?:i['’]m|i am|we['’]re|we are)\s+(?:very |so |really )?sorry|sorry|(?:i|we) apologi[sz]e|apologies|unfortunately)\b.{0,80}?\b(?:can['’]?t|cannot|can not|unable|not able|won['’]?t|will not|not comfortable)\b`),
-	regexp.MustCompile(`^(?:i|we)\s+(?:can['’]?t|cannot|can not|won['’]?t|will not|am unable to|['’]m unable to|am not able to|must decline|have to decline)\s+(?:to\s+)?(?:help|assist|provide|summari|continue|fulfil|comply|create|generate|write|do|engage|process|discuss)`),
-	regexp.MustCompile(`^i['’]m\s+(?:unable|not able|not comfortable)\b`),
-	regexp.MustCompile(`^(?:as|being) an? (?:ai|artificial intelligence|language model|large language model)\b`),
-	regexp.MustCompile(`^(?:非常|很|十分|真的)?(?:抱歉|对不起|不好意思|遗憾).{0,40}?(?:无法|不能|不便|没法|没有办法|不可以)`),
-	regexp.MustCompile(`^(?:我|我们|本人)(?:目前|现在|暂时|恐怕)?(?:无法|不能|不便|没法|没有办法)(?:为您|为你|帮您|帮你|协助|提供|总结|概括|完成|继续|生成|处理|回答|满足|参与|写)`),
-	regexp.MustCompile(`^(?:我)?(?:作为|身为)(?:一个|一名|一款)?\s*(?:ai|人工智能|大?语言模型|智能助手)`),
-}
+var refusal = data.Rule("refusal") // the beginning of an answer
 
 func refuses(text string) bool {
 	start := strings.ToLower(lang.Tidy(op.Truncate(text, 200)))
-	start = strings.TrimLeft(start, "\"'“‘「*#>（( ")
-	for _, r := range refusals {
-		if r.MatchString(start) {
-			return true
-		}
-	}
-	return false
+	return refusal.MatchString(strings.TrimLeft(start, "\"'“‘「*#>（( "))
 }
 
 // copies reports whether text is one of the messages, a part of one, or one with little added.

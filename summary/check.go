@@ -161,12 +161,10 @@ func (m *material) saysForm(beginning string) bool {
 
 var (
 	latinWord = regexp.MustCompile(`[\p{Latin}\p{M}]+(?:['’-][\p{Latin}\p{M}]+)*`)
-	// ofText are capitalised words about the chat or the calendar.
-	ofText = regexp.MustCompile(`(?i)^(?:user|character|assistant|narrator|ai|summary|notes?|english|chinese|christmas|easter|halloween|god|internet|mr|mrs|ms|dr|day|part|promises?|plans?|open|done|emotions?|feelings?|key|events?|facts?|current|situation|scene|status)$`)
-	// does are verbs of people: a capitalised word before one is a name, even if it begins a
-	// sentence.
-	does     = regexp.MustCompile(`^ (?:says?|said|tells?|told|gives?|gave|goes|went|wants?|wanted|promised|promises|lives|lived|works|worked|agreed|agrees|asked|asks|loves|loved|likes|liked|hates|hated|feels|felt|plans to|planned|met|meets|decided|decides|offered|admitted|admits|confessed|moved|came|arrived|left|and \p{Lu}|'s \p{Ll}+ (?:is|was))\b`)
-	starters = regexp.MustCompile(`^(?:the|they|she|he|it|we|you|i|who|both|one|each|some|many|most|all|everyone|everybody|someone|somebody|nobody|neither|either|others?|people|that|this|these|those|what|which|then|there|and|but|so|later|also|once|now|never|things|talks|days|weeks|hours|words|feelings|memories|plans|promises|tears|kids|parents|friends|neighbou?rs|strangers|guests|\p{L}+(?:ly|ed|ing))$`)
+
+	ofText   = data.Rule("of-text") // capitalised words about the chat or the calendar
+	does     = data.Rule("does")    // verbs of people: a capitalised word before one is a name, even if it begins a sentence
+	starters = data.Rule("starter") // words before such a verb that are no names
 )
 
 // latinNames returns the names in a sentence, by their capitals. In a dense script every Latin
@@ -179,7 +177,7 @@ func latinNames(sentence string) []string {
 		start = start || before == "" || strings.ContainsRune(".!?:;\n\"“‘*•-–—([#>…", lastRune(before))
 		first, n := utf8.DecodeRuneInString(w)
 		capital := unicode.IsUpper(first) && w != strings.ToUpper(w) && len(w) > n
-		begins := start && does.MatchString(sentence[at[1]:]) && !starters.MatchString(strings.ToLower(w))
+		begins := start && acts(sentence[at[1]:]) && !starters.MatchString(strings.ToLower(w))
 		if (dense && len(w) > 1 || capital && (!start || begins)) && !ofText.MatchString(w) && !lang.IsDayName(w) {
 			out = append(out, w)
 		}
@@ -188,36 +186,38 @@ func latinNames(sentence string) []string {
 	return out
 }
 
+// acts reports whether the text behind a word begins with a verb of people.
+func acts(behind string) bool {
+	verb, apart := strings.CutPrefix(behind, " ")
+	return apart && does.MatchString(verb)
+}
+
 func lastRune(s string) rune {
 	r, _ := utf8.DecodeLastRuneInString(s)
 	return r
 }
 
-// Names in Chinese: in 《》, after 叫, a surname or 小 before a verb of people, and well-known
-// places.
-const (
-	hanDoes = `(?:说|问|答应|告诉|表示|提到|喜欢|决定|打算|希望|觉得|认为|承认|邀请|送给|陪|住在|来自|搬到|的(?:妈妈|爸爸|父亲|母亲|生日|家|妻子|丈夫|朋友))`
-)
-
+// Names in Chinese.
 var (
 	hanTitle    = regexp.MustCompile(`《([^》]{1,30})》`)
-	hanCalled   = regexp.MustCompile(`(?:名叫|叫做|名为|名字叫|名字是)[“「"]?(\p{Han}{2,3})`)
-	hanPerson   = regexp.MustCompile(`(?:^|[,，。;；、!！?？:：\s“”]|和|与|跟|给|对|向|让|被)((?:[` + lang.Surnames + `]\p{Han}{1,2}?|[小阿]\p{Han}))` + hanDoes)
-	hanNoPerson = regexp.MustCompile(`^(?:谢谢|许多|曾经|陆续|小(?:时|心|说|孩|声|组|朋|姐|区|店|猫|狗|镇|屋)|王(?:子|国|后|爷)|林中|孙[子女]|张开|杜绝|沈默|阿姨)`)
-	hanPlaces   = regexp.MustCompile(`北京|上海|广州|深圳|杭州|南京|成都|重庆|武汉|西安|天津|苏州|长沙|青岛|大连|厦门|昆明|香港|澳门|台北|台湾|东京|大阪|京都|日本|首尔|韩国|美国|纽约|英国|伦敦|法国|巴黎|德国|柏林|意大利|罗马|西班牙|俄罗斯|莫斯科|加拿大|澳大利亚|悉尼|泰国|新加坡|印度|埃及`)
+	hanPersons  = data.List("person")
+	hanNoPerson = data.Rule("no-person") // words that begin like a name
+	hanPlaces   = data.Rule("place")
 )
 
 func (m *material) madeUpHan(sentence string) []string {
+	matches := hanTitle.FindAllStringSubmatch(sentence, -1)
+	for _, person := range hanPersons() {
+		matches = append(matches, person.FindAllStringSubmatch(sentence, -1)...)
+	}
 	var names []string
-	for _, form := range []*regexp.Regexp{hanTitle, hanCalled, hanPerson} {
-		for _, at := range form.FindAllStringSubmatch(sentence, -1) {
-			if !hanNoPerson.MatchString(at[1]) {
-				names = append(names, at[1])
-			}
+	for _, at := range matches {
+		if !hanNoPerson.MatchString(at[1]) {
+			names = append(names, at[1])
 		}
 	}
 	var found []string
-	for _, name := range append(names, hanPlaces.FindAllString(sentence, -1)...) {
+	for _, name := range append(names, hanPlaces.Form().FindAllString(sentence, -1)...) {
 		if !strings.Contains(m.Runs, lang.Fold(name)) {
 			found = append(found, name)
 		}

@@ -200,11 +200,11 @@ func (q *quote) rating(idf map[string]int64) int64 {
 		factor int64
 	}{
 		{q.prior, priorFactor},
-		{strings.ContainsFunc(folded, unicode.IsDigit) || lang.ContainsWord(folded, dateWords), digitFactor},
+		{strings.ContainsFunc(folded, unicode.IsDigit) || lang.ContainsWord(folded, dateWords()), digitFactor},
 		{hasName(q.text), nameFactor},
-		{lang.ContainsWord(folded, promiseWords), promiseFactor},
-		{q.user && lang.ContainsWord(folded, tellerWords), meFactor},
-		{len(q.terms) <= 6 && lang.ContainsWord(folded, politeWords), politeFactor},
+		{lang.ContainsWord(folded, promiseWords()), promiseFactor},
+		{q.user && lang.ContainsWord(folded, tellerWords()), meFactor},
+		{len(q.terms) <= 6 && lang.ContainsWord(folded, politeWords()), politeFactor},
 	} {
 		if bonus.is {
 			score = score * bonus.factor / 100
@@ -215,17 +215,10 @@ func (q *quote) rating(idf map[string]int64) int64 {
 
 // Words that make a sentence worth more or less.
 var (
-	dateWords = slices.Concat(strings.Fields(lang.Weekdays), strings.Fields(strings.Replace(lang.Months, "may ", "", 1)), []string{
-		"tomorrow", "yesterday", "tonight", "birthday", "anniversary", "明天", "昨天", "后天", "前天", "今晚", "星期",
-		"周一", "周二", "周三", "周四", "周五", "周六", "周日", "周末", "下周", "上周", "下个月", "生日", "纪念日"})
-	promiseWords = []string{"promise", "promised", "swear", "plan", "plans", "planned", "will", "going to", "intend", "decide", "decided", "agree", "agreed",
-		"remember", "must", "never", "always", "love", "loves", "loved", "hate", "hates", "hated", "afraid", "fear", "happy", "sad", "angry", "sorry", "miss", "hope", "wish",
-		"i'll", "we'll", "won't", "worried", "secret", "dream", "wants", "want",
-		"答应", "保证", "发誓", "约定", "约好", "打算", "计划", "决定", "一定", "记住", "别忘", "永远", "从不", "必须", "想要", "希望", "愿望", "梦想", "秘密",
-		"喜欢", "讨厌", "爱", "恨", "害怕", "担心", "高兴", "开心", "难过", "伤心", "生气", "后悔", "想念"}
-	tellerWords = []string{"i", "me", "my", "mine", "i'm", "i've", "i'd", "i'll", "we", "our", "我", "俺", "咱"}
-	politeWords = []string{"hello", "hi", "hey", "thanks", "thank you", "welcome", "good morning", "good night", "good evening", "bye", "goodbye", "see you", "how are you",
-		"你好", "您好", "早上好", "早安", "晚安", "晚上好", "谢谢", "多谢", "不客气", "再见", "拜拜", "嗨", "哈喽"}
+	dateWords    = data.Words("date-words")
+	promiseWords = data.Words("promise-words")
+	tellerWords  = data.Words("teller-words")
+	politeWords  = data.Words("polite-words")
 )
 
 // hasName reports whether text has a title in quotation marks, or a capitalised word after the

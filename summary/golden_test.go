@@ -2,8 +2,6 @@ package summary_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strconv"
 	"testing"
@@ -11,6 +9,7 @@ import (
 
 	"nodest/framework"
 	"nodest/llm"
+	"nodest/sharedtest"
 	"nodest/summary"
 )
 
@@ -41,14 +40,9 @@ func (p *vectorPart) text() string {
 	return p.Parts[0].Text
 }
 
-type summaryVector struct {
-	Name  string
-	Input struct {
-		Parts    []vectorPart
-		Settings summary.Settings
-	}
-	Output     *summaryOutput
-	SpecOutput *summaryOutput `json:"spec_output"` // where the original deviates from its specification
+type summaryInput struct {
+	Parts    []vectorPart
+	Settings summary.Settings
 }
 
 type summaryOutput struct {
@@ -61,35 +55,11 @@ type summaryOutput struct {
 // reproduced. Its D entries, which were counted there, are dropped; for chats with
 // such entries only the decision is compared.
 func TestGoldenSummary(t *testing.T) {
-	dir := os.Getenv("NODEST_GOLDEN")
-	if dir == "" {
-		dir = "../shared/golden"
-	}
-	if !filepath.IsAbs(dir) { // from the project's root
-		dir = filepath.Join("..", dir)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "nodest", "summary.json"))
-	if err != nil {
-		t.Skipf("no golden vectors here (NODEST_GOLDEN names their folder): %v", err)
-	}
-	var vectors []summaryVector
-	if err := json.Unmarshal(data, &vectors); err != nil {
-		t.Fatal(err)
-	}
-	failed := 0
-	for _, v := range vectors {
-		if !t.Run(v.Name, func(t *testing.T) { replaySummary(t, &v) }) {
-			failed++
-		}
-	}
-	t.Logf("summary.json: %d passed, %d failed, 0 skipped", len(vectors)-failed, failed)
+	sharedtest.Replay(t, "nodest/summary.json", replaySummary)
 }
 
-func replaySummary(t *testing.T, v *summaryVector) {
+func replaySummary(t *testing.T, v sharedtest.Vector[summaryInput, summaryOutput]) {
 	want := v.Output
-	if v.SpecOutput != nil {
-		want = v.SpecOutput
-	}
 	lines, active, dropped := vectorLines(v.Input.Parts)
 	plan := summary.MakePlan(summary.State{Lines: lines, Active: active, Settings: v.Input.Settings})
 	if done := plan.Skip == ""; done != want.Summarised {

@@ -8,30 +8,21 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/nodest"
-
 	"github.com/stretchr/testify/require"
+
+	"nodest/nodest"
+	"nodest/sharedtest"
 )
 
 // TestKnowledgeQuality holds what searches in documents have reached.
 func TestKnowledgeQuality(t *testing.T) {
-	kb := os.Getenv("NODEST_KB")
-	if kb == "" {
-		kb = filepath.Join("..", "..", "..", "shared", "data", "kb")
-	}
 	for _, set := range []struct {
 		name  string
 		every int    // of the questions: the whole takes too long under the race detector
 		loop  string // the model that answers every second question; "" = none
 	}{{"kb", 1, LoopScripted}, {"cmrc", 12, ""}, {"xquad", 5, ""}} {
 		t.Run(set.name, func(t *testing.T) {
-			folder := filepath.Join(filepath.Dir(kb), set.name)
-			if set.name == "kb" {
-				folder = kb
-			}
-			if _, err := os.Stat(folder); err != nil {
-				t.Skipf("no documents at %s (NODEST_KB names the folder of those called kb)", folder)
-			}
+			folder := sharedtest.Require(t, "data/"+set.name)
 			var out strings.Builder
 			err := Run(t.Context(), &out, Options{
 				Corpus: filepath.Join(folder, "docs"), Queries: filepath.Join(folder, "queries.jsonl"),

@@ -2,10 +2,10 @@ package rules
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
+
+	"nodest/sharedtest"
 )
 
 // golden runs the vectors of one file through run, which returns the product's result
@@ -13,50 +13,18 @@ import (
 // equals null. skip names the vectors that are wrong, with the reason.
 func golden(t *testing.T, file string, skip map[string]string, run func(t *testing.T, input json.RawMessage) any) {
 	t.Helper()
-	dir := os.Getenv("NODEST_GOLDEN")
-	if dir == "" {
-		dir = "../shared/golden"
-	}
-	if !filepath.IsAbs(dir) { // from the project's root
-		dir = filepath.Join("..", "..", dir)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "nodest", file))
-	if err != nil {
-		t.Skipf("no golden vectors here (NODEST_GOLDEN names their folder): %v", err)
-	}
-	var vectors []struct {
-		Name       string
-		Input      json.RawMessage
-		Output     json.RawMessage
-		SpecOutput json.RawMessage `json:"spec_output"`
-	}
-	if err := json.Unmarshal(data, &vectors); err != nil {
-		t.Fatal(err)
-	}
-	failed, skipped := 0, 0
-	for _, v := range vectors {
+	sharedtest.Replay(t, "nodest/"+file, func(t *testing.T, v sharedtest.Vector[json.RawMessage, json.RawMessage]) {
 		if why := skip[v.Name]; why != "" {
-			skipped++
-			t.Logf("%s: skipped: %s", v.Name, why)
-			continue
+			t.Skip(why)
 		}
-		want := v.SpecOutput
-		if want == nil {
-			want = v.Output
+		got, err := json.Marshal(run(t, v.Input))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !t.Run(v.Name, func(t *testing.T) {
-			got, err := json.Marshal(run(t, v.Input))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !reflect.DeepEqual(parsed(t, got), parsed(t, want)) {
-				t.Errorf("got  %s\nwant %s", got, want)
-			}
-		}) {
-			failed++
+		if !reflect.DeepEqual(parsed(t, got), parsed(t, v.Output)) {
+			t.Errorf("got  %s\nwant %s", got, v.Output)
 		}
-	}
-	t.Logf("%s: %d passed, %d failed, %d skipped", file, len(vectors)-failed-skipped, failed, skipped)
+	})
 }
 
 func parsed(t *testing.T, doc []byte) any {

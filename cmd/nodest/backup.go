@@ -18,6 +18,7 @@ import (
 
 	"nodest/account"
 	"nodest/fault"
+	"nodest/internal/setup"
 	"nodest/store"
 )
 
@@ -35,7 +36,7 @@ func (p *program) backupCommand() *cobra.Command {
 		Example: "  nodest backup /backups/\n  nodest backup before-the-move.zip\n  docker compose exec -T nodest nodest backup - > nodest.zip",
 	}
 	p.jsonFlag(cmd, "print the manifest as JSON")
-	cmd.RunE = p.configured(func(ctx context.Context, cfg *config, args []string) error {
+	cmd.RunE = p.configured(func(ctx context.Context, cfg *setup.Config, args []string) error {
 		if args[0] == "-" {
 			return p.backupToOutput(ctx, cfg)
 		}
@@ -56,7 +57,7 @@ func (p *program) backupCommand() *cobra.Command {
 }
 
 // backupToOutput writes to standard output what was verified as a file.
-func (p *program) backupToOutput(ctx context.Context, cfg *config) (err error) {
+func (p *program) backupToOutput(ctx context.Context, cfg *setup.Config) (err error) {
 	dir, err := os.MkdirTemp("", "nodest-backup-*")
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func backupPath(arg string, now time.Time) (string, error) {
 }
 
 // backup writes a file beside path, verifies it, and gives it its name.
-func (p *program) backup(ctx context.Context, cfg *config, path string) (m *store.Manifest, err error) {
+func (p *program) backup(ctx context.Context, cfg *setup.Config, path string) (m *store.Manifest, err error) {
 	partial := path + ".partial"
 	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -111,7 +112,7 @@ func (p *program) backup(ctx context.Context, cfg *config, path string) (m *stor
 	}()
 	progress, done := p.progress("backing up")
 	defer done()
-	_, err = writeBackup(ctx, cfg, newLog(p.err, cfg), f, progress)
+	_, err = writeBackup(ctx, cfg, setup.NewLog(p.err, cfg), f, progress)
 	if err = errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (p *program) backup(ctx context.Context, cfg *config, path string) (m *stor
 }
 
 // writeBackup writes a backup of everything.
-func writeBackup(ctx context.Context, cfg *config, log *slog.Logger, w io.Writer, progress func(table string, rows int64)) (*store.Manifest, error) {
+func writeBackup(ctx context.Context, cfg *setup.Config, log *slog.Logger, w io.Writer, progress func(table string, rows int64)) (*store.Manifest, error) {
 	secret, err := secretFor(cfg)
 	if err != nil {
 		return nil, err
@@ -136,14 +137,14 @@ func writeBackup(ctx context.Context, cfg *config, log *slog.Logger, w io.Writer
 }
 
 // secretFor is what a data folder would hold as secret.key.
-func secretFor(cfg *config) ([]byte, error) {
-	dir := cfg.get("NODEST_DATA")
-	if cfg.get("NODEST_SECRET_KEY") == "" { // account.Secret would make one
+func secretFor(cfg *setup.Config) ([]byte, error) {
+	dir := cfg.Get("NODEST_DATA")
+	if cfg.Get("NODEST_SECRET_KEY") == "" { // account.Secret would make one
 		if _, err := os.Stat(filepath.Join(dir, secretFile)); errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("the data folder %s has no %s; give the server's data folder with --data", cfg.dataFolder(), secretFile)
+			return nil, fmt.Errorf("the data folder %s has no %s; give the server's data folder with --data", cfg.DataFolder(), secretFile)
 		}
 	}
-	secret, err := account.Secret(dir, cfg.get("NODEST_SECRET_KEY"))
+	secret, err := account.Secret(dir, cfg.Get("NODEST_SECRET_KEY"))
 	return []byte(hex.EncodeToString(secret) + "\n"), err
 }
 
@@ -191,8 +192,8 @@ func secretIn(b *store.BackupFile) ([]byte, error) {
 	return secret, nil
 }
 
-func storeOptions(cfg *config, log *slog.Logger) store.Options {
-	return store.Options{URL: cfg.get("NODEST_DATABASE_URL"), Dir: cfg.get("NODEST_DATA"), Log: log}
+func storeOptions(cfg *setup.Config, log *slog.Logger) store.Options {
+	return store.Options{URL: cfg.Get("NODEST_DATABASE_URL"), Dir: cfg.Get("NODEST_DATA"), Log: log}
 }
 
 func (p *program) tellBackup(out io.Writer, path, name string, m *store.Manifest) error {

@@ -23,7 +23,6 @@ const (
 // largePackages may have more lines, for the reason given.
 var largePackages = map[string]string{
 	"cmd/nodest": "a file per command; commands share the client of the API, how names are found, and how tables are printed",
-	"memory":     "what is recalled, how facts are kept and corrected, and the segments of their index share units, evidence and one Tx",
 	"store":      "lock order, group commit, event numbers and effects with their events and jobs are said once for all tables",
 }
 

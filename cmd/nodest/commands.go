@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/fault"
+	"nodest/internal/setup"
 )
 
 // more lists the commands besides serve, config and version.
@@ -22,7 +23,17 @@ func (p *program) more() []*cobra.Command {
 	return []*cobra.Command{
 		p.chatCommand(), p.listCommand(), p.importCommand(), p.exportCommand(), p.bindCommand(), p.unbindCommand(),
 		p.saveCommand(), p.lintCommand(), p.promptCommand(), p.searchCommand(), p.readCommand(), p.circleCommand(), p.kbCommand(), p.signinCommand(), p.backupCommand(), p.restoreCommand(),
-		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), p.benchCommand(), p.parseWorkerCommand(),
+		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), benchCommand(), p.parseWorkerCommand(),
+	}
+}
+
+// benchCommand says where the benchmarks are, which this program had once.
+func benchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "bench", Short: "Says where the benchmarks are", Hidden: true, DisableFlagParsing: true, Example: "  nodest-bench chat",
+		RunE: func(*cobra.Command, []string) error {
+			return usage("the benchmarks are a program of their own: nodest-bench (in the source code: go run ./cmd/nodest-bench)")
+		},
 	}
 }
 
@@ -124,13 +135,13 @@ func (p *program) migrateCommand() *cobra.Command {
 		Use: "migrate", Short: "Create or upgrade the database (serve also does this)", Args: cobra.NoArgs,
 		Long:    "Create or upgrade the database in the data folder or at NODEST_DATABASE_URL. nodest serve also does this when it starts.",
 		Example: "  nodest migrate",
-		RunE: p.configured(func(ctx context.Context, cfg *config, _ []string) error {
-			r, err := open(ctx, cfg, newLog(p.err, cfg))
+		RunE: p.configured(func(ctx context.Context, cfg *setup.Config, _ []string) error {
+			r, err := open(ctx, cfg, setup.NewLog(p.err, cfg))
 			if err != nil {
 				return err
 			}
 			defer r.close()
-			if err := r.stop(cfg.duration("NODEST_GRACE")); err != nil {
+			if err := r.stop(cfg.Duration("NODEST_GRACE")); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(p.out, "the database is up to date")

@@ -6,15 +6,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"nodest/bench"
 	"nodest/fault"
+	"nodest/internal/setup"
 	"nodest/knowledge"
 	"nodest/store"
 )
@@ -225,7 +224,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{args: []string{"user", "create", "bob"}, in: "\n", want: "password"},
 		{args: []string{"user", "create", strings.Repeat("b", 65)}, in: "correct horse battery\n", want: "username"},
 		{args: []string{"user", "delete", "0199aaaa-0000-7000-8000-000000000000"}, want: "run nodest user list to see all"},
-		{args: []string{"bench", "chat", "--only", "luck"}, want: "luck"},
+		{args: []string{"bench", "chat", "--only", "ttft"}, want: "go run ./cmd/nodest-bench"},
 		{args: []string{"doctor", "--health"}, want: "connect"},
 	} {
 		t.Run(strings.Join(tt.args[:min(2, len(tt.args))], " "), func(t *testing.T) {
@@ -263,37 +262,16 @@ func TestDoctorSaysWhereFailedFilesAreListed(t *testing.T) {
 	}
 }
 
-// TestBenchChatRuns runs two measurements in small sizes, with NODEST_LONG=1 all of
-// them; their figures mean nothing.
-func TestBenchChatRuns(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("skipped: processor time and memory of processes are read from /proc")
-	}
-	parts := []string{"ttft", "idle"}
-	if scaled(t, 0, 1) == 1 {
-		parts = bench.ChatParts
-	}
-	for _, part := range parts {
-		var out strings.Builder
-		o := bench.ServerOptions{Program: commandLine(t), Only: part, Small: true, JSON: true, Env: []string{asProgram + "=1", raceOptions()}}
-		require.NoError(t, bench.Chat(t.Context(), &out, o))
-		var found map[string]any
-		require.NoError(t, json.Unmarshal([]byte(out.String()), &found))
-		require.Contains(t, found, part)
-	}
-}
-
 func TestAllSettingsButSecretsAreFlagsOfServe(t *testing.T) {
 	t.Parallel()
 	p := &program{getenv: os.Getenv, in: strings.NewReader(""), out: &strings.Builder{}, data: &strings.Builder{}, err: &strings.Builder{}, flags: map[string]string{}}
 	serve, _, err := p.root().Find([]string{"serve"})
 	require.NoError(t, err)
-	for _, s := range settings {
-		name := strings.ReplaceAll(s.key(), "_", "-")
+	for _, s := range setup.Settings {
+		name := s.Flag()
 		there := serve.Flags().Lookup(name) != nil || serve.InheritedFlags().Lookup(name) != nil
-		if s.env != "NODEST_DATABASE_URL" { // may contain a password, but need not
-			require.Equal(t, !s.secret, there, s.env)
+		if s.Env != "NODEST_DATABASE_URL" { // may contain a password, but need not
+			require.Equal(t, !s.Secret, there, s.Env)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/internal/setup"
 	"nodest/store"
 	"nodest/store/sqldb"
 )
@@ -44,12 +45,12 @@ func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err 
 // reach returns a client of the server that the configuration means.
 //
 // Errors: nobodyError; others with the reason in words.
-func (p *program) reach(ctx context.Context, cfg *config) (*client, error) {
+func (p *program) reach(ctx context.Context, cfg *setup.Config) (*client, error) {
 	token, from, err := p.token(cfg)
 	if err != nil {
 		return nil, err
 	}
-	addr := reachable(cfg.get("NODEST_ADDR"))
+	addr := reachable(cfg.Get("NODEST_ADDR"))
 	c := &client{base: "http://" + addr, token: token, http: &http.Client{}}
 	err = c.greet(ctx)
 	switch {
@@ -60,7 +61,7 @@ func (p *program) reach(ctx context.Context, cfg *config) (*client, error) {
 	case token == "":
 		return nil, fmt.Errorf("a NodeST server is running at %s, but there is no token for it: the data folder %s has no %s. "+
 			"Set --data to the folder of that server, or NODEST_TOKEN to one of your tokens (see nodest token create)",
-			addr, cfg.dataFolder(), tokenFile)
+			addr, cfg.DataFolder(), tokenFile)
 	}
 	return nil, fmt.Errorf("the NodeST server at %s rejected the token from %s: %s. "+
 		"If this is the wrong server, set --addr and --data; if the account was deleted, restart the server, which writes a new token",
@@ -69,18 +70,18 @@ func (p *program) reach(ctx context.Context, cfg *config) (*client, error) {
 
 // instead starts a server of our own where none answers, if that is what the user
 // means.
-func (p *program) instead(ctx context.Context, cfg *config, nobody *nobodyError) (*client, func(), error) {
-	if p.getenv("NODEST_TOKEN") != "" || cfg.from["NODEST_ADDR"] == "flag" || !loopback(nobody.addr) {
+func (p *program) instead(ctx context.Context, cfg *setup.Config, nobody *nobodyError) (*client, func(), error) {
+	if p.getenv("NODEST_TOKEN") != "" || cfg.From("NODEST_ADDR") == "flag" || !setup.Loopback(nobody.addr) {
 		return nil, nil, fmt.Errorf("%w. Check the address (--addr or NODEST_ADDR), or add --local to work on the data folder %s without a server",
-			nobody, cfg.dataFolder())
+			nobody, cfg.DataFolder())
 	}
-	missing, database := "database", "the data folder "+cfg.dataFolder()
-	if cfg.get("NODEST_DATABASE_URL") != "" {
+	missing, database := "database", "the data folder "+cfg.DataFolder()
+	if cfg.Get("NODEST_DATABASE_URL") != "" {
 		missing, database = secretFile, "the PostgreSQL database at NODEST_DATABASE_URL"
 	}
-	if !cfg.hasDatabase() {
+	if !hasDatabase(cfg) {
 		return nil, nil, fmt.Errorf("%w, and the data folder %s has no %s. Start a server with nodest serve, "+
-			"set --addr or --data for an existing one, or add --local to create a new one there", nobody, cfg.dataFolder(), missing)
+			"set --addr or --data for an existing one, or add --local to create a new one there", nobody, cfg.DataFolder(), missing)
 	}
 	c, closeAll, err := p.startOwn(ctx, cfg)
 	if err == nil {
@@ -93,34 +94,25 @@ func (p *program) instead(ctx context.Context, cfg *config, nobody *nobodyError)
 }
 
 // token returns the token for the server, and where it comes from; "" for none.
-func (p *program) token(cfg *config) (token, from string, err error) {
+func (p *program) token(cfg *setup.Config) (token, from string, err error) {
 	if token := p.getenv("NODEST_TOKEN"); token != "" {
 		return token, "NODEST_TOKEN", nil
 	}
-	path := filepath.Join(cfg.dataFolder(), tokenFile)
+	path := filepath.Join(cfg.DataFolder(), tokenFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return cfg.get("NODEST_ADMIN_TOKEN"), "NODEST_ADMIN_TOKEN", nil
+		return cfg.Get("NODEST_ADMIN_TOKEN"), "NODEST_ADMIN_TOKEN", nil
 	}
 	return strings.TrimSpace(string(text)), path, err
 }
 
-// dataFolder is the data folder as an absolute path.
-func (c *config) dataFolder() string {
-	dir := c.get("NODEST_DATA")
-	if abs, err := filepath.Abs(dir); err == nil {
-		return abs
-	}
-	return dir
-}
-
 // hasDatabase reports whether a server has worked with this data folder.
-func (c *config) hasDatabase() bool {
-	if c.get("NODEST_DATABASE_URL") == "" {
-		return store.Exists(c.dataFolder())
+func hasDatabase(cfg *setup.Config) bool {
+	if cfg.Get("NODEST_DATABASE_URL") == "" {
+		return store.Exists(cfg.DataFolder())
 	}
 	for _, name := range []string{secretFile, tokenFile} { // the folder holds the secrets alone
-		if _, err := os.Stat(filepath.Join(c.dataFolder(), name)); err == nil {
+		if _, err := os.Stat(filepath.Join(cfg.DataFolder(), name)); err == nil {
 			return true
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
+
+	"nodest/internal/setup"
 )
 
 // dockerfile returns the instructions of the Dockerfile, one per line.
@@ -117,15 +119,15 @@ func TestComposePassesEverySetting(t *testing.T) {
 	services, _ := composeFile(t)
 	passed := services["nodest"].Environment
 	fixed := environmentOfImage(t)
-	for _, s := range settings {
-		if slices.Contains(fixed, s.env) {
-			require.NotContains(t, passed, s.env, "an empty value would replace that of the image")
+	for _, s := range setup.Settings {
+		if slices.Contains(fixed, s.Env) {
+			require.NotContains(t, passed, s.Env, "an empty value would replace that of the image")
 			continue
 		}
-		require.True(t, strings.HasPrefix(passed[s.env], "${"+s.env+":-") && strings.HasSuffix(passed[s.env], "}"), "%s: %q", s.env, passed[s.env])
+		require.True(t, strings.HasPrefix(passed[s.Env], "${"+s.Env+":-") && strings.HasSuffix(passed[s.Env], "}"), "%s: %q", s.Env, passed[s.Env])
 	}
 	for name := range passed {
-		require.True(t, slices.ContainsFunc(settings, func(s setting) bool { return s.env == name }), "%s is no setting", name)
+		require.True(t, slices.ContainsFunc(setup.Settings, func(s setup.Setting) bool { return s.Env == name }), "%s is no setting", name)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/fault"
+	"nodest/internal/setup"
 	"nodest/llm"
 )
 
@@ -44,7 +46,7 @@ func (p *program) health(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	c := &client{base: "http://" + reachable(cfg.get("NODEST_ADDR")), http: &http.Client{}}
+	c := &client{base: "http://" + reachable(cfg.Get("NODEST_ADDR")), http: &http.Client{}}
 	return c.call(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
@@ -101,21 +103,21 @@ func (p *program) examine(ctx context.Context, network bool) []check {
 	if err != nil {
 		return []check{{"configuration", "invalid", err.Error()}}
 	}
-	log := newLog(p.err, cfg)
+	log := setup.NewLog(p.err, cfg)
 	checks := []check{{name: "configuration", detail: "valid"}, p.checkFolder(cfg), p.checkDatabase(ctx, cfg)}
 	if checks[2].fix == "" {
 		checks = append(checks, checkDocuments(ctx, cfg, log), checkCounters(ctx, cfg, log))
 	}
 	checks = append(checks, checkRetention(cfg), checkParser(ctx))
-	m, err := newModels(cfg, log, func(context.Context, string) (map[string]string, error) { return nil, nil })
+	m, err := setup.NewModels(cfg, log, func(context.Context, string) (map[string]string, error) { return nil, nil })
 	if err != nil {
 		return append(checks, check{"providers", "misconfigured", oneLine(err)})
 	}
-	return slices.Concat(checks, m.checks(ctx, network), checkSearch(ctx, cfg, network), checkToolServers(ctx, cfg, network), checkRerank(cfg))
+	return slices.Concat(checks, modelChecks(ctx, cfg, m, network), checkSearch(ctx, cfg, network), checkToolServers(ctx, cfg, network), checkRerank(cfg))
 }
 
-func (p *program) checkFolder(cfg *config) check {
-	dir := cfg.get("NODEST_DATA")
+func (p *program) checkFolder(cfg *setup.Config) check {
+	dir := cfg.Get("NODEST_DATA")
 	f, err := os.CreateTemp(dir, "doctor-*")
 	if errors.Is(err, os.ErrNotExist) {
 		return check{name: "data folder", detail: dir + " does not exist yet; nodest serve creates it"}
@@ -133,7 +135,7 @@ func (p *program) checkFolder(cfg *config) check {
 }
 
 // checkDatabase asks the running server; without one it opens the database.
-func (p *program) checkDatabase(ctx context.Context, cfg *config) check {
+func (p *program) checkDatabase(ctx context.Context, cfg *setup.Config) check {
 	var nobody *nobodyError
 	switch _, err := p.reach(ctx, cfg); {
 	case err == nil:
@@ -142,16 +144,16 @@ func (p *program) checkDatabase(ctx context.Context, cfg *config) check {
 		}
 		return check{name: "database", detail: "the running server is ready"}
 	case !errors.As(err, &nobody):
-		return check{"server", reachable(cfg.get("NODEST_ADDR")) + " is not usable", oneLine(err)}
+		return check{"server", reachable(cfg.Get("NODEST_ADDR")) + " is not usable", oneLine(err)}
 	}
 	kind := "SQLite"
-	if cfg.get("NODEST_DATABASE_URL") != "" {
+	if cfg.Get("NODEST_DATABASE_URL") != "" {
 		kind = "PostgreSQL"
 	}
-	if !cfg.hasDatabase() {
+	if !hasDatabase(cfg) {
 		return check{name: "database", detail: kind + "; created at the first start"}
 	}
-	r, err := open(ctx, cfg, newLog(p.err, cfg))
+	r, err := open(ctx, cfg, setup.NewLog(p.err, cfg))
 	if err != nil {
 		return check{"database", kind + " cannot be opened", oneLine(err)}
 	}
@@ -162,38 +164,59 @@ func (p *program) checkDatabase(ctx context.Context, cfg *config) check {
 	return check{name: "database", detail: kind + " opens and is up to date"}
 }
 
-// checks asks each configured provider for its models.
-func (m *models) checks(ctx context.Context, network bool) []check {
+// modelChecks asks each configured provider for its models.
+func modelChecks(ctx context.Context, cfg *setup.Config, m *setup.Models, network bool) []check {
 	var checks []check
-	for _, name := range providerNames {
-		p := m.server[name]
+	for _, name := range setup.ProviderNames {
+		p := m.Client(name)
 		if p == nil {
 			continue
 		}
 		c := check{name: "provider " + name}
-		named := name == m.def && m.cfg.get("NODEST_MODEL") != ""
+		named := name == m.Default() && cfg.Get("NODEST_MODEL") != ""
 		if named || network || name == "offline" {
 			model := p.DefaultModel(ctx)
 			c.detail = "model " + model
-			if t, ok := p.(transported); ok {
-				c.detail += " through " + t.Transport(model)
+			if by := setup.Transport(p, model); by != "" {
+				c.detail += " through " + by
 			}
 		} else {
 			c.detail = "model of the provider's list"
 		}
-		if name == m.def {
+		if name == m.Default() {
 			c.detail += " (default)"
 		}
 		if network {
-			c.ask(ctx, p, m.fallbacks)
+			c.ask(ctx, p, m.Fallbacks())
 		}
 		checks = append(checks, c)
 	}
-	checks = append(checks, m.checkVectors(ctx, network))
-	if m.def == "offline" {
+	checks = append(checks, checkVectors(ctx, m, network))
+	if m.Default() == "offline" {
 		checks = append(checks, check{name: "note", detail: "with the settings of this terminal, only the offline demo model is configured; set a provider key to use a real model"})
 	}
 	return checks
+}
+
+// checkVectors has a text embedded, if the network may be used.
+func checkVectors(ctx context.Context, m *setup.Models, network bool) check {
+	name, e, why, err := m.Vectors(ctx, network)
+	if err != nil {
+		return check{"embeddings", name, oneLine(err)}
+	}
+	c := check{name: "embeddings", detail: e.ModelID()}
+	if !network {
+		return c
+	}
+	if why != nil {
+		c.detail += ", because the server has no embeddings (" + fault.Public(why).Message + ")"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := e.Embed(ctx, llm.Query, []string{"hello"}); err != nil {
+		c.fix = cmp.Or(oneLine(err), "no response")
+	}
+	return c
 }
 
 // ask notes what is wrong with a provider and with the models that it is asked for.
@@ -202,7 +225,7 @@ func (c *check) ask(ctx context.Context, p llm.Provider, fallbacks []llm.Ref) {
 	defer cancel()
 	offered, err := p.Models(ctx)
 	switch {
-	case unlisted(err):
+	case setup.Unlisted(err):
 		c.detail += "; not checked, because the server has no list of models (" + fault.Public(err).Message +
 			"). If it does not answer in a chat either, check the base URL"
 		return

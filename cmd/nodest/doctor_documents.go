@@ -8,15 +8,16 @@ import (
 	"slices"
 	"strings"
 
+	"nodest/internal/setup"
 	"nodest/knowledge"
 	"nodest/knowledge/parse"
 	"nodest/store"
 )
 
 // checkDocuments counts the documents of all users, also while a server runs.
-func checkDocuments(ctx context.Context, cfg *config, log *slog.Logger) check {
+func checkDocuments(ctx context.Context, cfg *setup.Config, log *slog.Logger) check {
 	c := check{name: "documents"}
-	if !cfg.hasDatabase() {
+	if !hasDatabase(cfg) {
 		c.detail = "none yet"
 		return c
 	}
@@ -38,9 +39,9 @@ func checkDocuments(ctx context.Context, cfg *config, log *slog.Logger) check {
 }
 
 // checkCounters compares the counters of quotas with what users have, also while a server runs.
-func checkCounters(ctx context.Context, cfg *config, log *slog.Logger) check {
+func checkCounters(ctx context.Context, cfg *setup.Config, log *slog.Logger) check {
 	c := check{name: "quotas", detail: "the counters are correct"}
-	if !cfg.hasDatabase() {
+	if !hasDatabase(cfg) {
 		c.detail = "none yet"
 		return c
 	}

@@ -4,19 +4,20 @@ import (
 	"strings"
 	"time"
 
+	"nodest/internal/setup"
 	"nodest/store"
 )
 
 // retention says how long things are kept, by the settings.
-func retention(cfg *config) store.Retention {
+func retention(cfg *setup.Config) store.Retention {
 	return store.Retention{
-		Events:     time.Duration(cfg.count("NODEST_EVENT_DAYS")) * 24 * time.Hour,
-		EventCount: int64(cfg.count("NODEST_EVENT_COUNT")),
+		Events:     time.Duration(cfg.Count("NODEST_EVENT_DAYS")) * 24 * time.Hour,
+		EventCount: int64(cfg.Count("NODEST_EVENT_COUNT")),
 	}
 }
 
 // checkRetention lists what the server removes by itself, and when.
-func checkRetention(cfg *config) check {
+func checkRetention(cfg *setup.Config) check {
 	lines := []string{"a running server removes by itself"}
 	for _, k := range retention(cfg).Rules() {
 		lines = append(lines, k.What+": "+k.How)

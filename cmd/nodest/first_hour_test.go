@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/setup"
 	"nodest/store/storetest"
 )
 
@@ -156,14 +157,14 @@ func TestLocalMode(t *testing.T) {
 // include its settings, so that they work in a terminal without them.
 func TestPrintedCommandsWorkInAnotherTerminal(t *testing.T) {
 	t.Parallel()
-	cfg, err := loadConfig(func(string) string { return "" }, map[string]string{"NODEST_DATA": "/my data/O'Neil"})
+	cfg, err := setup.Load(func(string) string { return "" }, map[string]string{"NODEST_DATA": "/my data/O'Neil"})
 	require.NoError(t, err)
 	require.Equal(t, shellWord(os.Args[0])+` --data '/my data/O'\''Neil'`, again(cfg))
 	env := map[string]string{"NODEST_ADDR": "127.0.0.1:9000"}
-	cfg, err = loadConfig(func(name string) string { return env[name] }, nil)
+	cfg, err = setup.Load(func(name string) string { return env[name] }, nil)
 	require.NoError(t, err)
 	require.Equal(t, shellWord(os.Args[0])+" --addr 127.0.0.1:9000", again(cfg))
-	cfg, err = loadConfig(func(string) string { return "" }, nil)
+	cfg, err = setup.Load(func(string) string { return "" }, nil)
 	require.NoError(t, err)
 	require.Equal(t, shellWord(os.Args[0]), again(cfg))
 }

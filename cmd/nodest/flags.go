@@ -6,14 +6,16 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"nodest/internal/setup"
 )
 
 // flag lets a setting be given on the command line: NODEST_LOG_LEVEL becomes
 // --log-level.
 func (p *program) flag(set *pflag.FlagSet, env string) {
-	for _, s := range settings {
-		if s.env == env {
-			set.Var(&settingFlag{p, s}, s.flag(), s.help)
+	for _, s := range setup.Settings {
+		if s.Env == env {
+			set.Var(&settingFlag{p, s}, s.Flag(), s.Help)
 			return
 		}
 	}
@@ -23,24 +25,24 @@ func (p *program) flag(set *pflag.FlagSet, env string) {
 // settingFlag writes a flag's value where loadConfig looks for it.
 type settingFlag struct {
 	p *program
-	s setting
+	s setup.Setting
 }
 
-func (f *settingFlag) String() string     { return f.s.def }
+func (f *settingFlag) String() string     { return f.s.Default }
 func (f *settingFlag) Type() string       { return "text" }
-func (f *settingFlag) Set(v string) error { f.p.flags[f.s.env] = v; return nil }
+func (f *settingFlag) Set(v string) error { f.p.flags[f.s.Env] = v; return nil }
 
 func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config", Short: "Print the effective configuration, with secrets masked", Args: cobra.NoArgs,
 		Example: "  nodest config --json",
-		RunE: p.configured(func(_ context.Context, cfg *config, _ []string) error {
+		RunE: p.configured(func(_ context.Context, cfg *setup.Config, _ []string) error {
 			if p.json {
 				return p.configJSON(cfg)
 			}
 			var rows [][]string
-			for _, s := range settings {
-				rows = append(rows, []string{s.env, s.shown(cfg.get(s.env)), "(" + cfg.from[s.env] + ")"})
+			for _, s := range setup.Settings {
+				rows = append(rows, []string{s.Env, s.Shown(cfg.Get(s.Env)), "(" + cfg.From(s.Env) + ")"})
 			}
 			return table(p.out, rows)
 		}),
@@ -49,10 +51,10 @@ func (p *program) configCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) configJSON(cfg *config) error {
+func (p *program) configJSON(cfg *setup.Config) error {
 	all := map[string]string{}
-	for _, s := range settings {
-		all[s.env] = s.shown(cfg.get(s.env))
+	for _, s := range setup.Settings {
+		all[s.Env] = s.Shown(cfg.Get(s.Env))
 	}
 	enc := json.NewEncoder(p.data)
 	enc.SetIndent("", "  ")

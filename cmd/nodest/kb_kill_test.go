@@ -241,7 +241,7 @@ func madeOfFile(tx knowledge.Tx, id string) (m madeOf, err error) {
 		return m, err
 	}
 	m.Chunks = f.Chunks
-	m.Embedded, _, err = tx.Embedded(id, f.Edition, offline.Embedder{}.ModelID())
+	m.Embedded, _, err = tx.EditionCoverage(id, f.Edition, offline.Embedder{}.ModelID())
 	return m, err
 }
 

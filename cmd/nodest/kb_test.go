@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/fault"
-	"nodest/knowledge/chunk"
 )
 
 // TestKnowledgeCommands adds documents from a terminal, searches them, gives them to a
@@ -235,15 +234,5 @@ func TestPassagesBeginBehindTheirHeadings(t *testing.T) {
 		{"One.\nTwo.", "", "One.\nTwo."},
 	} {
 		require.Equal(t, c[2], withoutHeadings(c[0], c[1]))
-	}
-}
-
-func TestChunkRulesAreRead(t *testing.T) {
-	t.Parallel()
-	rules, err := chunkRules("code=1500/200, csv=2000/0,default=800/100")
-	require.NoError(t, err)
-	require.Equal(t, map[string]chunk.Rules{"": {Size: 800, Overlap: 100}, "code": {Size: 1500, Overlap: 200}, "csv": {Size: 2000}}, rules)
-	for _, wrong := range []string{"code", "code=1500", "code=99/0", "code=800/401", "=800/400", "code=x/1"} {
-		require.Error(t, areChunkRules(wrong), wrong)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -15,24 +16,27 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"codec fair fault lru markup migrations web bench/figure index/dict llm/sse llm/loose",
-	"jsonlimit",
+	"codec fair fault lexicon lru markup migrations sharedtest web bench/figure index/dict llm/sse llm/loose",
+	"jsonlimit lexicon/lexicontest",
 	"llm card stream jobs store/sqldb outbound knowledge/parse knowledge/unzip",
 	"op mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox knowledge/chunk",
-	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank store/first",
-	"summary memory",
-	"memory/extract chat circle websearch websearch/research knowledge",
-	"chat/archive nodest/tools nodest/record",
+	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
+	"summary memory/recall",
+	"memory",
+	"memory/extract chat circle websearch websearch/research knowledge store/first",
+	"chat/archive nodest/tools nodest/recent nodest/record",
 	"nodest",
-	"nodest/app mcptool kbtool",
+	"nodest/app mcptool kbtool webtool",
 	"server/api",
 	"store server",
-	"store/storetest bench bench/kb",
-	"cmd/nodest",
+	"store/storetest bench bench/kb internal/setup",
+	"cmd/nodest cmd/nodest-bench",
 }
 
-// allowedImporters lists the only packages that may import a third-party module.
+// allowedImporters lists the only packages that may import a third-party module, or the benchmarks,
+// which the program that users get does without.
 var allowedImporters = map[string]string{
+	"nodest/bench":                           "cmd/nodest-bench bench bench/kb",
 	"github.com/mattn/go-sqlite3":            "store/sqldb",
 	"github.com/jackc/pgx/v5":                "store store/sqldb store/storetest",
 	"github.com/pressly/goose/v3":            "store",
@@ -43,7 +47,7 @@ var allowedImporters = map[string]string{
 	"github.com/alexedwards/argon2id":        "account",
 	"github.com/tiktoken-go/tokenizer":       "framework",
 	"github.com/philippgille/chromem-go":     "index",
-	"github.com/spf13/cobra":                 "cmd/nodest",
+	"github.com/spf13/cobra":                 "cmd/nodest cmd/nodest-bench",
 	"golang.org/x/image":                     "card",
 	"github.com/modelcontextprotocol/go-sdk": "mcpclient mcptool websearch/provider",
 	"github.com/markusmobius":                "websearch/reader",
@@ -102,6 +106,31 @@ func TestEveryPackageHasAComment(t *testing.T) {
 		path, doc, _ := strings.Cut(strings.TrimRight(line, "\n"), "\t")
 		if doc == "" {
 			t.Errorf("%s has no package comment", path)
+		}
+	}
+}
+
+// The docs list the files that a message passes on its way to the model. A person can read them in one go.
+func TestTheWayOfAMessageIsShort(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, found := strings.Cut(string(text), "**From `Send` to the model**")
+	list, _, _ = strings.Cut(list, "\n\nA **phase**")
+	files := regexp.MustCompile("(?m)^(\\d+)\\. `([^`]+)`").FindAllStringSubmatch(list, -1)
+	if !found || len(files) == 0 || len(files) > 12 || files[0][2] != "nodest/send.go" {
+		t.Errorf("the list is %q", files)
+	}
+	seen := map[string]bool{}
+	for i, f := range files {
+		if f[1] != strconv.Itoa(i+1) || seen[f[2]] {
+			t.Errorf("%s is at place %s, the %d. in the list", f[2], f[1], i+1)
+		}
+		seen[f[2]] = true
+		if _, err := os.Stat(filepath.Join("../..", f[2])); err != nil {
+			t.Error(err)
 		}
 	}
 }

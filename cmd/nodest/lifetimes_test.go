@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/sharedtest"
 )
 
 // lifetimes is llm/lifetimes.json: models that have ended. It is judged by its own date, not by the
@@ -94,10 +96,7 @@ func TestNothingShippedNamesAModelThatHasEnded(t *testing.T) {
 // Our list has every end that the shared facts have.
 func TestTheListOfEndedModelsIsWhole(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../../shared/data/models/lifetimes.json")
-	if err != nil {
-		t.Skipf("no shared facts: %v", err)
-	}
+	b := sharedtest.Read(t, "data/models/lifetimes.json")
 	var facts struct {
 		AsOf   string `json:"as_of"`
 		Gemini []struct{ Model, Ended string }

@@ -1,6 +1,6 @@
 // Command nodest is the chat-character server and its tools: it serves the API, chats
-// in the terminal, imports and exports documents, manages users, tokens and backups,
-// and runs benchmarks.
+// in the terminal, imports and exports documents, and manages users, tokens and backups.
+// It must not measure anything: cmd/nodest-bench does.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/fault"
+	"nodest/internal/setup"
 )
 
 // version is set by the Makefile.
@@ -116,10 +117,10 @@ func (p *program) root() *cobra.Command {
 }
 
 // config loads the configuration with the flags of the command line.
-func (p *program) config() (*config, error) { return loadConfig(p.getenv, p.flags) }
+func (p *program) config() (*setup.Config, error) { return setup.Load(p.getenv, p.flags) }
 
 // configured is RunE of a command that needs the configuration.
-func (p *program) configured(f func(ctx context.Context, cfg *config, args []string) error) func(*cobra.Command, []string) error {
+func (p *program) configured(f func(ctx context.Context, cfg *setup.Config, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		cfg, err := p.config()
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/account"
+	"nodest/internal/setup"
 	"nodest/store"
 )
 
@@ -29,7 +30,7 @@ func (p *program) restoreCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&force, "force", false, "replace existing data, which is moved aside")
 	cmd.Flags().BoolVar(&check, "check", false, "only verify the backup")
 	p.jsonFlag(cmd, "print the manifest and the location of the replaced data as JSON")
-	cmd.RunE = p.configured(func(ctx context.Context, cfg *config, args []string) error {
+	cmd.RunE = p.configured(func(ctx context.Context, cfg *setup.Config, args []string) error {
 		path, remove, err := p.backupFile(args[0])
 		if err != nil {
 			return err
@@ -75,7 +76,7 @@ func (p *program) backupFile(arg string) (path string, remove func(), err error)
 	return f.Name(), func() { _ = os.Remove(f.Name()) }, nil
 }
 
-func (p *program) restore(ctx context.Context, cfg *config, path string, force bool) (*store.Manifest, *store.Restored, error) {
+func (p *program) restore(ctx context.Context, cfg *setup.Config, path string, force bool) (*store.Manifest, *store.Restored, error) {
 	b, err := store.OpenBackup(ctx, path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %s", path, reason(err))
@@ -90,30 +91,30 @@ func (p *program) restore(ctx context.Context, cfg *config, path string, force b
 	}
 	progress, clear := p.progress("restoring")
 	defer clear()
-	done, err := store.Restore(ctx, storeOptions(cfg, newLog(p.err, cfg)), b, store.RestoreOptions{Force: force, Files: files, Progress: progress})
+	done, err := store.Restore(ctx, storeOptions(cfg, setup.NewLog(p.err, cfg)), b, store.RestoreOptions{Force: force, Files: files, Progress: progress})
 	return &b.Manifest, done, err
 }
 
 // filesFor is what the data folder gets: the secret, unless the setting gives it.
-func filesFor(cfg *config, b *store.BackupFile) (map[string][]byte, error) {
+func filesFor(cfg *setup.Config, b *store.BackupFile) (map[string][]byte, error) {
 	secret, err := secretIn(b)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.get("NODEST_SECRET_KEY") == "" {
+	if cfg.Get("NODEST_SECRET_KEY") == "" {
 		text, err := b.File(secretFile)
 		return map[string][]byte{secretFile: text}, err
 	}
-	configured, err := account.Secret("", cfg.get("NODEST_SECRET_KEY"))
+	configured, err := account.Secret("", cfg.Get("NODEST_SECRET_KEY"))
 	if err == nil && !bytes.Equal(secret, configured) {
 		err = errors.New("NODEST_SECRET_KEY differs from the key in the backup, so stored provider keys could not be decrypted; unset it or set the old value")
 	}
 	return nil, err
 }
 
-func (p *program) tellRestore(cfg *config, m *store.Manifest, done *store.Restored) error {
-	where, before := "the data folder "+cfg.get("NODEST_DATA"), "the folder"
-	if cfg.get("NODEST_DATABASE_URL") != "" {
+func (p *program) tellRestore(cfg *setup.Config, m *store.Manifest, done *store.Restored) error {
+	where, before := "the data folder "+cfg.Get("NODEST_DATA"), "the folder"
+	if cfg.Get("NODEST_DATABASE_URL") != "" {
 		where, before = "PostgreSQL", "the schema"
 	}
 	fmt.Fprintf(p.out, "restored into %s: state of %s\n  %s\n", where, m.CreatedAt.Local().Format("2006-01-02 15:04"), contents(m))

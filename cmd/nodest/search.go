@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/internal/setup"
 	"nodest/kbtool"
 	"nodest/llm"
 	"nodest/nodest"
@@ -15,6 +16,7 @@ import (
 	"nodest/websearch"
 	"nodest/websearch/provider"
 	"nodest/websearch/reader"
+	"nodest/webtool"
 )
 
 // searchTimeout is how long a reply waits for a web search.
@@ -29,13 +31,13 @@ type web struct {
 
 // newWeb reads the settings of web search. counter counts requests per month; nil = in
 // memory.
-func newWeb(cfg *config, counter provider.Counter) (*web, error) {
-	allow := split(cfg.get("NODEST_FETCH_ALLOW"))
+func newWeb(cfg *setup.Config, counter provider.Counter) (*web, error) {
+	allow := setup.Split(cfg.Get("NODEST_FETCH_ALLOW"))
 	pages, err := outbound.New(outbound.Options{Allow: allow})
 	if err != nil {
 		return nil, fault.InvalidField("NODEST_FETCH_ALLOW", "format", "%s", err)
 	}
-	base := cfg.get("NODEST_SEARCH_BASE_URL")
+	base := cfg.Get("NODEST_SEARCH_BASE_URL")
 	if u, err := url.Parse(base); err == nil && u.Hostname() != "" { // the operator's choice may be private
 		allow = append(allow, u.Hostname())
 	}
@@ -44,7 +46,7 @@ func newWeb(cfg *config, counter provider.Counter) (*web, error) {
 		return nil, fault.InvalidField("NODEST_SEARCH_BASE_URL", "format", "%s", err)
 	}
 	chain, err := provider.New(provider.Config{
-		Names: split(cfg.get("NODEST_SEARCH")), BraveKeys: llm.ParseKeys(cfg.get("BRAVE_API_KEY")), JinaKeys: llm.ParseKeys(cfg.get("JINA_API_KEY")),
+		Names: setup.Split(cfg.Get("NODEST_SEARCH")), BraveKeys: llm.ParseKeys(cfg.Get("BRAVE_API_KEY")), JinaKeys: llm.ParseKeys(cfg.Get("JINA_API_KEY")),
 		BaseURL: base, Client: engines.Client(outbound.Use{}), Counter: counter,
 	})
 	if err != nil {
@@ -71,9 +73,9 @@ func (c searchCounter) Add(ctx context.Context, key, month string) (int, error) 
 func (w *web) service(r *running) *websearch.Service {
 	return websearch.New(r.db.WebSearch(), websearch.Options{
 		Chain: w.chain, Reader: w.reader, Private: w.guard.Allows, Now: r.db.Now,
-		Country: r.cfg.get("NODEST_SEARCH_COUNTRY"), Safe: r.cfg.get("NODEST_SEARCH_SAFE"),
-		Keywords: r.cfg.get("NODEST_SEARCH_INTENT") == "keywords",
-		Embedder: r.models.meaning,
+		Country: r.cfg.Get("NODEST_SEARCH_COUNTRY"), Safe: r.cfg.Get("NODEST_SEARCH_SAFE"),
+		Keywords: r.cfg.Get("NODEST_SEARCH_INTENT") == "keywords",
+		Embedder: r.models.Meaning,
 		Model: func(ctx context.Context, userID string) (llm.Asker, error) {
 			model, _, err := r.engine.SummaryModel(ctx, userID)
 			return model, err
@@ -84,16 +86,16 @@ func (w *web) service(r *running) *websearch.Service {
 
 // sources are what a turn asks besides the chat itself.
 func (r *running) sources() []nodest.Source {
-	return []nodest.Source{nodest.Memories(r.memory, recallTimeout), nodest.Web(r.search, searchTimeout)}
+	return []nodest.Source{nodest.Memories(r.memory, recallTimeout), webtool.Source(r.search, searchTimeout)}
 }
 
 // tools are what models may call while they write.
 func (r *running) tools() []nodest.Toolbox {
-	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, knowledgeTimeout), nodest.WebTool(r.search, searchTimeout), r.mcp.Toolbox()}
+	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, knowledgeTimeout), webtool.Toolbox(r.search, searchTimeout), r.mcp.Toolbox()}
 }
 
 // checkSearch sends a real query to each search provider.
-func checkSearch(ctx context.Context, cfg *config, network bool) (checks []check) {
+func checkSearch(ctx context.Context, cfg *setup.Config, network bool) (checks []check) {
 	w, err := newWeb(cfg, nil)
 	if err != nil {
 		return []check{{"web search", "misconfigured", oneLine(err)}}
@@ -111,7 +113,7 @@ func checkSearch(ctx context.Context, cfg *config, network bool) (checks []check
 		if found.Err != nil {
 			c.detail, c.fix = "not usable", fault.Public(found.Err).Message
 		}
-		if c.fix != "" && found.Provider == provider.DuckDuckGo && cfg.get("NODEST_SEARCH") == "" { // nobody has chosen it
+		if c.fix != "" && found.Provider == provider.DuckDuckGo && cfg.Get("NODEST_SEARCH") == "" { // nobody has chosen it
 			c.detail, c.fix = "not usable now ("+c.fix+"); set BRAVE_API_KEY, JINA_API_KEY, or NODEST_SEARCH_BASE_URL for a SearXNG server", ""
 		}
 		checks = append(checks, c)

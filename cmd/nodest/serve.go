@@ -26,6 +26,7 @@ import (
 	"nodest/chat/archive"
 	"nodest/circle"
 	"nodest/fault"
+	"nodest/internal/setup"
 	"nodest/jobs"
 	"nodest/knowledge"
 	"nodest/llm"
@@ -49,13 +50,13 @@ func (p *program) serveCommand() *cobra.Command {
 		Long: "Run the server. The first start creates the data folder and the database, and prints how to sign in.\n" +
 			"Ctrl-C stops it after running replies have finished.",
 		Example: "  nodest serve --addr 127.0.0.1:9000",
-		RunE:    p.configured(func(ctx context.Context, cfg *config, _ []string) error { return p.serve(ctx, cfg) }),
+		RunE:    p.configured(func(ctx context.Context, cfg *setup.Config, _ []string) error { return p.serve(ctx, cfg) }),
 	}
-	for _, s := range settings {
+	for _, s := range setup.Settings {
 		// The other settings that are not secret are flags of every command; a secret
 		// in a command line could be read by everybody on the machine.
-		if !s.secret && !slices.Contains(everywhere, s.env) {
-			p.flag(cmd.Flags(), s.env)
+		if !s.Secret && !slices.Contains(everywhere, s.Env) {
+			p.flag(cmd.Flags(), s.Env)
 		}
 	}
 	return cmd
@@ -75,10 +76,10 @@ var (
 
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
-func (p *program) serve(ctx context.Context, cfg *config) error {
+func (p *program) serve(ctx context.Context, cfg *setup.Config) error {
 	// Invalid settings are refused before anything is created.
-	addr := cfg.get("NODEST_ADDR")
-	if !cfg.onlyHere() && cfg.get("NODEST_ADMIN_TOKEN") == "" && cfg.get("NODEST_DATABASE_URL") == "" && !cfg.hasDatabase() {
+	addr := cfg.Get("NODEST_ADDR")
+	if !cfg.OnlyHere() && cfg.Get("NODEST_ADMIN_TOKEN") == "" && cfg.Get("NODEST_DATABASE_URL") == "" && !hasDatabase(cfg) {
 		return account.NobodyCanSignIn()
 	}
 	listener, err := listen(ctx, addr)
@@ -86,8 +87,8 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // the HTTP server has closed it, if it came to that
-	log := newLog(p.err, cfg)
-	if u := cfg.get("NODEST_DATABASE_URL"); u != "" {
+	log := setup.NewLog(p.err, cfg)
+	if u := cfg.Get("NODEST_DATABASE_URL"); u != "" {
 		err := sqldb.WaitForPostgres(ctx, u, databaseWait, log)
 		if ctx.Err() != nil { // a stop signal: nothing has begun
 			return nil
@@ -101,15 +102,15 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 		return err
 	}
 	defer r.close()
-	link, err := r.accounts.Bootstrap(ctx, cfg.onlyHere())
+	link, err := r.accounts.Bootstrap(ctx, cfg.OnlyHere())
 	if err != nil {
 		return err
 	}
-	if _, err := r.ensureTokenFile(ctx, cfg.get("NODEST_DATA")); err != nil {
+	if _, err := r.ensureTokenFile(ctx, cfg.Get("NODEST_DATA")); err != nil {
 		return err
 	}
 	r.answer(ctx, listener)
-	r.background.Go(func() { r.models.server[r.models.def].DefaultModel(ctx) }) // the first message need not wait for it
+	r.background.Go(func() { r.models.Client(r.models.Default()).DefaultModel(ctx) }) // the first message need not wait for it
 	p.welcome(r, link)
 
 	select {
@@ -117,7 +118,7 @@ func (p *program) serve(ctx context.Context, cfg *config) error {
 	case <-ctx.Done():
 		log.Info("stopping", "cause", context.Cause(ctx))
 	}
-	return errors.Join(err, r.stop(cfg.duration("NODEST_GRACE")))
+	return errors.Join(err, r.stop(cfg.Duration("NODEST_GRACE")))
 }
 
 // welcome prints how to sign in and which model answers.
@@ -129,18 +130,18 @@ func (p *program) welcome(r *running, link string) {
 		program := again(r.cfg)
 		fmt.Fprintf(p.out, "  Or in a terminal:   %s import --sample && %s chat\n\n", program, program)
 	}
-	if r.models.def == "offline" {
+	if r.models.Default() == "offline" {
 		fmt.Fprintln(p.out, "No provider key is set, so the offline demo model replies. See \"A real model\" in the README.")
 	}
 }
 
 // again is the command that runs this program in another terminal, in the same folder,
 // with the settings that the other terminal lacks.
-func again(cfg *config) string {
+func again(cfg *setup.Config) string {
 	words := []string{shellWord(os.Args[0])}
-	for _, s := range settings {
-		if value := cfg.get(s.env); (s.env == "NODEST_ADDR" || s.env == "NODEST_DATA") && value != s.def {
-			words = append(words, "--"+s.flag(), shellWord(value))
+	for _, s := range setup.Settings {
+		if value := cfg.Get(s.Env); (s.Env == "NODEST_ADDR" || s.Env == "NODEST_DATA") && value != s.Default {
+			words = append(words, "--"+s.Flag(), shellWord(value))
 		}
 	}
 	return strings.Join(words, " ")
@@ -158,11 +159,11 @@ func shellWord(word string) string {
 
 // running is a server with everything below it.
 type running struct {
-	cfg        *config
+	cfg        *setup.Config
 	log        *slog.Logger
 	db         *store.DB
 	accounts   *account.Service
-	models     *models
+	models     *setup.Models
 	hub        *stream.Hub
 	jobs       *jobs.Runner
 	memory     *memory.Service
@@ -183,8 +184,8 @@ type running struct {
 }
 
 // open builds everything from the database up. It is closed with close.
-func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err error) {
-	dir := cfg.get("NODEST_DATA")
+func open(ctx context.Context, cfg *setup.Config, log *slog.Logger) (r *running, err error) {
+	dir := cfg.Get("NODEST_DATA")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -195,10 +196,10 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		}
 	}()
 	r.db, err = store.Open(ctx, store.Options{
-		URL: cfg.get("NODEST_DATABASE_URL"), Dir: dir, Log: log, Retention: retention(cfg),
+		URL: cfg.Get("NODEST_DATABASE_URL"), Dir: dir, Log: log, Retention: retention(cfg),
 		Quotas: account.Quotas{
-			Bytes: int64(cfg.count("NODEST_QUOTA_MEGABYTES")) << 20, Messages: int64(cfg.count("NODEST_QUOTA_MESSAGES")),
-			Items: int64(cfg.count("NODEST_QUOTA_ITEMS")),
+			Bytes: int64(cfg.Count("NODEST_QUOTA_MEGABYTES")) << 20, Messages: int64(cfg.Count("NODEST_QUOTA_MESSAGES")),
+			Items: int64(cfg.Count("NODEST_QUOTA_ITEMS")),
 		},
 		Committed: func(userID string, events []*stream.Event) { r.hub.Committed(userID, events) },
 		Jobs:      func(cancelled []string) { r.jobs.Changed(cancelled) },
@@ -207,19 +208,19 @@ func open(ctx context.Context, cfg *config, log *slog.Logger) (r *running, err e
 		return r, err
 	}
 	// After the database: opening it completes a restore, which brings its secret.
-	secret, err := account.Secret(dir, cfg.get("NODEST_SECRET_KEY"))
+	secret, err := account.Secret(dir, cfg.Get("NODEST_SECRET_KEY"))
 	if err != nil {
 		return r, err
 	}
 	// The folder of SQLite is locked; on PostgreSQL other processes may write,
 	// revoke tokens and leave replies and jobs behind.
-	alone := cfg.get("NODEST_DATABASE_URL") == ""
+	alone := cfg.Get("NODEST_DATABASE_URL") == ""
 	r.jobs = jobs.New(r.db, jobs.Options{Process: r.db.Process(), Alone: alone, Lease: lease, Log: log})
 	r.jobs.Handle(r.db.Maintenance())
-	if r.accounts, err = account.New(r.db, secret, account.Options{Now: r.db.Now, AdminToken: cfg.get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
+	if r.accounts, err = account.New(r.db, secret, account.Options{Now: r.db.Now, AdminToken: cfg.Get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
 		return r, err
 	}
-	if r.models, err = newModels(cfg, log, r.accounts.ProviderKeys); err != nil {
+	if r.models, err = setup.NewModels(cfg, log, r.accounts.ProviderKeys); err != nil {
 		return r, err
 	}
 	if r.web, err = newWeb(cfg, searchCounter{r.db}); err != nil {
@@ -272,13 +273,13 @@ func (r *running) build(alone bool) {
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
 	}, nodest.Options{
 		Process:            r.db.Process(),
-		MaxReply:           cfg.count("NODEST_REPLY_KILOBYTES") << 10,
-		GenerationsPerUser: cfg.count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.count("NODEST_TOKENS_PER_DAY")),
-		Sources: r.sources(), Tools: r.tools(), Embedder: r.models.meaning,
-		SummaryWait: cfg.duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
+		MaxReply:           cfg.Count("NODEST_REPLY_KILOBYTES") << 10,
+		GenerationsPerUser: cfg.Count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.Count("NODEST_TOKENS_PER_DAY")),
+		Sources: r.sources(), Tools: r.tools(), Embedder: r.models.Meaning,
+		SummaryWait: cfg.Duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
 	})
 	reader := extract.New(r.db.Memory(), extract.Options{
-		Scenes: r.chats.MemoryScene, Model: r.engine.MemoryModel, Rest: cfg.duration("NODEST_MEMORY_IDLE_CLOSE"),
+		Scenes: r.chats.MemoryScene, Model: r.engine.MemoryModel, Rest: cfg.Duration("NODEST_MEMORY_IDLE_CLOSE"),
 	})
 	attachments := attachment.New(r.db.Attachments())
 	r.circle = circle.New(r.db.Circle(), circle.Options{
@@ -294,7 +295,7 @@ func (r *running) build(alone bool) {
 		},
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
-	proxies, _ := networks(cfg.get("NODEST_TRUSTED_PROXIES")) // checked on loading
+	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory,
 		Circle: r.circle, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
@@ -302,12 +303,12 @@ func (r *running) build(alone bool) {
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.accounts, Providers: r.models,
 	}, server.Options{
-		Version: version, Origins: split(cfg.get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
-		PublicURL:      cfg.get("NODEST_PUBLIC_URL"),
-		WorkBytes:      int64(cfg.count("NODEST_REQUEST_MEGABYTES")) << 20,
-		TrustedProxies: proxies, OpenMetrics: cfg.get("NODEST_METRICS") == "open",
-		Connections: cfg.count("NODEST_MAX_CONNECTIONS"), Generations: cfg.count("NODEST_GENERATIONS"),
-		DrainNotice: cfg.duration("NODEST_GRACE"), Recheck: recheck, Database: database, TempDir: cfg.get("NODEST_DATA"),
+		Version: version, Origins: setup.Split(cfg.Get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
+		PublicURL:      cfg.Get("NODEST_PUBLIC_URL"),
+		WorkBytes:      int64(cfg.Count("NODEST_REQUEST_MEGABYTES")) << 20,
+		TrustedProxies: proxies, OpenMetrics: cfg.Get("NODEST_METRICS") == "open",
+		Connections: cfg.Count("NODEST_MAX_CONNECTIONS"), Generations: cfg.Count("NODEST_GENERATIONS"),
+		DrainNotice: cfg.Duration("NODEST_GRACE"), Recheck: recheck, Database: database, TempDir: cfg.Get("NODEST_DATA"),
 		Figures: func(ctx context.Context) (*server.Figures, error) {
 			f, err := r.db.Figures(ctx)
 			return (*server.Figures)(f), err
@@ -467,13 +468,13 @@ func (r *running) close() {
 }
 
 // startOwn runs a server in this process for one command.
-func (p *program) startOwn(ctx context.Context, cfg *config) (*client, func(), error) {
-	r, err := open(ctx, cfg, newLog(p.err, cfg))
+func (p *program) startOwn(ctx context.Context, cfg *setup.Config) (*client, func(), error) {
+	r, err := open(ctx, cfg, setup.NewLog(p.err, cfg))
 	if err != nil {
 		return nil, nil, err
 	}
 	closeAll := func() {
-		if err := r.stop(cfg.duration("NODEST_GRACE")); err != nil {
+		if err := r.stop(cfg.Duration("NODEST_GRACE")); err != nil {
 			fmt.Fprintln(p.err, "nodest:", oneLine(err))
 		}
 		r.close()
@@ -484,30 +485,10 @@ func (p *program) startOwn(ctx context.Context, cfg *config) (*client, func(), e
 		return nil, nil, err
 	}
 	r.answer(ctx, ln)
-	token, err := r.ensureTokenFile(ctx, cfg.get("NODEST_DATA"))
+	token, err := r.ensureTokenFile(ctx, cfg.Get("NODEST_DATA"))
 	if err != nil {
 		closeAll()
 		return nil, nil, err
 	}
 	return &client{base: "http://" + r.addr, token: token, http: &http.Client{}}, closeAll, nil
-}
-
-func newLog(out io.Writer, cfg *config) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(cfg.get("NODEST_LOG_LEVEL"))) // checked on loading
-	opts := &slog.HandlerOptions{Level: level}
-	if cfg.get("NODEST_LOG_FORMAT") == "json" {
-		return slog.New(slog.NewJSONHandler(out, opts))
-	}
-	return slog.New(slog.NewTextHandler(out, opts))
-}
-
-func split(list string) []string {
-	var items []string
-	for item := range strings.SplitSeq(list, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			items = append(items, item)
-		}
-	}
-	return items
 }

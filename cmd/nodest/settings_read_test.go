@@ -10,14 +10,20 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/setup"
 )
 
 // TestEverySettingOfTheServerIsRead: beside the table that declares it, each name stands
-// somewhere in this program, written out or made around the name of a provider.
+// somewhere in this program or in the package that reads it, written out or made around the name of a provider.
 func TestEverySettingOfTheServerIsRead(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	var paths []string
+	for _, folder := range []string{".", "../../internal/setup"} {
+		some, err := filepath.Glob(folder + "/*.go")
+		require.NoError(t, err)
+		paths = append(paths, some...)
+	}
 	named := map[string]bool{}
 	type around struct{ prefix, suffix string }
 	var made []around
@@ -31,7 +37,7 @@ func TestEverySettingOfTheServerIsRead(t *testing.T) {
 			switch n := n.(type) {
 			case *ast.KeyValueExpr:
 				key, ok := n.Key.(*ast.Ident)
-				return !ok || key.Name != "env" // its declaration
+				return !ok || key.Name != "Env" // its declaration
 			case *ast.BasicLit:
 				for _, text := range literals(n) {
 					named[text] = true
@@ -44,12 +50,12 @@ func TestEverySettingOfTheServerIsRead(t *testing.T) {
 			return true
 		})
 	}
-	for _, s := range settings {
-		read := named[s.env]
+	for _, s := range setup.Settings {
+		read := named[s.Env]
 		for _, m := range made {
-			read = read || strings.HasPrefix(s.env, "NODEST_") && m.prefix == "NODEST_" && strings.HasSuffix(s.env, m.suffix)
+			read = read || strings.HasPrefix(s.Env, "NODEST_") && m.prefix == "NODEST_" && strings.HasSuffix(s.Env, m.suffix)
 		}
-		require.True(t, read, "nothing reads %s", s.env)
+		require.True(t, read, "nothing reads %s", s.Env)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"nodest/fault"
+	"nodest/internal/setup"
 )
 
 func (p *program) signinCommand() *cobra.Command {
@@ -28,7 +29,7 @@ func (p *program) signinCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&user, "user", "", "user whom the link signs in; default: the owner")
 	p.jsonFlag(cmd, "print JSON")
-	cmd.RunE = p.configured(func(ctx context.Context, cfg *config, _ []string) error {
+	cmd.RunE = p.configured(func(ctx context.Context, cfg *setup.Config, _ []string) error {
 		c, err := p.reach(ctx, cfg)
 		var nobody *nobodyError
 		if errors.As(err, &nobody) {
@@ -61,8 +62,8 @@ func (p *program) signinCommand() *cobra.Command {
 }
 
 // signInURL is where a browser opens a sign-in link.
-func signInURL(cfg *config, base, link string) string {
-	if public := cfg.get("NODEST_PUBLIC_URL"); public != "" {
+func signInURL(cfg *setup.Config, base, link string) string {
+	if public := cfg.Get("NODEST_PUBLIC_URL"); public != "" {
 		base = strings.TrimSuffix(public, "/")
 	}
 	return base + "/signin#" + link

@@ -6,18 +6,19 @@ import (
 	"log/slog"
 
 	"nodest/fault"
+	"nodest/internal/setup"
 	"nodest/mcptool"
 	"nodest/outbound"
 )
 
 // newToolServers returns the MCP servers whose tools characters may call. public says whether
 // errors may name their hosts.
-func newToolServers(cfg *config, public bool, log *slog.Logger) (*mcptool.Service, error) {
-	servers, err := mcptool.Parse(cfg.get("NODEST_MCP_SERVERS"), cfg.get("NODEST_MCP_KEYS"))
+func newToolServers(cfg *setup.Config, public bool, log *slog.Logger) (*mcptool.Service, error) {
+	servers, err := mcptool.Parse(cfg.Get("NODEST_MCP_SERVERS"), cfg.Get("NODEST_MCP_KEYS"))
 	if err != nil {
 		return nil, err
 	}
-	allow := split(cfg.get("NODEST_FETCH_ALLOW"))
+	allow := setup.Split(cfg.Get("NODEST_FETCH_ALLOW"))
 	for _, s := range servers { // the operator's choice may be private
 		allow = append(allow, s.Host())
 	}
@@ -29,7 +30,7 @@ func newToolServers(cfg *config, public bool, log *slog.Logger) (*mcptool.Servic
 }
 
 // checkToolServers asks each MCP server for its tools.
-func checkToolServers(ctx context.Context, cfg *config, network bool) (checks []check) {
+func checkToolServers(ctx context.Context, cfg *setup.Config, network bool) (checks []check) {
 	tools, err := newToolServers(cfg, true, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return []check{{"MCP servers", "misconfigured", oneLine(err)}}
@@ -48,9 +49,4 @@ func checkToolServers(ctx context.Context, cfg *config, network bool) (checks []
 		checks = append(checks, c)
 	}
 	return checks
-}
-
-func areToolServers(list string) error {
-	_, err := mcptool.Parse(list, "")
-	return err
 }

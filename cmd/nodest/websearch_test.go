@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -146,19 +147,29 @@ func warningsOf(t *testing.T, p *wsClient) []string {
 	}
 }
 
-// TestKillDuringASearch kills the server while a reply waits for the search provider: the
-// message stays, its reply ends as interrupted, and the chat goes on.
-func TestKillDuringASearch(t *testing.T) {
+// TestAKillBetweenAcceptAndAskLeavesNoReplyOpen kills the server while a reply that is accepted waits for the
+// search provider: its message stays, also when it is sent again, its reply ends as interrupted without a
+// request to the model, and the chat goes on.
+func TestAKillBetweenAcceptAndAskLeavesNoReplyOpen(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, url string) {
 		h := newSearchHome(t, url)
 		p := h.start(t)
 		chat := searchingChat(t, p.client)
 		h.engine.Fail(providertest.Fault{Delay: testTimeout})
-		watcher := connectWS(t, p.client, "watcher")
-		id := watcher.send("chat.send", "the-key-of-this-message", map[string]any{"conversationId": chat, "text": lighthouseQuestion})
-		_, err := watcher.answer(id) // the search begins while the message is being stored: only one that is acknowledged stays
-		require.NoError(t, err)
+		send := func() (sent struct {
+			GenerationID string
+			UserMessage  chatMessage
+		}) {
+			client := connectWS(t, p.client, "phone")
+			id := client.send("chat.send", "the-key-of-this-message", map[string]any{"conversationId": chat, "text": lighthouseQuestion})
+			answer, err := client.answer(id)
+			require.NoError(t, err)
+			answer.into(t, &sent)
+			return sent
+		}
+		first := send()
+		require.NotEmpty(t, first.GenerationID)
 		eventually(t, "the search", func() error {
 			if len(h.engine.Asked()) == 0 {
 				return errNotYet
@@ -166,6 +177,7 @@ func TestKillDuringASearch(t *testing.T) {
 			return nil
 		})
 		p.kill(t)
+		require.False(t, slices.ContainsFunc(h.model.Requests(), func(r llmtest.Request) bool { return len(r.Messages) > 1 }), "the model was asked for the reply")
 		h.engine.Fail(providertest.Fault{})
 		p = h.start(t)
 		eventually(t, "the end of the reply", func() error {
@@ -174,6 +186,13 @@ func TestKillDuringASearch(t *testing.T) {
 			}
 			return nil
 		})
+		var generation struct{ Status, PromptID string }
+		require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/generations/"+first.GenerationID, nil, &generation))
+		require.Equal(t, "interrupted", generation.Status)
+		require.Empty(t, generation.PromptID, "nothing was sent")
+		require.Equal(t, first.UserMessage.ID, send().UserMessage.ID, "one key, one message")
+		stored := history(t, p.client, chat)
+		require.Equal(t, first.UserMessage.ID, stored[len(stored)-2].ID)
 		require.Len(t, ask(t, p.client, chat, lighthouseQuestion).References, 1)
 		p.stop(t)
 	})

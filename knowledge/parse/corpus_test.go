@@ -11,19 +11,14 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"nodest/sharedtest"
 )
 
-// corpus returns the folder of the shared documents, and skips the test if it is not there.
+// corpus returns the folder of the data set kb; the test is skipped without it.
 func corpus(t testing.TB) string {
 	t.Helper()
-	dir := os.Getenv("NODEST_KB")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data", "kb")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no documents at %s; set NODEST_KB", dir)
-	}
-	return dir
+	return sharedtest.Require(t, "data/kb")
 }
 
 func readFile(t testing.TB, path ...string) []byte {

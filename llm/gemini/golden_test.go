@@ -3,8 +3,6 @@ package gemini
 import (
 	"cmp"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,23 +10,8 @@ import (
 
 	"nodest/llm"
 	"nodest/llm/llmtest"
+	"nodest/sharedtest"
 )
-
-// goldenFile reads a file of vectors, or skips the test.
-func goldenFile(t *testing.T, path string, into any) {
-	t.Helper()
-	dir := os.Getenv("NODEST_GOLDEN")
-	if dir == "" {
-		dir = "../../../shared/golden"
-	}
-	b, err := os.ReadFile(filepath.Join(dir, path))
-	if err != nil {
-		t.Skipf("no golden vectors (set NODEST_GOLDEN): %v", err)
-	}
-	if err := json.Unmarshal(b, into); err != nil {
-		t.Fatal(err)
-	}
-}
 
 type wireContent struct {
 	Role  string `json:"role"`
@@ -60,36 +43,23 @@ func promptOf(contents []wireContent) []llm.Message {
 // in the address, and the answer is streamed. generative-ai-go also repeats the
 // model, which the address names, in the body.
 func TestGoldenRequest(t *testing.T) {
-	var vectors []struct {
-		Name  string
-		Input struct {
-			Contents []wireContent
-			Settings struct {
-				Temperature *float64 `json:"geminiTemperature"`
-				MaxTokens   int      `json:"geminiMaxTokens"`
-			}
+	type input struct {
+		Contents []wireContent
+		Settings struct {
+			Temperature *float64 `json:"geminiTemperature"`
+			MaxTokens   int      `json:"geminiMaxTokens"`
 		}
-		Output *struct {
-			URL  string
-			Body map[string]any
-		}
-		Spec *struct {
-			URL  string
-			Body map[string]any
-		} `json:"spec_output"`
 	}
-	goldenFile(t, "nodest/gemini_request.json", &vectors)
-	passed := 0
-	for _, v := range vectors {
+	type request struct {
+		URL  string
+		Body map[string]any
+	}
+	sharedtest.Replay(t, "nodest/gemini_request.json", func(t *testing.T, v sharedtest.Vector[input, request]) {
 		want := v.Output
-		if v.Spec != nil {
-			want = v.Spec
-		}
 		path, _, _ := strings.Cut(strings.TrimPrefix(want.URL, "https://generativelanguage.googleapis.com"), "?")
 		path = strings.Replace(path, ":generateContent", ":streamGenerateContent", 1)
-		ok := true
 		for _, sdk := range []string{cardSDK, currentSDK} {
-			ok = t.Run(v.Name+" through "+sdk, func(t *testing.T) {
+			t.Run(sdk, func(t *testing.T) {
 				f := llmtest.NewGemini(t)
 				model, _, _ := strings.Cut(strings.TrimPrefix(path, "/v1beta/models/"), ":") // has ended since
 				p := connect(t, f, Options{Prefer: sdk, Model: model}, llm.NewKey("KEY"))
@@ -112,11 +82,7 @@ func TestGoldenRequest(t *testing.T) {
 				if d := diff.Diff(want.Body, body); d != "" || req.Path != path || req.Key != "KEY" || req.Transport != sdk {
 					t.Errorf("%s through %s with key %s\n%s", req.Path, req.Transport, req.Key, d)
 				}
-			}) && ok
+			})
 		}
-		if ok {
-			passed++
-		}
-	}
-	t.Logf("gemini_request.json: %d passed, %d failed, 0 skipped", passed, len(vectors)-passed)
+	})
 }

@@ -9,15 +9,13 @@ import (
 
 	"nodest/llm"
 	"nodest/llm/offline"
+	"nodest/sharedtest"
 )
 
 // TestRealCardsHearThemselves asks for several replies with each real card that
 // has example dialogue: one of them at least must quote it.
 func TestRealCardsHearThemselves(t *testing.T) {
-	files, _ := filepath.Glob("../../../shared/data/cards/*.json")
-	if len(files) == 0 {
-		t.Skip("no ../shared/data/cards beside the project")
-	}
+	files := sharedtest.Files(t, "data/cards/*.json")
 	tried := 0
 	for _, file := range files {
 		name, description, examples := cardFields(t, file)

@@ -2,8 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,23 +9,8 @@ import (
 
 	"nodest/llm"
 	"nodest/llm/llmtest"
+	"nodest/sharedtest"
 )
-
-// goldenFile reads a file of vectors, or skips the test.
-func goldenFile(t *testing.T, path string, into any) {
-	t.Helper()
-	dir := os.Getenv("NODEST_GOLDEN")
-	if dir == "" {
-		dir = "../../../shared/golden"
-	}
-	b, err := os.ReadFile(filepath.Join(dir, path))
-	if err != nil {
-		t.Skipf("no golden vectors (set NODEST_GOLDEN): %v", err)
-	}
-	if err := json.Unmarshal(b, into); err != nil {
-		t.Fatal(err)
-	}
-}
 
 type wireContent struct {
 	Role  string `json:"role"`
@@ -72,67 +55,35 @@ func sent(t *testing.T, c *Client, f *llmtest.Fake, req llm.Request) map[string]
 }
 
 func TestGoldenOpenRouterRequest(t *testing.T) {
-	var vectors []struct {
-		Name  string
-		Input struct {
-			Model        string
-			Contents     []wireContent
-			PreviousCall []wireContent `json:"previous_call"`
-		}
-		Output map[string]any
-		Spec   map[string]any `json:"spec_output"`
+	type input struct {
+		Model        string
+		Contents     []wireContent
+		PreviousCall []wireContent `json:"previous_call"`
 	}
-	goldenFile(t, "nodest/openrouter_request.json", &vectors)
-	passed := 0
-	for _, v := range vectors {
-		if t.Run(v.Name, func(t *testing.T) {
-			f := llmtest.NewOpenAI(t)
-			c := connect(t, f, Options{Name: OpenRouter}, llm.NewKey("KEY"))
-			// The original's defaults, which its app sends as settings.
-			temperature := 0.7
-			ask := func(contents []wireContent) llm.Request {
-				return llm.Request{Model: v.Input.Model, Messages: promptOf(contents), Temperature: &temperature, MaxTokens: 1024}
-			}
-			if v.Input.PreviousCall != nil {
-				sent(t, c, f, ask(v.Input.PreviousCall))
-			}
-			want := v.Output
-			if v.Spec != nil {
-				want = v.Spec
-			}
-			if diff := cmp.Diff(want, sent(t, c, f, ask(v.Input.Contents))); diff != "" {
-				t.Error(diff)
-			}
-		}) {
-			passed++
+	sharedtest.Replay(t, "nodest/openrouter_request.json", func(t *testing.T, v sharedtest.Vector[input, map[string]any]) {
+		f := llmtest.NewOpenAI(t)
+		c := connect(t, f, Options{Name: OpenRouter}, llm.NewKey("KEY"))
+		// The original's defaults, which its app sends as settings.
+		temperature := 0.7
+		ask := func(contents []wireContent) llm.Request {
+			return llm.Request{Model: v.Input.Model, Messages: promptOf(contents), Temperature: &temperature, MaxTokens: 1024}
 		}
-	}
-	t.Logf("openrouter_request.json: %d passed, %d failed, 0 skipped", passed, len(vectors)-passed)
+		if v.Input.PreviousCall != nil {
+			sent(t, c, f, ask(v.Input.PreviousCall))
+		}
+		if diff := cmp.Diff(v.Output, sent(t, c, f, ask(v.Input.Contents))); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 func TestGoldenMessages(t *testing.T) {
-	var vectors []struct {
-		Name   string
-		Input  struct{ Contents []wireContent }
-		Output []any
-		Spec   []any `json:"spec_output"`
-	}
-	goldenFile(t, "nodest/openai_messages.json", &vectors)
-	passed := 0
-	for _, v := range vectors {
-		if t.Run(v.Name, func(t *testing.T) {
-			f := llmtest.NewOpenAI(t)
-			c := connect(t, f, Options{})
-			want := v.Output
-			if v.Spec != nil {
-				want = v.Spec
-			}
-			if diff := cmp.Diff(want, sent(t, c, f, llm.Request{Messages: promptOf(v.Input.Contents)})["messages"]); diff != "" {
-				t.Error(diff)
-			}
-		}) {
-			passed++
+	type input struct{ Contents []wireContent }
+	sharedtest.Replay(t, "nodest/openai_messages.json", func(t *testing.T, v sharedtest.Vector[input, []any]) {
+		f := llmtest.NewOpenAI(t)
+		c := connect(t, f, Options{})
+		if diff := cmp.Diff(v.Output, sent(t, c, f, llm.Request{Messages: promptOf(v.Input.Contents)})["messages"]); diff != "" {
+			t.Error(diff)
 		}
-	}
-	t.Logf("openai_messages.json: %d passed, %d failed, 0 skipped", passed, len(vectors)-passed)
+	})
 }

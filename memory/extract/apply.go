@@ -116,7 +116,7 @@ func (a *applying) drop(reason string) { a.do(change{Op: opDrop, Reason: reason}
 // for word.
 func (a *applying) known(i int) {
 	c := &a.Candidates[i]
-	hash := memory.ContentHash(c.Text)
+	hash := lang.ContentHash(c.Text)
 	m := a.byHash[hash]
 	switch {
 	case m != nil:
@@ -196,7 +196,7 @@ func (a *applying) decideOn(c *candidate, d decision, target *memory.Memory) {
 
 // isThere reports whether the new text of target is known already.
 func (a *applying) isThere(c *candidate, target *memory.Memory) bool {
-	return a.byHash[memory.ContentHash(c.Text)] != nil && (lang.SameSlot(c.Text, target.Text) || lang.Opposite(c.Text, target.Text))
+	return a.byHash[lang.ContentHash(c.Text)] != nil && (lang.SameSlot(c.Text, target.Text) || lang.Opposite(c.Text, target.Text))
 }
 
 // sayTheSame checks a NONE: most of the candidate is in m, and nothing in it differs.
@@ -223,7 +223,7 @@ func related(c *candidate, m *memory.Memory) bool {
 func (a *applying) add(i int) {
 	c := &a.Candidates[i]
 	a.done[i] = true
-	hash := memory.ContentHash(c.Text)
+	hash := lang.ContentHash(c.Text)
 	next := a.memory(c)
 	for at, m := range a.added {
 		switch {
@@ -253,7 +253,7 @@ func (a *applying) memory(c *candidate) *memory.Memory {
 	m := &memory.Memory{
 		Version: 1, Text: c.Text, Subject: c.Subject, Kind: c.Kind, Importance: c.Importance, EventTime: c.EventTime,
 		Evidence: slices.Clone(c.Evidence), Origin: c.Origin, Status: memory.Active, SeenCount: 1, LastSeenAt: a.saidAt(c),
-		ContentHash: memory.ContentHash(c.Text), CreatedAt: a.Now, UpdatedAt: a.Now,
+		ContentHash: lang.ContentHash(c.Text), CreatedAt: a.Now, UpdatedAt: a.Now,
 	}
 	if len(c.Evidence) > 0 {
 		m.ConversationID = c.Evidence[0].ConversationID
@@ -282,7 +282,7 @@ func (a *applying) update(i int, target *memory.Memory, text string) {
 	}
 	next := a.memory(c)
 	if a.mayMerge(text, c, target) {
-		next.Text, next.ContentHash = text, memory.ContentHash(text)
+		next.Text, next.ContentHash = text, lang.ContentHash(text)
 		for _, e := range target.Evidence {
 			if e.Sighting == 0 && len(next.Evidence) < memory.MaxEvidence && !slices.Contains(next.Evidence, e) {
 				next.Evidence = append(next.Evidence, e)
@@ -311,8 +311,8 @@ func (a *applying) update(i int, target *memory.Memory, text string) {
 // mayMerge checks the text that the model wrote for an update: it may join the candidate and
 // the old statement and nothing else, and must contain the candidate.
 func (a *applying) mayMerge(text string, c *candidate, old *memory.Memory) bool {
-	hash := memory.ContentHash(text)
-	if text == "" || hash == memory.ContentHash(c.Text) || hash == memory.HashOf(old) || len([]rune(text)) > longestCandidate || lang.LooksLikeMarkup(text) ||
+	hash := lang.ContentHash(text)
+	if text == "" || hash == lang.ContentHash(c.Text) || hash == memory.HashOf(old) || len([]rune(text)) > longestCandidate || lang.LooksLikeMarkup(text) ||
 		lang.IsQuestion(text) || lang.HasCJK(text) != lang.HasCJK(c.Text) || a.buried(hash, nil) {
 		return false
 	}
@@ -362,7 +362,7 @@ func (a *applying) cause(named int, m *memory.Memory) *candidate {
 		candidates = slices.Insert(slices.Clone(candidates), 0, candidates[named])
 	}
 	for i := range candidates {
-		if c := &candidates[i]; related(c, m) && memory.ContentHash(c.Text) != memory.HashOf(m) {
+		if c := &candidates[i]; related(c, m) && lang.ContentHash(c.Text) != memory.HashOf(m) {
 			return c
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"nodest/framework"
 	"nodest/memory"
+	"nodest/memory/recall"
 )
 
 // If a property has one value at a time, only the current value is in the profile and
@@ -49,8 +50,8 @@ func TestOnlyCurrentValuesAreRecalled(t *testing.T) {
 				c.read()
 			}
 			var lines []string
-			ask := memory.Ask{CharacterID: c.character, Text: tt.asked, Now: sometime.Add(24 * time.Hour)}
-			hits, _, err := c.remembering().Turn(t.Context(), c.user, ask, func(found []memory.Memory) []string {
+			ask, q := memory.Ask{CharacterID: c.character}, recall.Query{Text: tt.asked, Now: sometime.Add(24 * time.Hour)}
+			hits, _, err := c.remembering().Turn(t.Context(), c.user, ask, q, func(found []memory.Memory) []string {
 				for _, f := range memory.ProfileOf(found, framework.English).Facts {
 					lines = append(lines, f.Text)
 				}
@@ -94,7 +95,7 @@ func TestFactsAboutOthersDoNotEndFactsAboutTheUser(t *testing.T) {
 	}
 }
 
-func textsOfHits(hits []memory.Hit) (all []string) {
+func textsOfHits(hits []recall.Hit) (all []string) {
 	for _, h := range hits {
 		all = append(all, h.Text)
 	}
@@ -102,6 +103,6 @@ func textsOfHits(hits []memory.Hit) (all []string) {
 }
 
 // placeOf returns the index of the first hit that contains part, or -1.
-func placeOf(hits []memory.Hit, part string) int {
+func placeOf(hits []recall.Hit, part string) int {
 	return slices.IndexFunc(textsOfHits(hits), func(text string) bool { return strings.Contains(text, part) })
 }

@@ -32,8 +32,8 @@ func (x *run) decide(ctx context.Context, candidates []candidate, known []memory
 	var asked []candidate
 	var open []int // their places in candidates
 	for i, c := range candidates {
-		hash := memory.ContentHash(c.Text)
-		if !slices.ContainsFunc(known, func(m memory.Memory) bool { return memory.ContentHash(m.Text) == hash }) {
+		hash := lang.ContentHash(c.Text)
+		if !slices.ContainsFunc(known, func(m memory.Memory) bool { return lang.ContentHash(m.Text) == hash }) {
 			asked, open = append(asked, c), append(open, i)
 		}
 	}
@@ -93,10 +93,10 @@ func readDecisions(answer llm.Object, asked []candidate, known []memory.Memory) 
 
 // nearestCandidate finds the candidate that a text of the model stands for; -1 = none.
 func nearestCandidate(text string, candidates []candidate) int {
-	hash, best, at := memory.ContentHash(text), lang.EnoughSaid, -1
+	hash, best, at := lang.ContentHash(text), lang.EnoughSaid, -1
 	s, pieces := lang.SaidIn(text), lang.PiecesOf(text)
 	for i, c := range candidates {
-		if memory.ContentHash(c.Text) == hash {
+		if lang.ContentHash(c.Text) == hash {
 			return i
 		}
 		there, _ := s.Share(lang.PiecesOf(c.Text))

@@ -12,6 +12,7 @@ import (
 
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // scope is an in-memory store of facts that applies plans.
@@ -241,7 +242,7 @@ func (s *scope) check(t *testing.T) {
 	t.Helper()
 	allowed := map[string]bool{}
 	for _, truth := range truths {
-		allowed[memory.ContentHash(truth.fact)] = true
+		allowed[lang.ContentHash(truth.fact)] = true
 	}
 	seen := map[string]bool{}
 	var texts []string
@@ -256,7 +257,7 @@ func (s *scope) check(t *testing.T) {
 		seen[m.ContentHash] = seen[m.ContentHash] || m.Status == memory.Active
 	}
 	for _, want := range []string{"用户喜欢喝绿茶", "用户搬到上海", "用户对花生过敏", "User's dog is called Rex"} {
-		if !seen[memory.ContentHash(want)] {
+		if !seen[lang.ContentHash(want)] {
 			t.Errorf("%q is lost", want)
 		}
 	}

@@ -35,7 +35,7 @@ func stored(id, text string, kind lang.Kind) memory.Memory {
 	return memory.Memory{
 		ID: id, RootID: id, Version: 1, ConversationID: "old", Text: text, Subject: lang.AboutUser, Kind: kind, Importance: 0.5,
 		Evidence: []memory.Evidence{{ConversationID: "old", MessageID: "m-" + id, RevisionID: "r-" + id, Seq: 1}}, Origin: memory.ByModel, Status: memory.Active, SeenCount: 1,
-		ContentHash: memory.ContentHash(text), LastSeenAt: sunday,
+		ContentHash: lang.ContentHash(text), LastSeenAt: sunday,
 	}
 }
 
@@ -95,7 +95,7 @@ func TestApply(t *testing.T) {
 		{"ADD of what is known word for word", []memory.Memory{paris}, []candidate{stated(9, "user lives in PARIS.", lang.KindProfile)},
 			[]decision{{memory.EventAdd, 0, "", ""}}, nil, []string{"seen 2"}},
 		{"ADD of what was forgotten", nil, []candidate{berlin}, []decision{{memory.EventAdd, 0, "", ""}},
-			[]memory.Tombstone{{ContentHash: memory.ContentHash("User lives in Berlin")}}, []string{"drop: " + reasonForgotten}},
+			[]memory.Tombstone{{ContentHash: lang.ContentHash("User lives in Berlin")}}, []string{"drop: " + reasonForgotten}},
 		{"ADD in other words of what was forgotten", nil, []candidate{berlin}, []decision{{memory.EventAdd, 0, "", ""}},
 			[]memory.Tombstone{{ContentHash: "x", Evidence: berlin.Evidence}}, []string{"drop: " + reasonForgotten}},
 		{"ADD of a new statement after one was forgotten", nil, []candidate{berlin}, nil,

@@ -6,6 +6,7 @@ import (
 
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store/storetest"
@@ -18,7 +19,7 @@ func TestRecallReturnsTheCurrentFactInsteadOfItsSources(t *testing.T) {
 		was := c.has("User lives in Paris", lang.KindProfile, nil)
 		svc := c.remembering()
 		ask := func(text string) []string {
-			return c.ask(svc, memory.Ask{Text: text})
+			return c.ask(svc, recall.Query{Text: text})
 		}
 		c.equal("before", ask("Where do I live?"), []string{"User lives in Paris"})
 		c.patch(was.ID, memory.Patch{Text: ptr("User lives in Rome")})
@@ -44,23 +45,22 @@ func TestTheMessageOfAPurgedFactDoesNotComeBack(t *testing.T) {
 		c.readNow()
 		c.exchange("My secret garden is in Lyon!", "You said so.")
 		svc := c.remembering()
-		ask := func(a memory.Ask) []string {
-			a.Text = "Where is my secret garden?"
-			return c.ask(svc, a)
+		ask := func(mode recall.Mode) []string {
+			return c.ask(svc, recall.Query{Text: "Where is my secret garden?", Mode: mode})
 		}
-		if len(ask(memory.Ask{})) == 0 {
+		if len(ask(recall.Prompt)) == 0 {
 			t.Error("it is not found before")
 		}
 		c.update(func(tx nodest.Tx) error {
 			return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, c.the("User has a secret garden in Lyon").ID, true)
 		})
-		for name, a := range map[string]memory.Ask{"prompt": {}, "search": {Search: true}, "plain": {Everything: true}} {
-			c.equal(name, ask(a), []string{})
+		for name, mode := range map[string]recall.Mode{"prompt": recall.Prompt, "search": recall.Search, "plain": recall.Ranked} {
+			c.equal(name, ask(mode), []string{})
 		}
 		again, _ := c.exchange("My secret garden is in Lyon.", "Again?")
 		c.model.facts = says(facts(statement("There is a garden in Lyon that the user keeps secret", "user", "profile", again.Seq)))
 		c.readNow()
 		c.equal("known", c.known(), []string{})
-		c.equal("said again", ask(memory.Ask{}), []string{})
+		c.equal("said again", ask(recall.Prompt), []string{})
 	})
 }

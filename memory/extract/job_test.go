@@ -13,6 +13,7 @@ import (
 	"nodest/jobs"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/op"
 	"nodest/store/storetest"
@@ -494,9 +495,7 @@ func TestAFactIsAsOldAsItsMessage(t *testing.T) {
 		c.scene.Recall, c.scene.Share, c.scene.Limit = true, true, 10
 		dates := map[string]string{"Where does the user live, Paris?": "(2023-05-11)", "opera": "on 2023-05-10"}
 		for question, date := range dates {
-			hits, err := c.remembering().Recall(context.Background(), c.user, memory.Ask{
-				CharacterID: c.character, Text: question, Now: time.UnixMilli(c.clock.Load()), Layers: []memory.Layer{memory.Fact},
-			})
+			hits, err := c.remembering().Recall(context.Background(), c.user, memory.Ask{CharacterID: c.character}, recall.Query{Text: question, Now: time.UnixMilli(c.clock.Load()), Only: recall.Filter{Layers: []recall.Layer{recall.Fact}}})
 			if err != nil || len(hits) == 0 || !strings.HasSuffix(memory.LineOf(&hits[0], c.scene.Names), date) {
 				c.Errorf("%s: %+v, %v; want %s", question, hits, err, date)
 			}

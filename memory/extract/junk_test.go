@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // truths are the only facts in a long chat, by exchange.
@@ -108,7 +109,7 @@ func TestTwoHundredTurnsLeaveNoJunk(t *testing.T) {
 			c.readNow()
 			allowed := map[string]bool{}
 			for _, truth := range truths {
-				allowed[memory.ContentHash(truth.fact)] = true
+				allowed[lang.ContentHash(truth.fact)] = true
 			}
 			active := map[string]int{}
 			for _, m := range c.all(memory.Filter{Status: memory.AnyStatus}) {
@@ -120,8 +121,8 @@ func TestTwoHundredTurnsLeaveNoJunk(t *testing.T) {
 				}
 			}
 			for _, want := range []string{"用户喜欢喝绿茶", "用户搬到上海", "用户对花生过敏", "User's dog is called Rex"} {
-				if active[memory.ContentHash(want)] != 1 {
-					t.Errorf("%q is there %d times", want, active[memory.ContentHash(want)])
+				if active[lang.ContentHash(want)] != 1 {
+					t.Errorf("%q is there %d times", want, active[lang.ContentHash(want)])
 				}
 			}
 			if t.Failed() {

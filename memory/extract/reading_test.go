@@ -23,6 +23,7 @@ import (
 	"nodest/memory"
 	"nodest/memory/extract"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -467,10 +468,10 @@ func (c *chatter) remembering() *memory.Service {
 }
 
 // ask returns the texts that a question recalls.
-func (c *chatter) ask(s *memory.Service, a memory.Ask) []string {
+func (c *chatter) ask(s *memory.Service, q recall.Query) []string {
 	c.Helper()
-	a.CharacterID, a.Scene = c.character, &memory.Scene{Names: lang.Names{User: "Ann", Character: "Reed"}, Recall: true, Limit: 10, Share: true}
-	hits, err := s.Recall(c.Context(), c.user, a)
+	scene := &memory.Scene{Names: lang.Names{User: "Ann", Character: "Reed"}, Recall: true, Limit: 10, Share: true}
+	hits, err := s.Recall(c.Context(), c.user, memory.Ask{CharacterID: c.character, Scene: scene}, q)
 	if err != nil {
 		c.Fatal(err)
 	}

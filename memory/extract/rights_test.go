@@ -198,7 +198,7 @@ func TestPurgeLeavesNothingButTombstones(t *testing.T) {
 				hashes = append(hashes, s.ContentHash)
 				c.equal("evidence", s.Evidence, m.Evidence)
 			}
-			want := []string{memory.ContentHash("User lives in Paris"), memory.ContentHash("User lives in Lyon"), memory.ContentHash("I told you: User lives in Paris")}
+			want := []string{lang.ContentHash("User lives in Paris"), lang.ContentHash("User lives in Lyon"), lang.ContentHash("I told you: User lives in Paris")}
 			slices.Sort(hashes)
 			slices.Sort(want)
 			c.equal("tombstones", hashes, want)

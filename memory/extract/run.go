@@ -366,7 +366,7 @@ func (w window) aboutUser(c *candidate, sources []memory.Message) (lang.Subject,
 	if share, _ := lang.SaidIn(spoken...).Share(pieces); share >= enoughByUser {
 		return lang.AboutUser, ""
 	}
-	if share, _ := lang.SaidIn(all...).Share(pieces); share >= enoughByUser && len(lang.Narration.FindString(strings.Join(all, "\n"))) > 0 {
+	if share, _ := lang.SaidIn(all...).Share(pieces); share >= enoughByUser && lang.Narration.MatchString(strings.Join(all, "\n")) {
 		return lang.AboutWorld, ""
 	}
 	return "", reasonNotUser
@@ -420,7 +420,7 @@ func merged(all []candidate) []candidate {
 	var out []candidate
 	place := map[string]int{}
 	for _, c := range all {
-		hash := memory.ContentHash(c.Text)
+		hash := lang.ContentHash(c.Text)
 		if at, has := place[hash]; has {
 			for _, e := range c.Evidence {
 				if first := &out[at]; !slices.Contains(first.Evidence, e) && len(first.Evidence) < mostSources {

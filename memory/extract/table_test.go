@@ -22,7 +22,7 @@ func (c *chatter) has(text string, kind lang.Kind, change func(*memory.Memory)) 
 	m := &memory.Memory{
 		ID: newUUID(), Version: 1, ConversationID: c.chat, Text: text, Subject: lang.AboutUser, Kind: kind, Importance: 0.5,
 		Evidence: []memory.Evidence{c.evidence(said)}, Origin: memory.ByModel, Status: memory.Active, SeenCount: 1,
-		ContentHash: memory.ContentHash(text),
+		ContentHash: lang.ContentHash(text),
 	}
 	m.RootID = m.ID
 	if change != nil {

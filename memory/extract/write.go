@@ -178,7 +178,7 @@ func over(m *memory.Memory, c *candidate) bool {
 		return false
 	}
 	byUser := m.Status == memory.Retired && len(m.EndedBy) == 0
-	return memory.HashOf(m) == memory.ContentHash(c.Text) || byUser && related(c, m)
+	return memory.HashOf(m) == lang.ContentHash(c.Text) || byUser && related(c, m)
 }
 
 // write carries a plan out and marks the texts as read.

@@ -84,10 +84,10 @@ func PropertyOf(text string) string {
 	if p := SlotOf(text).Property; p != "" {
 		return p
 	}
-	if whatOneIs.MatchString(text) {
+	if oneIs.MatchString(text) {
 		return "is"
 	}
 	return ""
 }
 
-var whatOneIs = regexp.MustCompile(`(?i)^(?:the )?\S+ (?:is|was|became) an? |^用户(?:现在|目前)?是`)
+var oneIs = data.Rule("one-is")

@@ -1,13 +1,15 @@
 package lang
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"nodest/lexicon"
 )
 
 // EventTime returns the day that a text names (LocalTime), relative to the time at which it was
@@ -21,59 +23,90 @@ func EventTime(text string, at time.Time) (time.Time, bool) {
 	return m.day, ok
 }
 
-const (
-	Months   = "january february march april may june july august september october november december"
-	Weekdays = "monday tuesday wednesday thursday friday saturday sunday"
+// Rules for days; their groups are in groups.
+var (
+	saidDays   = data.List("said-day", "after", "away")
+	askedDates = data.List("asked-date")
+	askedDays  = data.List("asked-day", "within")
+
+	months   = data.Ranks("months")
+	weekdays = data.Ranks("weekdays") // from Monday
+	units    = data.Ranks("units")    // day, week, month, year
+	weeks    = data.Ranks("weeks")    // the last, this, the next
+	counts   = data.Ranks("counts")   // from 1
+	ordinals = data.Ranks("ordinals") // from 1
 )
 
+// span is the length of what a rule names.
+type span uint8
+
+// The spans behind absolute are units in their order.
 const (
-	monthWord = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)`
-	dayWord   = `(monday|tuesday|wednesday|thursday|friday|saturday|sunday)`
+	absolute span = iota // the same on any day
+	aDay
+	aWeek
+	aMonth
+	aYear
 )
 
-var dayNames = regexp.MustCompile(`^(?:` + monthWord + `|` + dayWord + `)$`)
+// groups are what a rule found, by name, in lower case: year, month and day; count and unit; week
+// and weekday.
+type groups map[string]string
 
-// dateForm is one way to name a day; day computes it from the groups, in lower case.
-type dateForm struct {
-	form  *regexp.Regexp
-	day   func(m []string, at time.Time) (time.Time, bool)
-	names span
+func groupsOf(form *lexicon.Form, text string, at []int) groups {
+	found := groups{}
+	for i, name := range form.SubexpNames() {
+		if name != "" && at[2*i] >= 0 {
+			found[name] = strings.ToLower(text[at[2*i]:at[2*i+1]])
+		}
+	}
+	return found
 }
 
-// dateForms, the more specific ones first.
-var dateForms = sync.OnceValue(func() []dateForm {
-	return []dateForm{
-		{regexp.MustCompile(`(?i)\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`), onDay(1, 2, 3), absolute},
-		{regexp.MustCompile(`(?i)(?:(\d{4})\s*年\s*)?(\d{1,2}|一)\s*月\s*(\d{1,2}|一)\s*[日号]`), onDay(1, 2, 3), absolute},
-		{regexp.MustCompile(`(?i)\b` + monthWord + `\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4})\b)?`), onDay(3, 1, 2), absolute},
-		{regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?` + monthWord + `\b(?:,?\s+(\d{4})\b)?`), onDay(3, 2, 1), absolute},
-		{regexp.MustCompile(`(?i)大前天`), after(0, 0, -3), aDay},
-		{regexp.MustCompile(`(?i)大后天`), after(0, 0, 3), aDay},
-		{regexp.MustCompile(`(?i)(?:the )?day before yesterday|前天`), after(0, 0, -2), aDay},
-		{regexp.MustCompile(`(?i)(?:the )?day after tomorrow|后天`), after(0, 0, 2), aDay},
-		{regexp.MustCompile(`(?i)\b(\d+|an?|one) (day|week|month|year)s? ago\b`), spanAway(-1), aSpan},
-		{regexp.MustCompile(`(?i)\bin (\d+|an?|one) (day|week|month|year)s?\b`), spanAway(1), aSpan},
-		{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?前`), spanAway(-1), aSpan},
-		{regexp.MustCompile(`(?i)(\d+|一|两)\s*个?(天|周|星期|礼拜|月|年)(?:以|之)?后`), spanAway(1), aSpan},
-		{regexp.MustCompile(`(?i)\b(last|this|next) ` + dayWord + `\b`), inWeek, aDay},
-		{regexp.MustCompile(`(?i)(上+|这|本|下+)个?(?:周|星期|礼拜)([一二三四五六日天1-6])`), inWeek, aDay},
-		{regexp.MustCompile(`(?i)\byesterday\b|\blast night\b|昨天|昨晚|昨日|昨夜`), after(0, 0, -1), aDay},
-		{regexp.MustCompile(`(?i)\btomorrow\b|明天|明晚|明早|明日`), after(0, 0, 1), aDay},
-		{regexp.MustCompile(`(?i)\blast week(?:end)?\b|上个?(?:周|星期|礼拜)`), after(0, 0, -7), aWeek},
-		{regexp.MustCompile(`(?i)\bnext week(?:end)?\b|下个?(?:周|星期|礼拜)`), after(0, 0, 7), aWeek},
-		{regexp.MustCompile(`(?i)\blast month\b|上个?月`), after(0, -1, 0), aMonth},
-		{regexp.MustCompile(`(?i)\bnext month\b|下个?月`), after(0, 1, 0), aMonth},
-		{regexp.MustCompile(`(?i)\blast year\b|去年`), after(-1, 0, 0), aYear},
-		{regexp.MustCompile(`(?i)\bnext year\b|明年`), after(1, 0, 0), aYear},
-		{regexp.MustCompile(`(?i)前年`), after(-2, 0, 0), aYear},
-		{regexp.MustCompile(`(?i)\btoday\b|\btonight\b|\bthis (?:morning|afternoon|evening)\b|今天|今晚|今早|今日`), after(0, 0, 0), aDay},
-	}
-})
+// unit is that of the group, a day if there is none.
+func (g groups) unit() span { return aDay + span(units()[g["unit"]]) }
 
-func after(years, months, days int) func([]string, time.Time) (time.Time, bool) {
-	return func(_ []string, at time.Time) (time.Time, bool) {
-		return monthsOn(at, 12*years+months).AddDate(0, 0, days), true
+// said returns the day that a rule found in a text that was said at a time, and what is named.
+func (g groups) said(e lexicon.Entry, at time.Time) (day time.Time, names span, ok bool) {
+	switch {
+	case e.With["after"] != "":
+		n, unit := amount(e.With["after"])
+		return later(at, n, unit), unit, true
+	case e.With["away"] != "":
+		n := count(g["count"])
+		if e.With["away"] == "-1" {
+			n = -n
+		}
+		return later(at, n, g.unit()), g.unit(), n != 0
+	case g["weekday"] != "":
+		return g.inWeek(at), aDay, true
 	}
+	day, ok = g.date(at)
+	return day, absolute, ok
+}
+
+// amount reads "-2 day".
+func amount(text string) (n int, unit span) {
+	number, of, _ := strings.Cut(text, " ")
+	n, err := strconv.Atoi(number)
+	rank, ok := units()[of]
+	if err != nil || !ok {
+		panic("lang: no amount of time: " + text)
+	}
+	return n, aDay + span(rank)
+}
+
+// later is n units after a day.
+func later(at time.Time, n int, unit span) time.Time {
+	switch unit {
+	case aWeek:
+		return at.AddDate(0, 0, 7*n)
+	case aMonth:
+		return monthsOn(at, n)
+	case aYear:
+		return monthsOn(at, 12*n)
+	}
+	return at.AddDate(0, 0, n)
 }
 
 // monthsOn stays in the month: a month after January 31st is the end of February.
@@ -83,21 +116,19 @@ func monthsOn(at time.Time, months int) time.Time {
 	return first.AddDate(0, 0, min(d, first.AddDate(0, 1, -1).Day())-1)
 }
 
-// onDay reads a date whose year, month and day are these groups.
-func onDay(year, month, day int) func([]string, time.Time) (time.Time, bool) {
-	return func(m []string, at time.Time) (time.Time, bool) {
-		mo, d := monthNumber(m[month]), count(m[day])
-		if y := count(m[year]); y > 0 {
-			return dayIn(y, mo, d, at.Location())
-		}
-		var best time.Time
-		for y := at.Year() - 1; y <= at.Year()+1; y++ {
-			if t, ok := dayIn(y, mo, d, at.Location()); ok && (best.IsZero() || t.Sub(at).Abs() < best.Sub(at).Abs()) {
-				best = t
-			}
-		}
-		return best, !best.IsZero()
+// date is the nearest to at if no year is named.
+func (g groups) date(at time.Time) (time.Time, bool) {
+	mo, d := monthNumber(g["month"]), count(g["day"])
+	if y := count(g["year"]); y > 0 {
+		return dayIn(y, mo, d, at.Location())
 	}
+	var best time.Time
+	for y := at.Year() - 1; y <= at.Year()+1; y++ {
+		if t, ok := dayIn(y, mo, d, at.Location()); ok && (best.IsZero() || t.Sub(at).Abs() < best.Sub(at).Abs()) {
+			best = t
+		}
+	}
+	return best, !best.IsZero()
 }
 
 func dayIn(y, m, d int, zone *time.Location) (time.Time, bool) {
@@ -106,19 +137,16 @@ func dayIn(y, m, d int, zone *time.Location) (time.Time, bool) {
 }
 
 func monthNumber(s string) int {
-	if s[0] >= 'a' && s[0] <= 'z' {
-		return strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", s[:3])/3 + 1
+	if rank, ok := months()[s]; ok {
+		return rank + 1
 	}
 	return count(s)
 }
 
 // count reads a small number; 0 for an empty group.
 func count(s string) int {
-	switch s {
-	case "a", "an", "one", "一":
-		return 1
-	case "两":
-		return 2
+	if rank, ok := counts()[s]; ok {
+		return rank + 1
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n > 9999 {
@@ -127,102 +155,70 @@ func count(s string) int {
 	return n
 }
 
-// spanAway reads "3 days ago" (sign -1) and "in 2 weeks" (sign 1).
-func spanAway(sign int) func([]string, time.Time) (time.Time, bool) {
-	return func(m []string, at time.Time) (time.Time, bool) {
-		n := sign * count(m[1])
-		switch m[2] {
-		case "day", "天":
-			return at.AddDate(0, 0, n), n != 0
-		case "week", "周", "星期", "礼拜":
-			return at.AddDate(0, 0, 7*n), n != 0
-		case "month", "月":
-			return monthsOn(at, n), n != 0
-		}
-		return monthsOn(at, 12*n), n != 0
+// inWeek reads "next Friday", and 上上周五 by how often its character is there.
+func (g groups) inWeek(at time.Time) time.Time {
+	week, times := g["week"], 1
+	if _, n := utf8.DecodeRuneInString(week); strings.Repeat(week[:n], len(week)/n) == week {
+		week, times = week[:n], len(week)/n
 	}
+	return monday(at).AddDate(0, 0, 7*times*(weeks()[week]-1)+weekdays()[g["weekday"]])
 }
 
-func inWeek(m []string, at time.Time) (time.Time, bool) {
-	weeks := 0
-	switch {
-	case m[1] == "last":
-		weeks = -1
-	case m[1] == "next":
-		weeks = 1
-	case strings.HasPrefix(m[1], "上"):
-		weeks = -strings.Count(m[1], "上")
-	case strings.HasPrefix(m[1], "下"):
-		weeks = strings.Count(m[1], "下")
-	}
-	monday := at.AddDate(0, 0, -(int(at.Weekday())+6)%7)
-	return monday.AddDate(0, 0, 7*weeks+weekday(m[2])), true
-}
+func monday(at time.Time) time.Time { return at.AddDate(0, 0, -(int(at.Weekday())+6)%7) }
 
-func weekday(s string) int {
-	for i, names := range [...]string{"monday一1月월", "tuesday二2火화", "wednesday三3水수", "thursday四4木목", "friday五5金금", "saturday六6土토"} {
-		if strings.Contains(names, s) {
-			return i
-		}
-	}
-	return 6
-}
-
-const (
-	ones = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-	tens = "twenty thirty forty fifty sixty seventy eighty ninety"
+var (
+	hanNumber = chinese("number")
+	noNumbers = data.Set("no-numbers") // look like numbers
+	digits    = data.Ranks("digits")
+	powers    = data.Words("powers")
+	ones      = data.Words("ones")
+	tens      = data.Words("tens")
 )
 
-var hanNumber = regexp.MustCompile(`十分|万分|百分|千万|万一|[二两三四五六七八九十百千万零][一二两三四五六七八九十百千万零]*|一[十百千万][一二两三四五六七八九十百千万零]*`)
-
-var numberOf = func() map[string]int {
-	m := map[string]int{"零": 0, "一": 1, "二": 2, "两": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8, "九": 9, "十": 10, "百": 100, "千": 1000, "万": 10000}
-	for i, w := range strings.Fields(ones) {
+var numberOf = sync.OnceValue(func() map[string]int {
+	m := map[string]int{}
+	for w, n := range digits() {
+		m[w] = n
+	}
+	n := 10
+	for _, w := range powers() {
+		m[w] = n
+		n *= 10
+	}
+	for i, w := range ones() {
 		m[w] = i + 1
 	}
-	for i, w := range strings.Fields(tens) {
+	for i, w := range tens() {
 		m[w] = 10*i + 20
 	}
 	return m
-}()
+})
 
 // Digits writes the numbers of a folded text in digits, so that 三 and 3 are the same. A lone 一
 // or "one" stays: it is seldom a number.
 func Digits(text string) string {
-	if strings.IndexFunc(text, isHanDigit) >= 0 {
-		text = hanNumber.ReplaceAllStringFunc(text, func(s string) string {
-			switch s {
-			case "十分", "万分", "百分", "千万", "万一": // words
-				return s
-			}
-			return hanValue(s)
-		})
-	}
-	return englishDigits(text)
-}
-
-func isHanDigit(r rune) bool {
-	switch r {
-	case '零', '一', '二', '两', '三', '四', '五', '六', '七', '八', '九', '十', '百', '千', '万':
-		return true
-	}
-	return false
+	return englishDigits(hanNumber.Form().ReplaceAllStringFunc(text, func(s string) string {
+		if noNumbers()[s] {
+			return s
+		}
+		return hanValue(s)
+	}))
 }
 
 // englishDigits is Digits for English: "twenty-five" and "seven". Whole texts are read with it,
 // so it is a loop and no regular expression.
 func englishDigits(text string) string {
 	var b strings.Builder
-	copied := 0
+	numbers, copied := numberOf(), 0
 	for start := 0; start < len(text); {
 		end := wordEnd(text, start)
 		if end == start {
 			start++
 			continue
 		}
-		if n := numberOf[text[start:end]]; n > 1 {
+		if n := numbers[text[start:end]]; n > 1 {
 			if next := wordEnd(text, min(end+1, len(text))); n%10 == 0 && n >= 20 && next > end+1 && (text[end] == '-' || text[end] == ' ') {
-				if one := numberOf[text[end+1:next]]; one > 0 && one < 20 {
+				if one := numbers[text[end+1:next]]; one > 0 && one < 20 {
 					n, end = n+one, next
 				}
 			}
@@ -252,16 +248,16 @@ func asciiWord(c byte) bool {
 }
 
 func hanValue(s string) string {
-	if !strings.ContainsAny(s, "十百千万") {
+	if !strings.ContainsAny(s, strings.Join(powers(), "")) {
 		var b strings.Builder
 		for _, r := range s {
-			b.WriteString(strconv.Itoa(numberOf[string(r)]))
+			b.WriteString(strconv.Itoa(numberOf()[string(r)]))
 		}
 		return b.String()
 	}
 	total, part, digit := 0, 0, 0
 	for _, r := range s {
-		n := numberOf[string(r)]
+		n := numberOf()[string(r)]
 		switch {
 		case n < 10:
 			digit = n

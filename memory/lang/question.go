@@ -3,6 +3,7 @@ package lang
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
@@ -33,7 +34,6 @@ type Question struct {
 	States     bool       // it tells something, by enough words of its own
 	Refers     bool       // to somebody or something in the turn before
 	Properties Properties // of the user that it asks for
-	Topics     [][]string // words that belong to what it asks for, by topic (thesaurus.go)
 }
 
 // Own reports whether a term is a word of the question itself.
@@ -48,29 +48,31 @@ const (
 	functionTerm = 0.15
 )
 
-// weakWords are English stems that ask or report.
-var weakWords = stems("kind type sort name many much often long say tell ask mention discuss talk describe share" +
-	" give does thing something someone anything recent recently new currently still according during specific specifically particular" +
-	" likely potential possible various different certain conversation chat remember know think")
+// weakWords are stems of words that ask or report.
+var weakWords = sync.OnceValue(func() map[string]bool { return stems(weak()) })
 
-var months = func() map[string]bool {
-	m := stems(Months)
-	for _, n := range "一二三四五六七八九十" {
-		m[string(n)+"月"] = true
+var weak = data.Words("weak")
+
+// monthTerms are the stems of the full names of months.
+var monthTerms = sync.OnceValue(func() map[string]bool {
+	var full []string
+	for _, forms := range monthNames() {
+		name, _, _ := strings.Cut(forms, "/")
+		full = append(full, name)
 	}
-	return m
-}()
+	return stems(full)
+})
+
+var monthNames = data.Words("months")
 
 func isYear(t string) bool {
 	return len(t) == 4 && (strings.HasPrefix(t, "19") || strings.HasPrefix(t, "20")) && strings.Trim(t, "0123456789") == ""
 }
 
-const functionCharacters = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只些哪过吗"
-
 // ReadQuery reads text, asked at the time now, in the time zone of now.
 func ReadQuery(text string, people Names, now time.Time) Question {
 	folded := strings.ToLower(norm.NFKC.String(text))
-	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, currentWords)}
+	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, meansNow())}
 	days, rest, bare := readDays(folded, now)
 	q.Days = days
 	q.Speakers = speakers(folded, people)
@@ -87,7 +89,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 			continue
 		case !left[t]:
 			weight = dateTerm
-		case weakWords[t]:
+		case weakWords()[t]:
 			weight, proof = weakTerm, ProofOf(t)
 		case t[0] < 0x80 || !dense.some:
 			weight, proof = denseWeight(t), ProofOf(t)
@@ -95,7 +97,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 			weight, proof = dense.weight(t), dense.proof[t]
 		}
 		switch {
-		case !left[t] && whole && (months[t] || isYear(t)): // it may be told at another time
+		case !left[t] && whole && (monthTerms()[t] || isYear(t)): // it may be told at another time
 			proof = ProvesLittle
 		case !told[t]:
 			proof = 0
@@ -126,7 +128,7 @@ func denseWeight(t string) float32 {
 	letters, function := 0, 0
 	for _, r := range t {
 		letters++
-		if strings.ContainsRune(functionCharacters, r) {
+		if strings.ContainsRune(functionCharacters(), r) {
 			function++
 		}
 	}
@@ -160,10 +162,10 @@ func speakers(folded string, p Names) []Role {
 	if named != nil {
 		return named
 	}
-	if ContainsWord(folded, meaningUser) {
+	if ContainsWord(folded, meansUser()) {
 		named = append(named, RoleUser)
 	}
-	if ContainsWord(folded, meaningCharacter) {
+	if ContainsWord(folded, meansCharacter()) {
 		named = append(named, RoleCharacter)
 	}
 	return named
@@ -176,27 +178,23 @@ func containsName(folded, name string) bool {
 }
 
 var (
-	meaningUser      = []string{"i", "me", "my", "mine", "myself", "i'm", "i've", "i'd", "我"}
-	meaningCharacter = []string{"you", "your", "yours", "yourself", "you're", "you've", "你", "您"}
-	currentWords     = []string{"now", "currently", "still", "nowadays", "at the moment", "these days", "right now", "现在", "目前", "如今", "还在", "眼下"}
+	meansUser      = data.Words("means-user")
+	meansCharacter = data.Words("means-character")
+	meansNow       = data.Words("means-now")
 )
 
 // kinds are tried in order.
 var kinds = []struct {
 	kind  Sought
-	words []string
+	words func() []string
 }{
-	{SeekNumber, []string{"how many", "how much", "how old", "what number", "几个", "几次", "多少", "几岁", "几只", "几本", "几天", "第几"}},
-	{SeekTime, []string{"when", "what date", "what day", "what time", "which date", "which day", "which year", "what year", "which month", "what month", "how long", "since when",
-		"什么时候", "何时", "几号", "哪天", "哪一天", "多久", "几点", "哪年", "哪一年", "几月", "日期"}},
-	{SeekPlace, []string{"where", "which city", "what city", "which country", "what country", "which place", "what place", "哪里", "哪儿", "什么地方", "何处", "哪个城市", "哪个国家"}},
-	{SeekName, []string{"the name of", "the names of", "what is the title", "called", "named", "titled", "which book", "what book", "which movie", "what movie", "which song",
-		"叫什么", "什么名字", "名字", "名称", "哪本书", "哪部电影", "哪一部", "哪首"}},
+	{SeekNumber, data.Words("seeks-number")}, {SeekTime, data.Words("seeks-time")},
+	{SeekPlace, data.Words("seeks-place")}, {SeekName, data.Words("seeks-name")},
 }
 
 func soughtIn(folded string) Sought {
 	for _, k := range kinds {
-		if ContainsWord(folded, k.words) {
+		if ContainsWord(folded, k.words()) {
 			return k.kind
 		}
 	}

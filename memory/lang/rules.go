@@ -2,10 +2,15 @@ package lang
 
 import (
 	"cmp"
+	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
+
+	"nodest/lexicon"
 )
 
 const (
@@ -46,16 +51,16 @@ func (n Names) Statements(m Line) []Statement {
 		if m.Role == RoleCharacter && !inFirstPerson(s) {
 			continue
 		}
-		if s = formerly.ReplaceAllString(s, "$1$2"); supposed.MatchString(s) {
+		if s = formerly.Rewrite(s); supposed.MatchString(s) {
 			continue
 		}
 		if s = unquoted(s); s == "" {
 			continue
 		}
 		if HasCJK(s) {
-			all = append(all, n.chinese(s, m)...)
+			all = append(all, n.readChinese(s, m)...)
 		} else {
-			all = append(all, n.english(s, m)...)
+			all = append(all, n.readEnglish(s, m)...)
 		}
 	}
 	all = slices.DeleteFunc(all, func(f Statement) bool {
@@ -75,9 +80,9 @@ func inFirstPerson(text string) bool { return TraitsOf(text).Self || strings.Con
 
 var (
 	quoted     = regexp.MustCompile(`“[^”]*”?|「[^」]*」?|『[^』]*』?|"[^"]*"?|‘[^’]*’`)
-	speechMark = regexp.MustCompile(`(?i)(?:[说问道喊写讲唱叫念][：:，,]?|[：:,]|\b(?:said|says|say|asked|asks|wrote|writes|told \w+|shouted|whispered|replied|goes)[,:]?)\s*$`)
-	saysI      = regexp.MustCompile(`(?i)我|\b(?:i|i'm|my|me|you|we)\b`)
-	isName     = regexp.MustCompile(`(?i)(?:我叫|名叫|名字叫|名字是|叫做|的\p{Han}{1,6}叫|name is|name's|called|named)\s*$`)
+	speechMark = data.Rule("speech-mark") // before a quotation
+	saysI      = data.Rule("says-i")
+	isName     = data.Rule("is-name") // before a name
 )
 
 // unquoted leaves out quotations. A title or a name in quotation marks stays, without the
@@ -103,18 +108,42 @@ func unquoted(s string) string {
 
 // rule reads one clause by form; its groups go into text.
 type rule struct {
-	form       *regexp.Regexp
-	not        *regexp.Regexp // nil = no exception; looked for in the whole clause
-	object     int            // group that must say something by itself; 0 = none
-	explicit   bool           // the clause must name the speaker (Chinese)
+	form       *lexicon.Form
+	object     int  // group that must say something by itself; 0 = none
+	explicit   bool // the clause must name the speaker (Chinese)
 	kind       Kind
 	importance float64
 	text       string // template of Regexp.Expand; "" = the clause itself
 }
 
+var (
+	statementRules    = rulesOf("statement")
+	introductionRules = rulesOf("introduction") // of messages that greet: "I'm Anna"
+)
+
+// rulesOf returns the rules of each language, in order.
+func rulesOf(name string) func() map[string][]rule {
+	entries := data.List(name, "object", "explicit", "kind", "importance", "text")
+	return sync.OnceValue(func() map[string][]rule {
+		all := map[string][]rule{}
+		for _, e := range entries() {
+			object, err := strconv.Atoi(cmp.Or(e.With["object"], "0"))
+			importance, err2 := strconv.ParseFloat(e.With["importance"], 64)
+			if err = errors.Join(err, err2); err != nil {
+				panic(err)
+			}
+			all[e.Language] = append(all[e.Language], rule{e.Form, object, e.With["explicit"] != "", Kind(e.With["kind"]), importance, e.With["text"]})
+		}
+		return all
+	})
+}
+
 func (r rule) read(clause string) (string, bool) {
+	if !r.form.MatchString(clause) {
+		return "", false
+	}
 	at := r.form.FindStringSubmatchIndex(clause)
-	if at == nil || r.not != nil && r.not.MatchString(clause) || r.object > 0 && saysLittle(clause[at[2*r.object]:at[2*r.object+1]]) {
+	if r.object > 0 && saysLittle(clause[at[2*r.object]:at[2*r.object+1]]) {
 		return "", false
 	}
 	if r.text == "" {
@@ -123,8 +152,14 @@ func (r rule) read(clause string) (string, bool) {
 	return string(r.form.ExpandString(nil, r.text, clause, at)), true
 }
 
-func firstRule(rules []rule, clause string) (string, rule, bool) {
-	for _, r := range rules {
+// statement reads a clause by the first rule of a language, and, in a message that greets, by one
+// for introductions.
+func statement(language, clause string, greets bool) (text string, r rule, ok bool) {
+	all := statementRules()[language]
+	if greets {
+		all = slices.Concat(all, introductionRules()[language])
+	}
+	for _, r := range all {
 		if text, ok := r.read(clause); ok {
 			return text, r, true
 		}

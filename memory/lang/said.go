@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -40,113 +41,97 @@ type Piece struct {
 	Weight float64
 }
 
-// classWords may replace each other in a fact and its source. Liking and disliking must be
-// said: careless models make them up.
-var classWords = map[string]string{
-	"like":     "like love enjoy adore fond fan favorite favourite prefer keen passionate 喜欢 喜爱 热爱 最爱 钟爱 偏爱 偏好 爱吃 爱喝 爱看 爱听 爱玩 爱好 迷上 爱",
-	"hate":     "hate dislike detest loathe despise 讨厌 厌恶 反感 憎恨 恨",
-	"allergic": "allergic allergy 过敏",
-	"live":     "live lives living home move moved reside stay based from i'm 住 居住 家在 搬到 搬去 来自 老家",
-	"work":     "work job employ employed career profession occupation i'm 工作 上班 职业 从事 任职 我是 当",
-	"study":    "study student learn major university school college 学习 读书 上学 学生 专业 在读 我是 读",
-	"name":     "name named call called i'm 叫 名字 姓名 名叫 我是",
-	"age":      "age aged old year i'm turn 岁 年龄",
-	"birth":    "birthday born birth 生日 出生",
-	"have":     "have has had own got my adopt with 拥有 养 我的 我家 家里 有",
-	"plan":     "plan will going gonna intend want hope promise i'll would agree promised planning 打算 计划 准备 决定 想要 希望 答应 承诺 保证 会 要 想 将",
-	"not":      "not no never without stop stopped quit cannot nobody none don't doesn't didn't isn't aren't wasn't weren't won't can't couldn't shouldn't haven't hasn't wouldn't 不 没 没有 别 未 无法 戒 停止 放弃",
-}
-
-// neutralWords need no source.
-const neutralWords = "user users user's character say says said tell told mention mentioned state stated express expressed feel feels think thinks currently really very much person someone people make also recently now fact remember asked" +
-	" 用户 角色 对方 表示 提到 提及 认为 觉得 感到 告诉 自己 非常 特别 十分 目前 现在 最近 之一 一个 一只 一条 一位 记住 记得 别忘了 需要 说过 说 很 的 了 是 在 和 与 及 跟 着 过 也 都 就 将 其 他 她 它 们 这 那 我 你 您 地 得 把 被 对 一 个 只 条 位 名 于 为 以 到 去 来 上 里 吧 呢 啊 有 又 还 并 且 而 但 因 所 时"
+// classes of words that may replace each other in a fact and its source. Liking and disliking must
+// be said: careless models make them up.
+var classes = func() map[string]func() []string {
+	m := map[string]func() []string{}
+	for class := range strings.FieldsSeq("like hate allergic live work study name age birth have plan not") {
+		m[class] = data.Words("class-" + class)
+	}
+	return m
+}()
 
 var (
-	latinClasses  = map[string][]string{}
-	denseClasses  []denseWord // longest first
-	latinNeutral  = map[string]bool{}
-	denseNeutral  *strings.Replacer
+	neutralWords  = data.Words("neutral")      // need no source
+	neutralFirst  = data.Rule("neutral-first") // neutral words that have a word of a class in them
+	dislikes      = data.Rule("dislikes")
+	likesAfterAll = data.Rule("likes-after-all")
+	clauseEnds    = data.Rule("clause-ends")
+	recalling     = data.Rule("recalling") // a character repeats its memories, which are no source
+
+	SecondPerson = data.Rule("speaks-to-other")
+
 	signsOfNumber = regexp.MustCompile(`^\d+(?:[.,:/-]\d+)*$`)
 	wordOrNumber  = regexp.MustCompile(`\d+(?:[.,:/-]\d+)*|[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*`)
-	dislikes      = regexp.MustCompile(`\b(?:do(?:es)?n't|did(?:n't| not)|do(?:es)? not|never|not)(?: \w+ly| much| even| that| at all)* (?:likes?|loves?|enjoys?|fond)\b|\bcan(?:'t|not| not) (?:stand|bear)\b|不(?:太|大|怎么|是很|是太|很|再|那么)?(?:喜欢|爱)|受不了|没那么喜欢`)
-	likesAfterAll = regexp.MustCompile(`\bcan(?:'t|not) wait\b|\bnot only\b|\bno doubt\b|\bwhy not\b|\bno problem\b|不错|不过|不仅|不但|不只|不同|不好意思|对不起|不少|不久|差不多|不得不|没关系|没问题|特别|别人|别的|别墅|分别|区别|无论|不管`)
-	clauseEnds    = regexp.MustCompile(`[,，;；。.!！?？\n]+\s*|\band\b|\bbut\b|并且|而且|但是`)
 )
 
 type denseWord struct{ word, class string }
 
-func init() {
-	for class, list := range classWords {
-		for w := range strings.FieldsSeq(list) {
+// vocabulary has the words of classes and the neutral ones.
+type vocabulary struct {
+	latin   map[string][]string // classes
+	dense   []denseWord         // longest first
+	neutral map[string]bool
+	blank   *strings.Replacer // of neutral words of dense scripts
+}
+
+var vocabularies = sync.OnceValue(func() vocabulary {
+	v := vocabulary{latin: map[string][]string{}, neutral: map[string]bool{}}
+	for class, list := range classes {
+		for _, w := range list() {
 			if HasCJK(w) {
-				denseClasses = append(denseClasses, denseWord{w, class})
+				v.dense = append(v.dense, denseWord{w, class})
 				continue
 			}
-			latinClasses[w] = append(latinClasses[w], class)
+			v.latin[w] = append(v.latin[w], class)
 			if stem := index.Stem(w); stem != w {
-				latinClasses[stem] = append(latinClasses[stem], class)
+				v.latin[stem] = append(v.latin[stem], class)
 			}
 		}
 	}
-	slices.SortFunc(denseClasses, func(a, b denseWord) int {
+	slices.SortFunc(v.dense, func(a, b denseWord) int {
 		return cmp.Or(len(b.word)-len(a.word), strings.Compare(a.word, b.word), strings.Compare(a.class, b.class))
 	})
-	for _, classes := range latinClasses {
+	for _, classes := range v.latin {
 		slices.Sort(classes)
 	}
 	var pairs []string
-	for w := range strings.FieldsSeq(neutralWords) {
+	for _, w := range neutralWords() {
 		if HasCJK(w) {
 			pairs = append(pairs, w, " ")
 			continue
 		}
-		latinNeutral[w], latinNeutral[index.Stem(w)] = true, true
+		v.neutral[w], v.neutral[index.Stem(w)] = true, true
 	}
-	denseNeutral = strings.NewReplacer(pairs...)
-}
+	v.blank = strings.NewReplacer(pairs...)
+	return v
+})
 
 // Fold normalises a text for comparison.
 func Fold(text string) string {
 	text = strings.ToLower(norm.NFKC.String(text))
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "’", "'"), "‘", "'")
-	dense := HasCJK(text)
-	if dense || containsAny(text, " wait", "not only", " doubt", "why not", " problem") {
-		text = likesAfterAll.ReplaceAllString(text, " ")
-	}
-	if dense || containsAny(text, "n't", "not", "never") && containsAny(text, "like", "love", "enjoy", "fond", "stand", "bear") {
-		text = dislikes.ReplaceAllStringFunc(text, func(s string) string {
-			if HasCJK(s) {
-				return "讨厌"
-			}
-			return "dislike"
-		})
-	}
-	return Digits(text)
-}
-
-// containsAny looks for one of the parts before a regular expression is tried, which takes far
-// longer.
-func containsAny(text string, parts ...string) bool {
-	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+	text = likesAfterAll.ReplaceAllString(text, " ")
+	return Digits(dislikes.Rewrite(text))
 }
 
 func SaidIn(texts ...string) Said {
-	s := Said{Words: map[string]bool{}, classes: map[string]bool{}}
+	v, s := vocabularies(), Said{Words: map[string]bool{}, classes: map[string]bool{}}
 	var runs strings.Builder
 	for _, text := range texts {
 		text = Fold(text)
 		for _, w := range wordOrNumber.FindAllString(text, -1) {
-			for _, c := range latinClasses[w] {
+			for _, c := range v.latin[w] {
 				s.classes[c] = true
 			}
-			for _, c := range latinClasses[index.Stem(w)] {
+			for _, c := range v.latin[index.Stem(w)] {
 				s.classes[c] = true
 			}
 			for _, part := range LatinParts(w) {
 				s.Words[part] = true
 			}
 		}
-		for _, d := range denseClasses {
+		for _, d := range v.dense {
 			if !s.classes[d.class] && strings.Contains(text, d.word) {
 				s.classes[d.class] = true
 			}
@@ -188,17 +173,18 @@ func PiecesOf(text string) []Piece {
 }
 
 func latinPiece(w string) (Piece, bool) {
+	v := vocabularies()
 	base, _, _ := strings.Cut(w, "'")
-	if latinNeutral[w] || base == "" {
+	if v.neutral[w] || base == "" {
 		return Piece{}, false
 	}
 	stem := index.Stem(base)
 	for _, form := range []string{w, base, stem} {
-		if c := latinClasses[form]; len(c) > 0 {
+		if c := v.latin[form]; len(c) > 0 {
 			return Piece{Class: c[0], Weight: weightClass}, true
 		}
 	}
-	if latinNeutral[base] || latinNeutral[stem] || len(index.Terms(base)) == 0 {
+	if v.neutral[base] || v.neutral[stem] || len(index.Terms(base)) == 0 {
 		return Piece{}, false
 	}
 	return Piece{word: stem, Weight: weightWord}, true
@@ -214,21 +200,23 @@ func densePieces(run string) []Piece {
 		}
 		return ' '
 	}, run)
-	run = longestNeutral.ReplaceAllString(run, " ")
-	for _, d := range denseClasses {
+	run = neutralFirst.ReplaceAllString(run, " ")
+	v := vocabularies()
+	for _, d := range v.dense {
 		if strings.Contains(run, d.word) {
 			out = append(out, Piece{Class: d.class, Weight: weightClass})
 			run = strings.ReplaceAll(run, d.word, " ")
 		}
 	}
-	for part := range strings.FieldsSeq(denseNeutral.Replace(run)) {
+	for part := range strings.FieldsSeq(v.blank.Replace(run)) {
 		out = append(out, Piece{run: part, Weight: weightCharacter * float64(utf8.RuneCountInString(part))})
 	}
 	return out
 }
 
-// longestNeutral are neutral words that contain a word of a class.
-var longestNeutral = regexp.MustCompile(`用户|角色|需要|现在|目前|之一|别忘了|一位|一名`)
+func clausesOf(text string) []string {
+	return strings.Split(clauseEnds.ReplaceAllString(text, "\n"), "\n")
+}
 
 // Covers returns how much of the weight of p is said.
 func (s Said) Covers(p Piece) float64 {
@@ -299,7 +287,7 @@ func Unsupported(text string, sources []Line, names Names) string {
 	if !s.names(text) || !names.mayBeNamed(text, sources) {
 		return ReasonName
 	}
-	for _, clause := range clauseEnds.Split(norm.NFKC.String(text), -1) {
+	for _, clause := range clausesOf(norm.NFKC.String(text)) {
 		if share, weight := s.Share(PiecesOf(clause)); weight >= clauseSays && share < EnoughOfClause {
 			return ReasonUnsupported
 		}
@@ -343,8 +331,6 @@ func (n Names) mayBeNamed(text string, sources []Line) bool {
 	return true
 }
 
-var SecondPerson = regexp.MustCompile(`(?i)你|您|\b(?:you|your|yours|we|us|our)\b|我们|咱`)
-
 func (s *Said) add(names ...string) {
 	for _, name := range names {
 		s.Runs += Fold(name) + "\n"
@@ -387,7 +373,10 @@ func (s Said) names(text string) bool {
 }
 
 func IsDayName(w string) bool {
-	return dayNames.MatchString(strings.ToLower(w))
+	w = strings.ToLower(w)
+	_, isMonth := months()[w]
+	_, isWeekday := weekdays()[w]
+	return isMonth || isWeekday
 }
 
 func negated(text string) bool { return slices.ContainsFunc(PiecesOf(text), negates) }
@@ -397,7 +386,7 @@ func negated(text string) bool { return slices.ContainsFunc(PiecesOf(text), nega
 func negatedIn(texts []string, pieces []Piece) bool {
 	about, denied := 0, 0
 	for _, text := range texts {
-		for _, clause := range clauseEnds.Split(Fold(text), -1) {
+		for _, clause := range clausesOf(Fold(text)) {
 			if s := SaidIn(clause); s.Shares(pieces) {
 				about++
 				if s.classes["not"] {
@@ -423,9 +412,6 @@ func (s Said) Shares(pieces []Piece) bool {
 	}
 	return false
 }
-
-// recalling are sentences in which a character repeats its memories; they are no source.
-var recalling = regexp.MustCompile(`(?i)记得|记忆[里中]|你(?:之前|以前|曾经?|上次|刚才?)?(?:跟我|和我|对我)?(?:说过|告诉过|提过|提到过)|\bI(?: do| still| also)* (?:remember|recall)\b|\byou(?:'ve| have)?(?: once| also)? (?:told|said|mentioned)\b`)
 
 // Stated returns the texts of sources without questions, unless the other side answers them in
 // a later source, and without what a character says from memory.

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	questionWords = patternOf(`(?i)[吗么呢]$|什么|怎么|怎样|为什么|哪|谁|几点|几个|多少|是不是|有没有|要不要|能不能|可不可以|会不会|好不好|^(?:what|who|whom|whose|which|when|where|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|may|might|have|has|had|don't|doesn't|didn't|isn't|aren't|won't|can't)\b`)
+	questionWords = data.Rule("question-words")
 	commas        = regexp.MustCompile(`[,，;；]\s*`)
 )
 
@@ -74,10 +74,10 @@ func fullStop(text string, i int) bool {
 	if inside := strings.HasSuffix(text[:i-len(word)], "."); len(word) == 1 && word != "I" && (inside || unicode.IsUpper(rune(word[0]))) {
 		return false
 	}
-	return !titles[strings.ToLower(word)]
+	return !titles()[strings.ToLower(word)]
 }
 
-var titles = WordSet("mr mrs ms dr prof st vs etc no jr sr")
+var titles = data.Set("titles")
 
 // IsQuestion looks at the end of a sentence and, without a mark, at its words.
 func IsQuestion(sentence string) bool {

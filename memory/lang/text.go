@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -39,17 +40,9 @@ func countDense(s string) (n int) {
 	return n
 }
 
-func WordSet(list string) map[string]bool {
+func stems(words []string) map[string]bool {
 	m := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
-		m[w] = true
-	}
-	return m
-}
-
-func stems(words string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
+	for _, w := range words {
 		m[index.Stem(w)] = true
 	}
 	return m
@@ -105,7 +98,7 @@ var filler = regexp.MustCompile(Fillers)
 
 func isFiller(r rune) bool { return filler.MatchString(string(r)) }
 
-var Narration = patternOf(`(?s)\*[^*]+\*|（[^）]*）|\([^)]*\)|【[^】]*】`)
+var Narration = data.Rule("narration")
 
 var markup = regexp.MustCompile("```|</?[a-zA-Z][^>]*>|^[\\[{]")
 
@@ -114,20 +107,20 @@ func LooksLikeMarkup(s string) bool { return markup.MatchString(s) }
 
 var curly = strings.NewReplacer("’", "'", "‘", "'")
 
-// withoutMark are contractions typed in a hurry, with their endings as they should be. "Its", "ill",
-// "id", "were" and "well" are words of their own.
-var withoutMark = func() map[string]string {
-	forms := map[string]string{}
-	for ending, words := range map[string]string{
-		"'m": "i", "'ve": "i you they", "'re": "you they", "'s": "what that there where who he she",
-		"n't": "do does did is are was have has had could would should wo ca",
-	} {
-		for w := range strings.FieldsSeq(words) {
-			forms[w+strings.Replace(ending, "'", "", 1)] = ending
+// withoutMark has the endings of contractions by how they are typed in a hurry.
+var withoutMark = sync.OnceValue(func() map[string]string {
+	endings := map[string]string{}
+	for _, w := range contractions() {
+		at := strings.Index(w, "'")
+		if strings.HasSuffix(w, "n't") {
+			at--
 		}
+		endings[strings.Replace(w, "'", "", 1)] = w[at:]
 	}
-	return forms
-}()
+	return endings
+})
+
+var contractions = data.Words("contractions")
 
 const longestWithoutMark = len("shouldnt")
 
@@ -145,7 +138,7 @@ func Contracted(text string) string {
 		if from == begin || from-begin > longestWithoutMark {
 			continue
 		}
-		if ending, ok := withoutMark[strings.ToLower(text[begin:from])]; ok {
+		if ending, ok := withoutMark()[strings.ToLower(text[begin:from])]; ok {
 			out.WriteString(text[written : from-len(ending)+1])
 			out.WriteString(ending)
 			written = from

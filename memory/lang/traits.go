@@ -1,6 +1,9 @@
 package lang
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Traits are what the ranking needs to know of a text besides its terms.
 type Traits struct {
@@ -13,12 +16,37 @@ type Traits struct {
 }
 
 var (
-	TimeWords = WordSet("yesterday today tonight tomorrow ago last next since week weeks weekend month months year years day days recently just " +
-		Weekdays + " " + Months)
-	numberWords = WordSet("two three four five six seven eight nine ten eleven twelve dozen hundred thousand once twice couple several first second third")
-	placeWords  = WordSet("in at to from near")
-	selfWords   = WordSet("i im ive i'm i've i'd i'll my me mine we we're we've our us")
+	timeWords   = data.Set("tells-time")
+	numberWords = data.Set("tells-number")
+	placeWords  = data.Set("before-place")
+	selfWords   = data.Set("tells-self")
+
+	timeCharacters   = data.Words("time-characters")
+	numberCharacters = data.Words("number-characters")
+	placeCharacters  = data.Words("place-characters")
+	selfCharacters   = data.Words("self-characters")
 )
+
+// signs are the characters, besides Latin letters, that tell something alone.
+var signs = sync.OnceValue(func() map[rune]Traits {
+	signs := map[rune]Traits{}
+	for _, of := range []struct {
+		characters []string
+		tell       Traits
+	}{
+		{[]string{"\"《“「『"}, Traits{name: true}}, {[]string{"0123456789"}, Traits{number: true}},
+		{timeCharacters(), Traits{time: true}}, {numberCharacters(), Traits{number: true}},
+		{placeCharacters(), Traits{place: true}}, {selfCharacters(), Traits{Self: true}},
+	} {
+		for _, r := range strings.Join(of.characters, "") {
+			signs[r] = of.tell
+		}
+	}
+	return signs
+})
+
+// TellsTime reports whether a word in lower case tells a time.
+func TellsTime(word string) bool { return timeWords()[word] }
 
 // TraitsOf scans a text once.
 func TraitsOf(text string) Traits {
@@ -68,27 +96,21 @@ func (s *traitScan) endWord() {
 	}
 	w := s.word[:min(s.length, len(s.word))]
 	s.place = s.place || s.afterPlace && s.upper
-	s.afterPlace = placeWords[string(w)]
-	s.time = s.time || TimeWords[string(w)]
-	s.Self = s.Self || selfWords[string(w)]
-	s.number = s.number || numberWords[string(w)]
+	s.afterPlace = placeWords()[string(w)]
+	s.time = s.time || timeWords()[string(w)]
+	s.Self = s.Self || selfWords()[string(w)]
+	s.number = s.number || numberWords()[string(w)]
 	s.length, s.upper = 0, false
 }
 
 // sign notes what a character that is no Latin letter tells.
 func (t *Traits) sign(r rune) {
-	switch r {
-	case '"', '《', '“', '「', '『':
-		t.name = true
-	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '一', '二', '三', '四', '五', '六', '七', '八', '九', '十', '两', '百', '千', '几':
-		t.number = true
-	case '昨', '今', '明', '周', '年', '月', '号', '日', '点', '刚':
-		t.time = true
-	case '我':
-		t.Self = true
-	case '在', '去', '到', '市', '省', '区', '路':
-		t.place = true
+	if r == ' ' {
+		return
 	}
+	told := signs()[r]
+	t.name, t.number, t.time = t.name || told.name, t.number || told.number, t.time || told.time
+	t.place, t.Self = t.place || told.place, t.Self || told.Self
 }
 
 // Fits reports whether a text has what a question asks for.

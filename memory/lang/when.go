@@ -10,18 +10,6 @@ import (
 // Relative days mean another day later. So they are replaced in a stored statement: "tomorrow"
 // becomes "on 2024-03-07".
 
-// span is the length of what a form names.
-type span uint8
-
-const (
-	absolute span = iota // the same on any day
-	aDay
-	aWeek
-	aMonth
-	aYear
-	aSpan // the match has the unit: "in 3 days"
-)
-
 // dayMatch is where a text names a day.
 type dayMatch struct {
 	day      time.Time
@@ -29,32 +17,16 @@ type dayMatch struct {
 	names    span
 }
 
-// firstDay finds the first of dateForms in a text.
+// firstDay finds the first day in a text, by the first rule that finds one.
 func firstDay(text string, at time.Time) (dayMatch, bool) {
-	for _, f := range dateForms() {
-		for _, place := range f.form.FindAllStringSubmatchIndex(text, -1) {
-			parts := make([]string, len(place)/2)
-			for i := range parts {
-				if place[2*i] >= 0 {
-					parts[i] = strings.ToLower(text[place[2*i]:place[2*i+1]])
-				}
+	for _, e := range saidDays() {
+		for _, place := range e.FindAllStringSubmatchIndex(text, -1) {
+			if day, names, ok := groupsOf(e.Form, text, place).said(e, at); ok && IsPlausible(day) {
+				return dayMatch{WholeDay(day, time.UTC), place[0], place[1], names}, true
 			}
-			day, ok := f.day(parts, at)
-			if !ok || !IsPlausible(day) {
-				continue
-			}
-			m := dayMatch{WholeDay(day, time.UTC), place[0], place[1], f.names}
-			if m.names == aSpan {
-				m.names = units[parts[2]]
-			}
-			return m, true
 		}
 	}
 	return dayMatch{}, false
-}
-
-var units = map[string]span{
-	"day": aDay, "天": aDay, "week": aWeek, "周": aWeek, "星期": aWeek, "礼拜": aWeek, "month": aMonth, "月": aMonth, "year": aYear, "年": aYear,
 }
 
 var (

@@ -494,9 +494,10 @@ CREATE TABLE memory_uses (
   conversation_id UUID NOT NULL,
   generation_id UUID NOT NULL,
   unit_id UUID NOT NULL, -- a revision, or a version of a fact
-  layer TEXT COLLATE "C" NOT NULL, -- exchange, fact, or profile: a fact that was there anyway
-  signals TEXT COLLATE "C", -- document with numbers, likewise; NULL = a copy, or the generation ended more than 90 days ago
-  PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
+  layer TEXT COLLATE "C" NOT NULL, -- e = exchange, f = fact, p = profile: a fact that was there anyway
+  signals TEXT COLLATE "C", -- JSON array, likewise: words, near, around, session, answer, speaker, day, kind, length, vector, spelling, recency,
+  -- importance, profile; zeros at the end can be missing; NULL = a copy, or the generation ended more than 90 days ago
+  PRIMARY KEY (user_id, conversation_id, generation_id, unit_id) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 

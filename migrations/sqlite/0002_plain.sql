@@ -490,9 +490,10 @@ CREATE TABLE memory_uses (
   generation_id BLOB(16) NOT NULL CHECK (length(generation_id) = 16 AND generation_id > x''),
   unit_id BLOB(16) NOT NULL CHECK (length(unit_id) = 16 AND unit_id > x''), -- a revision, or a version of a fact
   rank INTEGER NOT NULL, -- from 1
-  layer TEXT NOT NULL, -- exchange, fact, or profile: a fact that was there anyway
+  layer TEXT NOT NULL, -- e = exchange, f = fact, p = profile: a fact that was there anyway
   score INTEGER, -- the sum of the signals, in ten-thousandths; NULL = a copy in a fork
-  signals TEXT, -- document with numbers, likewise; NULL = a copy, or the generation ended more than 90 days ago
+  signals TEXT, -- JSON array, likewise: words, near, around, session, answer, speaker, day, kind, length, vector, spelling, recency,
+  -- importance, profile; zeros at the end can be missing; NULL = a copy, or the generation ended more than 90 days ago
   PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;

@@ -83,7 +83,7 @@ func (svc *Service) createInPieces(ctx context.Context, c *op.Call, in Request, 
 
 func newNewcomer(in Request, docs *documents, prepared *character.Checked) (*newcomer, error) {
 	n := &newcomer{key: in.ConversationID, own: in.CharacterID, ch: &character.Character{Source: docs.kept()}}
-	if n.own == "" || op.HasIDForm(n.own) {
+	if n.own == "" || op.IsID(n.own) {
 		n.own = in.ConversationID
 	}
 	prepared.Apply(n.ch)

@@ -99,7 +99,7 @@ func missing(field, what, as, otherwise string) error {
 // knowsKey reports whether a key of a character, which may be "", is one that the app need not be
 // asked about again: it stands for a character, or has the form of our ids.
 func knowsKey(tx Tx, key string) (bool, error) {
-	if key == "" || op.HasIDForm(key) {
+	if key == "" || op.IsID(key) {
 		return true, nil
 	}
 	_, err := characterOf(tx, key)

@@ -24,15 +24,14 @@ type Part struct {
 }
 
 // Add adds messages that follow each other on a branch, as they are at a version of the conversation, and
-// returns those that are in prompts, with their lines. Version 0 is for a message that is not stored yet,
-// or has just been.
+// returns those that are in prompts, with their lines. Version 0 is for messages that are not stored: a stored
+// prompt has their texts.
 func (c *Chat) Add(version int64, messages ...*chat.Message) (shown []*chat.Message, lines []framework.Message) {
-	if len(messages) == 0 {
-		return nil, nil
-	}
-	c.parts = append(c.parts, Part{LastID: messages[len(messages)-1].ID, Count: len(messages), Version: version})
 	shown, lines = linesOf(messages)
-	c.lines = append(c.lines, lines...)
+	if version != 0 && len(messages) > 0 {
+		c.parts = append(c.parts, Part{LastID: messages[len(messages)-1].ID, Count: len(messages), Version: version})
+		c.lines = append(c.lines, lines...)
+	}
 	return shown, lines
 }
 

@@ -11,6 +11,7 @@ import (
 	"nodest/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
+	"nodest/memory/recall"
 	"nodest/op"
 )
 
@@ -76,7 +77,7 @@ func (in *memorySearchData) check() error {
 	oneOf(&c, "mode", in.Mode, "recall")
 	if in.Query == "" {
 		c.That(in.Mode == "", "mode", "value", "only applies to a search; add q")
-		c.That(in.Layer == "" || in.Layer == string(memory.Fact), "layer", "value", "only a search (with q) finds chat messages; a list has facts only")
+		c.That(in.Layer == "" || in.Layer == string(recall.Fact), "layer", "value", "only a search (with q) finds chat messages; a list has facts only")
 	} else {
 		c.That(in.Cursor == "", "cursor", "value", "a search has no further pages; raise limit instead")
 		c.That(in.Status == "" || in.Status == memory.Active, "status", "value", "a search finds active memories only; omit q to list others")
@@ -85,19 +86,19 @@ func (in *memorySearchData) check() error {
 }
 
 // layers are those of a search: of facts alone where their members are asked for.
-func (in *memorySearchData) layers() (layers []memory.Layer, err error) {
+func (in *memorySearchData) layers() (layers []recall.Layer, err error) {
 	var c op.Checks
 	for _, word := range strings.FieldsFunc(in.Layer, func(r rune) bool { return r == ',' }) {
-		layer := memory.Layer(word)
-		oneOf(&c, "layer", layer, memory.Fact, memory.Exchange)
+		layer := recall.Layer(word)
+		oneOf(&c, "layer", layer, recall.Fact, recall.Exchange)
 		if err := c.Err(); err != nil {
 			return nil, err // of the first one: a request can name many
 		}
 		layers = append(layers, layer)
 	}
 	if in.ofFacts() {
-		c.That(len(layers) == 0 || slices.Contains(layers, memory.Fact), "layer", "value", "cannot be combined with kind, subject or pinned, which only facts have")
-		layers = []memory.Layer{memory.Fact}
+		c.That(len(layers) == 0 || slices.Contains(layers, recall.Fact), "layer", "value", "cannot be combined with kind, subject or pinned, which only facts have")
+		layers = []recall.Layer{recall.Fact}
 	}
 	return layers, c.Err()
 }
@@ -107,7 +108,7 @@ func (in *memorySearchData) ofFacts() bool {
 }
 
 func (in *memorySearchData) find(ctx context.Context, s *Services, c *op.Call) (any, error) {
-	limit := cmp.Or(int(in.Limit), memory.DefaultLimit)
+	limit := cmp.Or(int(in.Limit), recall.DefaultLimit)
 	if limit < 1 || limit > mostFound {
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to %d", mostFound)
 	}

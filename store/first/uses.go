@@ -6,6 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"slices"
+
+	"nodest/memory"
 )
 
 // Memory that was sent for a text was written by rank: the unit, bits that say which signals there
@@ -33,16 +36,16 @@ var signalNames = []string{
 
 // The layers of units, as memory_uses names them.
 const (
-	inExchanges = "exchange"
-	inFacts     = "fact"
-	inProfile   = "profile"
+	inExchanges = "e"
+	inFacts     = "f"
+	inProfile   = "p"
 )
 
-// use is a unit that was sent, with its signals and their sum in ten-thousandths.
+// use is a unit that was sent, with its signals, by memory.SignalNames, and their sum in ten-thousandths.
 type use struct {
 	unit, layer string
 	score       int64
-	signals     map[string]int64
+	signals     []int64
 }
 
 var errUses = errors.New("what was recalled cannot be read")
@@ -64,10 +67,14 @@ func unitsOf(b []byte) (ids []string, err error) {
 func usesOf(b []byte, memoryIDs []string) (all []use, err error) {
 	r, before := useReader{left: b, known: memoryIDs}, make([]int64, len(signalNames))
 	for len(r.left) > 0 && !r.failed {
-		u, sum := use{unit: r.unit(), layer: inFacts, signals: map[string]int64{}}, int64(0)
+		u, sum := use{unit: r.unit(), layer: inFacts, signals: make([]int64, len(memory.SignalNames))}, int64(0)
 		signal := func(name string, before int64) int64 {
-			x := before + r.share()
-			u.signals[name] = x
+			x, at := before+r.share(), slices.Index(memory.SignalNames, name)
+			if at < 0 {
+				r.failed = true
+				return 0
+			}
+			u.signals[at] = x
 			sum += x
 			return x
 		}

@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"reflect"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"nodest/op"
 )
 
 // A column that is called id, or whose name ends in _id, holds UUIDs: UUID on PostgreSQL,
@@ -19,28 +22,18 @@ import (
 type ID string
 
 // After is an argument for an id that others follow: "" comes before all ids.
-func After(id string) ID {
-	if id == "" {
-		return ID(uuid.Nil.String())
-	}
-	return ID(id)
-}
+func After(id string) ID { return ID(cmp.Or(id, beforeIDs)) }
+
+// beforeIDs is less than all ids, and none.
+var beforeIDs = uuid.Nil.String()
 
 // idColumn reports whether a column holds ids.
 func idColumn(name string) bool { return name == "id" || strings.HasSuffix(name, "_id") }
 
-// parseID reads an id; ok is false for any other text, also for other spellings of a UUID.
-func parseID(text string) (id uuid.UUID, ok bool) {
-	if len(text) != 36 || strings.ContainsAny(text, "ABCDEF") {
-		return uuid.Nil, false
-	}
-	id, err := uuid.Parse(text)
-	return id, err == nil
-}
-
 // placeID is what stands in a column for an id. A text that is no id is NULL, which equals nothing.
 func (s *Session) placeID(text string) any {
-	id, ok := parseID(text)
+	id, ok := op.ParseID(text)
+	ok = ok || text == beforeIDs
 	switch {
 	case s.Postgres:
 		return pgtype.UUID{Bytes: id, Valid: ok}
@@ -54,7 +47,7 @@ func (s *Session) placeID(text string) any {
 func (s *Session) idList(texts []string) (value any, place string) {
 	list := make([]pgtype.UUID, 0, len(texts))
 	for _, text := range texts {
-		if id, ok := parseID(text); ok {
+		if id, ok := op.ParseID(text); ok {
 			list = append(list, pgtype.UUID{Bytes: id, Valid: true})
 		}
 	}
@@ -81,7 +74,7 @@ func (s *Session) idRows(rows IDRows) (value any, place string) {
 	}
 	digits := digitsOf(len(rows), func(b []byte, i int) []byte {
 		for _, text := range rows[i] {
-			if id, ok := parseID(text); ok {
+			if id, ok := op.ParseID(text); ok {
 				b = hex.AppendEncode(b, id[:])
 			} else {
 				b = append(b, noDigits...)

@@ -11,7 +11,8 @@ import (
 const (
 	anID    = "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0"
 	nextID  = "01a21bbf-d3ad-7938-9d85-f7b9c150b7b1"
-	otherID = "01a21bbf-d3ad-4938-9d85-f7b9c150b7b0" // of another version
+	otherID = "01a21bbf-d3ad-7938-9d85-f7b9c150b7b2"
+	random  = "9b2fbc4e-33ab-4c1f-8d0e-0f6f6f1b2a3c" // a UUID of another version: names that apps give have this form
 )
 
 type idRow struct {
@@ -86,8 +87,10 @@ func TestIDsAreFound(t *testing.T) {
 func TestATextIsNoID(t *testing.T) {
 	t.Parallel()
 	s := inMemory(t, idTable)
-	if err := s.Insert("t", &idRow{ID: "none"}); err == nil {
-		t.Error("a text was stored as an id")
+	for _, text := range []string{"none", random} {
+		if err := s.Insert("t", &idRow{ID: text}); err == nil {
+			t.Errorf("%q was stored as an id", text)
+		}
 	}
 	if err := s.Insert("t", &idRow{ID: anID, ParentID: "none"}); err == nil {
 		t.Error("a text was stored as no id")

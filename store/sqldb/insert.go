@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nodest/fault"
+	"nodest/op"
 )
 
 // mostBound is the maximum number of arguments of an INSERT: longer ones are rare, and
@@ -103,7 +104,7 @@ func (s *Session) place(row reflect.Value, f field) (any, error) {
 		v = v.Elem()
 	}
 	text := v.String()
-	if _, ok := parseID(text); !ok && text != "" {
+	if text != "" && !op.IsID(text) {
 		return nil, fmt.Errorf("sqldb: %q is no id for %s", text, f.column)
 	}
 	return s.placeID(text), nil
@@ -150,17 +151,13 @@ func (s *Session) Update(table string, row any, but []string, rest string, args 
 		}
 		all, sep = append(all, value), ", "
 	}
-	var failed error
-	placeholders(rest, func(part string, n int) {
-		if n < 0 || failed != nil {
-			return
+	end := parse(rest)
+	for n := range end.places {
+		value, _, err := s.argument(args[n], &end.places[n])
+		if err != nil {
+			return 0, err
 		}
-		var value any
-		value, _, failed = s.argument(args[n], part)
 		all = append(all, value)
-	})
-	if failed != nil {
-		return 0, failed
 	}
 	query = append(append(query, ' '), rest...)
 	return s.exec(s.numbered(string(query), all), all)

@@ -5,42 +5,78 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 )
+
+// statement is the text of a statement, cut where its arguments are.
+type statement struct {
+	places []place
+	rest   string // behind the last argument
+}
+
+// place is where a statement has an argument.
+type place struct {
+	before   string // the text from the argument before it on
+	operator string // by which it is compared with a column; see comparedWith
+	isID     bool   // so is the column
+}
+
+// parsed are the statements that have run, by their texts. Their number is bounded, because no text has
+// anything that a user says, and lists of rows, whose texts have any length, are left out.
+var parsed sync.Map
+
+// mostParsed is how many arguments a statement in parsed has at most: those of lists of rows have more.
+const mostParsed = 40
+
+func parse(query string) *statement {
+	if known, ok := parsed.Load(query); ok {
+		return known.(*statement)
+	}
+	s := new(statement)
+	placeholders(query, func(part string, n int) {
+		if n < 0 {
+			s.rest = part
+			return
+		}
+		column, operator := comparedWith(part)
+		s.places = append(s.places, place{part, operator, idColumn(column)})
+	})
+	if len(s.places) <= mostParsed {
+		parsed.Store(query, s)
+	}
+	return s
+}
 
 // bind makes the text and the arguments of a statement what its database takes. A
 // []string is a list, in the statement IN (?). For one value, as it mostly is, that
 // stays as it is; for other numbers it is a query of one array, so that the text is
 // the same for any number, and may be of any length.
 func (s *Session) bind(query string, args []any) (string, []any, error) {
+	p := parse(query)
 	bound, places := make([]any, len(args)), make([]string, len(args))
 	same := !s.Postgres // the statement stays as it is
-	var failed error
-	placeholders(query, func(part string, n int) {
-		if n >= 0 && failed == nil {
-			bound[n], places[n], failed = s.argument(args[n], part)
-			same = same && places[n] == "?"
+	for n := range p.places {
+		var err error
+		if bound[n], places[n], err = s.argument(args[n], &p.places[n]); err != nil {
+			return "", nil, err
 		}
-	})
-	if same || failed != nil {
-		return query, bound, failed
+		same = same && places[n] == "?"
+	}
+	if same {
+		return query, bound, nil
 	}
 	out := make([]byte, 0, len(query)+8*len(args)+16)
-	placeholders(query, func(part string, n int) {
-		if out = append(out, part...); n >= 0 {
-			out = s.appendPlace(out, n, places[n])
-		}
-	})
-	return string(out), bound, nil
+	for n := range p.places {
+		out = s.appendPlace(append(out, p.places[n].before...), n, places[n])
+	}
+	return string(append(out, p.rest...)), bound, nil
 }
 
-// argument is what the database takes for an argument after a part of a statement, and what stands
+// argument is what the database takes for an argument at a place of a statement, and what stands
 // for it there, with a question mark. No id is less than all ids, and equal to none.
-func (s *Session) argument(arg any, before string) (value any, place string, err error) {
-	column, operator := comparedWith(before)
-	isID := idColumn(column)
+func (s *Session) argument(arg any, at *place) (value any, place string, err error) {
 	switch arg := arg.(type) {
 	case ID:
 		value = s.placeID(string(arg))
@@ -48,17 +84,17 @@ func (s *Session) argument(arg any, before string) (value any, place string, err
 		value, place = s.idRows(arg)
 		return value, place, nil
 	case []string:
-		return s.list(arg, isID)
+		return s.list(arg, at.isID)
 	case *string:
-		if value, err = toColumn(arg); err == nil && isID {
+		if value, err = toColumn(arg); err == nil && at.isID {
 			text, _ := value.(string)
 			value = s.placeID(text)
 		}
 	case string:
 		switch {
-		case isID && arg == "" && operator == ">":
-			value = s.placeID(uuid.Nil.String())
-		case isID:
+		case at.isID && arg == "" && at.operator == ">":
+			value = s.placeID(beforeIDs)
+		case at.isID:
 			value = s.placeID(arg)
 		default:
 			value = escape(arg)

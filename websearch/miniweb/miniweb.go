@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"nodest/outbound"
+	"nodest/sharedtest"
 )
 
 // Address is the one that all hosts seem to have.
@@ -89,45 +90,16 @@ type Web struct {
 	hosts     map[string]bool // false for a host that cannot be resolved
 }
 
-// Start serves the folder that NODEST_MINIWEB names, by default ../shared/data/miniweb
-// beside the project, until the test ends. The test is skipped without the folder.
+// Start serves the folder data/miniweb of the shared test data until the test ends. The test
+// is skipped without it.
 func Start(tb testing.TB) *Web {
 	tb.Helper()
-	w, err := Open(Folder(tb, "NODEST_MINIWEB", "../shared/data/miniweb"))
+	w, err := Open(sharedtest.Require(tb, "data/miniweb"))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(w.Close)
 	return w
-}
-
-// Folder returns the folder that a variable of the environment names, or fallback. A
-// relative path begins at the root of the project. The test is skipped if it is absent.
-func Folder(tb testing.TB, variable, fallback string) string {
-	tb.Helper()
-	dir := os.Getenv(variable)
-	if dir == "" {
-		dir = fallback
-	}
-	if !filepath.IsAbs(dir) {
-		root, err := os.Getwd()
-		if err != nil {
-			tb.Fatal(err)
-		}
-		for !exists(filepath.Join(root, "go.mod")) && root != filepath.Dir(root) {
-			root = filepath.Dir(root)
-		}
-		dir = filepath.Join(root, dir)
-	}
-	if !exists(dir) {
-		tb.Skipf("no test data at %s (%s names its folder)", dir, variable)
-	}
-	return dir
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // Open serves a folder until Close is called.

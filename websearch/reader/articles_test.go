@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"nodest/websearch/miniweb"
+	"nodest/sharedtest"
 )
 
 // TestArticlesAreFound measures the extraction on saved pages whose article was marked
 // by a person. The score is that of the benchmark they come from: multisets of runs of
 // four words, precision and recall averaged over the pages.
 func TestArticlesAreFound(t *testing.T) {
-	dir := miniweb.Folder(t, "NODEST_ARTICLES", "../shared/data/articles")
+	dir := sharedtest.Require(t, "data/articles")
 	var precision, recall mean
 	var spent time.Duration
 	pages := 0

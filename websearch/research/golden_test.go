@@ -2,11 +2,8 @@ package research
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"hash/fnv"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +12,7 @@ import (
 
 	"nodest/cite"
 	"nodest/llm"
+	"nodest/sharedtest"
 	"nodest/websearch/reader"
 	"nodest/websearch/weburl"
 )
@@ -22,35 +20,9 @@ import (
 // golden runs the cases of one file of the recorded pipeline, or skips the test.
 func golden[In, Out any](t *testing.T, function string, run func(t *testing.T, name, bug string, in In, want Out)) {
 	t.Helper()
-	dir := os.Getenv("NODEST_GOLDEN")
-	if dir == "" {
-		dir = "../shared/golden"
-	}
-	if !filepath.IsAbs(dir) { // from the project's root
-		dir = filepath.Join("..", "..", dir)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "deepresearch", function+".json"))
-	if err != nil {
-		t.Skipf("no golden vectors here (NODEST_GOLDEN names their folder): %v", err)
-	}
-	var f struct {
-		Cases []struct {
-			Name, Bug string
-			Input     In
-			Output    Out
-		}
-	}
-	require.NoError(t, json.Unmarshal(data, &f))
-	failed, tagged := 0, 0
-	for _, c := range f.Cases {
-		if c.Bug != "" {
-			tagged++
-		}
-		if !t.Run(c.Name, func(t *testing.T) { run(t, c.Name, c.Bug, c.Input, c.Output) }) {
-			failed++
-		}
-	}
-	t.Logf("%s.json: %d passed (%d of them do better than the recorded bug), %d failed, 0 skipped", function, len(f.Cases)-failed, tagged, failed)
+	sharedtest.Replay(t, "deepresearch/"+function+".json", func(t *testing.T, v sharedtest.Vector[In, Out]) {
+		run(t, v.Name, v.Bug, v.Input, v.Output)
+	})
 }
 
 // better has what the product does in cases of texts with a recorded bug, by the input.

@@ -5,68 +5,36 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
+
+	"nodest/sharedtest"
 )
 
 // golden runs the cases of one file. run returns the product's result for an input. A case
 // with a bug tag passes if it equals improved[name], which is JSON.
 func golden(t *testing.T, file string, improved map[string]string, run func(t *testing.T, input json.RawMessage) any) {
 	t.Helper()
-	dir := os.Getenv("NODEST_GOLDEN")
-	if dir == "" {
-		dir = "../shared/golden"
-	}
-	if !filepath.IsAbs(dir) { // from the project's root
-		dir = filepath.Join("../..", dir)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "deepresearch", file))
-	if err != nil {
-		t.Skipf("no golden vectors here (NODEST_GOLDEN names their folder): %v", err)
-	}
-	var vectors struct {
-		Cases []struct {
-			Name, Bug     string
-			Input, Output json.RawMessage
+	sharedtest.Replay(t, "deepresearch/"+file, func(t *testing.T, v sharedtest.Vector[json.RawMessage, json.RawMessage]) {
+		want := v.Output
+		better, ok := improved[v.Name]
+		switch {
+		case ok:
+			want = json.RawMessage(better)
+		case v.Bug == "rerank-not-awaited":
+			want = read[struct{ Second json.RawMessage }](t, v.Output).Second
+		case v.Bug != "":
+			t.Skipf("a bug of the reference (%s) without an improved result here", v.Bug)
 		}
-	}
-	if err := json.Unmarshal(data, &vectors); err != nil {
-		t.Fatal(err)
-	}
-	failed, skipped := 0, 0
-	for _, v := range vectors.Cases {
-		ok := t.Run(v.Name, func(t *testing.T) {
-			defer func() {
-				if t.Skipped() {
-					skipped++
-				}
-			}()
-			want := v.Output
-			better, ok := improved[v.Name]
-			switch {
-			case ok:
-				want = json.RawMessage(better)
-			case v.Bug == "rerank-not-awaited":
-				want = read[struct{ Second json.RawMessage }](t, v.Output).Second
-			case v.Bug != "":
-				t.Skipf("a bug of the reference (%s) without an improved result here", v.Bug)
-			}
-			got, err := json.Marshal(run(t, v.Input))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !same(got, want) {
-				t.Errorf("got  %s\nwant %s", got, want)
-			}
-		})
-		if !ok {
-			failed++
+		got, err := json.Marshal(run(t, v.Input))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	t.Logf("%s: %d passed, %d failed, %d skipped", file, len(vectors.Cases)-failed-skipped, failed, skipped)
+		if !same(got, want) {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	})
 }
 
 // same compares JSON; numbers may differ by their last bits, and null is an empty list.

@@ -1,0 +1,370 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"nodest/fault"
+	"nodest/llm"
+	"nodest/llm/gemini"
+	"nodest/llm/offline"
+	"nodest/llm/openai"
+	"nodest/lru"
+	"nodest/nodest"
+	"nodest/op"
+	"nodest/server"
+)
+
+// ProviderNames is every provider, in the order in which a default is looked for.
+var ProviderNames = []string{"gemini", "openrouter", "openai", "offline"}
+
+// Models finds the generator of a turn: of the server's configuration, or with a
+// user's own key. It is nodest.Models.
+type Models struct {
+	cfg       *Config
+	log       *slog.Logger
+	def       string // the server's default provider
+	server    map[string]llm.Provider
+	fallbacks []llm.Ref
+	keys      func(ctx context.Context, userID string) (map[string]string, error)
+
+	probed probed // whether the server makes vectors
+
+	mu  sync.Mutex
+	own *lru.Cache[ownKey, llm.Provider] // with users' keys, so that a cooling key stays known
+}
+
+type ownKey struct {
+	provider string
+	key      [32]byte // digest
+}
+
+// keepOwn bounds the users' clients that are kept.
+const keepOwn = 1000
+
+// NewModels builds the providers whose key or address is configured, and the
+// offline model. keys returns a user's own keys by provider.
+func NewModels(cfg *Config, log *slog.Logger, keys func(context.Context, string) (map[string]string, error)) (*Models, error) {
+	m := &Models{cfg: cfg, log: log, server: map[string]llm.Provider{}, keys: keys, own: lru.New[ownKey, llm.Provider](keepOwn)}
+	m.def = cfg.Get("NODEST_PROVIDER")
+	for _, name := range ProviderNames {
+		secret, usable := m.configured(name)
+		if !usable && name == m.def {
+			return nil, fault.New(fault.NotConfigured, "NODEST_PROVIDER is %s, but %s is not set", name, needs[name])
+		}
+		if !usable {
+			continue
+		}
+		m.def = cmp.Or(m.def, name)
+		p, err := m.client(name, secret)
+		if err != nil {
+			return nil, err
+		}
+		m.server[name] = p
+	}
+	if err := m.checkEmbeddings(); err != nil {
+		return nil, err
+	}
+	var err error
+	if m.fallbacks, err = llm.ParseRefs(cfg.Get("NODEST_FALLBACKS")); err != nil {
+		return nil, err
+	}
+	for _, ref := range m.fallbacks {
+		if m.server[ref.Provider] == nil {
+			return nil, fault.New(fault.NotConfigured, "NODEST_FALLBACKS contains %s, which is not configured", ref.Provider)
+		}
+	}
+	return m, nil
+}
+
+// needs says what each provider wants set.
+var needs = map[string]string{
+	"gemini": "GEMINI_API_KEY", "openrouter": "OPENROUTER_API_KEY", "openai": "OPENAI_API_KEY or OPENAI_BASE_URL",
+}
+
+// keySettings are the settings with the server's keys.
+var keySettings = map[string]string{
+	"gemini": "GEMINI_API_KEY", "openrouter": "OPENROUTER_API_KEY", "openai": "OPENAI_API_KEY",
+}
+
+// configured returns the server's key of a provider and whether it can be used.
+func (m *Models) configured(name string) (secret string, usable bool) {
+	secret = m.cfg.Get(keySettings[name])
+	keyless := name == "offline" || name == "openai" && m.cfg.Get("OPENAI_BASE_URL") != ""
+	return secret, secret != "" || keyless
+}
+
+// client builds one provider. The configured model belongs to the configured
+// provider alone: no other one knows it.
+func (m *Models) client(name, secret string) (llm.Provider, error) {
+	model := ""
+	if name == m.def && name != "offline" {
+		model = m.cfg.Get("NODEST_MODEL")
+	}
+	keys := llm.ParseKeys(secret)
+	switch name {
+	case "gemini":
+		return gemini.New(keys, gemini.Options{
+			BaseURL: m.cfg.Get("NODEST_GEMINI_BASE_URL"), Model: model, Prefer: m.cfg.Get("NODEST_GEMINI_TRANSPORT"),
+		})
+	case "openrouter":
+		return openai.New(keys, openai.Options{
+			Name: openai.OpenRouter, BaseURL: m.cfg.Get("NODEST_OPENROUTER_BASE_URL"), Model: model,
+			Routing: openai.Routing{
+				Backups: Split(m.cfg.Get("NODEST_OPENROUTER_BACKUP_MODELS")), Sort: m.cfg.Get("NODEST_OPENROUTER_SORT"),
+				Ignore: Split(m.cfg.Get("NODEST_OPENROUTER_IGNORE")), DataCollection: m.cfg.Get("NODEST_OPENROUTER_DATA_COLLECTION"),
+			},
+		})
+	case "openai":
+		return openai.New(keys, openai.Options{Name: openai.OpenAI, BaseURL: m.cfg.Get("OPENAI_BASE_URL"), Model: model})
+	}
+	return offline.New(offline.Options{Delay: m.cfg.Duration("NODEST_OFFLINE_DELAY")}), nil
+}
+
+// Resolve finds the model of a turn. A key of the request comes before the
+// user's own one, and that before the server's.
+func (m *Models) Resolve(ctx context.Context, userID, provider, model, apiKey string) (nodest.Model, error) {
+	if provider != "" && !m.HasProvider(provider) {
+		return nodest.Model{}, fault.InvalidField("options.provider", "value", "must be gemini, openrouter, openai or offline, not %q", provider)
+	}
+	if apiKey != "" {
+		if provider == "" || provider == "offline" {
+			provider = "gemini"
+		}
+		p, err := m.client(provider, apiKey)
+		if err != nil {
+			return nodest.Model{}, err
+		}
+		return m.model(ctx, p, model, nil), nil
+	}
+	own, err := m.keys(ctx, userID)
+	if err != nil {
+		return nodest.Model{}, err
+	}
+	if provider == "" {
+		provider = m.defaultOf(own)
+	}
+	p, err := m.provider(provider, own)
+	if err != nil {
+		return nodest.Model{}, err
+	}
+	if p == nil {
+		return nodest.Model{}, fault.New(fault.NotConfigured, "no API key for %s; set %s, or store your own key", provider, needs[provider]).With("what", provider)
+	}
+	found := m.model(ctx, p, model, m.fallbacks)
+	switch {
+	case own[provider] != "":
+		found.Key = provider + "/" + userID
+	case !found.Offline:
+		found.Key = provider
+	}
+	return found, nil
+}
+
+// defaultOf is the server's default; where that is the offline model for want
+// of a key, a provider that the user has a key for.
+func (m *Models) defaultOf(own map[string]string) string {
+	if m.def != "offline" || m.cfg.Get("NODEST_PROVIDER") == "offline" {
+		return m.def
+	}
+	for _, name := range ProviderNames {
+		if own[name] != "" {
+			return name
+		}
+	}
+	return m.def
+}
+
+// provider is a provider with the user's own key, else with the server's; nil without
+// either.
+func (m *Models) provider(name string, own map[string]string) (llm.Provider, error) {
+	key := own[name]
+	if key == "" {
+		return m.server[name], nil
+	}
+	at := ownKey{name, sha256.Sum256([]byte(key))}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p, ok := m.own.Get(at); ok {
+		return p, nil
+	}
+	p, err := m.client(name, key)
+	if err == nil {
+		m.own.Put(at, p, 1)
+	}
+	return p, err
+}
+
+func (m *Models) model(ctx context.Context, p llm.Provider, model string, fallbacks []llm.Ref) nodest.Model {
+	chosen := ""
+	if model == "" {
+		chosen = p.DefaultModel(ctx)
+		model = chosen
+	}
+	links := []llm.Link{m.link(p, model, chosen)}
+	for _, ref := range fallbacks {
+		if ref.Provider != p.Name() || (ref.Model != "" && ref.Model != model) {
+			links = append(links, m.link(m.server[ref.Provider], ref.Model, ""))
+		}
+	}
+	return nodest.Model{
+		Generator: llm.Chain(m.log, links...), Provider: p.Name(), Name: model,
+		ContextTokens: contextTokens[p.Name()], Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model),
+		Sees:  func(ctx context.Context) bool { return sees(ctx, p, model) },
+		Calls: func(ctx context.Context) bool { return calls(ctx, p, model) },
+	}
+}
+
+// calls says whether a model calls tools, as far as its provider's list of models tells.
+func calls(ctx context.Context, p llm.Provider, model string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askProviders)
+	defer cancel()
+	list, _ := p.Models(ctx) // without the list, the model's answer tells it
+	i := slices.IndexFunc(list, func(m llm.Model) bool { return m.ID == model })
+	return i < 0 || !list[i].NoTools
+}
+
+// link is a provider with one of its models, which is chosen if it is the default and "" if it is
+// that of the moment.
+func (m *Models) link(p llm.Provider, model, chosen string) llm.Link {
+	gen := llm.WithDefault(m.log, p, llm.Dependable(p.Name(), p), chosen)
+	if m.strictTurns(p, model) {
+		gen = llm.WithStrictTurns(gen)
+	}
+	gen = llm.WithoutImages(gen, func(ctx context.Context) bool { return sees(ctx, p, model) })
+	return llm.Link{Provider: p.Name(), Model: model, Generator: gen}
+}
+
+// sees says whether a model understands images. Only OpenRouter tells more in its list of
+// models than a name does.
+func sees(ctx context.Context, p llm.Provider, model string) bool {
+	model = cmp.Or(model, p.DefaultModel(ctx))
+	if p.Name() == openai.OpenRouter {
+		ctx, cancel := context.WithTimeout(ctx, askProviders)
+		defer cancel()
+		list, _ := p.Models(ctx) // without the list, the name tells it
+		if i := slices.IndexFunc(list, func(m llm.Model) bool { return m.ID == model }); i >= 0 {
+			return list[i].Sees
+		}
+	}
+	return llm.KnownToSee(model)
+}
+
+// strictTurns reports whether prompts for a model are merged so that user and
+// assistant speak in turn: as the provider's setting says, else wherever it is not
+// known that the model takes them as they are.
+func (m *Models) strictTurns(p llm.Provider, model string) bool {
+	client, ok := p.(*openai.Client)
+	if !ok {
+		return false
+	}
+	switch m.cfg.Get("NODEST_" + strings.ToUpper(p.Name()) + "_STRICT_TURNS") {
+	case "on":
+		return true
+	case "off":
+		return false
+	}
+	return !client.TakesLooseTurns(model) // of the default it is known only when a request is made
+}
+
+// contextTokens is the context of the providers whose models all have about the same.
+var contextTokens = map[string]int{"gemini": 1_000_000, "offline": 32_768}
+
+// Default is the name of the server's default provider.
+func (m *Models) Default() string { return m.def }
+
+// Fallbacks are the models that are tried when the default fails.
+func (m *Models) Fallbacks() []llm.Ref { return m.fallbacks }
+
+// Client is the server's client of a provider; nil if it is not configured.
+func (m *Models) Client(name string) llm.Provider { return m.server[name] }
+
+// HasProvider says whether there is a provider of that name.
+func (m *Models) HasProvider(name string) bool { return slices.Contains(ProviderNames, name) }
+
+// TakesKey says whether users may store a key of their own for a provider.
+func (m *Models) TakesKey(provider string) bool { return needs[provider] != "" }
+
+// Transport names the client that serves the plain turns of a model, of a provider that has several;
+// else it is "".
+func Transport(p llm.Provider, model string) string {
+	if t, ok := p.(interface{ Transport(model string) string }); ok {
+		return t.Transport(model)
+	}
+	return ""
+}
+
+// askProviders is how long a list of providers may take.
+const askProviders = 4 * time.Second
+
+// Providers lists the providers as they are for a user, each asked for its
+// models at the same time.
+func (m *Models) Providers(ctx context.Context, userID string) ([]server.ProviderInfo, error) {
+	own, err := m.keys(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askProviders)
+	defer cancel()
+	list := make([]server.ProviderInfo, len(ProviderNames))
+	var wg sync.WaitGroup
+	for i, name := range ProviderNames {
+		list[i] = server.ProviderInfo{Name: name, Default: name == m.defaultOf(own), OwnKey: own[name] != "", Models: []server.ProviderModel{}}
+		p, err := m.provider(name, own)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			wg.Go(func() { m.describe(ctx, p, &list[i]) })
+		}
+	}
+	wg.Wait()
+	return list, m.nameVectors(ctx, userID, list)
+}
+
+// nameVectors notes whose model makes the vectors of memories; nobody's, while a slow
+// server has not told whether it makes any.
+func (m *Models) nameVectors(ctx context.Context, userID string, list []server.ProviderInfo) error {
+	e, err := m.Embedder(ctx, userID)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it is not known yet
+	}
+	if err != nil {
+		return err
+	}
+	by := m.vectorsBy(ctx, userID)
+	for i := range list {
+		if list[i].Name == by {
+			list[i].EmbeddingModel = e.ModelID()
+		}
+	}
+	return nil
+}
+
+func (m *Models) describe(ctx context.Context, p llm.Provider, info *server.ProviderInfo) {
+	info.Configured, info.DefaultModel = true, p.DefaultModel(ctx)
+	info.Transport = Transport(p, info.DefaultModel)
+	offered, err := p.Models(ctx)
+	if !Unlisted(err) {
+		info.Healthy = new(err == nil)
+	}
+	info.Error = op.FailureOf(fault.Public(err))
+	for _, model := range offered {
+		if model.Generates {
+			info.Models = append(info.Models, server.ProviderModel{
+				ID: model.ID, Name: model.Name, ContextTokens: model.ContextTokens, Transport: model.Transport,
+				PromptPrice: model.PromptPrice, CompletionPrice: model.CompletionPrice,
+			})
+		}
+	}
+}
+
+// Unlisted reports whether a server may work although it has no list of models.
+func Unlisted(err error) bool { return llm.ProviderStatus(err) == http.StatusNotFound }

@@ -1,0 +1,155 @@
+package recall
+
+import (
+	"maps"
+	"slices"
+
+	"nodest/index"
+	"nodest/memory/lang"
+)
+
+// A line that answers a question may be outdated by a later one that shares none of the
+// question's words: "My favourite drink is root beer", and later "I've gone off root beer, it's
+// ginger ale these days". Both are returned.
+
+const (
+	followedShare = 0.7 // of the evidence of the best line that others must have
+	followedLines = 4   // how many of the best lines are looked at
+	followingRows = 24  // in how many rows a word is at most that ties two lines together
+	followingTie  = 0.3 // share of the older line's words, by weight, that the later one must have
+	followingRare = 4   // in how many rows a word is that ties them by itself
+	followingMost = 3   // lines that are added
+)
+
+// followUp adds lines that say that something in one of the best lines has changed, or that
+// share a rare word with it.
+func (r *ranking) followUp() error {
+	r.tied, r.instead = map[int]int{}, map[int]int{}
+	if !r.q.gated() || !r.mine || r.read.Past || len(r.proven.set) == 0 {
+		return nil
+	}
+	best, err := r.bestProven()
+	if err != nil || len(best) == 0 {
+		return err
+	}
+	having, err := r.v.Having(r.ctx, r.telling(best), followingRows)
+	if err != nil {
+		return err
+	}
+	left := followingMost
+	for _, old := range best {
+		rows, err := r.following(old, having)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows[:min(left, len(rows))] {
+			r.addFollowing(row, old)
+			left--
+		}
+	}
+	return nil
+}
+
+// tie is what two rows have in common besides the words of the question.
+type tie struct {
+	weight float32
+	rare   bool // a word that hardly any other row has
+}
+
+// telling returns the words of some rows that may tie others to them.
+func (r *ranking) telling(best []ranked) (words []string) {
+	for _, t := range best {
+		for _, w := range r.got[t.row].words() {
+			if lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle && !r.read.Own(w) {
+				words = append(words, w)
+			}
+		}
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// mostTied is how many rows that may follow up on another one are read.
+const mostTied = 100
+
+// following returns the rows that follow up on another one.
+func (r *ranking) following(old ranked, having map[string]index.Holding) (rows []int, err error) {
+	ties, total := map[int]tie{}, float32(0)
+	for _, w := range r.telling([]ranked{old}) {
+		h := having[w]
+		total += h.Rarity
+		for _, row := range h.Rows {
+			t := ties[row]
+			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && lang.ProofOf(w) == 1}
+		}
+	}
+	for _, row := range slices.Sorted(maps.Keys(ties)) {
+		if row != old.row && len(rows) < mostTied && r.mayFollow(row, old.row, ties[row], total) {
+			rows = append(rows, row)
+		}
+	}
+	if err := r.readRows(rows); err != nil {
+		return nil, err
+	}
+	before := r.got[old.row].entry
+	return slices.DeleteFunc(rows, func(row int) bool {
+		u := r.got[row]
+		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !ties[row].rare && !u.saysChanged()
+	}), nil
+}
+
+// mayFollow reports, by what the index tells, whether a row may follow up on another one with this
+// total weight of words.
+func (r *ranking) mayFollow(row, old int, t tie, total float32) bool {
+	l := r.line(row)
+	return l.tellsOfUser() && l.compareTime(r.line(old)) >= 0 && (t.rare || t.weight >= followingTie*total)
+}
+
+// bestProven returns the best of the user's lines and facts that pass the gate, best first.
+func (r *ranking) bestProven() ([]ranked, error) {
+	top, most := &topmost{size: 4 * followedLines}, float32(0)
+	for _, i := range r.proven.set {
+		most = max(most, r.match.Scores[i].Evidence)
+	}
+	for _, f := range r.fits {
+		l := r.line(f.row)
+		if !r.proven.has(f.row) || r.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.Only.bars(l, f.row, r.v) {
+			continue
+		}
+		if s := (ranked{f.row, r.adjusted(f.score, f.row)}); top.takes(s) {
+			top.add(s)
+		}
+	}
+	best := top.sorted()
+	rows := make([]int, len(best))
+	for i, t := range best {
+		rows[i] = t.row
+	}
+	if err := r.readRows(rows); err != nil {
+		return nil, err
+	}
+	best = slices.DeleteFunc(best, func(t ranked) bool { return r.got[t.row] == nil || r.skips(r.got[t.row].entry) })
+	return best[:min(len(best), followedLines)], nil
+}
+
+// addFollowing ties a row to another one and, if its own fit is worse, gives it the fit of that
+// one.
+func (r *ranking) addFollowing(row int, place ranked) {
+	r.proven.put(row, 1)
+	r.tied[row] = place.row
+	fit := r.fits[slices.IndexFunc(r.fits, func(f ranked) bool { return f.row == place.row })].score
+	at := slices.IndexFunc(r.fits, func(f ranked) bool { return f.row == row })
+	if at < 0 {
+		at = len(r.fits)
+		r.fits = append(r.fits, ranked{row, 0})
+	}
+	if r.fits[at].score < fit {
+		r.fits[at].score, r.instead[row] = fit, place.row
+	}
+}
+
+// tellsOfUser reports whether a unit may be about the user. In what happened in the circle "I" is
+// whoever wrote it.
+func (e *entry) tellsOfUser() bool {
+	return e.Layer == Fact && !e.Circle || e.Speaker == lang.RoleUser
+}

@@ -1,0 +1,254 @@
+package recall
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"nodest/index"
+	"nodest/memory/lang"
+)
+
+// The gate keeps a prompt free of what has nothing to do with the message. It requires evidence
+// that means the same in a chat of ten lines and of ten thousand, while the ranking only says
+// what fits best. Evidence is counted in words: a word that is in one row is worth 1, more
+// common ones less, small talk nothing (memory/lang).
+const (
+	leastShare     = 0.27 // of what a question asks for
+	leastTold      = 1.3  // of a message that asks nothing
+	leastToldShare = 0.1
+	leastPublic    = 0.5  // of a text in the circle: one telling word
+	leastDay       = 0.5  // of Days.Fit
+	leastStand     = 0.06 // by how much the cosine of a vector stands out
+	leastSpread    = 4    // in spreads of the cosines below the median
+	leastVectors   = 8    // with fewer there is nothing to stand out from
+)
+
+// passes reports whether evidence is sufficient.
+func (r *ranking) passes(evidence float32) bool {
+	if r.q.Only.Public {
+		return evidence >= leastPublic
+	}
+	share := evidence / max(r.match.Asked, lang.LeastAsked)
+	if (r.read.Asks || r.read.Keywords) && evidence >= lang.LeastAsked && share >= leastShare {
+		return true
+	}
+	return evidence >= leastTold && share >= leastToldShare
+}
+
+// opens finds the rows that are proven to be related to the message. Without any, nothing is
+// returned; with one, a question also gets what passes the floor. Without a gate it is open.
+func (r *ranking) opens() (bool, error) {
+	if !r.q.gated() {
+		return true, nil
+	}
+	r.echo = echoOf(r.q.Text, r.read.Terms)
+	r.ofNow = true
+	for _, d := range r.read.Days {
+		r.vague = r.vague || !d.Exact()
+		r.ofNow = r.ofNow && d.Holds(r.q.Now)
+	}
+	if err := r.readGiving(); err != nil {
+		return false, err
+	}
+	for _, at := range r.rows {
+		if row := int(at.row); r.proves(row) || r.answers(row, int(at.before)) {
+			r.proven.put(row, 1)
+		}
+	}
+	return len(r.proven.set) > 0, nil
+}
+
+// mostNaming is how many facts that share words with the question are read to see whether they
+// state, under the user's name, a property that is asked for.
+const mostNaming = 200
+
+// readGiving finds the facts that give properties that are asked for and name the user: the
+// attribute of a row knows only of those that say "I".
+func (r *ranking) readGiving() error {
+	r.giving = map[int]bool{}
+	if r.read.Properties == 0 || r.q.Names.User == "" {
+		return nil
+	}
+	top := &topmost{size: mostNaming}
+	for _, at := range r.rows {
+		row := int(at.row)
+		if s := r.match.Scores[row].Row; s > 0 && r.line(row).is(lineFact) && top.takes(ranked{row, s}) {
+			top.add(ranked{row, s})
+		}
+	}
+	best := top.sorted()
+	numbers := make([]int, len(best))
+	for i, t := range best {
+		numbers[i] = t.row
+	}
+	found, err := r.v.Rows(r.ctx, numbers, index.Vector{})
+	for _, f := range found {
+		if e := entryOf(f); e != nil && e.gives(r.q.Names)&r.read.Properties != 0 {
+			r.giving[f.N] = true
+		}
+	}
+	return err
+}
+
+// proves reports whether row i passes the gate by itself.
+func (r *ranking) proves(i int) bool {
+	return r.q.gated() && (r.passes(r.match.Scores[i].Evidence) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i))
+}
+
+// answers reports whether row i follows a question that passes the gate.
+func (r *ranking) answers(i, before int) bool {
+	if before < 0 || !r.passes(r.match.Scores[before].Evidence) {
+		return false
+	}
+	b := r.line(before)
+	return b.is(lineAsks) && b.speaker() != r.line(i).speaker()
+}
+
+// admits reports whether rows that only pass the floor may be returned.
+func (r *ranking) admits() bool { return !r.q.gated() || r.read.Asks || r.read.Keywords }
+
+// idle reports whether a unit says nothing: the greeting of another chat, or only questions.
+func (r *ranking) idle(e *entry) bool {
+	return e.Layer == Exchange && (r.greets(e) || e.onlyAsks())
+}
+
+// ofTheDay reports whether a question is about the day of row i: about that very day, or about
+// a longer time and nothing else, or about something that is in the row. Small talk ("How was
+// today?") is about today too, so then the question must be about the user.
+func (r *ranking) ofTheDay(i int) bool {
+	if !r.read.Asks || len(r.read.Days) == 0 {
+		return false
+	}
+	fit := r.day.of[i]
+	if fit < leastDay {
+		return false
+	}
+	if r.ofNow && !r.mine {
+		return false
+	}
+	return !r.vague && !r.ofNow && fit == 1 || r.match.Asked < lang.LeastAsked || r.match.Scores[i].Evidence >= lang.LeastAsked/2
+}
+
+// standsOut reports whether the model finds row i much nearer than others.
+func (r *ranking) standsOut(i int) bool {
+	return r.standsOutFrom > 0 && r.vector.of[i] >= r.standsOutFrom
+}
+
+func (r *ranking) givesProperty(i int) bool {
+	return r.read.Properties != 0 && r.match.Scores[i].Row > 0 && (r.giving[i] || r.line(i).gives()&r.read.Properties != 0)
+}
+
+// greets reports whether a unit is the greeting of another chat.
+func (r *ranking) greets(e *entry) bool {
+	return e.Layer == Exchange && e.Speaker == lang.RoleCharacter && e.Order == 1 && (r.q.Here == "" || e.Conversation != r.q.Here)
+}
+
+// echo is what the message itself says.
+type echo struct {
+	hash  string
+	terms map[string]bool
+}
+
+func echoOf(text string, terms []index.Term) echo {
+	e := echo{lang.ContentHash(text), make(map[string]bool, len(terms))}
+	for _, t := range terms {
+		e.terms[t.Text] = true
+	}
+	return e
+}
+
+// echoes reports whether a row only repeats the message. After a question, a statement in its
+// words may be the answer.
+func (r *ranking) echoes(e *entry, words []string) bool {
+	switch {
+	case e.Layer == Fact:
+		return false
+	case e.Hash == r.echo.hash && e.Hash != "":
+		return true
+	case r.read.Asks || r.read.Keywords:
+		return false
+	}
+	return !slices.ContainsFunc(words, func(t string) bool { return !r.echo.terms[t] && lang.TellsSomething(t) })
+}
+
+func (e *entry) onlyAsks() bool {
+	return knownOnce(&e.asksOnly, func() bool { return lang.OnlyAsks(e.Text) })
+}
+
+// knownOnce returns the result of of, and remembers it.
+func knownOnce(known *atomic.Uint32, of func() bool) bool {
+	const yes, no = 1, 2
+	if known.Load() == 0 {
+		answer := uint32(no)
+		if of() {
+			answer = yes
+		}
+		known.Store(answer)
+	}
+	return known.Load() == yes
+}
+
+// mostNamings is in how many rows a word is at most that may be a name.
+const mostNamings = 2000
+
+// beginning are the first words of sentences, whose capital means nothing.
+var beginning = regexp.MustCompile(`(?:^|[.!?…\n][\s"”’]*)(\p{Lu}\p{Ll}+)`)
+
+// beginningsOf returns the terms of the first words of sentences.
+func beginningsOf(text string) map[string]bool {
+	begins := map[string]bool{}
+	for _, m := range beginning.FindAllStringSubmatch(text, -1) {
+		if w := strings.ToLower(m[1]); !lang.TellsTime(w) {
+			for _, t := range index.Terms(w) {
+				begins[t] = true
+			}
+		}
+	}
+	return begins
+}
+
+// mayName reports whether a term of a question may be a name.
+func mayName(t index.Term) bool {
+	dense := t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) > 1
+	return dense && !t.Extra && t.Evidence > lang.ProvesNothing || t.Evidence == 1
+}
+
+// recognise treats words of a statement as names if the memory knows them as such: first words
+// of sentences, and words in scripts without capitals.
+func (r *ranking) recognise() error {
+	q := &r.read
+	if !q.States {
+		return nil
+	}
+	begins := beginningsOf(r.q.Text)
+	var marks, words []string
+	for _, t := range q.Terms {
+		if mayName(t) {
+			marks, words = append(marks, markNames+t.Text, markCapital+t.Text), append(words, t.Text)
+		}
+	}
+	if len(marks) == 0 {
+		return nil
+	}
+	marked, err := r.v.Marked(r.ctx, marks)
+	if err != nil || len(marked) == 0 {
+		return err
+	}
+	common, err := r.v.Having(r.ctx, words, mostNamings)
+	if err != nil {
+		return err
+	}
+	q.Terms = slices.Clone(q.Terms)
+	for i := range q.Terms {
+		t := &q.Terms[i]
+		_, rare := common[t.Text]
+		named := len(marked[markNames+t.Text]) > 0 || begins[t.Text] && len(marked[markCapital+t.Text]) > 0
+		if rare && named && slices.Contains(words, t.Text) {
+			t.Evidence = lang.ProvesName
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package recall
+
+import (
+	"cmp"
+	"math"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"nodest/index"
+	"nodest/memory/lang"
+)
+
+// line is what a ranking knows of every unit without reading it: the attribute of its row. The
+// upper half is when it was, in minutes since 1970, then come flags, the properties that it
+// gives, and its importance in 255ths.
+type line uint64
+
+const (
+	lineFact line = 1 << (16 + iota)
+	lineOfUser
+	lineOfCharacter
+	lineAsks
+	lineTime
+	lineNumber
+	linePlace
+	lineName
+	lineProfile
+	linePinned
+	lineCircle
+	linePublic
+	lineNamesUser // the user's name, of a fact for the profile
+)
+
+func (e *entry) line() line {
+	minutes := max(math.MinInt32+1, min(math.MaxInt32, e.At.Unix()/60))
+	switch {
+	case e.At.IsZero():
+		minutes = math.MinInt32
+	case minutes%(24*60) == 0 && !lang.IsWholeDay(e.At.UTC()):
+		minutes++ // a time of day, not a day
+	}
+	l := line(uint32(int32(minutes)))<<32 | line(math.Round(255*max(0, min(1, e.Importance)))) | line(e.gives(lang.Names{}))<<8
+	t := e.traits
+	for flag, set := range map[line]bool{
+		lineFact: e.Layer == Fact, lineOfUser: e.Speaker == lang.RoleUser, lineOfCharacter: e.Speaker == lang.RoleCharacter,
+		lineAsks: t.Asks, lineTime: t.Fits(lang.SeekTime), lineNumber: t.Fits(lang.SeekNumber), linePlace: t.Fits(lang.SeekPlace), lineName: t.Fits(lang.SeekName),
+		lineProfile: e.Profile, linePinned: e.Pinned, lineCircle: e.Circle, linePublic: e.Public,
+		lineNamesUser: e.Profile && lang.GivesName(e.Text),
+	} {
+		if set {
+			l |= flag
+		}
+	}
+	return l
+}
+
+func (l line) is(flag line) bool { return l&flag != 0 }
+
+// at is when the unit was, to the minute; zero if nobody knows.
+func (l line) at() time.Time {
+	if l.minute() == math.MinInt32 {
+		return time.Time{}
+	}
+	return time.Unix(60*l.minute(), 0).UTC()
+}
+
+// minute is at in minutes since 1970.
+func (l line) minute() int64 { return int64(int32(l >> 32)) }
+
+// isDay reports whether at is a day without an hour.
+func (l line) isDay() bool { return l.minute()%(24*60) == 0 }
+
+// span is a time, from its first to its last minute since 1970.
+type span struct{ from, to int32 }
+
+// spanOf returns the time that has all times which may fit some days.
+func spanOf(days []lang.Days) span {
+	all := span{math.MaxInt32, math.MinInt32}
+	for _, d := range days {
+		from, to := d.Span()
+		if from.IsZero() { // of every year
+			return span{math.MinInt32, math.MaxInt32}
+		}
+		all = span{min(all.from, int32(from.Unix()/60)), max(all.to, int32(to.Unix()/60))}
+	}
+	return all
+}
+
+func (l line) importance() float64 { return float64(l&0xff) / 255 }
+
+func (l line) gives() lang.Properties { return lang.Properties(l >> 8 & 0xff) }
+
+func (l line) speaker() lang.Role {
+	switch {
+	case l.is(lineOfUser):
+		return lang.RoleUser
+	case l.is(lineOfCharacter):
+		return lang.RoleCharacter
+	}
+	return ""
+}
+
+// tellsOfUser reports whether a unit may be about the user. In what happened in the circle "I" is
+// whoever wrote it.
+func (l line) tellsOfUser() bool {
+	return l.is(lineFact) && !l.is(lineCircle) || l.is(lineOfUser)
+}
+
+// fits reports whether a unit holds what is sought.
+func (l line) fits(sought lang.Sought) bool {
+	switch sought {
+	case lang.SeekTime:
+		return l.is(lineTime)
+	case lang.SeekNumber:
+		return l.is(lineNumber)
+	case lang.SeekPlace:
+		return l.is(linePlace)
+	case lang.SeekName:
+		return l.is(lineName)
+	}
+	return false
+}
+
+// Marks of a row: that its text states a term as a name, or has it capitalised inside a sentence,
+// and, of a fact, the text that it was taken from.
+const (
+	markNames   = "n"
+	markCapital = "c"
+	markSource  = "s"
+)
+
+var (
+	// naming is how a name is stated.
+	naming = regexp.MustCompile(`(?i)\b(?:called|named|name is|name's) (\p{L}+)|(?:叫[做作]?|名字是)([\p{Han}·]{2,3})(?:$|[\p{P}\s的])`)
+	// noName is what follows 叫 and is no name.
+	noName = regexp.MustCompile(`^(?:[你您他她它我了过不停好苦人妈爸一几个来去着得车醒]|外卖|什么|大家|滴滴|快递|出租)`)
+)
+
+func (e *entry) marks() (marks []string) {
+	seen := map[string]bool{}
+	add := func(kind, of string) {
+		if !seen[kind+of] {
+			seen[kind+of] = true
+			marks = append(marks, kind+of)
+		}
+	}
+	if e.mayName() {
+		for _, m := range naming.FindAllStringSubmatch(e.Text, -1) {
+			for _, t := range index.Terms(strings.ToLower(m[1])) {
+				add(markNames, t)
+			}
+			if m[2] != "" && !noName.MatchString(m[2]) {
+				first, n := utf8.DecodeRuneInString(m[2])
+				second, _ := utf8.DecodeRuneInString(m[2][n:])
+				add(markNames, string([]rune{first, second}))
+			}
+		}
+	}
+	for _, m := range lang.Named.FindAllStringSubmatch(e.Text, -1) {
+		for _, t := range index.Terms(strings.ToLower(m[1])) {
+			add(markCapital, t)
+		}
+	}
+	for _, source := range e.Sources {
+		for _, id := range source {
+			add(markSource, id)
+		}
+	}
+	return marks
+}
+
+// mayName reports, fast, whether a text may state a name.
+func (e *entry) mayName() bool {
+	if strings.ContainsAny(e.Text, "叫名") {
+		return true
+	}
+	lower := strings.ToLower(e.Text)
+	return strings.Contains(lower, "name") || strings.Contains(lower, "called")
+}
+
+// compareTime compares units by when they were.
+func (l line) compareTime(other line) int { return cmp.Compare(int32(l>>32), int32(other>>32)) }

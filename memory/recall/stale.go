@@ -1,0 +1,318 @@
+package recall
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"nodest/memory/lang"
+)
+
+// Where something has changed, the current value replaces the old one: a fact replaces the
+// lines of its older versions, and of several lines about one thing the last one wins. A
+// question about the past gets all.
+
+// replaceStale puts current facts in place of lines from which ended facts were taken, or
+// removes such lines.
+func (r *ranking) replaceStale() error {
+	if len(r.proven.set) == 0 || r.branch == nil || r.read.Past {
+		return nil
+	}
+	restingOn, err := r.factsOn(r.found)
+	if err != nil || len(restingOn) == 0 {
+		return err
+	}
+	var facts []*Unit
+	for _, u := range r.facts {
+		facts = append(facts, &u.Unit)
+	}
+	over, err := r.branch.Over(r.ctx, facts)
+	if err != nil || len(over) == 0 {
+		return err
+	}
+	if err := r.readCurrent(over); err != nil {
+		return err
+	}
+	r.replace(restingOn, over)
+	return nil
+}
+
+// factsOn returns the facts that were taken from candidates, by the candidate.
+func (r *ranking) factsOn(found []candidate) (map[string][]*unit, error) {
+	var marks []string
+	for _, c := range found {
+		if c.Layer == Exchange {
+			marks = append(marks, markSource+c.entry.ID)
+		}
+	}
+	marked, err := r.v.Marked(r.ctx, marks)
+	if err != nil || len(marked) == 0 {
+		return nil, err
+	}
+	var rows []int
+	for _, of := range marked {
+		rows = append(rows, of...)
+	}
+	slices.Sort(rows)
+	rows = slices.Compact(rows)
+	if err := r.readRows(rows); err != nil {
+		return nil, err
+	}
+	on := map[string][]*unit{}
+	for _, row := range rows {
+		u := r.got[row]
+		if u == nil {
+			continue
+		}
+		r.facts = append(r.facts, u)
+		for _, source := range u.Sources {
+			for _, id := range source {
+				if _, ok := marked[markSource+id]; ok && !slices.Contains(on[id], u) {
+					on[id] = append(on[id], u)
+				}
+			}
+		}
+	}
+	return on, nil
+}
+
+// readCurrent adds the facts that count instead of others to r.facts.
+func (r *ranking) readCurrent(over map[string]string) error {
+	var ids []string
+	for _, now := range over {
+		known := slices.ContainsFunc(r.facts, func(u *unit) bool { return u.entry.ID == now })
+		if now != "" && !known && !slices.Contains(ids, now) {
+			ids = append(ids, now)
+		}
+	}
+	slices.Sort(ids)
+	found, err := r.v.ByID(r.ctx, ids, r.near.Model)
+	for _, f := range found {
+		if e := entryOf(f); e != nil {
+			r.facts = append(r.facts, &unit{entry: e, Found: f})
+		}
+	}
+	return err
+}
+
+// replace does replaceStale, given the ended facts.
+func (r *ranking) replace(restingOn map[string][]*unit, over map[string]string) {
+	kept, there := make([]candidate, 0, len(r.found)), map[string]bool{}
+	for _, c := range r.found {
+		there[c.entry.ID] = true
+	}
+	for _, c := range r.found {
+		stale := false
+		for _, f := range restingOn[c.entry.ID] {
+			now, ok := over[f.entry.ID]
+			at := slices.IndexFunc(r.facts, func(u *unit) bool { return u.entry.ID == now })
+			// A text that is a source of both states the change itself, unless the user made
+			// it.
+			if !ok || at >= 0 && !r.facts[at].ByHand && r.facts[at].from(c.entry.ID) {
+				continue
+			}
+			stale = true
+			if at >= 0 && !there[now] && !r.skips(r.facts[at].entry) {
+				there[now] = true
+				kept = append(kept, candidate{unit: r.facts[at], score: c.score, row: c.row, why: c.why})
+			}
+		}
+		if !stale {
+			kept = append(kept, c)
+		}
+	}
+	r.found = kept
+}
+
+// current leaves out lines and facts about the user that a later one replaces: one that states
+// the same property, or one about what is asked that says it has changed. A line that only
+// pretends to state a property is left out if another one states it. What the user wrote stays.
+func (r *ranking) current(found []candidate) []candidate {
+	if r.read.Past || len(found) < 2 {
+		return found
+	}
+	all := r.tell(found)
+	answered := slices.ContainsFunc(all, func(t telling) bool { return t.gives&r.read.Properties != 0 })
+	kept := found[:0:0]
+	for i := range found {
+		overtaken := answered && found[i].pretends(r.read.Properties)
+		for j := range found {
+			overtaken = overtaken || i != j && !found[i].ByHand && follows(found[j].entry, found[i].entry) &&
+				(all[i].gives&all[j].gives != 0 || r.sameMatter(all[i].asked, all[j].asked) && found[j].saysChanged())
+		}
+		if !overtaken {
+			kept = append(kept, found[i])
+		}
+	}
+	return kept
+}
+
+type telling struct {
+	gives lang.Properties
+	asked asked
+}
+
+// asked are terms of the question that tell what it is about, by bits; nil = not looked for.
+type asked []uint64
+
+func (a asked) has(term int) bool { return term/64 < len(a) && a[term/64]&(1<<(term%64)) != 0 }
+
+// shares reports whether two have a term in common.
+func (a asked) shares(b asked) bool {
+	for i := range min(len(a), len(b)) {
+		if a[i]&b[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *ranking) tell(found []candidate) []telling {
+	all := make([]telling, len(found))
+	for i := range found {
+		c := &found[i]
+		if c.tells == nil {
+			c.tells = new(telling)
+			if c.tellsOfUser() {
+				*c.tells = telling{c.gives(r.q.Names), r.askedIn(c.unit)}
+			}
+		}
+		all[i] = *c.tells
+	}
+	return all
+}
+
+// latestFirst puts a line before older ones if the question is about the user, and the line has
+// all that they have of the question, or has some of it and says that it has changed. A
+// statement of a property that is asked for comes first.
+func (r *ranking) latestFirst(found []candidate) []candidate {
+	if r.read.Past || len(found) < 2 {
+		return found
+	}
+	all := r.tell(found)
+	several := make([]asked, len(all))
+	for i := range all {
+		several[i] = r.severalLetters(all[i].asked)
+	}
+	places := make([]int, 0, len(found)) // in found
+	for j := range found {
+		at := slices.IndexFunc(places, func(i int) bool {
+			gives, gave := all[j].gives&r.read.Properties != 0, all[i].gives&r.read.Properties != 0
+			return gives && !gave || r.mine && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
+		})
+		if at < 0 {
+			at = len(places)
+		}
+		places = slices.Insert(places, at, j)
+	}
+	ordered := make([]candidate, len(found))
+	for at, i := range places {
+		ordered[at] = found[i]
+	}
+	return ordered
+}
+
+// overtakes reports whether a later line replaces an older one; of and ofOld are what they have of
+// the question.
+func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
+	if row, tied := r.tied[c.row]; tied && row == old.row {
+		return true
+	}
+	return r.sameMatter(ofOld, of) || r.coversAll(ofOld, of) || r.shareMatter(old, c) && c.saysChanged()
+}
+
+// severalLetters leaves out single characters, which are also parts of other words.
+func (r *ranking) severalLetters(of asked) asked {
+	of = slices.Clone(of)
+	for i, t := range r.read.Terms {
+		if of.has(i) && utf8.RuneCountInString(t.Text) == 1 {
+			of[i/64] &^= 1 << (i % 64)
+		}
+	}
+	return of
+}
+
+// shareMatter reports whether two units have a word of the question, or a telling one, in
+// common.
+func (r *ranking) shareMatter(x, y *candidate) bool {
+	a, b := x.tells, y.tells
+	if a.asked == nil || b.asked == nil {
+		return false
+	}
+	if a.asked.shares(b.asked) {
+		return true
+	}
+	words := y.words()
+	return slices.ContainsFunc(x.words(), func(w string) bool {
+		return slices.Contains(words, w) && lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle
+	})
+}
+
+func (e *entry) saysChanged() bool {
+	return knownOnce(&e.changes, func() bool { return lang.SaysChanged(e.Text) })
+}
+
+// follows reports whether a was said or known after b.
+func follows(a, b *entry) bool {
+	return a.At.After(b.At) || a.At.Equal(b.At) && a.Conversation == b.Conversation && a.Order > b.Order
+}
+
+// askedIn returns the terms of a row that tell what the question is about.
+func (r *ranking) askedIn(u *unit) asked {
+	of := make(asked, (len(r.read.Terms)+63)/64)
+	r.number(u)
+	for i, t := range r.read.Terms {
+		if !lang.Tells(t) {
+			continue
+		}
+		n, known := r.numbers[t.Text]
+		if known {
+			_, known = slices.BinarySearch(u.distinct, n)
+		}
+		if t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) == 1 {
+			known = slices.ContainsFunc(u.words(), func(w string) bool { return strings.Contains(w, t.Text) })
+		}
+		if known {
+			of[i/64] |= 1 << (i % 64)
+		}
+	}
+	return of
+}
+
+// sameMatter reports whether one row has most of what is asked, and a later one has that too.
+func (r *ranking) sameMatter(row, later asked) bool {
+	common, missing, all := r.shared(row, later)
+	return common > 0 && common > all/2 && missing <= common/3
+}
+
+// coversAll reports whether a later row has all, and not nothing, that a row has of what is
+// asked.
+func (r *ranking) coversAll(row, later asked) bool {
+	common, missing, all := r.shared(row, later)
+	return missing == 0 && common > all/3
+}
+
+// shared weighs what both rows have of what is asked, and what the later one lacks; all is what
+// is asked. It is 0 if they have nothing in common.
+func (r *ranking) shared(row, later asked) (common, missing, all float32) {
+	if !row.shares(later) {
+		return 0, 0, 0
+	}
+	for i, t := range r.read.Terms {
+		switch {
+		case row.has(i) && !later.has(i):
+			missing += t.Evidence
+		case row.has(i):
+			common += t.Evidence
+		}
+		if !t.Extra {
+			all += t.Evidence
+		}
+	}
+	return common, missing, all
+}
+
+func byHandFirst(found []candidate) []candidate {
+	byHand := slices.DeleteFunc(slices.Clone(found), func(c candidate) bool { return !c.ByHand })
+	return append(byHand, slices.DeleteFunc(found, func(c candidate) bool { return c.ByHand })...)
+}

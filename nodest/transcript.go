@@ -1,0 +1,243 @@
+package nodest
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"nodest/chat"
+	"nodest/framework"
+	"nodest/llm"
+)
+
+// transcript is what a generation has written. Positions are code points.
+type transcript struct {
+	mu      sync.Mutex
+	offset  int // of the text in its message
+	text    growing
+	thought growing
+	block   growing // text of the open block
+	thinks  int     // where the open block of thoughts begins in thought, in bytes
+	blocks  []chat.Block
+	written int           // text, reasoning and blocks together, in code points
+	saved   int           // of them at the last checkpoint
+	said    int           // text and reasoning of the model, in bytes
+	interim bool          // the text so far goes when more comes: tools were called behind it
+	apart   bool          // what the model thinks next is about another request
+	finish  llm.Finish    // why the model has stopped
+	full    chan struct{} // asks for a checkpoint
+}
+
+// growing is a text that only grows. A string taken from it stays valid.
+type growing struct {
+	b     strings.Builder
+	runes int
+}
+
+// add returns the length of s in code points.
+func (g *growing) add(s string) int {
+	n := utf8.RuneCountInString(s)
+	g.b.WriteString(s)
+	g.runes += n
+	return n
+}
+
+// follow sets where the text begins in its message.
+func (t *transcript) follow(offset int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.offset = offset
+}
+
+// hear notes how much the model says.
+func (t *transcript) hear(c llm.Chunk) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.said += len(c.Text) + len(c.Reasoning)
+}
+
+// tell gives g the text so far. Its slices and strings are the caller's to read.
+func (t *transcript) tell(g *chat.Generation) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g.Text, g.Reasoning, g.Blocks = t.text.b.String(), t.thought.b.String(), slices.Clone(t.blocks)
+}
+
+// save notes that what is written is about to be stored.
+func (t *transcript) save() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.saved = t.written
+}
+
+// end notes why the model has stopped.
+func (t *transcript) end(why llm.Finish) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.finish = why
+}
+
+// nextRequest notes that what comes answers another request.
+func (t *transcript) nextRequest() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.apart = t.thought.runes > 0
+}
+
+// addReasoning appends to the reasoning and returns the position, in code points.
+func (t *transcript) addReasoning(s string) (off int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	off = t.thought.runes
+	t.written += t.thought.add(s)
+	return off
+}
+
+// addPiece adds a piece of the reply. It returns the position of the piece in the
+// text that it belongs to: the message's text, or its own block. Positions are
+// code points; those of a continue count from the beginning of the message.
+func (t *transcript) addPiece(p framework.Piece) (off int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case p.State == framework.StateOpen && p.Part == framework.PartThink:
+		t.thinks = t.thought.b.Len()
+	case p.State == framework.StateOpen:
+		t.block = growing{}
+		t.blocks = append(t.blocks, chat.Block{Part: string(p.Part), At: t.offset + t.text.runes})
+	case p.State == framework.StateClose:
+	case p.Part == framework.PartThink:
+		off = t.thought.runes
+		t.written += t.thought.add(p.Text)
+	case p.Part == framework.PartText:
+		off = t.offset + t.text.runes
+		t.written += t.text.add(p.Text)
+	case len(t.blocks) > 0:
+		off = t.block.runes
+		t.written += t.block.add(p.Text)
+		t.blocks[len(t.blocks)-1].Text = t.block.b.String()
+	}
+	return off
+}
+
+// unclosed makes text of a block that the reply has ended in, and returns it with
+// its position. Thoughts stay thoughts if there is anything else.
+func (t *transcript) unclosed(p framework.Piece) (text string, off int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p.Part == framework.PartThink {
+		if t.text.runes > 0 || len(t.blocks) > 0 {
+			return "", 0
+		}
+		all := t.thought.b.String()
+		text, t.thought = all[t.thinks:], growing{}
+		t.thought.add(all[:t.thinks])
+	} else {
+		text, t.blocks = t.block.b.String(), t.blocks[:len(t.blocks)-1]
+	}
+	off = t.offset + t.text.runes
+	if off > 0 {
+		text = p.Text + text
+	}
+	t.text.add(text)
+	return text, off
+}
+
+// textToReasoning turns the text so far into reasoning. It returns the positions of
+// both, and whether text had been published.
+func (t *transcript) textToReasoning(p framework.Piece) (thought, text int, told bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	thought, told = t.thought.runes, t.text.runes > 0
+	t.text, t.block, t.blocks = growing{}, growing{}, nil
+	t.written += t.thought.add(p.Text)
+	return thought, t.offset, told
+}
+
+// blocksToText makes a reply without text out of the text of its blocks. It returns the
+// text with its position; "" = nothing has changed.
+func (t *transcript) blocksToText() (text string, off int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.text.runes > 0 {
+		return "", 0
+	}
+	if text = chat.TextOfBlocks(t.blocks, t.offset > 0); text != "" {
+		t.blocks = nil
+		t.text.add(text)
+	}
+	return text, t.offset
+}
+
+// unsaved is how much was written since the last checkpoint, in code points.
+func (t *transcript) unsaved() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.written - t.saved
+}
+
+// separated is a thought, apart from those about an earlier request.
+func (t *transcript) separated(thought string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.apart {
+		thought = "\n\n" + thought
+	}
+	t.apart = false
+	return thought
+}
+
+// supersede notes that the text so far is no part of the reply if more comes.
+func (t *transcript) supersede() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.interim = true
+}
+
+// replace removes text that the piece takes the place of. It returns where the text goes
+// on, and whether any had been published.
+func (t *transcript) replace(p framework.Piece) (off int, told bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	more := p.State == framework.StateOpen || p.State == "" && strings.TrimSpace(p.Text) != ""
+	if !t.interim || p.Part == framework.PartThink || !more {
+		return 0, false
+	}
+	told = t.text.runes > 0
+	t.interim, t.text, t.block, t.blocks = false, growing{}, growing{}, nil
+	return t.offset, told
+}
+
+// room is how many bytes of a reply with at most limit bytes are left, at least 1.
+func (t *transcript) room(limit int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(limit-t.said, 1)
+}
+
+// hasText reports whether there is a text so far.
+func (t *transcript) hasText() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(t.text.b.String()) != ""
+}
+
+// tokens estimates the tokens of what is written.
+func (t *transcript) tokens() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tokens := llm.EstimateTokens(t.text.b.String()) + llm.EstimateTokens(t.thought.b.String())
+	for _, b := range t.blocks {
+		tokens += llm.EstimateTokens(b.Text)
+	}
+	return tokens
+}
+
+// askCheckpoint wakes the keeper; it never waits.
+func (t *transcript) askCheckpoint() {
+	select {
+	case t.full <- struct{}{}:
+	default:
+	}
+}
