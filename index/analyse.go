@@ -83,9 +83,12 @@ func isASCII(s string) bool {
 // isDense reports whether the words of a script cannot be told by spaces; Korean words carry
 // endings, so pairs find more there too.
 func isDense(r rune) bool {
-	return r >= 0x0E00 && (r == 'ー' || r == '々' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+	return r >= firstDense && (r == 'ー' || r == '々' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar))
 }
+
+// firstDense is the first character of such a script.
+const firstDense = '\u0E00'
 
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {

@@ -1,8 +1,9 @@
-// Package index finds rows of memory and knowledge: by words (BM25 over stems and CJK bigrams,
-// with the neighbours of a row) and by vectors (chromem-go, in memory). One Index holds the
-// rows of one owner; a Cache loads indexes on first use, updates them to the owner's version,
-// and drops the least recently used.
+// Package index is the search engine of memories and documents: terms of texts, BM25, vectors, and
+// segments, which hold the rows of an owner in memory (Builder) or as they are stored (docs/disk.md). An
+// Index searches the segments of one memory, the newest of which is in memory, with chromem-go for its
+// vectors; a Cache loads indexes on first use, and drops the least recently used. Package
+// knowledge/search ranks documents by their segments.
 //
-// Rows are the truth: an index can be dropped at any time. Terms makes the terms of rows and
-// queries; Index.View ranks.
+// Rows are the truth: an index can be dropped at any time. The package must not know whose rows they
+// are, nor what a ranking makes of their scores.
 package index

@@ -2,10 +2,10 @@ package index
 
 // Held returns the data of row n if the row is in memory.
 func (v View) Held(n int) any {
-	if n < v.x.base {
-		return nil
+	if s, local := v.x.at(n); s.held != nil && local < s.Rows {
+		return s.held.rows[local].data
 	}
-	return v.x.docs[n-v.x.base].data
+	return nil
 }
 
 // Len returns the number of rows.
@@ -14,3 +14,6 @@ func (x *Index) Len() int {
 	defer x.mu.RUnlock()
 	return len(x.byID)
 }
+
+// ReadIDs reads a part of ids.
+var ReadIDs = readIDs

@@ -4,23 +4,22 @@ import (
 	"math/bits"
 
 	"nodest/index/dict"
-	"nodest/index/segment"
 )
 
-// few are the stored rows that a question in a large index looks at, once its rarest terms have
+// few are the rows that a question in a large index looks at, once its rarest terms have
 // found them; the other terms only add to their scores. That is most of such a question. The
 // cells of the rows lie close together, and those of each group and of rows that are far from each
 // other have at least aroundReach empty ones between them: so a window needs no look at what ends
 // where, and rows without a term are added 0.
 type few struct {
-	among  []uint64 // a bit for each row that is not in memory: a term counts in it, it was found or stands alone
+	among  []uint64 // a bit for each row: a term counts in it, it was found or stands alone
 	places []int32  // in cells, of rows in groups that were found
 	cells  []cell
 	counts []uint16 // how often the present term is in each cell; all 0 between terms
 	ready  bool     // for the present question
 }
 
-// cell is the Score of a row while terms add to it, and the part of the length in its falloffs.
+// cell is the Score of a row while terms add to it, and the part of the length in its Falloffs.
 type cell struct {
 	row, near, around, covered, spanned, evidence float32
 	ofRow, ofNear, ofAround                       float32
@@ -29,13 +28,14 @@ type cell struct {
 // gather fills f with the rows that were found so far.
 func (s *scorer) gather() {
 	f := &s.m.few
-	f.among = append(f.among[:0], s.m.found[:s.x.base/64]...)
-	if cap(f.places) < s.x.base {
-		f.places = make([]int32, s.x.base)
+	f.among = append(f.among[:0], s.m.found...)
+	slots := len(s.m.Scores)
+	if cap(f.places) < slots {
+		f.places = make([]int32, slots)
 	}
 	edge := make([]cell, aroundReach) // for the windows of empty cells
-	f.places, f.cells, f.ready = f.places[:s.x.base], append(f.cells[:0], edge...), true
-	for _, in := range s.x.stored {
+	f.places, f.cells, f.ready = f.places[:slots], append(f.cells[:0], edge...), true
+	for _, in := range s.x.sections {
 		s.gatherOf(in)
 	}
 	f.cells = append(append(f.cells, edge...), edge...)
@@ -45,7 +45,7 @@ func (s *scorer) gather() {
 	f.counts = f.counts[:len(f.cells)]
 }
 
-func (s *scorer) gatherOf(in *stored) {
+func (s *scorer) gatherOf(in *section) {
 	f := &s.m.few
 	among := f.among[in.from/64:][:(in.Rows+63)/64]
 	g, next := 0, -aroundReach // the row that could follow in the group
@@ -71,9 +71,9 @@ func (s *scorer) gatherOf(in *stored) {
 	}
 }
 
-func (s *scorer) cellOf(in *stored, g *segment.Group, n int) cell {
+func (s *scorer) cellOf(in *section, g *Group, n int) cell {
 	of := &s.m.Scores[in.from+n]
-	window := func(f falloff, reach int) float32 {
+	window := func(f Falloff, reach int) float32 {
 		return f.each * float32(in.Terms(max(g.First, n-reach), min(g.End, n+reach+1)))
 	}
 	return cell{

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"nodest/index"
-	"nodest/index/segment"
 )
 
 // slowly scores the stored rows of a large index one by one.
@@ -118,7 +117,7 @@ func TestCommonWordsAddToTheRowsOfALargeIndex(t *testing.T) {
 		s.keep(rows...)
 		slow.rows = append(slow.rows, rows...)
 	}
-	slices.SortFunc(slow.rows, func(a, b index.Row) int { return segment.Compare(a.Group, a.Order, a.ID, b.Group, b.Order, b.ID) })
+	slices.SortFunc(slow.rows, func(a, b index.Row) int { return index.Compare(a.Group, a.Order, a.ID, b.Group, b.Order, b.ID) })
 	length := 0
 	for i := range slow.rows {
 		if length += len(index.Terms(slow.rows[i].Terms)); i%29 == 0 {

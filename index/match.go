@@ -7,13 +7,6 @@ import (
 	"slices"
 
 	"nodest/index/dict"
-	"nodest/index/segment"
-)
-
-// The constants of BM25.
-const (
-	saturation = 1.2
-	lengthNorm = 0.75
 )
 
 // Term is a term of a query. A single character of a script without spaces is also found inside
@@ -37,7 +30,6 @@ type Match struct {
 	memory   []Score // what is behind Scores is 0
 	groups   []float32
 	postings []dict.Posting
-	touched  []int32
 	list     []int32  // Few
 	found    []uint64 // a bit for each row; all 0 between questions
 	few      few
@@ -56,8 +48,7 @@ type Score struct {
 	// which is 1 for a term that is in one row.
 	Evidence float32
 
-	inNear, inAround uint16 // of the present term: how often it is in these windows
-	group            int32  // in a large index: one more than the number of the row's group; 0 = it stands alone
+	group int32 // in a large index: one more than the number of the row's group; 0 = it stands alone
 }
 
 const (
@@ -78,23 +69,20 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	}
 	keys := make([]string, len(query))
 	for i, q := range query {
-		keys[i] = segment.Key(q.Text)
+		keys[i] = Key(q.Text)
 	}
 	lists, err := v.x.lists(ctx, keys)
 	if err != nil {
 		return err
 	}
-	m.Rarest = v.x.idf(1)
+	m.Rarest = IDF(1, v.x.rows())
 	for _, t := range v.x.spread(query, keys, lists) {
 		s.weigh(t.Term, t.rows)
 		if s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows; s.limited && !m.few.ready {
 			s.gather()
 		}
-		if t.held.rows > 0 {
-			s.held(t.held)
-		}
 		for _, l := range t.lists {
-			s.stored(l)
+			s.add(l)
 		}
 	}
 	s.spreadGroups()
@@ -104,7 +92,6 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 // queryTerm is a term of a query with where it is in the index.
 type queryTerm struct {
 	Term
-	held  *term
 	lists []list
 	rows  int
 }
@@ -116,10 +103,9 @@ func (x *Index) spread(query []Term, keys []string, lists map[string][]list) []q
 		if slices.ContainsFunc(terms, func(t queryTerm) bool { return t.Text == q.Text }) {
 			continue
 		}
-		t := queryTerm{q, x.term(q.Text), lists[keys[i]], 0}
-		t.rows = t.held.rows
+		t := queryTerm{q, lists[keys[i]], 0}
 		for _, l := range t.lists {
-			t.rows += l.rows
+			t.rows += l.Rows
 		}
 		terms = append(terms, t)
 	}
@@ -149,47 +135,41 @@ type scorer struct {
 	found   int  // how many
 	limited bool // the present term finds no rows
 
-	row, near, around, group falloff
-	groups                   []float32 // scores: those in memory by number, then those of segments
+	row, near, around, group Falloff
 
-	// Of the present term.
-	weight, covers, proof float32
-	inGroup               []float32 // how often it is in groups in memory
-	hit                   []*group  // with it
+	weight, covers, proof float32 // of the present term
 }
 
 // newScorer clears m and makes it as long as the index.
 func newScorer(x *Index, m *Match) *scorer {
-	n, length, grouped, groups, all := x.base+len(x.docs), x.length, x.grouped, len(x.groups), int(x.numbers)
-	for _, s := range x.stored {
+	n, length, grouped, groups := x.slots(), 0, 0, 0
+	for _, s := range x.sections {
 		length += s.Terms(0, s.Rows)
 		grouped += s.Terms(s.Lone, s.Rows)
 		groups += len(s.Groups)
-		all += len(s.Groups)
 	}
 	if m.Each(func(_ int, s *Score) { *s = Score{} }); cap(m.memory) < n {
 		m.memory = make([]Score, n+n/8)
 	}
-	if need := all + int(x.numbers); cap(m.groups) < need {
-		m.groups = make([]float32, need+need/8)
+	if cap(m.groups) < groups {
+		m.groups = make([]float32, groups+groups/8)
 	}
-	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:all+int(x.numbers)], postings: m.postings, touched: m.touched, list: m.list[:0], found: m.found, few: m.few}
+	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:groups], postings: m.postings, list: m.list[:0], found: m.found, few: m.few}
 	m.few.ready = false
 	clear(m.groups)
-	m.found = slices.Grow(m.found[:0], n/64+1)[:n/64+1]
+	m.found = slices.Grow(m.found[:0], n/64)[:n/64]
 	average := max(1, float32(length)/float32(max(1, x.rows())))
 	return &scorer{
 		x: x, m: m, many: x.rows() > manyRows,
-		row: falloffOf(average), near: falloffOf(average * (2*nearReach + 1)), around: falloffOf(average * (2*aroundReach + 1)),
-		group:  falloffOf(max(1, float32(grouped)/float32(max(1, groups)))),
-		groups: m.groups[:all], inGroup: m.groups[all:],
+		row: FalloffOf(average), near: FalloffOf(average * (2*nearReach + 1)), around: FalloffOf(average * (2*aroundReach + 1)),
+		group: FalloffOf(max(1, float32(grouped)/float32(max(1, groups)))),
 	}
 }
 
 // weigh begins a term of the query that is in so many rows.
 func (s *scorer) weigh(q Term, rows int) {
-	idf := s.x.idf(rows) * q.Weight
-	s.weight, s.covers, s.proof = idf*(saturation+1), idf, s.x.rarity(rows)*q.Evidence
+	idf := IDF(rows, s.x.rows()) * q.Weight
+	s.weight, s.covers, s.proof = idf*Saturated, idf, s.x.rarity(rows)*q.Evidence
 	if q.Extra {
 		s.covers = 0
 		return
@@ -206,75 +186,25 @@ func (s *scorer) addAround(to *Score, n, group int, count float32, length int32)
 		s.found++
 		to.group = int32(group + 1)
 	}
-	to.Around += s.weight * s.around.of(count, length)
+	to.Around += s.weight * s.around.Of(count, length)
 }
 
 // own adds the present term to a row that has it.
 func (s *scorer) own(to *Score, count uint32, length int32) {
-	to.Row += s.weight * s.row.of(float32(count), length)
+	to.Row += s.weight * s.row.Of(float32(count), length)
 	to.Covered += s.covers
 	to.Evidence += s.proof
 }
 
-// held adds the present term to the rows in memory.
-func (s *scorer) held(t *term) {
-	scores, touched := s.m.Scores[s.x.base:], s.m.touched[:0]
-	for _, p := range t.postings {
-		at := &s.x.places[p.doc]
-		g := at.group
-		if g == nil || s.limited && g.number >= 0 && scores[p.doc].Around == 0 {
-			continue
-		}
-		s.own(&scores[p.doc], uint32(p.count), at.own)
-		count := uint16(min(p.count, 1<<12))
-		for _, n := range at.window(aroundReach) {
-			if scores[n].inAround == 0 {
-				touched = append(touched, n)
-			}
-			scores[n].inAround += count
-		}
-		for _, n := range at.window(nearReach) {
-			scores[n].inNear += count
-		}
-		if g.number >= 0 {
-			if s.inGroup[g.number] == 0 {
-				s.hit = append(s.hit, g)
-			}
-			s.inGroup[g.number] += float32(p.count)
-		}
-	}
-	for _, n := range touched {
-		s.heldWindows(&scores[n], n)
-	}
-	for _, g := range s.hit {
-		s.groups[g.number] += s.weight * s.group.of(s.inGroup[g.number], g.length)
-		s.inGroup[g.number] = 0
-	}
-	s.m.touched, s.hit = touched, s.hit[:0]
-}
-
-// heldWindows adds the present term to row n in memory, in whose windows it is.
-func (s *scorer) heldWindows(to *Score, n int32) {
-	at := &s.x.places[n]
-	if !s.limited || to.Around > 0 || at.group.number < 0 {
-		s.addAround(to, s.x.base+int(n), int(at.group.number), float32(to.inAround), at.around)
-		if to.inNear > 0 {
-			to.Near += s.weight * s.near.of(float32(to.inNear), at.near)
-			to.Spanned += s.covers
-		}
-	}
-	to.inNear, to.inAround = 0, 0
-}
-
-// stored adds the present term to the rows of a segment.
-func (s *scorer) stored(l list) {
+// add adds the present term to the rows of a section.
+func (s *scorer) add(l list) {
 	scores := s.m.Scores[l.in.from : l.in.from+l.in.Rows]
 	all := s.postings(l)
 	for ; len(all) > 0 && int(all[0].Row) < l.in.Lone; all = all[1:] {
 		n, count := int(all[0].Row), float32(all[0].Count)
 		to, length := &scores[n], int32(l.in.Terms(n, n+1))
 		s.own(to, uint32(count), length)
-		to.Near += s.weight * s.near.of(count, length)
+		to.Near += s.weight * s.near.Of(count, length)
 		s.addAround(to, l.in.from+n, -1, count, length)
 		to.Spanned += s.covers
 	}
@@ -292,7 +222,7 @@ func (s *scorer) stored(l list) {
 			count += float32(all[n].Count)
 			n++
 		}
-		s.groups[first+g] += s.weight * s.group.of(count, int32(l.in.Terms(in.First, in.End)))
+		s.m.groups[first+g] += s.weight * s.group.Of(count, int32(l.in.Terms(in.First, in.End)))
 		if s.limited {
 			s.addTo(places, all[:n])
 		} else {
@@ -308,7 +238,7 @@ func (s *scorer) postings(l list) []dict.Posting {
 	if s.limited {
 		among = s.m.few.among[l.in.from/64:][:(l.in.Rows+63)/64]
 	}
-	all := l.in.Append(s.m.postings[:0], l.rows, l.postings, among)
+	all := l.appendTo(s.m.postings[:0], among)
 	s.m.postings = all
 	if among == nil && (l.in.stale.count > 0 || len(all) > 0 && int(all[len(all)-1].Row) >= l.in.Rows) {
 		all = slices.DeleteFunc(all, func(p dict.Posting) bool { return int(p.Row) >= l.in.Rows || l.in.stale.has(int(p.Row)) })
@@ -316,10 +246,9 @@ func (s *scorer) postings(l list) []dict.Posting {
 	return all
 }
 
-// groupsOf returns where the scores of the groups of a segment begin.
-func (s *scorer) groupsOf(in *stored) int {
-	at := int(s.x.numbers)
-	for _, one := range s.x.stored {
+// groupsOf returns where the scores of the groups of a section begin.
+func (s *scorer) groupsOf(in *section) (at int) {
+	for _, one := range s.x.sections {
 		if one == in {
 			break
 		}
@@ -331,7 +260,7 @@ func (s *scorer) groupsOf(in *stored) int {
 // windows adds the present term, with its postings in a group of that number, to the rows of the group
 // that have it in their windows. It works on copies in registers, and adds 0 where a branch would be
 // predicted wrongly.
-func (s *scorer) windows(in *stored, g *segment.Group, number int, all []dict.Posting, scores []Score) {
+func (s *scorer) windows(in *section, g *Group, number int, all []dict.Posting, scores []Score) {
 	var a, b, c, d, e, f, last int32 // how often it is in the rows from n-3 to n+3
 	before, inRow, inNear := in.Before(), s.row, s.near
 	weight, covers, proof := s.weight, [2]float32{1: s.covers}, [2]float32{1: s.proof}
@@ -356,9 +285,9 @@ func (s *scorer) windows(in *stored, g *segment.Group, number int, all []dict.Po
 		}
 		to, near := &scores[n], c+d+e
 		s.addAround(to, in.from+n, number, float32(around), int32(before[min(g.End, n+aroundReach+1)]-before[max(g.First, n-aroundReach)]))
-		to.Near += weight * inNear.of(float32(near), int32(before[min(g.End, n+nearReach+1)]-before[max(g.First, n-nearReach)]))
+		to.Near += weight * inNear.Of(float32(near), int32(before[min(g.End, n+nearReach+1)]-before[max(g.First, n-nearReach)]))
 		to.Spanned += covers[min(near, 1)&1]
-		to.Row += weight * inRow.of(float32(d), int32(before[n+1]-before[n]))
+		to.Row += weight * inRow.Of(float32(d), int32(before[n+1]-before[n]))
 		to.Covered += covers[min(d, 1)&1]
 		to.Evidence += proof[min(d, 1)&1]
 	}
@@ -373,23 +302,13 @@ func (s *scorer) spreadGroups() {
 	for n := range s.m.Scores {
 		s.share(&s.m.Scores[n])
 	}
-	held := s.m.Scores[s.x.base:]
-	for n := range held {
-		switch g := s.x.places[n].group; {
-		case g == nil:
-		case g.number < 0:
-			held[n].Group = held[n].Row
-		default:
-			held[n].Group = s.groups[g.number]
-		}
-	}
-	for _, in := range s.x.stored {
+	for _, in := range s.x.sections {
 		scores, first := s.m.Scores[in.from:in.from+in.Rows], s.groupsOf(in)
 		for n := range scores[:in.Lone] {
 			scores[n].Group = scores[n].Row
 		}
 		for i, g := range in.Groups {
-			of := s.groups[first+i]
+			of := s.m.groups[first+i]
 			if of == 0 {
 				continue
 			}
@@ -415,28 +334,15 @@ func (s *scorer) spreadFew() {
 		for m.found[at] = 0; word != 0; word &= word - 1 {
 			n := 64*at + bits.TrailingZeros64(word)
 			to := &m.Scores[n]
-			if to.group > 0 && n < s.x.base && m.few.ready {
+			if to.group > 0 && m.few.ready {
 				m.few.score(n, to)
 			}
 			if to.Group = to.Row; to.group > 0 {
-				to.Group = s.groups[to.group-1]
+				to.Group = m.groups[to.group-1]
 			}
 			s.share(to)
 			m.list = append(m.list, int32(n))
 		}
 	}
 	m.Few = m.list
-}
-
-// falloff is the part of BM25 that depends on the length of a text.
-type falloff struct{ same, each float32 }
-
-func falloffOf(average float32) falloff {
-	return falloff{saturation * (1 - lengthNorm), saturation * lengthNorm / average}
-}
-
-// of is the value of a term with this count in a text of that length, without the factor
-// saturation+1.
-func (f falloff) of(count float32, length int32) float32 {
-	return count / (count + f.same + f.each*float32(length))
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"nodest/index/segment"
 )
 
 // scanLimit is the time after which no further part of a space is read.
@@ -33,24 +31,25 @@ func (v View) Near(ctx context.Context, q Vector, n, read int) (near []Near, who
 		return nil, false, err
 	}
 	for _, f := range held {
-		near = append(near, Near{v.x.base + int(v.x.byID[f.ID]), f.Similarity})
+		near = append(near, Near{v.x.inMemory().from + int(v.x.newest.numbers[v.x.byID[f.ID].came]), f.Similarity})
 	}
 	slices.SortFunc(near, func(a, b Near) int { return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.Row, b.Row)) })
 	return near[:min(n, len(near))], whole, nil
 }
 
 func (x *Index) nearStored(ctx context.Context, q Vector, packed Packed, n, read int) (near []Near, whole bool, err error) {
-	if len(x.stored) == 0 {
+	stored := x.inMemory().from // rows
+	if stored == 0 {
 		return nil, true, nil
 	}
 	s := scans.Get().(*scan)
 	defer scans.Put(s)
-	s.bits, s.differs = segment.Signs(packed.numbers()), slices.Grow(s.differs[:0], x.base)[:x.base]
+	s.bits, s.differs = signsOf(packed.numbers()), slices.Grow(s.differs[:0], stored)[:stored]
 	clear(s.differs)
 	if whole, err = s.run(ctx, x, q); err != nil {
 		return nil, false, err
 	}
-	for _, in := range x.stored {
+	for _, in := range x.stored() {
 		in.stale.each(func(row int) { s.differs[in.from+row] = 0 })
 	}
 	best := s.best(n)
@@ -80,7 +79,7 @@ var scans = sync.Pool{New: func() any { return new(scan) }}
 
 func (s *scan) run(ctx context.Context, x *Index, q Vector) (whole bool, err error) {
 	end := time.Now().Add(scanLimit)
-	for _, in := range slices.Backward(x.stored) {
+	for _, in := range slices.Backward(x.stored()) {
 		space := in.Space(q.Model, len(q.Values))
 		if space == nil {
 			continue
@@ -102,7 +101,7 @@ func (s *scan) run(ctx context.Context, x *Index, q Vector) (whole bool, err err
 
 // best returns about n rows, those that differ least, by how much they do.
 func (s *scan) best(n int) []int {
-	var of [segment.MostBits + 2]int // rows by how much they differ
+	var of [mostBits + 2]int // rows by how much they differ
 	for _, d := range s.differs {
 		of[d]++
 	}

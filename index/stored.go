@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"nodest/index/dict"
-	"nodest/index/segment"
 )
 
 // Source reads what is stored of an index.
@@ -35,12 +34,13 @@ type Part struct {
 	Number  int
 }
 
-// stored is a segment that is searched.
-type stored struct {
-	*segment.Head
+// section is a segment that is searched.
+type section struct {
+	*Head
 	Segment
 	from  int // number of its first row
 	stale staleRows
+	held  *Builder // of the rows in memory; nil = the segment is stored
 }
 
 // staleRows are rows of a segment that are in memory too, in a later version.
@@ -69,47 +69,47 @@ func (s *staleRows) each(f func(n int)) {
 	}
 }
 
-// open returns an empty index of some segments. It takes those that old has from there.
+// open returns an index of some segments, without rows in memory. It takes those that old has from
+// there.
 func open(ctx context.Context, source Source, key string, segments []Segment, old *Index) (*Index, error) {
-	x := New()
-	x.source, x.key = source, key
+	var stored []*section
 	for _, one := range segments {
 		s, err := openOne(ctx, source, key, one, old)
 		if err != nil {
 			return nil, err
 		}
-		if s.Rows == 0 {
-			continue // all of its rows have changed since
+		if s.Rows > 0 { // else all of its rows have changed since
+			stored = append(stored, s)
 		}
-		s.from = x.base
-		x.stored = append(x.stored, s)
-		x.base += (s.Rows + 63) &^ 63 // bits of its rows begin with a word
 	}
+	x := newIndex(stored)
+	x.source, x.key = source, key
 	return x, nil
 }
 
-func openOne(ctx context.Context, source Source, key string, one Segment, old *Index) (*stored, error) {
+func openOne(ctx context.Context, source Source, key string, one Segment, old *Index) (*section, error) {
 	if old != nil {
-		at := slices.IndexFunc(old.stored, func(s *stored) bool { return s.ID == one.ID })
-		if at >= 0 {
-			return &stored{Head: old.stored[at].Head, Segment: one}, nil
+		for _, s := range old.stored() {
+			if s.ID == one.ID {
+				return &section{Head: s.Head, Segment: one}, nil
+			}
 		}
 	}
 	parts, err := source.Parts(ctx, key, []Part{{one.ID, 0}})
 	if err != nil {
 		return nil, err
 	}
-	head, err := segment.Decode(parts[0])
+	head, err := Decode(parts[0])
 	if err != nil {
 		return nil, fmt.Errorf("open segment %s: %w", one.ID, err)
 	}
-	return &stored{Head: head, Segment: one}, nil
+	return &section{Head: head, Segment: one}, nil
 }
 
 // supersede notes which stored rows are replaced by others, or gone.
 func (x *Index) supersede(ctx context.Context, rows []Row, gone []string) error {
 	wanted := wanted[sought]{}
-	for _, s := range x.stored {
+	for _, s := range x.stored() {
 		for i := range rows {
 			s.seek(wanted, &rows[i])
 		}
@@ -117,7 +117,7 @@ func (x *Index) supersede(ctx context.Context, rows []Row, gone []string) error 
 			s.seek(wanted, &Row{ID: id})
 		}
 	}
-	return wanted.read(ctx, x, func(s *stored, part []byte, ids []sought) {
+	return wanted.read(ctx, x, func(s *section, part []byte, ids []sought) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		s.findStale(part, ids)
@@ -128,12 +128,12 @@ func (x *Index) supersede(ctx context.Context, rows []Row, gone []string) error 
 type wanted[T any] map[partOf][]T
 
 type partOf struct {
-	in     *stored
+	in     *section
 	number int
 }
 
 // read reads the parts, all at once, and calls use for each of them.
-func (w wanted[T]) read(ctx context.Context, x *Index, use func(in *stored, part []byte, sought []T)) error {
+func (w wanted[T]) read(ctx context.Context, x *Index, use func(in *section, part []byte, sought []T)) error {
 	if len(w) == 0 {
 		return nil
 	}
@@ -161,7 +161,7 @@ type sought struct {
 }
 
 // seek adds the parts in which an older version of a row may be.
-func (s *stored) seek(wanted wanted[sought], r *Row) {
+func (s *section) seek(wanted wanted[sought], r *Row) {
 	if r.Group == "" {
 		if part, first := s.LonePart(r.ID); part > 0 {
 			wanted[partOf{s, part}] = append(wanted[partOf{s, part}], sought{r.ID, first})
@@ -178,8 +178,8 @@ func (s *stored) seek(wanted wanted[sought], r *Row) {
 	}
 }
 
-func (s *stored) findStale(part []byte, ids []sought) {
-	rows := segment.ReadIDs(part)
+func (s *section) findStale(part []byte, ids []sought) {
+	rows := readIDs(part)
 	for _, w := range ids {
 		if at := rows.Find(w.id); at >= 0 {
 			s.stale.add(w.first+at, s.Rows)
@@ -187,46 +187,62 @@ func (s *stored) findStale(part []byte, ids []sought) {
 	}
 }
 
-// at returns the segment that row n is in, and its number there; nil = it is in memory.
-func (x *Index) at(n int) (*stored, int) {
-	if n >= x.base {
-		return nil, n - x.base
-	}
-	i, end := 0, len(x.stored)
+// at returns the section that row n is in, and its number there.
+func (x *Index) at(n int) (*section, int) {
+	i, end := 0, len(x.sections)
 	for end-i > 1 {
-		if middle := (i + end) / 2; x.stored[middle].from <= n {
+		if middle := (i + end) / 2; x.sections[middle].from <= n {
 			i = middle
 		} else {
 			end = middle
 		}
 	}
-	return x.stored[i], n - x.stored[i].from
+	return x.sections[i], n - x.sections[i].from
 }
 
-// list is where a key is in the index: rows of a segment, or in memory.
+// list is where a key is in a section.
 type list struct {
-	in       *stored // nil = memory
-	rows     int
-	postings dict.Postings
+	in *section
+	Postings
+	held []dict.Posting // of the section in memory
 }
 
-// lists returns where each of some keys is stored.
+// appendTo appends the rows to a list, in order; only those whose bit is set in among, unless it is nil.
+func (l *list) appendTo(to []dict.Posting, among []uint64) []dict.Posting {
+	if l.in.held == nil {
+		return l.in.Append(to, l.Postings, among)
+	}
+	for _, p := range l.held {
+		if among == nil || among[p.Row/64]>>(p.Row%64)&1 == 1 {
+			to = append(to, p)
+		}
+	}
+	return to
+}
+
+// lists returns where each of some keys is.
 func (x *Index) lists(ctx context.Context, keys []string) (map[string][]list, error) {
 	found, wanted := make(map[string][]list, len(keys)), wanted[string]{}
-	for _, s := range x.stored {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	for _, s := range x.stored() {
 		for _, key := range keys {
-			if part := (partOf{s, s.TermPart(key)}); part.number > 0 && !slices.Contains(wanted[part], key) {
+			if part := (partOf{s, s.TermPart(key)}); part.number > 0 {
 				wanted[part] = append(wanted[part], key)
 			}
 		}
 	}
-	err := wanted.read(ctx, x, func(s *stored, part []byte, keys []string) {
+	err := wanted.read(ctx, x, func(s *section, part []byte, keys []string) {
 		for _, key := range keys {
-			if rows, postings := dict.Block(part).Find(key); rows > 0 {
-				found[key] = append(found[key], list{s, rows, postings})
+			if p := find(part, key); p.Rows > 0 {
+				found[key] = append(found[key], list{s, p, nil})
 			}
 		}
 	})
+	for _, key := range keys {
+		if all := x.newest.find(key); len(all) > 0 {
+			found[key] = append(found[key], list{x.inMemory(), Postings{Rows: len(all)}, all})
+		}
+	}
 	return found, err
 }
 
@@ -234,13 +250,13 @@ func (x *Index) lists(ctx context.Context, keys []string) (map[string][]list, er
 func (x *Index) ids(ctx context.Context, numbers []int) (map[int]string, error) {
 	found, wanted := make(map[int]string, len(numbers)), wanted[int]{} // local numbers
 	for _, n := range numbers {
-		if s, local := x.at(n); s != nil {
+		if s, local := x.at(n); s.held == nil {
 			part := partOf{s, s.IDPart(local)}
 			wanted[part] = append(wanted[part], local)
 		}
 	}
-	err := wanted.read(ctx, x, func(s *stored, part []byte, locals []int) {
-		ids, first := segment.ReadIDs(part), s.FirstOf(locals[0])
+	err := wanted.read(ctx, x, func(s *section, part []byte, locals []int) {
+		ids, first := readIDs(part), s.FirstOf(locals[0])
 		for _, n := range locals {
 			found[s.from+n] = ids.At(n - first)
 		}
@@ -271,10 +287,9 @@ func (v View) Rows(ctx context.Context, numbers []int, q Vector) ([]Found, error
 	found := make([]Found, 0, len(numbers))
 	for _, n := range numbers {
 		s, local := x.at(n)
-		if s == nil {
-			if d := &x.docs[local]; d.id != "" {
-				found = append(found, Found{n, d.id, d.data, x.vectors.of(ctx, d.id, q)})
-			}
+		if s.held != nil {
+			e := s.held.rows[local]
+			found = append(found, Found{n, e.id, e.data, x.vectors.of(ctx, e.id, q)})
 			continue
 		}
 		if r := rows[names[n]]; r != nil && r.Version <= s.To && r.Version > s.From {
@@ -311,8 +326,8 @@ func (r *Row) vector(q Vector) Packed {
 func (v View) ByID(ctx context.Context, ids []string, q Vector) (found []Found, err error) {
 	var missing []string
 	for _, id := range ids {
-		if n, ok := v.x.byID[id]; ok {
-			found = append(found, Found{-1, id, v.x.docs[n].data, v.x.vectors.of(ctx, id, q)})
+		if e := v.x.byID[id]; e != nil {
+			found = append(found, Found{-1, id, e.data, v.x.vectors.of(ctx, id, q)})
 		} else if v.x.source != nil {
 			missing = append(missing, id)
 		}

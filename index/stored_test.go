@@ -13,7 +13,6 @@ import (
 
 	"nodest/index"
 	"nodest/index/dict"
-	"nodest/index/segment"
 )
 
 // shelf is a database with segments.
@@ -80,7 +79,7 @@ func (s *shelf) Vectors(_ context.Context, _, model string, ids []string) (map[s
 // keep stores rows as the next segment.
 func (s *shelf) keep(rows ...index.Row) {
 	rows = slices.Clone(rows)
-	slices.SortFunc(rows, func(a, b index.Row) int { return segment.Compare(a.Group, a.Order, a.ID, b.Group, b.Order, b.ID) })
+	slices.SortFunc(rows, func(a, b index.Row) int { return index.Compare(a.Group, a.Order, a.ID, b.Group, b.Order, b.ID) })
 	b := index.NewBuilder()
 	s.version++
 	for i := range rows {
@@ -459,13 +458,13 @@ func FuzzDecode(f *testing.F) {
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if h, err := segment.Decode(data); err == nil {
+		if h, err := index.Decode(data); err == nil {
 			h.TermPart("tea")
 			h.LonePart("row")
 		}
 		_, postings := dict.Block(data).Find("tea")
 		postings.All()
-		ids := segment.ReadIDs(data)
+		ids := index.ReadIDs(data)
 		ids.At(0)
 		ids.Find("row")
 	})

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"slices"
-
-	"nodest/index/segment"
 )
 
 // View is what a ranking sees of an index. Rows are numbered from 0 to Slots-1, with gaps. It
@@ -21,21 +18,21 @@ func (x *Index) View(rank func(View) error) error {
 }
 
 // Slots returns one more than the highest number of a row.
-func (v View) Slots() int { return v.x.base + len(v.x.docs) }
+func (v View) Slots() int { return v.x.slots() }
 
 // Attr returns the attribute of row n; there is none for a gap.
 func (v View) Attr(n int) (attr uint64, ok bool) {
 	s, local := v.x.at(n)
-	if s != nil {
-		return s.Attrs[local], !s.stale.has(local)
+	if local >= s.Rows {
+		return 0, false
 	}
-	return v.x.docs[local].attr, v.x.places[local].group != nil
+	return s.Attrs[local], !s.stale.has(local)
 }
 
 // Each calls f for all rows, by number, with their Neighbour(n, -1), how many terms they have, and
 // their attributes.
 func (v View) Each(f func(n, before, length int, attr uint64)) {
-	for _, s := range v.x.stored {
+	for _, s := range v.x.sections {
 		g := 0
 		for i, a := range s.Attrs {
 			before := -1
@@ -52,12 +49,11 @@ func (v View) Each(f func(n, before, length int, attr uint64)) {
 			}
 		}
 	}
-	v.eachHeld(func(n int, attr uint64) { f(n, v.Neighbour(n, -1), v.Length(n), attr) })
 }
 
 // Some is Each for the rows of a list, which ascends.
 func (v View) Some(rows []int, f func(n, before, length int, attr uint64)) {
-	for _, s := range v.x.stored {
+	for _, s := range v.x.sections {
 		for g := 0; len(rows) > 0 && rows[0] < s.from+s.Rows; rows = rows[1:] {
 			i, before := rows[0]-s.from, -1
 			if s.stale.has(i) {
@@ -71,51 +67,27 @@ func (v View) Some(rows []int, f func(n, before, length int, attr uint64)) {
 			f(rows[0], before, s.Terms(i, i+1), s.Attrs[i])
 		}
 	}
-	for _, n := range rows {
-		if p := &v.x.places[n-v.x.base]; p.group != nil {
-			f(n, v.Neighbour(n, -1), int(p.own), v.x.docs[n-v.x.base].attr)
-		}
-	}
 }
 
 // Within calls f for the rows of which the upper half of the attribute, as a signed number, is from low
 // to high, as long as f wants more.
 func (v View) Within(low, high int32, f func(n int, attr uint64) (more bool)) {
-	for _, s := range v.x.stored {
+	for _, s := range v.x.sections {
 		for i, a := range s.Attrs {
 			if upper := int32(a >> 32); upper >= low && upper <= high && !s.stale.has(i) && !f(s.from+i, a) {
 				return
 			}
 		}
 	}
-	for i := range v.x.docs {
-		a := v.x.docs[i].attr
-		if upper := int32(a >> 32); upper >= low && upper <= high && v.x.places[i].group != nil && !f(v.x.base+i, a) {
-			return
-		}
-	}
 }
 
 // EachAlone calls f for the rows that stand alone.
 func (v View) EachAlone(f func(n int, attr uint64)) {
-	for _, s := range v.x.stored {
+	for _, s := range v.x.sections {
 		for i, a := range s.Attrs[:s.Lone] {
 			if !s.stale.has(i) {
 				f(s.from+i, a)
 			}
-		}
-	}
-	v.eachHeld(func(n int, attr uint64) {
-		if v.x.places[n-v.x.base].group.number < 0 {
-			f(n, attr)
-		}
-	})
-}
-
-func (v View) eachHeld(f func(n int, attr uint64)) {
-	for i := range v.x.docs {
-		if v.x.places[i].group != nil {
-			f(v.x.base+i, v.x.docs[i].attr)
 		}
 	}
 }
@@ -123,9 +95,6 @@ func (v View) eachHeld(f func(n int, attr uint64)) {
 // Group returns the name of the group of row n; empty = it stands alone.
 func (v View) Group(n int) string {
 	s, local := v.x.at(n)
-	if s == nil {
-		return v.x.places[local].group.name
-	}
 	if g := s.GroupOf(local); g != nil {
 		return g.Name
 	}
@@ -135,9 +104,6 @@ func (v View) Group(n int) string {
 // Length returns how many terms row n has.
 func (v View) Length(n int) int {
 	s, local := v.x.at(n)
-	if s == nil {
-		return int(v.x.places[local].own)
-	}
 	return s.Terms(local, local+1)
 }
 
@@ -145,16 +111,9 @@ func (v View) Length(n int) int {
 // Rows in memory and those of each segment have neighbours of their own.
 func (v View) Neighbour(n, steps int) int {
 	s, local := v.x.at(n)
-	if s != nil {
-		g := s.GroupOf(local)
-		if at := local + steps; g != nil && at >= g.First && at < g.End && !s.stale.has(at) {
-			return s.from + at
-		}
-		return -1
-	}
-	p := &v.x.places[local]
-	if at := int(p.at) + steps; p.group != nil && at >= 0 && at < len(p.group.docs) {
-		return v.x.base + int(p.group.docs[at])
+	g := s.GroupOf(local)
+	if at := local + steps; g != nil && at >= g.First && at < g.End && !s.stale.has(at) {
+		return s.from + at
 	}
 	return -1
 }
@@ -208,7 +167,7 @@ type Holding struct {
 func (v View) Having(ctx context.Context, terms []string, limit int) (map[string]Holding, error) {
 	keys := make([]string, len(terms))
 	for i, t := range terms {
-		keys[i] = segment.Key(t)
+		keys[i] = Key(t)
 	}
 	lists, err := v.x.lists(ctx, keys)
 	if err != nil {
@@ -216,29 +175,22 @@ func (v View) Having(ctx context.Context, terms []string, limit int) (map[string
 	}
 	found := make(map[string]Holding, len(terms))
 	for i, text := range terms {
-		t := v.x.term(text)
-		rows := t.rows
+		rows := 0
 		for _, l := range lists[keys[i]] {
-			rows += l.rows
+			rows += l.Rows
 		}
 		if rows == 0 || rows > limit {
 			continue
 		}
-		h := Holding{Rows: storedRows(lists[keys[i]]), Rarity: v.x.rarity(rows)}
-		for _, p := range t.postings {
-			if v.x.places[p.doc].group != nil {
-				h.Rows = append(h.Rows, v.x.base+int(p.doc))
-			}
-		}
-		found[text] = h
+		found[text] = Holding{Rows: rowsOf(lists[keys[i]]), Rarity: v.x.rarity(rows)}
 	}
 	return found, nil
 }
 
-// storedRows returns the rows of lists in segments.
-func storedRows(lists []list) (rows []int) {
+// rowsOf returns the rows of lists.
+func rowsOf(lists []list) (rows []int) {
 	for _, l := range lists {
-		for _, p := range l.in.Append(nil, l.rows, l.postings, nil) {
+		for _, p := range l.appendTo(nil, nil) {
 			if row := int(p.Row); row < l.in.Rows && !l.in.stale.has(row) {
 				rows = append(rows, l.in.from+row)
 			}
@@ -251,7 +203,7 @@ func storedRows(lists []list) (rows []int) {
 func (v View) Marked(ctx context.Context, marks []string) (map[string][]int, error) {
 	keys := make([]string, len(marks))
 	for i, m := range marks {
-		keys[i] = segment.MarkKey(m)
+		keys[i] = MarkKey(m)
 	}
 	lists, err := v.x.lists(ctx, keys)
 	if err != nil {
@@ -259,14 +211,8 @@ func (v View) Marked(ctx context.Context, marks []string) (map[string][]int, err
 	}
 	found := make(map[string][]int, len(marks))
 	for i, m := range marks {
-		rows := storedRows(lists[keys[i]])
-		for _, n := range v.x.marks[m] {
-			if v.x.places[n].group != nil {
-				rows = append(rows, v.x.base+int(n))
-			}
-		}
-		if len(rows) > 0 {
-			found[m] = slices.Compact(rows)
+		if rows := rowsOf(lists[keys[i]]); len(rows) > 0 {
+			found[m] = rows
 		}
 	}
 	return found, nil

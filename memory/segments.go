@@ -10,7 +10,6 @@ import (
 	"nodest/fault"
 	"nodest/index"
 	"nodest/index/dict"
-	"nodest/index/segment"
 	"nodest/memory/recall"
 	"nodest/op"
 )
@@ -92,7 +91,7 @@ func (s *Service) pieces(ctx context.Context, scope Scope) (base int64, pieces [
 			switch {
 			case g.Units == 0, last && g.Units < s.opts.Loose:
 				continue
-			case g.Units > segment.MostRows || last:
+			case g.Units > index.MostRows || last:
 				kept := 0
 				if last {
 					kept = s.opts.Loose / looseKept
@@ -138,7 +137,7 @@ func cut(tx Tx, scope Scope, p piece, without int) (piece, error) {
 		changes[i] = k.Change
 	}
 	slices.Sort(changes)
-	n := min(len(changes)-without, segment.MostRows)
+	n := min(len(changes)-without, index.MostRows)
 	for n > 0 && n < len(changes) && changes[n-1] == changes[n] { // a version is not divided
 		n--
 	}
@@ -161,7 +160,7 @@ func (s *Service) nextMerge(pieces []piece) []piece {
 		from, acc := at, pieces[at]
 		for {
 			first, sum := from, acc.units
-			for first > 0 && s.tierOf(pieces[first-1].units) <= s.tierOf(acc.units) && pieces[first-1].to == pieces[first].from && sum+pieces[first-1].units <= segment.MostRows {
+			for first > 0 && s.tierOf(pieces[first-1].units) <= s.tierOf(acc.units) && pieces[first-1].to == pieces[first].from && sum+pieces[first-1].units <= index.MostRows {
 				first--
 				sum += pieces[first].units
 			}
@@ -207,7 +206,7 @@ func (s *Service) build(ctx context.Context, scope Scope, base int64, pieces []p
 // encode reads units and returns the parts of their segment.
 func (s *Service) encode(ctx context.Context, scope Scope, made Segment, keys []UnitKey) ([][]byte, error) {
 	slices.SortFunc(keys, func(a, b UnitKey) int {
-		return segment.Compare(a.group(), a.Order, a.ID, b.group(), b.Order, b.ID)
+		return index.Compare(a.group(), a.Order, a.ID, b.group(), b.Order, b.ID)
 	})
 	builder := index.NewBuilder()
 	for batch := range slices.Chunk(keys, buildBatch) {
@@ -228,7 +227,7 @@ func (s *Service) encode(ctx context.Context, scope Scope, made Segment, keys []
 		}
 		for _, k := range batch {
 			u := units[k.ID]
-			if u == nil || u.Version > made.To || builder.Rows() == segment.MostRows {
+			if u == nil || u.Version > made.To || builder.Rows() == index.MostRows {
 				continue // it is gone, or has changed since
 			}
 			row := u.Row()

@@ -17,7 +17,7 @@ import (
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
 	"codec fair fault lexicon lru markup migrations sharedtest web bench/figure index/dict llm/sse llm/loose",
-	"jsonlimit index/segment lexicon/lexicontest",
+	"jsonlimit lexicon/lexicontest",
 	"llm card stream jobs store/sqldb outbound knowledge/parse knowledge/unzip",
 	"op mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox knowledge/chunk",
 	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",

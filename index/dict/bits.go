@@ -14,22 +14,6 @@ type Bits []byte
 // Dense reports whether the postings of a term that is in some of so many rows are Bits.
 func Dense(some, rows int) bool { return some >= 64 && some >= rows/8 }
 
-// Bits returns the postings of a term for an index with so many rows.
-func (l *List) Bits(rows int) Bits {
-	b := make(Bits, (rows+63)/64*8)
-	var more List
-	for _, p := range l.Postings().All() {
-		b[p.Row/8] |= 1 << (p.Row % 8)
-		if p.Count > 1 {
-			more.Add(uint32(p.Row), uint32(p.Count-1))
-		}
-	}
-	if more.Rows() == 0 {
-		return b
-	}
-	return append(b, more.Postings()...)
-}
-
 // Append is Postings.Append for an index with so many rows.
 func (b Bits) Append(to []Posting, among []uint64, rows int) []Posting {
 	words := (rows + 63) / 64

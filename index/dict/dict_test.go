@@ -17,9 +17,9 @@ func block(terms []string, rows int) (b dict.Block) {
 	for i, t := range terms {
 		l := dict.List{}
 		for row := 0; row < rows; row += i + 1 {
-			l.Add(uint32(row), uint32(row/(i+1)+1))
+			l.Add(dict.Posting{Row: int32(row), Count: int32(row/(i+1) + 1)})
 		}
-		b, before = b.Append(before, t, l.Rows(), l.Postings()), t
+		b, before = b.Append(before, t, len(l.All()), l.Postings), t
 	}
 	return b
 }
@@ -105,12 +105,12 @@ func TestBitsAreThePostingsOfCommonTerms(t *testing.T) {
 		l := dict.List{}
 		for row := range rows {
 			if r.IntN(2) == 0 {
-				l.Add(uint32(row), uint32(1+r.IntN(often)))
+				l.Add(dict.Posting{Row: int32(row), Count: int32(1 + r.IntN(often))})
 			}
 		}
-		b := l.Bits(rows)
+		b := dict.Bits(dict.Stored(l.All(), rows))
 		for _, among := range [][]uint64{nil, among} {
-			want := l.Postings().Append(nil, among)
+			want := l.Postings.Append(nil, among)
 			if got := b.Append(nil, among, rows); len(want) == 0 || !slices.Equal(got, want) {
 				t.Errorf("up to %d times: %d rows, want %d", often, len(got), len(want))
 			}

@@ -61,35 +61,39 @@ func (p Postings) Append(to []Posting, among []uint64) []Posting {
 
 // List collects the postings of a term: there may be millions.
 type List struct {
-	data   Postings // without the last one
-	before uint32   // row of the last one in data
-	row    uint32   // of the last one
-	count  uint32   // of the last one
-	rows   int
+	Postings
+	last int32 // row
 }
 
-// Add counts the term in a row, which is not before the last one. count is at least 1.
-func (l *List) Add(row, count uint32) {
-	if l.rows == 0 || l.row != row {
-		if l.rows > 0 {
-			l.data, l.before, l.count = l.Postings(), l.row, 0
+// Add adds a row, which comes after the last one.
+func (l *List) Add(p Posting) {
+	step := int(p.Row-l.last) << 2
+	if p.Count <= mostBeside {
+		l.Postings = AppendInts(l.Postings, step|int(p.Count-1))
+	} else {
+		l.Postings = AppendInts(l.Postings, step|mostBeside, int(p.Count))
+	}
+	l.last = p.Row
+}
+
+// Stored returns the postings of a term, in the order of rows, for an index with so many rows: as
+// Bits if the term is in many of them.
+func Stored(all []Posting, rows int) []byte {
+	var l List
+	if !Dense(len(all), rows) {
+		for _, p := range all {
+			l.Add(p)
 		}
-		l.rows++
-		l.row = row
+		return l.Postings
 	}
-	l.count += count
-}
-
-// Rows returns how many rows have the term.
-func (l *List) Rows() int { return l.rows }
-
-// Postings returns them all, in memory that the next call of Add may change.
-func (l *List) Postings() Postings {
-	step := int(l.row-l.before) << 2
-	if l.count <= mostBeside {
-		return AppendInts(l.data, step|int(l.count-1))
+	b := make(Bits, (rows+63)/64*8)
+	for _, p := range all {
+		b[p.Row/8] |= 1 << (p.Row % 8)
+		if p.Count > 1 {
+			l.Add(Posting{p.Row, p.Count - 1})
+		}
 	}
-	return AppendInts(l.data, step|mostBeside, int(l.count))
+	return append(b, l.Postings...)
 }
 
 // uvarint is binary.Uvarint, faster for numbers of one byte.

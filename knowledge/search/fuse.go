@@ -87,9 +87,9 @@ func (s *searching) shared(c, other *candidate) float64 {
 	}
 	all, both := 0, 0
 	for i, terms := range c.windows {
-		all += int(terms)
+		all += terms
 		if w := int(c.first) + i - int(other.first); 0 <= w && w < len(other.windows) {
-			both += int(terms)
+			both += terms
 		}
 	}
 	return float64(both) / float64(max(1, all))

@@ -3,18 +3,10 @@ package search
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
-	"unicode/utf8"
 
 	"nodest/index"
 	"nodest/index/dict"
-)
-
-// The constants of BM25.
-const (
-	saturation = 1.2
-	lengthNorm = 0.75
 )
 
 // What bounds the terms of a question: a long one is searched by those that it repeats, then by
@@ -27,7 +19,7 @@ const (
 // wording is a question as it is searched by words.
 type wording struct {
 	terms []term
-	lone  bool // all are single characters, which are looked for inside of pairs
+	lone  []string // the terms, if all are single characters, which are looked for inside of pairs
 }
 
 // term is a term of a question.
@@ -42,67 +34,44 @@ func (t *term) worth() float64 { return float64(t.weight * t.rarity) }
 
 // newWording returns the terms of a question, each once.
 func newWording(question string) *wording {
-	w, counts := &wording{}, map[string]int{}
-	lone := 0
+	w, counts, most := &wording{}, map[string]int{}, mostLone
 	for _, t := range index.DocumentTerms(question) {
 		if counts[t]++; counts[t] > 1 {
 			continue
 		}
-		if r, size := utf8.DecodeRuneInString(t); size == len(t) && r >= firstDense {
-			lone++
-		}
 		w.terms = append(w.terms, term{text: t, weight: functionWeight(t)})
-	}
-	most := mostTerms
-	if lone > 0 && lone == len(w.terms) { // else other terms find what is meant
-		w.lone, most = true, mostLone
+		if index.Key(t) == t { // it finds what is meant
+			most = mostTerms
+		}
 	}
 	if len(w.terms) > most {
 		slices.SortStableFunc(w.terms, func(a, b term) int { return cmp.Compare(counts[b.text], counts[a.text]) })
 		w.terms = w.terms[:most]
 	}
+	if most == mostLone {
+		for _, t := range w.terms {
+			w.lone = append(w.lone, t.text)
+		}
+	}
 	return w
 }
 
-// found says what a file has of the terms of a wording; the zero value is nothing.
-type found struct {
-	postings []dict.Postings
-	lone     [][]entry // further ones by term; only of lone characters
-	chunks   []int     // that have a term
-}
+// found has where a file has each term of a wording; nil = it has none.
+type found [][]index.Postings
 
 // lookUp finds the terms in a segment.
-func (w *wording) lookUp(s *Segment) (f found) {
-	if s == nil {
-		return f
-	}
-	var lone [][]entry
-	if w.lone {
-		lone = s.around(w.terms)
+func (w *wording) lookUp(s *Segment) found {
+	f := make(found, len(w.terms))
+	if w.lone != nil {
+		f = s.Around(w.lone)
 	}
 	for t := range w.terms {
-		var entries []entry
-		if w.lone {
-			entries = lone[t]
-		} else if e := s.find(w.terms[t].text); e.postings != nil {
-			entries = []entry{e}
+		if p := s.Find(w.terms[t].text); p.Rows > 0 && w.lone == nil {
+			f[t] = []index.Postings{p}
 		}
-		if len(entries) == 0 {
-			continue
-		}
-		if f.postings == nil {
-			f.postings, f.chunks = make([]dict.Postings, len(w.terms)), make([]int, len(w.terms))
-		}
-		f.postings[t] = entries[0].postings
-		if len(entries) > 1 {
-			if f.lone == nil {
-				f.lone = make([][]entry, len(w.terms))
-			}
-			f.lone[t] = entries[1:]
-		}
-		for _, e := range entries {
-			f.chunks[t] = min(f.chunks[t]+e.chunks, len(s.chunks))
-		}
+	}
+	if !slices.ContainsFunc(f, func(all []index.Postings) bool { return len(all) > 0 }) {
+		return nil
 	}
 	return f
 }
@@ -116,14 +85,22 @@ type lexicalLeg struct {
 	have  []int   // of terms: chunks that have them
 	size  struct{ chunks, terms, windows, windowTerms int }
 
-	mean   float32 // terms of a chunk
-	window float32 // terms of a window
+	chunk, window index.Falloff
 }
 
 // count finds the terms in a group of files and counts the chunks that have them.
 func (l *lexicalLeg) count(ctx context.Context, files []int, segments []*Segment) error {
-	got := make([]found, len(files))
-	if err := inParallel(ctx, len(files), func(i int) { got[i] = l.words.lookUp(segments[i]) }); err != nil {
+	got, chunks := make([]found, len(files)), make([][]int, len(files))
+	err := inParallel(ctx, len(files), func(i int) {
+		if segments[i] == nil {
+			return
+		}
+		got[i] = l.words.lookUp(segments[i])
+		for _, all := range got[i] {
+			chunks[i] = append(chunks[i], segments[i].having(all))
+		}
+	})
+	if err != nil {
 		return err
 	}
 	for i, s := range segments {
@@ -134,10 +111,10 @@ func (l *lexicalLeg) count(ctx context.Context, files []int, segments []*Segment
 		l.size.terms += s.terms
 		l.size.windows += s.windows
 		l.size.windowTerms += s.windowTerms
-		for t, n := range got[i].chunks {
+		for t, n := range chunks[i] {
 			l.have[t] += n
 		}
-		l.match[files[i]] = got[i].postings != nil
+		l.match[files[i]] = got[i] != nil
 		if l.found != nil {
 			l.found[files[i]] = got[i]
 		}
@@ -148,10 +125,10 @@ func (l *lexicalLeg) count(ctx context.Context, files []int, segments []*Segment
 // weigh sets how rare the terms are in all files together.
 func (l *lexicalLeg) weigh() {
 	n := &l.size
-	l.mean = float32(max(1, n.terms)) / float32(max(1, n.chunks))
-	l.window = float32(max(1, n.windowTerms)) / float32(max(1, n.windows))
+	l.chunk = index.FalloffOf(float32(max(1, n.terms)) / float32(max(1, n.chunks)))
+	l.window = index.FalloffOf(float32(max(1, n.windowTerms)) / float32(max(1, n.windows)))
 	for t, have := range l.have {
-		l.words.terms[t].rarity = float32(math.Log(1 + (float64(n.chunks-have)+0.5)/(float64(have)+0.5)))
+		l.words.terms[t].rarity = index.IDF(have, n.chunks)
 	}
 }
 
@@ -170,7 +147,7 @@ func (l *lexicalLeg) rank(ctx context.Context, files []int, segments []*Segment)
 			} else {
 				f = l.words.lookUp(s)
 			}
-			l.score(x, s, &f, func(chunk int, score float32) {
+			l.score(x, s, f, func(chunk int, score float32) {
 				three(&l.best[file], score)
 				t.add(scored{Ref{file, chunk}, score})
 			})
@@ -200,8 +177,8 @@ func (x *scratch) grow(s *Segment) {
 }
 
 // score calls add for every chunk of a segment that has a term of the question.
-func (l *lexicalLeg) score(x *scratch, s *Segment, f *found, add func(chunk int, score float32)) {
-	if f.postings == nil {
+func (l *lexicalLeg) score(x *scratch, s *Segment, f found, add func(chunk int, score float32)) {
+	if f == nil {
 		return
 	}
 	x.grow(s)
@@ -210,14 +187,8 @@ func (l *lexicalLeg) score(x *scratch, s *Segment, f *found, add func(chunk int,
 		q := &l.words.terms[t]
 		weight := q.weight * q.rarity
 		asked += weight
-		if f.postings[t] == nil {
-			continue
-		}
-		x.posted(s, l, weight, f.postings[t])
-		if f.lone != nil {
-			for _, e := range f.lone[t] {
-				x.posted(s, l, weight, e.postings)
-			}
+		for _, p := range f[t] {
+			x.posted(s, l, weight*index.Saturated, p)
 		}
 		x.termDone(s, l, weight)
 	}
@@ -237,23 +208,23 @@ func (l *lexicalLeg) score(x *scratch, s *Segment, f *found, add func(chunk int,
 }
 
 // posted counts the postings of a term.
-func (x *scratch) posted(s *Segment, l *lexicalLeg, weight float32, postings dict.Postings) {
-	x.postings = postings.Append(x.postings[:0], nil)
+func (x *scratch) posted(s *Segment, l *lexicalLeg, weight float32, p index.Postings) {
+	x.postings = s.Append(x.postings[:0], p, nil)
 	for _, p := range x.postings {
 		at, count := int(p.Row), float32(p.Count)
-		r := &s.rows[at]
 		switch {
 		case at < s.windows:
 			if x.window[at] == 0 {
 				x.windows = append(x.windows, uint32(at))
 			}
-			x.window[at] += weight * saturated(count, float32(r.terms)/l.window)
-		case at == len(s.rows)-1:
+			x.window[at] += weight * l.window.Of(count, int32(s.Terms(at, at+1)))
+		case at == s.Rows-1:
 			count = weightName
 		default:
 			count = weightHeading
 		}
-		for c := r.first; c < r.last; c++ {
+		first, last := s.belongs(at)
+		for c := first; c < last; c++ {
 			if x.count[c] == 0 {
 				x.counted = append(x.counted, c)
 			}
@@ -269,14 +240,8 @@ func (x *scratch) termDone(s *Segment, l *lexicalLeg, weight float32) {
 			x.touched = append(x.touched, c)
 		}
 		x.cover[c] += weight
-		x.score[c] += weight * saturated(x.count[c], float32(s.chunks[c].terms)/l.mean)
+		x.score[c] += weight * index.Saturated * l.chunk.Of(x.count[c], int32(s.chunks[c].terms))
 		x.count[c] = 0
 	}
 	x.counted = x.counted[:0]
-}
-
-// saturated is the share of BM25 that a term adds which is so often in a text of that length,
-// where the mean length is 1.
-func saturated(count, length float32) float32 {
-	return count * (saturation + 1) / (count + saturation*(1-lengthNorm+lengthNorm*length))
 }

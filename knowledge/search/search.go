@@ -203,8 +203,8 @@ type candidate struct {
 	reranked      bool
 	repeats       bool // shares text with a better one
 
-	first   uint32   // window of its file
-	windows []uint16 // terms of its windows
+	first   uint32 // window of its file
+	windows []int  // terms of its windows
 }
 
 // legs searches by words and by vectors.
@@ -300,8 +300,8 @@ func (s *searching) outline(ctx context.Context) error {
 			for _, c := range of[files[i]] {
 				k := segment.chunks[c.Chunk]
 				c.first = k.first
-				for _, r := range segment.rows[k.first:k.last] {
-					c.windows = append(c.windows, r.terms)
+				for w := int(k.first); w < int(k.last); w++ {
+					c.windows = append(c.windows, segment.Terms(w, w+1))
 				}
 			}
 		}

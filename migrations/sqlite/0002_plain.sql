@@ -653,7 +653,7 @@ CREATE TABLE memory_segment_parts (
   character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   segment_id BLOB(16) NOT NULL CHECK (length(segment_id) = 16 AND segment_id > x''),
   part BIGINT NOT NULL, -- from 0
-  data BLOB NOT NULL, -- see index/segment
+  data BLOB NOT NULL, -- see index/segment.go
   PRIMARY KEY (user_id, character_id, segment_id, part),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );

@@ -1,4 +1,4 @@
-package segment
+package index
 
 import (
 	"strconv"
@@ -19,7 +19,7 @@ func TestIDsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 	mixed := append([]string{"", "a", "ab", "row-17", uuid.NewString(), uuid.Nil.String(), "A" + uuid.NewString()[1:], "01920000-0000-7000-8000-00000000000G"}, uuids...)
 	for name, ids := range map[string][]string{"one": {"a"}, "one uuid": {made()}, "nil": {uuid.Nil.String()}, "uuids": uuids, "mixed": mixed} {
-		part := ReadIDs(partOf(ids))
+		part := readIDs(idsPart(ids))
 		for i, id := range ids {
 			if got := part.At(i); got != id {
 				t.Errorf("%s: row %d is %q, want %q", name, i, got, id)
@@ -37,7 +37,7 @@ func TestIDsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("%s: there is a row more: %q", name, got)
 		}
 	}
-	if size := len(partOf(uuids)); size > 9*len(uuids)+20 {
+	if size := len(idsPart(uuids)); size > 9*len(uuids)+20 {
 		t.Errorf("%d bytes", size)
 	}
 }

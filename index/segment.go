@@ -1,4 +1,4 @@
-package segment
+package index
 
 import (
 	"bytes"
@@ -46,7 +46,7 @@ func Decode(data []byte) (*Head, error) {
 		return nil, err
 	}
 	rows, groups, lone, blocks, spaces := r.Int(), r.Int(), r.Int(), r.Int(), r.Int()
-	if rows > MostRows || max(groups, lone) > rows || max(blocks, spaces) > len(data) {
+	if max(rows, blocks, spaces) > len(data) || max(groups, lone) > rows {
 		return nil, dict.ErrDamaged
 	}
 	h := &Head{Rows: rows, Lone: lone, Attrs: make([]uint64, rows), Groups: make([]Group, groups), before: make([]uint32, rows+1)}
@@ -141,7 +141,7 @@ func (h *Head) GroupAfter(from, n int) int {
 // Key returns the key of a term in the parts of the dictionary: single characters of scripts
 // without spaces are found inside of words.
 func Key(term string) string {
-	if IsDense(term) && singleRune(term) {
+	if isDenseTerm(term) && singleRune(term) {
 		return characterKey + term
 	}
 	return term
@@ -165,13 +165,25 @@ func (h *Head) TermPart(key string) int {
 	return at // block at-1, behind the head
 }
 
-// Append appends the rows of a key, which is in so many, to a list, in order; only those whose bit is
-// set in among, unless it is nil.
-func (h *Head) Append(to []dict.Posting, rows int, stored dict.Postings, among []uint64) []dict.Posting {
-	if dict.Dense(rows, h.Rows) {
-		return dict.Bits(stored).Append(to, among, h.Rows)
+// Postings are the rows of a key, as they are stored.
+type Postings struct {
+	Rows   int
+	stored dict.Postings
+}
+
+// Append appends the rows of a key to a list, in order; only those whose bit is set in among, unless it
+// is nil.
+func (h *Head) Append(to []dict.Posting, p Postings, among []uint64) []dict.Posting {
+	if dict.Dense(p.Rows, h.Rows) {
+		return dict.Bits(p.stored).Append(to, among, h.Rows)
 	}
-	return stored.Append(to, among)
+	return p.stored.Append(to, among)
+}
+
+// find looks a key up in a part with a block of the dictionary.
+func find(part []byte, key string) Postings {
+	rows, stored := dict.Block(part).Find(key)
+	return Postings{rows, stored}
 }
 
 // IDPart returns the part with the id of row n.

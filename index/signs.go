@@ -1,12 +1,12 @@
-package segment
+package index
 
-// MostBits is how many signs are kept of a vector.
-const MostBits = 1024
+// mostBits is how many signs are kept of a vector.
+const mostBits = 1024
 
-// Signs returns the signs of a vector of signed bytes after a fixed rotation: in how many of
+// signsOf returns the signs of a vector of signed bytes after a fixed rotation: in how many of
 // them two vectors differ tells the angle between them. The rotation (random signs and a
 // Hadamard transform) spreads what stands in few numbers over all of them.
-func Signs(vector []byte) []uint64 {
+func signsOf(vector []byte) []uint64 {
 	n := 64
 	for n < len(vector) {
 		n *= 2
@@ -26,7 +26,7 @@ func Signs(vector []byte) []uint64 {
 			}
 		}
 	}
-	bits := make([]uint64, min(n, MostBits)/64)
+	bits := make([]uint64, min(n, mostBits)/64)
 	for i := range bits {
 		for j, v := range values[64*i : 64*i+64] {
 			if v > 0 {

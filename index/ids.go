@@ -1,4 +1,4 @@
-package segment
+package index
 
 import (
 	"bytes"
@@ -36,8 +36,8 @@ func unpackID(packed []byte) string {
 	return u.String()
 }
 
-// partOf returns the part of some ids, at least one.
-func partOf(ids []string) []byte {
+// idsPart returns the part of some ids, at least one.
+func idsPart(ids []string) []byte {
 	packed := make([][]byte, len(ids))
 	for i, id := range ids {
 		packed[i] = packID(id)
@@ -62,8 +62,8 @@ type IDs struct {
 	rest   []byte
 }
 
-// ReadIDs reads a part of ids; a damaged one has none, or others.
-func ReadIDs(part []byte) IDs {
+// readIDs reads a part of ids; a damaged one has none, or others.
+func readIDs(part []byte) IDs {
 	r := dict.Reader{Data: part}
 	width, shared := r.Int(), r.Take(r.Int())
 	if width < 1 || width > len(r.Data) {
