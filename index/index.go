@@ -100,20 +100,11 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 	if err := checkRows(put); err != nil {
 		return err
 	}
-	gone, news := map[string]bool{}, map[string]*Row{}
+	gone := map[string]bool{}
 	for _, id := range remove {
 		gone[id] = true
 	}
-	for i := range put {
-		r := &put[i]
-		if other := news[r.ID]; other != nil && other.Version > r.Version {
-			continue
-		}
-		if e := x.byID[r.ID]; e != nil && !gone[r.ID] && e.version > r.Version {
-			continue
-		}
-		news[r.ID] = r
-	}
+	news := x.newer(put, gone)
 	for id := range news {
 		gone[id] = true
 	}
@@ -137,6 +128,23 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 		x.inMemory().Head = x.newest.head()
 	}
 	return nil
+}
+
+// newer returns the newest of each of some rows, without those that the index has in a newer version
+// which stays.
+func (x *Index) newer(put []Row, gone map[string]bool) map[string]*Row {
+	news := map[string]*Row{}
+	for i := range put {
+		r := &put[i]
+		if other := news[r.ID]; other != nil && other.Version > r.Version {
+			continue
+		}
+		if e := x.byID[r.ID]; e != nil && !gone[r.ID] && e.version > r.Version {
+			continue
+		}
+		news[r.ID] = r
+	}
+	return news
 }
 
 // rows returns how many rows there are.
