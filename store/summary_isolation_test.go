@@ -1,7 +1,6 @@
 package store_test
 
 import (
-
 	"nodest/chat"
 	"nodest/nodest"
 	"nodest/summary"
