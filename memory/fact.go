@@ -11,6 +11,7 @@ import (
 	"nodest/memory/lang"
 	"nodest/memory/recall"
 	"nodest/op"
+	"nodest/op/id"
 )
 
 // Origin says who wrote a memory.
@@ -171,7 +172,7 @@ func (m *Memory) Validate() error {
 	op.OneOf(&c, "kind", m.Kind, lang.Kinds)
 	op.OneOf(&c, "origin", m.Origin, origins)
 	op.OneOf(&c, "status", m.Status, statuses)
-	_, isID := op.ParseID(m.Source)
+	_, isID := id.Parse(m.Source)
 	c.That(m.Source == "" || isID, "source", "value", "must be an id")
 	c.That(m.Importance >= 0 && m.Importance <= 1, "importance", "range", "must be from 0 to 1")
 	c.That(m.Version >= 1, "version", "range", "must be at least 1")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"nodest/op/id"
 	"nodest/stream"
 )
 
@@ -79,26 +80,11 @@ type Store[T any] interface {
 // NewID makes an id: a UUIDv7, so that ids sort by the time they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// ParseID reads an id: a UUID in 36 characters in lower case, and in no other spelling. It is the one check of
-// the form of ids.
-func ParseID(text string) (id uuid.UUID, ok bool) {
-	if len(text) != 36 {
-		return uuid.Nil, false
-	}
-	for i := range len(text) {
-		if text[i] >= 'A' && text[i] <= 'F' {
-			return uuid.Nil, false
-		}
-	}
-	id, err := uuid.Parse(text)
-	return id, err == nil
-}
-
 // HasIDForm reports whether a text has the form of the ids that NewID makes; names that apps and users
 // give have another one.
 func HasIDForm(text string) bool {
-	id, ok := ParseID(text)
-	return ok && id.Version() == 7
+	parsed, ok := id.Parse(text)
+	return ok && parsed.Version() == 7
 }
 
 // Part is the call of a step that comes before the one that is stored under the

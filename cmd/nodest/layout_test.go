@@ -16,7 +16,7 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"codec fair fault lexicon lru markup migrations sharedtest web bench/figure index/dict llm/sse llm/loose",
+	"codec fair fault lexicon lru markup migrations sharedtest web bench/figure index/dict llm/sse llm/loose op/id",
 	"jsonlimit lexicon/lexicontest",
 	"llm card stream jobs store/sqldb outbound knowledge/parse knowledge/unzip",
 	"op mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox knowledge/chunk",

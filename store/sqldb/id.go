@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"nodest/op"
+	"nodest/op/id"
 )
 
 // A column that is called id, or whose name ends in _id, holds UUIDs: UUID on PostgreSQL,
@@ -32,7 +32,7 @@ func idColumn(name string) bool { return name == "id" || strings.HasSuffix(name,
 
 // placeID is what stands in a column for an id. A text that is no id is NULL, which equals nothing.
 func (s *Session) placeID(text string) any {
-	id, ok := op.ParseID(text)
+	id, ok := id.Parse(text)
 	switch {
 	case s.Postgres:
 		return pgtype.UUID{Bytes: id, Valid: ok}
@@ -46,7 +46,7 @@ func (s *Session) placeID(text string) any {
 func (s *Session) idList(texts []string) (value any, place string) {
 	list := make([]pgtype.UUID, 0, len(texts))
 	for _, text := range texts {
-		if id, ok := op.ParseID(text); ok {
+		if id, ok := id.Parse(text); ok {
 			list = append(list, pgtype.UUID{Bytes: id, Valid: true})
 		}
 	}
@@ -73,7 +73,7 @@ func (s *Session) idRows(rows IDRows) (value any, place string) {
 	}
 	digits := digitsOf(len(rows), func(b []byte, i int) []byte {
 		for _, text := range rows[i] {
-			if id, ok := op.ParseID(text); ok {
+			if id, ok := id.Parse(text); ok {
 				b = hex.AppendEncode(b, id[:])
 			} else {
 				b = append(b, noDigits...)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"nodest/fault"
-	"nodest/op"
+	"nodest/op/id"
 )
 
 // mostBound is the maximum number of arguments of an INSERT: longer ones are rare, and
@@ -104,7 +104,7 @@ func (s *Session) place(row reflect.Value, f field) (any, error) {
 		v = v.Elem()
 	}
 	text := v.String()
-	if _, ok := op.ParseID(text); !ok && text != "" {
+	if _, ok := id.Parse(text); !ok && text != "" {
 		return nil, fmt.Errorf("sqldb: %q is no id for %s", text, f.column)
 	}
 	return s.placeID(text), nil
