@@ -400,10 +400,11 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if !strings.Contains(nodesttest.SmallArchive, tt.old) {
+			changed := strings.Replace(nodesttest.SmallArchive, tt.old, tt.new, 1)
+			if changed == nodesttest.SmallArchive {
 				t.Fatalf("the archive has no %q", tt.old)
 			}
-			_, err := h.Archives.ImportArchive(t.Context(), h.Call(), ch.ID, []byte(strings.Replace(nodesttest.SmallArchive, tt.old, tt.new, 1)))
+			_, err := h.Archives.ImportArchive(t.Context(), h.Call(), ch.ID, []byte(changed))
 			nodesttest.WantError(t, err, tt.code, "")
 			if tt.path != "" && fault.Public(err).Details["path"] != tt.path {
 				t.Errorf("details = %v, want path %q", fault.Public(err).Details, tt.path)

@@ -24,24 +24,24 @@ import (
 
 // NewChat starts a conversation, adds n messages, alternately the user's and the
 // character's, and returns all messages including the greeting.
-func (h *Fixture) NewChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
+func (s *Fixture) NewChat(t *testing.T, n int) (*chat.Conversation, []*chat.Message) {
 	t.Helper()
-	ch := h.Character(Alice)
-	conv, err := h.Chats.CreateConversation(t.Context(), h.Call(), chat.ConversationInput{CharacterID: ch.ID})
+	ch := s.Character(Alice)
+	conv, err := s.Chats.CreateConversation(t.Context(), s.Call(), chat.ConversationInput{CharacterID: ch.ID})
 	Must(t, err)
 	for i := range n {
-		conv = h.AddMessage(t, conv.ID, conv.HeadID, "text "+strconv.Itoa(i+1))
+		conv = s.AddMessage(t, conv.ID, conv.HeadID, "text "+strconv.Itoa(i+1))
 	}
-	page, err := h.Chats.History(t.Context(), Ann, conv.ID, "", 200)
+	page, err := s.Chats.History(t.Context(), Ann, conv.ID, "", 200)
 	Must(t, err)
 	return conv, page.Items
 }
 
 // AddMessage stores a message below a parent and makes it the head, as a turn does.
-func (h *Fixture) AddMessage(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
+func (s *Fixture) AddMessage(t *testing.T, conversationID, parentID string, texts ...string) *chat.Conversation {
 	t.Helper()
 	var conv *chat.Conversation
-	Must(t, h.DB.Update(t.Context(), Ann, func(tx nodest.Tx) error {
+	Must(t, s.DB.Update(t.Context(), Ann, func(tx nodest.Tx) error {
 		var err error
 		if conv, err = tx.Chats.LockConversation(conversationID); err != nil {
 			return err
@@ -70,16 +70,16 @@ func (h *Fixture) AddMessage(t *testing.T, conversationID, parentID string, text
 }
 
 // MarkAsWriting marks a message as being written by a generation of another process.
-func (h *Fixture) MarkAsWriting(t *testing.T, m *chat.Message) (end func()) {
+func (s *Fixture) MarkAsWriting(t *testing.T, m *chat.Message) (end func()) {
 	t.Helper()
 	g := &chat.Generation{UserID: Ann, ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindReply,
 		Status: chat.GenStreaming, LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}
-	Must(t, h.DB.Update(t.Context(), Ann, func(tx nodest.Tx) error {
+	Must(t, s.DB.Update(t.Context(), Ann, func(tx nodest.Tx) error {
 		g.ID = NewID(tx)
 		return tx.InsertGeneration(g)
 	}))
 	return func() {
-		Must(t, h.DB.Update(t.Context(), Ann, func(tx nodest.Tx) error {
+		Must(t, s.DB.Update(t.Context(), Ann, func(tx nodest.Tx) error {
 			g.Status = chat.GenDone
 			return tx.UpdateGeneration(g)
 		}))
@@ -160,11 +160,11 @@ func Written(ctx context.Context, export func(context.Context, string, string, i
 }
 
 // ReadAll returns the shown branch, read page by page as clients do.
-func (h *Fixture) ReadAll(t *testing.T, conversationID string, pageLength int) []*chat.Message {
+func (s *Fixture) ReadAll(t *testing.T, conversationID string, pageLength int) []*chat.Message {
 	t.Helper()
 	var all []*chat.Message
 	for before, more := "", true; more; {
-		page, err := h.Chats.History(t.Context(), Ann, conversationID, before, pageLength)
+		page, err := s.Chats.History(t.Context(), Ann, conversationID, before, pageLength)
 		Must(t, err)
 		all = slices.Concat(page.Items, all)
 		if more = page.More; more {
@@ -259,9 +259,9 @@ func LongArchive(n int) []byte {
 }
 
 // ImportLongChat imports a conversation of n messages.
-func (h *Fixture) ImportLongChat(t *testing.T, characterID string, n int) *chat.Conversation {
+func (s *Fixture) ImportLongChat(t *testing.T, characterID string, n int) *chat.Conversation {
 	t.Helper()
-	conv, err := h.Archives.ImportArchive(t.Context(), h.Call(), characterID, LongArchive(n))
+	conv, err := s.Archives.ImportArchive(t.Context(), s.Call(), characterID, LongArchive(n))
 	Must(t, err)
 	return conv
 }

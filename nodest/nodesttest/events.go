@@ -12,9 +12,9 @@ import (
 )
 
 // TakeEventTypes returns the types of the durable events since the last call.
-func (h *Fixture) TakeEventTypes() []string {
-	types := strings.Fields(h.Events.Types())
-	h.Events.Clear()
+func (s *Fixture) TakeEventTypes() []string {
+	types := strings.Fields(s.Events.Types())
+	s.Events.Clear()
 	return types
 }
 
