@@ -1,7 +1,6 @@
 package knowledge
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -56,7 +55,7 @@ type Room struct {
 // Errors: NotFound for the character.
 func (s *Service) Shelf(ctx context.Context, userID, characterID, lang string, room Room) (*Shelf, error) {
 	sh := &Shelf{svc: s, userID: userID, characterID: characterID, words: wordsOf(lang), left: readPerTurn}
-	err := s.store.View(ctx, userID, func(tx Tx) error {
+	err := s.View(ctx, userID, func(tx Tx) error {
 		bound, err := tx.Bound(characterID)
 		if err != nil {
 			return err
@@ -96,7 +95,7 @@ func (s *Service) shelve(tx Tx, f BoundFile, room *Room) (*shelved, error) {
 		if d.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, 0, -1); err != nil {
 			return nil, err
 		}
-		if n := s.tokens(&f, room.Tokenizer, d.text); n <= room.Context {
+		if n := s.CountTokens(&f, room.Tokenizer, d.text); n <= room.Context {
 			room.Context -= n
 			d.chunks, err = tx.ChunkRange(f.OwnerID, f.ID, f.Edition, "", 0, d.edition.Chunks)
 			return d, err
@@ -105,18 +104,6 @@ func (s *Service) shelve(tx Tx, f BoundFile, room *Room) (*shelved, error) {
 	d.demoted = true
 	d.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, 0, shortText)
 	return d, err
-}
-
-// tokens counts those of a document's text, once: for OpenAI's models it takes longer than
-// everything else about a document.
-func (s *Service) tokens(f *BoundFile, tokenizer, text string) int {
-	key := cacheKey{f.OwnerID, f.ID, f.Edition, "", cmp.Or(tokenizer, "estimate")}
-	if kept, ok := s.engine.cache.Get(key); ok {
-		return kept.(int)
-	}
-	n := framework.CountTokens(tokenizer, text)
-	s.engine.cache.Put(key, n, 256)
-	return n
 }
 
 // Searchable reports whether the tools can find anything: there is a knowledge base with a
@@ -211,22 +198,5 @@ func (d *shelved) short() string {
 
 // source is the document as what a reply can cite.
 func (d *shelved) source() cite.Source {
-	return sourceOf(cite.KindFile, d.ID, d.Name, d.chunks)
+	return SourceOf(cite.KindFile, d.ID, d.Name, d.chunks)
 }
-
-// sourceOf are chunks of one file as what a reply can cite.
-func sourceOf(kind, fileID, name string, chunks []StoredChunk) cite.Source {
-	s := cite.Source{Kind: kind, URL: FileURL(fileID), Title: name, FileID: fileID}
-	for i := range chunks {
-		c := &chunks[i]
-		s.Chunks = append(s.Chunks, cite.Chunk{Text: c.Text})
-		s.Parts = append(s.Parts, cite.Part{ChunkID: c.ID().String(), Page: c.Page})
-	}
-	if len(s.Parts) > 0 {
-		s.ChunkID, s.Page = s.Parts[0].ChunkID, s.Parts[0].Page
-	}
-	return s
-}
-
-// FileURL is the address of a file in references. Only this product understands it.
-func FileURL(fileID string) string { return "nodest:file/" + fileID }

@@ -1,11 +1,10 @@
 package knowledge
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
+	"unicode/utf8"
 
 	"nodest/cite"
 	"nodest/fault"
@@ -15,23 +14,11 @@ import (
 
 // What may be read, in code points.
 const (
-	readPerFile = 12_000
 	readPerCall = 24_000
 	readPerTurn = 60_000
 	readAtLeast = 1000 // with less left, nothing more is read
 	aroundReach = 2    // chunks before and after one whose surroundings are read
 )
-
-// piece is a part of a file that is read.
-type piece struct {
-	file    FileRef
-	edition int64
-	from    int // code points of the text
-	text    string
-	chars   int  // of the whole file
-	inside  bool // an excerpt from the middle, which is not continued
-	chunks  []StoredChunk
-}
 
 // Read carries out readKnowledge: arguments is a JSON object.
 //
@@ -62,9 +49,9 @@ func (sh *Shelf) Read(ctx context.Context, arguments json.RawMessage) (*Shown, e
 	if room < readAtLeast {
 		return nil, fault.New(fault.TooLarge, "no more text can be read in this turn: answer with what you have")
 	}
-	var pieces []piece
+	var pieces []Piece
 	var unknown []string
-	err = sh.svc.store.View(ctx, sh.userID, func(tx Tx) error {
+	err = sh.svc.View(ctx, sh.userID, func(tx Tx) error {
 		pieces, unknown, err = sh.pieces(tx, ids, in.AroundChunkIDs, at, room)
 		return err
 	})
@@ -98,10 +85,10 @@ func (sh *Shelf) spend(n int) {
 }
 
 // shownOf is the answer with pieces. What is written last counts towards the turn.
-func (sh *Shelf) shownOf(pieces []piece, unknown []string, most int) *Shown {
+func (sh *Shelf) shownOf(pieces []Piece, unknown []string, most int) *Shown {
 	shown := &Shown{Hits: len(pieces), Chunks: chunkIDsOf(pieces)}
 	for _, p := range pieces {
-		shown.Files = append(shown.Files, ShownFile{ID: p.file.ID, Name: p.file.Name})
+		shown.Files = append(shown.Files, ShownFile{ID: p.File.ID, Name: p.File.Name})
 	}
 	spent := 0
 	shown.Text = func(room int, number func(cite.Source) int) string {
@@ -109,7 +96,7 @@ func (sh *Shelf) shownOf(pieces []piece, unknown []string, most int) *Shown {
 		var m markup.Builder
 		m.Open(root, markup.Num("totalCount", len(pieces)))
 		m.Text("instruction", sh.words.read)
-		n := writePieces(&m, pieces, min(room, most), number)
+		n := WritePieces(&m, pieces, min(room, most), number)
 		sh.spend(n - spent)
 		spent = n
 		for _, id := range unknown {
@@ -123,8 +110,8 @@ func (sh *Shelf) shownOf(pieces []piece, unknown []string, most int) *Shown {
 
 // pieces reads files from their beginning, from a cursor, or around chunks, as far as they are
 // enabled for the character. The ids of others are unknown.
-func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int) (pieces []piece, unknown []string, err error) {
-	allowed, err := allowedFiles(tx, Scope{CharacterID: sh.characterID, FilesOnly: true, FileIDs: fileIDs})
+func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int) (pieces []Piece, unknown []string, err error) {
+	allowed, err := FilesWithText(tx, Scope{CharacterID: sh.characterID, FilesOnly: true, FileIDs: fileIDs})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -140,10 +127,10 @@ func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int
 		}
 	}
 	if len(chunks) > 0 {
-		pieces, err = surroundings(tx, allowed, chunks, aroundReach)
+		pieces, err = Surroundings(tx, allowed, chunks, aroundReach)
 		return pieces, unknown, err
 	}
-	each := min(readPerFile, room/max(1, len(allowed)))
+	each := min(PartLength, room/max(1, len(allowed)))
 	for _, id := range fileIDs {
 		f, ok := allowed[id]
 		if !ok {
@@ -162,23 +149,8 @@ func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int
 	return pieces, unknown, nil
 }
 
-// allowedFiles are the files of a scope that have a text, by id.
-func allowedFiles(tx Tx, scope Scope) (map[string]FileRef, error) {
-	refs, err := tx.Allowed(scope)
-	if err != nil {
-		return nil, err
-	}
-	files := make(map[string]FileRef, len(refs))
-	for _, f := range refs {
-		if f.Edition > 0 {
-			files[f.ID] = f
-		}
-	}
-	return files, nil
-}
-
 // readPart reads the text of a file from a position on, up to the end of a paragraph.
-func readPart(tx Tx, f FileRef, from, most int) (*piece, error) {
+func readPart(tx Tx, f FileRef, from, most int) (*Piece, error) {
 	e, err := tx.EditionOf(f.OwnerID, f.ID, f.Edition)
 	if err != nil {
 		return nil, err
@@ -188,68 +160,9 @@ func readPart(tx Tx, f FileRef, from, most int) (*piece, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &piece{file: f, edition: f.Edition, from: from, text: text, chars: e.Chars}
-	p.chunks, err = tx.ChunksBetween(f.OwnerID, f.ID, f.Edition, from, from+pointsIn(text))
+	p := &Piece{File: f, From: from, Text: text, Chars: e.Chars}
+	p.Chunks, err = tx.ChunksBetween(f.OwnerID, f.ID, f.Edition, from, from+utf8.RuneCountInString(text))
 	return p, err
-}
-
-// surroundings reads chunks with those next to them. Neighbours are one piece, without the text
-// in which they overlap. What was replaced meanwhile is left out.
-func surroundings(tx Tx, allowed map[string]FileRef, ids []ChunkID, reach int) (pieces []piece, err error) {
-	for _, fileID := range fileIDsOf(ids) {
-		f, ok := allowed[fileID]
-		if !ok {
-			continue
-		}
-		passages, err := around(tx, f, ids, reach)
-		if err != nil {
-			return nil, err
-		}
-		for _, passage := range passages {
-			p := piece{file: f, edition: f.Edition, from: passage.Start, text: passage.Text, chars: f.Chars, inside: true}
-			if p.chunks, err = tx.Passages(f.OwnerID, passage.Chunks); err != nil {
-				return nil, err
-			}
-			slices.SortFunc(p.chunks, func(a, b StoredChunk) int { return cmp.Compare(a.Index, b.Index) })
-			pieces = append(pieces, p)
-		}
-	}
-	return pieces, nil
-}
-
-// pieceOverhead is what the markup of a piece takes, in code points.
-const pieceOverhead = 200
-
-// writePieces writes pieces into room code points, which they share. It returns how many of
-// their text were written.
-func writePieces(m *markup.Builder, pieces []piece, room int, number func(cite.Source) int) (written int) {
-	for i := range pieces {
-		p := &pieces[i]
-		text := p.text
-		if most := room/(len(pieces)-i) - pieceOverhead; pointsIn(text) > most || !p.inside && p.from+pointsIn(text) < p.chars {
-			text = cutAtEnd(op.Truncate(text, max(most, 0)))
-		}
-		n := pointsIn(text)
-		room -= n + pieceOverhead
-		written += n
-		ref := number(sourceOf(cite.KindKnowledge, p.file.ID, p.file.Name, p.chunksUpTo(p.from+n)))
-		attrs := []markup.Attr{markup.Str("id", p.file.ID), markup.Str("name", p.file.Name), markup.Num("ref", ref), markup.Num("chars", p.chars)}
-		if !p.inside {
-			parts := max(1, (p.chars+readPerFile-1)/readPerFile)
-			attrs = append(attrs, markup.Str("part", strconv.Itoa(min(parts, p.from/readPerFile+1))+"/"+strconv.Itoa(parts)))
-			if end := p.from + n; end < p.chars {
-				attrs = append(attrs, markup.Str("next", ChunkID{p.file.ID, p.edition, end}.String()))
-			}
-		}
-		m.Text("file", text, attrs...)
-	}
-	return written
-}
-
-// chunksUpTo are the chunks that begin before a position.
-func (p *piece) chunksUpTo(end int) []StoredChunk {
-	n, _ := slices.BinarySearchFunc(p.chunks, end, func(c StoredChunk, end int) int { return cmp.Compare(c.Start, end) })
-	return p.chunks[:n]
 }
 
 // parseCursor reads the value of next: a file, an edition and a position. nil = "".
@@ -262,14 +175,4 @@ func parseCursor(s string) (*ChunkID, error) {
 		return nil, fault.InvalidField("cursor", "format", "give the value of next from an earlier answer")
 	}
 	return &at, nil
-}
-
-// fileIDsOf are the files of chunks, each once.
-func fileIDsOf(ids []ChunkID) (files []string) {
-	for _, id := range ids {
-		if !slices.Contains(files, id.FileID) {
-			files = append(files, id.FileID)
-		}
-	}
-	return files
 }

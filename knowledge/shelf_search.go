@@ -81,12 +81,7 @@ func (sh *Shelf) scope(baseIDs []string) Scope {
 
 // Vector returns the vector that a query is searched by; nil = words alone are searched.
 func (sh *Shelf) Vector(ctx context.Context, query string) ([]float32, error) {
-	f := &finder{s: sh.svc, userID: sh.userID, in: SearchRequest{Query: query}, out: &SearchResult{}}
-	if err := f.look(ctx, sh.scope(nil)); err != nil {
-		return nil, err
-	}
-	f.ask(ctx)
-	return f.asked, nil
+	return sh.svc.VectorOf(ctx, sh.userID, sh.scope(nil), query)
 }
 
 // results is the answer of a search, with as many excerpts as there is room for.
@@ -166,11 +161,8 @@ func (sh *Shelf) writePending(m *markup.Builder, files []PendingFile) {
 	m.Shut("pending")
 }
 
-// What a model without tools gets.
-const (
-	injectedTopK = 8
-	excerptRoom  = 6000 // code points
-)
+// injectedTopK is how many chunks are searched for a model without tools.
+const injectedTopK = 8
 
 // Inject searches once for a model that does not call tools; nil = nothing was found.
 func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
@@ -178,7 +170,7 @@ func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
 	if err != nil || len(found.Chunks) == 0 {
 		return nil, err
 	}
-	pieces, err := sh.svc.widen(ctx, sh.userID, Scope{CharacterID: sh.characterID, FilesOnly: true}, found, excerptRoom)
+	pieces, err := sh.svc.Widen(ctx, sh.userID, Scope{CharacterID: sh.characterID, FilesOnly: true}, found, ExcerptRoom)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +178,7 @@ func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
 	shown.Text = func(room int, number func(cite.Source) int) string {
 		var m markup.Builder
 		m.Text("instruction", sh.words.injected)
-		writePieces(&m, pieces, min(room, excerptRoom), number)
+		WritePieces(&m, pieces, min(room, ExcerptRoom), number)
 		return m.String()
 	}
 	return shown, nil
@@ -199,49 +191,11 @@ func filesOf(found *SearchResult) (files []ShownFile) {
 	return files
 }
 
-func chunkIDsOf(pieces []piece) (ids []string) {
+func chunkIDsOf(pieces []Piece) (ids []string) {
 	for _, p := range pieces {
-		for i := range p.chunks {
-			ids = append(ids, p.chunks[i].ID().String())
+		for i := range p.Chunks {
+			ids = append(ids, p.Chunks[i].ID().String())
 		}
 	}
 	return ids
-}
-
-// widen are the chunks that were found, best first, as far as there is room for them, and with
-// their neighbours if there is room for all of these.
-func (s *Service) widen(ctx context.Context, userID string, scope Scope, found *SearchResult, room int) (pieces []piece, err error) {
-	var ids []ChunkID
-	left := room
-	for i := range found.Chunks {
-		c := &found.Chunks[i]
-		id, err := ParseChunkID(c.ID)
-		if err != nil {
-			return nil, err
-		}
-		if n := c.End - c.Start; n+pieceOverhead <= left || len(ids) == 0 {
-			ids, left = append(ids, id), left-n-pieceOverhead
-		}
-	}
-	scope.FileIDs = fileIDsOf(ids)
-	err = s.store.View(ctx, userID, func(tx Tx) error {
-		files, err := allowedFiles(tx, scope)
-		if err != nil {
-			return err
-		}
-		for _, reach := range []int{1, 0} {
-			if pieces, err = surroundings(tx, files, ids, reach); err != nil || lengthOf(pieces) <= room {
-				return err
-			}
-		}
-		return nil
-	})
-	return pieces, err
-}
-
-func lengthOf(pieces []piece) (n int) {
-	for _, p := range pieces {
-		n += pointsIn(p.text) + pieceOverhead
-	}
-	return n
 }
