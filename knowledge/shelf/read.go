@@ -1,4 +1,4 @@
-package knowledge
+package shelf
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"nodest/cite"
 	"nodest/fault"
+	"nodest/knowledge"
 	"nodest/markup"
 	"nodest/op"
 )
@@ -49,9 +50,9 @@ func (sh *Shelf) Read(ctx context.Context, arguments json.RawMessage) (*Shown, e
 	if room < readAtLeast {
 		return nil, fault.New(fault.TooLarge, "no more text can be read in this turn: answer with what you have")
 	}
-	var pieces []Piece
+	var pieces []knowledge.Piece
 	var unknown []string
-	err = sh.svc.View(ctx, sh.userID, func(tx Tx) error {
+	err = sh.svc.View(ctx, sh.userID, func(tx knowledge.Tx) error {
 		pieces, unknown, err = sh.pieces(tx, ids, in.AroundChunkIDs, at, room)
 		return err
 	})
@@ -85,7 +86,7 @@ func (sh *Shelf) spend(n int) {
 }
 
 // shownOf is the answer with pieces. What is written last counts towards the turn.
-func (sh *Shelf) shownOf(pieces []Piece, unknown []string, most int) *Shown {
+func (sh *Shelf) shownOf(pieces []knowledge.Piece, unknown []string, most int) *Shown {
 	shown := &Shown{Hits: len(pieces), Chunks: chunkIDsOf(pieces)}
 	for _, p := range pieces {
 		shown.Files = append(shown.Files, ShownFile{ID: p.File.ID, Name: p.File.Name})
@@ -96,7 +97,7 @@ func (sh *Shelf) shownOf(pieces []Piece, unknown []string, most int) *Shown {
 		var m markup.Builder
 		m.Open(root, markup.Num("totalCount", len(pieces)))
 		m.Text("instruction", sh.words.read)
-		n := WritePieces(&m, pieces, min(room, most), number)
+		n := knowledge.WritePieces(&m, pieces, min(room, most), number)
 		sh.spend(n - spent)
 		spent = n
 		for _, id := range unknown {
@@ -110,8 +111,8 @@ func (sh *Shelf) shownOf(pieces []Piece, unknown []string, most int) *Shown {
 
 // pieces reads files from their beginning, from a cursor, or around chunks, as far as they are
 // enabled for the character. The ids of others are unknown.
-func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int) (pieces []Piece, unknown []string, err error) {
-	allowed, err := FilesWithText(tx, Scope{CharacterID: sh.characterID, FilesOnly: true, FileIDs: fileIDs})
+func (sh *Shelf) pieces(tx knowledge.Tx, fileIDs, chunkIDs []string, at *knowledge.ChunkID, room int) (pieces []knowledge.Piece, unknown []string, err error) {
+	allowed, err := knowledge.FilesWithText(tx, knowledge.Scope{CharacterID: sh.characterID, FilesOnly: true, FileIDs: fileIDs})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -120,17 +121,17 @@ func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int
 			unknown = append(unknown, id)
 		}
 	}
-	var chunks []ChunkID
+	var chunks []knowledge.ChunkID
 	for _, s := range chunkIDs[:min(len(chunkIDs), maxAround)] {
-		if id, err := ParseChunkID(s); err == nil && slices.Contains(fileIDs, id.FileID) {
+		if id, err := knowledge.ParseChunkID(s); err == nil && slices.Contains(fileIDs, id.FileID) {
 			chunks = append(chunks, id)
 		}
 	}
 	if len(chunks) > 0 {
-		pieces, err = Surroundings(tx, allowed, chunks, aroundReach)
+		pieces, err = knowledge.Surroundings(tx, allowed, chunks, aroundReach)
 		return pieces, unknown, err
 	}
-	each := min(PartLength, room/max(1, len(allowed)))
+	each := min(knowledge.PartLength, room/max(1, len(allowed)))
 	for _, id := range fileIDs {
 		f, ok := allowed[id]
 		if !ok {
@@ -150,7 +151,7 @@ func (sh *Shelf) pieces(tx Tx, fileIDs, chunkIDs []string, at *ChunkID, room int
 }
 
 // readPart reads the text of a file from a position on, up to the end of a paragraph.
-func readPart(tx Tx, f FileRef, from, most int) (*Piece, error) {
+func readPart(tx knowledge.Tx, f knowledge.FileRef, from, most int) (*knowledge.Piece, error) {
 	e, err := tx.EditionOf(f.OwnerID, f.ID, f.Edition)
 	if err != nil {
 		return nil, err
@@ -160,17 +161,17 @@ func readPart(tx Tx, f FileRef, from, most int) (*Piece, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Piece{File: f, From: from, Text: text, Chars: e.Chars}
+	p := &knowledge.Piece{File: f, From: from, Text: text, Chars: e.Chars}
 	p.Chunks, err = tx.ChunksBetween(f.OwnerID, f.ID, f.Edition, from, from+utf8.RuneCountInString(text))
 	return p, err
 }
 
 // parseCursor reads the value of next: a file, an edition and a position. nil = "".
-func parseCursor(s string) (*ChunkID, error) {
+func parseCursor(s string) (*knowledge.ChunkID, error) {
 	if s == "" {
 		return nil, nil
 	}
-	at, err := ParseChunkID(s)
+	at, err := knowledge.ParseChunkID(s)
 	if err != nil {
 		return nil, fault.InvalidField("cursor", "format", "give the value of next from an earlier answer")
 	}

@@ -1,4 +1,4 @@
-package knowledge
+package shelf
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"nodest/cite"
+	"nodest/knowledge"
 	"nodest/markup"
 	"nodest/op"
 )
@@ -67,12 +68,12 @@ func (sh *Shelf) Search(ctx context.Context, round int, arguments json.RawMessag
 }
 
 // find searches what the character has now, or those of its knowledge bases.
-func (sh *Shelf) find(ctx context.Context, query string, baseIDs []string, topK int) (*SearchResult, error) {
-	return sh.svc.SearchIn(ctx, sh.userID, sh.scope(baseIDs), SearchRequest{Query: query, TopK: topK, PerFile: excerptsPerFile})
+func (sh *Shelf) find(ctx context.Context, query string, baseIDs []string, topK int) (*knowledge.SearchResult, error) {
+	return sh.svc.SearchIn(ctx, sh.userID, sh.scope(baseIDs), knowledge.SearchRequest{Query: query, TopK: topK, PerFile: excerptsPerFile})
 }
 
-func (sh *Shelf) scope(baseIDs []string) Scope {
-	scope := Scope{CharacterID: sh.characterID, BaseIDs: baseIDs}
+func (sh *Shelf) scope(baseIDs []string) knowledge.Scope {
+	scope := knowledge.Scope{CharacterID: sh.characterID, BaseIDs: baseIDs}
 	if len(baseIDs) == 0 {
 		scope.BaseIDs, scope.FilesOnly = nil, slices.ContainsFunc(sh.files, func(d shelved) bool { return d.demoted })
 	}
@@ -85,7 +86,7 @@ func (sh *Shelf) Vector(ctx context.Context, query string) ([]float32, error) {
 }
 
 // results is the answer of a search, with as many excerpts as there is room for.
-func (sh *Shelf) results(found *SearchResult, query string, round, room int, number func(cite.Source) int) string {
+func (sh *Shelf) results(found *knowledge.SearchResult, query string, round, room int, number func(cite.Source) int) string {
 	excerpts := len(found.Chunks)
 	for {
 		var m markup.Builder
@@ -98,7 +99,7 @@ func (sh *Shelf) results(found *SearchResult, query string, round, room int, num
 	}
 }
 
-func (sh *Shelf) writeResults(m *markup.Builder, found *SearchResult, query string, round, excerpts int, number func(cite.Source) int) {
+func (sh *Shelf) writeResults(m *markup.Builder, found *knowledge.SearchResult, query string, round, excerpts int, number func(cite.Source) int) {
 	attrs := []markup.Attr{markup.Str("query", query), markup.Num("totalCount", len(found.Files)), markup.Num("round", round)}
 	for _, d := range found.Degraded {
 		attrs = append(attrs, markup.Str("degraded", d))
@@ -111,7 +112,7 @@ func (sh *Shelf) writeResults(m *markup.Builder, found *SearchResult, query stri
 		instruction = sh.words.nothing
 	}
 	m.Text("instruction", instruction)
-	best := map[string][]*FoundChunk{}
+	best := map[string][]*knowledge.FoundChunk{}
 	for i := range found.Chunks[:excerpts] {
 		c := &found.Chunks[i]
 		best[c.FileID] = append(best[c.FileID], c)
@@ -132,9 +133,9 @@ func (sh *Shelf) writeResults(m *markup.Builder, found *SearchResult, query stri
 }
 
 // writeExcerpt writes a chunk that was found.
-func writeExcerpt(m *markup.Builder, f *File, c *FoundChunk, number func(cite.Source) int) {
+func writeExcerpt(m *markup.Builder, f *knowledge.File, c *knowledge.FoundChunk, number func(cite.Source) int) {
 	ref := number(cite.Source{
-		Kind: cite.KindKnowledge, URL: FileURL(f.ID), Title: f.Name, FileID: f.ID, ChunkID: c.ID, Page: c.Page,
+		Kind: cite.KindKnowledge, URL: knowledge.FileURL(f.ID), Title: f.Name, FileID: f.ID, ChunkID: c.ID, Page: c.Page,
 		Chunks: []cite.Chunk{{Text: c.Text}}, Parts: []cite.Part{{ChunkID: c.ID, Page: c.Page}},
 	})
 	attrs := []markup.Attr{markup.Num("ref", ref), markup.Str("id", c.ID), markup.Share("similarity", c.Similarity)}
@@ -150,7 +151,7 @@ func writeExcerpt(m *markup.Builder, f *File, c *FoundChunk, number func(cite.So
 // maxPending bounds the list of files that cannot be searched yet.
 const maxPending = 10
 
-func (sh *Shelf) writePending(m *markup.Builder, files []PendingFile) {
+func (sh *Shelf) writePending(m *markup.Builder, files []knowledge.PendingFile) {
 	if len(files) == 0 {
 		return
 	}
@@ -170,7 +171,7 @@ func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
 	if err != nil || len(found.Chunks) == 0 {
 		return nil, err
 	}
-	pieces, err := sh.svc.Widen(ctx, sh.userID, Scope{CharacterID: sh.characterID, FilesOnly: true}, found, ExcerptRoom)
+	pieces, err := sh.svc.Widen(ctx, sh.userID, knowledge.Scope{CharacterID: sh.characterID, FilesOnly: true}, found, knowledge.ExcerptRoom)
 	if err != nil {
 		return nil, err
 	}
@@ -178,20 +179,20 @@ func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
 	shown.Text = func(room int, number func(cite.Source) int) string {
 		var m markup.Builder
 		m.Text("instruction", sh.words.injected)
-		WritePieces(&m, pieces, min(room, ExcerptRoom), number)
+		knowledge.WritePieces(&m, pieces, min(room, knowledge.ExcerptRoom), number)
 		return m.String()
 	}
 	return shown, nil
 }
 
-func filesOf(found *SearchResult) (files []ShownFile) {
+func filesOf(found *knowledge.SearchResult) (files []ShownFile) {
 	for _, f := range found.Files {
 		files = append(files, ShownFile{f.File.ID, f.File.Name, f.Relevance})
 	}
 	return files
 }
 
-func chunkIDsOf(pieces []Piece) (ids []string) {
+func chunkIDsOf(pieces []knowledge.Piece) (ids []string) {
 	for _, p := range pieces {
 		for i := range p.Chunks {
 			ids = append(ids, p.Chunks[i].ID().String())
