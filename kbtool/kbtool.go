@@ -9,6 +9,7 @@ import (
 	"nodest/framework"
 	"nodest/knowledge"
 	"nodest/knowledge/intent"
+	"nodest/knowledge/shelf"
 	"nodest/nodest"
 	"nodest/nodest/tools"
 )
@@ -28,13 +29,13 @@ func Toolbox(s *knowledge.Service, limit time.Duration) nodest.Toolbox {
 		Wanted:  func(q *nodest.Question) bool { return q.Setup.Docs.HasKnowledge },
 		Open: func(ctx context.Context, q *nodest.Question) (*nodest.Toolkit, error) {
 			lang := string(q.Setup.Docs.Language)
-			sh, err := s.Shelf(ctx, q.UserID, q.Setup.Docs.CharacterID, lang, knowledge.Room{Context: q.Context, Tokenizer: q.Tokenizer})
+			sh, err := shelf.Open(ctx, s, q.UserID, q.Setup.Docs.CharacterID, lang, shelf.Room{Context: q.Context, Tokenizer: q.Tokenizer})
 			if err != nil || sh == nil {
 				return nil, err
 			}
 			kit := &nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart { return sh.Block(s.Ref) }}
 			if sh.Searchable() {
-				kit.Rules = knowledge.Rules(lang)
+				kit.Rules = shelf.Rules(lang)
 				kit.Tools = knowledgeTools(sh, lang)
 				kit.Inject = func(ctx context.Context) (*tools.Answer, error) { return injectKnowledge(ctx, sh, q) }
 			}
@@ -43,8 +44,8 @@ func Toolbox(s *knowledge.Service, limit time.Duration) nodest.Toolbox {
 	}
 }
 
-func knowledgeTools(sh *knowledge.Shelf, lang string) []tools.Tool {
-	search, read := knowledge.Tools(lang)
+func knowledgeTools(sh *shelf.Shelf, lang string) []tools.Tool {
+	search, read := shelf.Tools(lang)
 	return []tools.Tool{
 		{
 			Tool: search, Limit: maxSearches, Query: "query", Scope: []string{"knowledgeBaseIds"}, Vector: sh.Vector,
@@ -62,7 +63,7 @@ func knowledgeTools(sh *knowledge.Shelf, lang string) []tools.Tool {
 }
 
 // injectKnowledge searches for a message that documents may answer.
-func injectKnowledge(ctx context.Context, sh *knowledge.Shelf, q *nodest.Question) (*tools.Answer, error) {
+func injectKnowledge(ctx context.Context, sh *shelf.Shelf, q *nodest.Question) (*tools.Answer, error) {
 	if q.Text == "" || !intent.Wanted(q.Text, sh.About()) {
 		return nil, nil
 	}
@@ -77,7 +78,7 @@ func injectKnowledge(ctx context.Context, sh *knowledge.Shelf, q *nodest.Questio
 	return answerOf(shown, err)
 }
 
-func answerOf(shown *knowledge.Shown, err error) (*tools.Answer, error) {
+func answerOf(shown *shelf.Shown, err error) (*tools.Answer, error) {
 	if err != nil {
 		return nil, err
 	}

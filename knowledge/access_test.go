@@ -173,7 +173,7 @@ var bindingAttempts = []attempt{
 
 // withoutIDs are methods that name nothing of others, or are tried where they are tested:
 // those of the pipeline.
-var withoutIDs = "Files Bases CreateBase Kinds Sweep Resume Cached Text Chunks Search SearchIn Shelf Reindexing Reindex CancelReindex Ask"
+var withoutIDs = "Files Bases CreateBase Kinds Sweep Resume Cached Text Chunks View Search SearchIn VectorOf CountTokens Widen Reindexing Reindex CancelReindex Ask"
 
 func (f *fixture) read(id string) error {
 	_, r, err := f.svc.Content(background, f.user, id)
@@ -370,7 +370,7 @@ func TestScopesSelectFiles(t *testing.T) {
 		names, err := f.allowed(knowledge.Scope{CharacterID: character})
 		f.must(err)
 		f.equal("switched off", names, "[]")
-		refs, err := knowledge.AllowedFiles(f.svc, background, f.user, knowledge.Scope{FilesOnly: true, FileIDs: []string{a.ID}})
+		refs, err := f.refs(knowledge.Scope{FilesOnly: true, FileIDs: []string{a.ID}})
 		f.must(err)
 		f.equal("base name", refs[0].BaseName, "lore")
 	})

@@ -50,7 +50,7 @@ func (s *Service) Ask(ctx context.Context, c *op.Call, in AskRequest) (*Answer, 
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := s.widen(ctx, c.UserID, Scope{BaseIDs: in.BaseIDs}, found, excerptRoom)
+	pieces, err := s.Widen(ctx, c.UserID, Scope{BaseIDs: in.BaseIDs}, found, ExcerptRoom)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func checkAsk(in *AskRequest) error {
 }
 
 // answer asks the user's model, and checks what it cites.
-func (s *Service) answer(ctx context.Context, userID, question string, pieces []piece) (*Answer, error) {
+func (s *Service) answer(ctx context.Context, userID, question string, pieces []Piece) (*Answer, error) {
 	words := askWordsOf(question)
 	if len(pieces) == 0 {
 		return &Answer{Answer: words.nothing, References: []cite.Reference{}}, nil
@@ -103,7 +103,7 @@ func (s *Service) answer(ctx context.Context, userID, question string, pieces []
 	var fileIDs []string
 	var block markup.Builder
 	block.Open("knowledge")
-	writePieces(&block, pieces, excerptRoom, func(source cite.Source) int {
+	WritePieces(&block, pieces, ExcerptRoom, func(source cite.Source) int {
 		sources, fileIDs = append(sources, source), append(fileIDs, source.FileID)
 		return len(sources)
 	})

@@ -1,11 +1,13 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 
+	"nodest/framework"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/search"
 )
@@ -274,4 +276,16 @@ func (s *Service) queryVector(ctx context.Context, userID, model, text string) [
 		s.engine.cache.Put(key, v, 4*len(v)+len(text))
 	}
 	return v
+}
+
+// CountTokens counts those of a document's text, once: for OpenAI's models it takes longer than
+// everything else about a document.
+func (s *Service) CountTokens(f *BoundFile, tokenizer, text string) int {
+	key := cacheKey{f.OwnerID, f.ID, f.Edition, "", cmp.Or(tokenizer, "estimate")}
+	if kept, ok := s.engine.cache.Get(key); ok {
+		return kept.(int)
+	}
+	n := framework.CountTokens(tokenizer, text)
+	s.engine.cache.Put(key, n, 256)
+	return n
 }

@@ -7,11 +7,8 @@ import (
 	"nodest/knowledge/search"
 )
 
-// For the tests of this package only.
-var (
-	AllowedFiles = (*Service).allowedFiles
-	RunPurge     = (*Service).runPurge
-)
+// RunPurge is for the tests of this package only.
+var RunPurge = (*Service).runPurge
 
 // Forget empties the cache.
 func Forget(s *Service) { s.engine = newEngine(s.opts.Pipeline) }

@@ -63,6 +63,17 @@ func (s *Service) SearchIn(ctx context.Context, userID string, scope Scope, in S
 	return f.out, f.answer(ctx, found)
 }
 
+// VectorOf returns the vector that SearchIn searches a scope by for a question; nil = words alone
+// are searched.
+func (s *Service) VectorOf(ctx context.Context, userID string, scope Scope, question string) ([]float32, error) {
+	f := &finder{s: s, userID: userID, in: SearchRequest{Query: question}, out: &SearchResult{}}
+	if err := f.look(ctx, scope); err != nil {
+		return nil, err
+	}
+	f.ask(ctx)
+	return f.asked, nil
+}
+
 // finder is one search.
 type finder struct {
 	s      *Service

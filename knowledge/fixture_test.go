@@ -154,9 +154,14 @@ func (f *fixture) set(id string, change func(*knowledge.File)) {
 	}))
 }
 
+// refs returns the files in a scope, or the error.
+func (f *fixture) refs(s knowledge.Scope) ([]knowledge.FileRef, error) {
+	return op.Read(context.Background(), f.db.Knowledge(), f.user, func(tx knowledge.Tx) ([]knowledge.FileRef, error) { return tx.Allowed(s) })
+}
+
 // allowed returns the names of files in a scope, or the error.
 func (f *fixture) allowed(s knowledge.Scope) ([]string, error) {
-	refs, err := knowledge.AllowedFiles(f.svc, context.Background(), f.user, s)
+	refs, err := f.refs(s)
 	names := make([]string, len(refs))
 	for i, r := range refs {
 		names[i] = r.Name

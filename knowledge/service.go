@@ -56,6 +56,11 @@ func New(store Store, o Options) *Service {
 	return &Service{store: store, opts: o, engine: newEngine(o.Pipeline)}
 }
 
+// View runs read in a transaction that sees what a user may read.
+func (s *Service) View(ctx context.Context, userID string, read func(Tx) error) error {
+	return s.store.View(ctx, userID, read)
+}
+
 // page is op.List for methods that return a page by value.
 func page[T any](ctx context.Context, s *Service, userID string, limit int, read func(tx Tx, limit int) ([]T, string, error)) (op.Page[T], error) {
 	p, err := op.List(ctx, s.store, userID, limit, read)

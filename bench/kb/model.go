@@ -16,8 +16,8 @@ import (
 	"unicode"
 
 	"nodest/index"
-	"nodest/knowledge"
 	"nodest/knowledge/intent"
+	"nodest/knowledge/shelf"
 	"nodest/llm"
 )
 
@@ -138,7 +138,7 @@ var withoutMarks = strings.NewReplacer("[", "(", "]", ")")
 func nextCall(question string, shown *shownSoFar, best []place, found evidence) *llm.ToolCall {
 	switch {
 	case shown.searches == 0:
-		return calling(knowledge.SearchTool, map[string]any{"query": question})
+		return calling(shelf.SearchTool, map[string]any{"query": question})
 	case shown.reads == 0 && found.cover < strongCover && len(best) > 0:
 		var chunks, files []string
 		for _, w := range best {
@@ -150,11 +150,11 @@ func nextCall(question string, shown *shownSoFar, best []place, found evidence) 
 				}
 			}
 		}
-		return calling(knowledge.ReadTool, map[string]any{"fileIds": files, "aroundChunkIds": chunks})
+		return calling(shelf.ReadTool, map[string]any{"fileIds": files, "aroundChunkIds": chunks})
 	case shown.searches == 1 && found.weak():
 		words := index.Terms(question)
 		slices.Reverse(words)
-		return calling(knowledge.SearchTool, map[string]any{"query": strings.Join(words, " ")})
+		return calling(shelf.SearchTool, map[string]any{"query": strings.Join(words, " ")})
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (m *watched) noteSearches(calls []llm.ToolCall) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range calls {
-		if c.Name == knowledge.SearchTool {
+		if c.Name == shelf.SearchTool {
 			m.seen.asked++
 		}
 	}
@@ -206,7 +206,7 @@ func shownIn(req llm.Request) (shown shownSoFar) {
 }
 
 func (s *shownSoFar) add(r *llm.ToolResult) {
-	if r.Name == knowledge.SearchTool {
+	if r.Name == shelf.SearchTool {
 		s.searches++
 	} else {
 		s.reads++

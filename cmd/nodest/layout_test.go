@@ -24,7 +24,7 @@ var layers = []string{
 	"summary memory/recall",
 	"memory",
 	"memory/extract chat circle websearch websearch/research knowledge store/first",
-	"chat/archive nodest/tools nodest/recent nodest/record",
+	"chat/archive knowledge/shelf nodest/tools nodest/recent nodest/record",
 	"nodest",
 	"nodest/app mcptool kbtool webtool",
 	"server/api",

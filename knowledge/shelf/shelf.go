@@ -1,7 +1,8 @@
-package knowledge
+// Package shelf has what a character can look up for one reply: the texts of its documents for
+// the prompt, and two tools that search and read its knowledge bases.
+package shelf
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"nodest/cite"
 	"nodest/framework"
+	"nodest/knowledge"
 	"nodest/markup"
 	"nodest/op"
 )
@@ -25,11 +27,11 @@ const (
 // are bound to it and switched on. Every call checks again what the acting user may read. It
 // is safe for concurrent use.
 type Shelf struct {
-	svc                 *Service
+	svc                 *knowledge.Service
 	userID, characterID string
 	words               words
 	files               []shelved
-	bases               []BoundBase
+	bases               []knowledge.BoundBase
 
 	mu   sync.Mutex
 	left int // code points that may still be read
@@ -37,11 +39,11 @@ type Shelf struct {
 
 // shelved is a document whose text is in the prompt.
 type shelved struct {
-	BoundFile
-	edition *Edition // nil = it has no text yet
+	knowledge.BoundFile
+	edition *knowledge.Edition // nil = it has no text yet
 	text    string
-	chunks  []StoredChunk // none of a demoted one
-	demoted bool          // too long: only its beginning is in the prompt, and the tools find the rest
+	chunks  []knowledge.StoredChunk // none of a demoted one
+	demoted bool                    // too long: only its beginning is in the prompt, and the tools find the rest
 }
 
 // Room is how much a model reads.
@@ -50,24 +52,24 @@ type Room struct {
 	Tokenizer string // what counts them: framework.TokenizerFor
 }
 
-// Shelf reads what a character has. lang ("en" or "zh") is the language of the words around
+// Open reads what a character has. lang ("en" or "zh") is the language of the words around
 // it. It returns nil for a character without any document.
 //
 // Errors: NotFound for the character.
-func (s *Service) Shelf(ctx context.Context, userID, characterID, lang string, room Room) (*Shelf, error) {
-	sh := &Shelf{svc: s, userID: userID, characterID: characterID, words: wordsOf(lang), left: readPerTurn}
-	err := s.store.View(ctx, userID, func(tx Tx) error {
+func Open(ctx context.Context, svc *knowledge.Service, userID, characterID, lang string, room Room) (*Shelf, error) {
+	sh := &Shelf{svc: svc, userID: userID, characterID: characterID, words: wordsOf(lang), left: readPerTurn}
+	err := svc.View(ctx, userID, func(tx knowledge.Tx) error {
 		bound, err := tx.Bound(characterID)
 		if err != nil {
 			return err
 		}
-		sh.files, sh.bases = nil, slices.DeleteFunc(bound.Bases, func(b BoundBase) bool { return !b.Enabled })
+		sh.files, sh.bases = nil, slices.DeleteFunc(bound.Bases, func(b knowledge.BoundBase) bool { return !b.Enabled })
 		left := Room{min(room.Context/4, blockTokens), room.Tokenizer}
 		for _, f := range bound.Files {
 			if !f.Enabled {
 				continue
 			}
-			d, err := s.shelve(tx, f, &left)
+			d, err := shelve(svc, tx, f, &left)
 			if err != nil {
 				return err
 			}
@@ -82,7 +84,7 @@ func (s *Service) Shelf(ctx context.Context, userID, characterID, lang string, r
 }
 
 // shelve reads the text of a document as far as there is room, and takes from it.
-func (s *Service) shelve(tx Tx, f BoundFile, room *Room) (*shelved, error) {
+func shelve(svc *knowledge.Service, tx knowledge.Tx, f knowledge.BoundFile, room *Room) (*shelved, error) {
 	d := &shelved{BoundFile: f}
 	if f.Edition == 0 {
 		return d, nil
@@ -96,7 +98,7 @@ func (s *Service) shelve(tx Tx, f BoundFile, room *Room) (*shelved, error) {
 		if d.text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, 0, -1); err != nil {
 			return nil, err
 		}
-		if n := s.tokens(&f, room.Tokenizer, d.text); n <= room.Context {
+		if n := svc.CountTokens(&f, room.Tokenizer, d.text); n <= room.Context {
 			room.Context -= n
 			d.chunks, err = tx.ChunkRange(f.OwnerID, f.ID, f.Edition, "", 0, d.edition.Chunks)
 			return d, err
@@ -107,22 +109,10 @@ func (s *Service) shelve(tx Tx, f BoundFile, room *Room) (*shelved, error) {
 	return d, err
 }
 
-// tokens counts those of a document's text, once: for OpenAI's models it takes longer than
-// everything else about a document.
-func (s *Service) tokens(f *BoundFile, tokenizer, text string) int {
-	key := cacheKey{f.OwnerID, f.ID, f.Edition, "", cmp.Or(tokenizer, "estimate")}
-	if kept, ok := s.engine.cache.Get(key); ok {
-		return kept.(int)
-	}
-	n := framework.CountTokens(tokenizer, text)
-	s.engine.cache.Put(key, n, 256)
-	return n
-}
-
 // Searchable reports whether the tools can find anything: there is a knowledge base with a
 // file, or a document that is not in the prompt as a whole.
 func (sh *Shelf) Searchable() bool {
-	return slices.ContainsFunc(sh.bases, func(b BoundBase) bool { return b.Files > 0 }) ||
+	return slices.ContainsFunc(sh.bases, func(b knowledge.BoundBase) bool { return b.Files > 0 }) ||
 		slices.ContainsFunc(sh.files, func(d shelved) bool { return d.demoted })
 }
 
@@ -178,7 +168,7 @@ func (d *shelved) part(number func(cite.Source) int) framework.KnowledgePart {
 	p := framework.KnowledgePart{ID: d.ID, Name: d.Name}
 	var m markup.Builder
 	switch {
-	case d.edition == nil && d.State == Failed:
+	case d.edition == nil && d.State == knowledge.Failed:
 		m.Empty("file", markup.Str("id", d.ID), markup.Str("name", d.Name), markup.Str("error", "failed"))
 	case d.edition == nil:
 		m.Empty("file", markup.Str("id", d.ID), markup.Str("name", d.Name), markup.Str("error", "still_processing"))
@@ -211,22 +201,5 @@ func (d *shelved) short() string {
 
 // source is the document as what a reply can cite.
 func (d *shelved) source() cite.Source {
-	return sourceOf(cite.KindFile, d.ID, d.Name, d.chunks)
+	return knowledge.SourceOf(cite.KindFile, d.ID, d.Name, d.chunks)
 }
-
-// sourceOf are chunks of one file as what a reply can cite.
-func sourceOf(kind, fileID, name string, chunks []StoredChunk) cite.Source {
-	s := cite.Source{Kind: kind, URL: FileURL(fileID), Title: name, FileID: fileID}
-	for i := range chunks {
-		c := &chunks[i]
-		s.Chunks = append(s.Chunks, cite.Chunk{Text: c.Text})
-		s.Parts = append(s.Parts, cite.Part{ChunkID: c.ID().String(), Page: c.Page})
-	}
-	if len(s.Parts) > 0 {
-		s.ChunkID, s.Page = s.Parts[0].ChunkID, s.Parts[0].Page
-	}
-	return s
-}
-
-// FileURL is the address of a file in references. Only this product understands it.
-func FileURL(fileID string) string { return "nodest:file/" + fileID }

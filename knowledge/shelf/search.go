@@ -1,4 +1,4 @@
-package knowledge
+package shelf
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"nodest/cite"
+	"nodest/knowledge"
 	"nodest/markup"
 	"nodest/op"
 )
@@ -67,12 +68,12 @@ func (sh *Shelf) Search(ctx context.Context, round int, arguments json.RawMessag
 }
 
 // find searches what the character has now, or those of its knowledge bases.
-func (sh *Shelf) find(ctx context.Context, query string, baseIDs []string, topK int) (*SearchResult, error) {
-	return sh.svc.SearchIn(ctx, sh.userID, sh.scope(baseIDs), SearchRequest{Query: query, TopK: topK, PerFile: excerptsPerFile})
+func (sh *Shelf) find(ctx context.Context, query string, baseIDs []string, topK int) (*knowledge.SearchResult, error) {
+	return sh.svc.SearchIn(ctx, sh.userID, sh.scope(baseIDs), knowledge.SearchRequest{Query: query, TopK: topK, PerFile: excerptsPerFile})
 }
 
-func (sh *Shelf) scope(baseIDs []string) Scope {
-	scope := Scope{CharacterID: sh.characterID, BaseIDs: baseIDs}
+func (sh *Shelf) scope(baseIDs []string) knowledge.Scope {
+	scope := knowledge.Scope{CharacterID: sh.characterID, BaseIDs: baseIDs}
 	if len(baseIDs) == 0 {
 		scope.BaseIDs, scope.FilesOnly = nil, slices.ContainsFunc(sh.files, func(d shelved) bool { return d.demoted })
 	}
@@ -81,16 +82,11 @@ func (sh *Shelf) scope(baseIDs []string) Scope {
 
 // Vector returns the vector that a query is searched by; nil = words alone are searched.
 func (sh *Shelf) Vector(ctx context.Context, query string) ([]float32, error) {
-	f := &finder{s: sh.svc, userID: sh.userID, in: SearchRequest{Query: query}, out: &SearchResult{}}
-	if err := f.look(ctx, sh.scope(nil)); err != nil {
-		return nil, err
-	}
-	f.ask(ctx)
-	return f.asked, nil
+	return sh.svc.VectorOf(ctx, sh.userID, sh.scope(nil), query)
 }
 
 // results is the answer of a search, with as many excerpts as there is room for.
-func (sh *Shelf) results(found *SearchResult, query string, round, room int, number func(cite.Source) int) string {
+func (sh *Shelf) results(found *knowledge.SearchResult, query string, round, room int, number func(cite.Source) int) string {
 	excerpts := len(found.Chunks)
 	for {
 		var m markup.Builder
@@ -103,7 +99,7 @@ func (sh *Shelf) results(found *SearchResult, query string, round, room int, num
 	}
 }
 
-func (sh *Shelf) writeResults(m *markup.Builder, found *SearchResult, query string, round, excerpts int, number func(cite.Source) int) {
+func (sh *Shelf) writeResults(m *markup.Builder, found *knowledge.SearchResult, query string, round, excerpts int, number func(cite.Source) int) {
 	attrs := []markup.Attr{markup.Str("query", query), markup.Num("totalCount", len(found.Files)), markup.Num("round", round)}
 	for _, d := range found.Degraded {
 		attrs = append(attrs, markup.Str("degraded", d))
@@ -116,7 +112,7 @@ func (sh *Shelf) writeResults(m *markup.Builder, found *SearchResult, query stri
 		instruction = sh.words.nothing
 	}
 	m.Text("instruction", instruction)
-	best := map[string][]*FoundChunk{}
+	best := map[string][]*knowledge.FoundChunk{}
 	for i := range found.Chunks[:excerpts] {
 		c := &found.Chunks[i]
 		best[c.FileID] = append(best[c.FileID], c)
@@ -137,9 +133,9 @@ func (sh *Shelf) writeResults(m *markup.Builder, found *SearchResult, query stri
 }
 
 // writeExcerpt writes a chunk that was found.
-func writeExcerpt(m *markup.Builder, f *File, c *FoundChunk, number func(cite.Source) int) {
+func writeExcerpt(m *markup.Builder, f *knowledge.File, c *knowledge.FoundChunk, number func(cite.Source) int) {
 	ref := number(cite.Source{
-		Kind: cite.KindKnowledge, URL: FileURL(f.ID), Title: f.Name, FileID: f.ID, ChunkID: c.ID, Page: c.Page,
+		Kind: cite.KindKnowledge, URL: knowledge.FileURL(f.ID), Title: f.Name, FileID: f.ID, ChunkID: c.ID, Page: c.Page,
 		Chunks: []cite.Chunk{{Text: c.Text}}, Parts: []cite.Part{{ChunkID: c.ID, Page: c.Page}},
 	})
 	attrs := []markup.Attr{markup.Num("ref", ref), markup.Str("id", c.ID), markup.Share("similarity", c.Similarity)}
@@ -155,7 +151,7 @@ func writeExcerpt(m *markup.Builder, f *File, c *FoundChunk, number func(cite.So
 // maxPending bounds the list of files that cannot be searched yet.
 const maxPending = 10
 
-func (sh *Shelf) writePending(m *markup.Builder, files []PendingFile) {
+func (sh *Shelf) writePending(m *markup.Builder, files []knowledge.PendingFile) {
 	if len(files) == 0 {
 		return
 	}
@@ -166,11 +162,8 @@ func (sh *Shelf) writePending(m *markup.Builder, files []PendingFile) {
 	m.Shut("pending")
 }
 
-// What a model without tools gets.
-const (
-	injectedTopK = 8
-	excerptRoom  = 6000 // code points
-)
+// injectedTopK is how many chunks are searched for a model without tools.
+const injectedTopK = 8
 
 // Inject searches once for a model that does not call tools; nil = nothing was found.
 func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
@@ -178,7 +171,7 @@ func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
 	if err != nil || len(found.Chunks) == 0 {
 		return nil, err
 	}
-	pieces, err := sh.svc.widen(ctx, sh.userID, Scope{CharacterID: sh.characterID, FilesOnly: true}, found, excerptRoom)
+	pieces, err := sh.svc.Widen(ctx, sh.userID, knowledge.Scope{CharacterID: sh.characterID, FilesOnly: true}, found, knowledge.ExcerptRoom)
 	if err != nil {
 		return nil, err
 	}
@@ -186,62 +179,24 @@ func (sh *Shelf) Inject(ctx context.Context, query string) (*Shown, error) {
 	shown.Text = func(room int, number func(cite.Source) int) string {
 		var m markup.Builder
 		m.Text("instruction", sh.words.injected)
-		writePieces(&m, pieces, min(room, excerptRoom), number)
+		knowledge.WritePieces(&m, pieces, min(room, knowledge.ExcerptRoom), number)
 		return m.String()
 	}
 	return shown, nil
 }
 
-func filesOf(found *SearchResult) (files []ShownFile) {
+func filesOf(found *knowledge.SearchResult) (files []ShownFile) {
 	for _, f := range found.Files {
 		files = append(files, ShownFile{f.File.ID, f.File.Name, f.Relevance})
 	}
 	return files
 }
 
-func chunkIDsOf(pieces []piece) (ids []string) {
+func chunkIDsOf(pieces []knowledge.Piece) (ids []string) {
 	for _, p := range pieces {
-		for i := range p.chunks {
-			ids = append(ids, p.chunks[i].ID().String())
+		for i := range p.Chunks {
+			ids = append(ids, p.Chunks[i].ID().String())
 		}
 	}
 	return ids
-}
-
-// widen are the chunks that were found, best first, as far as there is room for them, and with
-// their neighbours if there is room for all of these.
-func (s *Service) widen(ctx context.Context, userID string, scope Scope, found *SearchResult, room int) (pieces []piece, err error) {
-	var ids []ChunkID
-	left := room
-	for i := range found.Chunks {
-		c := &found.Chunks[i]
-		id, err := ParseChunkID(c.ID)
-		if err != nil {
-			return nil, err
-		}
-		if n := c.End - c.Start; n+pieceOverhead <= left || len(ids) == 0 {
-			ids, left = append(ids, id), left-n-pieceOverhead
-		}
-	}
-	scope.FileIDs = fileIDsOf(ids)
-	err = s.store.View(ctx, userID, func(tx Tx) error {
-		files, err := allowedFiles(tx, scope)
-		if err != nil {
-			return err
-		}
-		for _, reach := range []int{1, 0} {
-			if pieces, err = surroundings(tx, files, ids, reach); err != nil || lengthOf(pieces) <= room {
-				return err
-			}
-		}
-		return nil
-	})
-	return pieces, err
-}
-
-func lengthOf(pieces []piece) (n int) {
-	for _, p := range pieces {
-		n += pointsIn(p.text) + pieceOverhead
-	}
-	return n
 }

@@ -1,4 +1,4 @@
-package knowledge_test
+package shelf_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"nodest/cite"
 	"nodest/fault"
 	"nodest/knowledge"
+	"nodest/knowledge/shelf"
 	"nodest/op"
 )
 
@@ -32,27 +33,15 @@ func (n *numbers) of(s cite.Source) int {
 }
 
 // shelf is what the user's character has.
-func (p *pipe) shelf(character string) *knowledge.Shelf {
+func (p *fixture) shelf(character string) *shelf.Shelf {
 	p.Helper()
-	sh, err := p.svc.Shelf(context.Background(), p.user, character, "en", knowledge.Room{Context: 8000})
+	sh, err := shelf.Open(context.Background(), p.svc, p.user, character, "en", shelf.Room{Context: 8000})
 	p.must(err)
 	return sh
 }
 
-func (p *pipe) bindBase(character, base string) {
-	p.Helper()
-	_, err := p.svc.BindBase(context.Background(), p.call(), character, base, nil)
-	p.must(err)
-}
-
-func (p *pipe) bindFile(character, file string) {
-	p.Helper()
-	_, err := p.svc.BindFile(context.Background(), p.call(), character, file, nil, nil)
-	p.must(err)
-}
-
 // tool calls a tool and returns its answer in room code points.
-func (p *pipe) tool(call func(context.Context, json.RawMessage) (*knowledge.Shown, error), arguments string, room int) (text string, n *numbers) {
+func (p *fixture) tool(call func(context.Context, json.RawMessage) (*shelf.Shown, error), arguments string, room int) (text string, n *numbers) {
 	p.Helper()
 	shown, err := call(context.Background(), json.RawMessage(arguments))
 	p.must(err)
@@ -64,7 +53,7 @@ func (p *pipe) tool(call func(context.Context, json.RawMessage) (*knowledge.Show
 
 // wellFormed fails the test unless text is XML in which nothing of a document has become
 // markup.
-func (p *pipe) wellFormed(text string) {
+func (p *fixture) wellFormed(text string) {
 	p.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))
 	for {
@@ -81,8 +70,8 @@ func (p *pipe) wellFormed(text string) {
 	}
 }
 
-func searchOf(sh *knowledge.Shelf) func(context.Context, json.RawMessage) (*knowledge.Shown, error) {
-	return func(ctx context.Context, args json.RawMessage) (*knowledge.Shown, error) {
+func searchOf(sh *shelf.Shelf) func(context.Context, json.RawMessage) (*shelf.Shown, error) {
+	return func(ctx context.Context, args json.RawMessage) (*shelf.Shown, error) {
 		return sh.Search(ctx, 1, args)
 	}
 }
@@ -93,7 +82,7 @@ func withThreshold(o *knowledge.Options) { o.MinSimilarity = 0.2 }
 
 func TestASearchOfACharacterAnswersEscapedExcerptsWithNumbers(t *testing.T) {
 	t.Parallel()
-	onPipes(t, withThreshold, func(p *pipe) {
+	onBoth(t, withThreshold, func(p *fixture) {
 		b, c := p.base(`World <notes>`), p.character()
 		p.bindBase(c, b.ID)
 		f := p.uploadTo(b.ID, "lore.md", lore)
@@ -139,7 +128,7 @@ func TestASearchOfACharacterAnswersEscapedExcerptsWithNumbers(t *testing.T) {
 // the search that follows has the vector already.
 func TestTheVectorOfAQueryIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	onPipes(t, nil, func(p *pipe) {
+	onBoth(t, nil, func(p *fixture) {
 		b, c := p.base("Notes"), p.character()
 		p.bindBase(c, b.ID)
 		sh := p.shelf(c)
@@ -160,7 +149,7 @@ func TestTheVectorOfAQueryIsMadeOnce(t *testing.T) {
 
 func TestFilesThatAreNotReadyAreNamed(t *testing.T) {
 	t.Parallel()
-	onPipes(t, nil, func(p *pipe) {
+	onBoth(t, nil, func(p *fixture) {
 		b, c := p.base("World"), p.character()
 		p.bindBase(c, b.ID)
 		p.uploadTo(b.ID, "lore.md", lore)
@@ -177,7 +166,7 @@ var nextPart = regexp.MustCompile(`next="([^"]+)"`)
 
 func TestALongFileIsReadInPartsWithinTheBudgetOfATurn(t *testing.T) {
 	t.Parallel()
-	onPipes(t, nil, func(p *pipe) {
+	onBoth(t, nil, func(p *fixture) {
 		b, c := p.base("World"), p.character()
 		p.bindBase(c, b.ID)
 		f := p.uploadTo(b.ID, "long.txt", strings.Repeat("A paragraph 段落 of this text.\n\n", 4000))
@@ -218,12 +207,12 @@ func TestALongFileIsReadInPartsWithinTheBudgetOfATurn(t *testing.T) {
 
 func TestTheTextAroundExcerptsIsReadOnce(t *testing.T) {
 	t.Parallel()
-	onPipes(t, nil, func(p *pipe) {
+	onBoth(t, nil, func(p *fixture) {
 		b, c := p.base("World"), p.character()
 		p.bindBase(c, b.ID)
 		f := p.uploadTo(b.ID, "long.txt", strings.Repeat("A paragraph 段落 of this text.\n\n", 2000))
 		p.drain()
-		f = p.isReady(f.ID)
+		f = p.file(f.ID)
 		id := func(i int) string { return knowledge.ChunkID{FileID: f.ID, Edition: f.Edition, Index: i}.String() }
 		sh := p.shelf(c)
 		shown, err := sh.Read(context.Background(), json.RawMessage(fmt.Sprintf(`{"fileIds":[%q],"aroundChunkIds":[%q,%q,%q,"x.1.1"]}`, f.ID, id(22), id(20), id(60))))
@@ -247,14 +236,13 @@ func TestTheTextAroundExcerptsIsReadOnce(t *testing.T) {
 
 func TestACharacterReadsOnlyWhatItHas(t *testing.T) {
 	t.Parallel()
-	onPipes(t, nil, func(p *pipe) {
+	onBoth(t, nil, func(p *fixture) {
 		b, other, c := p.base("World"), p.base("Not this character's"), p.character()
 		p.bindBase(c, b.ID)
 		mine := p.uploadTo(b.ID, "lore.md", lore)
 		p.uploadTo(other.ID, "secret.md", "The lighthouse is a secret of Ada.")
 		secret := p.file(p.upload("loose.md", "A loose lighthouse of Ada.").ID)
-		guest := &pipe{fixture: p.other(), embeds: p.embeds}
-		guest.svc = p.svc
+		guest := p.other()
 		foreign := guest.upload("foreign.md", "A foreign lighthouse of Ada.")
 		p.drain()
 		sh := p.shelf(c)
@@ -277,20 +265,19 @@ func TestACharacterReadsOnlyWhatItHas(t *testing.T) {
 		if strings.Contains(text, "Ada.") || !strings.Contains(text, "214 steps") {
 			p.Errorf("read:\n%s", text)
 		}
-		_, err = p.svc.Shelf(context.Background(), guest.user, c, "en", knowledge.Room{Context: 8000})
+		_, err = shelf.Open(context.Background(), p.svc, guest.user, c, "en", shelf.Room{Context: 8000})
 		p.wants(err, fault.NotFound)
 	})
 }
 
 func TestAGrantThatIsTakenBackInTheMiddleOfATurnCountsAtTheNextCall(t *testing.T) {
 	t.Parallel()
-	onPipes(t, nil, func(p *pipe) {
+	onBoth(t, nil, func(p *fixture) {
 		b := p.base("World")
 		f := p.uploadTo(b.ID, "lore.md", lore)
 		p.drain()
-		guest := &pipe{fixture: p.other(), embeds: p.embeds}
-		guest.svc = p.svc
-		p.grant(b.ID, guest.fixture, knowledge.AccessRead)
+		guest := p.other()
+		p.grant(b.ID, guest.user, knowledge.AccessRead)
 		c := guest.character()
 		guest.bindBase(c, b.ID)
 		guest.bindFile(c, f.ID)
@@ -310,7 +297,7 @@ func TestAGrantThatIsTakenBackInTheMiddleOfATurnCountsAtTheNextCall(t *testing.T
 
 func TestTheBlockHasDocumentsInFullAndKnowledgeBasesByName(t *testing.T) {
 	t.Parallel()
-	onPipes(t, nil, func(p *pipe) {
+	onBoth(t, nil, func(p *fixture) {
 		c := p.character()
 		if p.shelf(c) != nil {
 			p.Error("a character without documents gets a block")
@@ -368,7 +355,7 @@ func TestTheBlockHasDocumentsInFullAndKnowledgeBasesByName(t *testing.T) {
 
 func TestAModelWithoutToolsGetsWhatAnswersTheMessage(t *testing.T) {
 	t.Parallel()
-	onPipes(t, withThreshold, func(p *pipe) {
+	onBoth(t, withThreshold, func(p *fixture) {
 		b, c := p.base("World"), p.character()
 		p.bindBase(c, b.ID)
 		p.uploadTo(b.ID, "lore.md", lore+strings.Repeat("\n\nNothing about it is known. ", 800))
@@ -390,12 +377,12 @@ func TestAModelWithoutToolsGetsWhatAnswersTheMessage(t *testing.T) {
 
 func TestRulesAreShortInBothLanguages(t *testing.T) {
 	t.Parallel()
-	if n := len(strings.Fields(knowledge.Rules("en"))); n > 120 {
+	if n := len(strings.Fields(shelf.Rules("en"))); n > 120 {
 		t.Errorf("%d words", n)
 	}
 	for _, lang := range []string{"en", "zh", "fr"} {
-		search, read := knowledge.Tools(lang)
-		if search.Name != "searchKnowledgeBase" || read.Name != "readKnowledge" || !json.Valid(search.Parameters) || !json.Valid(read.Parameters) || search.Description == "" || knowledge.Rules(lang) == "" {
+		search, read := shelf.Tools(lang)
+		if search.Name != "searchKnowledgeBase" || read.Name != "readKnowledge" || !json.Valid(search.Parameters) || !json.Valid(read.Parameters) || search.Description == "" || shelf.Rules(lang) == "" {
 			t.Errorf("%s: %+v %+v", lang, search, read)
 		}
 	}
