@@ -32,7 +32,11 @@ func idColumn(name string) bool { return name == "id" || strings.HasSuffix(name,
 
 // placeID is what stands in a column for an id. A text that is no id is NULL, which equals nothing.
 func (s *Session) placeID(text string) any {
-	id, ok := id.Parse(text)
+	return s.placed(id.Parse(text))
+}
+
+// placed is what stands in a column for an id that was read; if it is not ok, NULL.
+func (s *Session) placed(id uuid.UUID, ok bool) any {
 	switch {
 	case s.Postgres:
 		return pgtype.UUID{Bytes: id, Valid: ok}

@@ -104,10 +104,11 @@ func (s *Session) place(row reflect.Value, f field) (any, error) {
 		v = v.Elem()
 	}
 	text := v.String()
-	if _, ok := id.Parse(text); !ok && text != "" {
+	parsed, ok := id.Parse(text)
+	if !ok && text != "" {
 		return nil, fmt.Errorf("sqldb: %q is no id for %s", text, f.column)
 	}
-	return s.placeID(text), nil
+	return s.placed(parsed, ok), nil
 }
 
 // fieldOf is what stands in a column for a field of a row that is no id. A document may have a
