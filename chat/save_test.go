@@ -142,7 +142,7 @@ func TestARestoreRestoresThePrompt(t *testing.T) {
 	}
 }
 
-// What random macros draw in a preview depends only on what is shown.
+// A preview draws its random macros by nothing but the text that is shown.
 func TestRandomMacrosAreStableInAPreview(t *testing.T) {
 	t.Parallel()
 	w := nodesttest.NewFullChat(t, "{{roll::1000000}}")

@@ -18,7 +18,7 @@ func FalloffOf(average float32) Falloff {
 	return Falloff{saturation * (1 - lengthNorm), saturation * lengthNorm / average}
 }
 
-// Of is the value of a term with this count in a text of that length, without the factor Saturated.
+// Of returns the value of a term with this count in a text of that length, without the factor Saturated.
 func (f Falloff) Of(count float32, length int32) float32 {
 	return count / (count + f.same + f.each*float32(length))
 }

@@ -109,7 +109,7 @@ func TestNothingOfATurnIsNoticedBeforeItsMessageIsCommitted(t *testing.T) {
 	}
 }
 
-// What a model is asked is stored before it is asked.
+// A prompt is stored before the model is asked.
 func TestAPromptIsStoredBeforeTheModelIsAsked(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})

@@ -68,7 +68,7 @@ func TestEveryPhaseHasAnEnd(t *testing.T) {
 	}
 }
 
-// What ended a generation is told by the cause of its context before its error.
+// The event that ended a generation is told by the cause of its context before its error.
 func TestWhatEndedAGeneration(t *testing.T) {
 	t.Parallel()
 	provider := fault.New(fault.UpstreamDown, "away")

@@ -79,7 +79,7 @@ func TestAReplyDoesNotWaitForTheSummaryOfAVeryLongChat(t *testing.T) {
 	}
 }
 
-// What documents and tools take from the chat counts too.
+// The room that documents and tools take from the chat counts too.
 func TestAReplyWaitsForASummaryIfDocumentsLeaveNoRoom(t *testing.T) {
 	t.Parallel()
 	s := nodesttest.NewSummaries(t, "")

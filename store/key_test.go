@@ -269,7 +269,7 @@ func TestNothingThatIsGoneIsInAStoredAnswer(t *testing.T) {
 	}
 }
 
-// What is worked on behind a transaction is handed out once: not to a repeated call, and not with an error.
+// The work that follows a transaction is handed out once: not to a repeated call, and not with an error.
 func TestWorkIsAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {

@@ -215,8 +215,8 @@ func TestTheLogDoesNotRepeatReferences(t *testing.T) {
 	})
 }
 
-// What was found for a reply is stored once, with its scores; the log names it again when it is read. A list that
-// differs from it stays in the log: that of a continuation, and one that was cut.
+// The list of memories that were found for a reply is stored once, with its scores; the log names it again
+// when it is read. A list that differs from it stays in the log: that of a continuation, and one that was cut.
 func TestTheLogDoesNotRepeatWhatWasRecalled(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {

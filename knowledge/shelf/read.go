@@ -13,7 +13,7 @@ import (
 	"nodest/op"
 )
 
-// What may be read, in code points.
+// Bounds of one reading, in code points.
 const (
 	readPerCall = 24_000
 	readPerTurn = 60_000
