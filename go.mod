@@ -122,4 +122,4 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261005182115-fad411399dd8 // indirect
 )
 
-replace github.com/markusmobius/go-htmldate => ./third_party/go-htmldate
+replace github.com/markusmobius/go-htmldate => ./internal/third_party/go-htmldate

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Dialect names the set of rules by which a prompt is built from the documents,

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 func TestSampleIsAFullCharacter(t *testing.T) {

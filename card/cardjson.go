@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // mirrored are the fields of data that are repeated at the top level; data takes

@@ -9,7 +9,7 @@ import (
 	"path"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Asset is a file that belongs to a card: pictures of emotions, backgrounds and

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Chat is a chat log.

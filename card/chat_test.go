@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 func mustChat(t *testing.T, file string) *card.Chat {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // foreignMessage is a message in a log of another program.

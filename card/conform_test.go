@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"nodest/card"
-	"nodest/sharedtest"
+	"nodest/internal/sharedtest"
 )
 
 // oddCards are characters that lack what the specifications require, or have it in other types.

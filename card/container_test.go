@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 func named(name string) string { return strings.ReplaceAll(simpleV2, "Ada", name) }

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Format is a file form of a character.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // fuzzLimits keep each round short, and small enough that the limits are reached.

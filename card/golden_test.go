@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nodest/card"
-	"nodest/fault"
-	"nodest/sharedtest"
+	"nodest/internal/fault"
+	"nodest/internal/sharedtest"
 )
 
 func read(t *testing.T, path ...string) []byte {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Formats of world books. The first two are stored as they are, all others are

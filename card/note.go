@@ -3,7 +3,7 @@ package card
 import (
 	"encoding/json"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // AuthorNote is the view of an author's note. One with an empty text is only an anchor

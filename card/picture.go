@@ -7,7 +7,7 @@ import (
 	"image"
 	"slices"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Limits of pictures that are stored as received. The size in pixels keeps a small file

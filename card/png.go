@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 const pngSignature = "\x89PNG\r\n\x1a\n"

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Preset is the view of a prompt preset.

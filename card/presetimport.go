@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // privateFields of a preset tell where requests went and with which secrets.

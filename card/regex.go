@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Places where a regex script applies. Documents know others too: 3 slash commands,

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Resource is a free-standing document that was imported: a world book, a preset,

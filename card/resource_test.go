@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 func mustBook(t *testing.T, doc string, dialect card.Dialect) card.WorldBook {

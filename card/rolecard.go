@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // RoleCard is the view of a character card, for all versions alike: of a V2 or

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nodest/card"
-	"nodest/fault"
-	"nodest/sharedtest"
+	"nodest/internal/fault"
+	"nodest/internal/sharedtest"
 )
 
 func splitLines(file []byte) [][]byte { return bytes.Split(bytes.TrimSpace(file), []byte("\n")) }

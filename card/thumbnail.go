@@ -9,7 +9,7 @@ import (
 	"golang.org/x/image/draw"
 	_ "golang.org/x/image/webp" // avatars may be of this kind
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // maxScans is how many scans a JPEG may have. Encoders write about ten; each one

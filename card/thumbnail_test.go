@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 func plain(width, height int, fill color.Color) image.Image {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"nodest/fault"
-	"nodest/lru"
+	"nodest/internal/fault"
+	"nodest/internal/lru"
 )
 
 // Limits of a Thumbnails.

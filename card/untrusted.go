@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"nodest/fault"
-	"nodest/jsonlimit"
+	"nodest/internal/fault"
+	"nodest/internal/jsonlimit"
 )
 
 // importer is one import: its limits and what it has to tell.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Position says where the text of a world-book entry goes.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"nodest/card"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // A card's own regex scripts work as a group of scripts that is bound to the

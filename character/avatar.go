@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"nodest/card"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Avatar returns a character's picture; NotFound without one.

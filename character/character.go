@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"nodest/card"
-	"nodest/fault"
-	"nodest/op"
-	"nodest/stream"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 )
 
 // Create stores a character from its documents, as they are given (see

@@ -11,10 +11,10 @@ import (
 	"nodest/card"
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/sharedtest"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/sharedtest"
 	"nodest/store/storetest"
 )
 

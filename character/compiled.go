@@ -9,7 +9,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // keepDocs bounds the documents whose compiled form is kept, in bytes.

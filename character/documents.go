@@ -7,9 +7,9 @@ import (
 	"unicode"
 
 	"nodest/card"
-	"nodest/fault"
 	"nodest/framework"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // The documents of a character are stored as they were given: nothing is filled

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"nodest/card"
-	"nodest/fault"
 	"nodest/framework"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 func TestACharacterWithoutABookHasItsAttributes(t *testing.T) {

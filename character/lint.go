@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"nodest/card"
-	"nodest/fault"
 	"nodest/framework"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Lint examines a file for what will not work as its author meant it: a card, a

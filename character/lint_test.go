@@ -8,9 +8,9 @@ import (
 
 	"nodest/card"
 	"nodest/character"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/sharedtest"
 	"nodest/nodest/nodesttest"
-	"nodest/sharedtest"
 )
 
 func TestLintReadsEveryKindOfDocument(t *testing.T) {

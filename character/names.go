@@ -3,8 +3,8 @@ package character
 import (
 	"cmp"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // UserName is what the user is called in a chat with a character: the name of

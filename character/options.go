@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Limits of the lists and words in TurnOptions.

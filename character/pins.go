@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Pins fix the versions of the documents that a conversation uses, and the user's

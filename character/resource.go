@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	"nodest/card"
-	"nodest/fault"
-	"nodest/op"
-	"nodest/stream"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 )
 
 // Bounds of resources.

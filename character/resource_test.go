@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"nodest/character"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/sharedtest"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
-	"nodest/sharedtest"
 	"nodest/store/storetest"
 )
 

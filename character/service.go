@@ -7,9 +7,9 @@ package character
 import (
 	"context"
 
-	"nodest/jobs"
-	"nodest/lru"
-	"nodest/op"
+	"nodest/internal/jobs"
+	"nodest/internal/lru"
+	"nodest/internal/op"
 )
 
 // Tx is what a transaction offers for the acting user's characters.

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"nodest/card"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Settings returns the settings of a character in full: what was set,

@@ -8,9 +8,9 @@ import (
 	"math"
 
 	"nodest/card"
-	"nodest/fault"
 	"nodest/framework"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Bounds of what world books and regex scripts are tested with.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"nodest/card"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // TurnOptions steer one turn. Message beats conversation beats preset beats user: a

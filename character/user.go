@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"nodest/fault"
 	"nodest/framework"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // UserSettings returns the user's defaults; version 0 if none were ever stored.

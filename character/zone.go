@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // A user's days are those of a time zone: the one of the settings, else the one that

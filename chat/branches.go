@@ -3,7 +3,7 @@ package chat
 import (
 	"context"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Branches lists the ends of a conversation's branches, the newest (by seq) first;

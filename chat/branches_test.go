@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest/nodesttest"
 )
 

@@ -1,8 +1,8 @@
 package chat
 
 import (
-	"nodest/op"
-	"nodest/stream"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 )
 
 // Change is a change of messages of a conversation, apart from deletion. It makes one

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 )
 
 // Citations are the sources of a text.

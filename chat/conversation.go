@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 
 	"nodest/character"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/memory"
-	"nodest/op"
-	"nodest/stream"
 )
 
 // MaxTitle bounds the title of a conversation, in code points.

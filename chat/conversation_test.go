@@ -8,9 +8,9 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 func TestAConversationStartsWithTheGreetings(t *testing.T) {

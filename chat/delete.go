@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"nodest/fault"
-	"nodest/op"
-	"nodest/stream"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 )
 
 // Scopes of a delete.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/memory"
-	"nodest/op"
 )
 
 // Message returns a message with its swipes; NotFound for a deleted one.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"nodest/jobs"
-	"nodest/op"
-	"nodest/summary"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/internal/summary"
 )
 
 // JobFork is the kind of job that completes a long fork, which is its subject.

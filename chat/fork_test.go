@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 // A fork has the messages, the note and the settings of the branch, and changes

@@ -9,9 +9,9 @@ import (
 
 	"nodest/card"
 	"nodest/character"
-	"nodest/fault"
+	"nodest/internal/fault"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // NewGreeting is the first message of a conversation: the card's first message and

@@ -3,8 +3,8 @@ package chat
 import (
 	"context"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // ChooseHead shows the branch that ends in a message. A branch that was left by a restore

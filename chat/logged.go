@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"nodest/fault"
-	"nodest/stream"
+	"nodest/internal/fault"
+	"nodest/internal/stream"
 )
 
 // Logged is what the log of events keeps of a message or a conversation that an event shows. The rest is

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"nodest/internal/summary"
 	"nodest/llm"
-	"nodest/summary"
 )
 
 // Sizes of the pages in which a chat is read backwards, in messages.

@@ -3,7 +3,7 @@ package chat
 import (
 	"context"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Reset restarts a conversation: a new greeting of the card becomes the head. The

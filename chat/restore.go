@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"nodest/op"
-	"nodest/stream"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 )
 
 // describedBefore is the description of the save points that restores make.

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"nodest/character"
-	"nodest/fault"
-	"nodest/op"
-	"nodest/stream"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 )
 
 // Save is a save point: a named version of a conversation. Its messages are read on

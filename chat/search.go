@@ -7,8 +7,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 const (

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 	"nodest/store"
 )
 

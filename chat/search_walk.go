@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // A search walks ranges of messages, the newest first. The texts of a range are read unless its

@@ -10,10 +10,10 @@ import (
 	"log/slog"
 
 	"nodest/character"
-	"nodest/jobs"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/memory"
-	"nodest/op"
 )
 
 // Tx is what a transaction offers for the acting user's conversations.

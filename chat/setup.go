@@ -10,9 +10,9 @@ import (
 	"nodest/card"
 	"nodest/character"
 	"nodest/framework"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/lang"
-	"nodest/op"
 )
 
 // Setup is the input of a turn apart from the messages of the conversation.

@@ -3,10 +3,10 @@ package chat
 import (
 	"time"
 
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
+	"nodest/internal/summary"
 	"nodest/llm"
-	"nodest/summary"
 )
 
 // A summary is an overlay: in a prompt it replaces messages of the branch, which stay

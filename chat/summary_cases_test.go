@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/internal/summary"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
-	"nodest/summary"
 )
 
 func TestAStaleSummaryIsUsedUntilItIsRebuilt(t *testing.T) {

@@ -3,9 +3,9 @@ package chat
 import (
 	"context"
 
+	"nodest/internal/summary"
 	"nodest/llm"
 	"nodest/memory"
-	"nodest/summary"
 )
 
 // draft is a summary in the making.

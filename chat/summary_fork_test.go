@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/internal/summary"
 	"nodest/nodest/nodesttest"
-	"nodest/summary"
 )
 
 // inChat calls fn with another conversation.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
-	"nodest/op"
-	"nodest/summary"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/internal/summary"
 )
 
 // JobSummarise is the kind of job that makes, or repairs, the summary of a

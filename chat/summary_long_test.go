@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/internal/summary"
 	"nodest/nodest/nodesttest"
-	"nodest/summary"
 )
 
 // Transactions that read much at once hold up the cleaning of the log, and what they read is in

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"nodest/summary"
+	"nodest/internal/summary"
 )
 
 // mostAtOnce is how many messages are read at most while a turn waits for its summary. It is

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"nodest/fault"
-	"nodest/op"
-	"nodest/summary"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/summary"
 )
 
 // SummaryView is a summary and whether it is in force.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/jobs"
+	"nodest/internal/jobs"
 	"nodest/nodest/nodesttest"
 )
 

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"nodest/character"
-	"nodest/fault"
-	"nodest/op"
-	"nodest/summary"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/summary"
 )
 
 // planSummary decides what a summary has to cover. It reads the chat in several transactions: if

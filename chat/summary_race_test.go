@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/jobs"
+	"nodest/internal/jobs"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 	"nodest/store"

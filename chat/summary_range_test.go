@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
+	"nodest/internal/summary"
 	"nodest/nodest/nodesttest"
-	"nodest/summary"
 )
 
 // A range that the user names is summarised exactly, whatever summary was active

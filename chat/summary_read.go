@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"nodest/summary"
+	"nodest/internal/summary"
 )
 
 // readLines reads the shown branch without most of what the summary in force covers, or all of

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"errors"
 
-	"nodest/op"
-	"nodest/stream"
-	"nodest/summary"
+	"nodest/internal/op"
+	"nodest/internal/stream"
+	"nodest/internal/summary"
 )
 
 // store stores a draft and activates it. If another summary of the same messages came

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/internal/summary"
 	"nodest/nodest/nodesttest"
-	"nodest/summary"
 )
 
 // A long chat is summarised at a bounded number of calls, and its prompt has one

@@ -3,8 +3,8 @@ package chat
 import (
 	"context"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // ChooseSwipe chooses another text of a message: a swipe by its id, or the next or

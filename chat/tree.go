@@ -3,7 +3,7 @@ package chat
 import (
 	"context"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // maxRuns bounds a tree.

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 
 	"nodest/character"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/op"
 )
 
 // MaxText bounds the text of a message, in code points.

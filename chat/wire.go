@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"nodest/cite"
+	"nodest/internal/cite"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/llm"
-	"nodest/op"
-	"nodest/stream"
 )
 
 // The objects as clients see them, in events and in answers, as

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 )
 
 // JobWords is the kind of job that stores the words of a conversation, its subject, for Search.

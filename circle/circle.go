@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"nodest/circle/rules"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Me is the user as an author, a target or a sender. Everybody else is named by the id of

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"nodest/circle/rules"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/recall"

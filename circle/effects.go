@@ -2,7 +2,7 @@ package circle
 
 import (
 	"nodest/circle/rules"
-	"nodest/jobs"
+	"nodest/internal/jobs"
 )
 
 // What every post, comment and like does, whoever wrote it: each function stores it, emits

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // latestComments is how many comments a post has in the feed.

@@ -17,15 +17,15 @@ import (
 
 	"nodest/character"
 	"nodest/circle"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
-	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 func TestMain(m *testing.M) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"nodest/fault"
 	"nodest/framework"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // A forwarded post is a message of the user in a private chat. Others of the circle do not

@@ -3,7 +3,7 @@ package circle
 import (
 	"context"
 
-	"nodest/attachment"
+	"nodest/internal/attachment"
 	"nodest/llm"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Interaction asks a character for its reaction to something that the caller shows it, as

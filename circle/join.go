@@ -5,8 +5,8 @@ import (
 
 	"nodest/card"
 	"nodest/character"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Joined is what the app gets when a character joins the circle.

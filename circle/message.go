@@ -9,9 +9,9 @@ import (
 
 	"nodest/character"
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // Characters write private messages to a user who has been silent, if the user wants it:

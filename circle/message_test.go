@@ -8,7 +8,7 @@ import (
 
 	"nodest/character"
 	"nodest/circle"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // chats are the private chats of a fixture.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"nodest/circle/rules"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // saidWithin is how long nobody says again what anybody has said, word for word. What is

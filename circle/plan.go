@@ -5,8 +5,8 @@ import (
 
 	"nodest/character"
 	"nodest/circle/rules"
+	"nodest/internal/op"
 	"nodest/memory"
-	"nodest/op"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // What the user does with posts: writes, answers, likes, deletes and rates them.

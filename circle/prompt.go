@@ -13,8 +13,8 @@ import (
 	"nodest/card"
 	"nodest/character"
 	"nodest/framework"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/op"
 )
 
 // A prompt of the circle has two messages. The first is the scene: the rules, the post

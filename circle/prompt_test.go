@@ -11,10 +11,10 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/circle"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/memory"
-	"nodest/op"
 )
 
 func TestReactionsToOnePostShareTheirPrefix(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 
 	"nodest/character"
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // server is what events name as their cause where no device is.

@@ -10,8 +10,8 @@ import (
 
 	"nodest/circle"
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/llm"
 	"nodest/store"
 	"nodest/store/storetest"

@@ -2,9 +2,9 @@ package circle
 
 import (
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // reviewAt is how many unread items of a message box cause a review.

@@ -6,8 +6,8 @@ import (
 
 	"nodest/character"
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Relationships, message boxes and actions as the user reads and changes them.

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"nodest/character"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
 	"nodest/memory"
 )
 

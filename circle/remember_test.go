@@ -12,7 +12,7 @@ import (
 
 	"nodest/character"
 	"nodest/circle"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"

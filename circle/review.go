@@ -11,10 +11,10 @@ import (
 
 	"nodest/character"
 	"nodest/circle/rules"
-	"nodest/fault"
 	"nodest/framework"
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // reviewAttempts is how often a review is tried.

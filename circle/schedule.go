@@ -9,8 +9,8 @@ import (
 
 	"nodest/character"
 	"nodest/circle/rules"
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // When characters post. JobDay plans the day of a user: a turn and a job for each slot of

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"nodest/character"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/memory"
-	"nodest/op"
 )
 
 // The jobs of the circle.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // State returns the settings of the circle, and whether it sleeps.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"nodest/circle/rules"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

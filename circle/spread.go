@@ -6,9 +6,9 @@ import (
 
 	"nodest/character"
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // spread decides without a model who reacts to a post or answers a comment, and when.

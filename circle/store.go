@@ -3,11 +3,11 @@ package circle
 import (
 	"time"
 
-	"nodest/attachment"
 	"nodest/character"
-	"nodest/jobs"
+	"nodest/internal/attachment"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/memory"
-	"nodest/op"
 )
 
 // Tx is what a transaction offers for the circle.

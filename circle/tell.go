@@ -8,9 +8,9 @@ import (
 
 	"nodest/character"
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // lateAfter is how late a turn may be carried out before its slot counts as missed.

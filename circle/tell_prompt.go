@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"nodest/circle/rules"
-	"nodest/fault"
 	"nodest/framework"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // tellWords are the words of prompts for posts.

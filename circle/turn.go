@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // How turns end that are not simply carried out.

@@ -2,7 +2,7 @@ package circle
 
 import (
 	"nodest/circle/rules"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // wireMember is a member of the circle. The id of the user is that of the account.

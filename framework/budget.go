@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"slices"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // found is what was found for the message and how much of it is in.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Under every budget, either the request fits or the error names the parts that do

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

@@ -1,6 +1,6 @@
 package framework
 
-import "nodest/lru"
+import "nodest/internal/lru"
 
 // Cache keeps what is expensive to compute for a text, by content and for all
 // conversations of a process: its tokens, the keys that occur in it, what

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"nodest/card"
-	"nodest/sharedtest"
+	"nodest/internal/sharedtest"
 )
 
 // Every published card, book and preset can be built and linted, with the same result

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"nodest/card"
-	"nodest/sharedtest"
+	"nodest/internal/sharedtest"
 )
 
 // golden runs the vectors of one file through run, which returns the product's result

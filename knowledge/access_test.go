@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"unicode"
 
-	"nodest/cite"
-	"nodest/fault"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
+	"nodest/internal/markup"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/markup"
-	"nodest/op"
 )
 
 // What a question to documents gives its model.

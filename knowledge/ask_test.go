@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge"
 	"nodest/llm"
-	"nodest/op"
 )
 
 // scripted is a model that answers as the test says.

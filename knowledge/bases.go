@@ -5,9 +5,9 @@ import (
 	"strings"
 	"unicode"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge/chunk"
-	"nodest/op"
 )
 
 // Limits of a knowledge base.

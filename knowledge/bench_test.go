@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"nodest/jobs"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/internal/sharedtest"
 	"nodest/knowledge"
 	"nodest/knowledge/parse"
 	"nodest/llm"
 	"nodest/llm/offline"
-	"nodest/op"
-	"nodest/sharedtest"
 	"nodest/store"
 	"nodest/store/storetest"
 )

@@ -3,8 +3,8 @@ package knowledge
 import (
 	"context"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Limits of what a character knows.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/contextline"
 	"nodest/knowledge/parse"

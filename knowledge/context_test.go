@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/knowledge"
 	"nodest/knowledge/search"
 	"nodest/llm"

@@ -11,11 +11,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/fault"
-	"nodest/index"
+	"nodest/internal/fault"
+	"nodest/internal/index"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/llm/offline"
-	"nodest/op"
 )
 
 // Sizes of embedding jobs.

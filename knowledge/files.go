@@ -6,9 +6,9 @@ import (
 	"errors"
 	"io"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge/filename"
-	"nodest/op"
 )
 
 // states are the states of a file.

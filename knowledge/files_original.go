@@ -8,8 +8,8 @@ import (
 	"io"
 	"io/fs"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // partSize is how many bytes of an original a row has; the last one has the rest.

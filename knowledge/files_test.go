@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge"
-	"nodest/op"
 )
 
 var background = context.Background()

@@ -10,12 +10,12 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"nodest/fair"
-	"nodest/fault"
+	"nodest/internal/fair"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge/search"
 	"nodest/llm"
 	"nodest/llm/offline"
-	"nodest/op"
 )
 
 // longestQuery is how much of a question is used, in code points.

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"nodest/character"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/knowledge"
-	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 // fixture is a real store with a Service, as one user has it.

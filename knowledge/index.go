@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"nodest/cite"
-	"nodest/fault"
-	"nodest/index"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
+	"nodest/internal/index"
 	"nodest/knowledge/parse"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/parse"
 	"nodest/knowledge/search"

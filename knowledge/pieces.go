@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"nodest/cite"
-	"nodest/markup"
-	"nodest/op"
+	"nodest/internal/cite"
+	"nodest/internal/markup"
+	"nodest/internal/op"
 )
 
 // Lengths of texts that models get, in code points.

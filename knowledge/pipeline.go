@@ -12,15 +12,15 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fair"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fair"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/lru"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/parse"
 	"nodest/llm"
-	"nodest/lru"
-	"nodest/op"
-	"nodest/stream"
 )
 
 // Parser turns a file into text: parse.Parse, or parse.Child.

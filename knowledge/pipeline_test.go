@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/stream"
 	"nodest/knowledge"
 	"nodest/knowledge/parse"
 	"nodest/knowledge/search"
 	"nodest/llm"
 	"nodest/llm/offline"
-	"nodest/stream"
 )
 
 // embedder is the offline embedding model under a name, which can fail as a test says.

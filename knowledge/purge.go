@@ -3,7 +3,7 @@ package knowledge
 import (
 	"context"
 
-	"nodest/jobs"
+	"nodest/internal/jobs"
 )
 
 // PurgeKind is the kind of the job that removes what its user has deleted.

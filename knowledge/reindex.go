@@ -6,10 +6,10 @@ import (
 	"errors"
 	"slices"
 
-	"nodest/fault"
-	"nodest/jobs"
-	"nodest/op"
-	"nodest/stream"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 )
 
 // runReindex gives the files of a user the vectors of the space that is being built. When all

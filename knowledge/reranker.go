@@ -6,10 +6,10 @@ import (
 	"errors"
 	"slices"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge/rerank"
 	"nodest/knowledge/search"
-	"nodest/op"
 )
 
 // Reranker orders the best passages of a search. It returns indexes of texts, best first; those

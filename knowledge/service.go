@@ -12,7 +12,7 @@ import (
 	"cmp"
 	"context"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Service has the operations. It is safe for concurrent use.

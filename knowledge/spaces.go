@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/llm"
 )
 

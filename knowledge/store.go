@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"nodest/character"
-	"nodest/jobs"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/knowledge/chunk"
-	"nodest/op"
 )
 
 // Tx is what a transaction offers for files and knowledge bases. Where a method says "own", a

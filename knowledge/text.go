@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // MostText is how many code points of a text one call returns at most.

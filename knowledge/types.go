@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/parse"
 )

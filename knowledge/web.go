@@ -6,9 +6,9 @@ import (
 	"net/url"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge/filename"
-	"nodest/op"
 )
 
 // Fetch stores a page of the web as a Markdown file. A page that the user has already is read

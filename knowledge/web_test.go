@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/knowledge"
 )
 

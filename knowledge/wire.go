@@ -1,8 +1,8 @@
 package knowledge
 
 import (
-	"nodest/op"
-	"nodest/stream"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 )
 
 // wireFile is the wire format of a file.

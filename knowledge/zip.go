@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge/filename"
 	"nodest/knowledge/unzip"
-	"nodest/op"
 )
 
 // Unzip stores the files of a zip archive, with its folders in their names. It returns those

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/text/encoding/simplifiedchinese"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/knowledge"
 )
 

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Link is one provider of a Chain.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

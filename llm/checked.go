@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // MaxReply is the default of Request.MaxBytes, and longestModel bounds the name of a model, in

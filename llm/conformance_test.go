@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/gemini"
 	"nodest/llm/llmtest"

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // How long a provider may keep us waiting. The time that the reader takes with a chunk

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Default is the model of a provider that answers where none is named: one of the provider's own

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 var statusCodes = map[int]fault.Code{

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

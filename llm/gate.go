@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fair"
+	"nodest/internal/fair"
 )
 
 // Gates bound the calls to models, by model. The zero value is ready to use.

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"runtime/debug"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // guarded turns a panic of an adapter or its SDK into fault.Internal, so that one

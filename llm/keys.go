@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Keys holds the keys of one provider and switches between them. The first key is

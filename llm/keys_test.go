@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

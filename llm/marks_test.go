@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 )

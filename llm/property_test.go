@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

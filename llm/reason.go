@@ -16,7 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Secrets are what must not show when a provider quotes it in an error: the key and the

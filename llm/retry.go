@@ -10,7 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // How often and when WithRetry sends a request.

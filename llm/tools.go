@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Tool is a function that a model may ask for while it writes a reply.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/index"
+	"nodest/internal/index"
+	"nodest/internal/op"
 	"nodest/memory/lang"
-	"nodest/op"
 )
 
 // Action is what a bulk operation does to memories.

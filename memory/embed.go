@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/op"
 )
 
 // Sizes of embedding jobs.

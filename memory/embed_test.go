@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory"

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"nodest/cite"
 	"nodest/framework"
+	"nodest/internal/cite"
 	"nodest/memory/lang"
 )
 

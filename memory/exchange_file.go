@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/memory/lang"
 )
 

@@ -8,10 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"nodest/internal/op"
+	"nodest/internal/op/id"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
-	"nodest/op"
-	"nodest/op/id"
 )
 
 // Origin says who wrote a memory.

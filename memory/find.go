@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory/lang"

@@ -14,7 +14,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"

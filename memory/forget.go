@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"nodest/fault"
-	"nodest/index"
+	"nodest/internal/fault"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
 )

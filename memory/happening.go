@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"nodest/internal/op"
 	"nodest/memory/lang"
-	"nodest/op"
 )
 
 // Happening is something that a character has experienced in the social circle.

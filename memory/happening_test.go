@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Imported is the result of an import.

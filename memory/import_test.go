@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // The versions of one memory are stored in the same batch.

@@ -7,10 +7,10 @@ import (
 	"io"
 	"slices"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/memory/recall"
-	"nodest/op"
 )
 
 // The user's operations on a memory. Each acts on the user's own character or conversation;

@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"nodest/internal/op"
 	"nodest/memory/recall"
-	"nodest/op"
 )
 
 // inPieces runs do for each of parts, of which there is at least one, in a transaction of its

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/framework"
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
 )

@@ -9,13 +9,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

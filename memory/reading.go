@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"nodest/jobs"
+	"nodest/internal/jobs"
 )
 
 // Reading is what the extraction of a conversation has cost, and what the user has ordered. It

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/memory/lang"
-	"nodest/op"
-	"nodest/stream"
 )
 
 // Draft is a memory that a user writes.

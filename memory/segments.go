@@ -7,11 +7,11 @@ import (
 	"maps"
 	"slices"
 
-	"nodest/fault"
-	"nodest/index"
-	"nodest/index/dict"
+	"nodest/internal/fault"
+	"nodest/internal/index"
+	"nodest/internal/index/dict"
+	"nodest/internal/op"
 	"nodest/memory/recall"
-	"nodest/op"
 )
 
 // Units that no segment covers are searched in memory. When there are enough of them, the older

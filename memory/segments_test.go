@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/recall"

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"nodest/index"
-	"nodest/jobs"
+	"nodest/internal/index"
+	"nodest/internal/jobs"
 	"nodest/llm"
 	"nodest/memory/lang"
 )

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"nodest/index"
-	"nodest/jobs"
+	"nodest/internal/index"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
-	"nodest/op"
 )
 
 // Store is the storage of a Service.

@@ -11,13 +11,13 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 // searchMemories searches ann's memories and returns the texts.

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/recall"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

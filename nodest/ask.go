@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"nodest/chat"
+	"nodest/internal/op"
 	"nodest/nodest/recent"
-	"nodest/op"
 )
 
 // ask stores what the model is about to be asked, with what was recalled for it, and the events that tell it.

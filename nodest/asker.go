@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"nodest/character"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/op"
 )
 
 // asker asks a user's model in the background: one prompt, one whole reply. The cost

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/llm/offline"

@@ -9,16 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
+	"nodest/internal/account"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 	"nodest/store"
-	"nodest/stream"
 )
 
 // stopwatch records when the first delta of each generation is published.

@@ -15,9 +15,9 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/internal/sharedtest"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/sharedtest"
 )
 
 // importCard creates a character from a file.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 	"nodest/store"

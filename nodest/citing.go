@@ -10,8 +10,8 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/cite"
 	"nodest/framework"
+	"nodest/internal/cite"
 	"nodest/llm"
 	"nodest/nodest/tools"
 )

@@ -5,8 +5,8 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // DeleteCharacter deletes a character with its conversations. Replies that are

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // maxRead is how many conversations one acknowledgement may name.

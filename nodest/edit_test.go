@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 // edit edits a message and waits for the answer, if there is one.

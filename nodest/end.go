@@ -8,13 +8,13 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"nodest/chat"
-	"nodest/cite"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
+	"nodest/internal/summary"
 	"nodest/llm"
-	"nodest/op"
-	"nodest/stream"
-	"nodest/summary"
 )
 
 // Retries for storing the end of a generation. If all fail, the generation is found

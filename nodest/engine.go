@@ -6,8 +6,8 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
 	"nodest/nodest/recent"
 )
 

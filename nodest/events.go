@@ -3,9 +3,9 @@ package nodest
 import (
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/llm"
-	"nodest/op"
-	"nodest/stream"
 )
 
 // What the events of a generation carry besides the ids.

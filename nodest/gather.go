@@ -11,9 +11,9 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/internal/summary"
 	"nodest/llm"
 	"nodest/nodest/record"
-	"nodest/summary"
 )
 
 // turn is one request to a model in the making.

@@ -14,13 +14,13 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
-	"nodest/stream"
 )
 
 // seed returns the seed of a randomized test; NODEST_SEED overrides it.

@@ -6,8 +6,8 @@ import (
 
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/op"
 )
 
 // Greet lets a character write without being asked: it accepts a reply at the end of the

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/internal/op"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 func TestACharacterWritesFirst(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"nodest/chat"
+	"nodest/internal/summary"
 	"nodest/memory"
 	"nodest/nodest/recent"
-	"nodest/summary"
 )
 
 // history is what was said before a reply. storedChat is that of a stored chat; a turn whose messages

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"nodest/fault"
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // Jobs lists the user's background jobs of all kinds, newest first; state "" = in any

@@ -7,11 +7,11 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 // TestARepeatedCallGetsTheFirstAnswer repeats calls after everything that they named has changed or

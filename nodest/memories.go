@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
 	"nodest/nodest/record"
-	"nodest/op"
 )
 
 // Memories is the source that recalls memories and reads the user's profile.

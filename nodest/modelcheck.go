@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/op"
 )
 
 // ModelCheck is how a model answered one small request.

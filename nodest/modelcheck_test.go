@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm/llmtest"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"

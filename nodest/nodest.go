@@ -20,9 +20,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"nodest/internal/stream"
 	"nodest/llm"
 	"nodest/nodest/tools"
-	"nodest/stream"
 )
 
 // Publisher delivers events to connected devices; *stream.Hub is one.

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 	"nodest/store"

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

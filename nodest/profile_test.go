@@ -11,12 +11,12 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 // profileIn returns the profile in a prompt, "" = none, and the ids of its facts.

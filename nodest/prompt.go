@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/nodest/record"
-	"nodest/op"
 )
 
 // PreviewPrompt builds the request that a message would cause now, or without a

@@ -8,9 +8,9 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/codec"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/codec"
+	"nodest/internal/fault"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Admission: at most one generation runs per conversation and a few per user; a short

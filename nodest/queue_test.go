@@ -7,7 +7,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // parseGenerations makes generations, oldest first, from words such as "a:run

@@ -8,8 +8,8 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/internal/op"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

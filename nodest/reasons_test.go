@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/llm/openai"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // publicError returns an error as clients see it.

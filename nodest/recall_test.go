@@ -11,7 +11,8 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/llm/offline"
@@ -20,7 +21,6 @@ import (
 	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 func TestMemoriesOfOtherConversationsReachTheRequest(t *testing.T) {

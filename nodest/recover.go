@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"nodest/chat"
-	"nodest/cite"
+	"nodest/internal/cite"
 )
 
 // recoverBatch is how many abandoned generations are read at once.

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/internal/op"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 func TestAfterACrash(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // MaxWish bounds the instruction for a rewrite, in code points.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/nodest"

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Edit is EditText that answers a user's message again if Regenerate says so, in the

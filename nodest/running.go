@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Cancel stops a generation and returns its status when the end is stored. What

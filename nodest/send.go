@@ -7,8 +7,8 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // acceptTimeout bounds the accepting transaction. The transaction does not end with the

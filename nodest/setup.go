@@ -6,7 +6,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // turnSetup is the input of a turn apart from the messages of the chat.

@@ -5,7 +5,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/stream"
+	"nodest/internal/stream"
 )
 
 // Bounds of a snapshot.

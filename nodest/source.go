@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/cite"
 	"nodest/framework"
+	"nodest/internal/cite"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/llm"
-	"nodest/op"
-	"nodest/stream"
 )
 
 // modelAnswer is what a model has answered to one request.

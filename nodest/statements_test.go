@@ -6,9 +6,9 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/internal/op"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 // What a message costs is mostly the number of its statements. Whoever needs another one changes

@@ -6,9 +6,9 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/jobs"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/memory"
-	"nodest/op"
 )
 
 // Store keeps what the engine needs; package store provides it on SQLite and

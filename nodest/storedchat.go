@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/summary"
 	"nodest/memory"
 	"nodest/nodest/recent"
 	"nodest/nodest/record"
-	"nodest/op"
-	"nodest/summary"
 )
 
 // storedChat is the history of a reply in a stored chat.

@@ -8,10 +8,10 @@ import (
 
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/internal/summary"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 	"nodest/nodest/tools"
-	"nodest/summary"
 )
 
 // A chat that does not fit the context is summarised before the reply; if the model

@@ -5,9 +5,9 @@ import (
 	"sync"
 
 	"nodest/chat"
-	"nodest/cite"
+	"nodest/internal/cite"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/op"
 )
 
 // identity names a generation, and whom its events name as their cause.

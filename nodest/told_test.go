@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"nodest/chat"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // told is a history that comes with the request.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
 	"nodest/nodest/tools"
 )
 

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"nodest/internal/lru"
 	"nodest/llm"
-	"nodest/lru"
 )
 
 // toolless remembers models that have refused tools, for a day: their server may learn it.

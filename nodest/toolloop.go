@@ -6,12 +6,12 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/nodest/recent"
 	"nodest/nodest/tools"
-	"nodest/op"
 )
 
 // The paths by which found text reaches a model: ToolTrace.Path.

@@ -13,9 +13,9 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/cite"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"nodest/chat"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // assignment is a generation that a request has asked for, and what it writes.

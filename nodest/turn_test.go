@@ -8,11 +8,11 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 func TestSendAnswersWhenTheMessageIsStored(t *testing.T) {

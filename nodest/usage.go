@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // usageDays is the default length of a usage report.

@@ -4,11 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
-	"nodest/stream"
 )
 
 func TestAnAckTellsOtherDevicesWhatWasRead(t *testing.T) {

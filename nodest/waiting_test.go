@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"

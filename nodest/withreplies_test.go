@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 )

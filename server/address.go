@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/account"
+	"nodest/internal/account"
 )
 
 // clientAddress is the address of the client: the one that connected, or, if that is a trusted

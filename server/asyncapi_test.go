@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/internal/stream/outbox"
 	"nodest/server/api"
-	"nodest/stream/outbox"
 )
 
 // protocolCommands are the commands that the connection handles itself.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"nodest/account"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // sessionCookie holds the token of a browser that signed in.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // bodyStep is how much of a body, in bytes, must arrive within Options.BodyWithin.

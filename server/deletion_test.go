@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
-	"nodest/jobs"
+	"nodest/internal/account"
+	"nodest/internal/jobs"
 	"nodest/store"
 	"nodest/store/storetest"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // docsPage is openapi.yaml for people: every operation with its parameters, the

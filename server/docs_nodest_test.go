@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/sharedtest"
+	"nodest/internal/sharedtest"
 	"nodest/websearch/provider/providertest"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/server/api"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 const mib = 1 << 20

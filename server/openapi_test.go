@@ -14,7 +14,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 func TestTheOpenAPIDocumentIsValid(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // allowed are the web origins that may call, each in the form of webOrigin.

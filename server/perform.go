@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/server/api"
 )
 

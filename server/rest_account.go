@@ -8,9 +8,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"nodest/account"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/server/api"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/account"
+	"nodest/internal/account"
 )
 
 const goodPassword = "correct horse battery"

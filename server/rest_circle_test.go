@@ -13,9 +13,9 @@ import (
 
 	"nodest/circle"
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // inCircle runs fn in a transaction of the circle.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // testedElsewhere lists the events that other tests cover: they need a slow reader,

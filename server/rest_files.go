@@ -13,9 +13,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"nodest/account"
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
 	"nodest/server/api"
 )
 

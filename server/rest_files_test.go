@@ -16,7 +16,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/server/api"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // texts returns the visible messages of a conversation, oldest first.

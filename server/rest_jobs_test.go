@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 )
 
 // failJob adds a job of a user that has failed. Its kind is one that nobody handles.

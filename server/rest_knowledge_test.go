@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"nodest/internal/op"
 	"nodest/knowledge"
-	"nodest/op"
 )
 
 // newBase creates a knowledge base and returns its id.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // happened lets a character remember something of yesterday's circle.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // oddInputs are values that no client should send.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/op"
-	"nodest/stream/outbox"
+	"nodest/internal/op"
+	"nodest/internal/stream/outbox"
 )
 
 // items returns the objects of a page.

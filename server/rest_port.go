@@ -13,11 +13,11 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"nodest/account"
 	"nodest/circle"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest/app"
-	"nodest/op"
 	"nodest/server/api"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 func TestHealthAndReadiness(t *testing.T) {

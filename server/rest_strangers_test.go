@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/account"
-	"nodest/op"
+	"nodest/internal/account"
+	"nodest/internal/op"
 )
 
 // upload sends a file as a browser would; fields are "name=value", or header lines

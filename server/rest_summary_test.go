@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // makeSummary adds enough messages to a conversation to summarize it, and returns

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // A page of messages has 4 MiB at most, whatever the swipes of its messages; each text can still be

@@ -24,8 +24,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
-	"nodest/account"
 	"nodest/card"
+	"nodest/internal/account"
 	"nodest/nodest/app"
 	"nodest/server/api"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // serviceRoutes serves what operators and browsers ask for.

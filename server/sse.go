@@ -11,14 +11,14 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"nodest/account"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
+	"nodest/internal/stream/outbox"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/server/api"
-	"nodest/stream"
-	"nodest/stream/outbox"
 )
 
 // sse is an event stream over plain HTTP. It lives in the goroutine of its

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
-	"nodest/op"
+	"nodest/internal/account"
+	"nodest/internal/op"
 )
 
 // sseEvent is one server-sent event.

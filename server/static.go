@@ -16,7 +16,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/web"
 )
 

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
+	"nodest/internal/outbound"
 	"nodest/llm"
 	"nodest/llm/offline"
-	"nodest/outbound"
 	"nodest/websearch"
 	"nodest/websearch/provider"
 	"nodest/websearch/provider/providertest"

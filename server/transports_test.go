@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
 	"nodest/character"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/server/api"
 )
 

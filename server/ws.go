@@ -10,8 +10,8 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/labstack/echo/v4"
 
-	"nodest/account"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
 )
 
 // Close codes of the protocol, as asyncapi.yaml lists them.

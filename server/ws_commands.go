@@ -6,10 +6,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream/outbox"
 	"nodest/server/api"
-	"nodest/stream/outbox"
 )
 
 // command is a frame of the client.

@@ -13,11 +13,11 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"nodest/account"
+	"nodest/internal/account"
+	"nodest/internal/op"
+	"nodest/internal/stream"
+	"nodest/internal/stream/outbox"
 	"nodest/nodest"
-	"nodest/op"
-	"nodest/stream"
-	"nodest/stream/outbox"
 )
 
 // socket is one WebSocket connection. Its goroutines: read, which runs as long

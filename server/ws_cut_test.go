@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"nodest/stream"
+	"nodest/internal/stream"
 )
 
 // newRand returns a random source with a fixed seed, or that of NODEST_SEED.

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
+	"nodest/internal/stream/outbox"
 	"nodest/server/api"
-	"nodest/stream"
-	"nodest/stream/outbox"
 )
 
 type helloData struct {

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // TestAWriteRepeatedFiveTimesIsDoneOnce sends every write command five times with the

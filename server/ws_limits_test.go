@@ -11,7 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"nodest/account"
+	"nodest/internal/account"
 )
 
 // Limits, heartbeats, tokens and shutdown.

@@ -13,8 +13,8 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
-	"nodest/account"
-	"nodest/op"
+	"nodest/internal/account"
+	"nodest/internal/op"
 	"nodest/store/storetest"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"nodest/internal/mcptool"
 	"nodest/llm"
-	"nodest/mcptool"
 )
 
 // weather is an MCP server with the tool forecast, which answers what the test says.

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/stream"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 func TestSettingsHaveVersions(t *testing.T) {

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest/app"
 	"nodest/store/sqldb"
 )

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"nodest/attachment"
+	"nodest/internal/attachment"
 	"nodest/store/sqldb"
 )
 

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strconv"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/store/sqldb"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/migrations"
 	"nodest/store/sqldb"
 )

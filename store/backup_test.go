@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
+	"nodest/internal/account"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"nodest/character"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/store/sqldb"
 )
 

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"nodest/attachment"
 	"nodest/circle"
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/attachment"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/nodest"
 	"nodest/store"
 )

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"nodest/attachment"
 	"nodest/circle"
-	"nodest/fault"
+	"nodest/internal/attachment"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/store"
 )

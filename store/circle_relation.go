@@ -2,7 +2,7 @@ package store
 
 import (
 	"nodest/circle"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/store/sqldb"
 )
 

@@ -13,10 +13,10 @@ import (
 	"nodest/character"
 	"nodest/circle"
 	"nodest/circle/rules"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 )

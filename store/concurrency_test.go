@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/internal/stream"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 // While one user's transaction is open, other users and other conversations of the

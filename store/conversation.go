@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/store/sqldb"
 )
 

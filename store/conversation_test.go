@@ -11,9 +11,9 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 )
 

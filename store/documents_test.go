@@ -10,7 +10,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/store"
 )

@@ -17,13 +17,13 @@ import (
 
 	"github.com/google/uuid"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/memory"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 func TestMain(m *testing.M) {

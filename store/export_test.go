@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
-	"nodest/attachment"
 	"nodest/circle"
-	"nodest/jobs"
+	"nodest/internal/account"
+	"nodest/internal/attachment"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/knowledge"
 	"nodest/nodest"
 	"nodest/nodest/app"
-	"nodest/op"
 	"nodest/store/sqldb"
 	"nodest/websearch"
 )

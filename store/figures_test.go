@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/jobs"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"

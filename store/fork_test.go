@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/store"

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/stream"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
-	"nodest/stream"
 	"nodest/websearch"
 )
 

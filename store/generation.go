@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/store/sqldb"
 )
 

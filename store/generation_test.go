@@ -9,10 +9,10 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 )
 

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/stream"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 // heldWriter holds the writing connection, so that updates made meanwhile form one

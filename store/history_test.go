@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 )
 

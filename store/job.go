@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/store/sqldb"
 )
 

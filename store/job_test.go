@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/stream"
 	"nodest/nodest"
 	"nodest/store"
-	"nodest/stream"
 )
 
 const jobLease = time.Minute

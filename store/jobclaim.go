@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/store/sqldb"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/knowledge"
 	"nodest/nodest"
 	"nodest/store"

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/fault"
-	"nodest/index"
+	"nodest/internal/fault"
+	"nodest/internal/index"
 	"nodest/knowledge"
 	"nodest/store/sqldb"
 )

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/store/sqldb"
 )
 

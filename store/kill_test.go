@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/account"
 	"nodest/chat"
-	"nodest/codec"
+	"nodest/internal/account"
+	"nodest/internal/codec"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"

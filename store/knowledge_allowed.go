@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/knowledge"
 	"nodest/store/sqldb"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/knowledge"
 	"nodest/knowledge/chunk"
 	"nodest/store/sqldb"

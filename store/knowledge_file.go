@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 	"nodest/knowledge"
 	"nodest/store/sqldb"
 )

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/knowledge"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 )
 

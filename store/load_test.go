@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
 	"nodest/chat"
 	"nodest/chat/archive"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 )
 

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/cite"
+	"nodest/internal/cite"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/sqldb"
-	"nodest/stream"
 )
 
 // logRow has events of a user that one transaction added, see stream.Pack.

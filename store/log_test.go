@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/cite"
-	"nodest/codec"
+	"nodest/internal/cite"
+	"nodest/internal/codec"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/memory"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
-	"nodest/stream"
 )
 
 // log returns the user's events after a position.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 )

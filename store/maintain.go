@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"nodest/jobs"
+	"nodest/internal/jobs"
 	"nodest/store/sqldb"
 )
 

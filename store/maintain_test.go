@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/stream"
 	"nodest/nodest"
 	"nodest/store"
-	"nodest/stream"
 )
 
 const day = 24 * time.Hour

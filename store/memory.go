@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/memory"
 	"nodest/store/sqldb"
 )

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/store/sqldb"

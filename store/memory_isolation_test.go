@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"nodest/character"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"

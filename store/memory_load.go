@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"

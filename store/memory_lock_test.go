@@ -6,10 +6,10 @@ import (
 	"sync"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

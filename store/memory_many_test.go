@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
-	"nodest/index"
+	"nodest/internal/fault"
+	"nodest/internal/index"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/index"
+	"nodest/internal/fault"
+	"nodest/internal/index"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"

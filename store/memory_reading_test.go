@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/memory"
 	"nodest/nodest"
 )

@@ -3,7 +3,7 @@ package store
 import (
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/memory"
 	"nodest/memory/recall"
 	"nodest/store/sqldb"

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"

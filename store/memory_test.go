@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/index"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/index"
+	"nodest/internal/jobs"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/memory"
 	"nodest/memory/recall"
 	"nodest/nodest"

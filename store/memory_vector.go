@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"nodest/fault"
-	"nodest/index"
+	"nodest/internal/fault"
+	"nodest/internal/index"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/store/sqldb"

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/store/sqldb"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/migrations"
 	"nodest/store"
 	"nodest/store/storetest"

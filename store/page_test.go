@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/internal/stream"
 	"nodest/nodest"
-	"nodest/stream"
 )
 
 // Lists whose items are large have short pages: the memory for a page does not depend on

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/knowledge"
 	"nodest/nodest"
 	"nodest/store"

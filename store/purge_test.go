@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/account"
+	"nodest/internal/account"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/sqldb"

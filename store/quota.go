@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"nodest/account"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
 	"nodest/store/sqldb"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/store"

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/store/sqldb"
 )
 

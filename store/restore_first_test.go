@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/store"
 	"nodest/store/storetest"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/store/sqldb"
 )
 

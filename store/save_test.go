@@ -8,7 +8,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/store"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"nodest/account"
+	"nodest/internal/account"
 	"nodest/store/sqldb"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"

@@ -12,14 +12,14 @@ import (
 	"sync"
 	"time"
 
-	"nodest/account"
-	"nodest/fair"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/account"
+	"nodest/internal/fair"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/internal/stream"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/sqldb"
-	"nodest/stream"
 )
 
 // Options say where the data is and who hears of changes.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"nodest/internal/stream"
 	"nodest/store/sqldb"
-	"nodest/stream"
 )
 
 // Position returns the end of the user's log and the oldest seq that is kept.

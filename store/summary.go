@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/summary"
 	"nodest/store/sqldb"
-	"nodest/summary"
 )
 
 // summaryTx stores summaries.

@@ -2,8 +2,8 @@ package store_test
 
 import (
 	"nodest/chat"
+	"nodest/internal/summary"
 	"nodest/nodest"
-	"nodest/summary"
 )
 
 // keptSummary is the summary that fill inserts, of the only message.

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/summary"
 	"nodest/nodest"
 	"nodest/store"
-	"nodest/summary"
 )
 
 // summary returns a summary of messages, made at a version as the engine makes it.

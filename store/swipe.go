@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/cite"
-	"nodest/op"
+	"nodest/internal/cite"
+	"nodest/internal/op"
 	"nodest/store/sqldb"
 )
 

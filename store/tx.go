@@ -5,10 +5,10 @@ import (
 	"context"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/stream"
 	"nodest/nodest"
 	"nodest/store/sqldb"
-	"nodest/stream"
 )
 
 // tx is what all subjects share of one user's transaction: op.Tx. It has the subjects, so that each says

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"

@@ -8,11 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/stream"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 func TestAFailedUpdateStoresNothing(t *testing.T) {

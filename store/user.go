@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"nodest/character"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/store/sqldb"
 )

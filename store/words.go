@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/store/sqldb"
 )
 

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store"
 )
 

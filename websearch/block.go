@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 	"nodest/websearch/intent"
 	"nodest/websearch/provider"
 	"nodest/websearch/weburl"

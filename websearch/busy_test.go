@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"nodest/fault"
-	"nodest/outbound"
+	"nodest/internal/fault"
+	"nodest/internal/outbound"
 	"nodest/store/storetest"
 	"nodest/websearch"
 	"nodest/websearch/reader"

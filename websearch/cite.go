@@ -3,7 +3,7 @@ package websearch
 import (
 	"context"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 )
 
 // Cited is a text with marks, their sources, and how well these support the text.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 	"nodest/store/storetest"
 	"nodest/websearch"
 	"nodest/websearch/miniweb"

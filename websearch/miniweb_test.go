@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"nodest/cite"
-	"nodest/outbound"
+	"nodest/internal/cite"
+	"nodest/internal/outbound"
 	"nodest/store/storetest"
 	"nodest/websearch"
 	"nodest/websearch/intent"

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"time"
 
-	"nodest/cite"
-	"nodest/fault"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
 	"nodest/websearch/reader"
 	"nodest/websearch/weburl"
 )

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"nodest/cite"
-	"nodest/fault"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/op"
 	"nodest/websearch/intent"
 	"nodest/websearch/provider"
 	"nodest/websearch/reader"

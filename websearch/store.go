@@ -3,7 +3,7 @@ package websearch
 import (
 	"time"
 
-	"nodest/op"
+	"nodest/internal/op"
 	"nodest/websearch/reader"
 )
 

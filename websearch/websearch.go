@@ -15,7 +15,7 @@ import (
 	"log/slog"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/websearch/intent"
 	"nodest/websearch/provider"

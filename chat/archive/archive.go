@@ -11,8 +11,8 @@ import (
 
 	"nodest/card"
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // An archive is a conversation as JSON: messages with their swipes, revisions and

@@ -14,10 +14,10 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 // numberIDs replaces the ids in an archive by numbers, in order of appearance, and

@@ -14,7 +14,7 @@ import (
 	"nodest/card"
 	"nodest/character"
 	"nodest/chat"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // maxLogBytes and maxLogMessages bound a chat log.

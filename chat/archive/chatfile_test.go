@@ -10,9 +10,9 @@ import (
 
 	"nodest/card"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/sharedtest"
 	"nodest/nodest/nodesttest"
-	"nodest/sharedtest"
 )
 
 func TestAChatLogBecomesAConversation(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
-	"nodest/jsonlimit"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jsonlimit"
+	"nodest/internal/op"
 )
 
 // Names of a history in the documents of the NodeST app.

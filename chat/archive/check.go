@@ -7,12 +7,12 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/cite"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/summary"
 	"nodest/llm"
-	"nodest/op"
-	"nodest/summary"
 )
 
 // maxCounted is the highest seq, rev and version: PostgreSQL stores them in four bytes.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // FuzzArchive checks that any file, archive or save point, is either refused with an

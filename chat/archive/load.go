@@ -9,8 +9,8 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // ImportArchive makes a conversation with a character of what ExportArchive wrote,

@@ -9,9 +9,9 @@ import (
 	"unicode"
 
 	"nodest/card"
-	"nodest/fault"
-	"nodest/jsonlimit"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/jsonlimit"
+	"nodest/internal/op"
 )
 
 // What a file may hold.

@@ -8,7 +8,7 @@ import (
 
 	"nodest/chat"
 	"nodest/chat/archive"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 )

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // ImportSave makes a save point of a file that ExportSave or the NodeST app

@@ -7,8 +7,8 @@ import (
 	"context"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Service has the operations on files. It is safe for concurrent use.

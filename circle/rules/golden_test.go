@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"nodest/sharedtest"
+	"nodest/internal/sharedtest"
 )
 
 // golden runs the vectors of one file through run, which returns the product's result

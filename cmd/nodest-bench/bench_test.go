@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/bench"
+	"nodest/internal/bench"
 	"nodest/store/storetest"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodest/bench"
-	"nodest/bench/kb"
-	"nodest/fault"
+	"nodest/internal/bench"
+	"nodest/internal/bench/kb"
+	"nodest/internal/fault"
 	"nodest/internal/setup"
 )
 

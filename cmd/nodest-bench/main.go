@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodest/bench"
+	"nodest/internal/bench"
 	"nodest/knowledge/parse"
 )
 

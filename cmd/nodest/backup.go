@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodest/account"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/store"
 )

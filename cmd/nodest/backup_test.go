@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/account"
+	"nodest/internal/account"
 	"nodest/store/storetest"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/circle"
-	"nodest/op"
+	"nodest/internal/op"
 	"nodest/store"
 )
 

@@ -19,8 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodest/cite"
-	"nodest/fault"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
 	"nodest/llm/sse"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // The commands of nodest chat that leave the shown branch: forks, branches, save

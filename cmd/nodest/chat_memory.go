@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // The commands of nodest chat about what the character remembers, and about the

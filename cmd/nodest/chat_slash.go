@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 const chatHelp = `  #N is the number shown before a message; the default is the latest message that fits.

@@ -16,7 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 const circlePath = "/api/v1/circle"

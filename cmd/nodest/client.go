@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // client talks to a server as any app does. The commands have no other way to

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/knowledge"
 	"nodest/store"

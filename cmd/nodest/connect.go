@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/store"
 	"nodest/store/sqldb"

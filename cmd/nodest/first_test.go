@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
-	"nodest/account"
+	"nodest/internal/account"
 	"nodest/store/storetest"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // TestForksSurviveKills kills the server while long chats are being copied. Every fork

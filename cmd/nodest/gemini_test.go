@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm/llmtest"
 )
 

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"nodest/card"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/memory"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // knowledgeBases are named as characters are.

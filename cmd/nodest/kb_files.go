@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // userFiles are the user's own files; failedFiles are those of them that have failed.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/knowledge/filename"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // TestKnowledgeCommands adds documents from a terminal, searches them, gives them to a

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/knowledge"
 	"nodest/knowledge/chunk"

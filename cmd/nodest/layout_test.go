@@ -16,20 +16,20 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"codec fair fault lexicon lru markup migrations sharedtest web bench/figure index/dict llm/sse llm/loose op/id",
-	"jsonlimit lexicon/lexicontest",
-	"llm card stream jobs store/sqldb outbound knowledge/parse knowledge/unzip",
-	"op mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework index stream/outbox knowledge/chunk",
-	"account character attachment memory/lang circle/rules cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
-	"summary memory/recall",
+	"internal/codec internal/fair internal/fault internal/lexicon internal/lru internal/markup migrations internal/sharedtest web internal/bench/figure internal/index/dict llm/sse llm/loose internal/op/id",
+	"internal/jsonlimit internal/lexicon/lexicontest",
+	"llm card internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
+	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework internal/index internal/stream/outbox knowledge/chunk",
+	"internal/account character internal/attachment memory/lang circle/rules internal/cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
+	"internal/summary memory/recall",
 	"memory",
 	"memory/extract chat circle websearch websearch/research knowledge store/first",
 	"chat/archive knowledge/shelf nodest/tools nodest/recent nodest/record",
 	"nodest",
-	"nodest/app mcptool kbtool webtool",
+	"nodest/app internal/mcptool internal/kbtool internal/webtool",
 	"server/api",
 	"store server",
-	"store/storetest bench bench/kb internal/setup",
+	"store/storetest internal/bench internal/bench/kb internal/setup",
 	"nodest/nodesttest",
 	"cmd/nodest cmd/nodest-bench",
 }
@@ -37,20 +37,20 @@ var layers = []string{
 // allowedImporters lists the only packages that may import a third-party module, or the benchmarks,
 // which the program that users get does without.
 var allowedImporters = map[string]string{
-	"nodest/bench":                           "cmd/nodest-bench bench bench/kb",
+	"nodest/internal/bench":                  "cmd/nodest-bench internal/bench internal/bench/kb",
 	"github.com/mattn/go-sqlite3":            "store/sqldb",
 	"github.com/jackc/pgx/v5":                "store store/sqldb store/storetest",
 	"github.com/pressly/goose/v3":            "store",
 	"github.com/labstack/echo/v4":            "server",
-	"github.com/gorilla/websocket":           "server bench cmd/nodest",
+	"github.com/gorilla/websocket":           "server internal/bench cmd/nodest",
 	"github.com/google/generative-ai-go":     "llm/gemini",
 	"google.golang.org/genai":                "llm/gemini",
-	"github.com/alexedwards/argon2id":        "account",
+	"github.com/alexedwards/argon2id":        "internal/account",
 	"github.com/tiktoken-go/tokenizer":       "framework",
-	"github.com/philippgille/chromem-go":     "index",
+	"github.com/philippgille/chromem-go":     "internal/index",
 	"github.com/spf13/cobra":                 "cmd/nodest cmd/nodest-bench",
 	"golang.org/x/image":                     "card",
-	"github.com/modelcontextprotocol/go-sdk": "mcpclient mcptool websearch/provider",
+	"github.com/modelcontextprotocol/go-sdk": "internal/mcpclient internal/mcptool websearch/provider",
 	"github.com/markusmobius":                "websearch/reader",
 	"github.com/andybalholm/brotli":          "websearch/reader",
 	"github.com/wlynxg/chardet":              "websearch/reader knowledge/parse",
@@ -145,7 +145,7 @@ func TestSequentialPackagesStartNothing(t *testing.T) {
 	}
 	list := regexp.MustCompile(`(?m)^SEQUENTIAL := (.*)$`).FindSubmatch(makefile)
 	for name := range strings.FieldsSeq(string(list[1])) {
-		if name == "./bench/kb" { // it measures what other packages test
+		if name == "./internal/bench/kb" { // it measures what other packages test
 			continue
 		}
 		files, err := filepath.Glob(filepath.Join("../..", name, "*.go"))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/sharedtest"
+	"nodest/internal/sharedtest"
 )
 
 // lifetimes is llm/lifetimes.json: models that have ended. It is judged by its own date, not by the

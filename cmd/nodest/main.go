@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/internal/setup"
 )
 

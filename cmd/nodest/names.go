@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/text/width"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // kind is a sort of thing that a user has, and that commands list and find.

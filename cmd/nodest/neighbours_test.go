@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Measurements of one member beside another one: NODEST_MEASURE=1 go test ./cmd/nodest -run TestMeasure -v.

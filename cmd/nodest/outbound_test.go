@@ -14,14 +14,14 @@ import (
 // otherClients lists the files that may make connections without the guard of package
 // outbound, because nobody but the operator chooses where they go.
 var otherClients = map[string]string{
-	"outbound/outbound.go":  "the guard itself",
-	"llm/http.go":           "the providers that the operator has configured",
-	"cmd/nodest/doctor.go":  "this server",
-	"cmd/nodest/connect.go": "the server that the command line talks to",
-	"cmd/nodest/serve.go":   "this server",
-	"bench/chat_floor.go":   "a fake provider on loopback",
-	"bench/chat_home.go":    "the server that is measured",
-	"bench/chat_talk.go":    "the server that is measured",
+	"internal/outbound/outbound.go": "the guard itself",
+	"llm/http.go":                   "the providers that the operator has configured",
+	"cmd/nodest/doctor.go":          "this server",
+	"cmd/nodest/connect.go":         "the server that the command line talks to",
+	"cmd/nodest/serve.go":           "this server",
+	"internal/bench/chat_floor.go":  "a fake provider on loopback",
+	"internal/bench/chat_home.go":   "the server that is measured",
+	"internal/bench/chat_talk.go":   "the server that is measured",
 
 	"store/storetest/proxy.go":     "a socket of PostgreSQL, in tests",
 	"websearch/miniweb/miniweb.go": "behind the guard: its connections, led to a server of a test",

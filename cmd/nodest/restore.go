@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodest/account"
+	"nodest/internal/account"
 	"nodest/internal/setup"
 	"nodest/store"
 )

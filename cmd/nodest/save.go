@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // saveCommand is nodest save: save points without the chat.

@@ -6,17 +6,17 @@ import (
 	"net/url"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/kbtool"
+	"nodest/internal/outbound"
 	"nodest/internal/setup"
-	"nodest/kbtool"
+	"nodest/internal/webtool"
 	"nodest/llm"
 	"nodest/nodest"
-	"nodest/outbound"
 	"nodest/store"
 	"nodest/websearch"
 	"nodest/websearch/provider"
 	"nodest/websearch/reader"
-	"nodest/webtool"
 )
 
 // searchTimeout is how long a reply waits for a web search.

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/internal/setup"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // read reads something at random servers until one answers.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // talker is a client with a conversation of its own. It does one thing after another, and

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/nodest"
 )
 

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/mcptool"
+	"nodest/internal/outbound"
 	"nodest/internal/setup"
-	"nodest/mcptool"
-	"nodest/outbound"
 )
 
 // newToolServers returns the MCP servers whose tools characters may call. public says whether

@@ -7,7 +7,7 @@ import (
 	"strings"
 	_ "time/tzdata" // so that time zones are known in a container without them
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // zoneFile leads to the rules of the machine's time zone.

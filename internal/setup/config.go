@@ -19,8 +19,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"nodest/internal/mcptool"
 	"nodest/knowledge/chunk"
-	"nodest/mcptool"
 )
 
 // Setting is one row of the table of settings.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/offline"
 )

@@ -11,14 +11,14 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/lru"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/llm/gemini"
 	"nodest/llm/offline"
 	"nodest/llm/openai"
-	"nodest/lru"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/server"
 )
 

@@ -5,12 +5,12 @@ package contextline
 import (
 	"strings"
 
+	"nodest/internal/markup"
+	"nodest/internal/op"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/parse"
 	"nodest/llm"
 	"nodest/llm/loose"
-	"nodest/markup"
-	"nodest/op"
 )
 
 // What the model sees, and what it may answer.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Longest is how many code points the name of a file has at most, with its folders.

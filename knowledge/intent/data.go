@@ -3,7 +3,7 @@ package intent
 import (
 	"embed"
 
-	"nodest/lexicon"
+	"nodest/internal/lexicon"
 )
 
 //go:embed data

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 var (

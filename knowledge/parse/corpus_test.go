@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"nodest/sharedtest"
+	"nodest/internal/sharedtest"
 )
 
 // corpus returns the folder of the data set kb; the test is skipped without it.

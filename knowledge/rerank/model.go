@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"nodest/internal/markup"
 	"nodest/llm"
 	"nodest/llm/loose"
-	"nodest/markup"
 )
 
 // answerTokens is what the answer of a model that reranks may have.

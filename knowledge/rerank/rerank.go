@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/loose"
 )

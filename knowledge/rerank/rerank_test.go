@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/knowledge/rerank"
 	"nodest/llm"
 )

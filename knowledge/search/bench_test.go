@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/parse"
 	"nodest/knowledge/search"

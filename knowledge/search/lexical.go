@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"nodest/index"
-	"nodest/index/dict"
+	"nodest/internal/index"
+	"nodest/internal/index/dict"
 )
 
 // What bounds the terms of a question: a long one is searched by those that it repeats, then by

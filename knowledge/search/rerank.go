@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // rerank orders the best candidates by what their texts say.

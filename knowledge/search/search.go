@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"nodest/fault"
-	"nodest/index"
+	"nodest/internal/fault"
+	"nodest/internal/index"
 )
 
 // Modes of a search.

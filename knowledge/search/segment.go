@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"nodest/index"
-	"nodest/index/dict"
+	"nodest/internal/index"
+	"nodest/internal/index/dict"
 	"nodest/knowledge/chunk"
 )
 

@@ -3,7 +3,7 @@ package search
 import (
 	"context"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // Vectors are those of a file's chunks in one space. They are immutable and safe for concurrent

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"nodest/character"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/knowledge"
 	"nodest/llm"
 	"nodest/llm/offline"
-	"nodest/op"
 	"nodest/store"
 	"nodest/store/storetest"
 )

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"nodest/cite"
-	"nodest/fault"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
+	"nodest/internal/markup"
+	"nodest/internal/op"
 	"nodest/knowledge"
-	"nodest/markup"
-	"nodest/op"
 )
 
 // Bounds of one reading, in code points.

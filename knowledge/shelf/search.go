@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 
-	"nodest/cite"
+	"nodest/internal/cite"
+	"nodest/internal/markup"
+	"nodest/internal/op"
 	"nodest/knowledge"
-	"nodest/markup"
-	"nodest/op"
 )
 
 // excerptsPerFile bounds the excerpts of one file in the answer of a search, unless few files

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	"nodest/cite"
 	"nodest/framework"
+	"nodest/internal/cite"
+	"nodest/internal/markup"
+	"nodest/internal/op"
 	"nodest/knowledge"
-	"nodest/markup"
-	"nodest/op"
 )
 
 // What the documents of a character may take of a prompt.

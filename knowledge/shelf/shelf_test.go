@@ -12,11 +12,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"nodest/cite"
-	"nodest/fault"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge"
 	"nodest/knowledge/shelf"
-	"nodest/op"
 )
 
 // numbers gives sources their numbers as a turn does: one for each chunk and file.

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/simplifiedchinese"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Limits of a zip archive.

@@ -29,7 +29,7 @@ import (
 	"google.golang.org/genai"
 	"google.golang.org/grpc"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

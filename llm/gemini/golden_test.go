@@ -8,9 +8,9 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
+	"nodest/internal/sharedtest"
 	"nodest/llm"
 	"nodest/llm/llmtest"
-	"nodest/sharedtest"
 )
 
 type wireContent struct {

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"slices"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/genai"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

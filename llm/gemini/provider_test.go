@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 )

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/internal/sharedtest"
 	"nodest/llm"
 	"nodest/llm/offline"
-	"nodest/sharedtest"
 )
 
 // TestRealCardsHearThemselves asks for several replies with each real card that

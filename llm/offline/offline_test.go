@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/offline"
 )

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"nodest/internal/sharedtest"
 	"nodest/llm"
 	"nodest/llm/llmtest"
-	"nodest/sharedtest"
 )
 
 type wireContent struct {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 )

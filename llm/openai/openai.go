@@ -25,7 +25,7 @@ import (
 	"strings"
 	"sync"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/loose"
 )

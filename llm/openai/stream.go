@@ -8,7 +8,7 @@ import (
 	"errors"
 	"io"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/loose"
 	"nodest/llm/sse"

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"

@@ -3,7 +3,7 @@ package extract
 import (
 	"embed"
 
-	"nodest/lexicon"
+	"nodest/internal/lexicon"
 )
 
 //go:embed data

@@ -3,7 +3,7 @@ package extract_test
 import (
 	"testing"
 
-	"nodest/jobs"
+	"nodest/internal/jobs"
 	"nodest/memory"
 	"nodest/nodest"
 )

@@ -4,11 +4,11 @@ import (
 	"context"
 	"testing"
 
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"

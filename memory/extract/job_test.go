@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

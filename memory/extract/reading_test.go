@@ -17,8 +17,9 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/stream"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/extract"
@@ -27,7 +28,6 @@ import (
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 // sometime is a Thursday, when these tests' chats start.

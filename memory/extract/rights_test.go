@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/nodest"
-	"nodest/op"
 	"nodest/store/storetest"
 )
 

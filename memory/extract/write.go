@@ -8,10 +8,10 @@ import (
 	"maps"
 	"slices"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/lang"
-	"nodest/op"
 )
 
 // errRaced says that the scope changed between a plan and its transaction.

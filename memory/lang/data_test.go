@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"nodest/lexicon/lexicontest"
+	"nodest/internal/lexicon/lexicontest"
 )
 
 // Every rule has texts that it matches and texts that it nearly matches, and does so.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"nodest/lexicon"
+	"nodest/internal/lexicon"
 )
 
 // EventTime returns the day that a text names (LocalTime), relative to the time at which it was

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/lexicon"
+	"nodest/internal/lexicon"
 )
 
 // LocalTime converts a time to a zone. Midnight UTC stands for a date without an hour, and

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // Chinese, Japanese and Korean are indexed by pairs of characters, which are no words. A

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // Excerpt returns the sentences of text that fit the terms of a question best, in their order and in at most

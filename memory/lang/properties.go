@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // Properties of the user have one value at a time.

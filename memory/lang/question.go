@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // Sought is the kind of answer that a question asks for.

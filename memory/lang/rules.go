@@ -10,7 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"nodest/lexicon"
+	"nodest/internal/lexicon"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"nodest/lexicon"
+	"nodest/internal/lexicon"
 )
 
 func english(name string) *lexicon.Rule { return data.Rule(name, "en") }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"nodest/lexicon"
+	"nodest/internal/lexicon"
 )
 
 func chinese(name string) *lexicon.Rule { return data.Rule(name, "zh") }

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // How much of a statement must be in its source, by the weight of its words: of the whole, and

@@ -3,7 +3,7 @@ package lang
 import (
 	"slices"
 
-	"nodest/lexicon"
+	"nodest/internal/lexicon"
 )
 
 // properties of the user that questions ask for.

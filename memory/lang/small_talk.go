@@ -6,7 +6,7 @@ import (
 	"sync"
 	"unicode"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // Small talk keeps a chat going. It is no evidence (gate.go).

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 func IsCJK(r rune) bool {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 )
 

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 )
 

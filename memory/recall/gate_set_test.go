@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
 )

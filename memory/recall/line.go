@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 )
 

@@ -3,7 +3,7 @@ package recall
 import (
 	"context"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // mostProfile is how many facts are considered for a profile.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory/lang"

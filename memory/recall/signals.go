@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 )
 

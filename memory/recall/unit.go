@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"nodest/index"
+	"nodest/internal/index"
 	"nodest/memory/lang"
 )
 

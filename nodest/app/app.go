@@ -5,9 +5,9 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // statuses are the statuses of the app, and English words for them.

@@ -10,12 +10,12 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/app"
 	"nodest/nodest/nodesttest"
-	"nodest/op"
 )
 
 const idasCard = `{"name":"Ida","first_mes":"Come in, {{user}}. I am {{char}}.","description":"Keeps a tea house.","unknown":[1]}`

@@ -8,7 +8,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/chat/archive"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // newcomer is a character with a new conversation under the app's key. The greeting comes first,

@@ -7,8 +7,8 @@ import (
 	"nodest/card"
 	"nodest/character"
 	"nodest/chat/archive"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // documents are what an app sends in jsonString.

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"nodest/chat"
+	"nodest/internal/sharedtest"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/app"
 	"nodest/nodest/nodesttest"
-	"nodest/sharedtest"
 )
 
 type historyVector = sharedtest.Vector[historyOp, json.RawMessage]

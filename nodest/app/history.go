@@ -6,9 +6,9 @@ import (
 
 	"nodest/chat"
 	"nodest/chat/archive"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // History reads and changes a history as the app does. Indexes start at 1: an AI index

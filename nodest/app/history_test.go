@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/nodest/app"

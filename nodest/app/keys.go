@@ -10,8 +10,8 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/circle"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 const maxAppKey = 255 // characters

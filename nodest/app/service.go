@@ -6,8 +6,8 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/chat/archive"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // Tx is what a transaction offers for the app of the acting user.

@@ -17,7 +17,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/jobs"
+	"nodest/internal/jobs"
 	"nodest/nodest"
 	"nodest/store"
 )

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
+	"nodest/internal/stream"
 	"nodest/store"
 	"nodest/store/storetest"
-	"nodest/stream"
 )
 
 // TakeEventTypes returns the types of the durable events since the last call.

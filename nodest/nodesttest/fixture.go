@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"nodest/account"
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/account"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/nodest"
 	"nodest/nodest/record"
-	"nodest/op"
 	"nodest/store"
 )
 

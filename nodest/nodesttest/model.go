@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/nodest"
 )

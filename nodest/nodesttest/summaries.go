@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 
 	"nodest/chat"
-	"nodest/fault"
-	"nodest/jobs"
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/store"

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"nodest/chat"
-	"nodest/lru"
+	"nodest/internal/lru"
 )
 
 // Chats keeps the ends of chats. An entry is what the database holds at one

@@ -2,10 +2,10 @@ package record
 
 import (
 	"nodest/chat"
-	"nodest/cite"
-	"nodest/fault"
 	"nodest/framework"
-	"nodest/summary"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
+	"nodest/internal/summary"
 )
 
 // Chat is the part of a chat that a prompt was made from.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"nodest/chat"
-	"nodest/fault"
 	"nodest/framework"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

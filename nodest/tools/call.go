@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
-	"nodest/index"
+	"nodest/internal/fault"
+	"nodest/internal/index"
+	"nodest/internal/markup"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/markup"
-	"nodest/op"
 )
 
 // plannedCall is a call that the model asks for, and what became of it.

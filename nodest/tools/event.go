@@ -1,6 +1,6 @@
 package tools
 
-import "nodest/op"
+import "nodest/internal/op"
 
 // Event is what clients are told of a call: the data of gen.tool.
 type Event struct {

@@ -12,9 +12,9 @@ import (
 
 	"nodest/chat"
 	"nodest/framework"
-	"nodest/index"
+	"nodest/internal/index"
+	"nodest/internal/op"
 	"nodest/llm"
-	"nodest/op"
 )
 
 // Limits bound the use of tools in one turn. When one is reached the model is asked once more,

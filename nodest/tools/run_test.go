@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/chat"
-	"nodest/cite"
+	"nodest/internal/cite"
 	"nodest/llm"
 )
 

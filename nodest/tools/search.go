@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // pastSearch is a search of a turn.

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"slices"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 )
 
 // Numbers are the sources that a turn has shown; the n-th is known to the model as [n]. The

@@ -2,7 +2,7 @@ package tools
 
 import (
 	"nodest/framework"
-	"nodest/markup"
+	"nodest/internal/markup"
 )
 
 // words are what a model is told about its calls, in one language.

@@ -9,16 +9,16 @@ package api
 import (
 	"slices"
 
-	"nodest/attachment"
 	"nodest/character"
 	"nodest/chat"
 	"nodest/chat/archive"
 	"nodest/circle"
+	"nodest/internal/attachment"
+	"nodest/internal/mcptool"
+	"nodest/internal/stream"
 	"nodest/knowledge"
-	"nodest/mcptool"
 	"nodest/memory"
 	"nodest/nodest"
-	"nodest/stream"
 	"nodest/websearch"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"nodest/chat"
 	"nodest/chat/archive"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Conversations and save points as files.

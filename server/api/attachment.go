@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"nodest/attachment"
-	"nodest/op"
+	"nodest/internal/attachment"
+	"nodest/internal/op"
 )
 
 // attachmentOperations are about images that users upload. They exist in REST only.

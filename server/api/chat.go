@@ -8,9 +8,9 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // chatOperations are about conversations, messages, generations and prompts.

@@ -7,8 +7,8 @@ import (
 
 	"nodest/chat"
 	"nodest/circle"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // circleOperations are about the social circle. What has no command exists in REST only.

@@ -12,8 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // Decode reads one JSON object into v, a pointer to a struct. Every member

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 func TestEveryWrongFieldIsNamed(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"net/http"
 
 	"nodest/character"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // DocumentBytes bounds the body of a request that carries documents: cards with

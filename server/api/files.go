@@ -10,7 +10,7 @@ import (
 
 	"nodest/card"
 	"nodest/character"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Upload is a route that takes a file: the file of a form, or the body itself.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"nodest/chat"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // historyOperations change and read the tree of a conversation: edits, branches,

@@ -9,9 +9,9 @@ import (
 	"nodest/card"
 	"nodest/character"
 	"nodest/chat/archive"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/memory"
-	"nodest/op"
 )
 
 // importAny stores a file of any kind, which the form's field as names or the content

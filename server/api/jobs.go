@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"nodest/jobs"
-	"nodest/op"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
 )
 
 // jobOperations are about background work.

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
+	"nodest/internal/op"
 	"nodest/knowledge"
 	"nodest/knowledge/search"
-	"nodest/op"
 )
 
 // knowledgeOperations are about files and knowledge bases. What has no command exists in

@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/http"
 
+	"nodest/internal/op"
 	"nodest/knowledge"
-	"nodest/op"
 )
 
 // documentBytes bounds an uploaded document or archive.

@@ -5,10 +5,10 @@ import (
 	"maps"
 	"slices"
 
-	"nodest/cite"
+	"nodest/internal/cite"
+	"nodest/internal/op"
 	"nodest/knowledge"
 	"nodest/knowledge/parse"
-	"nodest/op"
 )
 
 // pageOf is pages for a page that is returned by value.

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"nodest/chat"
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/memory"
 	"nodest/memory/lang"
 	"nodest/memory/recall"
-	"nodest/op"
 )
 
 // memoryOperations are about what a character remembers, and about the summaries

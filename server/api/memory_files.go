@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"nodest/card"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // memoryBytes bounds a file of memories.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"nodest/chat"
+	"nodest/internal/op"
 	"nodest/memory"
-	"nodest/op"
 )
 
 // wireMemory is one version of a memory: the members of memory.Memory, with times in our

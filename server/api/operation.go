@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Operation is one thing that a client can ask for, over both transports.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"nodest/character"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // resourcePaths names the four kinds of free-standing documents in paths.

@@ -7,8 +7,8 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/chat/archive"
+	"nodest/internal/op"
 	"nodest/nodest"
-	"nodest/op"
 )
 
 // saveOperations are about save points.

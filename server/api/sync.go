@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 
 	"nodest/chat"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // syncOperations are for clients without a socket.

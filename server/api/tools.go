@@ -3,9 +3,9 @@ package api
 import (
 	"context"
 
-	"nodest/fault"
-	"nodest/mcptool"
-	"nodest/op"
+	"nodest/internal/fault"
+	"nodest/internal/mcptool"
+	"nodest/internal/op"
 )
 
 // toolOperations are about the tools that characters can be given. They are no commands: a

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"nodest/cite"
-	"nodest/fault"
-	"nodest/op"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/websearch"
 	"nodest/websearch/provider"
 )

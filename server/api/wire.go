@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"nodest/framework"
-	"nodest/op"
+	"nodest/internal/op"
 )
 
 // Shapes that answers of several resources share. Messages, conversations and

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"nodest/codec"
-	"nodest/index"
+	"nodest/internal/codec"
+	"nodest/internal/index"
 	"nodest/llm"
 	"nodest/llm/offline"
 )

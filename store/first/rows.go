@@ -3,8 +3,8 @@ package first
 import (
 	"encoding/json"
 
-	"nodest/codec"
-	"nodest/index"
+	"nodest/internal/codec"
+	"nodest/internal/index"
 )
 
 // renamed are the columns that have another name now, by table.

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/mattn/go-sqlite3"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // SQLSTATE codes of PostgreSQL that mean something to us.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // files are the files of an open SQLite database: the database and its write-ahead log.

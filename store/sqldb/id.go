@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"nodest/op/id"
+	"nodest/internal/op/id"
 )
 
 // A column that is called id, or whose name ends in _id, holds UUIDs: UUID on PostgreSQL,

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"nodest/fault"
-	"nodest/op/id"
+	"nodest/internal/fault"
+	"nodest/internal/op/id"
 )
 
 // mostBound is the maximum number of arguments of an INSERT: longer ones are rare, and

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Length is limit, or 50 where none is given.

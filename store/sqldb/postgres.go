@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // A transaction that lost a race runs again, after a pause that doubles from

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // pgStarting is the SQLSTATE of a PostgreSQL that is starting, stopping or

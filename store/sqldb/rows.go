@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // A row is a struct. Its exported fields are columns: a field without the tag

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Backend runs closures in transactions of one of the two databases.

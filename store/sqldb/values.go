@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/codec"
+	"nodest/internal/codec"
 )
 
 // The types of Go and what stands in a column for them:

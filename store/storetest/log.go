@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"nodest/internal/stream"
 	"nodest/store"
-	"nodest/stream"
 )
 
 // CompareLog checks that a user's log repeats events as they were published. It ignores those of

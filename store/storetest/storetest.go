@@ -22,9 +22,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"nodest/account"
+	"nodest/internal/account"
+	"nodest/internal/op"
 	"nodest/memory"
-	"nodest/op"
 	"nodest/store"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"nodest/codec"
-	"nodest/index/dict"
+	"nodest/internal/codec"
+	"nodest/internal/index/dict"
 	"nodest/store"
 	"nodest/store/sqldb"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"nodest/lexicon"
+	"nodest/internal/lexicon"
 )
 
 type chinese struct{}

@@ -1,6 +1,6 @@
 package intent
 
-import "nodest/lexicon"
+import "nodest/internal/lexicon"
 
 // patterns are the rules of a language that has only a few: a question that has a word of the
 // world and no word of the speakers is a search.

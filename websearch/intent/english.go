@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"nodest/lexicon"
+	"nodest/internal/lexicon"
 )
 
 type english struct{}

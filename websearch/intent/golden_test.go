@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"nodest/sharedtest"
+	"nodest/internal/sharedtest"
 )
 
 // golden runs the vectors of one file through run.

@@ -24,8 +24,8 @@ import (
 	"testing"
 	"time"
 
-	"nodest/outbound"
-	"nodest/sharedtest"
+	"nodest/internal/outbound"
+	"nodest/internal/sharedtest"
 )
 
 // Address is the one that all hosts seem to have.

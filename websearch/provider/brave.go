@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/loose"
 )

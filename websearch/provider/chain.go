@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"nodest/fair"
-	"nodest/fault"
+	"nodest/internal/fair"
+	"nodest/internal/fault"
+	"nodest/internal/lru"
 	"nodest/llm"
-	"nodest/lru"
 )
 
 // Time limits, pauses and the size of the cache.

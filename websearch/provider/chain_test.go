@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/websearch/provider/providertest"
 )

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // slow answers after a second and counts whose searches run at the same time.

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/loose"
 )

@@ -17,7 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 

@@ -11,10 +11,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"nodest/fault"
+	"nodest/internal/fault"
+	"nodest/internal/mcpclient"
 	"nodest/llm"
 	"nodest/llm/loose"
-	"nodest/mcpclient"
 )
 
 // mcpServer searches with a tool of an MCP server.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 type searchInput struct {

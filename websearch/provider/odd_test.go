@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // oddValues are values that no member of a result should have.

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Provider is one search engine. Search returns at most q.Count results, possibly none,

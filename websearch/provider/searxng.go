@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/loose"
 )

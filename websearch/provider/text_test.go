@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 func TestPlainTextHasNoMarkup(t *testing.T) {

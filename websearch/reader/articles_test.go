@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"nodest/sharedtest"
+	"nodest/internal/sharedtest"
 )
 
 // TestArticlesAreFound measures the extraction on saved pages whose article was marked

@@ -3,7 +3,7 @@ package reader
 import (
 	"testing"
 
-	"nodest/lexicon/lexicontest"
+	"nodest/internal/lexicon/lexicontest"
 )
 
 func TestRulesKeepToTheirExamples(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"nodest/fair"
+	"nodest/internal/fair"
 )
 
 // The bounds of the pages that a process reads at once. A user may have half of the places

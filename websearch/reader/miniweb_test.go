@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"nodest/outbound"
+	"nodest/internal/outbound"
 	"nodest/websearch/miniweb"
 	"nodest/websearch/reader"
 )

@@ -7,7 +7,7 @@ import (
 	"net"
 	"syscall"
 
-	"nodest/outbound"
+	"nodest/internal/outbound"
 )
 
 // Outcome is what became of reading a page.

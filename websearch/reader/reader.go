@@ -27,8 +27,8 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"nodest/lru"
-	"nodest/outbound"
+	"nodest/internal/lru"
+	"nodest/internal/outbound"
 )
 
 // Page is what a reader has made of a page.

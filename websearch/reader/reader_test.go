@@ -24,7 +24,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 
-	"nodest/outbound"
+	"nodest/internal/outbound"
 	"nodest/websearch/reader"
 )
 

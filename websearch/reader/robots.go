@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"nodest/outbound"
+	"nodest/internal/outbound"
 )
 
 const (

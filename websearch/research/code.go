@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 )
 
 // fenceLine is a line that begins or ends a fenced block of code: indent, fence, the rest.

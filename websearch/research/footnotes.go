@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 	"nodest/websearch/weburl"
 )
 

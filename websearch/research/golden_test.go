@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/cite"
+	"nodest/internal/cite"
+	"nodest/internal/sharedtest"
 	"nodest/llm"
-	"nodest/sharedtest"
 	"nodest/websearch/reader"
 	"nodest/websearch/weburl"
 )

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 	"nodest/websearch/weburl"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"nodest/cite"
+	"nodest/internal/cite"
 	"nodest/llm"
 	"nodest/websearch/reader"
 	"nodest/websearch/weburl"

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"nodest/cite"
-	"nodest/fault"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/websearch/reader"
 	"nodest/websearch/weburl"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"nodest/sharedtest"
+	"nodest/internal/sharedtest"
 )
 
 // golden runs the cases of one file. run returns the product's result for an input. A case

@@ -7,7 +7,7 @@ import (
 	"github.com/nlnwa/whatwg-url/url"
 	"golang.org/x/net/publicsuffix"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // Hostname returns the host of an address without a leading "www.", or "" if it cannot be

@@ -3,7 +3,7 @@ package weburl
 import (
 	"math"
 
-	"nodest/index"
+	"nodest/internal/index"
 )
 
 // The constants of BM25; texts are snippets of similar length.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nlnwa/whatwg-url/url"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 // maxURL is the maximum length of an address in bytes, as given and as returned.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"nodest/fault"
+	"nodest/internal/fault"
 )
 
 func TestOnePageHasOneSpelling(t *testing.T) {

@@ -1,0 +1,263 @@
+package account
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/alexedwards/argon2id"
+
+	"nodest/internal/fault"
+	"nodest/internal/op"
+)
+
+// NewUser is what an owner gives for a new account.
+type NewUser struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Role     string `json:"role"` // "" = member
+	Limits   Limits `json:"limits"`
+}
+
+// UserPatch changes the members that are not nil.
+type UserPatch struct {
+	Password        *string      `json:"password"`
+	CurrentPassword *string      `json:"currentPassword"` // to change one's own, if there is one
+	Role            *string      `json:"role"`
+	Limits          *LimitsPatch `json:"limits"`
+}
+
+// LimitsPatch changes the limits that are not nil.
+type LimitsPatch struct {
+	TokensPerDay *int64 `json:"tokensPerDay"`
+	Generations  *int   `json:"generations"`
+	Bytes        *int64 `json:"bytes"`
+}
+
+// limits are those of u with the changes of p.
+func (p *UserPatch) limits(u *User) Limits {
+	l := u.Limits
+	if c := p.Limits; c != nil {
+		l = Limits{*cmp.Or(c.TokensPerDay, &l.TokensPerDay), *cmp.Or(c.Generations, &l.Generations), *cmp.Or(c.Bytes, &l.Bytes)}
+	}
+	return l
+}
+
+// CreateUser makes an account. by must be an owner; nil = the command line.
+func (s *Service) CreateUser(ctx context.Context, by *User, in NewUser) (*User, error) {
+	if err := onlyOwner(by); err != nil {
+		return nil, err
+	}
+	name := strings.TrimSpace(in.Username)
+	if n := utf8.RuneCountInString(name); n < 1 || n > 64 {
+		return nil, fault.InvalidField("username", "range", "must be 1 to 64 characters, not %d", n)
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return nil, fault.InvalidField("username", "encoding", "must not contain control characters")
+	}
+	u := &User{ID: op.NewID(), Username: name, Role: in.Role, Limits: in.Limits, CreatedAt: s.now()}
+	u.Role = cmp.Or(u.Role, RoleMember)
+	if err := s.complete(ctx, u, &in.Password); err != nil {
+		return nil, err
+	}
+	if err := s.store.InsertUser(ctx, u); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// UpdateUser changes an account: any as an owner, and everybody their own
+// password. A new role, or a password that somebody else has set, ends all tokens
+// of the account; a new password of one's own ends the other sessions.
+func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p UserPatch) (*User, error) {
+	u, err := s.mayUpdate(ctx, by, id, p)
+	if err != nil {
+		return nil, err
+	}
+	wanted := &User{Role: *cmp.Or(p.Role, &u.Role), Limits: p.limits(u)}
+	if err := s.complete(ctx, wanted, p.Password); err != nil {
+		return nil, err
+	}
+	newRole := false
+	u, err = s.store.UpdateUser(ctx, id, func(u *User, all []*User) error {
+		if newRole = p.Role != nil && *p.Role != u.Role; newRole {
+			if err := keepsAnOwner(u, all); err != nil {
+				return err
+			}
+			u.Role = wanted.Role
+		}
+		u.Limits = p.limits(u)
+		if p.Password != nil {
+			u.PasswordHash = wanted.PasswordHash
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case newRole, p.Password != nil && by.User.ID != id:
+		err = s.endTokens(ctx, id, func(*Token) bool { return true })
+		s.tell(id, "")
+	case p.Password != nil: // the session in use stays, and every token that was made on purpose
+		err = s.endTokens(ctx, id, func(t *Token) bool { return t.Session && t.ID != by.TokenID })
+	}
+	return u, err
+}
+
+// mayUpdate returns the account with an id, if by may make these changes to it.
+func (s *Service) mayUpdate(ctx context.Context, by *Identity, id string, p UserPatch) (*User, error) {
+	own := by.User.ID == id
+	if !own || p.Role != nil || p.Limits != nil {
+		if err := onlyOwner(by.User); err != nil {
+			return nil, err
+		}
+	}
+	u, err := s.store.User(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	// The admin token stands above passwords: it is the way back for an owner who
+	// has forgotten theirs.
+	if own && by.TokenID != "" && p.Password != nil && u.PasswordHash != "" {
+		err = s.knowsPassword(ctx, u, p.CurrentPassword)
+	}
+	return u, err
+}
+
+// Alone returns an identity whose tokens and links do not end with the token of by. It needs
+// the current password of the user, so that a stolen token cannot be used to make a lasting
+// one. Without a password (nil) it returns by unchanged.
+//
+// Errors: Invalid (field currentPassword) if the password is wrong or the user has none.
+func (s *Service) Alone(ctx context.Context, by *Identity, password *string) (*Identity, error) {
+	if password == nil {
+		return by, nil
+	}
+	u, err := s.store.User(ctx, by.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	if u.PasswordHash == "" {
+		return nil, fault.InvalidField("currentPassword", "wrong", "the account has no password")
+	}
+	if err := s.knowsPassword(ctx, u, password); err != nil {
+		return nil, err
+	}
+	return &Identity{User: u}, nil
+}
+
+// knowsPassword checks the current password of somebody who is signed in.
+// Guessing it is limited as signing in is.
+func (s *Service) knowsPassword(ctx context.Context, u *User, password *string) error {
+	if password == nil {
+		return fault.InvalidField("currentPassword", "required", "required: the current password")
+	}
+	done, err := s.tries.try(u.ID, "")
+	if err != nil {
+		return err
+	}
+	ok, err := s.compare(ctx, *password, u.PasswordHash)
+	switch {
+	case err != nil:
+		done(undecided)
+		return err
+	case !ok:
+		done(failed)
+		return fault.InvalidField("currentPassword", "wrong", "the current password is wrong")
+	}
+	done(succeeded)
+	return nil
+}
+
+// endTokens ends the tokens of a user that ends selects, and the links that could make
+// one.
+func (s *Service) endTokens(ctx context.Context, userID string, ends func(*Token) bool) error {
+	tokens, err := s.store.Tokens(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, t := range tokens {
+		if !ends(t) {
+			continue
+		}
+		if err := s.RevokeToken(ctx, userID, t.ID); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	return s.store.DeleteTickets(ctx, userID, PurposeSignIn)
+}
+
+// DeleteUser removes an account and everything that belongs to it.
+func (s *Service) DeleteUser(ctx context.Context, by *User, id string) error {
+	if err := onlyOwner(by); err != nil {
+		return err
+	}
+	ended, err := s.store.DeleteUser(ctx, id, keepsAnOwner)
+	s.tellEnded(ended)
+	if err != nil {
+		return err
+	}
+	s.tell(id, "")
+	return nil
+}
+
+// Quotas returns what a user has stored, by kind: bytes, messages, conversations and others.
+func (s *Service) Quotas(ctx context.Context, userID string) (map[string]Quota, error) {
+	return s.store.Quotas(ctx, userID)
+}
+
+// Users lists the accounts by username; limit is 1 to 200, 0 = 50.
+func (s *Service) Users(ctx context.Context, by *User, cursor string, limit int) (*op.Page[*User], error) {
+	if err := onlyOwner(by); err != nil {
+		return nil, err
+	}
+	limit, err := op.CheckLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	items, next, err := s.store.UserPage(ctx, cursor, limit)
+	return &op.Page[*User]{Items: items, NextCursor: next}, err
+}
+
+func onlyOwner(by *User) error {
+	if by != nil && by.Role != RoleOwner {
+		return fault.New(fault.Forbidden, "only an owner can manage users")
+	}
+	return nil
+}
+
+// complete checks the changeable members of u and hashes the password if one is given.
+func (s *Service) complete(ctx context.Context, u *User, password *string) error {
+	if u.Role != RoleOwner && u.Role != RoleMember {
+		return fault.InvalidField("role", "value", "must be owner or member, not %q", u.Role)
+	}
+	if u.Limits.TokensPerDay < 0 || u.Limits.Generations < 0 || u.Limits.Bytes < 0 {
+		return fault.InvalidField("limits", "range", "must not be negative (0: the server's default)")
+	}
+	if password == nil {
+		return nil
+	}
+	if n := utf8.RuneCountInString(*password); n < 8 || n > 200 {
+		return fault.InvalidField("password", "range", "must be 8 to 200 characters, not %d", n)
+	}
+	return s.hash.do(ctx, func() (err error) {
+		u.PasswordHash, err = argon2id.CreateHash(*password, s.opts.Password)
+		return err
+	})
+}
+
+// keepsAnOwner refuses to take away the last owner.
+func keepsAnOwner(u *User, all []*User) error {
+	if u.Role != RoleOwner {
+		return nil
+	}
+	for _, other := range all {
+		if other.Role == RoleOwner && other.ID != u.ID {
+			return nil
+		}
+	}
+	return fault.New(fault.Conflict, "the last owner cannot be removed or demoted")
+}

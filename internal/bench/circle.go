@@ -1,0 +1,201 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/llm"
+	"nodest/store"
+)
+
+// CircleOptions are those of Circle.
+type CircleOptions struct {
+	Days       int    // default 30
+	Characters int    // default 20
+	Seed       uint64 // default 1
+	JSON       bool
+	Database   string // URL of a PostgreSQL, for two processes in a schema that is dropped in the end; "" = SQLite in a temporary folder
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// Circle lets a circle live for some days in virtual time, with a scripted model and with
+// the offline model, and prints what became of it.
+func Circle(ctx context.Context, out io.Writer, o CircleOptions) error {
+	o.Days, o.Characters, o.Seed = cmp.Or(o.Days, 30), cmp.Or(o.Characters, 20), cmp.Or(o.Seed, 1)
+	all := circleReport{Models: map[string]*circleFigures{}}
+	for _, m := range []struct {
+		name  string
+		asker llm.Asker
+	}{{"scripted", newScripted(o.Seed)}, {"offline", offlineAsker()}} {
+		figures, err := liveCircle(ctx, o, &watchedModel{name: m.name, asker: m.asker})
+		if err != nil {
+			return fmt.Errorf("with the %s model: %w", m.name, err)
+		}
+		all.add(m.name, figures)
+		if !o.JSON {
+			figures.print(out, m.name, o)
+		}
+	}
+	if !o.JSON {
+		return nil
+	}
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(all)
+}
+
+// liveCircle is one life of a circle.
+func liveCircle(ctx context.Context, o CircleOptions, model *watchedModel) (figures *circleFigures, err error) {
+	options := store.Options{Log: quiet}
+	var drop func() error
+	if o.Database != "" {
+		options.URL, drop, err = newSchema(ctx, o.Database)
+	} else if options.Dir, err = os.MkdirTemp("", "nodest-circle-"); err == nil {
+		drop = func() error { return os.RemoveAll(options.Dir) }
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	begun := time.Now()
+	w, err := openCircleWorld(ctx, options, o, model)
+	defer func() { err = errors.Join(err, w.close()) }()
+	if err != nil {
+		return nil, err
+	}
+	model.secrets = w.secrets
+	if err := w.live(ctx); err != nil {
+		return nil, err
+	}
+	if figures, err = w.measure(ctx); err == nil {
+		figures.Seconds = time.Since(begun).Seconds()
+	}
+	return figures, err
+}
+
+// newSchema makes a schema in a PostgreSQL.
+func newSchema(ctx context.Context, database string) (schemaURL string, drop func() error, err error) {
+	u, err := url.Parse(database)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return "", nil, fault.InvalidField("database", "value", "must be the postgres://… URL of a PostgreSQL")
+	}
+	name := "bench_" + strings.ReplaceAll(op.NewID(), "-", "")
+	q := u.Query()
+	q.Set("search_path", name)
+	u.RawQuery = q.Encode()
+	run := func(ctx context.Context, statement string) error {
+		db, err := sql.Open("pgx", database)
+		if err != nil {
+			return err
+		}
+		_, err = db.ExecContext(ctx, statement)
+		return errors.Join(err, db.Close())
+	}
+	drop = func() error { return run(context.WithoutCancel(ctx), "DROP SCHEMA "+name+" CASCADE") }
+	return u.String(), drop, run(ctx, "CREATE SCHEMA "+name)
+}
+
+// live lets the days pass: the user acts at set times, and jobs run when they are due.
+func (w *circleWorld) live(ctx context.Context) error {
+	end := w.clock.Now().AddDate(0, 0, w.o.Days)
+	for _, act := range w.visits(end) {
+		if err := w.work(ctx, act.at); err != nil {
+			return err
+		}
+		w.clock.to(act.at)
+		if err := act.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", act.at, err)
+		}
+	}
+	return w.work(ctx, end)
+}
+
+// crowd is the time in which jobs become due that several processes run at once.
+const crowd = 5 * time.Minute
+
+// work runs the jobs that are due until a time. All processes work side by side; the clock
+// stands still meanwhile.
+func (w *circleWorld) work(ctx context.Context, until time.Time) error {
+	var names []string
+	for _, want := range w.first().wants {
+		names = append(names, want.Kind)
+	}
+	for {
+		view, err := w.first().db.LookAtJobs(ctx, "bench", names)
+		if err != nil {
+			return err
+		}
+		if len(view.Due) == 0 {
+			next := w.clock.Now().Add(view.Next)
+			if len(w.processes) > 1 { // so that there is work for both
+				next = next.Add(crowd).Truncate(crowd)
+			}
+			if view.Next == 0 || next.After(until) {
+				return nil
+			}
+			w.clock.to(next)
+			continue
+		}
+		failed := make([]error, len(w.processes))
+		var working sync.WaitGroup
+		for i, p := range w.processes {
+			working.Go(func() { failed[i] = p.work(ctx) })
+		}
+		working.Wait()
+		if err := errors.Join(failed...); err != nil {
+			return err
+		}
+	}
+}
+
+// work runs jobs until none is due.
+func (p *circleProcess) work(ctx context.Context) error {
+	for {
+		claimed, err := p.db.ClaimJobs(ctx, p.name, time.Hour, p.wants)
+		if err != nil || len(claimed) == 0 {
+			return err
+		}
+		for _, j := range claimed {
+			if err := p.run(ctx, j); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// run does one job as a runner does, and ends it.
+func (p *circleProcess) run(ctx context.Context, j *jobs.Job) error {
+	kind := p.kinds[j.Kind]
+	failed := kind.Run(ctx, j)
+	outcome := jobs.Outcome{State: jobs.Done}
+	if failed != nil {
+		public := fault.Public(failed)
+		if public.Code == fault.Internal && !errors.Is(failed, jobs.ErrLost) {
+			return fmt.Errorf("%s: %w", j.Kind, failed)
+		}
+		outcome = jobs.Outcome{State: jobs.Queued, Error: &jobs.Failure{Code: public.Code, Message: public.Message}, After: time.Minute}
+		if j.Attempt >= cmp.Or(kind.Attempts, 5) {
+			outcome = jobs.Outcome{State: jobs.Failed, Error: outcome.Error}
+		}
+	}
+	p.jobs++
+	if err := p.db.EndJob(ctx, j, outcome); err != nil && !errors.Is(err, jobs.ErrLost) {
+		return err
+	}
+	return nil
+}

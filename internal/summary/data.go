@@ -1,0 +1,13 @@
+package summary
+
+import (
+	"embed"
+
+	"nodest/internal/lexicon"
+)
+
+//go:embed data
+var files embed.FS
+
+// data has the rules and words of the languages, in a file each.
+var data = lexicon.New(files)
