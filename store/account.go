@@ -57,10 +57,7 @@ func (s *session) insertUser(u *account.User) error {
 func (db *DB) InsertFirstUser(ctx context.Context, u *account.User) (stored bool, err error) {
 	err = db.write(ctx, func(s *session) error {
 		stored = false
-		if err := s.lockUsers(); err != nil {
-			return err
-		}
-		found, err := s.Has("SELECT 1 FROM users LIMIT 1")
+		found, err := s.Unless(s.lockUsers()).Has("SELECT 1 FROM users LIMIT 1")
 		if err != nil || found {
 			return err
 		}
@@ -115,22 +112,19 @@ func (db *DB) UserPage(ctx context.Context, cursor string, limit int) (items []*
 }
 
 // UpdateUser stores what change makes of a user's role, limits and password.
-func (db *DB) UpdateUser(ctx context.Context, id string, change func(u *account.User, all []*account.User) error) (u *account.User, err error) {
-	err = db.write(ctx, func(s *session) error {
-		if u, err = s.lockedUser(id, change); err != nil {
-			return err
+func (db *DB) UpdateUser(ctx context.Context, id string, change func(u *account.User, all []*account.User) error) (*account.User, error) {
+	return writing(ctx, db, func(s *session) (*account.User, error) {
+		u, err := s.lockedUser(id, change)
+		if err != nil {
+			return nil, err
 		}
-		return s.UpdateOne("user", "users", newUserRow(u), []string{"id", "username", "username_key", "created_at"}, "WHERE id = ?", id)
+		return u, s.UpdateOne("user", "users", newUserRow(u), []string{"id", "username", "username_key", "created_at"}, "WHERE id = ?", id)
 	})
-	return u, err
 }
 
 // lockedUser locks all users and returns one of them after fn.
 func (s *session) lockedUser(id string, fn func(u *account.User, all []*account.User) error) (*account.User, error) {
-	if err := s.lockUsers(); err != nil {
-		return nil, err
-	}
-	all, err := sqldb.Map(s, (*userRow).user, selectUsers)
+	all, err := sqldb.Map(s.Unless(s.lockUsers()), (*userRow).user, selectUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -169,19 +163,17 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	for _, table := range largeTables {
-		if err := db.dropRows(ctx, id, table.name, table.key, table.atOnce); err != nil {
+	tables, err := userTables(ctx)
+	if err != nil {
+		return ended, err
+	}
+	for _, table := range tables {
+		if err := db.dropRows(ctx, id, table); err != nil {
 			return ended, err
 		}
 	}
 	err = db.write(ctx, func(s *session) error {
-		if err := s.lockUsers(); err != nil {
-			return err
-		}
-		if err := s.leaveKnowledge(id); err != nil {
-			return err
-		}
-		return s.ExecOne("user", "DELETE FROM users WHERE id = ?", id)
+		return cmp.Or(s.lockUsers(), s.leaveKnowledge(id), s.ExecOne("user", "DELETE FROM users WHERE id = ?", id))
 	})
 	if err != nil {
 		return ended, err
@@ -192,62 +184,30 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 	return ended, nil
 }
 
-// largeTables have most of what a user stores, each before those that it refers to, with their keys
-// within a user, and how many rows of them a transaction removes.
-var largeTables = []struct {
-	name, key string
-	atOnce    int
-}{
-	{"file_parts", "content_id, part", 8}, // of 1 MiB each
-	{"knowledge_vectors", "file_id, model, hash", 500},
-	{"knowledge_chunks", "file_id, edition, idx", 500},
-	{"knowledge_contexts", "file_id, hash", 500},
-	{"knowledge_texts", "file_id, edition, part", 500},
-	{"knowledge_segments", "file_id, edition", 4}, // of up to some MiB
-	{"knowledge_documents", "file_id, edition", 500},
-	{"files", "id", 500},
-	{"events", "seq", 500},
-	{"web_pages", "url", 100},
-	{"memory_segment_parts", "character_id, segment_id, part", 16}, // of up to 1 MiB
-	{"memory_texts", "revision_id", 500},
-	{"memories", "id", 500},
-	{"memory_uses", "conversation_id, generation_id, unit_id", 500},
-	{"prompt_files", "prompt_id, file_id", 500},
-	{"prompts", "id", 100},
-	{"message_words", "conversation_id, first_seq", 100},
-	{"revisions", "id", 200},
-	{"message_states", "conversation_id, message_id, version", 500},
-	{"generations", "id", 500},
-	{"message_lines", "message_id", 200},
-	{"messages", "id", 500},
-	{"summary_texts", "summary_id, version", 100},
-	{"summaries", "id", 500},
-	{"knowledge_queries", "id", 100},
-	{"saves", "id", 500},
-	{"conversation_states", "conversation_id, version", 200},
-	{"conversations", "id", 10},
-	{"resource_versions", "resource_id, version", 1}, // of up to 16 MiB each
-	{"character_versions", "character_id, version", 1},
-	{"avatars", "character_id", 1}, // of up to 10 MiB each
-	{"memory_suggestions", "id", 500},
-	{"memory_tombstones", "character_id, hash", 500},
-	{"circle_turns", "id", 200},
-	{"circle_items", "id", 500},
-	{"circle_comments", "id", 200},
-	{"circle_likes", "post_id", 500},
-	{"circle_relations", "character_id", 500},
-	{"circle_posts", "id", 200},
-	{"resources", "id", 100},
-	{"characters", "id", 100},
-	{"call_keys", "call_key", 100},
-	{"jobs", "id", 200},
-	{"attachments", "id", 1}, // of up to 10 MiB
+// rowsAtOnce is how many rows of some tables a transaction removes: of those with large rows, or with many
+// that refer to one.
+var rowsAtOnce = map[string]int{
+	"attachments": 1, "avatars": 1, "character_versions": 1, "resource_versions": 1, // of up to 16 MiB
+	"knowledge_segments": 4, "file_parts": 8, "conversations": 10, "memory_segment_parts": 16,
+	"web_pages": 100, "prompts": 100, "message_words": 100, "summary_texts": 100, "knowledge_queries": 100, "resources": 100, "characters": 100, "call_keys": 100,
+	"revisions": 200, "message_lines": 200, "conversation_states": 200, "circle_turns": 200, "circle_comments": 200, "circle_posts": 200, "jobs": 200,
 }
 
-// dropRows removes the rows of a user from a table, so many at once.
-func (db *DB) dropRows(ctx context.Context, userID, table, key string, atOnce int) error {
+// userTables are the tables of which a user may have many rows, each before those that it refers to.
+func userTables(ctx context.Context) ([]*table, error) {
+	tables, err := tablesAt(ctx, newestVersion())
+	mine := slices.DeleteFunc(slices.Clone(tables), func(t *table) bool {
+		return !slices.Contains(t.columnNames(), "user_id") || slices.Equal(t.key, []string{"user_id"})
+	})
+	slices.Reverse(mine)
+	return mine, err
+}
+
+// dropRows removes the rows of a user from a table.
+func (db *DB) dropRows(ctx context.Context, userID string, t *table) error {
+	key := strings.Join(slices.Compact(append([]string{"user_id"}, t.key...)), ", ")
 	return db.repeat(ctx, func(s *session) (int64, error) {
-		return s.removeSome(table, "user_id, "+key, "c.user_id = ?", atOnce, userID)
+		return s.removeSome(t.name, key, "c.user_id = ?", cmp.Or(rowsAtOnce[t.name], 500), userID)
 	})
 }
 
@@ -277,22 +237,19 @@ var signedInColumns = "t." + strings.Join(sqldb.Columns[tokenRow](), ", t.") +
 	", u.username, u.role, u.tokens_per_day, u.generations, u.max_bytes, u.password_hash, u.created_at AS user_since"
 
 // InsertToken stores a token of a user; fault.NotFound if its parent is gone.
-func (db *DB) InsertToken(ctx context.Context, t *account.Token) (ended []*account.Token, err error) {
-	err = db.write(ctx, func(s *session) (err error) {
+func (db *DB) InsertToken(ctx context.Context, t *account.Token) ([]*account.Token, error) {
+	return writing(ctx, db, func(s *session) ([]*account.Token, error) {
 		if err := s.lockTokens(); err != nil {
-			return err
+			return nil, err
 		}
 		if t.ParentID != "" {
 			if err := s.Require("token", "SELECT 1 FROM tokens WHERE id = ?", t.ParentID); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		if ended, err = s.placeForToken(t); err != nil {
-			return err
-		}
-		return s.Insert("tokens", &tokenRow{*t})
+		ended, err := s.placeForToken(t)
+		return ended, s.Unless(err).Insert("tokens", &tokenRow{*t})
 	})
-	return ended, err
 }
 
 // placeForToken removes tokens of a user who has as many as may be: those that have expired, or of
@@ -343,10 +300,7 @@ func (s *session) lockTokens() error {
 // endTokens removes the tokens that a condition selects and every token that was made with
 // one of them, also by way of others, and returns them.
 func (s *session) endTokens(where string, args ...any) ([]*account.Token, error) {
-	if err := s.lockTokens(); err != nil {
-		return nil, err
-	}
-	return sqldb.Map(s, (*tokenRow).token, `WITH RECURSIVE made (id) AS (
+	return sqldb.Map(s.Unless(s.lockTokens()), (*tokenRow).token, `WITH RECURSIVE made (id) AS (
 			SELECT id FROM tokens WHERE `+where+`
 			UNION SELECT t.id FROM tokens t JOIN made ON t.parent_id = made.id)
 		DELETE FROM tokens WHERE id IN (SELECT id FROM made) RETURNING *`, args...)
@@ -385,10 +339,7 @@ func (db *DB) exec(ctx context.Context, query string, args ...any) error {
 // DeleteToken revokes a token of the user and every token that was made with it, also those
 // of other users.
 func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []*account.Token, err error) {
-	err = db.write(ctx, func(s *session) (err error) {
-		deleted, err = s.endTokens("user_id = ? AND id = ?", userID, id)
-		return err
-	})
+	deleted, err = writing(ctx, db, func(s *session) ([]*account.Token, error) { return s.endTokens("user_id = ? AND id = ?", userID, id) })
 	if err == nil && len(deleted) == 0 {
 		err = fault.New(fault.NotFound, "no such token")
 	}
@@ -399,11 +350,8 @@ func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []*ac
 // too many.
 func (db *DB) InsertTicket(ctx context.Context, t *account.Ticket) error {
 	return db.write(ctx, func(s *session) error {
-		if err := s.Insert("tickets", t); err != nil {
-			return err
-		}
-		return s.Run("DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE user_id = ? AND purpose = ?"+
-			" ORDER BY expires_at DESC, hash LIMIT 100 OFFSET ?)", t.UserID, t.Purpose, account.MaxTickets)
+		return cmp.Or(s.Insert("tickets", t), s.Run("DELETE FROM tickets WHERE hash IN (SELECT hash FROM tickets WHERE user_id = ? AND purpose = ?"+
+			" ORDER BY expires_at DESC, hash LIMIT 100 OFFSET ?)", t.UserID, t.Purpose, account.MaxTickets))
 	})
 }
 
@@ -419,10 +367,8 @@ func (db *DB) Ticket(ctx context.Context, purpose string, hash []byte, now time.
 
 // TakeTicket removes a ticket; one that is over is removed and not found.
 func (db *DB) TakeTicket(ctx context.Context, purpose string, hash []byte, now time.Time) (t *account.Ticket, err error) {
-	err = db.write(ctx, func(s *session) error {
-		t, err = sqldb.One[account.Ticket](s, "DELETE FROM tickets WHERE hash = ? AND purpose = ? RETURNING "+ticketColumns,
-			hash, purpose)
-		return err
+	t, err = writing(ctx, db, func(s *session) (*account.Ticket, error) {
+		return sqldb.One[account.Ticket](s, "DELETE FROM tickets WHERE hash = ? AND purpose = ? RETURNING "+ticketColumns, hash, purpose)
 	})
 	return validTicket(t, err, now)
 }

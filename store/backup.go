@@ -219,6 +219,20 @@ func (s *snapshot) version(ctx context.Context) (int64, error) {
 	return version.Int64, supported(version.Int64)
 }
 
+// examine returns what fn reads in a database that a server may be using.
+func examine[T any](ctx context.Context, o Options, fn func(*session) (T, error)) (found T, err error) {
+	defer func() { err = sqldb.ExplainSQLite(o.Dir, err) }()
+	snap, err := openSnapshot(ctx, o.withDefaults())
+	if err != nil {
+		return found, err
+	}
+	defer snap.close()
+	if _, err := snap.version(ctx); err != nil {
+		return found, err
+	}
+	return fn(&session{sqldb.Reading(ctx, snap.tx, snap.postgres)})
+}
+
 // check looks for damage: rows that an index of SQLite has lost would be missing.
 func (s *snapshot) check(ctx context.Context) error {
 	if s.postgres { // it has checksums of its own

@@ -57,6 +57,7 @@ var kindOf = map[string]columnKind{
 type table struct {
 	name    string
 	columns []column
+	key     []string // names of columns
 	parents []string // tables that its foreign keys name
 }
 
@@ -97,7 +98,7 @@ func tablesAt(ctx context.Context, version int64) ([]*table, error) {
 var knownTables sync.Map
 
 func readTables(ctx context.Context, db *sql.DB) ([]*table, error) {
-	rows, err := db.QueryContext(ctx, `SELECT t.name, c.name, c.type FROM sqlite_master t JOIN pragma_table_info(t.name) c
+	rows, err := db.QueryContext(ctx, `SELECT t.name, c.name, c.type, c.pk > 0 FROM sqlite_master t JOIN pragma_table_info(t.name) c
 		WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND t.name <> ? ORDER BY t.name, c.cid`, versionTable)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,8 @@ func readTables(ctx context.Context, db *sql.DB) ([]*table, error) {
 	for rows.Next() {
 		var name, declared string
 		var c column
-		if err := rows.Scan(&name, &c.Name, &declared); err != nil {
+		var isKey bool
+		if err := rows.Scan(&name, &c.Name, &declared, &isKey); err != nil {
 			return nil, err
 		}
 		if c.Kind = kindOf[declared]; c.Kind == "" {
@@ -117,7 +119,9 @@ func readTables(ctx context.Context, db *sql.DB) ([]*table, error) {
 			all = append(all, &table{name: name})
 		}
 		t := all[len(all)-1]
-		t.columns = append(t.columns, c)
+		if t.columns = append(t.columns, c); isKey {
+			t.key = append(t.key, c.Name)
+		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

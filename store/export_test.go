@@ -171,7 +171,8 @@ func TablesOfEditions() (names []string) {
 }
 
 func TablesOfUsers() (names []string) {
-	for _, t := range largeTables {
+	tables, _ := userTables(context.Background())
+	for _, t := range tables {
 		names = append(names, t.name)
 	}
 	return names

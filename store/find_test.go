@@ -240,7 +240,7 @@ func TestMessageQueriesUseTheirIndexes(t *testing.T) {
 	for query, small := range map[string]string{
 		numbered(store.RangesOf) + "= 'c' ORDER BY conversation_id, first_seq":                                                                           "",
 		"WITH gaps (conversation_id, first_seq, last_seq) AS (VALUES ('c', 1, 5), ('d', 1, 5))" + numbered(fmt.Sprintf(store.RangesOfGaps, "hex(m.id)")): "g",
-		numbered(store.WordsOf) + "('c', 1), ('d', 5))":                                                                                                  "",
+		numbered(store.WordsOf) + "VALUES ('c', 1), ('d', 5))":                                                                                           "",
 		numbered(store.TextsOfRange):                      "",
 		"SELECT r.id " + numbered(store.RevisionsOfRange): "",
 		"SELECT m.* FROM messages m WHERE m.user_id = 'u' AND m.conversation_id = 'c'" + alive + " ORDER BY m.seq DESC LIMIT 5":                                                                       "",

@@ -215,11 +215,7 @@ func (db *DB) Enqueue(ctx context.Context, specs ...jobs.Spec) error {
 	if len(specs) == 0 {
 		return nil
 	}
-	changed := false
-	err := db.write(ctx, func(s *session) (err error) {
-		changed, err = s.enqueue(specs)
-		return err
-	})
+	changed, err := writing(ctx, db, func(s *session) (bool, error) { return s.enqueue(specs) })
 	if err == nil {
 		db.tell(jobNews{enqueued: changed})
 	}
@@ -228,11 +224,7 @@ func (db *DB) Enqueue(ctx context.Context, specs ...jobs.Spec) error {
 
 // EndJob ends an attempt: jobs.Store.
 func (db *DB) EndJob(ctx context.Context, j *jobs.Job, o jobs.Outcome) error {
-	var again bool
-	err := db.write(ctx, func(s *session) (err error) {
-		again, err = s.endJob(j, "", o)
-		return err
-	})
+	again, err := writing(ctx, db, func(s *session) (bool, error) { return s.endJob(j, "", o) })
 	if err == nil {
 		db.tell(jobNews{enqueued: again || len(o.Next) > 0})
 	}

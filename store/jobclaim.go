@@ -104,19 +104,17 @@ func (s *session) recoverJob(j *jobs.Job, limit int) error {
 }
 
 // ClaimJobs leases jobs to owner: jobs.Store.
-func (db *DB) ClaimJobs(ctx context.Context, owner string, lease time.Duration, wants []jobs.Want) (claimed []*jobs.Job, err error) {
-	err = db.write(ctx, func(s *session) error {
-		claimed = nil
+func (db *DB) ClaimJobs(ctx context.Context, owner string, lease time.Duration, wants []jobs.Want) ([]*jobs.Job, error) {
+	return writing(ctx, db, func(s *session) (claimed []*jobs.Job, err error) {
 		for _, w := range wants {
 			some, err := s.claimKind(owner, lease, w)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			claimed = append(claimed, some...)
 		}
-		return nil
+		return claimed, nil
 	})
-	return claimed, err
 }
 
 // claimKind takes jobs of a kind, one of each user in turn, until there is no room

@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"fmt"
+	"maps"
 
 	"nodest/store/sqldb"
 )
@@ -12,36 +12,26 @@ type Documents struct {
 	Files     map[string]int64 // by state
 	Deleted   int64            // files that are hidden and not removed yet
 	Abandoned int64            // contents without a file; upkeep removes them after a day
-	Orphans   map[string]int64 // rows that nothing needs any more, by table; nil = none
+	Orphans   map[string]int64 // rows that nothing needs any more, by table
 }
 
 // CountDocuments looks at the documents of a database, which a server may be using. Files that
 // are being processed have no orphans. It reads all chunks: seconds for a million of them.
-func CountDocuments(ctx context.Context, o Options) (_ *Documents, err error) {
-	defer func() { err = sqldb.ExplainSQLite(o.Dir, err) }()
-	snap, err := openSnapshot(ctx, o.withDefaults())
-	if err != nil {
-		return nil, err
-	}
-	defer snap.close()
-	if _, err := snap.version(ctx); err != nil {
-		return nil, err
-	}
-	d := &Documents{}
-	if d.Files, err = snap.counts(ctx, "SELECT state, COUNT(*) FROM files WHERE deleted_at IS NULL GROUP BY state"); err != nil {
-		return nil, err
-	}
-	for into, query := range map[*int64]string{
-		&d.Deleted: "SELECT COUNT(*) FROM files WHERE deleted_at IS NOT NULL",
-		&d.Abandoned: `SELECT COUNT(*) FROM file_parts p WHERE p.part = 0 AND NOT EXISTS (SELECT 1 FROM files f
-			WHERE f.user_id = p.user_id AND f.content_id = p.content_id)`,
-	} {
-		if err := snap.tx.QueryRowContext(ctx, query).Scan(into); err != nil {
-			return nil, fmt.Errorf("cannot count documents: %w", err)
+func CountDocuments(ctx context.Context, o Options) (*Documents, error) {
+	return examine(ctx, o, func(s *session) (*Documents, error) {
+		files, err := s.counts("SELECT state AS name, COUNT(*) AS n FROM files WHERE deleted_at IS NULL GROUP BY state")
+		if err != nil {
+			return nil, err
 		}
-	}
-	d.Orphans, err = snap.counts(ctx, orphans((&sqldb.Session{Postgres: snap.postgres}).IDText("f.id")))
-	return d, err
+		gone, err := s.counts(`SELECT 'deleted' AS name, COUNT(*) AS n FROM files WHERE deleted_at IS NOT NULL
+			UNION ALL SELECT 'abandoned', COUNT(*) FROM file_parts p WHERE p.part = 0 AND NOT EXISTS (SELECT 1 FROM files f
+				WHERE f.user_id = p.user_id AND f.content_id = p.content_id)`)
+		if err != nil {
+			return nil, err
+		}
+		lost, err := s.counts(orphans(s.IDText("f.id")))
+		return &Documents{Files: files, Deleted: gone["deleted"], Abandoned: gone["abandoned"], Orphans: lost}, err
+	})
 }
 
 // orphans is a query for the tables with rows that nothing needs, and how many these are: rows of
@@ -63,26 +53,17 @@ func orphans(subject string) string {
 	return query
 }
 
-// counts returns the rows of a query for names and numbers other than 0, those of one name together;
-// nil = there are none.
-func (s *snapshot) counts(ctx context.Context, query string) (counts map[string]int64, err error) {
-	rows, err := s.tx.QueryContext(ctx, query)
-	if err != nil {
-		return nil, fmt.Errorf("cannot count documents: %w", err)
-	}
-	defer rows.Close() //nolint:errcheck // read to the end
-	for rows.Next() {
-		var name string
-		var n int64
-		if err := rows.Scan(&name, &n); err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			if counts == nil {
-				counts = map[string]int64{}
-			}
-			counts[name] += n
-		}
-	}
-	return counts, rows.Err()
+// counts returns the numbers other than 0 that a query finds for names, those of one name together.
+func (s *session) counts(query string, args ...any) (map[string]int64, error) {
+	counts := map[string]int64{}
+	err := sqldb.Each(s, func(r *struct {
+		Name string
+		N    int64
+	},
+	) error {
+		counts[r.Name] += r.N
+		return nil
+	}, query, args...)
+	maps.DeleteFunc(counts, func(_ string, n int64) bool { return n == 0 })
+	return counts, err
 }

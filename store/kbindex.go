@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"nodest/internal/fault"
 	"nodest/internal/index"
@@ -35,13 +34,9 @@ type chunkRow struct {
 // ofFile is the condition on rows of an own file.
 const ofFile = " WHERE user_id = ? AND file_id = ?"
 
-// isMyFile returns fault.NotFound unless an own file is there.
-func (t indexTx) isMyFile(id string) error {
-	ok, err := t.Has("SELECT 1 FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id)
-	if err == nil && !ok {
-		err = fault.New(fault.NotFound, "no such file")
-	}
-	return err
+// myFile is a session on which statements return fault.NotFound unless an own file is there.
+func (t indexTx) myFile(id string) *sqldb.Session {
+	return t.Unless(t.Require("file", "SELECT 1 FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id))
 }
 
 // Editions lists those of an own file, newest first.
@@ -52,14 +47,11 @@ func (t indexTx) Editions(fileID string) ([]knowledge.Edition, error) {
 
 // PutTexts stores parts of a text.
 func (t indexTx) PutTexts(fileID string, edition int64, from int, parts []string) error {
-	if err := t.isMyFile(fileID); err != nil {
-		return err
-	}
 	rows := make([]textPartRow, len(parts))
 	for i, text := range parts {
 		rows[i] = textPartRow{t.userID, fileID, edition, from + i, text}
 	}
-	return t.Insert("knowledge_texts", rows, "ON CONFLICT (user_id, file_id, edition, part) DO UPDATE SET text = EXCLUDED.text")
+	return t.myFile(fileID).Insert("knowledge_texts", rows, "ON CONFLICT (user_id, file_id, edition, part) DO UPDATE SET text = EXCLUDED.text")
 }
 
 // PutChunks stores chunks of one file.
@@ -67,14 +59,11 @@ func (t indexTx) PutChunks(chunks []knowledge.StoredChunk) error {
 	if len(chunks) == 0 {
 		return nil
 	}
-	if err := t.isMyFile(chunks[0].FileID); err != nil {
-		return err
-	}
 	rows := make([]chunkRow, len(chunks))
 	for i, c := range chunks {
 		rows[i] = chunkRow{c, t.userID}
 	}
-	return t.Insert("knowledge_chunks", rows, `ON CONFLICT (user_id, file_id, edition, idx) DO UPDATE SET start_at = EXCLUDED.start_at,
+	return t.myFile(chunks[0].FileID).Insert("knowledge_chunks", rows, `ON CONFLICT (user_id, file_id, edition, idx) DO UPDATE SET start_at = EXCLUDED.start_at,
 		end_at = EXCLUDED.end_at, heading = EXCLUDED.heading, context = EXCLUDED.context, page = EXCLUDED.page, kind = EXCLUDED.kind, hash = EXCLUDED.hash`)
 }
 
@@ -98,45 +87,30 @@ func (t indexTx) Contexts(fileID string, hashes []string) (map[string]string, er
 
 // PutContexts stores context lines as those of an edition.
 func (t indexTx) PutContexts(fileID string, edition int64, lines map[string]string) error {
-	if err := t.isMyFile(fileID); err != nil {
-		return err
-	}
-	if len(lines) == 0 {
-		return nil
-	}
 	rows := make([]contextRow, 0, len(lines))
 	for hash, line := range lines {
 		rows = append(rows, contextRow{t.userID, fileID, hash, edition, line})
 	}
 	slices.SortFunc(rows, func(a, b contextRow) int { return cmp.Compare(a.Hash, b.Hash) })
-	return t.Insert("knowledge_contexts", rows, "ON CONFLICT (user_id, file_id, hash) DO UPDATE SET line = EXCLUDED.line, edition = EXCLUDED.edition")
+	return t.myFile(fileID).Insert("knowledge_contexts", rows, "ON CONFLICT (user_id, file_id, hash) DO UPDATE SET line = EXCLUDED.line, edition = EXCLUDED.edition")
 }
 
 // PutEdition stores an edition, and removes parts and chunks that it does not have.
 func (t indexTx) PutEdition(e *knowledge.Edition) error {
-	if err := t.isMyFile(e.FileID); err != nil {
-		return err
-	}
 	t.fillTimes(&e.CreatedAt)
+	s := t.myFile(e.FileID)
 	parts := (e.Chars + knowledge.TextPart - 1) / knowledge.TextPart
-	for table, last := range map[string]int{"knowledge_texts" + ofFile + " AND edition = ? AND part >= ?": parts,
-		"knowledge_chunks" + ofFile + " AND edition = ? AND idx >= ?": max(0, e.Chunks)} {
-		if err := t.Run("DELETE FROM "+table, t.userID, e.FileID, e.Edition, last); err != nil {
-			return err
-		}
-	}
-	if err := t.Run("DELETE FROM knowledge_documents"+ofFile+" AND edition = ?", t.userID, e.FileID, e.Edition); err != nil {
-		return err
-	}
-	return t.Insert("knowledge_documents", &editionRow{*e, t.userID})
+	return cmp.Or(
+		s.Run("DELETE FROM knowledge_texts"+ofFile+" AND edition = ? AND part >= ?", t.userID, e.FileID, e.Edition, parts),
+		s.Run("DELETE FROM knowledge_chunks"+ofFile+" AND edition = ? AND idx >= ?", t.userID, e.FileID, e.Edition, max(0, e.Chunks)),
+		s.Run("DELETE FROM knowledge_documents"+ofFile+" AND edition = ?", t.userID, e.FileID, e.Edition),
+		s.Insert("knowledge_documents", &editionRow{*e, t.userID}),
+	)
 }
 
 // PutFileSegment stores the index of an edition.
 func (t indexTx) PutFileSegment(fileID string, edition int64, data []byte) error {
-	if err := t.isMyFile(fileID); err != nil {
-		return err
-	}
-	return t.Insert("knowledge_segments", &struct {
+	return t.myFile(fileID).Insert("knowledge_segments", &struct {
 		UserID  string
 		FileID  string
 		Edition int64
@@ -190,9 +164,8 @@ func (t indexTx) DropEditions(fileID string, before int64, limit int) (removed i
 
 // PurgeIndex removes what was made of a deleted file.
 func (t indexTx) PurgeIndex(fileID string, limit int) (removed int, err error) {
-	live, err := t.Has("SELECT 1 FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, fileID)
-	if err != nil || live {
-		return 0, err
+	if live := t.myFile(fileID).Ready(); !fault.Is(live, fault.NotFound) {
+		return 0, live
 	}
 	removed, err = t.dropSome(fileID, "knowledge_vectors", "model, hash", "", limit)
 	if err != nil || removed >= limit {
@@ -217,13 +190,8 @@ func (t indexTx) IndexRows(fileID string) (map[string]int64, error) {
 
 // Unembedded returns chunks without a vector.
 func (t indexTx) Unembedded(fileID string, edition int64, model string, after, limit int) ([]knowledge.StoredChunk, error) {
-	chunks, err := sqldb.Map(t, func(r *chunkRow) knowledge.StoredChunk { return r.StoredChunk },
-		"SELECT c.* FROM knowledge_chunks c WHERE c.user_id = ? AND c.file_id = ? AND c.edition = ? AND c.idx > ? AND "+lacksVector+
-			" ORDER BY c.idx LIMIT ?", t.userID, fileID, edition, after, model, limit)
-	if err != nil {
-		return nil, err
-	}
-	return chunks, t.addTexts(t.userID, chunks)
+	return t.chunks(t.Session, t.userID, "SELECT c.* FROM knowledge_chunks c WHERE c.user_id = ? AND c.file_id = ? AND c.edition = ? AND c.idx > ? AND "+lacksVector+
+		" ORDER BY c.idx LIMIT ?", t.userID, fileID, edition, after, model, limit)
 }
 
 // lacksVector is a condition on a chunk c; its argument is the model.
@@ -237,26 +205,20 @@ type kbVectorRow struct {
 
 // PutChunkVectors stores vectors by hash.
 func (t indexTx) PutChunkVectors(fileID, model string, vectors map[string]index.Packed) error {
-	if err := t.isMyFile(fileID); err != nil {
-		return err
-	}
 	rows := make([]kbVectorRow, 0, len(vectors))
 	for hash, v := range vectors {
 		rows = append(rows, kbVectorRow{t.userID, fileID, model, hash, sqldb.ZstdNumbers(v)})
 	}
 	slices.SortFunc(rows, func(a, b kbVectorRow) int { return cmp.Compare(a.Hash, b.Hash) })
-	return t.Insert("knowledge_vectors", rows, "ON CONFLICT (user_id, file_id, model, hash) DO NOTHING")
+	return t.myFile(fileID).Insert("knowledge_vectors", rows, "ON CONFLICT (user_id, file_id, model, hash) DO NOTHING")
 }
 
 // EditionCoverage counts chunks that have a vector of a model, and those that it rejects.
 func (t indexTx) EditionCoverage(fileID string, edition int64, model string) (done, rejected int, err error) {
-	counts, err := sqldb.One[struct{ Done, Rejected int }](t, `SELECT COUNT(v.vector) AS done, COUNT(*) - COUNT(v.vector) AS rejected
+	counts, err := sqldb.Value[struct{ Done, Rejected int }](t, `SELECT COUNT(v.vector) AS done, COUNT(*) - COUNT(v.vector) AS rejected
 		FROM knowledge_chunks c JOIN knowledge_vectors v ON v.user_id = c.user_id AND v.file_id = c.file_id AND v.model = ? AND v.hash = c.hash
 		WHERE c.user_id = ? AND c.file_id = ? AND c.edition = ?`, model, t.userID, fileID, edition)
-	if err != nil || counts == nil {
-		return 0, 0, err
-	}
-	return counts.Done, counts.Rejected, nil
+	return counts.Done, counts.Rejected, err
 }
 
 // Incomplete returns files whose searched edition lacks vectors of a model.
@@ -277,11 +239,8 @@ func (t indexTx) SpaceCoverage(model, baseID string) (done, total int, err error
 		query += " AND f.id IN (SELECT b.file_id FROM knowledge_base_files b WHERE b.file_user_id = ? AND b.base_id = ?)"
 		args = append(args, t.userID, baseID)
 	}
-	counts, err := sqldb.One[struct{ Done, Total int }](t, query, args...)
-	if err != nil || counts == nil {
-		return 0, 0, err
-	}
-	return counts.Done, counts.Total, nil
+	counts, err := sqldb.Value[struct{ Done, Total int }](t, query, args...)
+	return counts.Done, counts.Total, err
 }
 
 // DropVectors removes vectors of other models.
@@ -318,17 +277,10 @@ func (t indexTx) PutSpace(s knowledge.Space) error {
 // FixLength gives a space the length of its first vectors; later ones get what it is. Of two at
 // once on PostgreSQL, the second waits here for the first.
 func (t indexTx) FixLength(model string, length int) (int, error) {
-	if length > 0 {
-		err := t.Run("UPDATE knowledge_spaces SET dim = ? WHERE user_id = ? AND model = ? AND dim = 0", length, t.userID, model)
-		if err != nil {
-			return 0, err
-		}
+	if length > 0 { // a statement that fails ends the session, so the next one says it
+		_ = t.Run("UPDATE knowledge_spaces SET dim = ? WHERE user_id = ? AND model = ? AND dim = 0", length, t.userID, model)
 	}
-	dim, err := sqldb.Get[int](t, "space", "SELECT dim FROM knowledge_spaces WHERE user_id = ? AND model = ?", t.userID, model)
-	if err != nil {
-		return 0, err
-	}
-	return *dim, nil
+	return valueOf(sqldb.Get[int](t, "space", "SELECT dim FROM knowledge_spaces WHERE user_id = ? AND model = ?", t.userID, model))
 }
 
 // DropSpace removes a space; its vectors stay until DropVectors.
@@ -358,20 +310,18 @@ func (t indexTx) Refused(codes []string, limit int) ([]string, error) {
 		ID    string
 		Error *knowledge.FileError
 	}
+	all, err := sqldb.All[failed](t, "SELECT id, error FROM files WHERE user_id = ? AND deleted_at IS NULL AND state = 'failed' ORDER BY id", t.userID)
 	var ids []string
-	err := sqldb.Each(t, func(r *failed) error {
+	for _, r := range all {
 		if r.Error != nil && slices.Contains(codes, r.Error.Code) && len(ids) < limit {
 			ids = append(ids, r.ID)
 		}
-		return nil
-	}, "SELECT id, error FROM files WHERE user_id = ? AND deleted_at IS NULL AND state = 'failed' ORDER BY id", t.userID)
+	}
 	return ids, err
 }
 
 // OwnConversation returns fault.NotFound unless a conversation is the user's.
-func (t indexTx) OwnConversation(id string) error {
-	return t.chats.owns(id)
-}
+func (t indexTx) OwnConversation(id string) error { return t.chats.owns(id) }
 
 // InsertQuery stores a question that was answered; fault.NotFound for a conversation that is
 // not the user's.
@@ -386,10 +336,4 @@ func (t indexTx) InsertQuery(q *knowledge.Query) error {
 		knowledge.Query
 		UserID string
 	}{*q, t.userID})
-}
-
-// tuples is a list of n tuples of placeholders.
-func tuples(n, width int) string {
-	one := "(" + strings.TrimSuffix(strings.Repeat("?, ", width), ", ") + ")"
-	return strings.TrimSuffix(strings.Repeat(one+", ", n), ", ")
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,34 +18,18 @@ func (t indexTx) readableFiles(ownerID string, ids []string) (map[string]int64, 
 	if len(ids) == 0 {
 		return files, nil
 	}
-	err := sqldb.Each(t, func(r *struct {
-		ID      string
-		Edition int64
-	},
-	) error {
-		files[r.ID] = r.Edition
-		return nil
-	}, "SELECT f.id, f.edition FROM files f WHERE f.user_id = ? AND f.id IN (?) AND "+readableFile,
+	err := sqldb.Each(t, func(r *knowledge.FileEdition) error { files[r.FileID] = r.Edition; return nil }, "SELECT f.id AS file_id, f.edition FROM files f WHERE f.user_id = ? AND f.id IN (?) AND "+readableFile,
 		ownerID, ids, t.userID, t.userID, t.userID)
 	return files, err
 }
 
-// mayRead returns fault.NotFound unless the user may read a file.
-func (t indexTx) mayRead(ownerID, fileID string) error {
+// readable is a session on which statements return fault.NotFound unless the user may read a file.
+func (t indexTx) readable(ownerID, fileID string) *sqldb.Session {
 	files, err := t.readableFiles(ownerID, []string{fileID})
 	if err == nil && len(files) == 0 {
 		err = fault.New(fault.NotFound, "no such file")
 	}
-	return err
-}
-
-func keysOf(files map[string]int64) []string {
-	ids := make([]string, 0, len(files))
-	for id := range files {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return t.Unless(err)
 }
 
 // ActiveModel returns the model that is searched in files of an owner.
@@ -64,7 +49,7 @@ func (t indexTx) FileSegments(ownerID string, fileIDs []string) ([]knowledge.Fil
 	}
 	return sqldb.All[knowledge.FileSegment](t, `SELECT s.file_id, s.edition, s.data FROM knowledge_segments s
 		JOIN files f ON f.user_id = s.user_id AND f.id = s.file_id AND f.edition = s.edition
-		WHERE s.user_id = ? AND s.file_id IN (?)`, ownerID, keysOf(files))
+		WHERE s.user_id = ? AND s.file_id IN (?)`, ownerID, slices.Sorted(maps.Keys(files)))
 }
 
 // Vectors returns those of the searched editions in one model.
@@ -94,7 +79,7 @@ func (t indexTx) Vectors(ownerID, model string, fileIDs []string) ([]knowledge.F
 	}, `SELECT c.file_id, c.idx, v.hash, v.vector FROM files f
 		JOIN knowledge_chunks c ON c.user_id = f.user_id AND c.file_id = f.id AND c.edition = f.edition
 		LEFT JOIN knowledge_vectors v ON v.user_id = c.user_id AND v.file_id = c.file_id AND v.model = ? AND v.hash = c.hash
-		WHERE f.user_id = ? AND f.id IN (?) ORDER BY c.file_id, c.idx`, model, ownerID, keysOf(files))
+		WHERE f.user_id = ? AND f.id IN (?) ORDER BY c.file_id, c.idx`, model, ownerID, slices.Sorted(maps.Keys(files)))
 	return all, err
 }
 
@@ -119,12 +104,20 @@ func (t indexTx) Passages(ownerID string, ids []knowledge.ChunkID) ([]knowledge.
 		for _, id := range some {
 			args = append(args, sqldb.ID(id.FileID), id.Edition, id.Index)
 		}
-		found, err := sqldb.Map(t, func(r *chunkRow) knowledge.StoredChunk { return r.StoredChunk },
-			"SELECT * FROM knowledge_chunks WHERE user_id = ? AND (file_id, edition, idx) IN (VALUES "+tuples(len(some), 3)+")", args...)
+		found, err := t.chunks(t.Session, ownerID, "SELECT * FROM knowledge_chunks WHERE user_id = ? AND (file_id, edition, idx) IN ("+values(3, len(args)-1)+")", args...)
 		if err != nil {
 			return nil, err
 		}
 		chunks = append(chunks, found...)
+	}
+	return chunks, nil
+}
+
+// chunks returns those that a query finds for an owner, with their texts.
+func (t indexTx) chunks(s *sqldb.Session, ownerID, query string, args ...any) ([]knowledge.StoredChunk, error) {
+	chunks, err := sqldb.Map(s, func(r *chunkRow) knowledge.StoredChunk { return r.StoredChunk }, query, args...)
+	if err != nil {
+		return nil, err
 	}
 	return chunks, t.addTexts(ownerID, chunks)
 }
@@ -155,8 +148,8 @@ func (t indexTx) addTexts(ownerID string, chunks []knowledge.StoredChunk) error 
 		err := sqldb.Each(t, func(r *textPartRow) error {
 			texts[partKey{r.FileID, r.Edition, r.Part}] = r.Text
 			return nil
-		}, "SELECT file_id, edition, part, text FROM knowledge_texts WHERE user_id = ? AND (file_id, edition, part) IN (VALUES "+
-			tuples(len(some), 3)+")", args...)
+		}, "SELECT file_id, edition, part, text FROM knowledge_texts WHERE user_id = ? AND (file_id, edition, part) IN ("+
+			values(3, len(args)-1)+")", args...)
 		if err != nil {
 			return err
 		}
@@ -194,14 +187,11 @@ func points(text string, from, to int) string {
 
 // ChunkRange returns chunks of an edition by their index.
 func (t indexTx) ChunkRange(ownerID, fileID string, edition int64, model string, from, to int) ([]knowledge.StoredChunk, error) {
-	if err := t.mayRead(ownerID, fileID); err != nil {
-		return nil, err
-	}
 	type row struct {
 		chunkRow
 		HasVector bool
 	}
-	chunks, err := sqldb.Map(t, func(r *row) knowledge.StoredChunk {
+	chunks, err := sqldb.Map(t.readable(ownerID, fileID), func(r *row) knowledge.StoredChunk {
 		r.Embedded = r.HasVector
 		return r.StoredChunk
 	}, `SELECT c.*, v.vector IS NOT NULL AS has_vector FROM knowledge_chunks c
@@ -216,38 +206,25 @@ func (t indexTx) ChunkRange(ownerID, fileID string, edition int64, model string,
 
 // ChunksBetween returns the chunks that have text between two code points.
 func (t indexTx) ChunksBetween(ownerID, fileID string, edition int64, from, to int) ([]knowledge.StoredChunk, error) {
-	if err := t.mayRead(ownerID, fileID); err != nil {
-		return nil, err
-	}
-	chunks, err := sqldb.Map(t, func(r *chunkRow) knowledge.StoredChunk { return r.StoredChunk },
+	return t.chunks(t.readable(ownerID, fileID), ownerID,
 		"SELECT * FROM knowledge_chunks"+ofFile+" AND edition = ? AND start_at < ? AND end_at > ? ORDER BY idx", ownerID, fileID, edition, to, from)
-	if err != nil {
-		return nil, err
-	}
-	return chunks, t.addTexts(ownerID, chunks)
 }
 
 // EditionOf returns an edition of a file.
 func (t indexTx) EditionOf(ownerID, fileID string, edition int64) (*knowledge.Edition, error) {
-	if err := t.mayRead(ownerID, fileID); err != nil {
-		return nil, err
-	}
-	return sqldb.Find(t, "text", func(r *editionRow) *knowledge.Edition { return &r.Edition },
+	return sqldb.Find(t.readable(ownerID, fileID), "text", func(r *editionRow) *knowledge.Edition { return &r.Edition },
 		"SELECT * FROM knowledge_documents"+ofFile+" AND edition = ?", ownerID, fileID, edition)
 }
 
 // TextRange returns a part of the text of an edition.
 func (t indexTx) TextRange(ownerID, fileID string, edition int64, from, to int) (string, error) {
-	if err := t.mayRead(ownerID, fileID); err != nil {
-		return "", err
-	}
 	from = max(from, 0)
 	query, args := "SELECT part, text FROM knowledge_texts"+ofFile+" AND edition = ? AND part >= ?", []any{ownerID, fileID, edition, from / knowledge.TextPart}
 	if to >= 0 {
 		query, args = query+" AND part <= ?", append(args, to/knowledge.TextPart)
 	}
 	var b strings.Builder
-	err := sqldb.Each(t, func(r *textPartRow) error {
+	err := sqldb.Each(t.readable(ownerID, fileID), func(r *textPartRow) error {
 		at, end := r.Part*knowledge.TextPart, knowledge.TextPart
 		if to >= 0 {
 			end = to - at

@@ -93,13 +93,11 @@ func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed Removed) erro
 // this process's.
 func (db *DB) do(ctx context.Context, r rule, job *jobs.Job, removed Removed) error {
 	for {
-		var n int64
-		err := db.write(ctx, func(s *session) (err error) {
+		n, err := writing(ctx, db, func(s *session) (int64, error) {
 			if err := s.noteJob(job, "", removed); err != nil {
-				return err
+				return 0, err
 			}
-			n, err = r.remove(s, r.life)
-			return err
+			return r.remove(s, r.life)
 		})
 		if err != nil || n == 0 {
 			return err

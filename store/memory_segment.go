@@ -107,7 +107,7 @@ func (t *memoryTx) SegmentParts(characterID, segmentID string, parts ...int) ([]
 	err := sqldb.Each(t, func(p *segmentPart) error { found[p.Part] = p.Data; return nil }, `SELECT p.part, p.data FROM characters c
 		JOIN memory_segments s ON s.user_id = c.user_id AND s.character_id = c.id AND s.id = ?
 		JOIN memory_segment_parts p ON p.user_id = s.user_id AND p.character_id = s.character_id AND p.segment_id = s.id
-		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL AND p.part IN (`+tuples(len(parts), 1)+")",
+		WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NULL AND p.part IN (`+values(1, len(parts))+")",
 		append([]any{segmentID, t.userID, characterID}, numbers...)...)
 	if err != nil {
 		return nil, err

@@ -98,16 +98,11 @@ func (s *session) removePieces(p *parts, userID, id string) (int64, error) {
 
 // repeat runs remove, each time in a transaction of its own, until it removes nothing.
 func (db *DB) repeat(ctx context.Context, remove func(*session) (int64, error)) error {
-	for n := int64(1); n > 0; {
-		err := db.write(ctx, func(s *session) (err error) {
-			n, err = remove(s)
-			return err
-		})
-		if err != nil {
+	for {
+		if n, err := writing(ctx, db, remove); err != nil || n == 0 {
 			return err
 		}
 	}
-	return nil
 }
 
 // oldestEnded finds the conversation of a user that was deleted first: no import or fork is filling it,

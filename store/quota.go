@@ -243,7 +243,7 @@ func (db *DB) Quotas(ctx context.Context, userID string) (quotas map[string]acco
 		if err != nil {
 			return err
 		}
-		used, err := s.used(userID)
+		used, err := s.counts("SELECT kind AS name, used AS n FROM quotas WHERE user_id = ?", userID)
 		quotas = map[string]account.Quota{}
 		for kind := range countedKinds() {
 			quotas[kind] = account.Quota{Used: used[kind], Limit: db.quotaLimit(kind, own)}
@@ -264,32 +264,9 @@ func countedKinds() map[string]bool {
 	return kinds
 }
 
-// used returns the counters of a user.
-func (s *session) used(userID string) (map[string]int64, error) {
-	used := map[string]int64{}
-	return used, sqldb.Each(s, func(r *struct {
-		Kind string
-		Used int64
-	}) error {
-		used[r.Kind] = r.Used
-		return nil
-	}, "SELECT kind, used FROM quotas WHERE user_id = ?", userID)
-}
-
 // countedLast is when the counters of a user were corrected; the zero time = never.
 func (s *session) countedLast(userID string) (time.Time, error) {
 	return sqldb.Value[time.Time](s, "SELECT COALESCE(MAX(counted_at), 0) FROM quotas WHERE user_id = ?", userID)
-}
-
-// count counts the rows and bytes of a user.
-func (s *session) count(userID string) (map[string]int64, error) {
-	counted := map[string]int64{}
-	for table, c := range countedTables {
-		if err := s.countTable(userID, table, c, counted); err != nil {
-			return nil, err
-		}
-	}
-	return counted, nil
 }
 
 // recount corrects the counters of a user, unless that was done within recountPause. It counts the
@@ -301,17 +278,11 @@ func (db *DB) recount(ctx context.Context, userID string) error {
 		if last, err = s.countedLast(userID); err != nil || s.Now().Sub(last) < recountPause {
 			return err
 		}
-		used, err := s.used(userID)
-		if err != nil {
-			return err
-		}
-		if wrong, err = s.count(userID); err != nil {
-			return err
-		}
-		for kind, n := range used {
-			wrong[kind] -= n
-		}
-		return nil
+		all := counted(" WHERE user_id = ?") + " UNION ALL SELECT user_id, kind, -used FROM quotas WHERE user_id = ?"
+		wrong, err = s.counts("SELECT kind AS name, CAST(n AS BIGINT) AS n FROM ("+all+") AS differences",
+			slices.Repeat([]any{userID}, strings.Count(all, "?"))...)
+		wrong[countedBytes] += 0 // one counter says when they were corrected
+		return err
 	})
 	if err != nil || wrong == nil {
 		return err
@@ -339,23 +310,25 @@ func (db *DB) recount(ctx context.Context, userID string) error {
 // errCounted rolls a correction back that another call has made in the meantime.
 var errCounted = errors.New("store: the counters are right already")
 
-// sums are the columns items and bytes of a query that counts rows of the table.
-func (c countedTable) sums() string {
-	live := "1"
-	if c.live {
-		live = "CASE WHEN deleted_at IS NULL THEN 1 ELSE 0 END"
+// counted is a query for what users have, in parts: user_id, kind and n. where is a condition on user_id,
+// which each part has.
+func counted(where string) string {
+	var parts []string
+	for _, table := range slices.Sorted(maps.Keys(countedTables)) {
+		c := countedTables[table]
+		add := func(kind, n string) {
+			parts = append(parts, "SELECT user_id, '"+kind+"' AS kind, CAST(SUM("+n+") AS BIGINT) AS n FROM "+table+where+" GROUP BY user_id")
+		}
+		if len(c.bytes) > 0 {
+			add(countedBytes, sizeOf(c.bytes, ""))
+		}
+		if c.live {
+			add(c.kind, "CASE WHEN deleted_at IS NULL THEN 1 ELSE 0 END")
+		} else if c.kind != "" {
+			add(c.kind, "1")
+		}
 	}
-	return "CAST(COALESCE(SUM(" + live + "), 0) AS BIGINT) AS items, CAST(COALESCE(SUM(" + sizeOf(c.bytes, "") + "), 0) AS BIGINT) AS bytes"
-}
-
-// countTable adds the rows and bytes of a table.
-func (s *session) countTable(userID, table string, c countedTable, to map[string]int64) error {
-	n, err := sqldb.Value[struct{ Items, Bytes int64 }](s, "SELECT "+c.sums()+" FROM "+table+" WHERE user_id = ?", userID)
-	if c.kind != "" {
-		to[c.kind] += n.Items
-	}
-	to[countedBytes] += n.Bytes
-	return err
+	return strings.Join(parts, " UNION ALL ")
 }
 
 // recountOld corrects counters that have not been corrected for a day.

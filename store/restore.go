@@ -101,7 +101,9 @@ func (r *restoring) load(ctx context.Context, db *sql.DB, schema migrationFolder
 		// Every event log gets another name: devices that were ahead of the backup must load
 		// anew and not take what comes next for what they have missed.
 		"UPDATE streams SET epoch = '" + newEpoch() + "'",
-		"DELETE FROM quotas", counters(sqldb.Millis(time.Now())),
+		"DELETE FROM quotas",
+		fmt.Sprintf("INSERT INTO quotas (user_id, kind, used, counted_at) SELECT user_id, kind, CAST(SUM(n) AS BIGINT), %d FROM (%s) AS counted GROUP BY user_id, kind",
+			sqldb.Millis(time.Now()), counted("")),
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return err

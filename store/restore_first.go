@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strings"
 
 	"nodest/store/first"
 )
@@ -162,17 +161,4 @@ func (r *restoring) loadUses(ctx context.Context, db *sql.DB, tables []*table, i
 		}
 	}
 	return nil
-}
-
-// counters is a statement that counts what all users have.
-func counters(at int64) string {
-	var parts []string
-	for table, c := range countedTables {
-		parts = append(parts, "SELECT user_id, '"+countedBytes+"' AS kind, bytes AS n FROM (SELECT user_id, "+c.sums()+" FROM "+table+" GROUP BY user_id) AS b")
-		if c.kind != "" {
-			parts = append(parts, "SELECT user_id, '"+c.kind+"', items FROM (SELECT user_id, "+c.sums()+" FROM "+table+" GROUP BY user_id) AS i")
-		}
-	}
-	return fmt.Sprintf("INSERT INTO quotas (user_id, kind, used, counted_at) SELECT user_id, kind, CAST(SUM(n) AS BIGINT), %d FROM (%s) AS counted GROUP BY user_id, kind",
-		at, strings.Join(parts, " UNION ALL "))
 }

@@ -178,6 +178,15 @@ func reading[T any](ctx context.Context, db *DB, fn func(*session) (T, error)) (
 	return v, err
 }
 
+// writing returns what fn returns in a transaction that it writes in.
+func writing[T any](ctx context.Context, db *DB, fn func(*session) (T, error)) (v T, err error) {
+	err = db.write(ctx, func(s *session) (err error) {
+		v, err = fn(s)
+		return err
+	})
+	return v, err
+}
+
 // Update runs fn in one transaction: nodest.Store. fn must use tx alone: a
 // writing method of DB within it would wait for itself on SQLite.
 func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) error) error {

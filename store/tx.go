@@ -110,28 +110,25 @@ func (t *tx) fillTimes(times ...*time.Time) {
 	}
 }
 
+// valueOf is what p points to, zero if it is nil: for what sqldb.Get returns.
+func valueOf[T any](p *T, err error) (value T, _ error) {
+	if p != nil {
+		value = *p
+	}
+	return value, err
+}
+
 // finish writes what waits for the end: usage, the log of message states, what
 // memories are made of, and the events, which it returns. The user's row in streams is
 // the last lock that is taken (see the package comment), so what it serialises is only
 // this user's commits.
 func (t *tx) finish() ([]*stream.Event, error) {
-	if err := t.chats.unlock(); err != nil {
-		return nil, err
-	}
-	if err := t.users.flushUsage(); err != nil {
-		return nil, err
-	}
-	if err := t.messages.flushHidden(); err != nil {
-		return nil, err
-	}
-	if err := t.messages.flushStates(); err != nil {
-		return nil, err
-	}
-	if err := t.memory.flushMemory(); err != nil {
-		return nil, err
-	}
-	if err := t.words.flushWords(); err != nil {
-		return nil, err
+	for _, flush := range []func() error{
+		t.chats.unlock, t.users.flushUsage, t.messages.flushHidden, t.messages.flushStates, t.memory.flushMemory, t.words.flushWords,
+	} {
+		if err := flush(); err != nil {
+			return nil, err
+		}
 	}
 	if len(t.events) == 0 {
 		return nil, nil

@@ -64,13 +64,8 @@ func (t webTx) PutBadHost(h websearch.Host) error {
 // CountSearch adds a request with a key to a search provider in a month ("2006-01") and
 // returns how many there are now.
 func (db *DB) CountSearch(ctx context.Context, keyHash, month string) (requests int64, err error) {
-	err = db.write(ctx, func(s *session) error {
-		n, err := sqldb.Value[int64](s, "INSERT INTO search_usage (key_hash, month, requests) VALUES (?, ?, 1)"+
+	return writing(ctx, db, func(s *session) (int64, error) {
+		return sqldb.Value[int64](s, "INSERT INTO search_usage (key_hash, month, requests) VALUES (?, ?, 1)"+
 			" ON CONFLICT (key_hash, month) DO UPDATE SET requests = search_usage.requests + 1 RETURNING requests", keyHash, month)
-		if err == nil {
-			requests = n
-		}
-		return err
 	})
-	return requests, err
 }

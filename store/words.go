@@ -112,17 +112,12 @@ const rangesOfGaps = `
 // messages.
 func (t *wordTx) looseRanges(gaps []chat.TextRange) (ranges []chat.TextRange, err error) {
 	for some := range slices.Chunk(gaps, gapsAtOnce) {
-		var bounds string
 		var args []any
-		for i, g := range some {
-			if i > 0 {
-				bounds += ", "
-			}
-			bounds += "(?, CAST(? AS BIGINT), CAST(? AS BIGINT))"
+		for _, g := range some {
 			args = append(args, sqldb.ID(g.ConversationID), g.First, g.Last)
 		}
 		found, err := sqldb.Map(t, func(r *rangeRow) chat.TextRange { return r.TextRange },
-			"WITH gaps (conversation_id, first_seq, last_seq) AS (VALUES "+bounds+")"+fmt.Sprintf(rangesOfGaps, t.IDText("m.id")), append(args, t.userID, chat.WordRange)...)
+			"WITH gaps (conversation_id, first_seq, last_seq) AS ("+values(3, len(args))+")"+fmt.Sprintf(rangesOfGaps, t.IDText("m.id")), append(args, t.userID, chat.WordRange)...)
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +127,7 @@ func (t *wordTx) looseRanges(gaps []chat.TextRange) (ranges []chat.TextRange, er
 }
 
 const wordsOf = `SELECT w.conversation_id, w.first_seq, w.words FROM message_words w JOIN conversations c ON c.user_id = w.user_id AND c.id = w.conversation_id
-	WHERE c.deleted_at IS NULL AND w.user_id = ? AND (w.conversation_id, w.first_seq) IN (VALUES `
+	WHERE c.deleted_at IS NULL AND w.user_id = ? AND (w.conversation_id, w.first_seq) IN (`
 
 // RangeWords returns stored words.
 func (t *wordTx) RangeWords(ranges ...chat.TextRange) ([][]byte, error) {
@@ -149,7 +144,7 @@ func (t *wordTx) RangeWords(ranges ...chat.TextRange) ([][]byte, error) {
 		return nil, nil
 	}
 	err := sqldb.Each(t, func(r *wordRow) error { of[key{r.ConversationID, r.FirstSeq}] = r.Words; return nil },
-		wordsOf+tuples(len(ranges), 2)+")", args...)
+		wordsOf+values(2, len(args)-1)+")", args...)
 	words := make([][]byte, len(ranges))
 	for i, r := range ranges {
 		words[i] = of[key{r.ConversationID, r.First}]

@@ -62,6 +62,11 @@ type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// Reading returns a session of a transaction that only reads.
+func Reading(ctx context.Context, tx *sql.Tx, postgres bool) *Session {
+	return &Session{Postgres: postgres, caller: ctx, ctx: ctx, db: tx, now: time.Now(), readOnly: true}
+}
+
 // Now is the time at which the transaction began, in whole milliseconds. On PostgreSQL it
 // is the database's clock, so that processes whose own clocks differ agree about what
 // has expired.
