@@ -43,25 +43,26 @@ func (s *Service) runPurge(ctx context.Context, j *jobs.Job) error {
 		if len(files) == 0 {
 			return s.inBatches(ctx, j.UserID, func(tx Tx) (int, error) { return tx.PurgeBases(purgeAtOnce) })
 		}
-		for _, f := range files {
-			if err := s.purgeFile(ctx, j.UserID, f); err != nil {
+		ids := make([]string, len(files))
+		for i, f := range files {
+			ids[i] = f.ID
+			if err := s.emptyFile(ctx, j.UserID, f); err != nil {
 				return err
 			}
+		}
+		if err := s.store.Update(ctx, j.UserID, func(tx Tx) error { return tx.PurgeFiles(ids...) }); err != nil {
+			return err
 		}
 	}
 }
 
-// purgeFile removes all of a hidden file, its row last.
-func (s *Service) purgeFile(ctx context.Context, userID string, f *File) error {
+// emptyFile removes all of a hidden file but its row.
+func (s *Service) emptyFile(ctx context.Context, userID string, f *File) error {
 	err := s.inBatches(ctx, userID, func(tx Tx) (int, error) { return tx.PurgeIndex(f.ID, purgeAtOnce) })
 	if err != nil {
 		return err
 	}
-	err = s.inBatches(ctx, userID, func(tx Tx) (int, error) { return tx.DropParts(f.ContentID, partsAtOnce) })
-	if err != nil {
-		return err
-	}
-	return s.store.Update(ctx, userID, func(tx Tx) error { return tx.PurgeFile(f.ID) })
+	return s.inBatches(ctx, userID, func(tx Tx) (int, error) { return tx.DropParts(f.ContentID, partsAtOnce) })
 }
 
 // inBatches repeats a transaction until it removes nothing.

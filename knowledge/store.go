@@ -67,10 +67,10 @@ type FileTx interface {
 	// returns how many these were.
 	DropParts(contentID string, limit int) (removed int, err error)
 
-	// DeletedFiles returns ids of own files that are hidden; PurgeFile removes the row of
-	// such a file when nothing else of it is left.
+	// DeletedFiles returns own files that are hidden; PurgeFiles removes the rows of such
+	// files when nothing else of them is left.
 	DeletedFiles(limit int) ([]*File, error)
-	PurgeFile(id string) error
+	PurgeFiles(ids ...string) error
 }
 
 // BaseTx stores knowledge bases, what is in them, and who may use them.

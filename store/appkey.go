@@ -1,7 +1,6 @@
 package store
 
 import (
-	"nodest/internal/fault"
 	"nodest/nodest/app"
 	"nodest/store/sqldb"
 )
@@ -18,31 +17,24 @@ func (t *tx) forApp() app.Tx {
 type appTx struct{ *tx }
 
 // AppChat returns the conversation that the user's app calls by that key.
-func (t appTx) AppChat(key string) (conversationID string, err error) {
-	conversationID, err = sqldb.Value[string](t, "SELECT a.conversation_id FROM app_chats a"+
-		" JOIN conversations c ON c.user_id = a.user_id AND c.id = a.conversation_id"+
-		" WHERE a.user_id = ? AND a.app_key = ? AND c.deleted_at IS NULL", t.userID, key)
-	if err == nil && conversationID == "" {
-		err = fault.New(fault.NotFound, "no conversation with this key")
-	}
-	return conversationID, err
+func (t appTx) AppChat(key string) (string, error) {
+	return t.called(key, "conversation", "app_chats a JOIN conversations c ON c.user_id = a.user_id AND c.id = a.conversation_id")
+}
+
+// AppCharacter returns the character that the user's app calls by that key.
+func (t appTx) AppCharacter(key string) (string, error) {
+	return t.called(key, "character", "app_characters a JOIN characters c ON c.user_id = a.user_id AND c.id = a.character_id")
+}
+
+func (t appTx) called(key, what, from string) (string, error) {
+	return valueOf(sqldb.Get[string](t, what+" with this key", "SELECT c.id FROM "+from+
+		" WHERE a.user_id = ? AND a.app_key = ? AND c.deleted_at IS NULL", t.userID, key))
 }
 
 // PutAppChat sets the conversation that the key stands for.
 func (t appTx) PutAppChat(key, conversationID string) error {
 	return t.chats.with(conversationID).Run("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
 		" ON CONFLICT (user_id, app_key) DO UPDATE SET conversation_id = EXCLUDED.conversation_id", sqldb.ID(t.userID), key, sqldb.ID(conversationID))
-}
-
-// AppCharacter returns the character that the user's app calls by that key.
-func (t appTx) AppCharacter(key string) (characterID string, err error) {
-	characterID, err = sqldb.Value[string](t, "SELECT a.character_id FROM app_characters a"+
-		" JOIN characters c ON c.user_id = a.user_id AND c.id = a.character_id"+
-		" WHERE a.user_id = ? AND a.app_key = ? AND c.deleted_at IS NULL", t.userID, key)
-	if err == nil && characterID == "" {
-		err = fault.New(fault.NotFound, "no character with this key")
-	}
-	return characterID, err
 }
 
 // mostAppKeys is how many keys of the app a character has at most.

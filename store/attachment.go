@@ -36,19 +36,12 @@ func (t attachmentTx) Attachment(id string) (*attachment.Attachment, error) {
 
 // AttachmentData returns the image as it was uploaded.
 func (t attachmentTx) AttachmentData(id string) ([]byte, error) {
-	data, err := sqldb.Get[[]byte](t, "attachment", "SELECT data FROM attachments WHERE user_id = ? AND id = ?", t.userID, id)
-	if err != nil {
-		return nil, err
-	}
-	return *data, nil
+	return valueOf(sqldb.Get[[]byte](t, "attachment", "SELECT data FROM attachments WHERE user_id = ? AND id = ?", t.userID, id))
 }
 
 // DeleteAttachment also takes the image out of the posts that have it.
 func (t attachmentTx) DeleteAttachment(id string) error {
-	if err := t.dropReplies(t.userID, id); err != nil {
-		return err
-	}
-	return t.ExecOne("attachment", "DELETE FROM attachments WHERE user_id = ? AND id = ?", t.userID, id)
+	return t.Unless(t.dropReplies(t.userID, id)).ExecOne("attachment", "DELETE FROM attachments WHERE user_id = ? AND id = ?", t.userID, id)
 }
 
 // LockAttachments locks the user's row.

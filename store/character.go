@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -65,11 +66,7 @@ func (t characterTx) InsertCharacter(c *character.Character) error {
 	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
 	c.Version = max(c.Version, 1)
 	c.DocumentsVersion = c.Version
-	err := t.Insert("characters", &characterRow{c.ID, t.userID, c.Version, c.CreatedAt, c.UpdatedAt})
-	if err != nil {
-		return err
-	}
-	return t.insertCharacterVersion(c, c.Version)
+	return cmp.Or(t.Insert("characters", &characterRow{c.ID, t.userID, c.Version, c.CreatedAt, c.UpdatedAt}), t.insertCharacterVersion(c, c.Version))
 }
 
 func (t characterTx) insertCharacterVersion(c *character.Character, sourceVersion int64) error {
@@ -92,13 +89,9 @@ func (t characterTx) CharacterCard(id string) (*character.Character, error) {
 
 // CharacterSource returns the file that a version was imported from, nil for none.
 func (t characterTx) CharacterSource(id string, version int64) (json.RawMessage, error) {
-	source, err := sqldb.Get[json.RawMessage](t, "character", `SELECT src.source FROM character_versions v
+	return valueOf(sqldb.Get[json.RawMessage](t, "character", `SELECT src.source FROM character_versions v
 		JOIN character_versions src ON src.user_id = v.user_id AND src.character_id = v.character_id AND src.version = v.source_version
-		WHERE v.user_id = ? AND v.character_id = ? AND v.version = ?`, t.userID, id, version)
-	if err != nil {
-		return nil, err
-	}
-	return *source, nil
+		WHERE v.user_id = ? AND v.character_id = ? AND v.version = ?`, t.userID, id, version))
 }
 
 // CharacterVersion returns one version, Source included, also of a character that is deleted.
@@ -160,24 +153,16 @@ func (t characterTx) UpdateLabels(c *character.Character) error {
 
 // DeleteCharacter hides the character and its conversations, and removes it from the circle.
 func (t characterTx) DeleteCharacter(id string) error {
-	err := t.ExecOne("character", "UPDATE characters SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.Now(), t.userID, id)
-	if err != nil {
+	if err := t.HideCharacter(id, true); err != nil {
 		return err
 	}
-	if err := t.chats.unlock(); err != nil {
-		return err
-	}
-	_, err = t.Exec("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND character_id = ? AND deleted_at IS NULL",
-		t.Now(), t.userID, id)
-	if err != nil {
-		return err
-	}
-	err = t.jobs.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM conversations c"+
-		" WHERE c.user_id = ? AND c.character_id = ?))", memoryJobs, id, t.userID, id)
-	if err != nil {
-		return err
-	}
-	return t.circle.leaveCircle(id)
+	return cmp.Or(
+		t.chats.unlock(),
+		t.Run("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND character_id = ? AND deleted_at IS NULL", t.Now(), t.userID, id),
+		t.jobs.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM conversations c"+
+			" WHERE c.user_id = ? AND c.character_id = ?))", memoryJobs, id, t.userID, id),
+		t.circle.leaveCircle(id),
+	)
 }
 
 // HideCharacter marks the character as deleted, or as not deleted.
@@ -206,12 +191,8 @@ func (t characterTx) Avatar(characterID string) (*character.Avatar, error) {
 
 // AvatarTag returns the ETag of a character's picture.
 func (t characterTx) AvatarTag(characterID string) (string, error) {
-	tag, err := sqldb.Get[string](t.with(characterID), "avatar",
-		"SELECT etag FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID)
-	if err != nil {
-		return "", err
-	}
-	return *tag, nil
+	return valueOf(sqldb.Get[string](t.with(characterID), "avatar",
+		"SELECT etag FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID))
 }
 
 // owns returns fault.NotFound for a character that is not there, or is not the

@@ -227,7 +227,7 @@ func TestNothingThatIsGoneIsInAStoredAnswer(t *testing.T) {
 				k := store.Knowledge(tx)
 				return errors.Join(k.InsertFile(f), k.DeleteFile(f.ID))
 			})
-			return f.ID, func() { e.update(func(tx nodest.Tx) error { return store.Knowledge(tx).PurgeFile(f.ID) }) }
+			return f.ID, func() { e.update(func(tx nodest.Tx) error { return store.Knowledge(tx).PurgeFiles(f.ID) }) }
 		},
 		"post": func(e *env) (string, func()) {
 			p := e.post(e.character())

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -63,12 +64,8 @@ func (t knowledgeTx) OwnFile(id string) (*knowledge.File, error) {
 
 // File returns a file that the user may read.
 func (t knowledgeTx) File(id string) (*knowledge.File, error) {
-	own, err := sqldb.One[fileRow](t, ownFiles+"AND f.id = ?", t.userID, id)
-	if err != nil || own != nil {
-		if err != nil {
-			return nil, err
-		}
-		return t.file(own), nil
+	if own, err := t.anyFile("AND f.id = ?", id); err != nil || own != nil {
+		return own, err
 	}
 	return sqldb.Find(t, "file", t.file, "SELECT "+fileColumns+inReadable+
 		"JOIN files f ON f.user_id = m.file_user_id AND f.id = m.file_id AND f.deleted_at IS NULL WHERE m.file_id = ? LIMIT 1",
@@ -154,13 +151,10 @@ func (t knowledgeTx) DeleteFile(id string) error {
 			return err
 		}
 	}
-	if err := t.dropPromptsOfFile(id); err != nil {
-		return err
-	}
-	return t.each([]string{
+	return cmp.Or(t.dropPromptsOfFile(id), t.each([]string{
 		"DELETE FROM knowledge_base_files WHERE file_user_id = ? AND file_id = ?",
 		"DELETE FROM character_files WHERE file_user_id = ? AND file_id = ?",
-	}, t.userID, id)
+	}, t.userID, id))
 }
 
 // readers are the other users who can read an own file in knowledge bases, or were sent texts of it.
@@ -185,13 +179,9 @@ func (t knowledgeTx) PutPart(contentID string, part int, data []byte) error {
 
 // FilePart returns a part of a file that the user may read.
 func (t knowledgeTx) FilePart(f *knowledge.File, part int) ([]byte, error) {
-	data, err := sqldb.Get[[]byte](t, "file", "SELECT p.data FROM files f JOIN file_parts p ON p.user_id = f.user_id AND p.content_id = f.content_id"+
+	return valueOf(sqldb.Get[[]byte](t, "file", "SELECT p.data FROM files f JOIN file_parts p ON p.user_id = f.user_id AND p.content_id = f.content_id"+
 		" WHERE f.user_id = ? AND f.id = ? AND f.content_id = ? AND p.part = ? AND "+readableFile,
-		f.OwnerID, f.ID, f.ContentID, part, t.userID, t.userID, t.userID)
-	if err != nil {
-		return nil, err
-	}
-	return *data, nil
+		f.OwnerID, f.ID, f.ContentID, part, t.userID, t.userID, t.userID))
 }
 
 // DropParts removes parts of an own content that no file has, the first one last: by it, what is
@@ -209,10 +199,12 @@ func (t knowledgeTx) DeletedFiles(limit int) ([]*knowledge.File, error) {
 	return sqldb.Map(t, t.file, "SELECT "+fileColumns+" FROM files f WHERE f.user_id = ? AND f.deleted_at IS NOT NULL ORDER BY f.id LIMIT ?", t.userID, limit)
 }
 
-// PurgeFile removes the row of a hidden file.
-func (t knowledgeTx) PurgeFile(id string) error {
-	if err := errors.Join(t.dropSaid(t.userID, "file", id), t.dropQuestions(t.userID, id)); err != nil {
-		return err
+// PurgeFiles removes the rows of hidden files.
+func (t knowledgeTx) PurgeFiles(ids ...string) error {
+	for _, id := range ids {
+		if err := t.dropQuestions(t.userID, id); err != nil {
+			return err
+		}
 	}
-	return t.Run("DELETE FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NOT NULL", t.userID, id)
+	return cmp.Or(t.dropSaid(t.userID, "file", ids...), t.Run("DELETE FROM files WHERE user_id = ? AND id IN (?) AND deleted_at IS NOT NULL", t.userID, ids))
 }

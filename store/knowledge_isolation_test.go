@@ -105,7 +105,7 @@ var knowledgeIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 		files, err := store.Knowledge(tx).DeletedFiles(5)
 		return wantEmpty(e, len(files) == 0, err)
 	},
-	"PurgeFile": func(_ *env, tx nodest.Tx, x fixture) error { return store.Knowledge(tx).PurgeFile(x.file) },
+	"PurgeFiles": func(_ *env, tx nodest.Tx, x fixture) error { return store.Knowledge(tx).PurgeFiles(x.file) },
 
 	"LockBases": func(e *env, tx nodest.Tx, _ fixture) error {
 		n, err := store.Knowledge(tx).LockBases()

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,35 +113,6 @@ func (t *tx) showContexts(events []*stream.Event) error {
 // and chats do: an event shows them as they were.
 func hasRows(e *stream.Event) bool { return e.Type == "gen.references" }
 
-// referencesID says which references an event carries.
-func referencesID(e *stream.Event) string { return e.MessageID + " " + e.GenerationID }
-
-// referencesData is what events of the references of replies carry: those of the text that the
-// generation wrote. An id has the message and the generation.
-func (t *tx) referencesData(ids []string) (map[string]any, error) {
-	messages := make([]string, len(ids))
-	for i, id := range ids {
-		messages[i], _, _ = strings.Cut(id, " ")
-	}
-	data := make(map[string]any, len(ids))
-	var cited []*cite.Reference
-	err := sqldb.Each(t, func(r *revisionRow) error {
-		id := r.MessageID + " " + r.GenerationID
-		if data[id] == nil && slices.Contains(ids, id) {
-			for i := range r.Citations.References {
-				cited = append(cited, &r.Citations.References[i])
-			}
-			data[id] = nodest.ReferencesData{References: r.Citations.References, Report: r.Citations.Report}
-		}
-		return nil
-	}, "SELECT message_id, generation_id, citations FROM revisions WHERE user_id = ? AND message_id IN (?) AND citations IS NOT NULL"+
-		" ORDER BY created_at, id", t.userID, messages)
-	if err != nil {
-		return nil, err
-	}
-	return data, t.knowledge.markGone(cited)
-}
-
 // Events returns the user's events after a position, in order. Those of which a text or the
 // references have been removed for good are a stream.Skip.
 func (db *DB) Events(ctx context.Context, userID string, after int64, limit int) ([]*stream.Event, error) {
@@ -195,20 +167,36 @@ func (t *tx) show(events []*stream.Event) ([]*stream.Event, error) {
 	return events, t.showLogged(events, logged)
 }
 
+// showReferences gives events of references those of the text that their generation wrote.
 func (t *tx) showReferences(events []*stream.Event) error {
-	var ids []string
+	about := map[[2]string][]*stream.Event{} // by message and generation
+	var messages []string
 	for _, e := range events {
 		if hasRows(e) {
-			ids = append(ids, referencesID(e))
+			place := [2]string{e.MessageID, e.GenerationID}
+			messages, about[place] = append(messages, e.MessageID), append(about[place], e)
 		}
 	}
-	if len(ids) == 0 {
+	if len(messages) == 0 {
 		return nil
 	}
-	data, err := t.referencesData(ids)
-	for _, e := range events {
-		if err == nil && hasRows(e) {
-			err = fill(e, data[referencesID(e)])
+	data := map[[2]string]*chat.Citations{}
+	var cited []*cite.Reference
+	err := sqldb.Each(t, func(r *revisionRow) error {
+		if place := [2]string{r.MessageID, r.GenerationID}; data[place] == nil && about[place] != nil {
+			data[place], cited = r.Citations, appendCited(cited, r.Citations)
+		}
+		return nil
+	}, "SELECT message_id, generation_id, citations FROM revisions WHERE user_id = ? AND message_id IN (?) AND citations IS NOT NULL"+
+		" ORDER BY created_at, id", t.userID, messages)
+	err = cmp.Or(err, t.knowledge.markGone(cited))
+	for place, events := range about {
+		var shown any // nil = the text is gone
+		if c := data[place]; c != nil {
+			shown = nodest.ReferencesData{References: c.References, Report: c.Report}
+		}
+		for _, e := range events {
+			err = cmp.Or(err, fill(e, shown))
 		}
 	}
 	return err
@@ -256,37 +244,31 @@ func (t *tx) showLogged(events []*stream.Event, logged []*chat.Logged) error {
 	return nil
 }
 
-// dropSaid removes what stored answers and the log say of something of a user that is purged: a "conversation",
-// "character", "resource" or "file". In the log, a skip takes the place of an event about it; of the event which
+// dropSaid removes what stored answers and the log say of things of a user that are purged: of a "conversation",
+// "character", "resource" or "file". In the log, a skip takes the place of an event about one; of the event which
 // says that it was deleted the ids are left, for devices that were away. It reads the user's log row by row, as
-// dropReplies reads the answers.
-func (s *session) dropSaid(userID, kind, id string) error {
-	if err := s.dropReplies(userID, id); err != nil {
-		return err
-	}
+// dropReplies reads the answers, so it is called once for many.
+func (s *session) dropSaid(userID, kind string, ids ...string) error {
+	purged := setOf(ids)
 	var rows []logRow
-	purged := map[string]bool{id: true}
-	err := sqldb.Each(s, func(r *logRow) error {
+	err := cmp.Or(s.dropReplies(userID, ids...), sqldb.Each(s, func(r *logRow) error {
 		if namesOne(r.Entries, purged) {
 			rows = append(rows, *r)
 		}
 		return nil
-	}, "SELECT * FROM events WHERE user_id = ? ORDER BY seq", userID)
+	}, "SELECT * FROM events WHERE user_id = ? ORDER BY seq", userID))
 	for i := range rows {
-		if err == nil {
-			err = s.dropEvents(&rows[i], kind, id)
-		}
+		err = cmp.Or(err, s.dropEvents(&rows[i], kind, purged))
 	}
 	return err
 }
 
 // dropEvents is dropSaid for a row of the log.
-func (s *session) dropEvents(r *logRow, kind, id string) error {
-	purged := map[string]bool{id: true}
+func (s *session) dropEvents(r *logRow, kind string, purged map[string]bool) error {
 	events, err := stream.Unpack(r.UserID, r.Seq, r.At, r.Entries)
 	for _, e := range events {
 		switch {
-		case err != nil || e.ConversationID != id && !(strings.HasPrefix(e.Type, kind+".") && namesOne(e.Data, purged)):
+		case err != nil || !purged[e.ConversationID] && !(strings.HasPrefix(e.Type, kind+".") && namesOne(e.Data, purged)):
 		case e.Type != deletedEvents[kind]:
 			e.Logged = nil
 			skip(e)
@@ -298,10 +280,7 @@ func (s *session) dropEvents(r *logRow, kind, id string) error {
 		return err
 	}
 	entries, err := stream.Pack(events)
-	if err != nil {
-		return err
-	}
-	return s.Run("UPDATE events SET entries = ? WHERE user_id = ? AND seq = ?", sqldb.Zstd(entries), r.UserID, r.Seq)
+	return s.Unless(err).Run("UPDATE events SET entries = ? WHERE user_id = ? AND seq = ?", sqldb.Zstd(entries), r.UserID, r.Seq)
 }
 
 // deletedEvents are the types of the events which say that something was deleted.

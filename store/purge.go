@@ -71,30 +71,40 @@ var (
 	resourceParts = parts{"resources", noSaveNeeds, "resource_id", []partTable{{"resource_versions", "user_id, resource_id, version", 4}}}
 )
 
-// removeWhole removes a conversation, character or resource c that a condition selects, or some of its
-// parts if it has many, and returns how many rows. It returns 0 when none is left.
-func (s *session) removeWhole(p *parts, where string, args ...any) (int64, error) {
-	type key struct{ UserID, ID string }
-	c, err := sqldb.One[key](s, "SELECT c.user_id, c.id FROM "+p.of+" c WHERE "+where+" AND "+p.free+" LIMIT 1", args...)
-	if err != nil || c == nil {
+// removeWhole removes conversations, characters or resources c of a user that a condition selects, or some of
+// their parts if they have many, and returns how many rows. It returns 0 when none is left. What was said of them
+// is looked for once.
+func (s *session) removeWhole(p *parts, where string, args ...any) (removed int64, err error) {
+	all, err := sqldb.All[struct{ UserID, ID string }](s, "SELECT c.user_id, c.id FROM "+p.of+" c WHERE "+where+" AND "+p.free+" LIMIT ?", append(args, wholeAtOnce)...)
+	var ids []string
+	full := 0.0 // share of a transaction
+	for i := 0; err == nil && i < len(all) && full < 1; i++ {
+		c := all[i]
+		if c.UserID != all[0].UserID {
+			break
+		}
+		for _, t := range p.tables {
+			var n int64
+			n, err = s.removeSome(t.name, t.key, "c.user_id = ? AND c."+p.refer+" = ?", t.atOnce, c.UserID, c.ID)
+			removed, full = removed+n, full+float64(n)/float64(t.atOnce)
+			if err != nil || n == int64(t.atOnce) {
+				return removed, err
+			}
+		}
+		ids = append(ids, c.ID)
+	}
+	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	return s.removePieces(p, c.UserID, c.ID)
+	if err := s.dropSaid(all[0].UserID, strings.TrimSuffix(p.refer, "_id"), ids...); err != nil {
+		return 0, err
+	}
+	n, err := s.Exec("DELETE FROM "+p.of+" WHERE user_id = ? AND id IN (?)", all[0].UserID, ids)
+	return removed + n, err
 }
 
-// removePieces is removeWhole for one of which the id is known.
-func (s *session) removePieces(p *parts, userID, id string) (int64, error) {
-	for _, t := range p.tables {
-		n, err := s.removeSome(t.name, t.key, "c.user_id = ? AND c."+p.refer+" = ?", t.atOnce, userID, id)
-		if err != nil || n == int64(t.atOnce) {
-			return n, err
-		}
-	}
-	if err := s.dropSaid(userID, strings.TrimSuffix(p.refer, "_id"), id); err != nil {
-		return 0, err
-	}
-	return s.Exec("DELETE FROM "+p.of+" WHERE user_id = ? AND id = ?", userID, id)
-}
+// wholeAtOnce is how many conversations, characters or resources a transaction removes at most.
+const wholeAtOnce = 20
 
 // repeat runs remove, each time in a transaction of its own, until it removes nothing.
 func (db *DB) repeat(ctx context.Context, remove func(*session) (int64, error)) error {
@@ -105,29 +115,26 @@ func (db *DB) repeat(ctx context.Context, remove func(*session) (int64, error)) 
 	}
 }
 
-// oldestEnded finds the conversation of a user that was deleted first: no import or fork is filling it,
-// no reply is being written to it, and no fork is copying from it. Each transaction that makes room
-// begins with this, so it does not read the others. Its arguments are the user, twice.
-func (s *session) oldestEnded() string {
-	return "SELECT c.id FROM conversations c WHERE c.user_id = ? AND c.deleted_at IS NOT NULL" +
+// ended is a condition on the conversations c of a user that were deleted: no import or fork is filling one,
+// no reply is being written to it, and no fork is copying from it. Its arguments are the user, twice.
+func (s *session) ended() string {
+	return "c.user_id = ? AND c.deleted_at IS NOT NULL" +
 		" AND NOT EXISTS (SELECT 1 FROM loads l WHERE l.user_id = c.user_id AND l.conversation_id = c.id)" +
 		" AND NOT EXISTS (SELECT 1 FROM generations g WHERE g.user_id = c.user_id AND g.conversation_id = c.id AND g.is_open)" +
-		" AND NOT EXISTS (SELECT 1 FROM jobs WHERE " + s.openOf() + " AND kind = '" + chat.JobFork + "') ORDER BY c.deleted_at, c.id LIMIT 1"
+		" AND NOT EXISTS (SELECT 1 FROM jobs WHERE " + s.openOf() + " AND kind = '" + chat.JobFork + "')"
 }
 
-// purgeChat removes messages of the user's conversation that was deleted first, or what else it has
-// if there are none, and returns the number of rows.
+// purgeChat removes messages of the user's conversation that was deleted first of those that have any, or what
+// else deleted conversations have if there are none, and returns the number of rows.
 func (s *session) purgeChat(userID string) (int64, error) {
-	id, err := sqldb.One[string](s, s.oldestEnded(), userID, userID)
-	if err != nil || id == nil {
+	messages, err := sqldb.All[string](s, "SELECT m.id FROM messages m WHERE m.user_id = ? AND m.conversation_id = (SELECT c.id FROM conversations c WHERE "+s.ended()+
+		" AND EXISTS (SELECT 1 FROM messages x WHERE x.user_id = c.user_id AND x.conversation_id = c.id) ORDER BY c.deleted_at, c.id LIMIT 1) LIMIT ?",
+		userID, userID, userID, maintainBatch)
+	switch {
+	case err != nil:
 		return 0, err
-	}
-	messages, err := sqldb.All[string](s, "SELECT id FROM messages WHERE user_id = ? AND conversation_id = ? LIMIT ?", userID, *id, maintainBatch)
-	if err != nil {
-		return 0, err
-	}
-	if len(messages) > 0 {
+	case len(messages) > 0:
 		return s.removeMessages(userID, messages)
 	}
-	return s.removePieces(&chatParts, userID, *id)
+	return s.removeWhole(&chatParts, s.ended(), userID, userID)
 }

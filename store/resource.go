@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -47,22 +48,17 @@ func whole(r *character.Resource) *character.Resource {
 func (t characterTx) InsertResource(r *character.Resource) error {
 	t.fillTimes(&r.CreatedAt, &r.UpdatedAt)
 	r.Version = max(r.Version, 1)
-	err := t.Insert("resources", &resourceRow{r.ID, t.userID, r.Kind, r.BindAll, r.Version, r.CreatedAt, r.UpdatedAt})
-	if err != nil {
-		return err
-	}
-	return t.insertResourceVersion(r)
+	row := &resourceRow{r.ID, t.userID, r.Kind, r.BindAll, r.Version, r.CreatedAt, r.UpdatedAt}
+	return cmp.Or(t.Insert("resources", row), t.insertResourceVersion(r))
 }
 
 func (t characterTx) insertResourceVersion(r *character.Resource) error {
-	if err := t.Insert("resource_versions", &resourceVersionRow{*whole(r), t.userID}); err != nil {
-		return err
-	}
+	version := &resourceVersionRow{*whole(r), t.userID}
 	rows := make([]bindingRow, len(r.Characters))
 	for i, id := range r.Characters {
 		rows[i] = bindingRow{t.userID, r.ID, id}
 	}
-	return t.Insert("resource_bindings", rows, "ON CONFLICT (user_id, resource_id, character_id) DO NOTHING")
+	return cmp.Or(t.Insert("resource_versions", version), t.Insert("resource_bindings", rows, "ON CONFLICT (user_id, resource_id, character_id) DO NOTHING"))
 }
 
 // Resource returns the newest version.
@@ -110,11 +106,7 @@ func (t characterTx) UpdateResource(r *character.Resource) error {
 		}
 		return fault.New(fault.PreconditionFailed, "the %s was changed by another request", r.Kind)
 	}
-	_, err = t.Exec("DELETE FROM resource_bindings WHERE user_id = ? AND resource_id = ?", t.userID, r.ID)
-	if err != nil {
-		return err
-	}
-	return t.insertResourceVersion(r)
+	return cmp.Or(t.Run("DELETE FROM resource_bindings WHERE user_id = ? AND resource_id = ?", t.userID, r.ID), t.insertResourceVersion(r))
 }
 
 // DeleteResource hides it; maintenance removes it later.
