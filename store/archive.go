@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -16,12 +17,12 @@ type archiveTx struct{ *tx }
 
 // Dump reads messages with all their revisions and states.
 func (t archiveTx) Dump(conversationID string, after int64, limit int) ([]*chat.DumpedMessage, error) {
-	if err := t.chats.owns(conversationID); err != nil {
-		return nil, err
-	}
 	p := &messagePage{}
-	err := t.messages.addToPage(p, conversationID, "WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? AND "+notLoading+" ORDER BY m.seq LIMIT ?",
-		t.userID, conversationID, after, sqldb.Length(limit))
+	err := t.chats.owns(conversationID)
+	if err == nil {
+		err = t.messages.addToPage(p, conversationID, "WHERE m.user_id = ? AND m.conversation_id = ? AND m.seq > ? AND "+notLoading+" ORDER BY m.seq LIMIT ?",
+			t.userID, conversationID, after, sqldb.Length(limit))
+	}
 	if err == nil {
 		err = t.messages.fillPage(p)
 	}
@@ -35,10 +36,7 @@ func (t archiveTx) Dump(conversationID string, after int64, limit int) ([]*chat.
 		dumped[i] = &chat.DumpedMessage{Message: m, Texts: []chat.DumpedText{}, States: []chat.DumpedState{}}
 		byID[m.ID] = dumped[i]
 	}
-	if err := t.dumpTexts(byID); err != nil {
-		return nil, err
-	}
-	return dumped, t.dumpStates(conversationID, byID)
+	return dumped, cmp.Or(t.dumpTexts(byID), t.dumpStates(conversationID, byID))
 }
 
 // storedText is a text with the time at which it was stored.
@@ -67,11 +65,11 @@ func (t archiveTx) dumpStates(conversationID string, byID map[string]*chat.Dumpe
 		m.States = append(m.States, row.DumpedState)
 		return nil
 	}
-	if err := sqldb.Each(t, note, onlyStates, t.userID, ids); err != nil {
-		return err
-	}
-	return sqldb.Each(t, note, "SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) ORDER BY message_id, version",
-		t.userID, conversationID, ids)
+	return cmp.Or(
+		sqldb.Each(t, note, onlyStates, t.userID, ids),
+		sqldb.Each(t, note, "SELECT * FROM message_states WHERE user_id = ? AND conversation_id = ? AND message_id IN (?) ORDER BY message_id, version",
+			t.userID, conversationID, ids),
+	)
 }
 
 func hasText(m *chat.DumpedMessage, revisionID string) bool {
@@ -120,10 +118,7 @@ func (b *bulk) addLine(userID string, m *chat.Message) {
 
 // putMessages stores messages with their lines.
 func (t *messageTx) putMessages(b *bulk) error {
-	if err := t.Insert("messages", b.messages); err != nil {
-		return err
-	}
-	return t.Insert("message_lines", b.lines)
+	return cmp.Or(t.Insert("messages", b.messages), t.Insert("message_lines", b.lines))
 }
 
 // Line reads the line of one message.
@@ -164,16 +159,7 @@ func (t archiveTx) Load(conversationID string, messages []*chat.DumpedMessage) e
 		t.loadTexts(b, m)
 		t.loadStates(b, row, m)
 	}
-	if err := t.messages.putMessages(b); err != nil {
-		return err
-	}
-	if err := t.Analyze("messages"); err != nil {
-		return err
-	}
-	if err := t.Insert("revisions", b.revisions); err != nil {
-		return err
-	}
-	return t.Insert("message_states", b.states)
+	return cmp.Or(t.messages.putMessages(b), t.Analyze("messages"), t.Insert("revisions", b.revisions), t.Insert("message_states", b.states))
 }
 
 func (t archiveTx) loadTexts(b *bulk, m *chat.DumpedMessage) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -235,10 +236,7 @@ func (t circleTx) UpdateComment(c *circle.Comment) error {
 	if err != nil || c.DeletedAt == nil {
 		return err
 	}
-	if err := t.dropReplies(t.userID, c.ID); err != nil {
-		return err
-	}
-	return t.countComments(*postID, -1)
+	return cmp.Or(t.dropReplies(t.userID, c.ID), t.countComments(*postID, -1))
 }
 
 // PutLike stores l unless its author likes the post already.

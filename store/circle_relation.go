@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+
 	"nodest/circle"
 	"nodest/internal/fault"
 	"nodest/store/sqldb"
@@ -39,13 +41,8 @@ func (t circleTx) Relation(characterID, targetID string) (*circle.Relation, erro
 	if row != nil { // the deletion of a character removes it
 		return &row.Relation, nil
 	}
-	if err := t.characters.owns(characterID); err != nil {
-		return nil, err
-	}
-	if err := t.withMembers(targetID).Ready(); err != nil {
-		return nil, err
-	}
-	return &circle.Relation{CharacterID: characterID, TargetID: targetID, Type: "stranger"}, nil
+	relation := &circle.Relation{CharacterID: characterID, TargetID: targetID, Type: "stranger"}
+	return relation, cmp.Or(t.characters.owns(characterID), t.withMembers(targetID).Ready())
 }
 
 // PutRelation stores r. The transaction begins again if another one has stored a new
@@ -84,10 +81,8 @@ func (t circleTx) Relations(characterID string) ([]*circle.Relation, error) {
 // PutItem adds an item to a message box and removes the oldest ones above circle.MaxBox.
 func (t circleTx) PutItem(i *circle.Item) error {
 	t.fillTimes(&i.CreatedAt)
-	if err := t.characters.with(i.CharacterID).Insert("circle_items", &itemRow{*i, t.userID}); err != nil {
-		return err
-	}
-	return t.Run("DELETE FROM circle_items WHERE user_id = ? AND id IN (SELECT id FROM circle_items"+
+	err := t.characters.with(i.CharacterID).Insert("circle_items", &itemRow{*i, t.userID})
+	return t.Unless(err).Run("DELETE FROM circle_items WHERE user_id = ? AND id IN (SELECT id FROM circle_items"+
 		" WHERE user_id = ? AND character_id = ? ORDER BY created_at DESC, id DESC LIMIT 1000 OFFSET ?)",
 		t.userID, t.userID, i.CharacterID, circle.MaxBox)
 }
@@ -109,11 +104,11 @@ func (t circleTx) ForgetItems(postID, commentID string) error {
 		return t.Run("DELETE FROM circle_items WHERE user_id = ? AND (context_id = ? OR context_id IN"+
 			" (SELECT c.id FROM circle_comments c WHERE c.user_id = ? AND c.post_id = ?))", t.userID, postID, t.userID, postID)
 	}
-	if err := t.Run("DELETE FROM circle_items WHERE user_id = ? AND context_id = ?", t.userID, commentID); err != nil {
-		return err
-	}
-	return t.Run("UPDATE circle_items SET context = '' WHERE user_id = ? AND type = 'reply' AND context_id IN"+
-		" (SELECT c.id FROM circle_comments c WHERE c.user_id = ? AND c.post_id = ? AND c.reply_to_id = ?)", t.userID, t.userID, postID, commentID)
+	return cmp.Or(
+		t.Run("DELETE FROM circle_items WHERE user_id = ? AND context_id = ?", t.userID, commentID),
+		t.Run("UPDATE circle_items SET context = '' WHERE user_id = ? AND type = 'reply' AND context_id IN"+
+			" (SELECT c.id FROM circle_comments c WHERE c.user_id = ? AND c.post_id = ? AND c.reply_to_id = ?)", t.userID, t.userID, postID, commentID),
+	)
 }
 
 // ReadItems marks items of a message box as read; those that are gone are left out.

@@ -157,11 +157,10 @@ func (t *messageTx) above(conversationID string, chain int64) (*chainPlace, erro
 
 // OnPath compares places with the pieces of the path.
 func (t *messageTx) OnPath(conversationID, headID string, ids []string) ([]string, error) {
-	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == nil {
+	if is, err := t.isPath(conversationID, headID); err != nil || !is {
 		return nil, err
 	}
-	type row struct{ ID string }
-	return sqldb.Map(t, func(r *row) string { return r.ID }, pieces+`SELECT m.id FROM messages m CROSS JOIN path
+	return sqldb.All[string](t, pieces+`SELECT m.id FROM messages m CROSS JOIN path
 		WHERE m.user_id = ? AND m.id IN (?) AND m.conversation_id = path.conversation_id AND m.chain = path.chain AND m.depth <= path.depth`,
 		t.userID, headID, t.userID, ids)
 }
@@ -217,6 +216,6 @@ func (t *messageTx) pathAfter(p *messagePage, conversationID, headID, afterID st
 			return err
 		}
 	}
-	p.cut, p.items = p.cut || len(p.items) > limit, p.items[:min(len(p.items), limit)]
+	p.cutTo(limit)
 	return nil
 }

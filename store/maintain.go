@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -186,29 +187,18 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 	if err != nil || thinned > 0 {
 		return thinned, err
 	}
-	if err := s.dropPromptsOfMessages(userID, ids); err != nil {
-		return 0, err
-	}
-	if err := s.forgetMessages(userID, ids); err != nil {
-		return 0, err
-	}
 	places, err := s.seqsOf(userID, ids)
-	if err != nil {
-		return 0, err
-	}
-	_, err = s.Exec("DELETE FROM message_states WHERE (user_id, conversation_id, message_id) IN"+
-		" (SELECT user_id, conversation_id, id FROM messages WHERE user_id = ? AND id IN (?))", userID, ids)
+	err = cmp.Or(err,
+		s.dropPromptsOfMessages(userID, ids),
+		s.forgetWhere(userID, "message_id", ids),
+		s.Run("DELETE FROM message_states WHERE (user_id, conversation_id, message_id) IN"+
+			" (SELECT user_id, conversation_id, id FROM messages WHERE user_id = ? AND id IN (?))", userID, ids),
+	)
 	if err != nil {
 		return 0, err
 	}
 	n, err := s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)
-	if err == nil {
-		err = s.dropReplies(userID, ids...)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return n, s.dropWordsAt(userID, places)
+	return n, cmp.Or(err, s.dropReplies(userID, ids...), s.dropWordsAt(userID, places))
 }
 
 // removedTexts is how many texts a transaction removes that removes messages, however few those are.
@@ -252,24 +242,12 @@ var errEnoughTexts = errors.New("store: the messages have enough texts for one t
 
 // removeTexts removes the texts of messages whose column, id or message_id, has one of some values.
 func (s *session) removeTexts(userID string, messages []string, column string, values []string) (int64, error) {
-	if err := s.dropPromptsOfMessages(userID, messages); err != nil {
-		return 0, err
-	}
-	if err := s.forgetWhere(userID, column, values); err != nil {
+	if err := cmp.Or(s.dropPromptsOfMessages(userID, messages), s.forgetWhere(userID, column, values)); err != nil {
 		return 0, err
 	}
 	n, err := s.Exec("DELETE FROM revisions WHERE user_id = ? AND "+column+" IN (?)", userID, values)
-	if err == nil {
-		err = s.dropReplies(userID, messages...)
-	}
-	if err != nil {
-		return 0, err
-	}
-	places, err := s.seqsOf(userID, messages)
-	if err != nil {
-		return 0, err
-	}
-	return n, s.dropWordsAt(userID, places)
+	places, failed := s.seqsOf(userID, messages)
+	return n, cmp.Or(err, failed, s.dropReplies(userID, messages...), s.dropWordsAt(userID, places))
 }
 
 // leaves returns old messages with nothing below them, by their users.

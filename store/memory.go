@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -97,29 +98,20 @@ func (t *memoryTx) flushScope(characterID string, n *scopeNews, said []*textRow)
 	for _, row := range said {
 		row.CharacterID, row.FirstChange, row.Change = characterID, version, version
 	}
-	if err := t.Insert("memory_texts", said); err != nil {
+	if err := cmp.Or(t.Insert("memory_texts", said), t.flushVectors(characterID, n.vectors, version)); err != nil {
 		return err
 	}
-	if err := t.flushVectors(characterID, n.vectors, version); err != nil {
-		return err
+	at := []any{version, version, t.userID, characterID}
+	if len(n.texts) > 0 {
+		err = t.Run("UPDATE memory_texts"+changed+"revision_id IN (?)", append(at, n.texts)...)
 	}
-	for _, m := range []struct {
-		table, column string
-		ids           []string
-	}{
-		{"memory_texts", "revision_id", n.texts}, {"memories", "id", n.facts},
-	} {
-		if len(m.ids) == 0 {
-			continue
-		}
-		if err := t.Run("UPDATE "+m.table+changed+m.column+" IN (?)", version, version, t.userID, characterID, m.ids); err != nil {
-			return err
-		}
+	if len(n.facts) > 0 {
+		err = cmp.Or(err, t.Run("UPDATE memories"+changed+"id IN (?)", append(at, n.facts)...))
 	}
 	if n.copied {
-		return t.Run("UPDATE memory_texts"+changed+"change = 0", version, version, t.userID, characterID)
+		err = cmp.Or(err, t.Run("UPDATE memory_texts"+changed+"change = 0", at...))
 	}
-	return nil
+	return err
 }
 
 const (
@@ -154,11 +146,8 @@ func (t *memoryTx) LockMemory(characterID string) error {
 
 // MemoryVersion returns the version of a scope.
 func (t *memoryTx) MemoryVersion(characterID string) (int64, error) {
-	at, err := t.scope(characterID)
-	if err != nil {
-		return 0, err
-	}
-	return at.Version, nil
+	at, err := valueOf(t.scope(characterID))
+	return at.Version, err
 }
 
 // TalkedIn returns fault.NotFound for a conversation that is not one of the user with

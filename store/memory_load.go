@@ -64,10 +64,7 @@ func (t *memoryTx) readGaps(c *memory.Changes, characterID string, models modelL
 		if g.To = min(g.To, c.Version); g.From >= g.To {
 			continue
 		}
-		if err := t.changedTexts(c, characterID, models, g); err != nil {
-			return err
-		}
-		if err := t.changedFacts(c, characterID, models, g); err != nil {
+		if err := cmp.Or(t.changedTexts(c, characterID, models, g), t.changedFacts(c, characterID, models, g)); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -58,16 +59,12 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone []lived
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	if err := s.Run("DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)", scope.UserID, ids); err != nil {
-		return gone, err
-	}
-	if err := s.dropReplies(scope.UserID, ids...); err != nil {
-		return gone, err
-	}
-	if err := s.dropPromptsOfUnits(scope.UserID, "?", ids); err != nil {
-		return gone, err
-	}
-	return gone, s.dropSuggestions(scope, nil, hashes)
+	return gone, cmp.Or(
+		s.Run("DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)", scope.UserID, ids),
+		s.dropReplies(scope.UserID, ids...),
+		s.dropPromptsOfUnits(scope.UserID, "?", ids),
+		s.dropSuggestions(scope, nil, hashes),
+	)
 }
 
 // ForgetTexts removes texts from the memory, and the suggestions based on them. A mark
@@ -91,10 +88,7 @@ func (t *textTx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.dropPromptsOfUnits(t.userID, "?", revisionIDs); err != nil {
-		return err
-	}
-	return t.dropSuggestions(scope, revisionIDs, nil)
+	return cmp.Or(t.dropPromptsOfUnits(t.userID, "?", revisionIDs), t.dropSuggestions(scope, revisionIDs, nil))
 }
 
 // bury marks the texts that a fact which is purged was taken from, and removes them and those of the
@@ -159,20 +153,18 @@ func (t factTx) PurgeScope(characterID string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.dropReplies(t.userID, told...); err != nil {
-		return err
-	}
 	t.memory.noteGone(characterID, []lived{{0, math.MaxInt64}})
-	if err := t.dropPromptsOfUnits(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
-		t.userID, characterID, t.userID, characterID); err != nil {
-		return err
-	}
-	return t.each([]string{
-		"DELETE FROM memory_suggestions WHERE " + ofScope,
-		"DELETE FROM memory_tombstones WHERE " + ofScope,
-		"DELETE FROM memories WHERE " + ofScope,
-		"DELETE FROM memory_texts WHERE " + ofScope,
-	}, t.userID, characterID)
+	return cmp.Or(
+		t.dropReplies(t.userID, told...),
+		t.dropPromptsOfUnits(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
+			t.userID, characterID, t.userID, characterID),
+		t.each([]string{
+			"DELETE FROM memory_suggestions WHERE " + ofScope,
+			"DELETE FROM memory_tombstones WHERE " + ofScope,
+			"DELETE FROM memories WHERE " + ofScope,
+			"DELETE FROM memory_texts WHERE " + ofScope,
+		}, t.userID, characterID),
+	)
 }
 
 // Suggestions contain texts of memories too. What is purged or forgotten must be removed from them as well.
@@ -192,10 +184,7 @@ func (s *session) dropSuggestions(scope memory.Scope, revisionIDs, hashes []stri
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	if _, err := s.Exec("DELETE FROM memory_suggestions WHERE user_id = ? AND id IN (?)", scope.UserID, gone); err != nil {
-		return err
-	}
-	return s.dropReplies(scope.UserID, gone...)
+	return cmp.Or(s.Run("DELETE FROM memory_suggestions WHERE user_id = ? AND id IN (?)", scope.UserID, gone), s.dropReplies(scope.UserID, gone...))
 }
 
 func setOf(words []string) map[string]bool {
@@ -206,14 +195,8 @@ func setOf(words []string) map[string]bool {
 	return set
 }
 
-// forgetMessages removes from the memories of a user what came from messages that
-// maintenance removes: their texts, suggestions based on them, and facts with no other
-// evidence.
-func (s *session) forgetMessages(userID string, messageIDs []string) error {
-	return s.forgetWhere(userID, "message_id", messageIDs)
-}
-
-// forgetWhere is forgetMessages for the revisions whose column has one of some values.
+// forgetWhere removes from the memories of a user what came from texts that maintenance removes, those whose
+// column has one of some values: what was said, suggestions based on it, and facts with no other evidence.
 func (s *session) forgetWhere(userID, column string, values []string) error {
 	if err := s.dropUsesFor(userID, column, values); err != nil {
 		return err
@@ -233,10 +216,9 @@ func (s *session) forgetWhere(userID, column string, values []string) error {
 		return err
 	}
 	for _, characterID := range slices.Sorted(maps.Keys(scopes)) { // as locks are taken
-		if err := s.dropPromptsOfUnits(userID, "?", scopes[characterID].revisions); err != nil {
-			return err
-		}
-		if err := s.forgetTexts(memory.Scope{UserID: userID, CharacterID: characterID}, scopes[characterID]); err != nil {
+		gone := scopes[characterID]
+		err := cmp.Or(s.dropPromptsOfUnits(userID, "?", gone.revisions), s.forgetTexts(memory.Scope{UserID: userID, CharacterID: characterID}, gone))
+		if err != nil {
 			return err
 		}
 	}
@@ -258,13 +240,10 @@ func (s *session) forgetTexts(scope memory.Scope, g goneTexts) error {
 		return err
 	}
 	facts, err := s.purgeRoots(scope, roots)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = s.raise(scope, true)
 	}
-	if _, err := s.raise(scope, true); err != nil {
-		return err
-	}
-	return s.dropSegments(scope, slices.Concat(g.lived, facts))
+	return cmp.Or(err, s.dropSegments(scope, slices.Concat(g.lived, facts)))
 }
 
 // baseless returns the facts of a scope that were based on some of these texts and have

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"nodest/internal/fault"
@@ -192,15 +194,12 @@ func (s *session) dropSegments(scope memory.Scope, gone []lived) error {
 	}
 	var ids []string
 	for _, o := range segments {
-		for _, g := range gone {
-			if g.FirstChange <= o.To && g.Change > o.From {
-				ids = append(ids, o.ID)
-				break
-			}
+		if slices.ContainsFunc(gone, func(g lived) bool { return g.FirstChange <= o.To && g.Change > o.From }) {
+			ids = append(ids, o.ID)
 		}
 	}
-	if err := s.Run("DELETE FROM memory_segments WHERE "+ofScope+" AND id IN (?)", scope.UserID, scope.CharacterID, ids); err != nil {
-		return err
-	}
-	return s.Run(dropLooseParts, scope.UserID, scope.CharacterID, scope.UserID, scope.CharacterID)
+	return cmp.Or(
+		s.Run("DELETE FROM memory_segments WHERE "+ofScope+" AND id IN (?)", scope.UserID, scope.CharacterID, ids),
+		s.Run(dropLooseParts, scope.UserID, scope.CharacterID, scope.UserID, scope.CharacterID),
+	)
 }

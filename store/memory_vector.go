@@ -112,11 +112,8 @@ func (t *memoryTx) lacking(characterID string, number int, since int64, n int) (
 
 // Embedded returns up to which change, and for which model, a scope has its vectors.
 func (t *memoryTx) Embedded(characterID string) (model string, change int64, err error) {
-	at, err := t.scope(characterID)
-	if err != nil {
-		return "", 0, err
-	}
-	return at.EmbeddedModel, at.EmbeddedChange, nil
+	at, err := valueOf(t.scope(characterID))
+	return at.EmbeddedModel, at.EmbeddedChange, err
 }
 
 // SetEmbedded stores what Embedded returns.

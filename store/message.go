@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,10 +77,7 @@ func (t *messageTx) InsertMessage(messages ...*chat.Message) error {
 		}
 		t.addSwipes(b, m, nil)
 	}
-	if err := t.putMessages(b); err != nil {
-		return err
-	}
-	if err := t.putSwipes(b); err != nil {
+	if err := cmp.Or(t.putMessages(b), t.putSwipes(b)); err != nil {
 		return err
 	}
 	for _, m := range messages {
@@ -361,6 +359,11 @@ type messagePage struct {
 	cut   bool            // it has sqldb.PageBytes, so messages were left out
 }
 
+// cutTo leaves as many messages as a page has.
+func (p *messagePage) cutTo(limit int) {
+	p.cut, p.items = p.cut || len(p.items) > limit, p.items[:min(len(p.items), limit)]
+}
+
 // addToPage adds the messages that rest, the end of the statement, selects.
 func (t *messageTx) addToPage(p *messagePage, conversationID, rest string, args ...any) error {
 	return sqldb.EachSized(t, func(r *messageRow, size int) error {
@@ -429,44 +432,50 @@ func (t *messageTx) UpdateMessage(m *chat.Message) error {
 	}
 	b := &bulk{}
 	t.addSwipes(b, m, stored)
-	if err := t.putSwipes(b); err != nil {
-		return err
-	}
-	if err := t.words.noteRevisions(m, len(b.revisions)); err != nil {
-		return err
-	}
 	t.logState(m, earlier)
-	return nil
+	return cmp.Or(t.putSwipes(b), t.words.noteRevisions(m, len(b.revisions)))
 }
 
 // Path reads the pieces of the path (see place) from its end upwards, and stops when it has
 // enough: its cost is that of the page. It trusts that beforeID is on the branch, and goes
 // on above it.
 func (t *messageTx) Path(conversationID, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
-	start, skip, err := t.pathStart(conversationID, headID, beforeID)
-	if err != nil || start == nil {
+	if err := t.chats.owns(conversationID); err != nil {
 		return nil, false, err
 	}
+	p := &messagePage{}
+	err := t.pathBefore(p, conversationID, headID, beforeID, limit, func(o pathPiece) error {
+		return t.addToPage(p, conversationID, upChain, t.userID, conversationID, o.chain, o.to, o.limit)
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	err = t.fillPage(p)
+	slices.Reverse(p.items)
+	return p.items, p.cut, err
+}
+
+// pathBefore fills a page with pieces of a path from its end upwards, which read adds to it.
+func (t *messageTx) pathBefore(p *messagePage, conversationID, headID, beforeID string, limit int, read func(pathPiece) error) error {
+	at, skip, err := t.pathEnd(conversationID, headID, beforeID)
+	if err != nil || at == nil {
+		return err
+	}
 	limit = sqldb.Length(limit)
-	p := &messagePage{items: make([]*chat.Message, 0, min(limit+1, 64))}
-	for at := start; at != nil && len(p.items) <= limit && !p.cut; {
-		err := t.addToPage(p, conversationID, upChain, t.userID, conversationID, at.Chain, at.Depth-int64(skip), limit+1-len(p.items))
-		if err != nil {
-			return nil, false, err
+	p.items = make([]*chat.Message, 0, min(limit+1, 64))
+	for at != nil && len(p.items) <= limit && !p.cut {
+		if err := read(pathPiece{chain: at.Chain, to: at.Depth - skip, limit: limit + 1 - len(p.items)}); err != nil {
+			return err
 		}
 		skip = 0
 		if len(p.items) <= limit && !p.cut {
 			if at, err = t.above(conversationID, at.Chain); err != nil {
-				return nil, false, err
+				return err
 			}
 		}
 	}
-	p.cut, p.items = p.cut || len(p.items) > limit, p.items[:min(len(p.items), limit)]
-	if err := t.fillPage(p); err != nil {
-		return nil, false, err
-	}
-	slices.Reverse(p.items)
-	return p.items, p.cut, nil
+	p.cutTo(limit)
+	return nil
 }
 
 // upChain selects messages of a chain from a depth upwards. The user's id is hidden from the
@@ -474,17 +483,9 @@ func (t *messageTx) Path(conversationID, headID, beforeID string, limit int) ([]
 const upChain = "WHERE COALESCE(m.user_id, m.user_id) = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth <= ?" +
 	" AND m.deleted_at IS NULL ORDER BY m.depth DESC LIMIT ?"
 
-// pathStart is where the walk of a path begins, nil where there is no path, and how many
-// messages are left out there.
-func (t *messageTx) pathStart(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
-	if err := t.chats.owns(conversationID); err != nil {
-		return nil, 0, err
-	}
-	return t.pathEnd(conversationID, headID, beforeID)
-}
-
-// pathEnd is pathStart in a conversation that may be deleted.
-func (t *messageTx) pathEnd(conversationID, headID, beforeID string) (start *chainPlace, skip int, err error) {
+// pathEnd is where the walk of a path begins, nil where there is no path, and how many messages are left
+// out there. The conversation may be deleted.
+func (t *messageTx) pathEnd(conversationID, headID, beforeID string) (start *chainPlace, skip int64, err error) {
 	id := headID
 	if beforeID != "" {
 		id, skip = beforeID, 1
@@ -494,6 +495,14 @@ func (t *messageTx) pathEnd(conversationID, headID, beforeID string) (start *cha
 	}
 	start, err = t.placeIn(conversationID, id)
 	return start, skip, err
+}
+
+// isPath reports whether there is a path to a message of a conversation, which is not deleted.
+func (t *messageTx) isPath(conversationID, headID string) (bool, error) {
+	if err := t.chats.owns(conversationID); err != nil || headID == "" {
+		return false, err
+	}
+	return true, t.inConversation(conversationID, headID)
 }
 
 // Children returns the messages below id, by seq; id "" = the roots.

@@ -31,7 +31,7 @@ const pieces = `WITH RECURSIVE path (user_id, conversation_id, chain, depth) AS 
 
 // Count returns the length of a path, without its deleted messages.
 func (t *messageTx) Count(conversationID, headID string) (int, error) {
-	if start, _, err := t.pathStart(conversationID, headID, ""); err != nil || start == nil {
+	if is, err := t.isPath(conversationID, headID); err != nil || !is {
 		return 0, err
 	}
 	return sqldb.Value[int](t, pieces+`SELECT (SELECT MAX(depth) FROM path) - (SELECT COUNT(*) FROM path
@@ -98,16 +98,13 @@ func (t historyTx) Rewind(c *chat.Conversation, version int64, headID string) (c
 	if headID == "" {
 		return nil, nil, nil
 	}
-	if err := t.messages.inConversation(c.ID, headID); err != nil {
-		return nil, nil, err
-	}
 	return t.rewind(c.ID, version, headID)
 }
 
 func (t historyTx) rewind(conversationID string, version int64, headID string) (changed, moved []*chat.Message, err error) {
 	var gone, back []*chat.Message
 	var others []replacedState
-	err = sqldb.Each(t, func(r *pastRow) error {
+	err = sqldb.Each(t.Unless(t.messages.inConversation(conversationID, headID)), func(r *pastRow) error {
 		switch r.Change {
 		case hides:
 			gone = append(gone, r.message(conversationID, nil))
@@ -122,10 +119,7 @@ func (t historyTx) rewind(conversationID string, version int64, headID string) (
 		return nil, nil, err
 	}
 	at := t.Now()
-	if err := t.messages.SetDeleted(&at, gone...); err != nil {
-		return nil, nil, err
-	}
-	if err := t.messages.SetDeleted(nil, back...); err != nil {
+	if err := cmp.Or(t.messages.SetDeleted(&at, gone...), t.messages.SetDeleted(nil, back...)); err != nil {
 		return nil, nil, err
 	}
 	ids := []string{}

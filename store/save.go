@@ -46,9 +46,6 @@ func (t *chatTx) Saves(conversationID string, automatic bool, cursor string, lim
 
 // DeleteSave removes a save point. What it points to stays in the conversation.
 func (t *chatTx) DeleteSave(id string) error {
-	if err := t.dropReplies(t.userID, id); err != nil {
-		return err
-	}
-	return t.ExecOne("save point", "DELETE FROM saves WHERE user_id = ? AND id = ? AND EXISTS"+
+	return t.Unless(t.dropReplies(t.userID, id)).ExecOne("save point", "DELETE FROM saves WHERE user_id = ? AND id = ? AND EXISTS"+
 		" (SELECT 1 FROM conversations c WHERE c.user_id = saves.user_id AND c.id = saves.conversation_id AND c.deleted_at IS NULL)", t.userID, id)
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -73,11 +72,8 @@ func (t summaryTx) putSummaryText(s *summary.Summary, version int64) error {
 	told := *s
 	told.Stale = false
 	document, err := json.Marshal(&told)
-	if err != nil {
-		return fmt.Errorf("store: encode a summary: %w", err)
-	}
 	row := &summaryTextRow{t.userID, s.ID, version, document}
-	return t.Insert("summary_texts", row, "ON CONFLICT (user_id, summary_id, version) DO UPDATE SET document = EXCLUDED.document")
+	return t.Unless(err).Insert("summary_texts", row, "ON CONFLICT (user_id, summary_id, version) DO UPDATE SET document = EXCLUDED.document")
 }
 
 // UpdateSummary stores another text.
@@ -118,21 +114,15 @@ func (t summaryTx) SummaryText(id string, version int64) (string, error) {
 		return "", err
 	}
 	k, err := row.kept()
-	if err != nil {
-		return "", err
-	}
-	return k.Text, nil
+	return k.Text, err
 }
 
 // kept is a copy, with its text.
 func (r *summaryWithText) kept() (*chat.KeptSummary, error) {
 	kept := r.KeptSummary
 	kept.Summary = &summary.Summary{}
-	if err := json.Unmarshal(r.Document, kept.Summary); err != nil {
-		return nil, fmt.Errorf("store: read a summary: %w", err)
-	}
 	kept.Since = r.Version
-	return &kept, nil
+	return &kept, json.Unmarshal(r.Document, kept.Summary)
 }
 
 // listedSummaries bounds a list of summaries, which has no pages.
@@ -161,10 +151,7 @@ func (t summaryTx) DeleteSummary(id string, headSeq int64) error {
 	if row.DeletedAt != nil {
 		return fault.New(fault.NotFound, "no such summary")
 	}
-	if err := t.dropReplies(t.userID, id); err != nil {
-		return err
-	}
-	return t.Run("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
+	return t.Unless(t.dropReplies(t.userID, id)).Run("UPDATE summaries SET deleted_at = ?, head_seq = ? WHERE user_id = ? AND id = ?",
 		t.Now(), headSeq, t.userID, id)
 }
 
@@ -280,9 +267,6 @@ func (t summaryTx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, 
 	items := []*chat.DumpedSummary{}
 	err := sqldb.Each(t.chats.with(conversationID), func(r *summaryWithText) error {
 		k, err := r.kept()
-		if err != nil {
-			return err
-		}
 		if n := len(items); n == 0 || items[n-1].Newest().ID != k.ID {
 			items = append(items, &chat.DumpedSummary{
 				MadeVersion: k.MadeVersion, HeadSeq: k.HeadSeq, ViewLength: k.ViewLength, DeletedAt: k.DeletedAt,
@@ -290,7 +274,7 @@ func (t summaryTx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, 
 		}
 		last := items[len(items)-1]
 		last.Texts = append(last.Texts, chat.SummaryText{Version: r.Version, Summary: k.Summary})
-		return nil
+		return err
 	}, `SELECT s.*, d.version, d.document FROM summaries s JOIN summary_texts d ON d.user_id = s.user_id AND d.summary_id = s.id
 		WHERE s.user_id = ? AND s.conversation_id = ? ORDER BY s.generation, d.version`, t.userID, conversationID)
 	return items, err
