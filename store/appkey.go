@@ -16,12 +16,10 @@ func (t *tx) forApp() app.Tx {
 // appTx stores the keys by which the user's app calls chats and characters.
 type appTx struct{ *tx }
 
-// AppChat returns the conversation that the user's app calls by that key.
 func (t appTx) AppChat(key string) (string, error) {
 	return t.called(key, "conversation", "app_chats a JOIN conversations c ON c.user_id = a.user_id AND c.id = a.conversation_id")
 }
 
-// AppCharacter returns the character that the user's app calls by that key.
 func (t appTx) AppCharacter(key string) (string, error) {
 	return t.called(key, "character", "app_characters a JOIN characters c ON c.user_id = a.user_id AND c.id = a.character_id")
 }
@@ -31,7 +29,6 @@ func (t appTx) called(key, what, from string) (string, error) {
 		" WHERE a.user_id = ? AND a.app_key = ? AND c.deleted_at IS NULL", t.userID, key))
 }
 
-// PutAppChat sets the conversation that the key stands for.
 func (t appTx) PutAppChat(key, conversationID string) error {
 	return t.chats.with(conversationID).Run("INSERT INTO app_chats (user_id, app_key, conversation_id) VALUES (?, ?, ?)"+
 		" ON CONFLICT (user_id, app_key) DO UPDATE SET conversation_id = EXCLUDED.conversation_id", sqldb.ID(t.userID), key, sqldb.ID(conversationID))

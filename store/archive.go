@@ -15,7 +15,6 @@ import (
 // archiveTx stores whole conversations: files, imports and forks.
 type archiveTx struct{ *tx }
 
-// Dump reads messages with all their revisions and states.
 func (t archiveTx) Dump(conversationID string, after int64, limit int) ([]*chat.DumpedMessage, error) {
 	p := &messagePage{}
 	err := t.chats.owns(conversationID)
@@ -84,8 +83,6 @@ func (t archiveTx) BeginLoad(c *chat.Conversation) error {
 	return t.Insert("conversations", row)
 }
 
-// Loading returns a conversation that BeginLoad has stored, fault.NotFound for any other,
-// and keeps others from changing it until the transaction ends.
 func (t archiveTx) Loading(conversationID string) (*chat.Conversation, error) {
 	return sqldb.Find(t.Unless(t.Writable()), "conversation is being loaded", (*conversationRow).conversation,
 		"SELECT * FROM conversations c WHERE c.user_id = ? AND c.id = ? AND c.deleted_at IS NOT NULL"+
@@ -121,7 +118,6 @@ func (t *messageTx) putMessages(b *bulk) error {
 	return cmp.Or(t.Insert("messages", b.messages), t.Insert("message_lines", b.lines))
 }
 
-// Line reads the line of one message.
 func (t archiveTx) Line(messageID string) (json.RawMessage, error) {
 	return sqldb.Value[json.RawMessage](t, "SELECT line FROM message_lines WHERE user_id = ? AND message_id = ?", t.userID, messageID)
 }
@@ -132,8 +128,6 @@ type changedSwipe struct {
 	position int
 }
 
-// Load stores messages with everything that they ever were, parents before their
-// children.
 func (t archiveTx) Load(conversationID string, messages []*chat.DumpedMessage) error {
 	if _, err := t.Loading(conversationID); err != nil || len(messages) == 0 {
 		return err

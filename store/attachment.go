@@ -22,24 +22,20 @@ type attachmentRow struct {
 	Data   []byte
 }
 
-// InsertAttachment stores a new attachment.
 func (t attachmentTx) InsertAttachment(a *attachment.Attachment, data []byte) error {
 	t.fillTimes(&a.CreatedAt)
 	return t.Insert("attachments", &attachmentRow{*a, t.userID, append([]byte{}, data...)})
 }
 
-// Attachment returns one without its content.
 func (t attachmentTx) Attachment(id string) (*attachment.Attachment, error) {
 	return sqldb.Find(t, "attachment", func(r *attachmentRow) *attachment.Attachment { return &r.Attachment },
 		"SELECT id, name, content_type, width, height, size, etag, created_at FROM attachments WHERE user_id = ? AND id = ?", t.userID, id)
 }
 
-// AttachmentData returns the image as it was uploaded.
 func (t attachmentTx) AttachmentData(id string) ([]byte, error) {
 	return valueOf(sqldb.Get[[]byte](t, "attachment", "SELECT data FROM attachments WHERE user_id = ? AND id = ?", t.userID, id))
 }
 
-// DeleteAttachment also takes the image out of the posts that have it.
 func (t attachmentTx) DeleteAttachment(id string) error {
 	return t.Unless(t.dropReplies(t.userID, id)).ExecOne("attachment", "DELETE FROM attachments WHERE user_id = ? AND id = ?", t.userID, id)
 }

@@ -61,7 +61,6 @@ const listCharacters = `SELECT c.id, v.version, v.documents_version, c.created_a
 	JOIN character_versions v ON v.user_id = c.user_id AND v.character_id = c.id AND v.version = c.version
 	WHERE c.user_id = ? AND c.deleted_at IS NULL `
 
-// InsertCharacter stores a new character as version 1.
 func (t characterTx) InsertCharacter(c *character.Character) error {
 	t.fillTimes(&c.CreatedAt, &c.UpdatedAt)
 	c.Version = max(c.Version, 1)
@@ -77,29 +76,24 @@ func (t characterTx) insertCharacterVersion(c *character.Character, sourceVersio
 	return t.Insert("character_versions", row)
 }
 
-// Character returns the newest version, without Source.
 func (t characterTx) Character(id string) (*character.Character, error) {
 	return sqldb.Get[character.Character](t, "character", selectDocuments+"AND c.id = ? AND v.version = c.version", t.userID, id)
 }
 
-// CharacterCard returns the newest version with its card and settings, without its other documents.
 func (t characterTx) CharacterCard(id string) (*character.Character, error) {
 	return sqldb.Get[character.Character](t, "character", selectCards+"AND c.id = ? AND v.version = c.version", t.userID, id)
 }
 
-// CharacterSource returns the file that a version was imported from, nil for none.
 func (t characterTx) CharacterSource(id string, version int64) (json.RawMessage, error) {
 	return valueOf(sqldb.Get[json.RawMessage](t, "character", `SELECT src.source FROM character_versions v
 		JOIN character_versions src ON src.user_id = v.user_id AND src.character_id = v.character_id AND src.version = v.source_version
 		WHERE v.user_id = ? AND v.character_id = ? AND v.version = ?`, t.userID, id, version))
 }
 
-// CharacterVersion returns one version, Source included, also of a character that is deleted.
 func (t characterTx) CharacterVersion(id string, version int64) (*character.Character, error) {
 	return sqldb.Get[character.Character](t, "character", selectVersions+"AND c.id = ? AND v.version = ?", t.userID, id, version)
 }
 
-// Characters lists without documents and settings, by default newest first.
 func (t characterTx) Characters(f character.Filter, cursor string, limit int) ([]*character.Character, string, error) {
 	query, args, by := listCharacters, []any{t.userID}, "c.created_at"
 	if f.Archived != nil {
@@ -115,13 +109,11 @@ func (t characterTx) Characters(f character.Filter, cursor string, limit int) ([
 	return sqldb.PageOf(t, keep, func(c *character.Character) *character.Character { return c }, by, cursor, limit, query, args...)
 }
 
-// UpdateCharacter stores c as the next version; a nil Source stays what it was.
 func (t characterTx) UpdateCharacter(c *character.Character) error {
 	c.DocumentsVersion = c.Version
 	return t.UpdateLabels(c)
 }
 
-// UpdateLabels stores c as the next version, with the DocumentsVersion that it had.
 func (t characterTx) UpdateLabels(c *character.Character) error {
 	c.UpdatedAt = t.Now()
 	n, err := t.Exec("UPDATE characters SET version = ?, updated_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL AND version = ?",
@@ -165,7 +157,6 @@ func (t characterTx) DeleteCharacter(id string) error {
 	)
 }
 
-// HideCharacter marks the character as deleted, or as not deleted.
 func (t characterTx) HideCharacter(id string, hidden bool) error {
 	const of = " WHERE user_id = ? AND id = ? AND deleted_at IS "
 	if hidden {
@@ -174,7 +165,6 @@ func (t characterTx) HideCharacter(id string, hidden bool) error {
 	return t.ExecOne("character", "UPDATE characters SET deleted_at = NULL"+of+"NOT NULL", t.userID, id)
 }
 
-// PutAvatar replaces the avatar.
 func (t characterTx) PutAvatar(characterID string, a *character.Avatar) error {
 	t.noteInserted("avatars", []string{"data"}, []any{a.Data})
 	return t.with(characterID).Run(`INSERT INTO avatars (user_id, character_id, content_type, etag, data) VALUES (?, ?, ?, ?, ?)
@@ -183,13 +173,11 @@ func (t characterTx) PutAvatar(characterID string, a *character.Avatar) error {
 		sqldb.ID(t.userID), sqldb.ID(characterID), a.ContentType, a.ETag, append([]byte{}, a.Data...))
 }
 
-// Avatar returns the picture; fault.NotFound without one.
 func (t characterTx) Avatar(characterID string) (*character.Avatar, error) {
 	return sqldb.Get[character.Avatar](t.with(characterID), "avatar",
 		"SELECT content_type, etag, data FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID)
 }
 
-// AvatarTag returns the ETag of a character's picture.
 func (t characterTx) AvatarTag(characterID string) (string, error) {
 	return valueOf(sqldb.Get[string](t.with(characterID), "avatar",
 		"SELECT etag FROM avatars WHERE user_id = ? AND character_id = ?", t.userID, characterID))

@@ -76,8 +76,6 @@ func (t circleTx) InsertPost(p *circle.Post) error {
 	return t.Insert("circle_images", images)
 }
 
-// Post returns one that is not deleted. In a transaction that writes, nobody else changes it
-// or comments on it until the end.
 func (t circleTx) Post(id string) (*circle.Post, error) {
 	query := "SELECT * FROM circle_posts WHERE user_id = ? AND id = ? AND deleted_at IS NULL"
 	if t.Writable() == nil {
@@ -90,7 +88,6 @@ func (t circleTx) Post(id string) (*circle.Post, error) {
 	return &row.Post, t.fillPosts(&row.Post)
 }
 
-// Posts lists newest first.
 func (t circleTx) Posts(f circle.PostFilter, cursor string, limit int) ([]*circle.Post, string, error) {
 	where, args := "user_id = ? AND deleted_at IS NULL", []any{t.userID}
 	if f.AuthorID != nil {
@@ -155,7 +152,6 @@ func (t circleTx) UpdatePost(p *circle.Post) error {
 		p.Favorite, p.Rating, p.DeletedAt, t.userID, p.ID)
 }
 
-// WasSaid reports whether a text was written since a time.
 func (t circleTx) WasSaid(textKey string, since time.Time) (bool, error) {
 	n, err := sqldb.Value[int64](t, `SELECT COUNT(*) FROM (
 		SELECT 1 FROM circle_posts WHERE user_id = ? AND text_key = ? AND created_at >= ? AND deleted_at IS NULL
@@ -169,7 +165,6 @@ func (t circleTx) countComments(postID string, by int) error {
 	return t.ExecOne("post", "UPDATE circle_posts SET comments = comments + ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", by, t.userID, postID)
 }
 
-// InsertComment stores c and counts it in its post.
 func (t circleTx) InsertComment(c *circle.Comment) error {
 	if err := t.countComments(c.PostID, 1); err != nil {
 		return err
@@ -202,7 +197,6 @@ const latestComments = `WITH starts AS MATERIALIZED (
 // allComments has the user and the posts as arguments.
 const allComments = "SELECT c.* FROM circle_comments c WHERE c.user_id = ? AND c.post_id IN (?) AND " + inLivingPost + " ORDER BY c.created_at, c.id"
 
-// Comments returns those of posts, oldest first.
 func (t circleTx) Comments(latest int, postIDs ...string) ([]*circle.Comment, error) {
 	if len(postIDs) == 0 {
 		return []*circle.Comment{}, nil
@@ -229,7 +223,6 @@ func (t circleTx) Comments(latest int, postIDs ...string) ([]*circle.Comment, er
 	return slices.DeleteFunc(comments, func(c *circle.Comment) bool { return c == nil }), nil
 }
 
-// UpdateComment stores what can change, and counts a deletion in the post.
 func (t circleTx) UpdateComment(c *circle.Comment) error {
 	postID, err := sqldb.Get[string](t, "comment", "UPDATE circle_comments SET deleted_at = ?, is_end = ?"+
 		" WHERE user_id = ? AND id = ? AND deleted_at IS NULL RETURNING post_id", c.DeletedAt, c.End, t.userID, c.ID)
@@ -239,7 +232,6 @@ func (t circleTx) UpdateComment(c *circle.Comment) error {
 	return cmp.Or(t.dropReplies(t.userID, c.ID), t.countComments(*postID, -1))
 }
 
-// PutLike stores l unless its author likes the post already.
 func (t circleTx) PutLike(l *circle.Like) (added bool, err error) {
 	if err := t.ownsPost(l.PostID); err != nil {
 		return false, err
@@ -249,7 +241,6 @@ func (t circleTx) PutLike(l *circle.Like) (added bool, err error) {
 	return n > 0, err
 }
 
-// DeleteLike reports whether there was one.
 func (t circleTx) DeleteLike(postID, authorID string) (deleted bool, err error) {
 	if err := t.ownsPost(postID); err != nil {
 		return false, err

@@ -27,8 +27,6 @@ type actionRow struct {
 
 func (r *actionRow) action() *circle.Action { return &r.Action }
 
-// Relation returns what a character thinks of another member. In a transaction that
-// writes, nobody else changes it until the end.
 func (t circleTx) Relation(characterID, targetID string) (*circle.Relation, error) {
 	query := "SELECT * FROM circle_relations WHERE user_id = ? AND character_id = ? AND target_id IS NOT DISTINCT FROM ?"
 	if t.Writable() == nil {
@@ -69,7 +67,6 @@ func (t circleTx) PutRelation(r *circle.Relation) error {
 	return nil
 }
 
-// Relations returns those of a character, or all, in the order of their ids.
 func (t circleTx) Relations(characterID string) ([]*circle.Relation, error) {
 	s, where, args := t.Session, "user_id = ?", []any{t.userID}
 	if characterID != "" {
@@ -78,7 +75,6 @@ func (t circleTx) Relations(characterID string) ([]*circle.Relation, error) {
 	return sqldb.Map(s, (*relationRow).relation, "SELECT * FROM circle_relations WHERE "+where+" ORDER BY character_id, target_id NULLS FIRST", args...)
 }
 
-// PutItem adds an item to a message box and removes the oldest ones above circle.MaxBox.
 func (t circleTx) PutItem(i *circle.Item) error {
 	t.fillTimes(&i.CreatedAt)
 	err := t.characters.with(i.CharacterID).Insert("circle_items", &itemRow{*i, t.userID})
@@ -87,7 +83,6 @@ func (t circleTx) PutItem(i *circle.Item) error {
 		t.userID, t.userID, i.CharacterID, circle.MaxBox)
 }
 
-// Items returns a message box, newest first.
 func (t circleTx) Items(characterID string, unread bool) ([]*circle.Item, error) {
 	where := "user_id = ? AND character_id = ?"
 	if unread {
@@ -111,7 +106,6 @@ func (t circleTx) ForgetItems(postID, commentID string) error {
 	)
 }
 
-// ReadItems marks items of a message box as read; those that are gone are left out.
 func (t circleTx) ReadItems(characterID string, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
@@ -120,13 +114,11 @@ func (t circleTx) ReadItems(characterID string, ids ...string) error {
 		t.Now(), t.userID, characterID, ids)
 }
 
-// InsertAction stores a new action.
 func (t circleTx) InsertAction(a *circle.Action) error {
 	t.fillTimes(&a.CreatedAt)
 	return t.withMembers(a.CharacterID, a.TargetID).Insert("circle_actions", &actionRow{*a, t.userID})
 }
 
-// Action returns an action.
 func (t circleTx) Action(id string) (*circle.Action, error) {
 	return sqldb.Find(t, "action", (*actionRow).action, "SELECT * FROM circle_actions WHERE user_id = ? AND id = ?", t.userID, id)
 }
@@ -137,7 +129,6 @@ func (t circleTx) UpdateAction(a *circle.Action) error {
 		"WHERE user_id = ? AND id = ?", t.userID, a.ID)
 }
 
-// Actions lists newest first those that a character has offered, or all.
 func (t circleTx) Actions(characterID, cursor string, limit int) ([]*circle.Action, string, error) {
 	s, where, args := t.Session, "user_id = ?", []any{t.userID}
 	if characterID != "" {

@@ -24,7 +24,6 @@ type planRow struct {
 	UpdatedAt time.Time
 }
 
-// CircleState returns the state, the default one if none was stored.
 func (t circleTx) CircleState() (*circle.State, error) {
 	row, err := sqldb.One[circleStateRow](t, "SELECT * FROM circle_states WHERE user_id = ?", t.userID)
 	if err != nil {
@@ -84,18 +83,15 @@ func (t circleTx) LockSpend(day string) (*circle.Spend, error) {
 
 func (r *spendRow) spend() *circle.Spend { return &r.Spend }
 
-// PutSpend replaces what was spent on a day.
 func (t circleTx) PutSpend(s *circle.Spend) error {
 	return t.Insert("circle_spends", &spendRow{*s, t.userID},
 		"ON CONFLICT (user_id, day) DO UPDATE SET calls = EXCLUDED.calls, tokens = EXCLUDED.tokens, left_out = EXCLUDED.left_out")
 }
 
-// Spends lists days, oldest first.
 func (t circleTx) Spends(from, to string) ([]*circle.Spend, error) {
 	return sqldb.Map(t, (*spendRow).spend, "SELECT * FROM circle_spends WHERE user_id = ? AND day >= ? AND day <= ? ORDER BY day", t.userID, from, to)
 }
 
-// Plan returns what a character means to tell on a day; nil = there is no plan yet.
 func (t circleTx) Plan(characterID, day string) (*circle.Plan, error) {
 	row, err := sqldb.One[planRow](t.characters.with(characterID), "SELECT * FROM circle_plans WHERE user_id = ? AND character_id = ? AND day = ?", t.userID, characterID, day)
 	if err != nil || row == nil {
@@ -104,7 +100,6 @@ func (t circleTx) Plan(characterID, day string) (*circle.Plan, error) {
 	return &row.Plan, nil
 }
 
-// PutPlan replaces the plan of a day.
 func (t circleTx) PutPlan(p *circle.Plan) error {
 	return t.characters.with(p.CharacterID).Insert("circle_plans", &planRow{*p, t.userID, t.Now()},
 		"ON CONFLICT (user_id, character_id, day) DO UPDATE SET items = EXCLUDED.items, updated_at = EXCLUDED.updated_at")

@@ -21,18 +21,15 @@ func (t circleTx) InsertTurn(turn *circle.Turn) (added bool, err error) {
 	return n > 0, err
 }
 
-// Turn returns a turn.
 func (t circleTx) Turn(id string) (*circle.Turn, error) {
 	return sqldb.Find(t, "turn", (*turnRow).turn, "SELECT * FROM circle_turns WHERE user_id = ? AND id = ?", t.userID, id)
 }
 
-// UpdateTurn stores what can change.
 func (t circleTx) UpdateTurn(turn *circle.Turn) error {
 	return t.ExecOne("turn", "UPDATE circle_turns SET post_id = ?, state = ?, note = ?, error = ?, calls = ?, tokens = ?, due_at = ?, ended_at = ?"+
 		" WHERE user_id = ? AND id = ?", turn.PostID, turn.State, turn.Note, turn.Error, turn.Calls, turn.Tokens, turn.DueAt, turn.EndedAt, t.userID, turn.ID)
 }
 
-// Turns lists newest first: by when they were planned, or with Since by when they ended.
 func (t circleTx) Turns(f circle.TurnFilter, cursor string, limit int) ([]*circle.Turn, string, error) {
 	where, args, by := "user_id = ?", []any{t.userID}, "created_at"
 	add := func(condition string, arg ...any) { where, args = where+" AND "+condition, append(args, arg...) }
@@ -65,7 +62,6 @@ func (t circleTx) Turns(f circle.TurnFilter, cursor string, limit int) ([]*circl
 	return sqldb.Page(t, (*turnRow).turn, by, cursor, limit, "SELECT * FROM circle_turns WHERE "+where, args...)
 }
 
-// CancelTurns ends planned turns as left out.
 func (t circleTx) CancelTurns(postID, commentID string) error {
 	query := "UPDATE circle_turns SET state = ?, note = ?, ended_at = ? WHERE user_id = ? AND post_id = ? AND state = ?"
 	args := []any{circle.TurnLeftOut, rules.NoteGone, t.Now(), t.userID, postID, circle.TurnPlanned}

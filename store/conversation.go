@@ -130,12 +130,10 @@ func (t *chatTx) logConversation(row *conversationRow, documents bool) error {
 	return t.Insert("conversation_states", state)
 }
 
-// Conversation returns one that is not deleted.
 func (t *chatTx) Conversation(id string) (*chat.Conversation, error) {
 	return sqldb.Find(t, "conversation", (*conversationRow).conversation, selectConversation, t.userID, id)
 }
 
-// LockConversation keeps others from changing it until the transaction ends.
 func (t *chatTx) LockConversation(id string) (*chat.Conversation, error) {
 	if err := t.Writable(); err != nil {
 		return nil, err
@@ -171,8 +169,6 @@ func (t *chatTx) owns(id string) error {
 // fault.NotFound unless owns is satisfied.
 func (t *chatTx) with(id string) *sqldb.Session { return t.Unless(t.owns(id)) }
 
-// Conversations lists those with the newest change first, unless the filter says
-// otherwise.
 func (t *chatTx) Conversations(f chat.ConversationFilter, cursor string, limit int) ([]*chat.Conversation, string, error) {
 	where, args, by := "user_id = ? AND deleted_at IS NULL", []any{t.userID}, "updated_at"
 	if f.CharacterID != "" {
@@ -191,7 +187,6 @@ func (t *chatTx) Conversations(f chat.ConversationFilter, cursor string, limit i
 	return sqldb.PageOf(t, keep, (*conversationRow).conversation, by, cursor, limit, "SELECT * FROM conversations WHERE "+where, args...)
 }
 
-// UpdateConversation stores c as its next version.
 func (t *chatTx) UpdateConversation(c *chat.Conversation) error {
 	c.UpdatedAt = t.Now()
 	return t.storeConversation(c)

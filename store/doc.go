@@ -17,6 +17,7 @@
 //
 // Package sqldb runs the transactions. Each subject has its files here: its rows, its
 // statements, and a struct with its methods, which embeds tx: what all subjects of a transaction share.
+// The interface that declares a method says what it does; a comment here, how, or what else.
 //
 // # Lock order on PostgreSQL
 //

@@ -37,7 +37,6 @@ func newGenerationRow(g *chat.Generation) *generationRow {
 	return r
 }
 
-// InsertGeneration stores a new generation in a conversation of the user.
 func (t generationTx) InsertGeneration(g *chat.Generation) error {
 	t.fillTimes(&g.CreatedAt)
 	g.UserID = t.userID
@@ -97,7 +96,6 @@ func oldGenerations(s *session, life time.Duration) (removed int64, err error) {
 	return removed, err
 }
 
-// Running returns those that have not ended, oldest first.
 func (t generationTx) Running(conversationID string) ([]*chat.Generation, error) {
 	if conversationID == "" {
 		return t.readGenerations("WHERE user_id = ? AND is_open ORDER BY created_at, id", t.userID)

@@ -12,7 +12,6 @@ import (
 // historyTx reads conversations as they were, and sets them back.
 type historyTx struct{ *tx }
 
-// StateAt returns a conversation as it was at a version.
 func (t historyTx) StateAt(conversationID string, version int64) (*chat.Conversation, error) {
 	row, err := t.chats.findConversation(conversationID, "")
 	if err != nil {

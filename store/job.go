@@ -231,7 +231,6 @@ func (db *DB) EndJob(ctx context.Context, j *jobs.Job, o jobs.Outcome) error {
 	return err
 }
 
-// Enqueue puts jobs of the user into the queue.
 func (t *jobTx) Enqueue(specs ...jobs.Spec) error {
 	own := slices.Clone(specs)
 	for i := range own {
@@ -242,10 +241,8 @@ func (t *jobTx) Enqueue(specs ...jobs.Spec) error {
 	return err
 }
 
-// NoteJob stores the progress of a running job of the user.
 func (t *jobTx) NoteJob(j *jobs.Job, progress any) error { return t.noteJob(j, t.userID, progress) }
 
-// FinishJob ends a running job of the user as done.
 func (t *jobTx) FinishJob(j *jobs.Job) error {
 	again, err := t.endJob(j, t.userID, jobs.Outcome{State: jobs.Done})
 	t.news.enqueued = t.news.enqueued || again
@@ -270,7 +267,6 @@ func (s *session) openOf() string {
 	return s.owner("user_id") + " = ? AND state IN ('queued', 'running')"
 }
 
-// Jobs lists those of the user, newest first.
 func (t *jobTx) Jobs(f jobs.Filter, cursor string, limit int) ([]*jobs.Job, string, error) {
 	where, args := "user_id = ?", []any{t.userID}
 	switch {
@@ -291,7 +287,6 @@ func (t *jobTx) Jobs(f jobs.Filter, cursor string, limit int) ([]*jobs.Job, stri
 	return sqldb.Page(t, (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE "+where, args...)
 }
 
-// CancelJobs ends the open jobs of the user about a subject.
 func (t *jobTx) CancelJobs(subject string, kinds ...string) error {
 	if len(kinds) > 0 {
 		return t.cancel("subject = ? AND kind IN (?)", subject, kinds)
@@ -299,7 +294,6 @@ func (t *jobTx) CancelJobs(subject string, kinds ...string) error {
 	return t.cancel("subject = ?", subject)
 }
 
-// Job returns one of the user.
 func (t *jobTx) Job(id string) (*jobs.Job, error) {
 	return sqldb.Find(t, "job", (*jobRow).job, "SELECT * FROM jobs WHERE user_id = ? AND id = ?", t.userID, id)
 }

@@ -39,13 +39,11 @@ func (t indexTx) myFile(id string) *sqldb.Session {
 	return t.Unless(t.Require("file", "SELECT 1 FROM files WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, id))
 }
 
-// Editions lists those of an own file, newest first.
 func (t indexTx) Editions(fileID string) ([]knowledge.Edition, error) {
 	return sqldb.Map(t, func(r *editionRow) knowledge.Edition { return r.Edition },
 		"SELECT * FROM knowledge_documents"+ofFile+" ORDER BY edition DESC", t.userID, fileID)
 }
 
-// PutTexts stores parts of a text.
 func (t indexTx) PutTexts(fileID string, edition int64, from int, parts []string) error {
 	rows := make([]textPartRow, len(parts))
 	for i, text := range parts {
@@ -54,7 +52,6 @@ func (t indexTx) PutTexts(fileID string, edition int64, from int, parts []string
 	return t.myFile(fileID).Insert("knowledge_texts", rows, "ON CONFLICT (user_id, file_id, edition, part) DO UPDATE SET text = EXCLUDED.text")
 }
 
-// PutChunks stores chunks of one file.
 func (t indexTx) PutChunks(chunks []knowledge.StoredChunk) error {
 	if len(chunks) == 0 {
 		return nil
@@ -75,7 +72,6 @@ type contextRow struct {
 	Line    string
 }
 
-// Contexts returns context lines by the hash of their chunk.
 func (t indexTx) Contexts(fileID string, hashes []string) (map[string]string, error) {
 	lines := map[string]string{}
 	err := sqldb.Each(t, func(r *contextRow) error {
@@ -85,7 +81,6 @@ func (t indexTx) Contexts(fileID string, hashes []string) (map[string]string, er
 	return lines, err
 }
 
-// PutContexts stores context lines as those of an edition.
 func (t indexTx) PutContexts(fileID string, edition int64, lines map[string]string) error {
 	rows := make([]contextRow, 0, len(lines))
 	for hash, line := range lines {
@@ -95,7 +90,6 @@ func (t indexTx) PutContexts(fileID string, edition int64, lines map[string]stri
 	return t.myFile(fileID).Insert("knowledge_contexts", rows, "ON CONFLICT (user_id, file_id, hash) DO UPDATE SET line = EXCLUDED.line, edition = EXCLUDED.edition")
 }
 
-// PutEdition stores an edition, and removes parts and chunks that it does not have.
 func (t indexTx) PutEdition(e *knowledge.Edition) error {
 	t.fillTimes(&e.CreatedAt)
 	s := t.myFile(e.FileID)
@@ -108,7 +102,6 @@ func (t indexTx) PutEdition(e *knowledge.Edition) error {
 	)
 }
 
-// PutFileSegment stores the index of an edition.
 func (t indexTx) PutFileSegment(fileID string, edition int64, data []byte) error {
 	return t.myFile(fileID).Insert("knowledge_segments", &struct {
 		UserID  string
@@ -151,7 +144,6 @@ func (t indexTx) dropFrom(fileID, where string, limit int, args ...any) (removed
 	return removed, nil
 }
 
-// DropEditions removes rows of editions before one, and vectors that only these needed.
 func (t indexTx) DropEditions(fileID string, before int64, limit int) (removed int, err error) {
 	removed, err = t.dropFrom(fileID, " AND edition < ?", limit, before)
 	if err != nil || removed >= limit {
@@ -162,7 +154,6 @@ func (t indexTx) DropEditions(fileID string, before int64, limit int) (removed i
 	return removed + n, err
 }
 
-// PurgeIndex removes what was made of a deleted file.
 func (t indexTx) PurgeIndex(fileID string, limit int) (removed int, err error) {
 	if live := t.myFile(fileID).Ready(); !fault.Is(live, fault.NotFound) {
 		return 0, live
@@ -175,7 +166,6 @@ func (t indexTx) PurgeIndex(fileID string, limit int) (removed int, err error) {
 	return removed + n, err
 }
 
-// IndexRows counts what is stored of a file.
 func (t indexTx) IndexRows(fileID string) (map[string]int64, error) {
 	rows := map[string]int64{}
 	for _, table := range []string{"knowledge_documents", "knowledge_texts", "knowledge_chunks", "knowledge_contexts", "knowledge_segments", "knowledge_vectors"} {
@@ -188,7 +178,6 @@ func (t indexTx) IndexRows(fileID string) (map[string]int64, error) {
 	return rows, nil
 }
 
-// Unembedded returns chunks without a vector.
 func (t indexTx) Unembedded(fileID string, edition int64, model string, after, limit int) ([]knowledge.StoredChunk, error) {
 	return t.chunks(t.Session, t.userID, "SELECT c.* FROM knowledge_chunks c WHERE c.user_id = ? AND c.file_id = ? AND c.edition = ? AND c.idx > ? AND "+lacksVector+
 		" ORDER BY c.idx LIMIT ?", t.userID, fileID, edition, after, model, limit)
@@ -203,7 +192,6 @@ type kbVectorRow struct {
 	Vector                      sqldb.ZstdNumbers // an index.Packed
 }
 
-// PutChunkVectors stores vectors by hash.
 func (t indexTx) PutChunkVectors(fileID, model string, vectors map[string]index.Packed) error {
 	rows := make([]kbVectorRow, 0, len(vectors))
 	for hash, v := range vectors {
@@ -213,7 +201,6 @@ func (t indexTx) PutChunkVectors(fileID, model string, vectors map[string]index.
 	return t.myFile(fileID).Insert("knowledge_vectors", rows, "ON CONFLICT (user_id, file_id, model, hash) DO NOTHING")
 }
 
-// EditionCoverage counts chunks that have a vector of a model, and those that it rejects.
 func (t indexTx) EditionCoverage(fileID string, edition int64, model string) (done, rejected int, err error) {
 	counts, err := sqldb.Value[struct{ Done, Rejected int }](t, `SELECT COUNT(v.vector) AS done, COUNT(*) - COUNT(v.vector) AS rejected
 		FROM knowledge_chunks c JOIN knowledge_vectors v ON v.user_id = c.user_id AND v.file_id = c.file_id AND v.model = ? AND v.hash = c.hash
@@ -221,7 +208,6 @@ func (t indexTx) EditionCoverage(fileID string, edition int64, model string) (do
 	return counts.Done, counts.Rejected, err
 }
 
-// Incomplete returns files whose searched edition lacks vectors of a model.
 func (t indexTx) Incomplete(model, after string, limit int) ([]knowledge.FileEdition, error) {
 	return sqldb.All[knowledge.FileEdition](t, `SELECT f.id AS file_id, f.edition FROM files f
 		WHERE f.user_id = ? AND f.id > ? AND f.deleted_at IS NULL AND f.edition > 0 AND EXISTS (SELECT 1 FROM knowledge_chunks c
@@ -229,7 +215,6 @@ func (t indexTx) Incomplete(model, after string, limit int) ([]knowledge.FileEdi
 		ORDER BY f.id LIMIT ?`, t.userID, after, model, limit)
 }
 
-// SpaceCoverage counts chunks, and those that have a vector of a model.
 func (t indexTx) SpaceCoverage(model, baseID string) (done, total int, err error) {
 	query, args := `SELECT COUNT(*) AS total, COUNT(v.hash) AS done FROM files f
 		JOIN knowledge_chunks c ON c.user_id = f.user_id AND c.file_id = f.id AND c.edition = f.edition
@@ -243,7 +228,6 @@ func (t indexTx) SpaceCoverage(model, baseID string) (done, total int, err error
 	return counts.Done, counts.Total, err
 }
 
-// DropVectors removes vectors of other models.
 func (t indexTx) DropVectors(keep []string, from string, limit int) (next string, err error) {
 	where, args := "", []any{t.userID, t.userID, from}
 	for _, model := range keep {
@@ -263,12 +247,10 @@ type spaceRow struct {
 	UserID string
 }
 
-// Spaces returns the embedding models of the user's files.
 func (t indexTx) Spaces() ([]knowledge.Space, error) {
 	return sqldb.All[knowledge.Space](t, "SELECT model, dim, state FROM knowledge_spaces WHERE user_id = ? ORDER BY model", t.userID)
 }
 
-// PutSpace stores a space in place of the one with its model.
 func (t indexTx) PutSpace(s knowledge.Space) error {
 	return t.Insert("knowledge_spaces", &spaceRow{s, t.userID},
 		"ON CONFLICT (user_id, model) DO UPDATE SET dim = EXCLUDED.dim, state = EXCLUDED.state")
@@ -297,14 +279,12 @@ func (t indexTx) Busy(baseID string) (bool, error) {
 			AND (j.kind = 'knowledge.ingest' OR j.kind = 'knowledge.embed' AND f.state NOT IN ('ready', 'failed'))`, t.userID, baseID)
 }
 
-// Unfinished returns files that are being processed without a job.
 func (t indexTx) Unfinished(limit int) ([]string, error) {
 	return sqldb.All[string](t, `SELECT f.id FROM files f WHERE f.user_id = ? AND f.deleted_at IS NULL AND f.state NOT IN ('ready', 'failed')
 		AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.user_id = ? AND j.subject = `+t.IDText("f.id")+` AND j.state IN ('queued', 'running')
 			AND j.kind LIKE 'knowledge.%') ORDER BY f.id LIMIT ?`, t.userID, t.userID, limit)
 }
 
-// Refused returns files that failed with one of these codes.
 func (t indexTx) Refused(codes []string, limit int) ([]string, error) {
 	type failed struct {
 		ID    string
@@ -320,7 +300,6 @@ func (t indexTx) Refused(codes []string, limit int) ([]string, error) {
 	return ids, err
 }
 
-// OwnConversation returns fault.NotFound unless a conversation is the user's.
 func (t indexTx) OwnConversation(id string) error { return t.chats.owns(id) }
 
 // InsertQuery stores a question that was answered; fault.NotFound for a conversation that is

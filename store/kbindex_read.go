@@ -32,7 +32,6 @@ func (t indexTx) readable(ownerID, fileID string) *sqldb.Session {
 	return t.Unless(err)
 }
 
-// ActiveModel returns the model that is searched in files of an owner.
 func (t indexTx) ActiveModel(ownerID string, fileIDs []string) (string, error) {
 	files, err := t.readableFiles(ownerID, fileIDs)
 	if err != nil || len(files) == 0 {
@@ -41,7 +40,6 @@ func (t indexTx) ActiveModel(ownerID string, fileIDs []string) (string, error) {
 	return sqldb.Value[string](t, "SELECT model FROM knowledge_spaces WHERE user_id = ? AND state = 'active'", ownerID)
 }
 
-// FileSegments returns those of the searched editions.
 func (t indexTx) FileSegments(ownerID string, fileIDs []string) ([]knowledge.FileSegment, error) {
 	files, err := t.readableFiles(ownerID, fileIDs)
 	if err != nil || len(files) == 0 {
@@ -52,7 +50,6 @@ func (t indexTx) FileSegments(ownerID string, fileIDs []string) ([]knowledge.Fil
 		WHERE s.user_id = ? AND s.file_id IN (?)`, ownerID, slices.Sorted(maps.Keys(files)))
 }
 
-// Vectors returns those of the searched editions in one model.
 func (t indexTx) Vectors(ownerID, model string, fileIDs []string) ([]knowledge.FileVectors, error) {
 	files, err := t.readableFiles(ownerID, fileIDs)
 	if err != nil || len(files) == 0 {
@@ -86,7 +83,6 @@ func (t indexTx) Vectors(ownerID, model string, fileIDs []string) ([]knowledge.F
 // mostTuples is how many rows one statement looks up by their keys.
 const mostTuples = 200
 
-// Passages returns chunks with their texts.
 func (t indexTx) Passages(ownerID string, ids []knowledge.ChunkID) ([]knowledge.StoredChunk, error) {
 	var names []string
 	for _, id := range ids {
@@ -185,7 +181,6 @@ func points(text string, from, to int) string {
 	return text[start:]
 }
 
-// ChunkRange returns chunks of an edition by their index.
 func (t indexTx) ChunkRange(ownerID, fileID string, edition int64, model string, from, to int) ([]knowledge.StoredChunk, error) {
 	type row struct {
 		chunkRow
@@ -204,19 +199,16 @@ func (t indexTx) ChunkRange(ownerID, fileID string, edition int64, model string,
 	return chunks, t.addTexts(ownerID, chunks)
 }
 
-// ChunksBetween returns the chunks that have text between two code points.
 func (t indexTx) ChunksBetween(ownerID, fileID string, edition int64, from, to int) ([]knowledge.StoredChunk, error) {
 	return t.chunks(t.readable(ownerID, fileID), ownerID,
 		"SELECT * FROM knowledge_chunks"+ofFile+" AND edition = ? AND start_at < ? AND end_at > ? ORDER BY idx", ownerID, fileID, edition, to, from)
 }
 
-// EditionOf returns an edition of a file.
 func (t indexTx) EditionOf(ownerID, fileID string, edition int64) (*knowledge.Edition, error) {
 	return sqldb.Find(t.readable(ownerID, fileID), "text", func(r *editionRow) *knowledge.Edition { return &r.Edition },
 		"SELECT * FROM knowledge_documents"+ofFile+" AND edition = ?", ownerID, fileID, edition)
 }
 
-// TextRange returns a part of the text of an edition.
 func (t indexTx) TextRange(ownerID, fileID string, edition int64, from, to int) (string, error) {
 	from = max(from, 0)
 	query, args := "SELECT part, text FROM knowledge_texts"+ofFile+" AND edition = ? AND part >= ?", []any{ownerID, fileID, edition, from / knowledge.TextPart}

@@ -54,7 +54,6 @@ func (t knowledgeTx) LockBases() (int, error) {
 	return sqldb.Value[int](t, "SELECT COUNT(*) FROM knowledge_bases WHERE user_id = ? AND deleted_at IS NULL", t.userID)
 }
 
-// InsertBase stores a new knowledge base.
 func (t knowledgeTx) InsertBase(b *knowledge.Base) error {
 	t.fillTimes(&b.CreatedAt, &b.UpdatedAt)
 	b.OwnerID, b.Access = t.userID, knowledge.AccessOwner
@@ -78,7 +77,6 @@ func (t knowledgeTx) Base(id string) (*knowledge.Base, error) {
 	return b, t.countFiles([]*knowledge.Base{b})
 }
 
-// Bases lists those that the user may read.
 func (t knowledgeTx) Bases(cursor string, limit int) ([]*knowledge.Base, string, error) {
 	items, next, err := sqldb.Page(t, (*baseRow).base, "b.created_at", cursor, limit, selectBases+"WHERE TRUE", t.userID, t.userID)
 	if err != nil {
@@ -116,7 +114,6 @@ func (t knowledgeTx) UpdateBase(b *knowledge.Base) error {
 		"WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, b.ID)
 }
 
-// DeleteBase hides an own one.
 func (t knowledgeTx) DeleteBase(id string) error {
 	err := t.ExecOne("knowledge base", "UPDATE knowledge_bases SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL",
 		t.Now(), t.userID, id)
@@ -164,7 +161,6 @@ type memberRow struct {
 	CreatedAt                          time.Time
 }
 
-// AddToBase adds an own file.
 func (t knowledgeTx) AddToBase(b *knowledge.Base, fileID string, synced bool) (added bool, err error) {
 	if _, err := t.OwnFile(fileID); err != nil {
 		return false, err
@@ -173,7 +169,6 @@ func (t knowledgeTx) AddToBase(b *knowledge.Base, fileID string, synced bool) (a
 	return n > 0, err
 }
 
-// RemoveFromBase takes any file out.
 func (t knowledgeTx) RemoveFromBase(b *knowledge.Base, fileID string) (removed bool, err error) {
 	n, err := t.writable(b).Exec("DELETE FROM knowledge_base_files WHERE user_id = ? AND base_id = ? AND file_id = ?"+
 		" AND EXISTS (SELECT 1 FROM "+readableBases+" r WHERE r.user_id = knowledge_base_files.user_id AND r.id = knowledge_base_files.base_id AND r.access <> 'read')",
@@ -184,14 +179,12 @@ func (t knowledgeTx) RemoveFromBase(b *knowledge.Base, fileID string) (removed b
 // memberColumns are those of a file in a knowledge base.
 var memberColumns = strings.Replace(fileColumns, "f.source,", "CASE WHEN m.synced THEN '"+knowledge.SourceSync+"' ELSE f.source END AS source,", 1)
 
-// BaseFiles lists the files of a knowledge base that the user may read, newest first.
 func (t knowledgeTx) BaseFiles(b *knowledge.Base, cursor string, limit int) ([]*knowledge.File, string, error) {
 	return sqldb.Page(t, t.file, "f.created_at", cursor, limit, "SELECT "+memberColumns+inReadable+
 		"JOIN files f ON f.user_id = m.file_user_id AND f.id = m.file_id AND f.deleted_at IS NULL WHERE m.user_id = ? AND m.base_id = ?",
 		t.userID, t.userID, b.OwnerID, b.ID)
 }
 
-// OnlyIn returns own files that are in this own knowledge base and in no other one.
 func (t knowledgeTx) OnlyIn(baseID string, limit int) (ids []string, err error) {
 	return sqldb.All[string](t, `SELECT f.id FROM knowledge_base_files m JOIN files f ON f.user_id = m.file_user_id AND f.id = m.file_id AND f.deleted_at IS NULL
 		WHERE m.user_id = ? AND m.base_id = ? AND m.file_user_id = ? AND NOT EXISTS (SELECT 1 FROM knowledge_base_files o
@@ -200,7 +193,6 @@ func (t knowledgeTx) OnlyIn(baseID string, limit int) (ids []string, err error) 
 		ORDER BY f.id LIMIT ?`, t.userID, baseID, t.userID, limit)
 }
 
-// InUse reports whether a file is in a knowledge base or has a character, or is not an own one.
 func (t knowledgeTx) InUse(fileID string) (bool, error) {
 	unused, err := t.Has(`SELECT 1 FROM files f WHERE f.user_id = ? AND f.id = ? AND f.deleted_at IS NULL
 		AND NOT EXISTS (SELECT 1 FROM knowledge_base_files m
@@ -210,20 +202,17 @@ func (t knowledgeTx) InUse(fileID string) (bool, error) {
 	return !unused, err
 }
 
-// BasesOf returns the knowledge bases with a file that the user may read.
 func (t knowledgeTx) BasesOf(f *knowledge.File) ([]*knowledge.Base, error) {
 	return sqldb.Map(t, (*baseRow).base, selectBases+`JOIN knowledge_base_files m ON m.user_id = b.user_id AND m.base_id = b.id
 		WHERE m.file_user_id = ? AND m.file_id = ? ORDER BY b.created_at, b.id`, t.userID, t.userID, f.OwnerID, f.ID)
 }
 
-// WantsContext reports whether an own file is in an own knowledge base with context lines.
 func (t knowledgeTx) WantsContext(fileID string) (bool, error) {
 	return t.Has(`SELECT 1 FROM knowledge_base_files m
 		JOIN knowledge_bases b ON b.user_id = m.user_id AND b.id = m.base_id AND b.deleted_at IS NULL AND b.context_lines
 		WHERE m.user_id = ? AND m.file_user_id = ? AND m.file_id = ?`, t.userID, t.userID, fileID)
 }
 
-// RulesOf returns the chunk rules of the first knowledge base of an own file that has some.
 func (t knowledgeTx) RulesOf(fileID string) (*chunk.Rules, error) {
 	return sqldb.One[chunk.Rules](t, `SELECT b.chunk_size AS size, b.chunk_overlap AS overlap FROM knowledge_base_files m
 		JOIN knowledge_bases b ON b.user_id = m.user_id AND b.id = m.base_id AND b.deleted_at IS NULL

@@ -18,7 +18,6 @@ type boundBaseRow struct {
 	Enabled bool
 }
 
-// Bound returns what a character of the user has and the user may read.
 func (t knowledgeTx) Bound(characterID string) (*knowledge.Bound, error) {
 	if err := t.characters.owns(characterID); err != nil {
 		return nil, err
@@ -56,7 +55,6 @@ type characterFileRow struct {
 	CreatedAt                               time.Time
 }
 
-// PutBoundFile gives a character a file that the user may read.
 func (t knowledgeTx) PutBoundFile(characterID string, f *knowledge.File, enabled bool, position int) error {
 	readable := t.Require("file", "SELECT 1 FROM files f WHERE f.user_id = ? AND f.id = ? AND "+readableFile,
 		f.OwnerID, f.ID, t.userID, t.userID, t.userID)
@@ -71,7 +69,6 @@ type characterBaseRow struct {
 	CreatedAt                               time.Time
 }
 
-// PutBoundBase gives a character a knowledge base that the user may read.
 func (t knowledgeTx) PutBoundBase(characterID string, b *knowledge.Base, enabled bool) error {
 	readable := t.Require("knowledge base", "SELECT 1 FROM "+readableBases+
 		" r JOIN knowledge_bases b ON b.user_id = r.user_id AND b.id = r.id AND b.deleted_at IS NULL WHERE r.user_id = ? AND r.id = ?",
@@ -81,13 +78,11 @@ func (t knowledgeTx) PutBoundBase(characterID string, b *knowledge.Base, enabled
 		"ON CONFLICT (user_id, character_id, base_user_id, base_id) DO UPDATE SET enabled = EXCLUDED.enabled")
 }
 
-// DropBoundFile takes a file from a character.
 func (t knowledgeTx) DropBoundFile(characterID, fileID string) error {
 	return t.characters.with(characterID).ExecOne("file", "DELETE FROM character_files WHERE user_id = ? AND character_id = ? AND file_id = ?",
 		t.userID, characterID, fileID)
 }
 
-// DropBoundBase takes a knowledge base from a character.
 func (t knowledgeTx) DropBoundBase(characterID, baseID string) error {
 	return t.characters.with(characterID).ExecOne("knowledge base", "DELETE FROM character_bases WHERE user_id = ? AND character_id = ? AND base_id = ?",
 		t.userID, characterID, baseID)

@@ -43,26 +43,22 @@ func (t knowledgeTx) LockFiles() (files int, bytes int64, err error) {
 	return t.CountFiles()
 }
 
-// CountFiles returns how many files the user has, and their bytes.
 func (t knowledgeTx) CountFiles() (files int, bytes int64, err error) {
 	n, err := sqldb.Value[struct{ Files, Bytes int64 }](t, "SELECT COUNT(*) AS files, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS bytes"+
 		" FROM files WHERE user_id = ? AND deleted_at IS NULL", t.userID)
 	return int(n.Files), n.Bytes, err
 }
 
-// InsertFile stores a new file.
 func (t knowledgeTx) InsertFile(f *knowledge.File) error {
 	t.fillTimes(&f.CreatedAt, &f.UpdatedAt)
 	f.OwnerID, f.Access = t.userID, knowledge.AccessOwner
 	return t.Insert("files", &fileRow{*f})
 }
 
-// OwnFile returns an own file, locked in an Update.
 func (t knowledgeTx) OwnFile(id string) (*knowledge.File, error) {
 	return sqldb.Find(t, "file", t.file, ownFiles+"AND f.id = ?"+t.locked("f"), t.userID, id)
 }
 
-// File returns a file that the user may read.
 func (t knowledgeTx) File(id string) (*knowledge.File, error) {
 	if own, err := t.anyFile("AND f.id = ?", id); err != nil || own != nil {
 		return own, err
@@ -100,12 +96,10 @@ func (t knowledgeTx) markGone(refs []*cite.Reference) error {
 	return nil
 }
 
-// FileByHash returns the own file with a content.
 func (t knowledgeTx) FileByHash(sha256 string) (*knowledge.File, error) {
 	return t.anyFile("AND f.sha256 = ?", sha256)
 }
 
-// FileByURL returns the newest own file that was read from an address.
 func (t knowledgeTx) FileByURL(url string) (*knowledge.File, error) {
 	return t.anyFile("AND f.source_url <> '' AND f.source_url = ? ORDER BY f.created_at DESC, f.id DESC LIMIT 1", url)
 }
@@ -119,7 +113,6 @@ func (t knowledgeTx) anyFile(where string, arg string) (*knowledge.File, error) 
 	return t.file(row), nil
 }
 
-// Files lists own files newest first.
 func (t knowledgeTx) Files(state, cursor string, limit int) ([]*knowledge.File, string, error) {
 	query, args := ownFiles, []any{t.userID}
 	if state != "" {
@@ -131,12 +124,10 @@ func (t knowledgeTx) Files(state, cursor string, limit int) ([]*knowledge.File, 
 // fileFixed are the columns of a file that do not change.
 var fileFixed = []string{"user_id", "id", "source", "created_at"}
 
-// UpdateFile stores what can change of an own file.
 func (t knowledgeTx) UpdateFile(f *knowledge.File) error {
 	return t.UpdateOne("file", "files", &fileRow{*f}, fileFixed, "WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.userID, f.ID)
 }
 
-// DeleteFile hides an own file.
 func (t knowledgeTx) DeleteFile(id string) error {
 	err := t.ExecOne("file", "UPDATE files SET deleted_at = ? WHERE user_id = ? AND id = ? AND deleted_at IS NULL", t.Now(), t.userID, id)
 	if err != nil {
@@ -170,14 +161,12 @@ func (s *session) dropQuestions(userID, fileID string) error {
 	return s.Run("DELETE FROM knowledge_queries WHERE user_id = ? AND sources LIKE ?", userID, "%"+fileID+"%")
 }
 
-// PutPart stores a part of an own content.
 func (t knowledgeTx) PutPart(contentID string, part int, data []byte) error {
 	t.room.stores = true
 	return t.Run("INSERT INTO file_parts (user_id, content_id, part, created_at, data) VALUES (?, ?, ?, ?, ?)"+
 		" ON CONFLICT (user_id, content_id, part) DO NOTHING", sqldb.ID(t.userID), sqldb.ID(contentID), part, t.Now(), data)
 }
 
-// FilePart returns a part of a file that the user may read.
 func (t knowledgeTx) FilePart(f *knowledge.File, part int) ([]byte, error) {
 	return valueOf(sqldb.Get[[]byte](t, "file", "SELECT p.data FROM files f JOIN file_parts p ON p.user_id = f.user_id AND p.content_id = f.content_id"+
 		" WHERE f.user_id = ? AND f.id = ? AND f.content_id = ? AND p.part = ? AND "+readableFile,
@@ -194,12 +183,10 @@ func (t knowledgeTx) DropParts(contentID string, limit int) (removed int, err er
 	return int(n), err
 }
 
-// DeletedFiles returns own files that are hidden.
 func (t knowledgeTx) DeletedFiles(limit int) ([]*knowledge.File, error) {
 	return sqldb.Map(t, t.file, "SELECT "+fileColumns+" FROM files f WHERE f.user_id = ? AND f.deleted_at IS NOT NULL ORDER BY f.id LIMIT ?", t.userID, limit)
 }
 
-// PurgeFiles removes the rows of hidden files.
 func (t knowledgeTx) PurgeFiles(ids ...string) error {
 	for _, id := range ids {
 		if err := t.dropQuestions(t.userID, id); err != nil {

@@ -16,7 +16,6 @@ type grantRow struct {
 	CreatedAt time.Time
 }
 
-// Grants lists the grants of a knowledge base: all for its owner, else the user's own.
 func (t knowledgeTx) Grants(b *knowledge.Base) ([]knowledge.Grant, error) {
 	return sqldb.All[knowledge.Grant](t, `SELECT g.grantee_id AS user_id, u.username, g.role, g.granted_by_id AS granted_by, g.created_at
 		FROM knowledge_grants g JOIN users u ON u.id = g.grantee_id
@@ -33,8 +32,6 @@ func (t knowledgeTx) PutGrant(b *knowledge.Base, g *knowledge.Grant) error {
 		"ON CONFLICT (user_id, base_id, grantee_id) DO UPDATE SET role = EXCLUDED.role, granted_by_id = EXCLUDED.granted_by_id")
 }
 
-// DropGrant takes a grant back: the owner any, others their own. The files that the grantee has
-// added leave the knowledge base.
 func (t knowledgeTx) DropGrant(b *knowledge.Base, granteeID string) error {
 	err := t.ExecOne("grant", "DELETE FROM knowledge_grants WHERE user_id = ? AND base_id = ? AND grantee_id = ? AND (user_id = ? OR grantee_id = ?)",
 		b.OwnerID, b.ID, granteeID, t.userID, t.userID)
@@ -45,7 +42,6 @@ func (t knowledgeTx) DropGrant(b *knowledge.Base, granteeID string) error {
 		b.OwnerID, b.ID, granteeID, t.userID, t.userID)
 }
 
-// Grantee finds a user by id or name.
 func (t knowledgeTx) Grantee(idOrName string) (id, username string, err error) {
 	u, err := sqldb.Get[struct{ ID, Username string }](t, "user", "SELECT id, username FROM users WHERE id = ? OR username_key = ? ORDER BY id = ? DESC LIMIT 1",
 		idOrName, usernameKey(idOrName), idOrName)

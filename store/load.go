@@ -20,7 +20,6 @@ const loadLife = time.Hour
 // notLoading is a condition on messages m: they are not part of a branch that is being loaded.
 const notLoading = "NOT EXISTS (SELECT 1 FROM loads l WHERE l.user_id = m.user_id AND l.conversation_id = m.conversation_id AND l.chain = m.chain)"
 
-// OpenLoad hides a branch until CloseLoad.
 func (t archiveTx) OpenLoad(l chat.Load, coming int) error {
 	t.room.coming, t.texts.imports = int64(coming), true
 	return t.Unless(t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, l.ConversationID)).
@@ -29,19 +28,16 @@ func (t archiveTx) OpenLoad(l chat.Load, coming int) error {
 
 const ofLoad = " WHERE user_id = ? AND conversation_id = ? AND chain = ?"
 
-// TouchLoad says that an import goes on.
 func (t archiveTx) TouchLoad(l chat.Load) error {
 	t.texts.imports = true
 	return t.ExecOne("import", "UPDATE loads SET touched_at = ?"+ofLoad+" AND touched_at > 0", t.Now(), t.userID, l.ConversationID, l.Branch)
 }
 
-// CloseLoad ends an import.
 func (t archiveTx) CloseLoad(l chat.Load) error {
 	t.words.indexWords(l.ConversationID, time.Time{})
 	return t.ExecOne("import", "DELETE FROM loads"+ofLoad+" AND touched_at > 0", t.userID, l.ConversationID, l.Branch)
 }
 
-// DropLoad removes some of what an import has stored.
 func (t archiveTx) DropLoad(l chat.Load, limit int) (left bool, err error) {
 	n, err := t.dropLoad(&loadRow{UserID: t.userID, ConversationID: l.ConversationID, Chain: l.Branch}, limit)
 	return n > 0, err

@@ -144,14 +144,11 @@ func (t *memoryTx) LockMemory(characterID string) error {
 	return t.characters.ownsLocked(characterID, t.ForNoKeyUpdate())
 }
 
-// MemoryVersion returns the version of a scope.
 func (t *memoryTx) MemoryVersion(characterID string) (int64, error) {
 	at, err := valueOf(t.scope(characterID))
 	return at.Version, err
 }
 
-// TalkedIn returns fault.NotFound for a conversation that is not one of the user with
-// this character.
 func (t *memoryTx) TalkedIn(characterID, conversationID string) error {
 	if conversationID == "" {
 		return nil
@@ -185,7 +182,6 @@ func (t *memoryTx) scope(characterID string) (*scopeRow, error) {
 // memoryJobs is how the names of jobs about memories begin.
 const memoryJobs = "memory.%"
 
-// MemoryJobs lists the jobs about a character's memory and its conversations.
 func (t *memoryTx) MemoryJobs(characterID, cursor string, limit int) ([]*jobs.Job, string, error) {
 	return sqldb.Page(t.characters.with(characterID), (*jobRow).job, "created_at", cursor, limit, "SELECT * FROM jobs WHERE user_id = ? AND (kind LIKE ? OR kind = ?)"+
 		" AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM conversations c WHERE c.user_id = ? AND c.character_id = ?))",

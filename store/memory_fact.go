@@ -37,7 +37,6 @@ func (t factTx) factRow(characterID string, m *memory.Memory) *factRow {
 	return &factRow{Memory: *m, UserID: t.userID, CharacterID: characterID}
 }
 
-// InsertFacts stores versions of facts.
 func (t factTx) InsertFacts(characterID string, facts ...*memory.Memory) error {
 	rows := make([]*factRow, len(facts))
 	active := map[string]string{} // ids by the words
@@ -104,7 +103,6 @@ func (t factTx) UpdateFact(characterID string, m *memory.Memory) error {
 	return nil
 }
 
-// MarkFacts changes versions.
 func (t factTx) MarkFacts(characterID string, ids []string, marks memory.Marks) error {
 	set, args := "updated_at = ?", []any{t.Now()}
 	if marks.Pinned != nil {
@@ -121,7 +119,6 @@ func (t factTx) MarkFacts(characterID string, ids []string, marks memory.Marks) 
 	return t.characters.with(characterID).Run("UPDATE memories SET "+set+" WHERE "+ofScope+" AND id IN (?)", append(args, t.userID, characterID, ids)...)
 }
 
-// Known looks facts and tombstones up.
 func (t factTx) Known(characterID string, ids, hashes []string) ([]memory.Known, error) {
 	const look = `SELECT id, hash, status FROM memories WHERE ` + ofScope + ` AND id IN (?)
 		UNION ALL SELECT id, hash, status FROM memories WHERE ` + ofScope + ` AND hash IN (?)
@@ -129,7 +126,6 @@ func (t factTx) Known(characterID string, ids, hashes []string) ([]memory.Known,
 	return sqldb.All[memory.Known](t.characters.with(characterID), look, t.userID, characterID, ids, t.userID, characterID, hashes, t.userID, characterID, hashes)
 }
 
-// Fact returns one version.
 func (t factTx) Fact(characterID, id string) (*memory.Memory, error) {
 	of := func(r *factRow) *memory.Memory { m := r.memory(); return &m }
 	return sqldb.Find(t.characters.with(characterID), "memory", of, selectFacts+" AND f.id = ?", t.userID, characterID, id)
@@ -137,13 +133,11 @@ func (t factTx) Fact(characterID, id string) (*memory.Memory, error) {
 
 const selectFacts = "SELECT f.* FROM memories f WHERE f.user_id = ? AND f.character_id = ?"
 
-// FactVersions returns all versions of facts, by root and version.
 func (t factTx) FactVersions(characterID string, rootIDs ...string) ([]memory.Memory, error) {
 	return sqldb.Map(t.characters.with(characterID), (*factRow).memory, selectFacts+" AND f.root_id IN (?) ORDER BY f.root_id, f.version",
 		t.userID, characterID, rootIDs)
 }
 
-// FactsFrom returns the roots of facts with a source.
 func (t factTx) FactsFrom(source string) (map[string][]string, error) {
 	roots := map[string][]string{}
 	note := func(r *struct{ CharacterID, RootID string }) error {
@@ -155,7 +149,6 @@ func (t factTx) FactsFrom(source string) (map[string][]string, error) {
 		WHERE f.user_id = ? AND f.source_id = ?`, t.userID, source)
 }
 
-// Facts lists versions, newest first.
 func (t factTx) Facts(characterID string, f memory.Filter, cursor string, limit int) ([]memory.Memory, string, error) {
 	query, args := selectFacts, []any{t.userID, characterID}
 	more := func(wanted bool, column string, arg any) {
@@ -184,12 +177,10 @@ func (t factTx) suggestionRow(characterID string, s *memory.Suggested) *suggesti
 	return &suggestionRow{*s, t.userID, characterID}
 }
 
-// InsertSuggestion stores one.
 func (t factTx) InsertSuggestion(characterID string, s *memory.Suggested) error {
 	return t.characters.with(characterID).Insert("memory_suggestions", t.suggestionRow(characterID, s))
 }
 
-// UpdateSuggestion stores what s is now.
 func (t factTx) UpdateSuggestion(characterID string, s *memory.Suggested) error {
 	return t.characters.with(characterID).UpdateOne("suggestion", "memory_suggestions", t.suggestionRow(characterID, s), []string{"id", "user_id", "character_id", "created_at"},
 		"WHERE user_id = ? AND id = ? AND character_id = ?", t.userID, s.ID, characterID)
@@ -197,13 +188,11 @@ func (t factTx) UpdateSuggestion(characterID string, s *memory.Suggested) error 
 
 const selectSuggestions = "SELECT * FROM memory_suggestions WHERE user_id = ? AND character_id = ?"
 
-// Suggestion returns one.
 func (t factTx) Suggestion(characterID, id string) (*memory.Suggested, error) {
 	return sqldb.Find(t.characters.with(characterID), "suggestion", func(r *suggestionRow) *memory.Suggested { return &r.Suggested },
 		selectSuggestions+" AND id = ?", t.userID, characterID, id)
 }
 
-// Suggestions lists newest first.
 func (t factTx) Suggestions(characterID, state, cursor string, limit int) ([]memory.Suggested, string, error) {
 	query, args := selectSuggestions, []any{t.userID, characterID}
 	if state != "" {
@@ -212,14 +201,12 @@ func (t factTx) Suggestions(characterID, state, cursor string, limit int) ([]mem
 	return sqldb.Page(t.characters.with(characterID), func(r *suggestionRow) memory.Suggested { return r.Suggested }, "id", cursor, limit, query, args...)
 }
 
-// SuggestionKeys returns the keys of all that were ever made.
 func (t factTx) SuggestionKeys(characterID string) (map[string]bool, error) {
 	keys := map[string]bool{}
 	note := func(r *suggestionRow) error { keys[r.Key()] = true; return nil }
 	return keys, sqldb.Each(t.characters.with(characterID), note, selectSuggestions, t.userID, characterID)
 }
 
-// Tombstones returns those of a scope, oldest first.
 func (t factTx) Tombstones(characterID string) ([]memory.Tombstone, error) {
 	return sqldb.All[memory.Tombstone](t.characters.with(characterID), "SELECT hash AS content_hash, evidence, created_at FROM memory_tombstones"+
 		" WHERE user_id = ? AND character_id = ? ORDER BY created_at, hash", t.userID, characterID)

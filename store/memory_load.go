@@ -197,12 +197,10 @@ func (t *memoryTx) changedFacts(c *memory.Changes, characterID string, models mo
 	}, selectFactUnits+" AND f.change > ? AND f.change <= ?", t.userID, characterID, g.From, g.To)
 }
 
-// MemoryUnits returns units as they are now.
 func (t *memoryTx) MemoryUnits(characterID string, ids ...string) ([]recall.Unit, error) {
 	return t.unitsByID(characterID, false, ids)
 }
 
-// UnitsForSegment is MemoryUnits with those of deleted conversations, and with terms.
 func (t *memoryTx) UnitsForSegment(characterID string, ids ...string) ([]recall.Unit, error) {
 	units, err := t.unitsByID(characterID, true, ids)
 	addTerms(units)

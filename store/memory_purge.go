@@ -11,7 +11,6 @@ import (
 	"nodest/store/sqldb"
 )
 
-// PurgeFacts removes facts in all versions and everything that was made of them.
 func (t factTx) PurgeFacts(characterID string, rootIDs ...string) error {
 	if err := t.memory.LockMemory(characterID); err != nil {
 		return err
@@ -143,7 +142,6 @@ func (t factTx) PurgeTexts(characterID string, most int) (left bool, err error) 
 	return len(texts) == most || parts == partsPurged, err
 }
 
-// PurgeScope empties the memory of a scope.
 func (t factTx) PurgeScope(characterID string) error {
 	if err := t.memory.LockMemory(characterID); err != nil {
 		return err

@@ -23,7 +23,6 @@ func (t *textTx) readSaid(rest string, args ...any) ([]memory.Text, error) {
 // saidLength is how many texts Said returns unless it is told.
 const saidLength = 500
 
-// Said lists texts of a conversation.
 func (t *textTx) Said(conversationID string, f memory.SaidFilter) ([]memory.Text, error) {
 	if err := t.chats.owns(conversationID); err != nil {
 		return nil, err
@@ -57,7 +56,6 @@ func (t *textTx) Said(conversationID string, f memory.SaidFilter) ([]memory.Text
 	return items, nil
 }
 
-// SaidByID returns texts of a character by their revisions.
 func (t *textTx) SaidByID(characterID string, revisionIDs ...string) ([]memory.Text, error) {
 	if err := t.characters.owns(characterID); err != nil {
 		return nil, err
@@ -67,24 +65,19 @@ func (t *textTx) SaidByID(characterID string, revisionIDs ...string) ([]memory.T
 		characterID, revisionIDs)
 }
 
-// MarkRead notes that extraction has read texts.
 func (t *textTx) MarkRead(conversationID string, revisionIDs ...string) error {
 	return t.chats.with(conversationID).Run("UPDATE memory_texts SET is_read = TRUE WHERE user_id = ? AND conversation_id = ? AND revision_id IN (?) AND NOT is_read",
 		t.userID, conversationID, revisionIDs)
 }
 
-// MarkUnread gives all texts of a conversation back to extraction.
 func (t *textTx) MarkUnread(conversationID string) error {
 	return t.chats.with(conversationID).Run("UPDATE memory_texts SET is_read = FALSE WHERE user_id = ? AND conversation_id = ? AND is_read", t.userID, conversationID)
 }
 
-// Reading tells how far the reading of a conversation for facts is.
 func (t *textTx) Reading(conversationID string) (memory.Reading, error) {
 	return t.reading(conversationID, "")
 }
 
-// LockReading is Reading that lets no other transaction change it until this one
-// ends.
 func (t *textTx) LockReading(conversationID string) (memory.Reading, error) {
 	err := t.chats.with(conversationID).Run("INSERT INTO memory_readings (user_id, conversation_id, exchanges, calls, ordered)"+
 		" VALUES (?, ?, 0, 0, 0) ON CONFLICT (user_id, conversation_id) DO NOTHING", sqldb.ID(t.userID), sqldb.ID(conversationID))
@@ -99,7 +92,6 @@ func (t *textTx) reading(conversationID, lock string) (memory.Reading, error) {
 		t.userID, conversationID)
 }
 
-// PutReading stores what LockReading returned, as it is now.
 func (t *textTx) PutReading(conversationID string, r memory.Reading) error {
 	return t.chats.with(conversationID).Run("UPDATE memory_readings SET exchanges = ?, calls = ?, ordered = ? WHERE user_id = ? AND conversation_id = ?",
 		r.Exchanges, r.Calls, r.Ordered, t.userID, conversationID)

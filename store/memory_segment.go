@@ -38,7 +38,6 @@ func gapsBetween(segments []memory.Segment, since, last int64) (gaps []memory.Ga
 	return gaps
 }
 
-// Gaps returns the ranges that no segment covers, with their numbers of rows.
 func (t *memoryTx) Gaps(characterID string) ([]memory.Gap, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
@@ -57,14 +56,12 @@ func (t *memoryTx) Gaps(characterID string) ([]memory.Gap, error) {
 	return gaps, nil
 }
 
-// CountUnits counts the rows of a range.
 func (t *memoryTx) CountUnits(characterID string, from, to int64) (int, error) {
 	args := []any{t.userID, characterID, from, to}
 	return sqldb.Value[int](t.characters.with(characterID), "SELECT (SELECT COUNT(*) FROM memory_texts WHERE "+inGap+") + (SELECT COUNT(*) FROM memories WHERE "+inGap+")",
 		append(args, args...)...)
 }
 
-// Segments lists those of a scope.
 func (t *memoryTx) Segments(characterID string) (base int64, segments []memory.Segment, err error) {
 	at, err := t.scope(characterID)
 	if err != nil {
@@ -78,7 +75,6 @@ type unitKeyRow struct {
 	memory.UnitKey `db:"Conversation=conversation_id Order=seq"`
 }
 
-// UnitKeys lists the rows that a segment of a range has.
 func (t *memoryTx) UnitKeys(characterID string, from, to int64) ([]memory.UnitKey, error) {
 	args := []any{t.userID, characterID, from, to}
 	return sqldb.Map(t.characters.with(characterID), func(r *unitKeyRow) memory.UnitKey { return r.UnitKey },
@@ -123,7 +119,6 @@ func (t *memoryTx) SegmentParts(characterID, segmentID string, parts ...int) ([]
 	return data, nil
 }
 
-// PutSegmentParts stores parts that are not seen before PutSegment.
 func (t *memoryTx) PutSegmentParts(characterID, segmentID string, first int, data ...[]byte) error {
 	rows := make([]segmentPart, len(data))
 	for i := range data {
@@ -166,7 +161,6 @@ func (t *memoryTx) PutSegment(characterID string, base int64, s memory.Segment, 
 	return t.Insert("memory_segments", &segmentRow{s, t.userID, characterID, t.Now()})
 }
 
-// DropSegments removes those of a scope with their parts.
 func (t *memoryTx) DropSegments(characterID string) error {
 	if err := t.LockMemory(characterID); err != nil {
 		return err
@@ -175,7 +169,6 @@ func (t *memoryTx) DropSegments(characterID string) error {
 	return t.each([]string{"DELETE FROM memory_segments WHERE " + ofScope, "DELETE FROM memory_segment_parts WHERE " + ofScope}, t.userID, characterID)
 }
 
-// DropLooseParts removes the parts of segments that are not in the list.
 func (t *memoryTx) DropLooseParts(characterID string) error {
 	return t.characters.with(characterID).Run(dropLooseParts, t.userID, characterID, t.userID, characterID)
 }

@@ -120,7 +120,6 @@ func signalsOf(parts []int64) map[string]float64 {
 const selectRecalled = "SELECT conversation_id, generation_id, unit_id FROM memory_uses WHERE user_id = ? AND conversation_id IN (?) AND generation_id IN (?)" +
 	" AND layer <> '" + inProfile + "' ORDER BY rank"
 
-// Recalled returns the units that were found for a generation.
 func (t *textTx) Recalled(conversationID, generationID string) ([]string, error) {
 	return sqldb.Map(t, func(r *useRow) string { return r.UnitID }, selectRecalled, t.userID, []string{conversationID}, []string{generationID})
 }

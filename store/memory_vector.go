@@ -56,7 +56,6 @@ func (t *memoryTx) WithoutVector(characterID, model string, since int64, limit i
 	}
 }
 
-// UnitVectors reads the rows of the units.
 func (t *memoryTx) UnitVectors(characterID, model string, ids ...string) (map[string]index.Packed, error) {
 	at, err := t.scope(characterID)
 	if err != nil {
@@ -110,13 +109,11 @@ func (t *memoryTx) lacking(characterID string, number int, since int64, n int) (
 	return rows[:min(n, len(rows))], len(rows) < n, err
 }
 
-// Embedded returns up to which change, and for which model, a scope has its vectors.
 func (t *memoryTx) Embedded(characterID string) (model string, change int64, err error) {
 	at, err := valueOf(t.scope(characterID))
 	return at.EmbeddedModel, at.EmbeddedChange, err
 }
 
-// SetEmbedded stores what Embedded returns.
 func (t *memoryTx) SetEmbedded(characterID, model string, change int64) error {
 	return t.characters.with(characterID).Run("UPDATE memory_scopes SET embedded_model = ?, embedded_change = ? WHERE "+ofScope,
 		model, change, t.userID, characterID)

@@ -308,12 +308,10 @@ func (s *messageStateRow) isPlaceholder() bool {
 	return s.Previous == 0 && s.RevisionID == "" && !s.Deleted && (s.Status == chat.StatusPending || s.Status == chat.StatusStreaming)
 }
 
-// Message returns one, also when it is deleted.
 func (t *messageTx) Message(id string) (*chat.Message, error) {
 	return t.oneMessage("m.id = ?", id)
 }
 
-// MessageByClientID finds a message by the name the client gave it.
 func (t *messageTx) MessageByClientID(conversationID, clientMsgID string) (*chat.Message, error) {
 	return t.oneMessage("m.conversation_id = ? AND m.client_msg_key = ? AND m.client_msg_key <> ''",
 		conversationID, clientMsgID)
@@ -403,7 +401,6 @@ func (t *messageTx) fillFirst(items []*chat.Message, most int) (int, error) {
 	return len(items), nil
 }
 
-// UpdateMessage stores the state of m and the texts that are new in it.
 func (t *messageTx) UpdateMessage(m *chat.Message) error {
 	earlier, err := t.earlierState(m)
 	if err != nil {
@@ -505,7 +502,6 @@ func (t *messageTx) isPath(conversationID, headID string) (bool, error) {
 	return true, t.inConversation(conversationID, headID)
 }
 
-// Children returns the messages below id, by seq; id "" = the roots.
 func (t *messageTx) Children(conversationID, id string) ([]*chat.Message, error) {
 	if err := t.chats.owns(conversationID); err != nil {
 		return nil, err

@@ -20,7 +20,6 @@ type promptRow struct {
 // promptFileRow says that a prompt may have texts of a document, whoever owns it.
 type promptFileRow struct{ UserID, PromptID, FileID string }
 
-// PutPrompt stores what was sent in a conversation of the user.
 func (t generationTx) PutPrompt(p *nodest.StoredPrompt) error {
 	t.fillTimes(&p.CreatedAt)
 	row := &promptRow{p.ID, t.userID, p.ConversationID, strings.TrimPrefix(p.GenerationID, p.ID), p.Body, p.CreatedAt}
@@ -34,7 +33,6 @@ func (t generationTx) PutPrompt(p *nodest.StoredPrompt) error {
 	return t.Insert("prompt_files", files)
 }
 
-// Prompt returns one.
 func (t generationTx) Prompt(id string) (*nodest.StoredPrompt, error) {
 	row, err := sqldb.Get[promptRow](t, "prompt", "SELECT * FROM prompts WHERE user_id = ? AND id = ?", t.userID, id)
 	if err != nil {
@@ -47,7 +45,6 @@ func (t generationTx) Prompt(id string) (*nodest.StoredPrompt, error) {
 	}, err
 }
 
-// LastPrompt returns the id of the newest prompt of a conversation, "" without one.
 func (t generationTx) LastPrompt(conversationID string) (id string, err error) {
 	return sqldb.Value[string](t, "SELECT id FROM prompts WHERE user_id = ? AND conversation_id = ? ORDER BY id DESC LIMIT 1",
 		t.userID, conversationID)

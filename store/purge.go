@@ -71,24 +71,21 @@ var (
 	resourceParts = parts{"resources", noSaveNeeds, "resource_id", []partTable{{"resource_versions", "user_id, resource_id, version", 4}}}
 )
 
-// removeWhole removes conversations, characters or resources c of a user that a condition selects, or some of
-// their parts if they have many, and returns how many rows. It returns 0 when none is left. What was said of them
-// is looked for once.
-func (s *session) removeWhole(p *parts, where string, args ...any) (removed int64, err error) {
+// removeWhole removes conversations, characters or resources c of a user that a condition selects, and returns
+// how many, or removes some parts of one that has many, and returns how many rows. It returns 0 when none is left.
+// What was said of them is looked for once.
+func (s *session) removeWhole(p *parts, where string, args ...any) (int64, error) {
 	all, err := sqldb.All[struct{ UserID, ID string }](s, "SELECT c.user_id, c.id FROM "+p.of+" c WHERE "+where+" AND "+p.free+" LIMIT ?", append(args, wholeAtOnce)...)
 	var ids []string
 	full := 0.0 // share of a transaction
-	for i := 0; err == nil && i < len(all) && full < 1; i++ {
-		c := all[i]
-		if c.UserID != all[0].UserID {
+	for _, c := range all {
+		if full >= 1 || c.UserID != all[0].UserID {
 			break
 		}
 		for _, t := range p.tables {
-			var n int64
-			n, err = s.removeSome(t.name, t.key, "c.user_id = ? AND c."+p.refer+" = ?", t.atOnce, c.UserID, c.ID)
-			removed, full = removed+n, full+float64(n)/float64(t.atOnce)
-			if err != nil || n == int64(t.atOnce) {
-				return removed, err
+			n, err := s.removeSome(t.name, t.key, "c.user_id = ? AND c."+p.refer+" = ?", t.atOnce, c.UserID, c.ID)
+			if full += float64(n) / float64(t.atOnce); err != nil || n == int64(t.atOnce) {
+				return n, err
 			}
 		}
 		ids = append(ids, c.ID)
@@ -99,8 +96,7 @@ func (s *session) removeWhole(p *parts, where string, args ...any) (removed int6
 	if err := s.dropSaid(all[0].UserID, strings.TrimSuffix(p.refer, "_id"), ids...); err != nil {
 		return 0, err
 	}
-	n, err := s.Exec("DELETE FROM "+p.of+" WHERE user_id = ? AND id IN (?)", all[0].UserID, ids)
-	return removed + n, err
+	return s.Exec("DELETE FROM "+p.of+" WHERE user_id = ? AND id IN (?)", all[0].UserID, ids)
 }
 
 // wholeAtOnce is how many conversations, characters or resources a transaction removes at most.

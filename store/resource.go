@@ -44,7 +44,6 @@ func whole(r *character.Resource) *character.Resource {
 	return r
 }
 
-// InsertResource stores a new resource as version 1.
 func (t characterTx) InsertResource(r *character.Resource) error {
 	t.fillTimes(&r.CreatedAt, &r.UpdatedAt)
 	r.Version = max(r.Version, 1)
@@ -61,7 +60,6 @@ func (t characterTx) insertResourceVersion(r *character.Resource) error {
 	return cmp.Or(t.Insert("resource_versions", version), t.Insert("resource_bindings", rows, "ON CONFLICT (user_id, resource_id, character_id) DO NOTHING"))
 }
 
-// Resource returns the newest version.
 func (t characterTx) Resource(kind character.ResourceKind, id string) (*character.Resource, error) {
 	return t.oneResource(kind, living+"AND r.id = ? AND v.version = r.version", id)
 }
@@ -76,7 +74,6 @@ func (t characterTx) oneResource(kind character.ResourceKind, rest string, args 
 	return sqldb.Find(t, string(kind), whole, selectResources+rest, append([]any{t.userID, kind}, args...)...)
 }
 
-// Resources lists newest first, without documents.
 func (t characterTx) Resources(kind character.ResourceKind, cursor string, limit int) ([]*character.Resource, string, error) {
 	return sqldb.Page(t, whole, "r.created_at", cursor, limit, listResources+living+"AND v.version = r.version", t.userID, kind)
 }
@@ -85,13 +82,11 @@ func (t characterTx) Resources(kind character.ResourceKind, cursor string, limit
 const boundTo = "(r.bind_all OR EXISTS (SELECT 1 FROM resource_bindings b" +
 	" WHERE b.user_id = r.user_id AND b.resource_id = r.id AND b.character_id = ?))"
 
-// BoundResources returns those bound to the character or to all, oldest first.
 func (t characterTx) BoundResources(kind character.ResourceKind, characterID string) ([]*character.Resource, error) {
 	return sqldb.Map(t, whole, selectResources+living+"AND v.version = r.version AND "+boundTo+" ORDER BY r.created_at, r.id",
 		t.userID, kind, characterID)
 }
 
-// UpdateResource stores r as the next version.
 func (t characterTx) UpdateResource(r *character.Resource) error {
 	r.UpdatedAt = t.Now()
 	n, err := t.Exec("UPDATE resources SET version = ?, bind_all = ?, updated_at = ?"+
@@ -115,7 +110,6 @@ func (t characterTx) DeleteResource(kind character.ResourceKind, id string) erro
 		t.Now(), t.userID, id, kind)
 }
 
-// Stamps tells the versions of a turn's documents without reading them.
 func (t characterTx) Stamps(characterID string, more ...string) (*character.Stamps, error) {
 	s := &character.Stamps{Resources: []character.ResourceStamp{}}
 	err := sqldb.Each(t, func(r *struct {

@@ -29,7 +29,6 @@ const pieces = `WITH RECURSIVE path (user_id, conversation_id, chain, depth) AS 
 			AND up.user_id = first.user_id AND up.id = first.parent_id
 	) `
 
-// Count returns the length of a path, without its deleted messages.
 func (t *messageTx) Count(conversationID, headID string) (int, error) {
 	if is, err := t.isPath(conversationID, headID); err != nil || !is {
 		return 0, err
@@ -39,7 +38,6 @@ func (t *messageTx) Count(conversationID, headID string) (int, error) {
 			AND gone.chain = path.chain AND gone.depth <= path.depth AND gone.deleted_at IS NOT NULL)`, t.userID, headID)
 }
 
-// Born returns the conversation's version in which a message was stored.
 func (t historyTx) Born(messageID string) (int64, error) {
 	version, err := sqldb.Value[int64](t, `SELECT CASE WHEN m.since > 0 THEN m.since ELSE COALESCE((SELECT MIN(s.version) FROM message_states s
 			WHERE s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id), 0) END FROM messages m
@@ -50,7 +48,6 @@ func (t historyTx) Born(messageID string) (int64, error) {
 	return version, err
 }
 
-// DeletedIn returns the conversation's version in which a message was deleted.
 func (t historyTx) DeletedIn(messageID string) (int64, error) {
 	version, err := sqldb.Value[int64](t, `SELECT MIN(s.version) FROM messages m
 		JOIN conversations c ON c.user_id = m.user_id AND c.id = m.conversation_id AND c.deleted_at IS NULL
@@ -64,7 +61,6 @@ func (t historyTx) DeletedIn(messageID string) (int64, error) {
 	return version, err
 }
 
-// Rewinds returns the conversation's rewinds, oldest first.
 func (t historyTx) Rewinds(conversationID string) ([]chat.Rewind, error) {
 	return sqldb.All[chat.Rewind](t.chats.with(conversationID), "SELECT version AS at, to_version AS \"to\" FROM rewinds"+
 		" WHERE user_id = ? AND conversation_id = ? ORDER BY version", t.userID, conversationID)

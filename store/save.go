@@ -34,7 +34,6 @@ func (t *chatTx) Save(id string) (*chat.Save, error) {
 			" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", t.userID, id)
 }
 
-// Saves lists the save points of a conversation, newest first.
 func (t *chatTx) Saves(conversationID string, automatic bool, cursor string, limit int) ([]*chat.Save, string, error) {
 	where := "user_id = ? AND conversation_id = ?"
 	if !automatic {

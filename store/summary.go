@@ -48,7 +48,6 @@ func orNewest(version int64) int64 {
 	return version
 }
 
-// InsertSummary stores a summary.
 func (t summaryTx) InsertSummary(k *chat.KeptSummary) error {
 	// A fork gets its summary before it is shown.
 	err := t.Require("conversation", "SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", t.userID, k.ConversationID)
@@ -76,7 +75,6 @@ func (t summaryTx) putSummaryText(s *summary.Summary, version int64) error {
 	return t.Unless(err).Insert("summary_texts", row, "ON CONFLICT (user_id, summary_id, version) DO UPDATE SET document = EXCLUDED.document")
 }
 
-// UpdateSummary stores another text.
 func (t summaryTx) UpdateSummary(version int64, s *summary.Summary) error {
 	if _, err := t.findSummary(s.ID); err != nil {
 		return err
@@ -91,7 +89,6 @@ func (t summaryTx) findSummary(id string) (*summaryRow, error) {
 		" WHERE s.user_id = ? AND s.id = ? AND c.deleted_at IS NULL", t.userID, id)
 }
 
-// Summary returns one as it was at a version.
 func (t summaryTx) Summary(id string, version int64) (*chat.KeptSummary, error) {
 	row, err := t.findSummary(id)
 	if err != nil {
@@ -106,7 +103,6 @@ func (t summaryTx) Summary(id string, version int64) (*chat.KeptSummary, error) 
 	return text.kept()
 }
 
-// SummaryText reads one text.
 func (t summaryTx) SummaryText(id string, version int64) (string, error) {
 	row, err := sqldb.Get[summaryWithText](t, "summary", "SELECT version, document FROM summary_texts WHERE user_id = ? AND summary_id = ? AND version = ?",
 		t.userID, id, version)
@@ -121,14 +117,14 @@ func (t summaryTx) SummaryText(id string, version int64) (string, error) {
 func (r *summaryWithText) kept() (*chat.KeptSummary, error) {
 	kept := r.KeptSummary
 	kept.Summary = &summary.Summary{}
+	err := json.Unmarshal(r.Document, kept.Summary)
 	kept.Since = r.Version
-	return &kept, json.Unmarshal(r.Document, kept.Summary)
+	return &kept, err
 }
 
 // listedSummaries bounds a list of summaries, which has no pages.
 const listedSummaries = 200
 
-// Summaries lists those that are not deleted.
 func (t summaryTx) Summaries(conversationID string) ([]*chat.KeptSummary, error) {
 	items := []*chat.KeptSummary{}
 	return items, sqldb.Each(t.chats.with(conversationID), func(r *summaryWithText) error {
@@ -142,7 +138,6 @@ func (t summaryTx) Summaries(conversationID string) ([]*chat.KeptSummary, error)
 		ORDER BY s.generation DESC LIMIT ?`, t.userID, conversationID, listedSummaries)
 }
 
-// DeleteSummary hides one.
 func (t summaryTx) DeleteSummary(id string, headSeq int64) error {
 	row, err := t.findSummary(id)
 	if err != nil {
@@ -155,7 +150,6 @@ func (t summaryTx) DeleteSummary(id string, headSeq int64) error {
 		t.Now(), headSeq, t.userID, id)
 }
 
-// RestoreSummary makes a summary say again what it said at a version.
 func (t summaryTx) RestoreSummary(id string, version, next int64) error {
 	then, err := t.Summary(id, version)
 	if err != nil {
@@ -179,7 +173,6 @@ func (t summaryTx) LatestGeneration(conversationID string) (int, error) {
 	return sqldb.Value[int](t.chats.with(conversationID), "SELECT COALESCE(MAX(generation), 0) FROM summaries WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
 }
 
-// LastSummarised looks at all conversations with a character.
 func (t characterTx) LastSummarised(characterID string) (time.Time, error) {
 	return sqldb.Value[time.Time](t, `SELECT COALESCE(MAX(s.created_at), 0) FROM conversations c CROSS JOIN summaries s
 		WHERE c.user_id = ? AND c.character_id = ? AND s.user_id = c.user_id AND s.conversation_id = c.id`, t.userID, characterID)
@@ -191,7 +184,6 @@ const onBranch = `EXISTS (SELECT 1 FROM messages m CROSS JOIN path WHERE m.user_
 			AND path.chain = m.chain AND m.depth <= path.depth)
 		AND EXISTS (SELECT 1 FROM messages h WHERE h.user_id = s.user_id AND h.id = ? AND h.conversation_id = s.conversation_id)`
 
-// SummariesOn lists the summaries that end on a branch.
 func (t summaryTx) SummariesOn(conversationID, headID string) ([]chat.SummaryRef, error) {
 	return sqldb.All[chat.SummaryRef](t.chats.with(conversationID), pieces+`SELECT s.id, s.deleted_at IS NOT NULL AS deleted, s.head_seq FROM summaries s
 		WHERE s.user_id = ? AND s.conversation_id = ? AND `+onBranch+` ORDER BY s.generation DESC`,
@@ -262,7 +254,6 @@ func (t summaryTx) coverage(c chat.Covered, states []replacedState, version int6
 	return coverage, nil
 }
 
-// DumpSummaries reads all that a conversation ever had, by generation.
 func (t summaryTx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, error) {
 	items := []*chat.DumpedSummary{}
 	err := sqldb.Each(t.chats.with(conversationID), func(r *summaryWithText) error {
@@ -280,7 +271,6 @@ func (t summaryTx) DumpSummaries(conversationID string) ([]*chat.DumpedSummary, 
 	return items, err
 }
 
-// LoadSummaries stores summaries of a conversation that was loaded.
 func (t summaryTx) LoadSummaries(conversationID string, items []*chat.DumpedSummary) error {
 	if err := t.chats.owns(conversationID); err != nil {
 		return err

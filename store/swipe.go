@@ -176,7 +176,6 @@ func (t *messageTx) readSwipes(items []*chat.Message, most int) (size int, err e
 	return size, t.knowledge.markGone(cited)
 }
 
-// NearTexts makes pages leave out texts.
 func (t *messageTx) NearTexts() { t.near = true }
 
 // sizedSwipe is a swipe without texts, and the bytes of these.
@@ -272,12 +271,10 @@ func (t *messageTx) textsOf(revisionIDs []string) (map[string]*swipeText, error)
 
 const selectRevisions = "SELECT id, message_id, swipe_id, rev, text, created_at FROM revisions WHERE user_id = ?"
 
-// Revision returns one stored text.
 func (t *messageTx) Revision(id string) (*chat.Revision, error) {
 	return sqldb.Get[chat.Revision](t, "revision", selectRevisions+" AND id = ?", t.userID, id)
 }
 
-// Revisions returns every stored text of a message, oldest first.
 func (t *messageTx) Revisions(messageID string) ([]*chat.Revision, error) {
 	if _, err := t.Message(messageID); err != nil {
 		return nil, err

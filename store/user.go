@@ -28,7 +28,6 @@ type settingsRow struct {
 	UpdatedAt     time.Time
 }
 
-// Settings returns the user's defaults.
 func (t characterTx) Settings() (*character.UserSettings, error) {
 	row, err := sqldb.Value[struct {
 		settingsRow
@@ -39,7 +38,6 @@ func (t characterTx) Settings() (*character.UserSettings, error) {
 	return s, err
 }
 
-// PutSettings stores s as the next version.
 func (t characterTx) PutSettings(s *character.UserSettings) (err error) {
 	s.UpdatedAt = t.Now()
 	row := &settingsRow{t.userID, *s, s.CustomSetting, s.Version, s.UpdatedAt}
@@ -56,7 +54,6 @@ func (t characterTx) PutSettings(s *character.UserSettings) (err error) {
 	return err
 }
 
-// PutDeviceZone stores the time zone that a device has reported.
 func (t characterTx) PutDeviceZone(name string) error {
 	return t.Run("UPDATE users SET time_zone = ? WHERE id = ?", name, t.userID)
 }
@@ -139,7 +136,6 @@ const selectLimits = "SELECT u.tokens_per_day, u.generations, u.max_bytes," +
 	" COALESCE((SELECT q.used FROM quotas q WHERE q.user_id = u.id AND q.kind = 'messages'), 0) AS messages," +
 	" COALESCE((SELECT q.used FROM quotas q WHERE q.user_id = u.id AND q.kind = 'bytes'), 0) AS bytes FROM users u WHERE u.id = ?"
 
-// Limits returns the user's own limits.
 func (t *userTx) Limits() (nodest.UserLimits, error) { return t.limits("") }
 
 // LockLimits returns them and keeps their row locked. The lock is the weak one:

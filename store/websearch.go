@@ -26,18 +26,15 @@ type webHostRow struct {
 	UserID string
 }
 
-// WebPage returns the page of a normalised URL; nil = it was not read.
 func (t webTx) WebPage(url string) (*websearch.Page, error) {
 	return sqldb.One[websearch.Page](t, "SELECT url, final_url, canonical, title, markdown, links, images, published, etag, last_modified, fetched_at, fresh_until"+
 		" FROM web_pages WHERE user_id = ? AND url = ?", t.userID, url)
 }
 
-// FreshPageBytes returns the length of the text of a page that need not be read again.
 func (t webTx) FreshPageBytes(url string) (int, error) {
 	return sqldb.Value[int](t, "SELECT octet_length(markdown) FROM web_pages WHERE user_id = ? AND url = ? AND fresh_until > ?", t.userID, url, t.Now())
 }
 
-// PutWebPage stores p and replaces an earlier reading of its URL.
 func (t webTx) PutWebPage(p *websearch.Page) error {
 	return t.Insert("web_pages", &webPageRow{*p, t.userID}, `ON CONFLICT (user_id, url) DO UPDATE SET
 		final_url = EXCLUDED.final_url, canonical = EXCLUDED.canonical, title = EXCLUDED.title, markdown = EXCLUDED.markdown,
@@ -46,7 +43,6 @@ func (t webTx) PutWebPage(p *websearch.Page) error {
 		fetched_at = EXCLUDED.fetched_at, fresh_until = EXCLUDED.fresh_until`)
 }
 
-// BadHosts returns those of hosts that are not to be tried now.
 func (t webTx) BadHosts(hosts []string) ([]websearch.Host, error) {
 	if len(hosts) == 0 {
 		return nil, nil
@@ -55,7 +51,6 @@ func (t webTx) BadHosts(hosts []string) ([]websearch.Host, error) {
 		"SELECT host, reason, until FROM web_hosts WHERE user_id = ? AND host IN (?) AND until > ?", t.userID, hosts, t.Now())
 }
 
-// PutBadHost stores h and replaces what is stored about the host.
 func (t webTx) PutBadHost(h websearch.Host) error {
 	return t.Insert("web_hosts", &webHostRow{h, t.userID},
 		"ON CONFLICT (user_id, host) DO UPDATE SET reason = EXCLUDED.reason, until = EXCLUDED.until")

@@ -40,7 +40,6 @@ type chatLength struct {
 // livingChats selects conversations c that a search looks at.
 const livingChats = "conversations c WHERE c.user_id = ? AND c.deleted_at IS NULL"
 
-// TextRanges returns the indexed ranges, and those that lie between and behind them.
 func (t *wordTx) TextRanges(f chat.TextFilter) ([]chat.TextRange, error) {
 	s, where, args := t.Session, "", []any{t.userID}
 	if f.ConversationID != "" {
@@ -129,7 +128,6 @@ func (t *wordTx) looseRanges(gaps []chat.TextRange) (ranges []chat.TextRange, er
 const wordsOf = `SELECT w.conversation_id, w.first_seq, w.words FROM message_words w JOIN conversations c ON c.user_id = w.user_id AND c.id = w.conversation_id
 	WHERE c.deleted_at IS NULL AND w.user_id = ? AND (w.conversation_id, w.first_seq) IN (`
 
-// RangeWords returns stored words.
 func (t *wordTx) RangeWords(ranges ...chat.TextRange) ([][]byte, error) {
 	type key struct {
 		conversationID string
@@ -168,13 +166,11 @@ const textsOfRange = `SELECT m.id AS message_id, m.seq, r.swipe_id, r.position, 
 	WHERE ` + ofRange + ` AND m.deleted_at IS NULL AND ` + inLivingChat + `
 		AND r.user_id = m.user_id AND r.message_id = m.id AND r.is_shown AND NOT r.is_deleted`
 
-// RangeTexts reads the newest texts of swipes.
 func (t *wordTx) RangeTexts(r chat.TextRange, fn func(*chat.ShownText)) error {
 	return sqldb.Each(t, func(r *shownRow) error { fn(&r.ShownText); return nil },
 		textsOfRange, t.rangeArgs(r)...)
 }
 
-// MessagesByID returns messages that are not deleted.
 func (t *wordTx) MessagesByID(ids []string) ([]*chat.Message, error) {
 	return t.messages.readMessages("WHERE m.user_id = ? AND m.id IN (?) AND m.deleted_at IS NULL AND "+inLivingChat, t.userID, ids)
 }
@@ -212,7 +208,6 @@ type revisionText struct{ ID, Text string }
 
 const revisionsOfRange = "FROM messages m CROSS JOIN revisions r WHERE " + ofRange + " AND r.user_id = m.user_id AND r.message_id = m.id"
 
-// RangeRevisions reads all texts of a range.
 func (t *wordTx) RangeRevisions(r chat.TextRange, fn func(id, text string) error) error {
 	return sqldb.Each(t.chats.with(r.ConversationID), func(r *revisionText) error { return fn(r.ID, r.Text) },
 		"SELECT r.id, r.text "+revisionsOfRange, t.rangeArgs(r)...)
@@ -245,7 +240,6 @@ func (t *wordTx) PutWords(r chat.TextRange, revisionIDs []string, words []byte) 
 
 const dropWords = "DELETE FROM message_words WHERE user_id = ? AND conversation_id = ? AND first_seq = ?"
 
-// DropWords removes the words of ranges.
 func (t *wordTx) DropWords(ranges ...chat.TextRange) error {
 	for _, r := range ranges {
 		if err := t.chats.owns(r.ConversationID); err != nil {
