@@ -10,10 +10,11 @@ import (
 const PurgeKind = "knowledge.purge"
 
 // How many rows a transaction of a purge removes, and of these of an original: a part is
-// larger than other rows.
+// larger than other rows. The questions and events about a file are looked for with its own row.
 const (
-	purgeAtOnce = 500
-	partsAtOnce = 16
+	purgeAtOnce    = 500
+	partsAtOnce    = 16
+	fileRowsAtOnce = 20
 )
 
 // purgeSubject makes it one job for all that a user has deleted.
@@ -34,7 +35,7 @@ func (s *Service) runPurge(ctx context.Context, j *jobs.Job) error {
 	for {
 		var files []*File
 		err := s.store.View(ctx, j.UserID, func(tx Tx) (err error) {
-			files, err = tx.DeletedFiles(purgeAtOnce)
+			files, err = tx.DeletedFiles(fileRowsAtOnce)
 			return err
 		})
 		if err != nil {
@@ -43,9 +44,9 @@ func (s *Service) runPurge(ctx context.Context, j *jobs.Job) error {
 		if len(files) == 0 {
 			return s.inBatches(ctx, j.UserID, func(tx Tx) (int, error) { return tx.PurgeBases(purgeAtOnce) })
 		}
-		ids := make([]string, len(files))
-		for i, f := range files {
-			ids[i] = f.ID
+		var ids []string
+		for _, f := range files {
+			ids = append(ids, f.ID)
 			if err := s.emptyFile(ctx, j.UserID, f); err != nil {
 				return err
 			}
