@@ -12,6 +12,7 @@ import (
 // historyTx reads conversations as they were, and sets them back.
 type historyTx struct{ *tx }
 
+// StateAt returns a conversation as it was at a version.
 func (t historyTx) StateAt(conversationID string, version int64) (*chat.Conversation, error) {
 	row, err := t.chats.findConversation(conversationID, "")
 	if err != nil {
@@ -46,7 +47,7 @@ type oldMessageRow struct {
 	ThenRevisionID string
 	ThenStatus     string
 	ThenDeleted    bool
-	Bytes          int
+	Bytes          int64
 }
 
 // asThen are the columns of an oldMessageRow: of a message m and its state o, which is NULL where it has
@@ -58,39 +59,61 @@ const asThen = "m.*, COALESCE(o.rev, m.rev) AS then_rev, " + textThen + " AS the
 const sizeThen = sizeOfTexts + ` + COALESCE((SELECT octet_length(r.text) + octet_length(r.reasoning) FROM revisions r
 	WHERE r.user_id = m.user_id AND r.id = o.revision_id AND r.message_id = m.id AND NOT r.is_shown), 0) AS bytes`
 
-// thenOfChain reads messages of a chain between two depths, as they were at a version. Its arguments are the
-// version, the user and the conversation, the chain and the depths, and the version again.
-const thenOfChain = "SELECT " + asThen + ", " + sizeThen + " FROM messages m " + stateThen + `
-	WHERE COALESCE(m.user_id, m.user_id) = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ?
-		AND ` + thereThen + " AND o.is_deleted IS NOT TRUE ORDER BY m.depth"
-
-// PathAt is Path as it was at a version. Messages that were stored after the version are left out. The
-// conversation may be deleted.
+// PathAt is Path as it was at a version. It walks as Path does; a step costs a search
+// for the state too. Messages that were stored after the version are left out. The conversation may be
+// deleted.
 func (t historyTx) PathAt(conversationID string, version int64, headID, beforeID string, limit int) ([]*chat.Message, bool, error) {
-	p := &messagePage{}
-	err := t.messages.pathBefore(p, conversationID, headID, beforeID, limit, func(o pathPiece) error {
-		return t.addThen(p, thenOfChain+" DESC LIMIT ?", version, t.userID, conversationID, o.chain, o.above, o.to, version, o.limit)
-	})
-	slices.Reverse(p.items)
-	return p.items, p.cut, err
+	start, skip, err := t.messages.pathEnd(conversationID, headID, beforeID)
+	if err != nil || start == nil {
+		return nil, false, err
+	}
+	limit = sqldb.Length(limit)
+	// at is the version of the state, 0 where the message is not on the page.
+	const stateOf = `CASE WHEN up.since > 0 AND up.since <= ? THEN up.since
+		ELSE COALESCE((SELECT CASE WHEN s.is_deleted THEN 0 ELSE s.version END FROM message_states s
+		WHERE s.user_id = up.user_id AND s.conversation_id = up.conversation_id AND s.message_id = up.id AND s.version <= ?
+		ORDER BY s.version DESC LIMIT 1), 0) END`
+	rows, cut, err := t.rowsThen(`WITH RECURSIVE path (user_id, id, parent_id, step, found, at) AS (
+			SELECT up.user_id, up.id, up.parent_id, 0, 0, CASE WHEN ? = 1 THEN 0 ELSE `+stateOf+` END
+			FROM messages up WHERE up.user_id = ? AND up.id = ?
+			UNION ALL
+			SELECT up.user_id, up.id, up.parent_id, path.step + 1, path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END,
+				`+stateOf+`
+			FROM path CROSS JOIN messages up
+			WHERE up.user_id = path.user_id AND up.id = path.parent_id AND path.found + CASE WHEN path.at > 0 THEN 1 ELSE 0 END <= ?
+		)
+		SELECT `+asThen+`, `+sizeThen+`
+		FROM path CROSS JOIN messages m LEFT JOIN message_states o ON o.user_id = m.user_id
+			AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version = path.at
+		WHERE path.at > 0 AND m.user_id = path.user_id AND m.id = path.id
+		ORDER BY path.step LIMIT ?`,
+		skip, version, version, t.userID, start.ID, version, version, limit, limit+1)
+	if err != nil {
+		return nil, false, err
+	}
+	rows, more := pathPage(rows, limit)
+	items, err := t.oldMessages(rows)
+	return items, more || cut, err
 }
 
-// addThen adds the messages that a query finds to a page, until it is too large.
-func (t historyTx) addThen(p *messagePage, query string, args ...any) error {
-	var rows []oldMessageRow
-	err := sqldb.Each(t, func(r *oldMessageRow) error {
-		p.bytes += r.Bytes
-		if p.cut = p.cut || p.bytes > sqldb.PageBytes && len(p.items)+len(rows) > 0; !p.cut {
+// pathPage is a page of what was read from the end of a path upwards, oldest first.
+func pathPage[T any](rows []T, limit int) (page []T, more bool) {
+	page = rows[:min(len(rows), limit)]
+	slices.Reverse(page)
+	return page, len(rows) > limit
+}
+
+// rowsThen reads rows with sizeThen, until they are too large for a page.
+func (t historyTx) rowsThen(query string, args ...any) (rows []oldMessageRow, cut bool, err error) {
+	total := int64(0)
+	err = sqldb.Each(t, func(r *oldMessageRow) error {
+		total += r.Bytes
+		if cut = total > sqldb.PageBytes && len(rows) > 0; !cut {
 			rows = append(rows, *r)
 		}
 		return nil
 	}, query, args...)
-	if err != nil {
-		return err
-	}
-	items, err := t.oldMessages(rows)
-	p.items = append(p.items, items...)
-	return err
+	return rows, cut, err
 }
 
 // PathAtAfter reads the pieces of the path, as PathAfter does, with the states that the messages
@@ -98,7 +121,15 @@ func (t historyTx) addThen(p *messagePage, query string, args ...any) error {
 func (t historyTx) PathAtAfter(conversationID string, version int64, headID, afterID string, limit int) ([]*chat.Message, bool, error) {
 	p := &messagePage{}
 	err := t.messages.pathAfter(p, conversationID, headID, afterID, limit, func(o pathPiece) error {
-		return t.addThen(p, thenOfChain+" LIMIT ?", version, t.userID, conversationID, o.chain, o.above, o.to, version, o.limit)
+		rows, cut, err := t.rowsThen(`SELECT `+asThen+`, `+sizeThen+` FROM messages m `+stateThen+`
+			WHERE m.user_id = ? AND m.conversation_id = ? AND m.chain = ? AND m.depth > ? AND m.depth <= ? AND `+thereThen+`
+			AND o.is_deleted IS NOT TRUE ORDER BY m.depth LIMIT ?`, version, t.userID, conversationID, o.chain, o.above, o.to, version, o.limit)
+		if err != nil {
+			return err
+		}
+		items, err := t.oldMessages(rows)
+		p.items, p.cut = append(p.items, items...), cut
+		return err
 	})
 	return p.items, p.cut, err
 }
