@@ -145,15 +145,17 @@ func (r *restoring) loadUses(ctx context.Context, db *sql.DB, tables []*table, i
 	const isThere = "(f.id IS NOT NULL OR x.revision_id IS NOT NULL)"
 	for _, statement := range []string{
 		`INSERT INTO memory_uses (user_id, conversation_id, generation_id, unit_id, rank, layer, score, signals)
-			SELECT s.user_id, m.conversation_id, s.generation_id, s.unit_id, s.rank,
-				CASE WHEN s.layer <> '' THEN s.layer WHEN f.id IS NOT NULL THEN 'f' ELSE 'e' END,
-				CASE WHEN ` + isThere + ` THEN s.score END, CASE WHEN ` + isThere + ` AND g.id IS NOT NULL THEN s.signals END
+			SELECT user_id, conversation_id, generation_id, unit_id, rank, layer, score, signals
+			FROM (SELECT s.user_id, m.conversation_id, s.generation_id, s.unit_id, s.rank,
+				CASE WHEN s.layer <> '' THEN s.layer WHEN f.id IS NOT NULL THEN 'f' ELSE 'e' END AS layer,
+				CASE WHEN ` + isThere + ` THEN s.score END AS score, CASE WHEN ` + isThere + ` AND g.id IS NOT NULL THEN s.signals END AS signals,
+				ROW_NUMBER() OVER (PARTITION BY s.user_id, m.conversation_id, s.generation_id, s.unit_id ORDER BY s.score IS NULL, s.rank) AS place
 			FROM ` + t.name + ` s JOIN messages m ON m.user_id = s.user_id AND m.id = s.message_id
 			LEFT JOIN memories f ON f.user_id = s.user_id AND f.id = s.unit_id
 			LEFT JOIN memory_texts x ON x.user_id = s.user_id AND x.revision_id = s.unit_id AND NOT x.is_forgotten
 			LEFT JOIN generations g ON g.user_id = s.user_id AND g.id = s.generation_id
 			WHERE s.generation_id IS NOT NULL AND (` + isThere + ` OR s.layer <> 'p')
-			ORDER BY s.score IS NULL, s.rank ON CONFLICT DO NOTHING`,
+			) AS uses WHERE place = 1`,
 		"DROP TABLE " + t.name,
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {

@@ -76,7 +76,8 @@ func (y *year) disk(ctx context.Context) error {
 // minute, would have done by then if the turns had come in a year: it makes room of the dead rows
 // of tables that have many of them, and notes the room in pages of those that have many new rows.
 // What counts as many, a fifth of the rows and some more, is by the settings of autovacuum, but the
-// 1,000 more for new rows, which are nothing in a year.
+// 1,000 more for new rows, which are nothing in a year. As autovacuum does, it counts the dead rows of the long
+// values of a table (TOAST) for themselves.
 func (y *year) tidy(ctx context.Context, turn int) error {
 	if y.Database == "" || turn%10 != 9 {
 		return nil
@@ -86,8 +87,8 @@ func (y *year) tidy(ctx context.Context, turn int) error {
 		return err
 	}
 	var tables sql.NullString
-	err = db.QueryRowContext(ctx, "SELECT string_agg(oid::regclass::text, ', ')"+ourTables+
-		" AND greatest(pg_stat_get_dead_tuples(oid), pg_stat_get_ins_since_vacuum(oid)) > current_setting('autovacuum_vacuum_threshold')::real"+
+	err = db.QueryRowContext(ctx, "SELECT string_agg(oid::regclass::text, ', ') FROM pg_class WHERE oid IN (SELECT unnest(ARRAY[oid, reltoastrelid])"+ourTables+
+		") AND greatest(pg_stat_get_dead_tuples(oid), pg_stat_get_ins_since_vacuum(oid)) > current_setting('autovacuum_vacuum_threshold')::real"+
 		" + current_setting('autovacuum_vacuum_scale_factor')::real * greatest(reltuples, 0)").Scan(&tables)
 	if err == nil && tables.Valid {
 		_, err = db.ExecContext(ctx, "VACUUM "+tables.String)
