@@ -153,7 +153,6 @@ func propertyRank(key string) uint64 {
 }
 
 func parseEntry(id string, f fields, dialect Dialect) Entry {
-	filter := fieldsOf(f["characterFilter"])
 	comment, constant, order, depth := "", f.flag("constant", false), 100.0, f.int("depth", 4)
 	if dialect == NodeST {
 		comment, constant, order, depth = id, string(f["constant"]) != "false", 0, f.int("depth", 0)
@@ -185,6 +184,6 @@ func parseEntry(id string, f fields, dialect Dialect) Entry {
 		Cooldown: f.optInt("cooldown"),
 		Delay:    f.optInt("delay"),
 
-		Filtered: len(filter.texts("names"))+len(filter.texts("tags")) > 0,
+		Filtered: filtered(f),
 	}
 }

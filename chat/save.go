@@ -170,25 +170,11 @@ func (v *SaveView) read(tx Tx, before string, limit int) (err error) {
 	return err
 }
 
-// Path are the messages of the save point as they were, oldest first. It holds some of them at
-// a time; after an error it ends.
+// Path are the messages of the save point as they were, like Shown.
 func (s *Save) Path(tx Tx) iter.Seq2[*Message, error] {
-	return func(yield func(*Message, error) bool) {
-		for after, more := "", s.HeadID != ""; more; {
-			var page []*Message
-			var err error
-			if page, more, err = tx.PathAtAfter(s.ConversationID, s.Version, s.HeadID, after, walkPage); err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, m := range page {
-				after = m.ID
-				if !yield(m, nil) {
-					return
-				}
-			}
-		}
-	}
+	return walk(s.HeadID, func(after string) ([]*Message, bool, error) {
+		return tx.PathAtAfter(s.ConversationID, s.Version, s.HeadID, after, walkPage)
+	})
 }
 
 // DeleteSave deletes a save point. Its messages stay in the conversation.

@@ -101,7 +101,7 @@ func (r *reaction) readRelations(tx Tx) error {
 		}
 		lines = append(lines, "- "+r.w.relationOf(rel, names[id]))
 	}
-	r.about = append(r.about, block("relationships", r.w.relations, lines...))
+	r.about = append(r.about, block("relationships", r.w.Relations, lines...))
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (r *reaction) readBox(tx Tx) error {
 	for _, i := range items[:min(len(items), maxShownBox)] {
 		lines = append(lines, r.w.item(i))
 	}
-	r.about = append(r.about, block("box", r.w.box, lines...))
+	r.about = append(r.about, block("box", r.w.Box, lines...))
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (r *reaction) readOwnPosts(tx Tx) error {
 		r.facts[short] = fact{p.ID, p.AuthorID, said}
 		lines = append(lines, said)
 	}
-	r.about = append(r.about, block("own_posts", r.w.ownPosts, lines...))
+	r.about = append(r.about, block("own_posts", r.w.OwnPosts, lines...))
 	return nil
 }
 
@@ -214,9 +214,9 @@ func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a r
 		if note, err = svc.objection(ctx, userID, r, a); err != nil || note == "" {
 			return a, "", err
 		}
-		correction = r.w.repeats
+		correction = r.w.Repeats
 		if note == rules.NoteUnfounded {
-			correction = r.w.unfounded
+			correction = r.w.Unfounded
 		}
 	}
 	if a.Action.Like && r.answered == nil { // the like stands, without the comment
@@ -270,7 +270,7 @@ func (svc *Service) recall(ctx context.Context, userID string, r *reaction, text
 		r.facts[short] = fact{hits[i].ID, r.who.ID, said}
 		lines = append(lines, said)
 	}
-	return block("memories", r.w.memories, lines...), nil
+	return block("memories", r.w.Memories, lines...), nil
 }
 
 // pictures reads the names of attachments and, for models that see, the pictures. Those
@@ -319,17 +319,17 @@ func (svc *Service) answer(ctx context.Context, userID string, m *Model, r *reac
 // task is the second message, behind the card.
 func (r *reaction) task(correction string) string {
 	w := r.w
-	what := fmt.Sprintf(w.reactToPost, w.name(r.post.AuthorID, r.post.AuthorName), w.age(r.now.Sub(r.post.CreatedAt)))
+	what := fmt.Sprintf(w.ReactToPost, w.name(r.post.AuthorID, r.post.AuthorName), w.age(r.now.Sub(r.post.CreatedAt)))
 	if c := r.answered; c != nil {
-		format := w.reactToComment
+		format := w.ReactToComment
 		if r.post.AuthorID == r.who.ID {
-			format = w.answerOnOwnPost
+			format = w.AnswerOnOwnPost
 		}
 		what = fmt.Sprintf(format, shortIDs(r.comments)[c.ID], w.name(c.AuthorID, c.AuthorName), line(c.Text))
 	}
-	all := []string{fmt.Sprintf(w.you, line(r.who.Name)), w.moment(r.now)}
+	all := []string{fmt.Sprintf(w.You, line(r.who.Name)), w.moment(r.now)}
 	all = append(all, r.about...)
-	return paragraphs(append(all, what, correction, w.shapeReaction)...)
+	return paragraphs(append(all, what, correction, w.ShapeReaction)...)
 }
 
 // objection says why a comment must not be stored; "" = it may.

@@ -192,10 +192,10 @@ func settingItem(s Setting, l Language) *item {
 	w := l.words()
 	it := &item{
 		source: SourceSetting, name: s.Name, role: "user",
-		text:     w.setting + "\n\n<{{user}}'s_info>" + s.Text + "</{{user}}'s_info>",
+		text:     w.Setting + "\n\n<{{user}}'s_info>" + s.Text + "</{{user}}'s_info>",
 		position: atDepth, order: s.Order, depth: max(s.Depth, 1), constant: true,
 	}
-	it.name = cmp.Or(it.name, w.settingName)
+	it.name = cmp.Or(it.name, w.SettingName)
 	if isBlank(s.Text) {
 		it.text = ""
 	}
