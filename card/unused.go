@@ -79,7 +79,6 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// some lists the first names.
 func some(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")
@@ -105,7 +104,6 @@ func saysNothing(doc json.RawMessage) bool {
 	return false
 }
 
-// textAt is a text that is sent, with its path.
 type textAt struct{ path, text string }
 
 // macros warns about the macros in texts that stay as they are, one line for each name.
@@ -243,7 +241,6 @@ func labelOf(id string, f fields, keys string) string {
 	return label
 }
 
-// warnBook is about a world book.
 func (im *importer) warnBook(doc json.RawMessage, dialect Dialect, path string) error {
 	view, err := ParseWorldBook(doc, dialect)
 	if err != nil || absent(doc) {
@@ -296,14 +293,12 @@ func (im *importer) warnEntries(view WorldBook, on []labelled, dialect Dialect, 
 	}
 }
 
-// warnNote is about an author's note.
 func (im *importer) warnNote(doc json.RawMessage, path string) {
 	f := fieldsOf(doc)
 	im.unused(path, "note", "", labelled{"", f})
 	im.macros([]textAt{{path + "content", f.text("content", "")}})
 }
 
-// warnPreset is about a preset.
 func (im *importer) warnPreset(doc json.RawMessage, path string) {
 	f := fieldsOf(doc)
 	im.unused(path, "preset", "", labelled{"", withoutModels(f)})

@@ -112,7 +112,6 @@ func invalidBook(path, reason string) error {
 	return fault.New(fault.InvalidWorldBook, "%s: %s", path, reason).With("path", path)
 }
 
-// bookEntry is one member of "entries".
 type bookEntry struct {
 	id  string
 	doc json.RawMessage

@@ -123,7 +123,6 @@ func (svc *Service) UpdateConversation(ctx context.Context, c *op.Call, in Conve
 	})
 }
 
-// apply puts the given members into conv after checking them.
 func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 	if in.Title != nil {
 		if err := op.CheckLine("title", *in.Title, MaxTitle); err != nil {

@@ -52,11 +52,8 @@ func (svc *Service) CreateSave(ctx context.Context, c *op.Call, in SaveInput) (*
 		return nil, err
 	}
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*Save, error) {
-		conv, err := tx.LockConversation(in.ConversationID)
+		conv, err := LockIdle(tx, in.ConversationID)
 		if err != nil {
-			return nil, err
-		}
-		if err := CheckIdle(tx, conv.ID, AnyMessage); err != nil {
 			return nil, err
 		}
 		s, err := savedNow(tx, conv)
@@ -191,7 +188,6 @@ func (svc *Service) DeleteSave(ctx context.Context, c *op.Call, saveID string) e
 	})
 }
 
-// saveEvent reports a change of a save point.
 func saveEvent(c *op.Call, kind string, s *Save) *stream.Event {
 	ev := op.Event(c.UserID, kind, c.By(), struct {
 		Save SaveObject `json:"save"`

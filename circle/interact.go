@@ -54,32 +54,18 @@ func (svc *Service) Interact(ctx context.Context, userID string, in Interaction)
 	if err != nil {
 		return rules.Answer{}, err
 	}
-	m, err := svc.opts.Model(ctx, userID)
+	m, err := svc.model(ctx, userID)
 	if err != nil {
 		return rules.Answer{}, err
-	}
-	if m == nil {
-		return rules.Answer{}, errNoModel
 	}
 	if err := svc.show(ctx, userID, m, r, &in); err != nil {
 		return rules.Answer{}, err
 	}
-	p, err := r.request.prompt(ctx)
-	if err != nil {
-		return rules.Answer{}, err
-	}
-	reply, err := svc.ask(ctx, userID, m, p, addressed, nil)
-	if err != nil {
-		return rules.Answer{}, err
-	}
-	a := rules.ReadAnswer(reply, nil)
-	if !a.Success {
-		return a, fault.New(fault.UpstreamBadAnswer, "the model's answer cannot be used: %s", a.Error)
-	}
+	a, _, err := svc.answer(ctx, userID, m, r.request, 0, addressed, nil)
 	if a.Action != nil && r.post.AuthorID == in.ResponderID {
 		a.Action.Like = false
 	}
-	return a, nil
+	return a, err
 }
 
 // check completes the type and the responder.
@@ -110,7 +96,6 @@ func (in *Interaction) check() error {
 	return op.CheckLength("content.text", in.Content.Text, MaxPost)
 }
 
-// private reports whether the type belongs to a private chat.
 func (in *Interaction) private() bool {
 	return in.Type == "forwardedPost" || in.Type == "continuedConversation"
 }
@@ -137,7 +122,6 @@ func (svc *Service) interaction(tx Tx, in *Interaction) (*reaction, error) {
 	return svc.prepare(tx, &occasion{post: p, who: who, set: set, now: tx.Now().In(set.Zone())})
 }
 
-// show makes the request of an interaction.
 func (svc *Service) show(ctx context.Context, userID string, m *Model, r *reaction, in *Interaction) error {
 	w, shape := r.w, r.w.ShapeReaction
 	var names, attached []string

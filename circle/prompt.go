@@ -135,7 +135,6 @@ func block(tag, heading string, lines ...string) string {
 	return heading + "<" + tag + ">\n" + strings.Join(lines, "\n") + "\n</" + tag + ">"
 }
 
-// paragraphs joins the texts that are not empty.
 func paragraphs(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
 }

@@ -66,7 +66,6 @@ func rememberComment(tx Tx, p *Post, c *Comment) error {
 	}, holders...)
 }
 
-// forgetPost removes a post and its comments from all memories.
 func forgetPost(tx Tx, p *Post) error {
 	comments, err := tx.Comments(0, p.ID)
 	if err != nil {

@@ -84,7 +84,6 @@ func (svc *Service) reviewFailed(ctx context.Context, j *jobs.Job, cause error) 
 	return cause
 }
 
-// reviewed is what a review is about.
 type reviewed struct {
 	request  *request
 	language framework.Language

@@ -88,35 +88,22 @@ var emptyPost = regexp.MustCompile(`"post"\s*:\s*(""|null)`)
 //
 // Errors: errNoModel, errBudget, and those of the model.
 func (svc *Service) write(ctx context.Context, w *telling) error {
-	m, err := svc.opts.Model(ctx, w.userID)
+	m, err := svc.model(ctx, w.userID)
 	if err != nil {
 		return err
-	}
-	if m == nil {
-		return errNoModel
 	}
 	words, correction := wordsOf(w.docs.Language), ""
 	for try := range 2 {
 		r, facts := w.request(correction)
-		p, err := r.prompt(ctx)
-		if err != nil {
-			return err
-		}
-		p.Variant = try
-		reply, err := svc.ask(ctx, w.userID, m, p, w.urgency(), &w.cost)
-		if try > 0 && errors.Is(err, errBudget) {
+		a, reply, err := svc.answer(ctx, w.userID, m, r, try, w.urgency(), &w.cost)
+		switch {
+		case try > 0 && errors.Is(err, errBudget):
 			return nil // the first answer was no use, and there is no second
-		}
-		if err != nil {
-			return err
-		}
-		a := rules.ReadAnswer(reply, nil)
-		if !a.Success && emptyPost.MatchString(reply) {
+		case fault.Is(err, fault.UpstreamBadAnswer) && emptyPost.MatchString(reply):
 			w.note = rules.NoteChoice
 			return nil
-		}
-		if !a.Success {
-			return fault.New(fault.UpstreamBadAnswer, "the model's answer cannot be used: %s", a.Error)
+		case err != nil:
+			return err
 		}
 		if w.note, err = svc.judge(ctx, w, a, facts); err != nil {
 			return err

@@ -24,7 +24,6 @@ var clockMacros = map[string]func(c clock) string{
 	"idle_duration": clock.idle,
 }
 
-// expand replaces the macros about time.
 func (c clock) expand(text string) string {
 	if c.now.IsZero() {
 		return text

@@ -244,7 +244,6 @@ func stateOf(c *chat.Conversation) *chat.Conversation {
 	}
 }
 
-// exported reduces m to its form in a file.
 func exported(m *chat.DumpedMessage) *chat.DumpedMessage {
 	m.ConversationID, m.GenerationID, m.Status, m.Extra = "", "", finalStatus(m.Status), op.JSONOrNil(m.Message.Extra)
 	for i, s := range m.Swipes {

@@ -182,7 +182,6 @@ type logNote struct {
 	Role     int    `json:"note_role"`
 }
 
-// logRoles are the numbers of note_role.
 var logRoles = []string{"system", "user", "assistant"}
 
 // noteFromLog makes the author's note of a log ours; nil without one. Notes
@@ -276,7 +275,6 @@ type rawLine struct {
 	Info []json.RawMessage `json:"swipe_info"`
 }
 
-// rawInfo is an element of swipe_info.
 type rawInfo struct {
 	Date  json.RawMessage `json:"send_date"`
 	Extra struct {

@@ -34,7 +34,6 @@ type importedExtra struct {
 // members are those of a JSON object.
 type members map[string]json.RawMessage
 
-// importedWith reads the Extra of a save point.
 func importedWith(s *chat.Save) (*importedExtra, error) {
 	x := &importedExtra{}
 	if len(s.Extra) == 0 {

@@ -70,7 +70,6 @@ func lineOf(m *chat.Message) framework.Message {
 	return l
 }
 
-// read reads the lines of a part.
 func (p *Part) read(tx chat.Tx, conversationID string) ([]framework.Message, error) {
 	if p.SummaryID != "" {
 		text, err := tx.SummaryText(p.SummaryID, p.Version)
