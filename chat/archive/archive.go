@@ -213,14 +213,10 @@ func writeSummaries(tx chat.Tx, doc *object, conversationID string) error {
 			there = append(there, s)
 		}
 	}
-	return doc.listIf("summaries", len(there), func(add func(any) error) error {
-		for _, s := range there {
-			if err := add(s); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	if len(there) > 0 {
+		doc.put("summaries", there)
+	}
+	return nil
 }
 
 // isThere reports whether a message that the history names is there: maintenance has removed some
