@@ -40,7 +40,6 @@ func (im *importer) importJSON(doc json.RawMessage) (*Character, error) {
 		With("path", "name")
 }
 
-// importSpec reads a V2 or V3 card.
 func (im *importer) importSpec(card *object) (*Character, error) {
 	data := card.object("data")
 	im.checkSpec(card.fields)

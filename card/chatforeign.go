@@ -155,7 +155,6 @@ func readKobold(im *importer, f fields) []foreignMessage {
 	return all
 }
 
-// readRisu reads the messages of an exported Risu chat.
 func readRisu(im *importer, f fields) []foreignMessage {
 	var all []foreignMessage
 	for _, element := range im.first(fieldsOf(f["data"]).list("message")) {

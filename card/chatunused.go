@@ -3,7 +3,7 @@ package card
 // warnChat is about what a chat log has and a conversation does not use.
 func (im *importer) warnChat(c *Chat) {
 	metadata := fieldsOf(c.Metadata)
-	im.unused("chat_metadata.", metadataKind, "", []labelled{{"", metadata}})
+	im.unused("chat_metadata.", "metadata", "", labelled{"", metadata})
 	im.macros([]textAt{{"chat_metadata.note_prompt", metadata.text("note_prompt", "")}})
 	lines, extras := make([]labelled, len(c.Messages)), make([]labelled, len(c.Messages))
 	var names []string
@@ -16,8 +16,8 @@ func (im *importer) warnChat(c *Chat) {
 			names = append(names, clip(m.Name, maxLabel))
 		}
 	}
-	im.unused("", messageKind, "messages", lines)
-	im.unused("extra.", messageExtraKind, "messages", extras)
+	im.unused("", "message", "messages", lines...)
+	im.unused("extra.", "messageExtra", "messages", extras...)
 	if len(names) > 1 {
 		im.warn("name", "group_chat", "a chat with %d characters becomes one with a single character, who gets all replies: %s", len(names), some(names, maxNames))
 	}

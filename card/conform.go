@@ -206,7 +206,6 @@ func (f *filled) undoIn(objects []*object, members []specMember, path string) {
 	}
 }
 
-// undoEntries writes the entries of a book back.
 func (f *filled) undoEntries(book *object, entries []*object) {
 	if !book.has("entries") {
 		return

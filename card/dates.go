@@ -108,7 +108,6 @@ func writtenDate(s string) time.Time {
 	return t.Add(clock - offset)
 }
 
-// timeOfDay reads the parts of dayTime.
 func timeOfDay(part []string) (time.Duration, bool) {
 	hour, minute, second := atoi(part[2]), atoi(part[3]), atoi(part[4])
 	mark := strings.ReplaceAll(strings.ToLower(part[7]), ".", "")
@@ -194,7 +193,6 @@ func (c *Chat) Times(now time.Time) []time.Time {
 	return times
 }
 
-// undated counts the messages without a readable date.
 func (c *Chat) undated() (n int) {
 	for _, m := range c.Messages {
 		if m.SentAt.IsZero() {
@@ -204,7 +202,6 @@ func (c *Chat) undated() (n int) {
 	return n
 }
 
-// warnUndated tells of messages without a readable date.
 func (im *importer) warnUndated(c *Chat) {
 	switch n := c.undated(); {
 	case n == 0:

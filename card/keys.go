@@ -80,7 +80,6 @@ func splitKeys(text string) []string {
 	return keys
 }
 
-// cutComma cuts a text around its first comma.
 func cutComma(text string) (before, after string) {
 	at := strings.IndexAny(text, ",，")
 	if at < 0 {

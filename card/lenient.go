@@ -63,7 +63,6 @@ func textOf(doc json.RawMessage) (string, bool) {
 	return string(doc), true
 }
 
-// number returns a JSON number.
 func (f fields) number(key string) (float64, bool) {
 	doc := bytes.TrimSpace(f[key])
 	if len(doc) == 0 || doc[0] != '-' && (doc[0] < '0' || doc[0] > '9') {

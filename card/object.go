@@ -57,7 +57,6 @@ func (o *object) set(key string, value json.RawMessage) {
 	o.fields[key] = value
 }
 
-// insert adds a member at a place among the others.
 func (o *object) insert(at int, key string, value json.RawMessage) {
 	o.keys = slices.Insert(o.keys, max(0, min(at, len(o.keys))), key)
 	o.fields[key] = value
@@ -73,7 +72,6 @@ func (o *object) fill(key string, value any) {
 	}
 }
 
-// remove takes a member out and returns it.
 func (o *object) remove(key string) json.RawMessage {
 	value, ok := o.fields[key]
 	if ok {

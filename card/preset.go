@@ -159,7 +159,6 @@ func missingRole(f fields) string {
 // versions use; 100000 is an older one.
 const shownOrder = 100001
 
-// orderInForce chooses one of the order lists.
 func orderInForce(lists []json.RawMessage) []json.RawMessage {
 	at := slices.IndexFunc(lists, func(list json.RawMessage) bool {
 		id, ok := fieldsOf(list).looseNumber("character_id")

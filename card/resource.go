@@ -78,6 +78,6 @@ func ImportPersona(data []byte, filename string, limits Limits) (*Resource, erro
 	if _, ok := textOf(f["name"]); !ok {
 		return nil, fault.New(fault.InvalidImport, "a persona is an object with a name and a description").With("path", "name")
 	}
-	im.unused("", personaKind, "", []labelled{{"", f}})
+	im.unused("", "persona", "", labelled{"", f})
 	return &Resource{Name: im.name(f.text("name", "")), Dialect: NodeST, Doc: doc, Warnings: im.warnings}, nil
 }

@@ -61,7 +61,6 @@ func (im *importer) checkFile(data []byte, code fault.Code) error {
 	return CheckEncoding(data, code)
 }
 
-// ask asks for memory.
 func (im *importer) ask(bytes, values int) error {
 	if im.limits.Room == nil {
 		return nil

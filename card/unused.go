@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// An import names the members of a file that have no effect. The tables (members.go) list the
+// An import names the members of a file that have no effect. A table (members.json) lists the
 // members of each kind of object that have one, and those of which it is known what would be
 // missed. Any other member that says something is named as well.
 
@@ -31,16 +31,6 @@ const (
 	maxMacros = 12 // macros of one document that get a warning of their own
 )
 
-// member is what a kind of object has under a name.
-type member struct {
-	why  string                                      // it has no effect; "" = it has one, or nobody expects any
-	asks func(value json.RawMessage, of fields) bool // nil = any value asks for something
-	zero bool                                        // 0 asks for something too
-}
-
-// kind are the members that are known of one kind of object.
-type kind map[string]member
-
 // labelled is an object and the name that people know it by.
 type labelled struct {
 	label string
@@ -48,13 +38,13 @@ type labelled struct {
 }
 
 // unused warns about the members of objects of one kind. what names many of them: "entries".
-func (im *importer) unused(path string, k kind, what string, objects []labelled) {
-	at := map[string][]string{} // labels of the objects that have a member without effect
+func (im *importer) unused(path, of, what string, objects ...labelled) {
+	k, at := kinds[of], map[string][]string{} // labels of the objects that have a member without effect
 	for _, o := range objects {
 		for key, value := range o.fields {
 			m, known := k[key]
 			switch {
-			case saysNothing(value) && (!m.zero || string(value) != "0"), known && m.why == "", m.asks != nil && !m.asks(value, o.fields):
+			case saysNothing(value) && (!m.Zero || string(value) != "0"), known && m.Why == "", !m.asks(value, o.fields):
 			default:
 				at[key] = append(at[key], o.label)
 			}
@@ -63,7 +53,7 @@ func (im *importer) unused(path string, k kind, what string, objects []labelled)
 	var unknown []string
 	for _, key := range slices.Sorted(maps.Keys(at)) {
 		if m, known := k[key]; known {
-			im.warn(path+key, unusedField, "%s%s", m.why, amongst(at[key], len(objects), what))
+			im.warn(path+key, unusedField, "%s%s", m.Why, amongst(at[key], len(objects), what))
 		} else {
 			unknown = append(unknown, clip(key, maxLabel))
 		}
@@ -89,7 +79,6 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// some lists the first names.
 func some(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")
@@ -115,7 +104,6 @@ func saysNothing(doc json.RawMessage) bool {
 	return false
 }
 
-// textAt is a text that is sent, with its path.
 type textAt struct{ path, text string }
 
 // macros warns about the macros in texts that stay as they are, one line for each name.
@@ -176,13 +164,13 @@ func (im *importer) warnUnused(ch *Character) error {
 		}
 		return key
 	}
-	im.unused("", topKind, "", []labelled{{"", top}})
+	im.unused("", "card", "", labelled{"", top})
 	if data != nil {
-		im.unused("data.", dataKind, "", []labelled{{"", data}})
+		im.unused("data.", "data", "", labelled{"", data})
 	}
 	extensions := fieldsOf(joined["extensions"])
-	im.unused(path("extensions")+".", extensionKind, "", []labelled{{"", extensions}})
-	im.unused(path("extensions")+".depth_prompt.", depthPromptKind, "", []labelled{{"", fieldsOf(extensions["depth_prompt"])}})
+	im.unused(path("extensions")+".", "extensions", "", labelled{"", extensions})
+	im.unused(path("extensions")+".depth_prompt.", "depthPrompt", "", labelled{"", fieldsOf(extensions["depth_prompt"])})
 	var texts []textAt
 	for _, key := range sentFields {
 		texts = append(texts, textAt{path(key), withoutOriginal(key, joined.text(key, ""))})
@@ -218,7 +206,7 @@ func (im *importer) warnUnusedExtra(extra fields) {
 	if n := len(fieldsOf(extra["chatHistory"]).list("parts")); n > 1 {
 		im.warn("chatHistory", unusedField, "the chat in the file is not imported with the character (%d messages)", n)
 	}
-	im.unused("", extraKind, "", []labelled{{"", extra}})
+	im.unused("", "file", "", labelled{"", extra})
 }
 
 // warnCardBook is about members of a card's own book that its working copy does not have.
@@ -228,8 +216,8 @@ func (im *importer) warnCardBook(doc json.RawMessage) {
 		return
 	}
 	const path = "data.character_book."
-	im.unused(path, cardBookKind, "", []labelled{{"", book}})
-	im.unused(path+"extensions.", kind{}, "", []labelled{{"", fieldsOf(book["extensions"])}})
+	im.unused(path, "cardBook", "", labelled{"", book})
+	im.unused(path+"extensions.", "", "", labelled{"", fieldsOf(book["extensions"])})
 	var entries, extensions []labelled
 	for _, e := range cardEntries(doc) {
 		f := fieldsOf(e.doc)
@@ -237,8 +225,8 @@ func (im *importer) warnCardBook(doc json.RawMessage) {
 		entries = append(entries, labelled{label, f})
 		extensions = append(extensions, labelled{label, fieldsOf(f["extensions"])})
 	}
-	im.unused(path+"entries.", cardEntryKind, "entries", entries)
-	im.unused(path+"entries.extensions.", entryExtensionKind, "entries", extensions)
+	im.unused(path+"entries.", "cardEntry", "entries", entries...)
+	im.unused(path+"entries.extensions.", "entryExtension", "entries", extensions...)
 }
 
 // labelOf is the title of an entry, or its first key, or its place.
@@ -253,14 +241,13 @@ func labelOf(id string, f fields, keys string) string {
 	return label
 }
 
-// warnBook is about a world book.
 func (im *importer) warnBook(doc json.RawMessage, dialect Dialect, path string) error {
 	view, err := ParseWorldBook(doc, dialect)
 	if err != nil || absent(doc) {
 		return err
 	}
 	book, dialect := worldInfo(doc, fieldsOf(doc), dialect)
-	im.unused(path, bookKind, "", []labelled{{"", book}})
+	im.unused(path, "book", "", labelled{"", book})
 	members, err := bookEntries(book["entries"])
 	if err != nil {
 		return err
@@ -281,7 +268,7 @@ func (im *importer) warnBook(doc json.RawMessage, dialect Dialect, path string) 
 			texts = append(texts, textAt{path + "entries." + e.ID + ".content", e.Content})
 		}
 	}
-	im.unused(path+"entries.", entryKind, "entries", on)
+	im.unused(path+"entries.", "entry", "entries", on...)
 	im.warnEntries(view, on, dialect, path+"entries.")
 	im.macros(texts)
 	return nil
@@ -306,23 +293,21 @@ func (im *importer) warnEntries(view WorldBook, on []labelled, dialect Dialect, 
 	}
 }
 
-// warnNote is about an author's note.
 func (im *importer) warnNote(doc json.RawMessage, path string) {
 	f := fieldsOf(doc)
-	im.unused(path, noteKind, "", []labelled{{"", f}})
+	im.unused(path, "note", "", labelled{"", f})
 	im.macros([]textAt{{path + "content", f.text("content", "")}})
 }
 
-// warnPreset is about a preset.
 func (im *importer) warnPreset(doc json.RawMessage, path string) {
 	f := fieldsOf(doc)
-	im.unused(path, presetKind, "", []labelled{{"", withoutModels(f)}})
+	im.unused(path, "preset", "", labelled{"", withoutModels(f)})
 	source := f.text("chat_completion_source", "openai")
 	if model := f.text(source+"_model", ""); model != "" {
 		im.warn(path+source+"_model", unusedField, "the model (%s) is a setting of the server, the user or the chat", clip(model, maxLabel))
 	}
-	im.unused(path+"generation_settings.", presetKind, "", []labelled{{"", fieldsOf(f["generation_settings"])}})
-	im.unused(path+"preset_settings.", presetKind, "", []labelled{{"", fieldsOf(f["preset_settings"])}})
+	im.unused(path+"generation_settings.", "preset", "", labelled{"", fieldsOf(f["generation_settings"])})
+	im.unused(path+"preset_settings.", "preset", "", labelled{"", fieldsOf(f["preset_settings"])})
 	var prompts []labelled
 	var texts []textAt
 	for i, element := range f.list("prompts") {
@@ -330,7 +315,7 @@ func (im *importer) warnPreset(doc json.RawMessage, path string) {
 		prompts = append(prompts, labelled{clip(p.text("name", p.text("identifier", "")), maxLabel), p})
 		texts = append(texts, textAt{fmt.Sprintf("%sprompts[%d].content", path, i), p.text("content", "")})
 	}
-	im.unused(path+"prompts.", promptKind, "prompts", prompts)
+	im.unused(path+"prompts.", "prompt", "prompts", prompts...)
 	im.macros(texts)
 }
 
@@ -364,6 +349,6 @@ func (im *importer) warnScripts(doc json.RawMessage, path string, ofCard bool) {
 		replaced := matchMacro.ReplaceAllString(f.text("replaceString", ""), "") // it has a warning of its own
 		texts = append(texts, textAt{fmt.Sprintf("%s[%d].replaceString", strings.TrimSuffix(path, "."), i), replaced})
 	}
-	im.unused(path, scriptKind, "scripts", on)
+	im.unused(path, "script", "scripts", on...)
 	im.macros(texts)
 }

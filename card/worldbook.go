@@ -112,7 +112,6 @@ func invalidBook(path, reason string) error {
 	return fault.New(fault.InvalidWorldBook, "%s: %s", path, reason).With("path", path)
 }
 
-// bookEntry is one member of "entries".
 type bookEntry struct {
 	id  string
 	doc json.RawMessage
@@ -153,7 +152,6 @@ func propertyRank(key string) uint64 {
 }
 
 func parseEntry(id string, f fields, dialect Dialect) Entry {
-	filter := fieldsOf(f["characterFilter"])
 	comment, constant, order, depth := "", f.flag("constant", false), 100.0, f.int("depth", 4)
 	if dialect == NodeST {
 		comment, constant, order, depth = id, string(f["constant"]) != "false", 0, f.int("depth", 0)
@@ -185,6 +183,6 @@ func parseEntry(id string, f fields, dialect Dialect) Entry {
 		Cooldown: f.optInt("cooldown"),
 		Delay:    f.optInt("delay"),
 
-		Filtered: len(filter.texts("names"))+len(filter.texts("tags")) > 0,
+		Filtered: filtered(f),
 	}
 }

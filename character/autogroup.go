@@ -22,7 +22,6 @@ type autoGroup struct {
 	Scripts     []json.RawMessage `json:"scripts"`
 }
 
-// isAutoGroup reports whether a resource was made from a card.
 func isAutoGroup(r *Resource) bool {
 	var g struct {
 		AutoCreated bool `json:"autoCreated"`

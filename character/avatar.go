@@ -41,7 +41,6 @@ func (svc *Service) PutAvatar(ctx context.Context, c *op.Call, id string, data [
 	})
 }
 
-// newAvatar checks a picture.
 func newAvatar(data []byte) (*Avatar, error) {
 	picture, err := card.CheckPicture(data)
 	if err != nil {

@@ -88,7 +88,6 @@ func lintable(data []byte, filename string, room card.Room) (*card.Character, er
 	return ch, nil
 }
 
-// viewsOf parses the documents that a character has.
 func viewsOf(ch *card.Character) (*framework.Documents, error) {
 	views := &framework.Documents{Dialect: ch.Dialect}
 	if !op.IsNull(ch.RoleCard) {

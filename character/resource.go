@@ -53,7 +53,6 @@ type ImportedResource struct {
 // Read reads the resource of a kind and an id.
 func (i *ImportedResource) Read(tx Tx) error { return i.Resource.Read(tx) }
 
-// fileReaders read the kinds of resources.
 var fileReaders = map[ResourceKind]func(data []byte, filename string, limits card.Limits) (*card.Resource, error){
 	WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts, Persona: card.ImportPersona,
 }

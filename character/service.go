@@ -51,7 +51,6 @@ func New(store Store, o Options) *Service {
 	return &Service{store: store, opts: o, compiled: lru.New[string, *Documents](keepDocs)}
 }
 
-// replan calls Options.Replan if something has changed.
 func (svc *Service) replan(tx Tx, changed bool) error {
 	if !changed || svc.opts.Replan == nil {
 		return nil

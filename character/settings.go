@@ -68,7 +68,6 @@ func (set setSettings) put(group, name string, value any) {
 	set[group][name] = op.MustJSON(value)
 }
 
-// keptSettings is the answer of PutCharacterSettings.
 type keptSettings struct {
 	ID       string          `json:"id"` // of the character
 	Settings json.RawMessage `json:"settings"`
@@ -142,7 +141,6 @@ type settingRule struct {
 	text     int  // longest text, in code points
 }
 
-// settingGroup is one object of the settings.
 type settingGroup struct {
 	name  string
 	rules []settingRule

@@ -123,7 +123,6 @@ func (svc *Service) UpdateConversation(ctx context.Context, c *op.Call, in Conve
 	})
 }
 
-// apply puts the given members into conv after checking them.
 func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 	if in.Title != nil {
 		if err := op.CheckLine("title", *in.Title, MaxTitle); err != nil {
@@ -208,30 +207,17 @@ func Delete(tx Tx, c *op.Call, id string) error {
 // History returns a page of the shown branch, oldest first: the newest messages
 // before the message of that id, "" = the newest of all. limit is 1 to 200, 0 = 50.
 func (svc *Service) History(ctx context.Context, userID, conversationID, before string, limit int) (*HistoryPage, error) {
-	limit, err := op.CheckLimit(limit)
-	if err != nil {
-		return nil, err
-	}
-	page := &HistoryPage{}
-	err = svc.store.View(ctx, userID, func(tx Tx) error {
-		conv, err := tx.Conversation(conversationID)
-		if err != nil {
-			return err
-		}
-		page.Items, page.More = []*Message{}, false
+	return svc.history(ctx, userID, conversationID, limit, func(tx Tx, conv *Conversation, limit int) ([]*Message, bool, error) {
 		if conv.HeadID == "" {
-			return nil
+			return []*Message{}, false, nil
 		}
 		if before != "" {
-			if _, err := messageIn(tx, conversationID, before, "before"); err != nil {
-				return err
+			if _, err := messageIn(tx, conv.ID, before, "before"); err != nil {
+				return nil, false, err
 			}
 		}
-		tx.NearTexts()
-		page.Items, page.More, err = tx.Path(conversationID, conv.HeadID, before, limit)
-		return err
+		return tx.Path(conv.ID, conv.HeadID, before, limit)
 	})
-	return page, err
 }
 
 // HistoryAfter returns a page of the shown branch, oldest first, that begins with the
@@ -239,21 +225,31 @@ func (svc *Service) History(ctx context.Context, userID, conversationID, before 
 //
 // Errors: NotFound (field after) for a message that is not on the shown branch.
 func (svc *Service) HistoryAfter(ctx context.Context, userID, conversationID, after string, limit int) (*HistoryPage, error) {
+	return svc.history(ctx, userID, conversationID, limit, func(tx Tx, conv *Conversation, limit int) ([]*Message, bool, error) {
+		items, more, err := tx.PathAfter(conv.ID, conv.HeadID, after, limit)
+		if err != nil {
+			err = op.InField("after", err)
+		}
+		return items, more, err
+	})
+}
+
+// history returns the page of a conversation that read reads.
+func (svc *Service) history(
+	ctx context.Context, userID, conversationID string, limit int, read func(Tx, *Conversation, int) ([]*Message, bool, error),
+) (*HistoryPage, error) {
 	limit, err := op.CheckLimit(limit)
 	if err != nil {
 		return nil, err
 	}
-	page := &HistoryPage{}
-	err = svc.store.View(ctx, userID, func(tx Tx) error {
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*HistoryPage, error) {
 		conv, err := tx.Conversation(conversationID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		tx.NearTexts()
-		if page.Items, page.More, err = tx.PathAfter(conv.ID, conv.HeadID, after, limit); err != nil {
-			return op.InField("after", err)
-		}
-		return nil
+		page := &HistoryPage{}
+		page.Items, page.More, err = read(tx, conv, limit)
+		return page, err
 	})
-	return page, err
 }

@@ -55,7 +55,6 @@ func (in EditInput) Check() error {
 	return fault.InvalidField("mode", "range", "must be %s or %s", EditInPlace, EditBranch)
 }
 
-// replaceText stores another text of the chosen swipe.
 func (svc *Service) replaceText(tx Tx, c *op.Call, chat *Conversation, m *Message, text string) error {
 	Reword(m, text, tx.Now())
 	if err := UpdateMessage(tx, c, chat, m); err != nil {

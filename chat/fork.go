@@ -15,13 +15,11 @@ import (
 // JobFork is the kind of job that completes a long fork, which is its subject.
 const JobFork = "chat.fork"
 
-// forkOrder is the payload of the job.
 type forkOrder struct {
 	From ForkSource `json:"from"`
 	By   string     `json:"by"` // device that asked for it
 }
 
-// forkProgress is the progress of the job.
 type forkProgress struct {
 	Copied int `json:"copied"` // messages
 	Total  int `json:"total"`
@@ -120,7 +118,6 @@ func (svc *Service) forkKind() jobs.Kind {
 // forkTurn is how long a fork goes on before those of others have their turn.
 const forkTurn = 5 * time.Second
 
-// completeFork does one job.
 func (svc *Service) completeFork(ctx context.Context, j *jobs.Job) error {
 	var order forkOrder
 	if err := json.Unmarshal(j.Payload, &order); err != nil {

@@ -112,6 +112,15 @@ func lockMessage(tx Tx, id string) (*Conversation, *Message, error) {
 	return conv, m, err
 }
 
+// LockIdle locks a conversation in which nothing is being written.
+func LockIdle(tx Tx, id string) (*Conversation, error) {
+	conv, err := tx.LockConversation(id)
+	if err != nil {
+		return nil, err
+	}
+	return conv, CheckIdle(tx, conv.ID, AnyMessage)
+}
+
 // CheckIdle returns Busy while a generation writes a message that affected accepts.
 func CheckIdle(tx Tx, conversationID string, affected func(messageID string) bool) error {
 	running, err := tx.Running(conversationID)

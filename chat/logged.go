@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/internal/stream"
 )
 
@@ -79,7 +80,7 @@ func (l *Logged) Data(m *Message, written map[string]*Swipe) any {
 		if s == nil {
 			return nil
 		}
-		c.LastMessage.Text = beginning(s.Text)
+		c.LastMessage.Text = op.Truncate(s.Text, previewSize)
 		return ConversationData(c)
 	}
 	if m == nil {

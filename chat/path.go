@@ -114,26 +114,32 @@ func ShownBranch(tx Tx, conv *Conversation) ([]*Message, error) {
 // walkPage is how many messages a walk holds at a time.
 const walkPage = 100
 
-// Walk calls f for each message of the shown branch, oldest first. It holds some of them
-// at a time.
-func Walk(tx Tx, conv *Conversation, f func(*Message) error) error {
-	if conv.HeadID == "" {
-		return nil
-	}
-	for after, more := "", true; more; {
-		var page []*Message
-		var err error
-		if page, more, err = tx.PathAfter(conv.ID, conv.HeadID, after, walkPage); err != nil {
-			return err
-		}
-		for _, m := range page {
-			if err := f(m); err != nil {
-				return err
+// Shown are the messages of the shown branch, oldest first. It holds some of them at a time; after an
+// error it ends.
+func Shown(tx Tx, conv *Conversation) iter.Seq2[*Message, error] {
+	return walk(conv.HeadID, func(after string) ([]*Message, bool, error) {
+		return tx.PathAfter(conv.ID, conv.HeadID, after, walkPage)
+	})
+}
+
+// walk are the messages of the branch that ends in head, of which read reads the next page.
+func walk(head string, read func(after string) ([]*Message, bool, error)) iter.Seq2[*Message, error] {
+	return func(yield func(*Message, error) bool) {
+		for after, more := "", head != ""; more; {
+			var page []*Message
+			var err error
+			if page, more, err = read(after); err != nil {
+				yield(nil, err)
+				return
 			}
-			after = m.ID
+			for _, m := range page {
+				after = m.ID
+				if !yield(m, nil) {
+					return
+				}
+			}
 		}
 	}
-	return nil
 }
 
 // InPrompt are the messages of a branch that go into a prompt. Hidden messages and

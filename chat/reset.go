@@ -12,11 +12,8 @@ import (
 // Errors: NotFound; Busy while a reply is being written there.
 func (svc *Service) Reset(ctx context.Context, c *op.Call, conversationID string) (*Conversation, error) {
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*Conversation, error) {
-		chat, err := tx.LockConversation(conversationID)
+		chat, err := LockIdle(tx, conversationID)
 		if err != nil {
-			return nil, err
-		}
-		if err := CheckIdle(tx, chat.ID, AnyMessage); err != nil {
 			return nil, err
 		}
 		first, err := FreshGreeting(tx, chat)

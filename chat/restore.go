@@ -25,11 +25,8 @@ func (svc *Service) RestoreSave(ctx context.Context, c *op.Call, saveID string) 
 		if err != nil {
 			return nil, err
 		}
-		conv, err := tx.LockConversation(s.ConversationID)
+		conv, err := LockIdle(tx, s.ConversationID)
 		if err != nil {
-			return nil, err
-		}
-		if err := CheckIdle(tx, conv.ID, AnyMessage); err != nil {
 			return nil, err
 		}
 		before, err := saveBefore(tx, c, conv)
@@ -161,7 +158,6 @@ func rewindTo(tx Tx, c *op.Call, conv *Conversation, version int64, headID strin
 	return tx.Emit(DeletedEvent(c.UserID, c.By(), gone, ScopeOne))
 }
 
-// restoredEvent reports messages of one conversation that were restored.
 func restoredEvent(c *op.Call, back []*Message) *stream.Event {
 	ev := op.Event(c.UserID, "message.restored", c.By(), struct {
 		MessageIDs []string `json:"messageIds"`

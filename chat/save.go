@@ -52,11 +52,8 @@ func (svc *Service) CreateSave(ctx context.Context, c *op.Call, in SaveInput) (*
 		return nil, err
 	}
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*Save, error) {
-		conv, err := tx.LockConversation(in.ConversationID)
+		conv, err := LockIdle(tx, in.ConversationID)
 		if err != nil {
-			return nil, err
-		}
-		if err := CheckIdle(tx, conv.ID, AnyMessage); err != nil {
 			return nil, err
 		}
 		s, err := savedNow(tx, conv)
@@ -170,25 +167,11 @@ func (v *SaveView) read(tx Tx, before string, limit int) (err error) {
 	return err
 }
 
-// Path are the messages of the save point as they were, oldest first. It holds some of them at
-// a time; after an error it ends.
+// Path are the messages of the save point as they were, like Shown.
 func (s *Save) Path(tx Tx) iter.Seq2[*Message, error] {
-	return func(yield func(*Message, error) bool) {
-		for after, more := "", s.HeadID != ""; more; {
-			var page []*Message
-			var err error
-			if page, more, err = tx.PathAtAfter(s.ConversationID, s.Version, s.HeadID, after, walkPage); err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, m := range page {
-				after = m.ID
-				if !yield(m, nil) {
-					return
-				}
-			}
-		}
-	}
+	return walk(s.HeadID, func(after string) ([]*Message, bool, error) {
+		return tx.PathAtAfter(s.ConversationID, s.Version, s.HeadID, after, walkPage)
+	})
 }
 
 // DeleteSave deletes a save point. Its messages stay in the conversation.
@@ -205,7 +188,6 @@ func (svc *Service) DeleteSave(ctx context.Context, c *op.Call, saveID string) e
 	})
 }
 
-// saveEvent reports a change of a save point.
 func saveEvent(c *op.Call, kind string, s *Save) *stream.Event {
 	ev := op.Event(c.UserID, kind, c.By(), struct {
 		Save SaveObject `json:"save"`

@@ -70,7 +70,6 @@ func (svc *Service) Search(ctx context.Context, userID string, in SearchInput) (
 	return page, nil
 }
 
-// placeHits completes hits with their conversations.
 func placeHits(tx Tx, hits []*Hit) error {
 	ids, shown := map[string][]string{}, map[string]bool{}
 	for _, h := range hits {

@@ -108,7 +108,6 @@ func (s *searcher) compare(a, b place) int {
 // passed reports whether p is not older than from.
 func (s *searcher) passed(p, from place) bool { return from.id != "" && s.compare(p, from) >= 0 }
 
-// newerThan returns how many findings are newer than p.
 func (s *searcher) newerThan(p place) int {
 	return sort.Search(len(s.found), func(i int) bool { return s.compare(s.found[i].place, p) <= 0 })
 }
@@ -164,7 +163,6 @@ func (s *searcher) read(tx Tx, r TextRange, from place) (n int, err error) {
 	return n, nil
 }
 
-// hits reads the messages of what is found.
 func (s *searcher) hits(tx Tx) ([]*Hit, error) {
 	ids := make([]string, len(s.found))
 	for i, f := range s.found {

@@ -72,7 +72,6 @@ func (svc *Service) setupOf(tx Tx, characterID string) (*Setup, error) {
 	return s, s.complete(user)
 }
 
-// complete sets persona, settings and note.
 func (s *Setup) complete(user *character.UserSettings) error {
 	d := s.Docs
 	if global := character.SettingOf(user.CustomSetting); global != nil {

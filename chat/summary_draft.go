@@ -8,7 +8,6 @@ import (
 	"nodest/memory"
 )
 
-// draft is a summary in the making.
 type draft struct {
 	conv  *Conversation // as it was read
 	base  *KeptSummary  // that it replaces; nil = none
@@ -55,7 +54,6 @@ func (svc *Service) draftSummary(ctx context.Context, userID, conversationID str
 	return d, nil
 }
 
-// writer is a model that writes summaries.
 type writer struct {
 	llm.Asker
 	name string

@@ -84,7 +84,6 @@ func enqueueSummary(tx Tx, conversationID string, o summaryOrder, at time.Time) 
 	return tx.Jobs.Enqueue(o.spec(conversationID, at))
 }
 
-// readOrder reads a payload.
 func readOrder(payload json.RawMessage) (o summaryOrder, err error) {
 	if len(payload) > 0 {
 		if err = json.Unmarshal(payload, &o); err != nil {
@@ -116,7 +115,6 @@ func RepairSummary(tx Tx, conv *Conversation, changed ...*Message) error {
 // summaryRest is how long a conversation is quiet before its summary is repaired.
 const summaryRest = 2 * time.Minute
 
-// summarise does one job.
 func (svc *Service) summarise(ctx context.Context, j *jobs.Job) error {
 	o, err := readOrder(j.Payload)
 	if err != nil {

@@ -61,7 +61,6 @@ func (svc *Service) SummariseNow(ctx context.Context, userID, conversationID str
 	return d.plan.Summary(d.work, d.written), nil
 }
 
-// summariseSoon enqueues the summary of a conversation.
 func (svc *Service) summariseSoon(ctx context.Context, userID, conversationID string) error {
 	return svc.store.Update(ctx, userID, func(tx Tx) error {
 		if _, err := tx.LockConversation(conversationID); err != nil {

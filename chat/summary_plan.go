@@ -93,7 +93,6 @@ func (r *planning) begin(tx Tx) (err error) {
 	return err
 }
 
-// choose reads the messages and plans.
 func (r *planning) choose(ctx context.Context) error {
 	forced := r.order.Forced
 	if forced != nil && *forced != (SummaryRange{}) {

@@ -103,7 +103,6 @@ func (d *draft) followUp(tx Tx) error {
 	return enqueueSummary(tx, d.conv.ID, later, tx.Now().Add(summaryRest<<d.order.Tries))
 }
 
-// summaryEvent reports a change of a summary.
 func summaryEvent(tx Tx, method, by string, k *KeptSummary) *stream.Event {
 	type span struct {
 		Start int `json:"start"`

@@ -6,7 +6,6 @@ import (
 	"nodest/internal/op"
 )
 
-// maxRuns bounds a tree.
 const maxRuns = 1000
 
 // Tree returns the tree of a conversation as runs, with its save points.

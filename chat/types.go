@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"nodest/character"
 	"nodest/internal/fault"
@@ -129,19 +128,7 @@ func (m *Message) Preview() *Preview {
 	if s := m.Chosen(); s != nil {
 		text, revision = s.Text, s.RevisionID
 	}
-	return &Preview{ID: m.ID, Role: m.Role, Text: beginning(text), RevisionID: revision, CreatedAt: m.CreatedAt}
-}
-
-// beginning is the part of a text that a preview has.
-func beginning(text string) string {
-	for i, n := 0, 0; i < len(text); n++ {
-		if n == previewSize {
-			return text[:i]
-		}
-		_, size := utf8.DecodeRuneInString(text[i:])
-		i += size
-	}
-	return text
+	return &Preview{ID: m.ID, Role: m.Role, Text: op.Truncate(text, previewSize), RevisionID: revision, CreatedAt: m.CreatedAt}
 }
 
 // Swipe is one text of a message: its newest revision.

@@ -25,7 +25,6 @@ const (
 	wordEnd   = '\n'         // behind each word
 )
 
-// wordSet collects words of texts.
 type wordSet struct {
 	folder folder
 	words  map[string]struct{}
@@ -41,7 +40,6 @@ func (w *wordSet) addText(text string) {
 	}
 }
 
-// addRun adds the words of a run.
 func (w *wordSet) addRun(run []byte, pairs bool) {
 	if pairs {
 		eachPair(run, w.add)

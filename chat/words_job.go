@@ -49,7 +49,6 @@ func (svc *Service) indexWords(ctx context.Context, j *jobs.Job) error {
 	return ignoreGone(err)
 }
 
-// indexRange stores the words of a range.
 func (svc *Service) indexRange(ctx context.Context, userID string, r TextRange) error {
 	var words wordSet
 	var revisions []string

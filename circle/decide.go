@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nodest/character"
 	"nodest/circle/rules"
 	"nodest/internal/fault"
 	"nodest/llm"
@@ -38,15 +39,21 @@ func (svc *Service) prepare(tx Tx, o *occasion) (*reaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reaction{occasion: o, w: wordsOf(docs.Language), facts: map[string]fact{}, members: map[string]string{}}
+	r := &reaction{occasion: o, w: wordsOf(docs.Language), facts: map[string]fact{}}
 	user, err := nameOf(tx, Me)
 	if err != nil {
 		return nil, err
 	}
 	r.request = &request{docs: docs, user: line(user), now: o.now}
-	if err := r.readMembers(tx); err != nil {
+	members, err := tx.Members()
+	if err != nil {
 		return nil, err
 	}
+	known := r.request.user
+	if known == unnamed {
+		known = ""
+	}
+	r.members = others(members, o.who.ID, known)
 	for _, read := range []func(Tx) error{r.readRelations, r.readBox, r.readOwnPosts} {
 		if err := read(tx); err != nil {
 			return nil, err
@@ -60,21 +67,19 @@ func (svc *Service) prepare(tx Tx, o *occasion) (*reaction, error) {
 // which has it need not be about the user.
 const unnamed = "User"
 
-// readMembers reads who may be spoken of.
-func (r *reaction) readMembers(tx Tx) error {
-	members, err := tx.Members()
-	if err != nil {
-		return err
-	}
+// others are the ids of those whom a member may speak of, by their names; user is that of the user, "" =
+// none.
+func others(members []*character.Character, but, user string) map[string]string {
+	ids := map[string]string{}
 	for _, ch := range members {
-		if ch.ID != r.who.ID {
-			r.members[ch.Name] = ch.ID
+		if ch.ID != but {
+			ids[ch.Name] = ch.ID
 		}
 	}
-	if r.request.user != unnamed {
-		r.members[r.request.user] = Me
+	if user != "" {
+		ids[user] = Me
 	}
-	return nil
+	return ids
 }
 
 // readRelations adds what the character thinks of the author and of those in the thread.
@@ -101,7 +106,7 @@ func (r *reaction) readRelations(tx Tx) error {
 		}
 		lines = append(lines, "- "+r.w.relationOf(rel, names[id]))
 	}
-	r.about = append(r.about, block("relationships", r.w.relations, lines...))
+	r.about = append(r.about, block("relationships", r.w.Relations, lines...))
 	return nil
 }
 
@@ -114,7 +119,7 @@ func (r *reaction) readBox(tx Tx) error {
 	for _, i := range items[:min(len(items), maxShownBox)] {
 		lines = append(lines, r.w.item(i))
 	}
-	r.about = append(r.about, block("box", r.w.box, lines...))
+	r.about = append(r.about, block("box", r.w.Box, lines...))
 	return nil
 }
 
@@ -133,7 +138,7 @@ func (r *reaction) readOwnPosts(tx Tx) error {
 		r.facts[short] = fact{p.ID, p.AuthorID, said}
 		lines = append(lines, said)
 	}
-	r.about = append(r.about, block("own_posts", r.w.ownPosts, lines...))
+	r.about = append(r.about, block("own_posts", r.w.OwnPosts, lines...))
 	return nil
 }
 
@@ -191,19 +196,17 @@ func recentTexts(tx Tx, characterID string) (own, feed []string, err error) {
 //
 // Errors: errNoModel, errBudget, and those of the model.
 func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a rules.Answer, note rules.Note, err error) {
-	m, err := svc.opts.Model(ctx, userID)
+	m, err := svc.model(ctx, userID)
 	if err != nil {
 		return a, "", err
-	}
-	if m == nil {
-		return a, "", errNoModel
 	}
 	if err := svc.complete(ctx, userID, m, r); err != nil {
 		return a, "", err
 	}
 	correction := ""
 	for try := range 2 {
-		next, err := svc.answer(ctx, userID, m, r, try, correction)
+		r.request.own = r.task(correction)
+		next, _, err := svc.answer(ctx, userID, m, r.request, try, urgencyOf(r.turn), &r.cost)
 		if try > 0 && errors.Is(err, errBudget) {
 			break
 		}
@@ -214,9 +217,9 @@ func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a r
 		if note, err = svc.objection(ctx, userID, r, a); err != nil || note == "" {
 			return a, "", err
 		}
-		correction = r.w.repeats
+		correction = r.w.Repeats
 		if note == rules.NoteUnfounded {
-			correction = r.w.unfounded
+			correction = r.w.Unfounded
 		}
 	}
 	if a.Action.Like && r.answered == nil { // the like stands, without the comment
@@ -225,7 +228,6 @@ func (svc *Service) decide(ctx context.Context, userID string, r *reaction) (a r
 	return a, note, nil
 }
 
-// complete makes the scene and adds the memories.
 func (svc *Service) complete(ctx context.Context, userID string, m *Model, r *reaction) error {
 	attached := make([]string, len(r.post.Images))
 	for i, image := range r.post.Images {
@@ -237,9 +239,7 @@ func (svc *Service) complete(ctx context.Context, userID string, m *Model, r *re
 	}
 	s := sceneOf(r.w, r.post, r.comments, names, m.Sees)
 	r.request.scene, r.request.images = s.text, images
-	for short, f := range s.facts {
-		r.facts[short] = f
-	}
+	maps.Copy(r.facts, s.facts)
 	question := r.post.Text
 	if r.answered != nil {
 		question = r.answered.Text + "\n" + question
@@ -270,7 +270,7 @@ func (svc *Service) recall(ctx context.Context, userID string, r *reaction, text
 		r.facts[short] = fact{hits[i].ID, r.who.ID, said}
 		lines = append(lines, said)
 	}
-	return block("memories", r.w.memories, lines...), nil
+	return block("memories", r.w.Memories, lines...), nil
 }
 
 // pictures reads the names of attachments and, for models that see, the pictures. Those
@@ -295,41 +295,47 @@ func (svc *Service) pictures(ctx context.Context, userID string, ids []string, s
 	return names, images, nil
 }
 
-// answer asks once.
+// model returns what works for a user, or errNoModel.
+func (svc *Service) model(ctx context.Context, userID string) (*Model, error) {
+	m, err := svc.opts.Model(ctx, userID)
+	if err == nil && m == nil {
+		err = errNoModel
+	}
+	return m, err
+}
+
+// answer asks once, and reads the reply.
 //
-// Errors: UpstreamBadAnswer for a reply that cannot be used.
-func (svc *Service) answer(ctx context.Context, userID string, m *Model, r *reaction, try int, correction string) (rules.Answer, error) {
-	r.request.own = r.task(correction)
-	p, err := r.request.prompt(ctx)
+// Errors: errBudget; those of the model; UpstreamBadAnswer for a reply that cannot be used.
+func (svc *Service) answer(ctx context.Context, userID string, m *Model, r *request, try int, u urgency, total *cost) (a rules.Answer, reply string, err error) {
+	p, err := r.prompt(ctx)
 	if err != nil {
-		return rules.Answer{}, err
+		return a, "", err
 	}
 	p.Variant = try
-	reply, err := svc.ask(ctx, userID, m, p, urgencyOf(r.turn), &r.cost)
-	if err != nil {
-		return rules.Answer{}, err
+	if reply, err = svc.ask(ctx, userID, m, p, u, total); err != nil {
+		return a, "", err
 	}
-	a := rules.ReadAnswer(reply, nil)
-	if !a.Success {
-		return a, fault.New(fault.UpstreamBadAnswer, "the model's answer cannot be used: %s", a.Error)
+	if a = rules.ReadAnswer(reply, nil); !a.Success {
+		err = fault.New(fault.UpstreamBadAnswer, "the model's answer cannot be used: %s", a.Error)
 	}
-	return a, nil
+	return a, reply, err
 }
 
 // task is the second message, behind the card.
 func (r *reaction) task(correction string) string {
 	w := r.w
-	what := fmt.Sprintf(w.reactToPost, w.name(r.post.AuthorID, r.post.AuthorName), w.age(r.now.Sub(r.post.CreatedAt)))
+	what := fmt.Sprintf(w.ReactToPost, w.name(r.post.AuthorID, r.post.AuthorName), w.age(r.now.Sub(r.post.CreatedAt)))
 	if c := r.answered; c != nil {
-		format := w.reactToComment
+		format := w.ReactToComment
 		if r.post.AuthorID == r.who.ID {
-			format = w.answerOnOwnPost
+			format = w.AnswerOnOwnPost
 		}
 		what = fmt.Sprintf(format, shortIDs(r.comments)[c.ID], w.name(c.AuthorID, c.AuthorName), line(c.Text))
 	}
-	all := []string{fmt.Sprintf(w.you, line(r.who.Name)), w.moment(r.now)}
+	all := []string{fmt.Sprintf(w.You, line(r.who.Name)), w.moment(r.now)}
 	all = append(all, r.about...)
-	return paragraphs(append(all, what, correction, w.shapeReaction)...)
+	return paragraphs(append(all, what, correction, w.ShapeReaction)...)
 }
 
 // objection says why a comment must not be stored; "" = it may.

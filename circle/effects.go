@@ -24,7 +24,6 @@ func (svc *Service) publish(tx Tx, by string, p *Post) error {
 	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobSpread, Subject: p.ID})
 }
 
-// comment stores a comment on a post.
 func (svc *Service) comment(tx Tx, by string, p *Post, c *Comment) error {
 	c.TextKey = rules.Key(c.Text)
 	if err := tx.InsertComment(c); err != nil {
@@ -61,7 +60,6 @@ func (svc *Service) like(tx Tx, by string, p *Post, l *Like) error {
 	return tellOfLike(tx, by, p, l)
 }
 
-// emitPost says that a post was made or changed.
 func emitPost(tx Tx, by string, p *Post) error {
 	return emit(tx, by, "circle.post", map[string]any{"post": Wire{UserID: tx.UserID()}.Post(p)})
 }
@@ -72,19 +70,16 @@ func emitLike(tx Tx, by string, l *Like, liked bool) error {
 	return emit(tx, by, "circle.like", data)
 }
 
-// emitRelation says that a relationship has changed.
 func emitRelation(tx Tx, by string, r *Relation) error {
 	return emit(tx, by, "circle.relationship", map[string]any{
 		"characterId": r.CharacterID, "targetId": wireID(tx.UserID(), r.TargetID), "strength": r.Strength, "type": r.Type,
 	})
 }
 
-// emitItem says that something is new in a message box.
 func emitItem(tx Tx, by string, i *Item) error {
 	return emit(tx, by, "circle.message", map[string]any{"characterId": i.CharacterID, "item": Wire{UserID: tx.UserID()}.Item(i)})
 }
 
-// emitAction says that an action was offered or answered.
 func emitAction(tx Tx, by string, a *Action) error {
 	return emit(tx, by, "circle.message", map[string]any{"characterId": a.CharacterID, "action": Wire{UserID: tx.UserID()}.Action(a)})
 }

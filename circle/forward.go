@@ -5,19 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"nodest/framework"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
 
 // A forwarded post is a message of the user in a private chat. Others of the circle do not
 // learn of it; only the author of the post finds a note in its message box.
-
-// forwarded are the built-in words of a forwarded post.
-var forwarded = map[framework.Language]struct{ post, images, note string }{
-	framework.English: {"[Forwarded from the circle: a post by %s]", "[Images: %s]", "forwarded your post"},
-	framework.Chinese: {"［转发自朋友圈：%s的动态］", "［图片：%s］", "转发了你的动态"},
-}
 
 // Forwarded returns the message with which the user shows a post to a character: text, which
 // may be "", then the post with the name of its author and those of its images.
@@ -44,15 +37,15 @@ func (svc *Service) Forwarded(ctx context.Context, c *op.Call, postID, character
 		for _, image := range p.Images {
 			names = append(names, image.Name)
 		}
-		words := forwarded[language]
+		words := wordsOf(language).ForwardedPost
 		var parts []string
-		for _, part := range []string{text, fmt.Sprintf(words.post, p.AuthorName), p.Text} {
+		for _, part := range []string{text, fmt.Sprintf(words.Post, p.AuthorName), p.Text} {
 			if strings.TrimSpace(part) != "" {
 				parts = append(parts, part)
 			}
 		}
 		if len(names) > 0 {
-			parts = append(parts, fmt.Sprintf(words.images, strings.Join(names, ", ")))
+			parts = append(parts, fmt.Sprintf(words.Images, strings.Join(names, ", ")))
 		}
 		return strings.Join(parts, "\n\n"), nil
 	})
@@ -83,7 +76,7 @@ func (svc *Service) NoteForward(ctx context.Context, c *op.Call, postID string) 
 		}
 		item := &Item{
 			ID: op.NewID(), CharacterID: ch.ID, SenderID: Me, SenderName: name, Type: itemMessage,
-			Text: forwarded[language].note, ContextID: p.ID, Context: op.Truncate(p.Text, maxContextText), CreatedAt: tx.Now(),
+			Text: wordsOf(language).ForwardedPost.Note, ContextID: p.ID, Context: op.Truncate(p.Text, maxContextText), CreatedAt: tx.Now(),
 		}
 		if err := tx.PutItem(item); err != nil {
 			return err

@@ -54,32 +54,18 @@ func (svc *Service) Interact(ctx context.Context, userID string, in Interaction)
 	if err != nil {
 		return rules.Answer{}, err
 	}
-	m, err := svc.opts.Model(ctx, userID)
+	m, err := svc.model(ctx, userID)
 	if err != nil {
 		return rules.Answer{}, err
-	}
-	if m == nil {
-		return rules.Answer{}, errNoModel
 	}
 	if err := svc.show(ctx, userID, m, r, &in); err != nil {
 		return rules.Answer{}, err
 	}
-	p, err := r.request.prompt(ctx)
-	if err != nil {
-		return rules.Answer{}, err
-	}
-	reply, err := svc.ask(ctx, userID, m, p, addressed, nil)
-	if err != nil {
-		return rules.Answer{}, err
-	}
-	a := rules.ReadAnswer(reply, nil)
-	if !a.Success {
-		return a, fault.New(fault.UpstreamBadAnswer, "the model's answer cannot be used: %s", a.Error)
-	}
+	a, _, err := svc.answer(ctx, userID, m, r.request, 0, addressed, nil)
 	if a.Action != nil && r.post.AuthorID == in.ResponderID {
 		a.Action.Like = false
 	}
-	return a, nil
+	return a, err
 }
 
 // check completes the type and the responder.
@@ -110,7 +96,6 @@ func (in *Interaction) check() error {
 	return op.CheckLength("content.text", in.Content.Text, MaxPost)
 }
 
-// private reports whether the type belongs to a private chat.
 func (in *Interaction) private() bool {
 	return in.Type == "forwardedPost" || in.Type == "continuedConversation"
 }
@@ -137,9 +122,8 @@ func (svc *Service) interaction(tx Tx, in *Interaction) (*reaction, error) {
 	return svc.prepare(tx, &occasion{post: p, who: who, set: set, now: tx.Now().In(set.Zone())})
 }
 
-// show makes the request of an interaction.
 func (svc *Service) show(ctx context.Context, userID string, m *Model, r *reaction, in *Interaction) error {
-	w, shape := r.w, r.w.shapeReaction
+	w, shape := r.w, r.w.ShapeReaction
 	var names, attached []string
 	for i, image := range in.Content.Images {
 		if op.IsClientID(image) {
@@ -157,23 +141,23 @@ func (svc *Service) show(ctx context.Context, userID string, m *Model, r *reacti
 	s := sceneOf(w, r.post, nil, names, len(images) > 0)
 	thread := block("thread", "", textsOf(in.Content.PostComments, maxThread)...)
 	r.request.scene = paragraphs(s.text, thread)
-	what := fmt.Sprintf(w.reactToPost, w.name(r.post.AuthorID, r.post.AuthorName), w.justNow)
+	what := fmt.Sprintf(w.ReactToPost, w.name(r.post.AuthorID, r.post.AuthorName), w.JustNow)
 	var private string
 	switch in.Type {
 	case "newPost":
-		r.request.scene, what, shape = w.rules, w.write, w.shapePost
+		r.request.scene, what, shape = w.Rules, w.Write, w.ShapePost
 		if in.Content.Text != "" {
-			what += "\n" + block("tell", w.hint, defused(in.Content.Text))
+			what += "\n" + block("tell", w.Hint, defused(in.Content.Text))
 		}
 	case "selfPost":
-		what, shape = w.own, w.shapeResponse
+		what, shape = w.Own, w.ShapeResponse
 	case "forwardedPost":
-		what = fmt.Sprintf(w.forwarded, r.request.user)
+		what = fmt.Sprintf(w.Forwarded, r.request.user)
 	case "continuedConversation":
-		what = w.continued
+		what = w.Continued
 	}
 	if in.private() {
-		private = block("history", w.history, textsOf(in.Content.ConversationHistory, maxHistory)...)
+		private = block("history", w.History, textsOf(in.Content.ConversationHistory, maxHistory)...)
 	}
 	memories, err := svc.recall(ctx, userID, r, in.Content.Text)
 	if err != nil {
@@ -181,9 +165,9 @@ func (svc *Service) show(ctx context.Context, userID string, m *Model, r *reacti
 	}
 	var given string
 	if in.Content.Context != "" {
-		given = block("context", w.context, defused(in.Content.Context))
+		given = block("context", w.Context, defused(in.Content.Context))
 	}
-	all := append([]string{fmt.Sprintf(w.you, line(r.who.Name)), w.moment(r.now)}, r.about...)
+	all := append([]string{fmt.Sprintf(w.You, line(r.who.Name)), w.moment(r.now)}, r.about...)
 	r.request.own = paragraphs(append(all, memories, private, given, what, shape)...)
 	return nil
 }

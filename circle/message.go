@@ -54,7 +54,6 @@ func (svc *Service) runMessage(ctx context.Context, j *jobs.Job) error {
 	})
 }
 
-// greet lets a character write a message.
 func (svc *Service) greet(ctx context.Context, w *telling) error {
 	if svc.opts.Greet == nil {
 		return errNoModel

@@ -135,7 +135,6 @@ func block(tag, heading string, lines ...string) string {
 	return heading + "<" + tag + ">\n" + strings.Join(lines, "\n") + "\n</" + tag + ">"
 }
 
-// paragraphs joins the texts that are not empty.
 func paragraphs(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
 }
@@ -157,15 +156,15 @@ type scene struct {
 // pictures; attached says that the model sees them.
 func sceneOf(w *words, p *Post, comments []*Comment, images []string, attached bool) *scene {
 	s := &scene{facts: map[string]fact{}}
-	lines := []string{fmt.Sprintf(w.author, w.name(p.AuthorID, p.AuthorName))}
+	lines := []string{fmt.Sprintf(w.Author, w.name(p.AuthorID, p.AuthorName))}
 	if p.Text != "" {
 		lines = append(lines, defused(p.Text))
 	}
 	switch {
 	case len(images) > 0 && attached:
-		lines = append(lines, fmt.Sprintf(w.pictures, len(images)))
+		lines = append(lines, fmt.Sprintf(w.Pictures, len(images)))
 	case len(images) > 0:
-		lines = append(lines, fmt.Sprintf(w.images, line(strings.Join(images, ", "))))
+		lines = append(lines, fmt.Sprintf(w.Images, line(strings.Join(images, ", "))))
 	}
 	s.facts["p1"] = fact{p.ID, p.AuthorID, strings.Join(lines, "\n")}
 	var thread []string
@@ -182,7 +181,7 @@ func sceneOf(w *words, p *Post, comments []*Comment, images []string, attached b
 		s.facts[short[c.ID]] = fact{c.ID, c.AuthorID, said}
 		thread = append(thread, said)
 	}
-	s.text = paragraphs(w.rules, block("post", "[p1]", lines...), block("thread", "", thread...))
+	s.text = paragraphs(w.Rules, block("post", "[p1]", lines...), block("thread", "", thread...))
 	return s
 }
 
@@ -217,7 +216,7 @@ func (w *words) name(id, name string) string {
 		return name
 	}
 	if id == Me {
-		return w.user
+		return w.User
 	}
 	return "?"
 }
@@ -225,5 +224,5 @@ func (w *words) name(id, name string) string {
 // Scene returns what a prompt of the circle begins with, and the answer that it asks for.
 func Scene(l framework.Language) (scenePrompt, responseFormat string) {
 	w := wordsOf(l)
-	return w.rules, w.shapeReaction
+	return w.Rules, w.ShapeReaction
 }

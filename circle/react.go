@@ -18,7 +18,6 @@ const server = "server"
 // reactAttempts is how often a reaction is tried while the provider fails.
 const reactAttempts = 5
 
-// reactKinds are the jobs of reactions.
 func (svc *Service) reactKinds() []jobs.Kind {
 	return []jobs.Kind{
 		// One at a time of a user: it looks at every member.
@@ -255,7 +254,6 @@ func (o *occasion) nothingNew(tx Tx, r *reaction, likes bool, text string) (rule
 	return "", nil
 }
 
-// commentOf is the comment that an answer makes.
 func (o *occasion) commentOf(tx Tx, r *reaction, a rules.Answer, text string) *Comment {
 	c := &Comment{
 		ID: op.NewID(), PostID: o.post.ID, AuthorID: o.turn.CharacterID, AuthorName: o.who.Name, Depth: 1,

@@ -8,8 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/character"
-	"nodest/framework"
 	"nodest/internal/fault"
 	"nodest/memory"
 )
@@ -24,27 +22,12 @@ const (
 // happened are the sentences of what characters remember; arguments are the quotes and those who
 // wrote them. They say that it was in the circle, and stand by themselves.
 type happened struct {
-	posted    string // author, text
-	commented string // author, post's author, post, text
-	replied   string // author, whom it answers, post's author, post, text
-	user      string
-	pictures  string                   // of a post without a text
-	quotes    func(text string) string // so that no quote ends early
-}
-
-var happenings = map[framework.Language]happened{
-	framework.English: {
-		posted:    `%[1]s posted in the circle: "%[2]s"`,
-		commented: `%[1]s commented in the circle on %[2]s's post "%[3]s": "%[4]s"`,
-		replied:   `%[1]s replied to %[2]s in the circle, below %[3]s's post "%[4]s": "%[5]s"`,
-		user:      "User", pictures: "(pictures)", quotes: strings.NewReplacer(`"`, "'").Replace,
-	},
-	framework.Chinese: {
-		posted:    "%[1]s在朋友圈发布：“%[2]s”",
-		commented: "%[1]s在朋友圈评论了%[2]s的动态“%[3]s”：“%[4]s”",
-		replied:   "%[1]s在朋友圈%[3]s的动态“%[4]s”下回复了%[2]s：“%[5]s”",
-		user:      "用户", pictures: "（图片）", quotes: strings.NewReplacer("“", "‘", "”", "’").Replace,
-	},
+	Posted    string // author, text
+	Commented string // author, post's author, post, text
+	Replied   string // author, whom it answers, post's author, post, text
+	User      string
+	Pictures  string   // of a post without a text
+	Quotes    []string // each with what takes its place in a quote, so that none ends early
 }
 
 // rememberPost adds a post to the memory of a character: of its author, and, if it is the
@@ -53,8 +36,8 @@ func rememberPost(tx Tx, p *Post, characterID string) error {
 	if characterID != p.AuthorID && p.AuthorID != Me {
 		return nil
 	}
-	return remember(tx, p.ID, p.CreatedAt, func(words happened) string {
-		return fmt.Sprintf(words.posted, words.name(p.AuthorID, p.AuthorName), words.quote(p.Text, quotedPost))
+	return remember(tx, p.ID, p.CreatedAt, func(words *happened) string {
+		return fmt.Sprintf(words.Posted, words.name(p.AuthorID, p.AuthorName), words.quote(p.Text, quotedPost))
 	}, characterID)
 }
 
@@ -73,17 +56,16 @@ func rememberComment(tx Tx, p *Post, c *Comment) error {
 	if answered != nil {
 		holders = append(holders, answered.AuthorID)
 	}
-	return remember(tx, c.ID, c.CreatedAt, func(words happened) string {
+	return remember(tx, c.ID, c.CreatedAt, func(words *happened) string {
 		author, poster := words.name(c.AuthorID, c.AuthorName), words.name(p.AuthorID, p.AuthorName)
 		post, text := words.quote(p.Text, quotedAbout), words.quote(c.Text, quotedComment)
 		if answered == nil {
-			return fmt.Sprintf(words.commented, author, poster, post, text)
+			return fmt.Sprintf(words.Commented, author, poster, post, text)
 		}
-		return fmt.Sprintf(words.replied, author, words.name(answered.AuthorID, answered.AuthorName), poster, post, text)
+		return fmt.Sprintf(words.Replied, author, words.name(answered.AuthorID, answered.AuthorName), poster, post, text)
 	}, holders...)
 }
 
-// forgetPost removes a post and its comments from all memories.
 func forgetPost(tx Tx, p *Post) error {
 	comments, err := tx.Comments(0, p.ID)
 	if err != nil {
@@ -103,7 +85,7 @@ func forgetComment(tx Tx, c *Comment) error { return memory.RemoveHappenings(tx.
 
 // remember adds what happened to the memories of characters, each in its language. The user has
 // none.
-func remember(tx Tx, source string, at time.Time, text func(happened) string, holders ...string) error {
+func remember(tx Tx, source string, at time.Time, text func(*happened) string, holders ...string) error {
 	if at.IsZero() {
 		at = tx.Now()
 	}
@@ -120,24 +102,19 @@ func remember(tx Tx, source string, at time.Time, text func(happened) string, ho
 		if err != nil {
 			return err
 		}
-		words, err := wordsFor(ch)
+		language, err := ch.Language()
 		if err != nil {
 			return err
 		}
-		list = append(list, memory.Happening{CharacterID: id, Text: text(words), At: at, Source: source})
+		list = append(list, memory.Happening{CharacterID: id, Text: text(&wordsOf(language).Happened), At: at, Source: source})
 	}
 	return memory.AddHappenings(tx.Memory, list...)
-}
-
-func wordsFor(ch *character.Character) (happened, error) {
-	language, err := ch.Language()
-	return happenings[language], err
 }
 
 // name is what facts call an author.
 func (w *happened) name(id, name string) string {
 	if id == Me {
-		return w.user
+		return w.User
 	}
 	return w.line(name)
 }
@@ -146,9 +123,11 @@ func (w *happened) name(id, name string) string {
 func (w *happened) quote(text string, limit int) string {
 	line := w.line(text)
 	if utf8.RuneCountInString(line) <= limit {
-		return cmp.Or(line, w.pictures)
+		return cmp.Or(line, w.Pictures)
 	}
 	return strings.TrimSpace(string([]rune(line)[:limit-1])) + "…"
 }
 
-func (w *happened) line(text string) string { return w.quotes(strings.Join(strings.Fields(text), " ")) }
+func (w *happened) line(text string) string {
+	return strings.NewReplacer(w.Quotes...).Replace(strings.Join(strings.Fields(text), " "))
+}

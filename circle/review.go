@@ -84,7 +84,6 @@ func (svc *Service) reviewFailed(ctx context.Context, j *jobs.Job, cause error) 
 	return cause
 }
 
-// reviewed is what a review is about.
 type reviewed struct {
 	request  *request
 	language framework.Language
@@ -151,9 +150,9 @@ func (svc *Service) composeReview(tx Tx, in *reviewed, docs *character.Documents
 		return err
 	}
 	in.request = &request{docs: docs, user: line(user), now: tx.Now().In(set.Zone())}
-	in.request.scene = paragraphs(block("relationships", w.relations, people...), block("box", w.box, box...))
+	in.request.scene = paragraphs(block("relationships", w.Relations, people...), block("box", w.Box, box...))
 	in.request.own = paragraphs(
-		fmt.Sprintf(w.you, line(in.name)), fmt.Sprintf(w.review, strings.Join(rules.Types, ", ")), w.shapeReview)
+		fmt.Sprintf(w.You, line(in.name)), fmt.Sprintf(w.Review, strings.Join(rules.Types, ", ")), w.ShapeReview)
 	return nil
 }
 
@@ -175,7 +174,7 @@ func reviewOne(tx Tx, in *reviewed, sender string, u rules.Update) error {
 	offer := offers[0]
 	a := &Action{
 		ID: op.NewID(), CharacterID: r.CharacterID, TargetID: sender, Type: offer.Type, State: "pending",
-		Text: fmt.Sprintf(wordsOf(in.language).offers[offer.Type], in.name), ExpiresAt: tx.Now().Add(offer.For), CreatedAt: tx.Now(),
+		Text: fmt.Sprintf(wordsOf(in.language).Offers[offer.Type], in.name), ExpiresAt: tx.Now().Add(offer.For), CreatedAt: tx.Now(),
 	}
 	if err := tx.InsertAction(a); err != nil {
 		return err
@@ -186,13 +185,13 @@ func reviewOne(tx Tx, in *reviewed, sender string, u rules.Update) error {
 // item is an entry of a message box in a prompt. What somebody says privately when they
 // forward a post is not shown.
 func (w *words) item(i *Item) string {
-	did, known := w.did[i.Type], false
+	did, known := w.Did[i.Type], false
 	if i.Type == itemAlert {
-		did, known = w.did[i.Text]
+		did, known = w.Did[i.Text]
 	}
-	text := fmt.Sprintf(cmp.Or(did, w.did[itemAlert]), w.name(i.SenderID, i.SenderName))
+	text := fmt.Sprintf(cmp.Or(did, w.Did[itemAlert]), w.name(i.SenderID, i.SenderName))
 	if i.Context != "" {
-		text += " (" + fmt.Sprintf(w.quote, line(i.Context)) + ")"
+		text += " (" + fmt.Sprintf(w.Quote, line(i.Context)) + ")"
 	}
 	if i.Text != "" && i.Type != itemMessage && !known {
 		text += ": " + line(i.Text)
@@ -202,7 +201,7 @@ func (w *words) item(i *Item) string {
 
 // relationOf is a relationship in a prompt.
 func (w *words) relationOf(r *Relation, name string) string {
-	text := fmt.Sprintf(w.relation, w.name(r.TargetID, name), r.Type, r.Strength)
+	text := fmt.Sprintf(w.Relation, w.name(r.TargetID, name), r.Type, r.Strength)
 	if r.Description != "" {
 		text += " – " + line(r.Description)
 	}

@@ -70,7 +70,6 @@ func (d today) bedtime() time.Time {
 	return d.state.LookedAt.Add(time.Duration(d.state.Settings.SleepAfter) * 24 * time.Hour)
 }
 
-// quiet are the quiet hours.
 func (d today) quiet() rules.Quiet {
 	return rules.QuietHours(d.state.Settings.QuietFrom, d.state.Settings.QuietUntil)
 }
@@ -143,7 +142,6 @@ func closeCircle(tx Tx, d today) error {
 	return leaveOutPlanned(tx, rules.NoteGone, scheduled)
 }
 
-// fallAsleep ends everything that is planned.
 func fallAsleep(tx Tx, d today) error {
 	if d.state.AsleepAt == nil {
 		now := tx.Now()
@@ -158,7 +156,6 @@ func fallAsleep(tx Tx, d today) error {
 	return leaveOutPlanned(tx, rules.NoteAsleep, func(*Turn) bool { return true })
 }
 
-// slotOf names a slot of a day.
 type slotOf struct{ characterID, name string }
 
 // slots are those of the day that are due at a time or later, and when.
@@ -260,7 +257,6 @@ func moveTurn(tx Tx, t *Turn, at time.Time) error {
 // scheduled says whether a turn is for a slot of the day.
 func scheduled(t *Turn) bool { return t.Reason == rules.Scheduled || t.Reason == rules.Frequency }
 
-// leaveOutPlanned leaves out the planned turns that which selects.
 func leaveOutPlanned(tx Tx, why rules.Note, which func(*Turn) bool) error {
 	planned, err := allTurns(tx, TurnFilter{State: TurnPlanned})
 	if err != nil {

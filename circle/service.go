@@ -100,7 +100,6 @@ func nameOf(tx Tx, id string) (string, error) {
 	return character.UserName(tx.Characters, &character.Character{}, "")
 }
 
-// emit adds an event of the circle.
 func emit(tx Tx, by, kind string, data map[string]any) error {
 	return tx.Emit(op.Event(tx.UserID(), kind, by, data))
 }

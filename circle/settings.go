@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"nodest/circle/rules"
-	"nodest/internal/fault"
 	"nodest/internal/op"
 )
 
@@ -88,17 +87,9 @@ func (svc *Service) Cost(ctx context.Context, userID, from, to string) (*Cost, e
 			return nil, err
 		}
 		today := tx.Now().In(set.Zone())
-		end, err := dayOr("to", to, today)
+		first, last, err := op.Days(from, to, today, costDays)
 		if err != nil {
 			return nil, err
-		}
-		begin, err := dayOr("from", from, end.AddDate(0, 0, 1-costDays))
-		if err != nil {
-			return nil, err
-		}
-		first, last := begin.Format(time.DateOnly), end.Format(time.DateOnly)
-		if first > last {
-			return nil, fault.InvalidField("from", "range", "must not be later than to (%s)", last)
 		}
 		state, err := tx.CircleState()
 		if err != nil {
@@ -107,15 +98,4 @@ func (svc *Service) Cost(ctx context.Context, userID, from, to string) (*Cost, e
 		days, err := tx.Spends(first, last)
 		return &Cost{today.Format(time.DateOnly), days, state.Settings.CallsPerDay, state.Settings.TokensPerDay}, err
 	})
-}
-
-func dayOr(field, day string, or time.Time) (time.Time, error) {
-	if day == "" {
-		return or, nil
-	}
-	t, err := time.Parse(time.DateOnly, day)
-	if err != nil {
-		return t, fault.InvalidField(field, "type", "must be a date such as 2026-01-31")
-	}
-	return t, nil
 }

@@ -95,7 +95,6 @@ func (svc *Service) reserve(ctx context.Context, userID string, tokens int64, u 
 	return day, err
 }
 
-// settle corrects the tokens of a day.
 func (svc *Service) settle(ctx context.Context, userID, day string, tokens int64) error {
 	return svc.store.Update(ctx, userID, func(tx Tx) error {
 		s, err := tx.LockSpend(day)

@@ -184,15 +184,7 @@ func (svc *Service) readPosts(tx Tx, w *telling) (err error) {
 	if err != nil {
 		return err
 	}
-	w.user, w.members = wordsOf(w.docs.Language).name(Me, set.UserName), map[string]string{}
-	for _, ch := range members {
-		if ch.ID != w.ch.ID {
-			w.members[ch.Name] = ch.ID
-		}
-	}
-	if set.UserName != "" {
-		w.members[set.UserName] = Me
-	}
+	w.user, w.members = wordsOf(w.docs.Language).name(Me, set.UserName), others(members, w.ch.ID, set.UserName)
 	if w.turn.Slot == digestSlot {
 		w.kind = rules.Digest
 		return svc.readDigest(tx, w, members)

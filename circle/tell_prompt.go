@@ -11,38 +11,13 @@ import (
 	"time"
 
 	"nodest/circle/rules"
-	"nodest/framework"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
 
 // tellWords are the words of prompts for posts.
 type tellWords struct {
-	feed, own, tell, digest, write string
-}
-
-var tellWordsIn = map[framework.Language]tellWords{
-	framework.English: {
-		feed:   "The latest posts in the circle, newest first:",
-		own:    "What you posted lately; say nothing of it again:",
-		tell:   "This is what you want to tell today:",
-		digest: "The user was away for some days. This is what you and the others were up to meanwhile:",
-		write:  "Write one post for the circle, in your own voice, at most five sentences. It tells what is in <tell> as part of your day.",
-	},
-	framework.Chinese: {
-		feed:   "圈子里最新的帖子，从新到旧：",
-		own:    "你最近发过的帖子，不要重复其中的内容：",
-		tell:   "这是你今天想说的事：",
-		digest: "用户有几天没来了。这段时间你和其他人在忙这些事：",
-		write:  "用你自己的语气写一条帖子，最多五句话，把 <tell> 里的事当作你生活的一部分来讲。",
-	},
-}
-
-func tellWordsOf(l framework.Language) tellWords {
-	if w, ok := tellWordsIn[l]; ok {
-		return w
-	}
-	return tellWordsIn[framework.English]
+	Feed, Own, Tell, Digest, Write string
 }
 
 // told is something to tell, and whose plan it is from.
@@ -63,7 +38,8 @@ func (t told) source() string {
 // are what statements about others can rest on, by what the prompt calls them.
 func (w *telling) request(correction string) (r *request, facts map[string]fact) {
 	l := w.docs.Language
-	words, tell := wordsOf(l), tellWordsOf(l)
+	words := wordsOf(l)
+	tell := words.TellPost
 	facts = map[string]fact{}
 	var feed, own, items []string
 	for _, p := range w.feed[:min(len(w.feed), postsShown)] {
@@ -87,16 +63,16 @@ func (w *telling) request(correction string) (r *request, facts map[string]fact)
 		}
 		items = append(items, said)
 	}
-	heading, write := tell.tell, tell.write+" "
+	heading, write := tell.Tell, tell.Write+" "
 	if w.kind == rules.Digest {
-		heading, write = tell.digest, ""
+		heading, write = tell.Digest, ""
 	}
 	return &request{
 		docs: w.docs, user: w.user, now: w.now,
-		scene: paragraphs(words.rules, block("feed", tell.feed, feed...)),
+		scene: paragraphs(words.Rules, block("feed", tell.Feed, feed...)),
 		own: paragraphs(
-			fmt.Sprintf(words.you, line(w.ch.Name)), words.moment(w.now), block("own_posts", tell.own, own...),
-			block("tell", heading, items...), write+w.kind.Words(l), correction, words.shapePost,
+			fmt.Sprintf(words.You, line(w.ch.Name)), words.moment(w.now), block("own_posts", tell.Own, own...),
+			block("tell", heading, items...), write+w.kind.Words(l), correction, words.ShapePost,
 		),
 	}, facts
 }
@@ -112,44 +88,31 @@ var emptyPost = regexp.MustCompile(`"post"\s*:\s*(""|null)`)
 //
 // Errors: errNoModel, errBudget, and those of the model.
 func (svc *Service) write(ctx context.Context, w *telling) error {
-	m, err := svc.opts.Model(ctx, w.userID)
+	m, err := svc.model(ctx, w.userID)
 	if err != nil {
 		return err
-	}
-	if m == nil {
-		return errNoModel
 	}
 	words, correction := wordsOf(w.docs.Language), ""
 	for try := range 2 {
 		r, facts := w.request(correction)
-		p, err := r.prompt(ctx)
-		if err != nil {
-			return err
-		}
-		p.Variant = try
-		reply, err := svc.ask(ctx, w.userID, m, p, w.urgency(), &w.cost)
-		if try > 0 && errors.Is(err, errBudget) {
+		a, reply, err := svc.answer(ctx, w.userID, m, r, try, w.urgency(), &w.cost)
+		switch {
+		case try > 0 && errors.Is(err, errBudget):
 			return nil // the first answer was no use, and there is no second
-		}
-		if err != nil {
-			return err
-		}
-		a := rules.ReadAnswer(reply, nil)
-		if !a.Success && emptyPost.MatchString(reply) {
+		case fault.Is(err, fault.UpstreamBadAnswer) && emptyPost.MatchString(reply):
 			w.note = rules.NoteChoice
 			return nil
-		}
-		if !a.Success {
-			return fault.New(fault.UpstreamBadAnswer, "the model's answer cannot be used: %s", a.Error)
+		case err != nil:
+			return err
 		}
 		if w.note, err = svc.judge(ctx, w, a, facts); err != nil {
 			return err
 		}
 		switch w.note {
 		case rules.NoteRepeats:
-			correction = words.repeats
+			correction = words.Repeats
 		case rules.NoteUnfounded:
-			correction = words.unfounded
+			correction = words.Unfounded
 		default:
 			return nil
 		}

@@ -74,7 +74,6 @@ func toldOfNoModel(tx Tx, postID string) (bool, error) {
 	return false, err
 }
 
-// postpone lets the turn of a job wait.
 func (svc *Service) postpone(ctx context.Context, j *jobs.Job, until time.Time) error {
 	return svc.store.Update(ctx, j.UserID, func(tx Tx) error {
 		t, err := tx.Turn(j.Subject)
@@ -135,7 +134,6 @@ func noteFailure(tx Tx, t *Turn, cause *fault.Error, last bool, c cost) error {
 	return tx.UpdateTurn(t)
 }
 
-// emitFailed tells that a turn could not be carried out.
 func emitFailed(tx Tx, t *Turn, cause *fault.Error) error {
 	data := map[string]any{"characterId": t.CharacterID, "error": op.FailureOf(cause)}
 	if t.PostID != "" {

@@ -31,7 +31,7 @@ func augmentation(memories []string, web, passages string, o *Options, strict bo
 			continue
 		}
 		if n++; n == 1 {
-			frame("\n\n<mem>\n" + w.memories + "\n")
+			frame("\n\n<mem>\n" + w.Memories + "\n")
 		}
 		parts = append(parts, addition{SourceMemory, i, strconv.Itoa(n) + ". " + defuse(m, strict) + "\n"})
 	}
@@ -40,16 +40,16 @@ func augmentation(memories []string, web, passages string, o *Options, strict bo
 	}
 	hasWeb := !isBlank(web)
 	if hasWeb {
-		frame("\n\n<websearch>\n" + w.web + "\n")
+		frame("\n\n<websearch>\n" + w.Web + "\n")
 		parts = append(parts, addition{source: SourceWeb, text: defuse(web, strict)})
 		frame("\n</websearch>")
 	}
-	lines, data := o.guidelines(n > 0, hasWeb), w.data
+	lines, data := o.guidelines(n > 0, hasWeb), w.Data
 	if !isBlank(passages) {
-		frame("\n\n<knowledge>\n" + w.passages + "\n")
+		frame("\n\n<knowledge>\n" + w.Passages + "\n")
 		parts = append(parts, addition{source: SourceKnowledge, text: defuse(passages, strict)})
 		frame("\n</knowledge>")
-		lines, data = append(slices.Clone(lines), w.passagesUsed...), w.dataWithPassages
+		lines, data = append(slices.Clone(lines), w.PassagesUsed...), w.DataWithPassages
 	}
 	if lines == nil {
 		return nil

@@ -259,7 +259,6 @@ type largePart struct {
 	Tokens int    `json:"tokens"`
 }
 
-// largestParts is how many parts an error names.
 const largestParts = 10
 
 func (b *builder) tooLarge(used, budget int) error {

@@ -136,7 +136,6 @@ func (b *builder) length() int {
 	return len(b.in.History) + 1
 }
 
-// message returns the chat's message at index i.
 func (b *builder) message(i int) *Message {
 	if i < len(b.in.History) {
 		return &b.in.History[i]
@@ -192,10 +191,10 @@ func settingItem(s Setting, l Language) *item {
 	w := l.words()
 	it := &item{
 		source: SourceSetting, name: s.Name, role: "user",
-		text:     w.setting + "\n\n<{{user}}'s_info>" + s.Text + "</{{user}}'s_info>",
+		text:     w.Setting + "\n\n<{{user}}'s_info>" + s.Text + "</{{user}}'s_info>",
 		position: atDepth, order: s.Order, depth: max(s.Depth, 1), constant: true,
 	}
-	it.name = cmp.Or(it.name, w.settingName)
+	it.name = cmp.Or(it.name, w.SettingName)
 	if isBlank(s.Text) {
 		it.text = ""
 	}
@@ -219,7 +218,6 @@ func (b *builder) search() (err error) {
 	return err
 }
 
-// buildFrame makes the messages around the chat.
 func (b *builder) buildFrame() {
 	placed := false
 	for _, it := range b.c.frame.with(b.settings).all() {
@@ -415,7 +413,6 @@ func (b *builder) expandAt(at time.Time, text string) string {
 	return b.macros.expand(text)
 }
 
-// buildInstruction makes the last message.
 func (b *builder) buildInstruction() {
 	in := b.in.Instruction
 	if in == nil {

@@ -21,7 +21,6 @@ type cacheKey struct {
 	text string
 }
 
-// defaultCacheBytes is the default size of a Cache.
 const defaultCacheBytes = 64 << 20
 
 // NewCache returns a cache that holds at most about maxBytes of texts and

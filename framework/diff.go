@@ -131,7 +131,6 @@ func (p *Prompt) textOf(entry int) string {
 	return text[len(runesTo(text, e.At)):]
 }
 
-// runesTo returns the first n code points of text.
 func runesTo(text string, n int) string {
 	for i := range text {
 		if n == 0 {

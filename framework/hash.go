@@ -9,7 +9,6 @@ import (
 // version: stored prompts are compared by it. It resists accidents, not attacks.
 func hashText(s string) uint64 { return hashOn(0x9e3779b97f4a7c15, s) }
 
-// hashOn continues a hash with s.
 func hashOn(h uint64, s string) uint64 {
 	h = mix(h^0xa0761d6478bd642f, uint64(len(s))^0xe7037ed1a0b428db)
 	for len(s) >= 8 {

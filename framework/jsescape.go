@@ -148,20 +148,11 @@ func property(name string) (string, bool) {
 		return `\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934-\u2b55\u3030\u303d\u3297\u3299` +
 			"\U0001f000-\U0001faff", true
 	}
-	if short, ok := longCategories[name]; ok {
+	if short, ok := unicode.CategoryAliases[name]; ok {
 		name = short
 	}
 	_, known := unicode.Categories[name]
 	return `\p{` + name + `}`, known
-}
-
-var longCategories = map[string]string{
-	"Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Titlecase_Letter": "Lt",
-	"Modifier_Letter": "Lm", "Other_Letter": "Lo", "Mark": "M", "Nonspacing_Mark": "Mn",
-	"Number": "N", "Decimal_Number": "Nd", "Letter_Number": "Nl", "Other_Number": "No",
-	"Punctuation": "P", "Open_Punctuation": "Ps", "Close_Punctuation": "Pe", "Dash_Punctuation": "Pd",
-	"Symbol": "S", "Math_Symbol": "Sm", "Currency_Symbol": "Sc", "Other_Symbol": "So",
-	"Separator": "Z", "Space_Separator": "Zs", "Control": "Cc", "Format": "Cf",
 }
 
 // charEscape reads an escape that stands for one character. lone marks half of a
@@ -258,7 +249,6 @@ func readOctal(s string) (r rune, used int) {
 
 func isLetter(c byte) bool { return c|32 >= 'a' && c|32 <= 'z' }
 
-// class translates a character class.
 func (t *translator) class() error {
 	t.pos++
 	not := strings.HasPrefix(t.src[t.pos:], "^")
@@ -332,7 +322,6 @@ func assembleClass(inside string, opposites []charSet, not, empty bool) string {
 	return "(?:" + union + ")"
 }
 
-// classAtom reads one member of a class.
 func (t *translator) classAtom() (r rune, set *charSet, lone bool, err error) {
 	if t.src[t.pos] != '\\' {
 		r, size := utf8.DecodeRuneInString(t.src[t.pos:])

@@ -142,7 +142,6 @@ type replaced struct {
 	references int
 }
 
-// full reports whether maxReplaced is reached.
 func (b *replaced) full() bool { return b.Len()+b.references > maxReplaced }
 
 // expand appends a replacement: $$, $&, $`, $', $1 to $99 and $<name>.
@@ -316,10 +315,8 @@ func (t *translator) translate() (string, error) {
 	return t.out.String(), nil
 }
 
-// top is the innermost open bracket.
 func (t *translator) top() *bracket { return &t.stack[len(t.stack)-1] }
 
-// close writes a closing bracket.
 func (t *translator) close() error {
 	if len(t.stack) == 1 {
 		return errors.New("unmatched closing parenthesis")
@@ -414,7 +411,6 @@ func (t *translator) literal(r rune) {
 	t.out.WriteRune(r)
 }
 
-// open writes an opening bracket.
 func (t *translator) open() error {
 	if len(t.stack) == 200 {
 		return errors.New("groups are nested too deeply")

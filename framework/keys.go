@@ -166,7 +166,6 @@ type scanned struct {
 	end  int32   // the state after the text
 }
 
-// find scans one text.
 func (a *automaton) find(text string) scanned {
 	hits := a.newSet()
 	end := a.scan(0, lower(text), hits)

@@ -79,7 +79,6 @@ func (p *Prompt) addAll(pieces []piece) {
 	}
 }
 
-// add appends a message and its entries.
 func (p *Prompt) add(x *piece) {
 	index := len(p.Messages)
 	x.entry.Message = index

@@ -9,14 +9,14 @@ import (
 // of a line, after any punctuation. A mark in the middle of a line is
 // something that the user talks about.
 var rewriteBlock = regexp.MustCompile(`\n[^\n\p{L}\p{N}]*?(?:` + strings.Join([]string{
-	regexp.QuoteMeta(strings.TrimSpace(wordsIn[Chinese].rewrite)),
-	regexp.QuoteMeta(strings.TrimSpace(wordsIn[English].rewrite)),
+	regexp.QuoteMeta(strings.TrimSpace(wordsIn[Chinese].Rewrite)),
+	regexp.QuoteMeta(strings.TrimSpace(wordsIn[English].Rewrite)),
 }, "|") + `)`)
 
 // onlyInstruction is a message with an instruction and nothing else, as the app writes
 // it: a user who talks about the mark adds a space after it.
 var onlyInstruction = regexp.MustCompile(`^[^\n\p{L}\p{N}]*?(?:` + strings.Join([]string{
-	regexp.QuoteMeta(wordsIn[Chinese].rewrite), regexp.QuoteMeta(wordsIn[English].rewrite),
+	regexp.QuoteMeta(wordsIn[Chinese].Rewrite), regexp.QuoteMeta(wordsIn[English].Rewrite),
 }, "|") + `)(\S(?s:.*))$`)
 
 // WithRewrite returns the text of a user message with an instruction for rewriting the
@@ -34,7 +34,7 @@ func WithRewrite(text, instruction string, l Language) string {
 	case said == nil:
 		rest += "\n\n"
 	}
-	return rest + l.words().rewrite + strings.TrimSpace(instruction)
+	return rest + l.words().Rewrite + strings.TrimSpace(instruction)
 }
 
 // WithoutRewrite returns the text of a user message without the rewrite instruction at

@@ -297,7 +297,6 @@ func (r *ScriptRun) apply(text string, scripts []*script) string {
 
 var errBudget = errors.New("the time budget of the scripts is spent")
 
-// one runs one script and counts its replacements.
 func (r *ScriptRun) one(sc *script, text string) (changed string, n int, err error) {
 	if r.used >= promptLimits*r.scripts.limit {
 		return text, 0, errBudget

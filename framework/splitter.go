@@ -164,7 +164,6 @@ func (s *Splitter) thought(out []Piece) []Piece {
 	return append(out, Piece{Part: PartThink, Text: all, State: StateThought})
 }
 
-// tag takes an opening or closing tag.
 func (s *Splitter) tag(out []Piece, part Part, open bool) []Piece {
 	if s.block != "" && open == (part != s.block) {
 		out = append(out, Piece{Part: s.block, State: StateClose})

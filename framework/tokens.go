@@ -52,7 +52,6 @@ var encodings = map[string]func() (tokenizer.Codec, error){
 	}),
 }
 
-// counter counts the tokens of texts.
 type counter struct {
 	name  string
 	codec tokenizer.Codec // nil = the estimate

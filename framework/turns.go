@@ -38,7 +38,6 @@ func (p *Prompt) strictTurns(language Language, counter counter) {
 	}
 }
 
-// addOpening adds the entry of an opening.
 func (p *Prompt) addOpening(message, tokens int) {
 	at := slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Message > message })
 	e := Entry{Source: SourceInstruction, ID: "opening", Why: whyTask, Role: llm.User, Message: message, Tokens: tokens}

@@ -22,7 +22,6 @@ type asker struct {
 	enough  int                   // length in bytes at which a reply is broken off; 0 = never
 }
 
-// askTime bounds one reply.
 const askTime = 2 * time.Minute
 
 // asker returns the model that works for a user in the background: the one of the

@@ -120,7 +120,6 @@ func (t *task) dueSummary(tx Tx, written endedGeneration) error {
 	return chat.SummaryDue(tx.Chats, t.conversationID)
 }
 
-// endedGeneration is a generation that has ended.
 type endedGeneration struct {
 	gen     *chat.Generation
 	message *chat.Message      // that it has changed; nil = none

@@ -125,7 +125,6 @@ func (e *Engine) nextEnd(userID string) <-chan struct{} {
 	return ch
 }
 
-// track registers a task.
 func (e *Engine) track(t *task) {
 	e.working.Add(1)
 	e.mu.Lock()

@@ -140,7 +140,6 @@ func timesOf(g *chat.Generation) genTimes {
 	return times
 }
 
-// generationEvent makes an event of a generation.
 func generationEvent(userID, kind, by string, g *chat.Generation, data any) *stream.Event {
 	ev := op.Event(userID, kind, by, data)
 	ev.ConversationID, ev.MessageID, ev.GenerationID = g.ConversationID, g.MessageID, g.ID

@@ -138,7 +138,6 @@ func (t *turn) read(ctx context.Context) error {
 	return nil
 }
 
-// readPast reads the history.
 func (t *turn) readPast(ctx context.Context) (err error) {
 	o := &t.input.Options
 	if t.past, err = t.history.read(ctx, o.Context-o.Reserve); err != nil {
@@ -257,7 +256,6 @@ func (t *turn) lines() []framework.Message {
 	return t.addLines(history, rest)
 }
 
-// addLines adds messages to the lines of a prompt.
 func (t *turn) addLines(history []framework.Message, messages []*chat.Message) []framework.Message {
 	shown, lines := t.chat.Add(t.past.version, messages...)
 	for i, line := range lines {

@@ -22,14 +22,12 @@ type meter struct {
 	wanted   string // the name by which it was asked
 }
 
-// noteModel notes which model is asked.
 func (m *meter) noteModel(asked Model) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.provider, m.model = asked.Provider, asked.Name
 }
 
-// noteRequest notes a request of so many tokens.
 func (m *meter) noteRequest(tokens int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -141,7 +141,6 @@ type StoredPrompt struct {
 	CreatedAt      time.Time
 }
 
-// pack is the stored form of the prompt.
 func (t *turn) pack() ([]byte, error) { return record.Pack(t.prompt, t.chat, t.found.recalled) }
 
 // fileIDs names the documents that the prompt may have texts of, each once.

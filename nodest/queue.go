@@ -21,7 +21,6 @@ const (
 	busyCancel = "cancel"
 )
 
-// admission is the decision about a requested generation.
 type admission struct {
 	queued bool
 	cancel []string // generations that it replaces

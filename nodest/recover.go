@@ -9,7 +9,6 @@ import (
 	"nodest/internal/cite"
 )
 
-// recoverBatch is how many abandoned generations are read at once.
 const recoverBatch = 100
 
 // Recover ends the generations that a process left behind when it crashed, over

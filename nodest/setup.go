@@ -19,7 +19,6 @@ type turnSetup struct {
 	at     time.Time // when it was read, by the clock of transactions
 }
 
-// query selects a turnSetup.
 type query struct {
 	conversationID string
 	messageID      string // in place of conversationID

@@ -233,7 +233,6 @@ func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
 	return s.Find(ctx, q)
 }
 
-// add appends findings.
 func (t *turn) add(f Findings) {
 	in := &t.input.Findings
 	in.Memories = append(in.Memories, f.Memories...)

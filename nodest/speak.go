@@ -12,7 +12,6 @@ import (
 	"nodest/llm"
 )
 
-// modelAnswer is what a model has answered to one request.
 type modelAnswer struct {
 	text  string // as it was written
 	calls []llm.ToolCall
@@ -52,7 +51,6 @@ func (e *Engine) stream(ctx context.Context, t *task, turn *turn, r llm.Request)
 	return modelAnswer{}, llm.CutOff(turn.setup.model.Provider, nil)
 }
 
-// pass adds pieces of the reply and publishes them.
 func (e *Engine) pass(t *task, pieces []framework.Piece) {
 	for _, p := range pieces {
 		if off, told := t.text.replace(p); told {

@@ -103,14 +103,12 @@ func (t *task) current() (g *chat.Generation, sure bool) {
 	return g, g.Ended() || t.phase < ending
 }
 
-// setStored notes the generation as it was stored.
 func (t *task) setStored(g *chat.Generation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.gen = g
 }
 
-// setPrompt sets the prompt that the generation is stored with.
 func (t *task) setPrompt(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -45,14 +45,12 @@ func (w *stopwatch) step(note func(times *chat.Timing, took chat.Span)) (end fun
 	}
 }
 
-// asked notes that the model is asked now.
 func (w *stopwatch) asked() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.times.Asked = new(w.now())
 }
 
-// token notes that a token has come.
 func (w *stopwatch) token() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -52,7 +52,6 @@ type offer struct {
 	trace   chat.ToolTrace // Path is "" while nothing was offered
 }
 
-// opened is a toolbox that was opened.
 type opened struct {
 	kit      *Toolkit
 	calls    bool          // the model may call its tools

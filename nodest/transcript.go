@@ -50,7 +50,6 @@ func (t *transcript) follow(offset int) {
 	t.offset = offset
 }
 
-// hear notes how much the model says.
 func (t *transcript) hear(c llm.Chunk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,14 +70,12 @@ func (t *transcript) save() {
 	t.saved = t.written
 }
 
-// end notes why the model has stopped.
 func (t *transcript) end(why llm.Finish) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.finish = why
 }
 
-// nextRequest notes that what comes answers another request.
 func (t *transcript) nextRequest() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,7 +213,6 @@ func (t *transcript) room(limit int) int {
 	return max(limit-t.said, 1)
 }
 
-// hasText reports whether there is a text so far.
 func (t *transcript) hasText() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"nodest/internal/fault"
 	"nodest/internal/op"
 )
 
@@ -16,7 +15,7 @@ const usageDays = 30
 // without to it ends today.
 func (e *Engine) Usage(ctx context.Context, userID, from, to string) ([]UsageRow, error) {
 	return op.Read(ctx, e.store, userID, func(tx Tx) ([]UsageRow, error) {
-		from, to, err := usageRange(from, to, tx.Now())
+		from, to, err := op.Days(from, to, tx.Now().UTC(), usageDays)
 		if err != nil {
 			return []UsageRow{}, err
 		}
@@ -42,7 +41,7 @@ func (e *Engine) TokensToday(ctx context.Context, userID string) (used, limit in
 // UsageByUser returns what each user used, by id; from and to are as in Usage, limit is 1 to 200,
 // 0 = 50. The caller checks that an owner asks.
 func (e *Engine) UsageByUser(ctx context.Context, from, to, cursor string, limit int) (*op.Page[UserUsage], error) {
-	from, to, err := usageRange(from, to, time.Now())
+	from, to, err := op.Days(from, to, time.Now().UTC(), usageDays)
 	if err != nil {
 		return nil, err
 	}
@@ -51,35 +50,6 @@ func (e *Engine) UsageByUser(ctx context.Context, from, to, cursor string, limit
 	}
 	items, next, err := e.store.UsageByUser(ctx, from, to, cursor, limit)
 	return &op.Page[UserUsage]{Items: items, NextCursor: next}, err
-}
-
-// usageRange completes and checks the two days.
-func usageRange(from, to string, now time.Time) (first, last string, err error) {
-	end := now.UTC()
-	if to != "" {
-		if end, err = parseDay("to", to); err != nil {
-			return "", "", err
-		}
-	}
-	begin := end.AddDate(0, 0, 1-usageDays)
-	if from != "" {
-		if begin, err = parseDay("from", from); err != nil {
-			return "", "", err
-		}
-	}
-	first, last = begin.Format(time.DateOnly), end.Format(time.DateOnly)
-	if first > last {
-		return "", "", fault.InvalidField("from", "range", "must not be later than to (%s)", last)
-	}
-	return first, last, nil
-}
-
-func parseDay(field, day string) (time.Time, error) {
-	t, err := time.Parse(time.DateOnly, day)
-	if err != nil {
-		return t, fault.InvalidField(field, "type", "must be a date such as 2026-01-31")
-	}
-	return t, nil
 }
 
 // UserLimits are limits of one user; 0 = the server's default.

@@ -213,14 +213,10 @@ func writeSummaries(tx chat.Tx, doc *object, conversationID string) error {
 			there = append(there, s)
 		}
 	}
-	return doc.listIf("summaries", len(there), func(add func(any) error) error {
-		for _, s := range there {
-			if err := add(s); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	if len(there) > 0 {
+		doc.put("summaries", there)
+	}
+	return nil
 }
 
 // isThere reports whether a message that the history names is there: maintenance has removed some
@@ -244,7 +240,6 @@ func stateOf(c *chat.Conversation) *chat.Conversation {
 	}
 }
 
-// exported reduces m to its form in a file.
 func exported(m *chat.DumpedMessage) *chat.DumpedMessage {
 	m.ConversationID, m.GenerationID, m.Status, m.Extra = "", "", finalStatus(m.Status), op.JSONOrNil(m.Message.Extra)
 	for i, s := range m.Swipes {

@@ -88,13 +88,15 @@ func (a *contents) addLog(log *card.Chat, names card.ChatNames) {
 	}
 }
 
-// dumped is a new message that its conversation has since a version.
+// dumped is a message without a history, unchanged since a version of its conversation.
 func dumped(m *chat.Message, version int64) *chat.DumpedMessage {
-	d := &chat.DumpedMessage{Message: m, States: []chat.DumpedState{
-		{Version: version, Rev: m.Rev, RevisionID: m.Chosen().RevisionID, Status: m.Status},
-	}}
-	for _, s := range m.Swipes {
-		d.Texts = append(d.Texts, chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt})
+	d := &chat.DumpedMessage{Message: m, Texts: make([]chat.DumpedText, len(m.Swipes))}
+	for i, s := range m.Swipes {
+		d.Texts[i] = chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt}
+	}
+	d.States = []chat.DumpedState{{Version: version, Rev: m.Rev, Status: m.Status}}
+	if s := m.Chosen(); s != nil {
+		d.States[0].RevisionID = s.RevisionID
 	}
 	return d
 }
@@ -180,7 +182,6 @@ type logNote struct {
 	Role     int    `json:"note_role"`
 }
 
-// logRoles are the numbers of note_role.
 var logRoles = []string{"system", "user", "assistant"}
 
 // noteFromLog makes the author's note of a log ours; nil without one. Notes
@@ -243,17 +244,18 @@ func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 	if err := put(file.HeaderLine()); err != nil {
 		return err
 	}
-	err = chat.Walk(tx, conv, func(m *chat.Message) (err error) {
-		if m.Extra, err = lineOf(tx, m); err != nil {
+	for m, err := range chat.Shown(tx, conv) {
+		if err == nil {
+			m.Extra, err = lineOf(tx, m)
+		}
+		if err != nil {
 			return err
 		}
 		if line, ok := exportedMessage(m); ok {
-			return put(line.Line())
+			if err := put(line.Line()); err != nil {
+				return err
+			}
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	return lines.Flush()
 }
@@ -273,7 +275,6 @@ type rawLine struct {
 	Info []json.RawMessage `json:"swipe_info"`
 }
 
-// rawInfo is an element of swipe_info.
 type rawInfo struct {
 	Date  json.RawMessage `json:"send_date"`
 	Extra struct {

@@ -119,7 +119,6 @@ func wishesOf(sent iter.Seq2[*chat.Message, error]) iter.Seq2[[]string, error] {
 	}
 }
 
-// entryOf is m in a history.
 func entryOf(m *chat.Message, wishes []string) Entry {
 	text := m.Text()
 	for _, wish := range wishes {
@@ -130,7 +129,6 @@ func entryOf(m *chat.Message, wishes []string) Entry {
 	}
 }
 
-// chatRole is the app's name of the role of m.
 func chatRole(m *chat.Message) string {
 	switch m.Role {
 	case chat.RoleUser:

@@ -133,7 +133,6 @@ func (c *checker) conversation(a *contents) {
 	c.state("conversation", conv)
 }
 
-// history checks the states, rewinds and save points.
 func (c *checker) history(a *contents) {
 	versions := map[int64]bool{c.newest: true}
 	for i, s := range a.States {
@@ -155,7 +154,6 @@ func (c *checker) history(a *contents) {
 	}
 }
 
-// state checks what the conversation was at a version.
 func (c *checker) state(path string, s *chat.Conversation) {
 	c.accept(path, character.CheckNote("authorNote", s.AuthorNote))
 	var settings character.TurnOptions
@@ -297,7 +295,6 @@ func (c *checker) text(path string, t, of *chat.Swipe) {
 	t.Tools = c.tools(path, tools)
 }
 
-// tools checks how tools were used for a text.
 func (c *checker) tools(path string, from *chat.ToolTrace) *chat.ToolTrace {
 	if from == nil {
 		return nil

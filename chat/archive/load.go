@@ -97,7 +97,6 @@ func (a *contents) fit(tx chat.Tx, characterID string) error {
 	return nil
 }
 
-// owned returns the ownership for a conversation of the character.
 func (a *contents) owned(tx chat.Tx, characterID string) *ownership {
 	known := &ownership{tx: tx, have: map[character.ResourceStamp]bool{}}
 	if characterID == a.Character.ID {

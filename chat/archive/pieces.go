@@ -151,7 +151,6 @@ func (p *Pieces) store(ctx context.Context, store chat.Store, userID string) err
 	return nil
 }
 
-// putNext stores the messages up to an index.
 func (p *Pieces) putNext(tx chat.Tx, to int) (chat.Load, error) {
 	if p.stored > 0 {
 		if err := tx.TouchLoad(p.hidden); err != nil {

@@ -34,7 +34,6 @@ type importedExtra struct {
 // members are those of a JSON object.
 type members map[string]json.RawMessage
 
-// importedWith reads the Extra of a save point.
 func importedWith(s *chat.Save) (*importedExtra, error) {
 	x := &importedExtra{}
 	if len(s.Extra) == 0 {
@@ -180,25 +179,11 @@ func (s *savedPath) writeArchive(w writer, ch *character.Character) error {
 			}
 			m.ParentID, m.ClientMsgID = parent, ""
 			parent = m.ID
-			return exported(asDumped(m, state.Version)), nil
+			return exported(dumped(m, state.Version)), nil
 		})
 	})
 	doc.end()
 	return err
-}
-
-// asDumped returns m as a dumped message without a history, unchanged since a version of its
-// conversation.
-func asDumped(m *chat.Message, version int64) *chat.DumpedMessage {
-	d := &chat.DumpedMessage{Message: m, Texts: make([]chat.DumpedText, len(m.Swipes))}
-	for i, s := range m.Swipes {
-		d.Texts[i] = chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt}
-	}
-	d.States = []chat.DumpedState{{Version: version, Rev: m.Rev, Status: m.Status}}
-	if s := m.Chosen(); s != nil {
-		d.States[0].RevisionID = s.RevisionID
-	}
-	return d
 }
 
 // with adds the members of v, over those of the same name.

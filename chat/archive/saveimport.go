@@ -241,7 +241,6 @@ func useShownText(m *chat.Message, text *string) {
 	}
 }
 
-// makeMessages makes the messages of the entries.
 func (in *savedFile) makeMessages(tx chat.Tx, conversationID string) error {
 	conv, err := tx.Conversation(conversationID)
 	if err != nil {

@@ -11,7 +11,6 @@ type writer struct{ *bufio.Writer }
 
 func newWriter(w io.Writer) writer { return writer{bufio.NewWriterSize(w, 64<<10)} }
 
-// value writes v.
 func (w writer) value(v any) error {
 	_, err := w.Write(encoded(v))
 	return err
@@ -35,7 +34,6 @@ func (o *object) member(name string) {
 	_ = o.WriteByte(':')
 }
 
-// put writes a member.
 func (o *object) put(name string, v any) {
 	o.member(name)
 	_ = o.value(v)

@@ -194,7 +194,6 @@ func plain(doc json.RawMessage, most int) string {
 	return cut(s, most)
 }
 
-// cut returns at most n code points of s.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"nodest/framework"
 )
@@ -13,56 +14,43 @@ import (
 // datesOf returns what a date gives one to tell: a holiday today or soon, "" = none; and
 // four things about the weekday, the month and the season.
 func datesOf(l framework.Language, date time.Time) (special string, usual []string) {
+	text := &textsOf(l).Dates
 	for days := 3; days >= 0; days-- {
 		switch name := holiday(l, date.AddDate(0, 0, days)); {
 		case name == "":
 		case days == 0:
-			special = say(l, "Today is %s.", "今天是%s。", name)
+			special = say(text.Today, name)
 		default:
-			special = say(l, "%s is coming up in a few days.", "过几天就是%s了。", name)
+			special = say(text.Soon, name)
 		}
 	}
-	return special, usualOf(l, date)
-}
-
-func usualOf(l framework.Language, date time.Time) []string {
-	var out []string
 	weekday := date.Weekday()
-	name, weekend := weekday.String(), weekday == time.Saturday || weekday == time.Sunday
-	if l == framework.Chinese {
-		name = "星期" + string([]rune("日一二三四五六")[weekday])
+	day, month := text.Workday, text.MonthMiddle
+	switch weekday {
+	case time.Saturday, time.Sunday:
+		day = text.Weekend
+	case time.Friday:
+		day = text.Friday
 	}
-	switch {
-	case weekend:
-		out = append(out, say(l, "It is %s, and it is the weekend.", "今天是%s，周末到了。", name))
-	case weekday == time.Friday:
-		out = append(out, say(l, "It is %s, and the week is almost over.", "今天是%s，这一周快结束了。", name))
-	default:
-		out = append(out, say(l, "It is %s, an ordinary working day.", "今天是%s，一个平常的工作日。", name))
+	switch n := date.Day(); {
+	case n <= 7:
+		month = text.MonthBegins
+	case n >= 25:
+		month = text.MonthEnds
 	}
-	month := date.Month().String()
-	if l == framework.Chinese {
-		month = fmt.Sprintf("%d月", date.Month())
+	season := text.Seasons[seasonOf(date)]
+	return special, []string{
+		say(day, text.Weekdays[weekday]), say(month, text.Months[date.Month()-1]), say(text.Season, season), say(text.Evening, season),
 	}
-	switch day := date.Day(); {
-	case day <= 7:
-		out = append(out, say(l, "%s has just begun.", "%s刚刚开始。", month))
-	case day >= 25:
-		out = append(out, say(l, "%s is coming to its end.", "%s快要过完了。", month))
-	default:
-		out = append(out, say(l, "It is the middle of %s.", "现在是%s中旬。", month))
-	}
-	season := seasonOf(l, date)
-	return append(out, say(l, "It is %s: the light, the weather and the food of the season.", "现在是%s：这个时节的光线、天气和吃的。", season),
-		say(l, "What one does in %s at the end of the day.", "%s里，一天结束的时候会做些什么。", season))
 }
 
-func say(l framework.Language, en, zh, what string) string {
-	if l == framework.Chinese {
-		return fmt.Sprintf(zh, what)
+// say is a sentence, with a capital letter at its beginning.
+func say(format, what string) string {
+	s := fmt.Sprintf(format, what)
+	if s[0] < utf8.RuneSelf {
+		s = strings.ToUpper(s[:1]) + s[1:]
 	}
-	s := fmt.Sprintf(en, what)
-	return strings.ToUpper(s[:1]) + s[1:]
+	return s
 }
 
 // southern are the beginnings of the names of time zones south of the equator with
@@ -70,18 +58,15 @@ func say(l framework.Language, en, zh, what string) string {
 var southern = []string{"Australia/", "Antarctica/", "Pacific/Auckland", "Pacific/Chatham", "America/Argentina/", "America/Buenos_Aires",
 	"America/Santiago", "America/Montevideo", "America/Sao_Paulo", "America/Asuncion", "Africa/Johannesburg", "Africa/Maputo"}
 
-func seasonOf(l framework.Language, date time.Time) string {
-	names := []string{"winter", "spring", "summer", "autumn"}
-	if l == framework.Chinese {
-		names = []string{"冬天", "春天", "夏天", "秋天"}
-	}
+// seasonOf is the season of a date, from winter on.
+func seasonOf(date time.Time) int {
 	at := int(date.Month()) % 12 / 3
 	for _, zone := range southern {
 		if strings.HasPrefix(date.Location().String(), zone) {
-			return names[(at+2)%4]
+			return (at + 2) % 4
 		}
 	}
-	return names[at]
+	return at
 }
 
 var holidays = map[framework.Language]func() map[string]string{

@@ -106,6 +106,7 @@ func overlap(text, other map[string]bool) float64 {
 var (
 	fillers = data.Set("fillers") // words that say nothing about the topic of a text
 	titles  = data.Set("titles")  // words before a name that are no part of it
+	common  = data.Set("names")   // common words that are also names
 )
 
 // Mentions returns the names that a text mentions, in the order of names. Names are matched
@@ -156,7 +157,7 @@ func (t *named) take(name string) bool {
 	if n := len(folded); n < 2 || n > len(t.small) {
 		return false
 	}
-	exact := fillers()[string(folded)] || words[string(folded)]
+	exact := fillers()[string(folded)] || common()[string(folded)]
 	found := false
 	for i := 0; i+len(folded) <= len(t.small); i++ {
 		end := i + len(folded)
@@ -185,17 +186,6 @@ func (t *named) edge(i int) bool {
 // attached tells whether names in the script of r stand in a sentence without spaces, or
 // with endings.
 func attached(r rune) bool { return dense(r) || unicode.Is(unicode.Hangul, r) }
-
-// words are common words that are also names.
-var words = func() map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(`amber april art august autumn bill buddy crystal dawn daisy drew faith frank grace grant hope iris
-		ivy jack joy june lily mark melody olive pat pearl rich river rob robin rose ruby sky star storm sue summer sunny
-		violet winter`) {
-		set[w] = true
-	}
-	return set
-}()
 
 // shortForm returns the first or given name in a full name; "" = there is none.
 func shortForm(name string) string {

@@ -129,3 +129,26 @@ func TestAMissingNameStopsTheProgram(t *testing.T) {
 		}()
 	}
 }
+
+func TestTexts(t *testing.T) {
+	type texts struct{ Greeting, Bye string }
+	files := fstest.MapFS{"words/en.json": {Data: []byte(`{"greeting": "hello", "bye": "so long"}`)}, "words/zh.json": {Data: []byte(`{"greeting": "你好"}`)}}
+	got := Texts[string, texts](files)
+	if len(got) != 2 || *got["en"] != (texts{"hello", "so long"}) || *got["zh"] != (texts{Greeting: "你好"}) {
+		t.Errorf("%+v", got)
+	}
+	for name, wrong := range map[string]fstest.MapFS{
+		"no files":   {},
+		"no JSON":    {"words/en.json": {Data: []byte(`{"greeting"`)}},
+		"other text": {"words/en.json": {Data: []byte(`{"thanks": "thank you"}`)}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			Texts[string, texts](wrong)
+		}()
+	}
+}

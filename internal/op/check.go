@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -215,4 +216,26 @@ func CheckClientID(field, id string) error {
 		return nil
 	}
 	return fault.InvalidField(field, "format", "must have at most 64 characters of A-Z a-z 0-9 _ -")
+}
+
+// Days completes and checks the first and the last of some days (2006-01-02): without to they end
+// today, and without from they are so many.
+func Days(from, to string, today time.Time, days int) (first, last string, err error) {
+	end := today
+	if to != "" {
+		if end, err = time.Parse(time.DateOnly, to); err != nil {
+			return "", "", fault.InvalidField("to", "type", "must be a date such as 2026-01-31")
+		}
+	}
+	begin := end.AddDate(0, 0, 1-days)
+	if from != "" {
+		if begin, err = time.Parse(time.DateOnly, from); err != nil {
+			return "", "", fault.InvalidField("from", "type", "must be a date such as 2026-01-31")
+		}
+	}
+	first, last = begin.Format(time.DateOnly), end.Format(time.DateOnly)
+	if first > last {
+		return "", "", fault.InvalidField("from", "range", "must not be later than to (%s)", last)
+	}
+	return first, last, nil
 }

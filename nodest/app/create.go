@@ -121,7 +121,6 @@ func (n *newcomer) greet(tx chat.Tx) error {
 	return nil
 }
 
-// hide stores the character, hidden, and makes the greeting.
 func (n *newcomer) hide(tx chat.Tx) error {
 	if err := tx.Characters.InsertCharacter(n.ch); err != nil {
 		return err
@@ -132,7 +131,6 @@ func (n *newcomer) hide(tx chat.Tx) error {
 	return tx.Characters.HideCharacter(n.ch.ID, true)
 }
 
-// insert stores the conversation with a stored character.
 func (n *newcomer) insert(tx Tx, c *op.Call, history []archive.Entry) error {
 	if err := n.prepare(tx, history); err != nil {
 		return err

@@ -79,7 +79,6 @@ type outcome struct {
 	Of       string `json:"of,omitempty"`       // the message that Response is of
 }
 
-// revise edits and deletes.
 func (svc *Service) revise(ctx context.Context, c *op.Call, conv *chat.Conversation, in HistoryRequest) (*outcome, error) {
 	counted, edits := isReply, true
 	switch in.Action {
@@ -196,7 +195,7 @@ func (svc *Service) restore(ctx context.Context, c *op.Call, conv *chat.Conversa
 	branch := archive.Branch(conv.ID, messages)
 	return archive.Import(ctx, svc.archives, c, branch, func() (*outcome, error) {
 		return op.Once(ctx, svc.store, c, func(tx Tx) (*outcome, error) {
-			conv, err := lockIdle(tx, conv.ID)
+			conv, err := chat.LockIdle(tx.Chats, conv.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -218,19 +217,10 @@ func (svc *Service) reset(ctx context.Context, c *op.Call, conv *chat.Conversati
 	return &outcome{OK: true}, err
 }
 
-// lockIdle locks a conversation in which nothing is being written.
-func lockIdle(tx Tx, id string) (*chat.Conversation, error) {
-	conv, err := tx.Chats.LockConversation(id)
-	if err != nil {
-		return nil, err
-	}
-	return conv, chat.CheckIdle(tx.Chats, conv.ID, chat.AnyMessage)
-}
-
-// idleHistory is lockIdle with what indexes count: the shown branch without that
+// idleHistory is chat.LockIdle with what indexes count: the shown branch without that
 // which a chat history leaves out.
 func idleHistory(tx Tx, id string) (*chat.Conversation, []*chat.Message, error) {
-	conv, err := lockIdle(tx, id)
+	conv, err := chat.LockIdle(tx.Chats, id)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,7 +18,7 @@ type Chat struct {
 type Part struct {
 	LastID  string `json:"lastId,omitempty"`  // the last message of the run
 	Count   int    `json:"count,omitempty"`   // how many messages of its branch end there, the deleted ones not counted
-	Version int64  `json:"version,omitempty"` // of the conversation, or from which on the summary says that; 0 = in which the message was stored
+	Version int64  `json:"version,omitempty"` // of the conversation, or from which on the summary says that
 
 	SummaryID string `json:"summaryId,omitempty"`
 }
@@ -70,22 +70,14 @@ func lineOf(m *chat.Message) framework.Message {
 	return l
 }
 
-// read reads the lines of a part.
 func (p *Part) read(tx chat.Tx, conversationID string) ([]framework.Message, error) {
 	if p.SummaryID != "" {
 		text, err := tx.SummaryText(p.SummaryID, p.Version)
 		return []framework.Message{(&summary.Summary{Text: text}).Message()}, err
 	}
-	version := p.Version
-	if version == 0 {
-		var err error
-		if version, err = tx.Born(p.LastID); err != nil {
-			return nil, err
-		}
-	}
 	var messages []*chat.Message // the last ones first, by page
 	for before := ""; len(messages) < p.Count; before = messages[0].ID {
-		page, _, err := tx.PathAt(conversationID, version, p.LastID, before, p.Count-len(messages))
+		page, _, err := tx.PathAt(conversationID, p.Version, p.LastID, before, p.Count-len(messages))
 		if err != nil {
 			return nil, err
 		}

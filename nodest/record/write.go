@@ -21,7 +21,6 @@ type Recalled struct {
 	Pieces     []string // in the order in which the prompt has them
 }
 
-// document is a stored prompt.
 type document struct {
 	framework.Prompt           // without its entries and messages
 	Chat             []Part    `json:"chat"`

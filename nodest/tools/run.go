@@ -106,7 +106,6 @@ func (r *Run) Searched(query string, refs []int) {
 	}
 }
 
-// remember adds a search of this turn.
 func (r *Run) remember(s *pastSearch) {
 	r.named++
 	s.name = "search " + strconv.Itoa(r.named)
@@ -161,7 +160,6 @@ func (r *Run) tokensOf(said llm.Message) int {
 // callOverhead is what a definition, message, call or result costs besides its text, in tokens.
 const callOverhead = 8
 
-// tokensLeft is how many tokens further results may have.
 func (r *Run) tokensLeft() int { return r.Room - r.tokens }
 
 // atLimit reports whether the model may call nothing more after these calls.
@@ -223,7 +221,6 @@ func (r *Run) writeAnswer(c *plannedCall) string {
 	return text
 }
 
-// trace notes a call in the trace of the text.
 func (r *Run) trace(c *plannedCall) {
 	tr := r.Trace
 	switch {

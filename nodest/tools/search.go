@@ -7,7 +7,6 @@ import (
 	"nodest/internal/index"
 )
 
-// pastSearch is a search of a turn.
 type pastSearch struct {
 	name    string // "search 1"
 	tool    string

@@ -32,5 +32,4 @@ func wordsFor(l framework.Language) words {
 	return wordsIn[framework.English]
 }
 
-// failed is the result of a call that failed.
 func failed(text string) string { return "<error>" + markup.Escape(text) + "</error>" }
