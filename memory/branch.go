@@ -129,8 +129,7 @@ func (b *branch) newRoots(units []*recall.Unit) (roots []string) {
 	return roots
 }
 
-// newTexts are the texts, not asked for before, that support units and the versions read so
-// far.
+// newTexts are the texts, not asked for before, that support units and the versions read.
 func (b *branch) newTexts(units []*recall.Unit) (texts []Evidence) {
 	added := map[string]bool{}
 	add := func(evidence []Evidence) {

@@ -179,8 +179,7 @@ func (b *Bulk) status() Status {
 
 func (b *Bulk) words() []string { return strings.Fields(index.Join(orEmpty(b.Filter.Query))) }
 
-// fits reports whether the filter selects the newest version of a memory. Ids were checked
-// before.
+// fits reports whether the filter selects the newest version of a memory, ids apart.
 func (b *Bulk) fits(m *Memory, words []string) bool {
 	f := &b.Filter
 	status := b.status()
@@ -209,8 +208,7 @@ func (b *Bulk) changes(m *Memory) bool {
 	return true
 }
 
-// applyBulk applies b to memories that the filter still selects, and returns so with the result
-// added.
+// applyBulk applies b to memories that the filter still selects, and adds the result to so.
 func applyBulk(tx Tx, by, characterID string, b *Bulk, so *BulkDone, roots []string) (*BulkDone, error) {
 	if err := tx.LockMemory(characterID); err != nil {
 		return nil, err
@@ -253,7 +251,11 @@ func (b *Bulk) plan(tx Tx, characterID string, so *BulkDone, roots []string) (p 
 	}
 	says := map[string]bool{}
 	if b.Action == BulkRestore {
-		if says, err = saidBy(tx, characterID, all); err != nil {
+		hashes := make([]string, len(all))
+		for i := range all {
+			hashes[i] = HashOf(&all[i])
+		}
+		if says, err = said(tx, characterID, hashes, func(s Status) bool { return s == Active }); err != nil {
 			return p, err
 		}
 	}
@@ -286,29 +288,20 @@ func (b *Bulk) plan(tx Tx, characterID string, so *BulkDone, roots []string) (p 
 	return p, nil
 }
 
-// saidBy returns the content hashes of versions that an active fact has too.
-func saidBy(tx Tx, characterID string, versions []Memory) (map[string]bool, error) {
-	hashes := make([]string, len(versions))
-	for i := range versions {
-		hashes[i] = HashOf(&versions[i])
-	}
+// said returns which of some content hashes a scope has with a status that counts.
+func said(tx Tx, characterID string, hashes []string, counts func(Status) bool) (map[string]bool, error) {
 	known, err := tx.Known(characterID, nil, once(hashes))
-	says := map[string]bool{}
+	there := map[string]bool{}
 	for _, k := range known {
-		says[k.Hash] = says[k.Hash] || k.Status == Active
+		there[k.Hash] = there[k.Hash] || counts(k.Status)
 	}
-	return says, err
+	return there, err
 }
 
 func byRoot(versions []Memory) map[string][]Memory {
 	groups := map[string][]Memory{}
-	for start := 0; start < len(versions); {
-		end := start + 1
-		for end < len(versions) && versions[end].RootID == versions[start].RootID {
-			end++
-		}
-		groups[versions[start].RootID] = versions[start:end]
-		start = end
+	for _, m := range versions {
+		groups[m.RootID] = append(groups[m.RootID], m)
 	}
 	return groups
 }

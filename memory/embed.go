@@ -115,8 +115,7 @@ func (s *Service) nextBatch(ctx context.Context, j *jobs.Job, b *embedding) (bat
 	return batch, err
 }
 
-// embeddedTo returns up to which change all units of a scope have a vector of a model, or were
-// refused one.
+// embeddedTo returns the change up to which a scope needs no more vectors of a model.
 func embeddedTo(tx Tx, characterID, model string) (int64, error) {
 	of, change, err := tx.Embedded(characterID)
 	if of != model {

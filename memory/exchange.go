@@ -59,11 +59,9 @@ var recallHeads = func() (heads []string) {
 }()
 
 var (
-	// addedBlock is added to a user's message by a prompt; an imported log may have it inside
-	// the text.
+	// addedBlock is added to a user's message by a prompt; an imported log may have it too.
 	addedBlock = regexp.MustCompile(`(?is)<mem\s*>.*?</mem\s*>|<websearch\s*>.*?</websearch\s*>|<response_guidelines\s*>.*?</response_guidelines\s*>`)
-	// recallEcho is the heading of a block of memories with its numbered lines, which a model
-	// may repeat without the tags.
+	// recallEcho is a block of memories that a model repeats without the tags.
 	recallEcho = regexp.MustCompile(`(?m)^[ \t]*(?:` + strings.Join(recallHeads, "|") + `)[：:][ \t]*\n?(?:[ \t]*\d+[.、．][^\n]*\n?)*`)
 )
 

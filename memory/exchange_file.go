@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -84,8 +85,8 @@ func export(tx Tx, characterID string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for start := 0; start < len(roots); start += PageOfFacts {
-		versions, err := tx.FactVersions(characterID, roots[start:min(start+PageOfFacts, len(roots))]...)
+	for some := range slices.Chunk(roots, PageOfFacts) {
+		versions, err := tx.FactVersions(characterID, some...)
 		if err != nil {
 			return err
 		}
@@ -213,8 +214,7 @@ type lineReader struct {
 
 var errLineLong = errors.New("the line is too long")
 
-// next returns a line without its end, and io.EOF after the last one. It is valid until the
-// next call.
+// next returns a line without its end, valid until the next call, and io.EOF after the last.
 func (l *lineReader) next() ([]byte, error) {
 	var line []byte
 	long := false
@@ -248,31 +248,22 @@ func (l *lineReader) next() ([]byte, error) {
 	return bytes.TrimSpace(line), nil
 }
 
-// fileLine is a line of a file; "version" is the file's version in a header.
+// fileLine is a line of a file: a memory, or a header, whose version is the file's. Of some members
+// it keeps whether they are there, or are no time.
 type fileLine struct {
-	Type           string       `json:"type"`
-	Format         string       `json:"format"`
-	Version        int          `json:"version"`
-	ID             string       `json:"id"`
-	RootID         string       `json:"rootId"`
-	ConversationID string       `json:"conversationId"`
-	Text           *string      `json:"text"`
-	Subject        lang.Subject `json:"subject"`
-	Kind           lang.Kind    `json:"kind"`
-	Importance     *float64     `json:"importance"`
-	EventTime      fileTime     `json:"eventTime"`
-	Evidence       []Evidence   `json:"evidence"`
-	Origin         Origin       `json:"origin"`
-	Pinned         bool         `json:"pinned"`
-	Locked         bool         `json:"locked"`
-	Shareable      bool         `json:"shareable"`
-	Source         string       `json:"source"`
-	Status         Status       `json:"status"`
-	EndedBy        []Evidence   `json:"endedBy"`
-	SeenCount      *int         `json:"seenCount"`
-	LastSeenAt     fileTime     `json:"lastSeenAt"`
-	CreatedAt      fileTime     `json:"createdAt"`
-	UpdatedAt      fileTime     `json:"updatedAt"`
+	Type   string `json:"type"`
+	Format string `json:"format"`
+	Memory
+	Text         *string         `json:"text"`
+	Importance   *float64        `json:"importance"`
+	SeenCount    *int            `json:"seenCount"`
+	EndedBy      []Evidence      `json:"endedBy"`
+	EventTime    fileTime        `json:"eventTime"`
+	LastSeenAt   fileTime        `json:"lastSeenAt"`
+	CreatedAt    fileTime        `json:"createdAt"`
+	UpdatedAt    fileTime        `json:"updatedAt"`
+	LastUsedAt   json.RawMessage `json:"lastUsedAt"`   // not imported
+	SupersededBy json.RawMessage `json:"supersededBy"` // not imported
 }
 
 // fileTime is a time or a day.
@@ -281,8 +272,7 @@ type fileTime struct {
 	wrong bool // something else was given
 }
 
-// UnmarshalJSON reads RFC 3339 and YYYY-MM-DD. It does not fail, so that the field can be named
-// in the error.
+// UnmarshalJSON reads RFC 3339 and YYYY-MM-DD. It never fails: wrongTime names the field.
 func (t *fileTime) UnmarshalJSON(doc []byte) error {
 	if !bytes.Equal(doc, []byte("null")) {
 		t.wrong = !t.read(doc)
@@ -360,7 +350,7 @@ func parseLine(line []byte) (*Memory, *FailedLine, error) {
 func wrongLine(err error) *FailedLine {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) && wrongType.Field != "" {
-		return &FailedLine{Code: "type", Field: wrongType.Field, Detail: "must not be a " + wrongType.Value}
+		return &FailedLine{Code: "type", Field: strings.TrimPrefix(wrongType.Field, "Memory."), Detail: "must not be a " + wrongType.Value}
 	}
 	return &FailedLine{Code: "syntax", Detail: "the line is not a JSON object"}
 }
@@ -377,12 +367,9 @@ func (l *fileLine) checkHeader() error {
 
 // memory fills in defaults.
 func (l *fileLine) memory() *Memory {
-	m := &Memory{
-		ID: l.ID, RootID: l.RootID, Version: l.Version, ConversationID: l.ConversationID, Text: *l.Text, Subject: l.Subject,
-		Kind: l.Kind, Importance: DefaultImportance, Evidence: l.Evidence, Origin: l.Origin, Pinned: l.Pinned, Locked: l.Locked,
-		Shareable: l.Shareable, Source: l.Source, Status: l.Status, EndedBy: l.EndedBy, SeenCount: 1, LastSeenAt: l.LastSeenAt.Time, CreatedAt: l.CreatedAt.Time,
-		UpdatedAt: l.UpdatedAt.Time, ContentHash: lang.ContentHash(*l.Text),
-	}
+	m := l.Memory
+	m.Text, m.ContentHash, m.EndedBy, m.Importance, m.SeenCount = *l.Text, lang.ContentHash(*l.Text), l.EndedBy, DefaultImportance, 1
+	m.LastSeenAt, m.CreatedAt, m.UpdatedAt = l.LastSeenAt.Time, l.CreatedAt.Time, l.UpdatedAt.Time
 	set(&m.Importance, l.Importance)
 	set(&m.SeenCount, l.SeenCount)
 	if !l.EventTime.IsZero() {
@@ -394,7 +381,7 @@ func (l *fileLine) memory() *Memory {
 	fill(&m.Kind, lang.KindOther)
 	fill(&m.Origin, ByImport)
 	fill(&m.Status, Active)
-	return m
+	return &m
 }
 
 func fill[T comparable](to *T, value T) {

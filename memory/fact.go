@@ -101,8 +101,7 @@ func (m *Memory) unit() recall.Unit {
 	}
 }
 
-// IsPublic reports whether a fact may be told in the circle: it happened there, or the user allowed
-// it.
+// IsPublic reports whether a fact may be told in the circle: it happened there, or is shareable.
 func IsPublic(by Origin, shareable bool) bool { return by == ByCircle || shareable }
 
 // SourcesOf returns the texts of each sighting, each once.

@@ -9,8 +9,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// blockTags would begin or end a block of a prompt, also in variants that a model may take for
-// them.
+// blockTags would begin or end a block of a prompt for a model, however they are written.
 var blockTags = regexp.MustCompile(`[<＜﹤]((?:[\s/／∕⁄]|` + lang.Fillers + `)*(?:` +
 	anyForm("mem") + `|` + anyForm("websearch") + `|` + anyForm("response_guidelines") + `)[^<>＜＞﹤﹥]*)[>＞﹥]?`)
 
@@ -24,8 +23,7 @@ func anyForm(word string) string {
 	return `(?i:` + narrow.String() + `\b|` + wide.String() + `)`
 }
 
-// blockLine formats an item for a <mem> block: one line, its tags defused, with the day at its end
-// if that is known and not in the text.
+// blockLine formats an item for a <mem> block: one line, tags defused, with the day if it has none.
 func blockLine(text string, day *time.Time) string {
 	line := strings.Map(func(r rune) rune {
 		switch {

@@ -42,35 +42,31 @@ type question struct {
 // and its zone the scene's, if that has one. A public query is not on a branch or in a
 // conversation.
 func (s *Service) Recall(ctx context.Context, userID string, a Ask, q recall.Query) (hits []recall.Hit, err error) {
-	asked, err := s.question(ctx, userID, a, q)
-	if err != nil {
-		return nil, err
-	}
-	err = s.use(ctx, Scope{userID, a.CharacterID}, func(x *index.Index, _ bool) error {
-		hits, _, err = asked.find(ctx, x)
-		return err
-	})
+	hits, _, err = s.Turn(ctx, userID, a, q, nil)
 	return hits, err
 }
 
 // Turn is Recall for a turn with a profile. It passes the facts for the profile, as they count
 // on the branch a.Here, to profile, which returns the ids of those that the prompt shows. Without
-// a text there are no hits. whole is false if there was time for only a part of the memory.
+// a text there are no hits; without profile, it is Recall. whole is false if there was time for only a part of the memory.
 func (s *Service) Turn(ctx context.Context, userID string, a Ask, q recall.Query, profile func(facts []Memory) (known []string)) (hits []recall.Hit, whole bool, err error) {
 	asked, err := s.question(ctx, userID, a, q)
 	if err != nil {
 		return nil, false, err
 	}
 	err = s.use(ctx, Scope{userID, a.CharacterID}, func(x *index.Index, all bool) error {
-		facts, err := asked.branch.profile(ctx, x, &asked.q.Only)
-		if err != nil {
-			return err
+		if profile != nil {
+			facts, err := asked.branch.profile(ctx, x, &asked.q.Only)
+			if err != nil {
+				return err
+			}
+			if asked.known = profile(facts); q.Text == "" {
+				whole = all
+				return nil
+			}
 		}
-		compared := true
-		if asked.known = profile(facts); q.Text != "" {
-			hits, compared, err = asked.find(ctx, x)
-		}
-		whole = all && compared
+		hits, whole, err = asked.find(ctx, x)
+		whole = whole && all
 		return err
 	})
 	return hits, whole, err
@@ -158,33 +154,26 @@ func (s *Service) embedder(ctx context.Context, userID string) (llm.Embedder, er
 	return s.opts.Embedder(ctx, userID)
 }
 
-// embedQuestion returns the vectors of a question: always one by spelling, because rows have
-// vectors of the offline embedder until the model's are ready. A model gets half of the remaining
-// time.
+// embedQuestion returns the vectors of a question: always one by spelling, which rows have until
+// the model's are ready. A model gets half of the remaining time.
 func (s *Service) embedQuestion(ctx context.Context, userID, text string) (near recall.Vectors) {
 	if until, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, time.Until(until)/2, errEmbedderSlow)
 		defer cancel()
 	}
+	var e llm.Embedder
 	var err error
 	if near.Spelling, err = vectorOf(ctx, offline.Embedder{}, text); err == nil {
-		near.Model, err = s.embedByModel(ctx, userID, text, near.Spelling.Model)
+		e, err = s.embedder(ctx, userID)
+	}
+	if err == nil && e.ModelID() != near.Spelling.Model {
+		near.Model, err = vectorOf(ctx, e, text)
 	}
 	if err != nil {
 		s.opts.Log.DebugContext(ctx, "embedding provider failed; memories are recalled without it", "user", userID, "err", err, "cause", context.Cause(ctx))
 	}
 	return near
-}
-
-// embedByModel returns the vector of a question by the user's model; none if that is the offline
-// embedder.
-func (s *Service) embedByModel(ctx context.Context, userID, text, offline string) (index.Vector, error) {
-	e, err := s.embedder(ctx, userID)
-	if err != nil || e.ModelID() == offline {
-		return index.Vector{}, err
-	}
-	return vectorOf(ctx, e, text)
 }
 
 var errEmbedderSlow = errors.New("the embedding provider took too long")
@@ -197,8 +186,7 @@ func vectorOf(ctx context.Context, e llm.Embedder, text string) (index.Vector, e
 	return index.Vector{Model: found.Model, Values: found.Vectors[0]}, nil
 }
 
-// SignalStep is into how many parts one is divided for the signals of uses, which are rounded to
-// them.
+// SignalStep parts of one are what the signals of uses are rounded to.
 const SignalStep = 1e4
 
 func rounded(x float64) float64 { return math.Round(x*SignalStep) / SignalStep }
@@ -246,12 +234,10 @@ func LineOf(h *recall.Hit, n lang.Names) string {
 	return blockLine(text, &h.At)
 }
 
-// Run loads, in the background and slowly, the rest of the indexes that a turn had no time to
-// load, until ctx ends.
+// Run loads, slowly and until ctx ends, the rest of the indexes that a turn had no time to load.
 func (s *Service) Run(ctx context.Context) { s.cache.Run(ctx) }
 
-// Changed says that something was added to a memory that is probably asked again soon. Run gets it
-// ready for that.
+// Changed lets Run get a memory ready that was added to and is probably asked again soon.
 func (s *Service) Changed(userID, characterID string) {
 	s.cache.Changed(Scope{userID, characterID}.key())
 }

@@ -83,8 +83,7 @@ func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
 }
 
 // bury removes facts with all their versions and leaves tombstones: the words of each version,
-// with everything that supported any of them, and the words of those texts, which may occur
-// elsewhere too.
+// with all that supported any of them, and the words of those texts.
 func bury(tx Tx, characterID string, roots []string) error {
 	for some := range slices.Chunk(roots, PageOfFacts) {
 		versions, err := tx.FactVersions(characterID, some...)
@@ -118,8 +117,7 @@ func bury(tx Tx, characterID string, roots []string) error {
 	return nil
 }
 
-// burySources leaves a tombstone for the words of each text that states something: a "yes" may
-// be said again.
+// burySources leaves a tombstone for each text that states something: a "yes" may be said again.
 func burySources(tx Tx, characterID string, sources []Evidence) error {
 	texts, err := saidIn(tx, characterID, sources)
 	if err != nil {
@@ -146,8 +144,7 @@ func saidIn(tx Tx, characterID string, evidence []Evidence) ([]Text, error) {
 	return tx.SaidByID(characterID, ids...)
 }
 
-// WithCopies adds to tombstones the texts that repeat forgotten words, so that nothing is
-// extracted from them.
+// WithCopies adds to tombstones the texts that repeat their words: nothing is extracted from them.
 func WithCopies(tombstones []Tombstone, texts []Text) []Tombstone {
 	for i := range tombstones {
 		t := &tombstones[i]

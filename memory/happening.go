@@ -68,13 +68,9 @@ func addNew(tx Tx, characterID string, facts []*Memory) error {
 	for i, m := range facts {
 		hashes[i] = m.ContentHash
 	}
-	known, err := tx.Known(characterID, nil, once(hashes))
+	there, err := said(tx, characterID, hashes, func(s Status) bool { return s != Superseded })
 	if err != nil {
 		return err
-	}
-	there := map[string]bool{}
-	for _, k := range known {
-		there[k.Hash] = there[k.Hash] || k.Status != Superseded
 	}
 	var ids []string
 	facts = slices.DeleteFunc(facts, func(m *Memory) bool {

@@ -20,8 +20,7 @@ type Imported struct {
 	LeftOut []FailedLine `json:"leftOut,omitempty"` // the first line of each type that is not imported
 }
 
-// Size of the part of a file that is stored in one transaction, so that other writers do not
-// wait long.
+// Size of the part of a file that one transaction stores: other writers must not wait long.
 const (
 	pieceLines = 250
 	pieceBytes = 64 << 10
@@ -76,9 +75,7 @@ type importing struct {
 	tx          Tx
 	characterID string
 	words       map[string]string   // of versions that the scope has: their content hash by id
-	active      map[string]bool     // content hashes
-	retired     map[string]bool     // likewise
-	forgotten   map[string]bool     // likewise
+	has         map[Known]bool      // words with a status that the scope has, without ids
 	texts       map[string]Evidence // of the file that the scope has, by revision
 	made        []*Memory           // versions to be stored
 	added       []string            // ids of the newest ones among them
@@ -102,20 +99,13 @@ func (im *importing) look(parsed []Memory) error {
 	if err != nil {
 		return err
 	}
-	im.words, im.active, im.retired, im.forgotten = map[string]string{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	im.words, im.has, im.texts = map[string]string{}, map[Known]bool{}, map[string]Evidence{}
 	for _, k := range known {
-		switch k.Status {
-		case Active:
-			im.active[k.Hash] = true
-		case Retired:
-			im.retired[k.Hash] = true
-		case Deleted:
-			im.forgotten[k.Hash] = true
-			continue
+		im.has[Known{Hash: k.Hash, Status: k.Status}] = true
+		if k.Status != Deleted {
+			im.words[k.ID] = k.Hash
 		}
-		im.words[k.ID] = k.Hash
 	}
-	im.texts = map[string]Evidence{}
 	for some := range slices.Chunk(once(revisions), PageOfFacts) {
 		texts, err := im.tx.SaidByID(im.characterID, some...)
 		if err != nil {
@@ -160,7 +150,7 @@ func (im *importing) take(versions []Memory) {
 		fileID := m.ID
 		m.ID = im.idOf(&m)
 		here := map[string]bool{im.words[fileID]: true, im.words[m.ID]: true}
-		if here[m.ContentHash] || im.forgotten[m.ContentHash] || slices.ContainsFunc(fresh, func(o *Memory) bool { return o.ID == m.ID }) {
+		if here[m.ContentHash] || im.says(&m, Deleted) || slices.ContainsFunc(fresh, func(o *Memory) bool { return o.ID == m.ID }) {
 			im.done.Skipped++
 			continue
 		}
@@ -170,10 +160,8 @@ func (im *importing) take(versions []Memory) {
 		return
 	}
 	newest := fresh[len(fresh)-1]
-	same := newest.Status != Retired && im.active[newest.ContentHash] // a retired one may come beside one that counts
-	if versions[0].ID == "" && im.retired[newest.ContentHash] {       // a plain line of what the user has set aside
-		same = true
-	}
+	same := newest.Status != Retired && im.says(newest, Active) || // a retired one may come beside one that counts
+		versions[0].ID == "" && im.says(newest, Retired) // a plain line of what the user has set aside
 	if cut := len(fresh) < len(versions) && newest.Status == Superseded; cut || same {
 		im.done.Skipped += len(fresh) // what it became is known: an older version must not stand for it
 		return
@@ -207,9 +195,13 @@ func (im *importing) make(versions []*Memory, i int) {
 		}
 	}
 	im.words[m.ID] = m.ContentHash
-	im.active[m.ContentHash] = im.active[m.ContentHash] || m.Status == Active
-	im.retired[m.ContentHash] = im.retired[m.ContentHash] || m.Status == Retired
+	im.has[Known{Hash: m.ContentHash, Status: m.Status}] = true
 	im.made = append(im.made, m)
+}
+
+// says reports whether the scope has the words of m with a status.
+func (im *importing) says(m *Memory, status Status) bool {
+	return im.has[Known{Hash: m.ContentHash, Status: status}]
 }
 
 // known returns the sightings of which the scope has every text.

@@ -82,33 +82,38 @@ func (s *Service) Search(ctx context.Context, userID, characterID string, q Sear
 
 // readFound reads what was found, except what was removed meanwhile.
 func readFound(tx Tx, characterID string, hits []recall.Hit) ([]Found, error) {
-	found := make([]Found, 0, len(hits))
+	found := make([]Found, len(hits))
 	for i := range hits {
 		h := &hits[i]
-		f := Found{ID: h.ID, Layer: h.Layer, Score: h.Score, Parts: h.Parts, Signals: h.Signals}
-		there, err := f.read(tx, characterID)
+		found[i] = Found{ID: h.ID, Layer: h.Layer, Score: h.Score, Parts: h.Parts, Signals: h.Signals}
+		ids := make([]string, len(h.Sources))
+		for j := range h.Sources {
+			ids[j] = h.Sources[j].ID
+		}
+		said, err := tx.SaidByID(characterID, ids...)
 		if err != nil {
 			return nil, err
 		}
-		if !there {
-			continue
+		for k := range said {
+			found[i].Sources = append(found[i].Sources, foundText(&said[k]))
 		}
-		var ids []string
-		for j := range h.Sources {
-			ids = append(ids, h.Sources[j].ID)
-		}
-		if len(ids) > 0 {
-			said, err := tx.SaidByID(characterID, ids...)
-			if err != nil {
-				return nil, err
-			}
-			for k := range said {
-				f.Sources = append(f.Sources, foundText(&said[k]))
-			}
-		}
-		found = append(found, f)
 	}
-	return found, nil
+	return existing(tx, characterID, found)
+}
+
+// existing completes what was found by its facts and texts, as far as these exist.
+func existing(tx Tx, characterID string, found []Found) ([]Found, error) {
+	there := make([]Found, 0, len(found))
+	for _, f := range found {
+		ok, err := f.read(tx, characterID)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			there = append(there, f)
+		}
+	}
+	return there, nil
 }
 
 // read completes f by its fact or text, and reports whether that exists.
@@ -212,27 +217,27 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 			return nil, err
 		}
 	}
-	if in.DryRun {
-		return s.previewForget(ctx, c.UserID, characterID, in.IDs, gone)
-	}
 	if in.All {
 		return s.forgetAll(ctx, c, characterID, gone)
 	}
-	return op.Once(ctx, s.store, c, func(tx Tx) (*Forgotten, error) {
+	do := func(tx Tx) (_ *Forgotten, err error) {
 		if in.Query == "" {
-			items, err := named(tx, characterID, in.IDs)
-			if err != nil {
-				return nil, err
-			}
-			gone.Memories = items
+			gone.Memories, err = named(tx, characterID, in.IDs)
+		}
+		if err != nil || in.DryRun {
+			return gone, err
 		}
 		var ids []string
 		for _, item := range gone.Memories {
 			ids = append(ids, item.ID)
 		}
-		_, err := purge(tx, c.By(), characterID, ids)
+		_, err = purge(tx, c.By(), characterID, ids)
 		return gone, err
-	})
+	}
+	if in.DryRun {
+		return op.Read(ctx, s.store, c.UserID, do)
+	}
+	return op.Once(ctx, s.store, c, do)
 }
 
 // forgettable lists hits with the texts behind facts, each unit once, and each fact once.
@@ -260,8 +265,7 @@ func forgettable(hits []recall.Hit) (items []ForgetItem, more bool) {
 	return items, more
 }
 
-// asTheyAre gives facts the id and the text of their newest version, by which the user knows
-// them.
+// asTheyAre gives facts the id and the text of their newest version, which the user knows.
 func (s *Service) asTheyAre(ctx context.Context, userID, characterID string, items []ForgetItem) error {
 	return s.store.View(ctx, userID, func(tx Tx) error {
 		for i := range items {
@@ -281,17 +285,6 @@ func (s *Service) asTheyAre(ctx context.Context, userID, characterID string, ite
 		}
 		return nil
 	})
-}
-
-func (s *Service) previewForget(ctx context.Context, userID, characterID string, ids []string, gone *Forgotten) (*Forgotten, error) {
-	if len(ids) == 0 {
-		return gone, nil
-	}
-	err := s.store.View(ctx, userID, func(tx Tx) (err error) {
-		gone.Memories, err = named(tx, characterID, ids)
-		return err
-	})
-	return gone, err
 }
 
 // named reads units by id, each once. An unknown id is NotFound.
@@ -366,8 +359,7 @@ func (s *Service) Decide(ctx context.Context, c *op.Call, characterID, id, decis
 	})
 }
 
-// Jobs lists the background work about a character's memory, newest first;
-// limit is 1 to 200, 0 = 50.
+// Jobs lists the jobs of a character's memory, newest first; limit is 1 to 200, 0 = 50.
 func (s *Service) Jobs(ctx context.Context, userID, characterID, cursor string, limit int) (*op.Page[*jobs.Job], error) {
 	return op.List(ctx, s.store, userID, limit, func(tx Tx, limit int) ([]*jobs.Job, string, error) {
 		return tx.MemoryJobs(characterID, cursor, limit)
@@ -412,8 +404,7 @@ func (s *Service) Export(ctx context.Context, userID, characterID string, w io.W
 	return json.NewEncoder(w).Encode(settings)
 }
 
-// ExtractNow extracts facts from a conversation now: from the texts not read yet, or from all
-// of them if there are none.
+// ExtractNow extracts facts from the unread texts of a conversation now; from all if none is.
 func (s *Service) ExtractNow(ctx context.Context, c *op.Call, conversationID string) error {
 	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		unread, err := tx.Said(conversationID, SaidFilter{Unread: true, Limit: 1})
@@ -429,16 +420,9 @@ func (s *Service) ExtractNow(ctx context.Context, c *op.Call, conversationID str
 
 // ReadFound completes uses by the facts and texts that they name, as far as these exist.
 func ReadFound(tx Tx, characterID string, uses []Use) ([]Found, error) {
-	found := []Found{}
-	for _, u := range uses {
-		f := Found{ID: u.ID, Layer: u.Layer, Score: u.Score, Parts: u.Parts(), Signals: u.Signals}
-		there, err := f.read(tx, characterID)
-		if err != nil {
-			return nil, err
-		}
-		if there {
-			found = append(found, f)
-		}
+	found := make([]Found, len(uses))
+	for i, u := range uses {
+		found[i] = Found{ID: u.ID, Layer: u.Layer, Score: u.Score, Parts: u.Parts(), Signals: u.Signals}
 	}
-	return found, nil
+	return existing(tx, characterID, found)
 }

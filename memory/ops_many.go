@@ -36,8 +36,7 @@ func inPieces[P, T any](ctx context.Context, s *Service, c *op.Call, so T, parts
 	return op.Once(ctx, s.store, c, func(tx Tx) (T, error) { return do(tx, so, parts[last]) })
 }
 
-// Import reads JSON Lines. Invalid lines are reported, the rest is stored; a repeated import
-// skips what exists.
+// Import stores JSON Lines and reports invalid ones; a repeated import skips what exists.
 func (s *Service) Import(ctx context.Context, c *op.Call, characterID string, r io.Reader) (*Imported, error) {
 	parsed, err := parseImport(r)
 	if err != nil {

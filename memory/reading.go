@@ -48,8 +48,7 @@ func ExtractNow(tx Tx, conversationID string) error {
 	return ExtractFirst(tx, conversationID)
 }
 
-// ExtractFirst enqueues the extraction before a conversation is summarised. Nothing waits for
-// it, and the limit of model calls applies.
+// ExtractFirst enqueues the extraction before a summary, within the limit of model calls.
 func ExtractFirst(tx Tx, conversationID string) error {
 	return tx.Jobs.Enqueue(jobs.Spec{Kind: JobExtract, Subject: conversationID, Payload: atOnce})
 }

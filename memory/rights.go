@@ -25,8 +25,7 @@ type Draft struct {
 	Shareable  bool         `json:"shareable"`
 }
 
-// Patch changes a memory; nil members are unchanged. A text makes a new, locked version of
-// origin user.
+// Patch changes a memory where it is not nil. A text makes a new, locked version of origin user.
 type Patch struct {
 	Text       *string       `json:"text,omitempty"`
 	Subject    *lang.Subject `json:"subject,omitempty"`
@@ -190,12 +189,8 @@ func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
-	same, err := activeWith(tx, characterID, m.ContentHash)
-	if err != nil {
+	if err := unsaid(tx, characterID, &m); err != nil {
 		return nil, err
-	}
-	if same != nil && same.RootID != m.RootID {
-		return nil, fault.New(fault.Conflict, "another memory already says this").With("current", same.ID)
 	}
 	newest.Status, newest.SupersededBy, newest.EndedBy, newest.UpdatedAt = Superseded, m.ID, nil, now
 	if err := tx.UpdateFact(characterID, newest); err != nil {
@@ -251,12 +246,8 @@ func restore(tx Tx, by, characterID, id string) (*Memory, error) {
 	if newest.Status == Active {
 		return newest, nil
 	}
-	same, err := activeWith(tx, characterID, newest.ContentHash)
-	if err != nil {
+	if err := unsaid(tx, characterID, newest); err != nil {
 		return nil, err
-	}
-	if same != nil {
-		return nil, fault.New(fault.Conflict, "another memory already says this").With("current", same.ID)
 	}
 	newest.Status, newest.SupersededBy, newest.EndedBy, newest.UpdatedAt = Active, "", nil, tx.Now()
 	if err := tx.UpdateFact(characterID, newest); err != nil {
@@ -377,6 +368,15 @@ func versionsOf(tx Tx, characterID, id string) (versions []Memory, named *Memory
 		return nil, nil, fmt.Errorf("memory %s is not among the versions of %s", id, m.RootID)
 	}
 	return versions, &versions[at], nil
+}
+
+// unsaid returns fault.Conflict if another active memory says the same as m.
+func unsaid(tx Tx, characterID string, m *Memory) error {
+	same, err := activeWith(tx, characterID, m.ContentHash)
+	if err == nil && same != nil && same.RootID != m.RootID {
+		err = fault.New(fault.Conflict, "another memory already says this").With("current", same.ID)
+	}
+	return err
 }
 
 func activeWith(tx Tx, characterID, hash string) (*Memory, error) {

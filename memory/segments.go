@@ -70,8 +70,7 @@ func (s *Service) compact(ctx context.Context, scope Scope) error {
 	}
 }
 
-// pieces returns what covers a scope, oldest first, without the newest units, which stay in
-// memory.
+// pieces returns what covers a scope, oldest first, but for the newest units.
 func (s *Service) pieces(ctx context.Context, scope Scope) (base int64, pieces []piece, err error) {
 	err = s.store.View(ctx, scope.UserID, func(tx Tx) error {
 		var segments []Segment

@@ -26,8 +26,7 @@ type Service struct {
 type Options struct {
 	// Scenes returns the settings of a character's memory.
 	Scenes func(ctx context.Context, userID, characterID, conversationID string) (Scene, error)
-	// Embedder returns the embedding provider of a user; default the offline one. User "" is
-	// the server.
+	// Embedder returns the embedder of a user ("" = the server); default the offline one.
 	Embedder func(ctx context.Context, userID string) (llm.Embedder, error)
 	// Settings returns the settings line of an export; nil = none.
 	Settings func(ctx context.Context, userID, characterID string) (ExportedSettings, error)

@@ -64,8 +64,7 @@ type ScopeTx interface {
 	WithoutVector(characterID, model string, since int64, limit int) ([]Content, error)
 	// Embedded returns what SetEmbedded stored; "", 0 = nothing.
 	Embedded(characterID string) (model string, change int64, err error)
-	// SetEmbedded notes that all units of which the last change is at most change have a vector of
-	// a model, or were refused one.
+	// SetEmbedded notes that units need no more vectors of a model if they changed last up to change.
 	SetEmbedded(characterID, model string, change int64) error
 	// PutVectors stores vectors of a model by the ids of units, in place of those of other models.
 	// Unknown units are ignored.
@@ -100,14 +99,12 @@ type SegmentTx interface {
 	// Gaps returns the ranges that no segment covers, oldest first. Unless a segment ends at the
 	// version of the scope, the last gap does.
 	Gaps(characterID string) ([]Gap, error)
-	// UnitKeys returns the units whose last change is after from, up to to, in any order; also those
-	// of deleted conversations.
+	// UnitKeys returns, in any order, the units, also deleted ones, that changed last after from, up to to.
 	UnitKeys(characterID string, from, to int64) ([]UnitKey, error)
 	// UnitsForSegment is MemoryUnits with units of deleted conversations, and of those that are being
 	// imported, and with terms and vectors.
 	UnitsForSegment(characterID string, ids ...string) ([]recall.Unit, error)
-	// PutSegmentParts stores parts of a new segment, numbered from first. They are not seen before
-	// PutSegment.
+	// PutSegmentParts stores parts of a new segment, unseen before PutSegment, numbered from first.
 	PutSegmentParts(characterID, segmentID string, first int, data ...[]byte) error
 	// PutSegment adds a segment of which all parts are stored, and removes those that it replaces. It
 	// returns fault.Conflict if base is no longer the Base of the scope, or if the ranges of s and of a
@@ -163,8 +160,7 @@ type TextTx interface {
 	// forgotten. For here's conversation that branch counts (nil = the shown one of every
 	// conversation; without a head, nothing is shown).
 	Shown(here *Place, texts []Evidence) ([]bool, error)
-	// Said lists texts of a conversation, by seq. Those of one message come together, so a page
-	// may exceed its limit.
+	// Said lists texts of a conversation, by seq. All of one message come, whatever the limit.
 	Said(conversationID string, f SaidFilter) ([]Text, error)
 	SaidByID(characterID string, revisionIDs ...string) ([]Text, error)
 	// MarkRead notes that extraction has read these texts.
@@ -177,8 +173,7 @@ type TextTx interface {
 	// LockReading is Reading with a lock until the transaction ends, for PutReading.
 	LockReading(conversationID string) (Reading, error)
 	PutReading(conversationID string, r Reading) error
-	// ForgetTexts removes texts and the suggestions made of them from the memory; the chat
-	// keeps them.
+	// ForgetTexts removes texts, and suggestions made of them, from the memory, not from the chat.
 	ForgetTexts(characterID string, revisionIDs ...string) error
 	// PutUses stores what the prompt of a generation contains, best first, behind what was for the text that it
 	// continues: that of the generation continued, "" = none. Facts are used now.
@@ -218,16 +213,14 @@ type Use struct {
 
 // FactTx keeps facts. The text of a version never changes.
 type FactTx interface {
-	// InsertFacts stores new versions. It returns fault.Conflict if an active fact of the scope
-	// has the ContentHash of one of them.
+	// InsertFacts stores new versions; fault.Conflict if an active fact has the words of one.
 	InsertFacts(characterID string, facts ...*Memory) error
 	// UpdateFact stores all of m but its text.
 	UpdateFact(characterID string, m *Memory) error
 	Fact(characterID, id string) (*Memory, error)
 	// FactVersions returns all versions of facts, by root and version.
 	FactVersions(characterID string, rootIDs ...string) ([]Memory, error)
-	// FactsFrom returns the roots of the facts that were made of a post or comment of the circle,
-	// by character.
+	// FactsFrom returns the roots of facts made of a post or comment, by character.
 	FactsFrom(source string) (map[string][]string, error)
 	// Facts lists versions newest first (by id), at most limit, after cursor.
 	Facts(characterID string, f Filter, cursor string, limit int) (items []Memory, next string, err error)
@@ -245,8 +238,7 @@ type FactTx interface {
 	// MarkFacts changes versions by id and sets UpdatedAt to Now. Before making one active, the
 	// caller checks that no other active fact has its ContentHash.
 	MarkFacts(characterID string, ids []string, marks Marks) error
-	// Known returns the versions and tombstones of a scope with one of these ids or
-	// ContentHashes.
+	// Known returns versions and tombstones with one of these ids or ContentHashes.
 	Known(characterID string, ids, hashes []string) ([]Known, error)
 
 	InsertSuggestion(characterID string, s *Suggested) error

@@ -45,14 +45,16 @@ func (t *Tombstone) Buries(hash string, evidence []Evidence) bool {
 	if hash == t.ContentHash {
 		return true
 	}
-	for _, e := range evidence {
-		if !slices.ContainsFunc(t.Evidence, func(old Evidence) bool {
-			return old.ConversationID == e.ConversationID && old.RevisionID == e.RevisionID
-		}) {
-			return false
-		}
-	}
-	return len(evidence) > 0 && len(t.Evidence) > 0
+	return len(evidence) > 0 && !hasNew(t.Evidence, evidence)
+}
+
+// hasNew reports whether evidence names a text that is not in old.
+func hasNew(old, evidence []Evidence) bool {
+	return slices.ContainsFunc(evidence, func(e Evidence) bool {
+		return !slices.ContainsFunc(old, func(o Evidence) bool {
+			return o.ConversationID == e.ConversationID && o.RevisionID == e.RevisionID
+		})
+	})
 }
 
 func HashOf(m *Memory) string {
@@ -71,14 +73,9 @@ func LaterOf(a, b time.Time) time.Time {
 
 // WithSighting adds evidence as a sighting of its own, and reports whether any of it is new.
 func WithSighting(old, evidence []Evidence) ([]Evidence, bool) {
-	sighting, more := 0, len(evidence) == 0
+	sighting, more := 0, len(evidence) == 0 || hasNew(old, evidence)
 	for _, e := range old {
 		sighting = max(sighting, e.Sighting+1)
-	}
-	for _, e := range evidence {
-		more = more || !slices.ContainsFunc(old, func(o Evidence) bool {
-			return o.ConversationID == e.ConversationID && o.RevisionID == e.RevisionID
-		})
 	}
 	if !more || sighting >= maxSighting || len(old) == 0 || len(old)+len(evidence) > MaxEvidence {
 		return old, more

@@ -90,3 +90,20 @@ func (l *Lexicon) Ranks(name string, in ...string) func() map[string]int {
 		return ranks
 	})
 }
+
+// Texts returns the texts of a file by name. Each stands behind a line "== name ==", up to the line
+// break before the next such line.
+func Texts(files fs.FS, name string) func() map[string]string {
+	return sync.OnceValue(func() map[string]string {
+		doc, err := fs.ReadFile(files, name)
+		if err != nil {
+			panic(err)
+		}
+		texts := map[string]string{}
+		for part := range strings.SplitSeq("\n"+strings.TrimSuffix(string(doc), "\n"), "\n== ") {
+			title, text, _ := strings.Cut(part, " ==\n")
+			texts[title] = text
+		}
+		return texts
+	})
+}

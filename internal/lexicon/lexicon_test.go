@@ -87,6 +87,13 @@ func TestWords(t *testing.T) {
 	}
 }
 
+func TestTextsKeepTheirLineBreaks(t *testing.T) {
+	files := fstest.MapFS{"texts/en.txt": {Data: []byte("== a ==\nOne.\n\n== b ==\nTwo\nThree\n")}}
+	if got, want := Texts(files, "texts/en.txt")(), map[string]string{"": "", "a": "One.\n", "b": "Two\nThree"}; !maps.Equal(got, want) {
+		t.Errorf("texts %q, want %q", got, want)
+	}
+}
+
 func TestFilesThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"rule\n  match x":            `line 1: rule "" has no name`,

@@ -24,27 +24,16 @@ const (
 // shortestSummary is a length in code points; summaries of many messages must be longer.
 const shortestSummary = 50
 
-func plainTexts(lines []ChatLine) []string {
-	plain := make([]string, len(lines))
-	for i := range lines {
-		plain[i] = lang.Tidy(lines[i].Text)
-	}
-	return plain
-}
-
 // accept checks what a model wrote as a summary with at least shortest and at most length code
 // points, and returns its text: without thoughts, a code fence and repeated marker lines. Up to
 // three tenths more than length are accepted, and counts up to ten that nobody said.
 func (m *material) accept(output string, shortest, length int) (string, Verdict) {
 	text := StripMarkers(unfenced(llm.WithoutThoughts(output)))
-	switch n := runes(text); {
-	case n < shortest:
-		if refuses(text) {
-			return text, Refused
-		}
-		return text, TooShort
+	switch {
 	case refuses(text):
 		return text, Refused
+	case runes(text) < shortest:
+		return text, TooShort
 	case copies(text, m.plain):
 		return text, Copied
 	case m.foreign(text):

@@ -27,10 +27,11 @@ type material struct {
 
 // materialOf reads what a summary of lines, which continues previous, is made of.
 func materialOf(lines []ChatLine, previous string) *material {
-	m := &material{plain: plainTexts(lines), messages: len(lines), numbers: map[string]bool{}, script: scripts{}}
+	m := &material{plain: make([]string, len(lines)), messages: len(lines), numbers: map[string]bool{}, script: scripts{}}
 	texts := make([]string, 0, len(lines)+1)
 	speakers, dates := map[string]bool{}, map[string]bool{} // most lines have those of others
 	for i := range lines {
+		m.plain[i] = lang.Tidy(lines[i].Text)
 		m.size += runes(m.plain[i])
 		m.script.count(m.plain[i])
 		texts = append(texts, m.plain[i])
@@ -167,8 +168,7 @@ var (
 	starters = data.Rule("starter") // words before such a verb that are no names
 )
 
-// latinNames returns the names in a sentence, by their capitals. In a dense script every Latin
-// word is one.
+// latinNames returns the capitalised names in a sentence, and Latin words in a dense script.
 func latinNames(sentence string) []string {
 	var out []string
 	dense, start := lang.HasCJK(sentence), true
@@ -243,25 +243,29 @@ func (m *material) withoutMadeUp(text string) (kept string, madeUp []string) {
 	return strings.TrimSpace(b.String()), madeUp
 }
 
-// mostCapitals is the share of capitalised words inside sentences above which a language is
-// like German.
+// mostCapitals is the share of capitals inside sentences above which a language is like German.
 const mostCapitals = 0.2
 
 func capitalShare(texts []string) float64 {
 	all, capitals := 0, 0
 	for _, text := range texts {
 		for i, w := range strings.Fields(text) {
-			first, n := utf8.DecodeRuneInString(w)
-			if i == 0 || !unicode.IsLetter(first) {
+			if first, _ := utf8.DecodeRuneInString(w); i == 0 || !unicode.IsLetter(first) {
 				continue
 			}
-			all++
-			if second, _ := utf8.DecodeRuneInString(w[n:]); unicode.IsUpper(first) && unicode.IsLower(second) {
+			if all++; capitalised(w) {
 				capitals++
 			}
 		}
 	}
 	return float64(capitals) / float64(max(all, 20))
+}
+
+// capitalised reports whether a word begins with a capital and goes on in lower case.
+func capitalised(word string) bool {
+	first, n := utf8.DecodeRuneInString(word)
+	second, _ := utf8.DecodeRuneInString(word[n:])
+	return unicode.IsUpper(first) && unicode.IsLower(second)
 }
 
 // scripts counts the letters of a text by script; a character of a dense one counts three.
@@ -305,8 +309,7 @@ func (s scripts) share(name string) float64 {
 	return float64(s[name]) / float64(max(sum, 1))
 }
 
-// foreign reports whether text is in another language than the messages, judged by scripts:
-// Japanese by its kana.
+// foreign reports whether text is in another script than the messages; Japanese has kana.
 func (m *material) foreign(text string) bool {
 	s := scripts{}
 	s.count(text)

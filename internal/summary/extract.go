@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -51,8 +50,7 @@ func extractSummary(w Work) string {
 const longestSpeaker = 40
 
 func quotesFrom(l *ChatLine, said []string) []quote {
-	speaker := l.speaker()
-	speaker = op.Truncate(speaker, longestSpeaker)
+	speaker := op.Truncate(l.speaker(), longestSpeaker)
 	quotes := make([]quote, 0, len(said))
 	for _, s := range said {
 		quotes = append(quotes, quote{speaker: speaker, user: l.Role == llm.User, text: s})
@@ -153,8 +151,7 @@ func (q *quote) worth() int64 {
 	return (100-noveltyPercent)*q.score - noveltyPercent*q.close
 }
 
-// rate sets the size, terms and score (0 to a million) of every quote. It reports whether any
-// says something.
+// rate sets size, terms and score (in millionths) of quotes, and reports whether any says something.
 func rate(quotes []quote) bool {
 	in := map[string]int64{} // quotes that have the term
 	for i := range quotes {
@@ -221,19 +218,14 @@ var (
 	politeWords  = data.Words("polite-words")
 )
 
-// hasName reports whether text has a title in quotation marks, or a capitalised word after the
-// first.
+// hasName reports whether text has a title in marks, or a capitalised word after the first.
 func hasName(text string) bool {
 	if strings.ContainsAny(text, "《》「」“”") {
 		return true
 	}
 	for i, word := range strings.Fields(text) {
-		word = strings.TrimLeft(word, "\"'(*")
-		first, n := utf8.DecodeRuneInString(word)
-		if i > 0 && unicode.IsUpper(first) {
-			if second, _ := utf8.DecodeRuneInString(word[n:]); unicode.IsLower(second) {
-				return true
-			}
+		if i > 0 && capitalised(strings.TrimLeft(word, "\"'(*")) {
+			return true
 		}
 	}
 	return false

@@ -173,8 +173,7 @@ func (s *surveyed) skipUnasked(nothingNew bool) Skip {
 	return SkipNone
 }
 
-// repairable reports whether the active summary should be rebuilt at the next occasion, even
-// without new messages.
+// repairable reports whether the active summary should be rebuilt even without new messages.
 func (s *surveyed) repairable() bool {
 	return s.onBranch && s.Active.Method != MethodUser && (s.Active.Stale ||
 		s.Active.Method == MethodExtractive && !s.NoModel && (s.n <= mostRebuilt || s.Occasion != AfterReply))
@@ -190,8 +189,7 @@ func (s *surveyed) rebuild() bool {
 	return s.n <= mostRebuilt && s.generation()%rebuildEvery == 0 || s.gap() || s.end < s.to // asked for again: a fresh one
 }
 
-// gap reports whether the user chose where the active summary begins, and there are messages
-// before it that are due now.
+// gap reports whether messages are due before the active summary: the user chose its beginning.
 func (s *surveyed) gap() bool {
 	return s.onBranch && s.from > KeepFirst && s.Active.Method != MethodUser
 }
@@ -223,8 +221,7 @@ func (s *surveyed) littleGain() bool {
 	return 10*n < 12*s.Settings.Length
 }
 
-// cooling reports whether the chat was still too long after the last summary (a few huge
-// messages), and too little was said since.
+// cooling reports whether the last summary left the chat too long, and little was said since.
 func (s *surveyed) cooling() bool {
 	if s.Last == nil || s.Active == nil || s.Last.SummaryID != s.Active.ID || s.Last.Length < s.Settings.Threshold {
 		return false

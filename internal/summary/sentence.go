@@ -19,15 +19,12 @@ const (
 // out; longer ones than longestSentence are split at commas, else at spaces, else anywhere.
 func sentences(text string) []string {
 	var found []string
-	for len(text) > 0 {
-		end := lang.SentenceEnd(text)
-		for _, piece := range fitting(strings.TrimSpace(text[:end])) {
-			piece = withoutHalfQuotes(piece)
-			if runes(piece) >= shortestSentence {
+	for _, s := range lang.SentencesOf(text) {
+		for _, piece := range fitting(s) {
+			if piece = withoutHalfQuotes(piece); runes(piece) >= shortestSentence {
 				found = append(found, piece)
 			}
 		}
-		text = text[end:]
 	}
 	return found
 }

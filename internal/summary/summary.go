@@ -43,8 +43,7 @@ func (l *ChatLine) speaker() string {
 	return "Narrator"
 }
 
-// Settings say when a conversation is summarised. They are part of the memory settings of a
-// character.
+// Settings say when a conversation is summarised; the memory settings of a character have them.
 type Settings struct {
 	Enabled          bool  `json:"enabled"`          // default true
 	Threshold        int   `json:"summaryThreshold"` // effective length that triggers, in UTF-16 units; 3000 to 10000, default 6000
@@ -96,42 +95,37 @@ type Range struct {
 // Summary is an overlay: it replaces the messages of its range in prompts and changes none of
 // them. A conversation has at most one active summary.
 type Summary struct {
-	ID         string
-	Text       string
-	At         time.Time
-	Range      Range
-	Count      int // messages of the range
-	Generation int // grows with every summary of the conversation, from 1
-	Method     Method
-	Model      string // that wrote it, where known
-	BaseID     string // the summary that it replaced; empty = none
-	Digest     string // of the texts of the range (ExtendDigest)
-	Stale      bool   // one of its messages shows another text now
-	Since      int64  `json:"-"` // the version of the conversation that it says this from; 0 = it is not stored
+	ID         string    `json:"-"`
+	Text       string    `json:"-"`
+	At         time.Time `json:"-"`
+	Range      Range     `json:"-"`
+	Count      int       `json:"count,omitempty"`      // messages of the range
+	Generation int       `json:"generation,omitempty"` // grows with every summary of the conversation, from 1
+	Method     Method    `json:"method,omitempty"`
+	Model      string    `json:"model,omitempty"`  // that wrote it, where known
+	BaseID     string    `json:"baseId,omitempty"` // the summary that it replaced; empty = none
+	Digest     string    `json:"digest,omitempty"` // of the texts of the range (ExtendDigest)
+	Stale      bool      `json:"stale,omitempty"`  // one of its messages shows another text now
+	Since      int64     `json:"-"`                // the version of the conversation that it says this from; 0 = it is not stored
 }
 
-// summaryData is the app's document, with our additional members.
-type summaryData struct {
-	Summary         string        `json:"summary"`
-	IsMemorySummary bool          `json:"isMemorySummary"`
-	Timestamp       int64         `json:"timestamp"`
-	OriginalRange   originalRange `json:"originalMessagesRange"`
+// document is the app's document, with our additional members.
+type document struct {
+	Summary         string `json:"summary"`
+	IsMemorySummary bool   `json:"isMemorySummary"`
+	Timestamp       int64  `json:"timestamp"`
+	OriginalRange   struct {
+		Start int `json:"start"`
+		End   int `json:"end"`
+	} `json:"originalMessagesRange"`
 
 	ID         string        `json:"id,omitempty"`
 	MessageIDs *messageRange `json:"messageIds,omitempty"`
-	Count      int           `json:"count,omitempty"`
-	Generation int           `json:"generation,omitempty"`
-	Method     Method        `json:"method,omitempty"`
-	Model      string        `json:"model,omitempty"`
-	BaseID     string        `json:"baseId,omitempty"`
-	Digest     string        `json:"digest,omitempty"`
-	Stale      bool          `json:"stale,omitempty"`
+	*plain
 }
 
-type originalRange struct {
-	Start int `json:"start"`
-	End   int `json:"end"`
-}
+// plain is a Summary as encoding/json writes it.
+type plain Summary
 
 type messageRange struct {
 	Start    string `json:"start"`
@@ -142,12 +136,8 @@ type messageRange struct {
 
 // MarshalJSON writes the app's SummaryData document, with our additional members.
 func (s *Summary) MarshalJSON() ([]byte, error) {
-	d := summaryData{
-		Summary: s.Text, IsMemorySummary: true,
-		OriginalRange: originalRange{s.Range.Start, s.Range.End},
-		ID:            s.ID, Count: s.Count, Generation: s.Generation, Method: s.Method,
-		Model: s.Model, BaseID: s.BaseID, Digest: s.Digest, Stale: s.Stale,
-	}
+	d := document{Summary: s.Text, IsMemorySummary: true, ID: s.ID, plain: (*plain)(s)}
+	d.OriginalRange.Start, d.OriginalRange.End = s.Range.Start, s.Range.End
 	if !s.At.IsZero() {
 		d.Timestamp = s.At.UnixMilli()
 	}
@@ -157,18 +147,14 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and the app's own document, which names no
-// messages.
+// UnmarshalJSON reads what MarshalJSON writes, and the app's own document without message ids.
 func (s *Summary) UnmarshalJSON(data []byte) error {
-	var d summaryData
+	d := document{plain: &plain{}}
 	if err := json.Unmarshal(data, &d); err != nil {
 		return err
 	}
-	*s = Summary{
-		ID: d.ID, Text: d.Summary, Count: d.Count, Generation: d.Generation, Method: d.Method,
-		Model: d.Model, BaseID: d.BaseID, Digest: d.Digest, Stale: d.Stale,
-		Range: Range{Start: d.OriginalRange.Start, End: d.OriginalRange.End},
-	}
+	*s = Summary(*d.plain)
+	s.ID, s.Text, s.Range.Start, s.Range.End = d.ID, d.Summary, d.OriginalRange.Start, d.OriginalRange.End
 	if d.Timestamp != 0 {
 		s.At = time.UnixMilli(d.Timestamp).UTC()
 	}
@@ -181,8 +167,7 @@ func (s *Summary) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Validate returns fault.Invalid for a blank text, or one with more than twice settings.Length
-// code points.
+// Validate returns fault.Invalid for a blank text, or one of more than twice settings.Length.
 func (s *Summary) Validate(settings Settings) error {
 	n := utf8.RuneCountInString(s.Text)
 	switch {

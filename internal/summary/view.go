@@ -14,8 +14,7 @@ const (
 	summaryFoot = "--- END OF SUMMARY ---"
 )
 
-// Message is the summary in a prompt, in a role that is a system message if the provider has
-// one.
+// Message is the summary in a prompt, if possible as a system message.
 func (s *Summary) Message() framework.Message {
 	return framework.Message{Role: framework.RoleSummary, Text: summaryHead + "\n" + StripMarkers(s.Text) + "\n" + summaryFoot}
 }
@@ -49,12 +48,10 @@ func EffectiveLength(path []ChatLine, s *Summary) int {
 	return n
 }
 
-// markerLine is a marker as models repeat it: with other dashes or case, alone on its line or
-// not.
+// markerLine is a marker as models repeat it, with any dashes and case, anywhere in a line.
 var markerLine = regexp.MustCompile(`(?i)[ \t]*[-–—]{2,}[ \t]*(?:CONVERSATION SUMMARY[ \t]*(?:\(AI-GENERATED[^)\n]*\))?|END OF (?:CONVERSATION )?SUMMARY)[ \t]*[-–—]{2,}[ \t]*\n?`)
 
-// StripMarkers removes marker lines from a text that a model wrote, so that nothing else can
-// pass for a summary.
+// StripMarkers removes marker lines from a text, so that nothing else passes for a summary.
 func StripMarkers(text string) string { return strings.TrimSpace(withoutMarkers(text)) }
 
 func withoutMarkers(text string) string {

@@ -13,8 +13,7 @@ import (
 	"nodest/llm"
 )
 
-// tokensFor limits an answer of length characters: a Chinese one is about one token, and models
-// do not count well.
+// tokensFor limits an answer: a Chinese character is a token, and models do not count well.
 func tokensFor(length int) int { return 2*length + 256 }
 
 // Work is what a summary is made of (Plan.Work).
@@ -39,10 +38,10 @@ func (w Work) withDefaults() Work {
 
 // earlier is the text that the summary continues.
 func (w *Work) earlier() string {
-	if w.Rebuild || w.Previous == nil {
+	if w.Rebuild {
 		return ""
 	}
-	return w.Previous.Text
+	return w.Previous.text()
 }
 
 // Draft is a summary's text and how it was made.
@@ -56,8 +55,7 @@ const (
 	chunkSize = 12_000 // code points of a transcript that one call gets
 	mostRead  = 20 * chunkSize
 
-	// Answers per text: the first, one more if that was unusable, and a shorter form of one
-	// that is too long.
+	// Answers per text: the first, one more if it was unusable, and a shorter one.
 	answersPerText = 3
 )
 
@@ -88,16 +86,15 @@ func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 	if model == nil {
 		return Draft{Text: extractSummary(w), Method: MethodExtractive}, nil
 	}
-	s := scribe{model: model, work: w, material: materialOf(w.Lines, previousText(w.Previous))}
-	draft := Draft{Method: MethodModel}
-	draft.Text, draft.Cause = s.write(ctx)
+	s := scribe{model: model, work: w, material: materialOf(w.Lines, w.Previous.text())}
+	text, err := s.write(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return Draft{}, context.Cause(ctx)
-	case draft.Cause != nil:
-		draft.Method, draft.Text = MethodExtractive, extractSummary(w)
+	case err != nil:
+		return Draft{extractSummary(w), MethodExtractive, err}, nil
 	}
-	return draft, nil
+	return Draft{Text: text, Method: MethodModel}, nil
 }
 
 // leaveOut leaves out all lines but the last ones that have mostRead code points together.
@@ -113,7 +110,7 @@ type scribe struct {
 	lang  framework.Language
 }
 
-func previousText(s *Summary) string {
+func (s *Summary) text() string {
 	if s == nil {
 		return ""
 	}
@@ -142,8 +139,7 @@ func (s *scribe) write(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// condense summarises parts of a long transcript, and their summaries again until they fit into
-// one call.
+// condense summarises parts, and their summaries again until they fit into one call.
 func (s *scribe) condense(ctx context.Context, parts []string) ([]string, error) {
 	for {
 		short := make([]string, 0, len(parts))
@@ -200,13 +196,13 @@ func (s *scribe) ask(ctx context.Context, prompt string, shortest int) (string, 
 }
 
 func (s *scribe) complaint(text string, v Verdict) string {
-	w := wordings[s.lang]
-	what := w.wrong[v]
+	w := texts(s.lang)
+	what := w[string(v)]
 	if v == MadeUp {
 		_, names := s.withoutMadeUp(text)
 		what += " " + llm.JSONLine(names[:min(len(names), 10)])
 	}
-	return "\n\n" + fmt.Sprintf(w.again, what)
+	return "\n\n" + fmt.Sprintf(w["again"], what)
 }
 
 // shorten never fails: what the model does not shorten is cut.

@@ -13,9 +13,8 @@ const orderAttempts = 4
 
 var errSpent = errors.New("the limit of model calls for these exchanges is reached")
 
-// allowance asks a model within the limit of calls for some exchanges. A call is counted in a
-// transaction of its own before it is made, since it is made even if its answer is lost in a
-// crash.
+// allowance asks a model within the limit of calls for some exchanges. A call is counted, in a
+// transaction of its own, before it is made: a crash may lose its answer.
 type allowance struct {
 	*attempt
 	exchanges int
@@ -72,8 +71,7 @@ func (r *attempt) dropOrder(ctx context.Context) error {
 	})
 }
 
-// settle counts exchanges that were read and, at the end of a job, ends an order of which
-// nothing is left unread.
+// settle counts exchanges that were read and, in the end, ends an order that is carried out.
 func (r *attempt) settle(tx memory.Tx, exchanges int, end bool) error {
 	if exchanges == 0 && !(end && r.ordered) {
 		return nil

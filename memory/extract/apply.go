@@ -112,8 +112,7 @@ func (a *applying) do(c change) { a.changes = append(a.changes, c) }
 
 func (a *applying) drop(reason string) { a.do(change{Op: opDrop, Reason: reason}) }
 
-// known handles candidates that need no decision: forgotten ones, and those that are known word
-// for word.
+// known handles candidates without a decision: forgotten, or known word for word.
 func (a *applying) known(i int) {
 	c := &a.Candidates[i]
 	hash := lang.ContentHash(c.Text)
@@ -205,8 +204,7 @@ func sayTheSame(c *candidate, m *memory.Memory) bool {
 	return share >= lang.EnoughOfClause && !lang.Differ(c.Text, m.Text) && !lang.SameSlot(c.Text, m.Text)
 }
 
-// related checks an UPDATE and a DELETE: both are about the same thing, or state the same
-// property.
+// related checks an UPDATE and a DELETE: both are about one thing, or state one property.
 func related(c *candidate, m *memory.Memory) bool {
 	if lang.SameSlot(c.Text, m.Text) || lang.SaidIn(m.Text).Shares(lang.PiecesOf(c.Text)) {
 		return true
@@ -333,8 +331,7 @@ func older(c *candidate, m *memory.Memory) bool {
 	return c.last() < last
 }
 
-// delete retires target, or suggests it, if a candidate contradicts it. That one is stored by
-// itself.
+// delete retires target, or suggests it, if a candidate, stored by itself, contradicts it.
 func (a *applying) delete(d decision, target *memory.Memory) {
 	if target == nil {
 		return
@@ -354,8 +351,7 @@ func (a *applying) delete(d decision, target *memory.Memory) {
 	}
 }
 
-// cause returns the candidate that contradicts m: the one the decision names, or the first
-// related one.
+// cause returns the candidate that contradicts m: the named one, or the first related one.
 func (a *applying) cause(named int, m *memory.Memory) *candidate {
 	candidates := a.Candidates
 	if named >= 0 {

@@ -6,8 +6,12 @@ import (
 	"nodest/internal/lexicon"
 )
 
-//go:embed data
-var files embed.FS
+var (
+	//go:embed data
+	files embed.FS
+	//go:embed prompts
+	promptFiles embed.FS
+)
 
 // data has the rules and words of the languages, in a file each.
 var data = lexicon.New(files)

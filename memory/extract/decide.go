@@ -37,7 +37,7 @@ func (x *run) decide(ctx context.Context, candidates []candidate, known []memory
 			asked, open = append(asked, c), append(open, i)
 		}
 	}
-	if len(open) == 0 || len(known) == 0 || x.outcome.Method == memory.ByRule {
+	if len(open) == 0 || len(known) == 0 || x.method == memory.ByRule {
 		return nil, ctx.Err()
 	}
 	var decisions []decision

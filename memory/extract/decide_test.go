@@ -353,10 +353,10 @@ func TestAMalformedDecisionDoesNotSpoilTheOthers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			model := &script{answers: tt.answers}
 			x := newRun(model)
-			x.outcome.Method = memory.ByModel
+			x.method = memory.ByModel
 			got, err := x.decide(t.Context(), candidates, known)
 			if err != nil || !slices.Equal(got, tt.want) {
-				t.Errorf("got %v, %v, want %v; notes %q", got, err, tt.want, x.outcome.Notes)
+				t.Errorf("got %v, %v, want %v; notes %q", got, err, tt.want, x.notes)
 			}
 			if strings.Contains(model.prompts[0], "real-id") {
 				t.Error("the model sees real ids")
@@ -365,7 +365,7 @@ func TestAMalformedDecisionDoesNotSpoilTheOthers(t *testing.T) {
 	}
 	model := &script{}
 	x := newRun(model)
-	x.outcome.Method = memory.ByModel
+	x.method = memory.ByModel
 	if _, err := x.decide(t.Context(), candidates[:1], known); err != nil || len(model.prompts) != 0 {
 		t.Error("asked about what is known word for word")
 	}
@@ -398,8 +398,8 @@ func TestARunCostsThreeCallsAtMost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x.outcome.Calls != tt.calls {
-			t.Errorf("%q: %d calls, want %d", tt.answers, x.outcome.Calls, tt.calls)
+		if x.calls != tt.calls {
+			t.Errorf("%q: %d calls, want %d", tt.answers, x.calls, tt.calls)
 		}
 		p := apply(basis{Active: []memory.Memory{loves}, Candidates: found, Decisions: decisions, Similar: cosine, Now: monday})
 		if len(p.Changes) != 1 || !strings.HasSuffix(p.Changes[0].New.Text, "hates coffee") {

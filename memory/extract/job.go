@@ -33,8 +33,7 @@ const idleTime = time.Minute
 type Options struct {
 	// Scenes returns the settings of a character's memory.
 	Scenes func(ctx context.Context, userID, characterID, conversationID string) (memory.Scene, error)
-	// Model returns the model that extracts facts for a user; nil = only the offline one, so
-	// rules do it.
+	// Model returns the model that extracts facts for a user; nil = there is none but rules.
 	Model func(ctx context.Context, userID, characterID string) (llm.Asker, error)
 
 	Rest time.Duration // idle time before a model reads fewer exchanges than a run is worth; default 30 min
@@ -208,8 +207,7 @@ func messagesOf(texts []memory.Text, zone *time.Location) []memory.Message {
 	return out
 }
 
-// unreadTexts returns the first texts that are unread and shown. The store returns pages from
-// the end.
+// unreadTexts returns the first texts that are unread and shown; pages come from the end.
 func unreadTexts(tx memory.Tx, conversationID string) (texts []memory.Text, more bool, err error) {
 	before := int64(memory.AfterAll)
 	known := map[string]bool{}
@@ -230,15 +228,10 @@ func unreadTexts(tx memory.Tx, conversationID string) (texts []memory.Text, more
 		if len(texts) > mostUnread {
 			texts, more = texts[:mostUnread], true
 		}
-		first := page[0].Seq
 		if len(page) < memory.PageOfFacts {
 			return texts, more, nil
 		}
-		if first+1 < before {
-			before = first + 1 // the page may have cut through the texts of one message
-		} else {
-			before = first
-		}
+		before = min(before-1, page[0].Seq+1) // the page may have cut through the texts of one message
 	}
 }
 
@@ -363,22 +356,19 @@ func (r *attempt) cut(tx memory.Tx, run []memory.Text) (parts []part, err error)
 	}
 }
 
-// contextTexts is how many texts are searched for the turns before a window: some are other
-// versions of the same message.
+// contextTexts are searched for the turns before a window: some are versions of one message.
 const contextTexts = 40
 
 // runs cuts texts where others, read before, are between them.
 func (r *attempt) runs(tx memory.Tx, texts []memory.Text) (runs [][]memory.Text, err error) {
 	from := 0
-	for i := range texts {
-		if i == 0 {
+	for i := 1; i < len(texts); i++ {
+		if texts[i].Seq <= texts[i-1].Seq+1 {
 			continue
 		}
-		apart := false
-		if texts[i].Seq > texts[i-1].Seq+1 {
-			if apart, err = readBetween(tx, r.job.Subject, texts[i-1].Seq, texts[i].Seq); err != nil {
-				return nil, err
-			}
+		apart, err := readBetween(tx, r.job.Subject, texts[i-1].Seq, texts[i].Seq)
+		if err != nil {
+			return nil, err
 		}
 		if apart {
 			runs, from = append(runs, texts[from:i]), i

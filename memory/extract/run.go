@@ -38,29 +38,24 @@ func (c *candidate) last() int64 {
 	return seq
 }
 
-// outcome is the result of a run for its report.
-type outcome struct {
-	Method  memory.Origin // ByModel, or ByRule where the model was missing or failed
-	Calls   int           // to the model, retries included
-	Dropped []string      // why statements were not stored
-	Notes   []string      // what went wrong on the way; holds no text of a chat
-}
-
 // run is the extraction of one window: candidates, then decide, then apply. It asks the model
 // at most twice, and once more with the error after an unusable answer; without a model, or if
 // it fails, rules take over.
 type run struct {
-	outcome outcome
-
 	model   llm.Asker
 	retried bool
 	down    error // why the model gave no reply at all
+
+	method  memory.Origin // ByModel, or ByRule where the model was missing or failed
+	calls   int           // to the model, retries included
+	dropped []string      // why statements were not stored
+	notes   []string      // what went wrong on the way; holds no text of a chat
 }
 
 const maxCandidates = 12
 
 func newRun(model llm.Asker) *run {
-	return &run{model: model, outcome: outcome{Method: memory.ByRule}}
+	return &run{model: model, method: memory.ByRule}
 }
 
 // candidates returns the statements of a window that are worth keeping, all of them said in it.
@@ -77,21 +72,21 @@ func (x *run) candidates(ctx context.Context, w window) ([]candidate, error) {
 		}
 		good, dropped, err := w.read(o)
 		found = merged(append(found, good...))
-		x.outcome.Dropped = append(x.outcome.Dropped, dropped...)
+		x.dropped = append(x.dropped, dropped...)
 		return err
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if len(found) > 0 || err == nil {
-		x.outcome.Method = memory.ByModel
+		x.method = memory.ByModel
 	}
 	if err != nil {
 		x.note("candidates", err)
 		found = merged(append(found, withoutReadBy(found, w.byRules())...))
 	}
-	if len(found) > maxCandidates && x.outcome.Method == memory.ByModel {
-		x.outcome.Dropped = append(x.outcome.Dropped, slices.Repeat([]string{reasonTooMany}, len(found)-maxCandidates)...)
+	if len(found) > maxCandidates && x.method == memory.ByModel {
+		x.dropped = append(x.dropped, slices.Repeat([]string{reasonTooMany}, len(found)-maxCandidates)...)
 		found = found[:maxCandidates]
 	}
 	return found, nil
@@ -126,7 +121,7 @@ func (x *run) ask(ctx context.Context, prompt string, use func(reply string) err
 		if errors.Is(err, errSpent) {
 			return cmp.Or(unusable, err)
 		}
-		x.outcome.Calls++
+		x.calls++
 		switch {
 		case fault.Is(err, fault.EmptyReply):
 			err = errEmpty
@@ -146,7 +141,7 @@ func (x *run) ask(ctx context.Context, prompt string, use func(reply string) err
 
 func (x *run) note(step string, err error) {
 	if !errors.Is(err, errNoModel) {
-		x.outcome.Notes = append(x.outcome.Notes, step+": "+err.Error())
+		x.notes = append(x.notes, step+": "+err.Error())
 	}
 }
 
@@ -289,15 +284,7 @@ func (c *candidate) date(given string, sources []memory.Message) {
 
 // cited returns the messages of the window with these seqs.
 func (w window) cited(seqs []int64) []memory.Message {
-	var out []memory.Message
-	for _, t := range w.Turns {
-		for _, m := range t.Messages {
-			if slices.Contains(seqs, m.Seq) {
-				out = append(out, m)
-			}
-		}
-	}
-	return out
+	return slices.DeleteFunc(w.all(), func(m memory.Message) bool { return !slices.Contains(seqs, m.Seq) })
 }
 
 // sources returns the messages that state text: those cited, else with the message before the
@@ -371,8 +358,7 @@ func (w window) aboutUser(c *candidate, sources []memory.Message) (lang.Subject,
 	return "", reasonNotUser
 }
 
-// addressed separates the questions and sentences of a character that address the user from the
-// others.
+// addressed parts the questions and sentences that address the user from the others.
 func addressed(text string) (toUser, others []string) {
 	for _, s := range lang.SentencesOf(text) {
 		if lang.IsQuestion(s) || lang.SecondPerson.MatchString(s) {
@@ -384,8 +370,7 @@ func addressed(text string) (toUser, others []string) {
 	return toUser, others
 }
 
-// confirms reports whether the user answers yes to what the character has just asked or said
-// about them, and that is text.
+// confirms reports whether text is what the character just said of the user, who answers yes.
 func (w window) confirms(text string, asked, answer memory.Message) bool {
 	if asked.Role != lang.RoleCharacter || !yes.MatchString(answer.Text) || !lang.SecondPerson.MatchString(asked.Text) {
 		return false

@@ -149,7 +149,7 @@ func TestCandidatesOfAGoodAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"Anna has an exam on 2023-05-08", "小雪会陪用户去看海", "Anna is from Lyon"}; !slices.Equal(textsIn(got), want) {
-		t.Fatalf("got %q, dropped %v", textsIn(got), x.outcome.Dropped)
+		t.Fatalf("got %q, dropped %v", textsIn(got), x.dropped)
 	}
 	if day := got[0].EventTime; day == nil || day.Format(time.DateOnly) != "2023-05-08" || got[0].Importance != 0.8 {
 		t.Errorf("exam on %v, importance %v", day, got[0].Importance)
@@ -157,8 +157,8 @@ func TestCandidatesOfAGoodAnswer(t *testing.T) {
 	if e := got[2].Evidence; len(e) != 2 || e[0].Seq != 5 || e[1].Seq != 6 {
 		t.Errorf("a yes has its question as evidence too: %v", e)
 	}
-	if x.outcome.Calls != 1 || x.outcome.Method != memory.ByModel {
-		t.Errorf("outcome %+v", x.outcome)
+	if x.calls != 1 || x.method != memory.ByModel {
+		t.Errorf("outcome %+v", x)
 	}
 }
 
@@ -205,10 +205,10 @@ func TestCandidatesOfAHostileAnswer(t *testing.T) {
 			}
 			got = slices.DeleteFunc(got, func(c candidate) bool { return c.Origin == memory.ByRule })
 			if (len(got) == 1) != (tt.want == "") {
-				t.Errorf("got %q, dropped %v, want %q", textsIn(got), x.outcome.Dropped, tt.want)
+				t.Errorf("got %q, dropped %v, want %q", textsIn(got), x.dropped, tt.want)
 			}
-			if tt.want != "" && !slices.Contains(x.outcome.Dropped, tt.want) {
-				t.Errorf("dropped %v, want %q", x.outcome.Dropped, tt.want)
+			if tt.want != "" && !slices.Contains(x.dropped, tt.want) {
+				t.Errorf("dropped %v, want %q", x.dropped, tt.want)
 			}
 		})
 	}
@@ -234,8 +234,8 @@ func TestAtMostTwelveCandidates(t *testing.T) {
 	}
 	x := newRun(&script{answers: []string{factsAnswer(facts...)}})
 	got, err := x.candidates(t.Context(), windowOf(messages...))
-	if err != nil || len(got) != maxCandidates || len(x.outcome.Dropped) != 40-maxCandidates {
-		t.Errorf("%d candidates, %d dropped, %v", len(got), len(x.outcome.Dropped), err)
+	if err != nil || len(got) != maxCandidates || len(x.dropped) != 40-maxCandidates {
+		t.Errorf("%d candidates, %d dropped, %v", len(got), len(x.dropped), err)
 	}
 }
 
@@ -276,8 +276,8 @@ func TestOneRetryThenTheRules(t *testing.T) {
 			}
 			// The rules read clause by clause.
 			want := strings.TrimSuffix(tt.want, "，想喝一杯")
-			if strings.Join(textsIn(got), "|") != want || x.outcome.Method != tt.method || x.outcome.Calls != tt.calls {
-				t.Errorf("got %q by %s in %d calls, notes %q", textsIn(got), x.outcome.Method, x.outcome.Calls, x.outcome.Notes)
+			if strings.Join(textsIn(got), "|") != want || x.method != tt.method || x.calls != tt.calls {
+				t.Errorf("got %q by %s in %d calls, notes %q", textsIn(got), x.method, x.calls, x.notes)
 			}
 			if len(model.prompts) == 2 && (!strings.HasPrefix(model.prompts[1], model.prompts[0]) || model.prompts[1] == model.prompts[0]) {
 				t.Error("the second prompt is not the first with the error behind it")
@@ -294,8 +294,8 @@ func TestRulesReadWhatAModelLeavesOut(t *testing.T) {
 	for _, second := range []string{mixed, "no JSON", "empty"} {
 		x := newRun(&script{answers: []string{mixed, second}})
 		got, err := x.candidates(t.Context(), windowOf(userSays(1, "I'm from Lyon."), charSays(2, "Oh!"), userSays(3, "我喜欢绿茶。")))
-		if want := []string{"Anna is from Lyon", "用户喜欢绿茶"}; err != nil || !slices.Equal(textsIn(got), want) || x.outcome.Method != memory.ByModel {
-			t.Errorf("got %q by %s, %v", textsIn(got), x.outcome.Method, err)
+		if want := []string{"Anna is from Lyon", "用户喜欢绿茶"}; err != nil || !slices.Equal(textsIn(got), want) || x.method != memory.ByModel {
+			t.Errorf("got %q by %s, %v", textsIn(got), x.method, err)
 		}
 	}
 }
@@ -330,7 +330,7 @@ func TestTheCharactersWordsAreNotTheUsers(t *testing.T) {
 			x := newRun(&script{answers: []string{factsAnswer(fact{tt.fact, subject, tt.kind, 0.5, "", tt.seqs})}})
 			got, err := x.candidates(t.Context(), windowOf(tt.said...))
 			if err != nil || (len(got) == 1) != tt.taken {
-				t.Errorf("%s: got %q, dropped %v, %v", tt.name, textsIn(got), x.outcome.Dropped, err)
+				t.Errorf("%s: got %q, dropped %v, %v", tt.name, textsIn(got), x.dropped, err)
 			}
 		}
 	}

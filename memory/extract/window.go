@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -28,12 +29,9 @@ const (
 func nextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w window, until int64) {
 	w.Names = names
 	until = upTo
-	first := len(turns)
-	for i, t := range turns {
-		if t.To() > upTo {
-			first = i
-			break
-		}
+	first := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.To() > upTo })
+	if first < 0 {
+		first = len(turns)
 	}
 	w.Context = turns[max(0, first-contextTurns):first]
 	size := 0
@@ -53,10 +51,8 @@ func nextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w window, un
 // dense reports whether the window is mostly in a script without spaces; its facts must be too.
 func (w window) dense() bool {
 	var b strings.Builder
-	for _, t := range w.Turns {
-		for _, m := range t.Messages {
-			b.WriteString(m.Text)
-		}
+	for _, m := range w.all() {
+		b.WriteString(m.Text)
 	}
 	return lang.MostlyCJK(b.String())
 }

@@ -64,8 +64,7 @@ func (r *attempt) window(ctx context.Context, p part, d due, last bool) (done bo
 	return last, err
 }
 
-// neighbours are the known facts nearest to each candidate: those that state the same property
-// first, then by spelling.
+// neighbours are the known facts nearest to each candidate: by property, then by spelling.
 func (r *attempt) neighbours(ctx context.Context, candidates []candidate) (known []memory.Memory, err error) {
 	if len(candidates) == 0 || r.model == nil {
 		return nil, nil
@@ -249,24 +248,23 @@ func (r *attempt) stillThere(tx memory.Tx, texts []memory.Text) (ids []string, e
 
 // with adds the result of a window.
 func (r report) with(x *run, exchanges int, read bool) report {
-	r.Method = x.outcome.Method
-	r.Calls += x.outcome.Calls
+	r.Method = x.method
+	r.Calls += x.calls
 	if read {
 		r.Exchanges += exchanges
 		r.Waiting = max(0, r.Waiting-exchanges)
 	}
-	r.Notes = slices.Concat(r.Notes, x.outcome.Notes)
+	r.Notes = slices.Concat(r.Notes, x.notes)
 	dropped := map[string]int{}
 	maps.Copy(dropped, r.Dropped)
-	for _, reason := range x.outcome.Dropped {
+	for _, reason := range x.dropped {
 		dropped[reason]++
 	}
 	r.Dropped = dropped
 	return r
 }
 
-// writing carries out a plan within a transaction, which may be retried: the plan is not
-// modified.
+// writing carries out a plan, unmodified, within a transaction, which may be retried.
 type writing struct {
 	*attempt
 	tx     memory.Tx

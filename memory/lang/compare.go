@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// HoldsWords reports whether a has every word of b: in a short text the one word that matters
-// hardly changes the cosine.
+// HoldsWords reports whether a has every word of b, which in short texts hardly shows in cosines.
 func HoldsWords(a, b string) bool {
 	s := SaidIn(a)
 	return !slices.ContainsFunc(PiecesOf(b), func(p Piece) bool { return p.Class == "" && s.Covers(p) == 0 })

@@ -49,8 +49,7 @@ const (
 	aYear
 )
 
-// groups are what a rule found, by name, in lower case: year, month and day; count and unit; week
-// and weekday.
+// groups are found by a rule, in lower case: year, month, day; count, unit; week, weekday.
 type groups map[string]string
 
 func groupsOf(form *lexicon.Form, text string, at []int) groups {
@@ -194,8 +193,7 @@ var numberOf = sync.OnceValue(func() map[string]int {
 	return m
 })
 
-// Digits writes the numbers of a folded text in digits, so that 三 and 3 are the same. A lone 一
-// or "one" stays: it is seldom a number.
+// Digits writes the numbers of a folded text in digits, but for a lone 一 or "one".
 func Digits(text string) string {
 	return englishDigits(hanNumber.Form().ReplaceAllStringFunc(text, func(s string) string {
 		if noNumbers()[s] {

@@ -7,8 +7,7 @@ import (
 	"nodest/internal/lexicon"
 )
 
-// LocalTime converts a time to a zone. Midnight UTC stands for a date without an hour, and
-// stays that date in every zone.
+// LocalTime converts a time to a zone. Midnight UTC is a day without an hour, in every zone.
 func LocalTime(at time.Time, zone *time.Location) time.Time {
 	if utc := at.UTC(); IsWholeDay(utc) {
 		return WholeDay(utc, zone)
@@ -32,8 +31,7 @@ type Days struct {
 	Month time.Month
 	Day   int
 
-	// From and Until are set instead for days relative to the question: yesterday, 上周. Until is
-	// exclusive.
+	// From and Until (exclusive) are set instead for days relative to the question: 上周.
 	From, Until time.Time
 }
 
@@ -163,70 +161,51 @@ func weekdaysIn(folded string, now time.Time) (days []Days) {
 func Midnight(t time.Time) time.Time { return WholeDay(t, t.Location()) }
 
 // Fit is how well a time fits d, from 0 to 1. What happened on a day is often told in the days
-// after it, so those fit a little.
+// after it, so those fit a little, for a week.
 func (d Days) Fit(at time.Time) float32 {
-	if d.From.IsZero() && d.Year == 0 {
-		best := float32(0)
-		for _, y := range []int{at.Year() - 1, at.Year()} {
-			best = max(best, Days{Year: y, Month: d.Month, Day: d.Day}.Fit(at))
-		}
-		return best
+	if !d.From.IsZero() || d.Year != 0 {
+		return d.fit(at)
 	}
-	period, _ := d.In(at.Location())
-	return period.Fit(at.Unix())
+	this, last := d, d
+	this.Year, last.Year = at.Year(), at.Year()-1
+	return max(this.fit(at), last.fit(at))
 }
 
-// Period is Days as seconds since 1970, for many times.
-type Period struct {
-	from, until int64
-	fit         float32 // of a time in it
+// fit is Fit in the year of d.
+func (d Days) fit(at time.Time) float32 {
+	const tail = 7 * 24 * 60 * 60
+	from, until, fit := d.period(at.Location())
+	switch late := at.Unix() - until.Unix(); {
+	case at.Unix() < from.Unix():
+		return 0
+	case late < 0:
+		return fit
+	default:
+		return fit * 0.5 * float32(max(0, tail-late)) / tail
+	}
 }
 
-// In returns the period in a zone; false if d is of every year.
-func (d Days) In(zone *time.Location) (p Period, ok bool) {
+// period returns the time that is meant, and how well a time in it fits.
+func (d Days) period(zone *time.Location) (from, until time.Time, fit float32) {
 	if !d.From.IsZero() {
-		return Period{d.From.Unix(), d.Until.Unix(), 1}, true
+		return d.From, d.Until, 1
 	}
-	from := time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, zone)
-	until, fit := from.AddDate(0, 0, 1), float32(1)
+	from = time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, zone)
 	switch {
 	case d.Month == 0:
-		until, fit = from.AddDate(1, 0, 0), wholeYear
+		return from, from.AddDate(1, 0, 0), wholeYear
 	case d.Day == 0:
-		until, fit = from.AddDate(0, 1, 0), wholeMonth
+		return from, from.AddDate(0, 1, 0), wholeMonth
 	}
-	return Period{from.Unix(), until.Unix(), fit}, d.Year != 0
-}
-
-// Fit is Days.Fit. It falls within a week after the period.
-func (p Period) Fit(at int64) float32 {
-	const tail = 7 * 24 * 60 * 60
-	switch {
-	case at < p.from:
-		return 0
-	case at < p.until:
-		return p.fit
-	case at < p.until+tail:
-		return p.fit * 0.5 * float32(p.until+tail-at) / tail
-	}
-	return 0
+	return from, from.AddDate(0, 0, 1), 1
 }
 
 // Span returns a time outside of which nothing fits d, in any zone; zero if d is of every year.
 func (d Days) Span() (from, to time.Time) {
-	from, to = d.From, d.Until
-	if from.IsZero() {
-		if d.Year == 0 {
-			return time.Time{}, time.Time{}
-		}
-		from = time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, time.UTC)
-		switch to = from.AddDate(0, 0, 1); {
-		case d.Month == 0:
-			to = from.AddDate(1, 0, 0)
-		case d.Day == 0:
-			to = from.AddDate(0, 1, 0)
-		}
+	if d.From.IsZero() && d.Year == 0 {
+		return time.Time{}, time.Time{}
 	}
+	from, to, _ = d.period(time.UTC)
 	return from.AddDate(0, 0, -2), to.AddDate(0, 0, 9)
 }
 

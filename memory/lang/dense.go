@@ -15,8 +15,7 @@ import (
 // them is a word, of one character (狗 车 家 茶) or several.
 
 var (
-	// functionCharacters and littleCharacters end a word of a question: common verbs, measure words,
-	// and question words.
+	// These end a word of a question: common verbs, measure words, and question words.
 	functionCharacters = characters("function-characters")
 	littleCharacters   = characters("little-characters")
 
@@ -48,16 +47,14 @@ var (
 	predicates = data.Set("predicates")
 )
 
-// denseWords are the words in a folded text without spaces: the evidence of their pairs, and
-// single characters.
+// denseWords are the words in a folded text without spaces.
 type denseWords struct {
 	proof map[string]float32
 	extra []index.Term // single characters
 	some  bool         // there is a character of these scripts
 }
 
-// How much a single character counts: alone between two that mean little it is a word, else a
-// part of one.
+// How much a single character counts: as a word, between two that mean little, or in one.
 const (
 	loneWeight = 1
 	partWeight = 0.15

@@ -13,8 +13,7 @@ var (
 	correcting = data.Rule("correcting") // how people correct what was known of them
 )
 
-// earnest reports whether rules may read a message. A character's promises are always part of
-// its scene.
+// earnest reports whether rules may read a message. A character's promises are part of its scene.
 func earnest(m Line) bool {
 	return !joking.MatchString(m.Text) && (m.Role == RoleCharacter || !playing.MatchString(m.Text))
 }

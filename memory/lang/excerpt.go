@@ -47,8 +47,7 @@ func Excerpt(text string, terms []index.Term, room int) string {
 	return join(parts, chosen)
 }
 
-// gap marks omitted sentences. Its length in bytes exceeds that in code points, so there is
-// always room for it.
+// gap marks omitted sentences. It counts by bytes, so there is always room for it.
 const gap = " … "
 
 func join(parts []string, chosen []int) string {

@@ -20,15 +20,13 @@ var (
 	sentenceWords = data.Rule("sentence-words")
 )
 
-// mostKeywords is the maximum length of a message of keywords, in words or characters without
-// spaces.
+// A message of keywords has at most so many words, or characters without spaces.
 const (
 	mostKeywords   = 6
 	mostCharacters = 8
 )
 
-// intend reads what a question asks for; rest is folded without dates and small talk, and chats
-// reports that there was some.
+// intend reads what is asked; rest is folded without dates and small talk, and chats tells of that.
 func (q *Question) intend(folded, rest string, chats bool) {
 	folded, rest = Contracted(folded), Contracted(rest)
 	if !aboutUs.MatchString(rest) {
@@ -101,12 +99,32 @@ func (q *Question) Refer(before []string, people Names, now time.Time) {
 	}
 }
 
-// ProvesName is the evidence of a name that a message mentions: the message may be about
-// nothing else that is remembered.
+// ProvesName is the evidence of a name: the message may be about nothing else that is known.
 const ProvesName = 1.6
 
 // Named are capitalised words inside a sentence.
 var Named = regexp.MustCompile(`[\p{Ll}\d,;:] +(\p{Lu}\p{L}+)`)
+
+var (
+	statedNames = data.List("stated-name")
+	noName      = chinese("no-name")
+)
+
+// NamesStated returns the terms of names that a text states ("called Pip"); Chinese ones are cut to two.
+func NamesStated(text string) (terms []string) {
+	for _, e := range statedNames() {
+		for _, at := range e.FindAllStringSubmatchIndex(text, -1) {
+			name := text[at[2]:at[3]]
+			switch {
+			case e.Language != "zh":
+				terms = append(terms, index.Terms(strings.ToLower(name))...)
+			case !noName.MatchString(name):
+				terms = append(terms, string([]rune(name)[:2]))
+			}
+		}
+	}
+	return terms
+}
 
 // stress makes the names in a statement count more.
 func (q *Question) stress(text string) {

@@ -41,8 +41,7 @@ func PropertyTerms(wanted Properties) (terms []index.Term) {
 	return terms
 }
 
-// longestProperty is the maximum length of a line that is read for properties, in bytes: longer
-// ones tell stories.
+// longestProperty is how many bytes a line with a property has at most: longer ones tell stories.
 const longestProperty = 600
 
 // PropertiesTold returns the properties of the user of this name that a text states: a fact, or
@@ -107,8 +106,7 @@ var (
 	namesUser    = data.Rule("names-user") // the beginnings of facts with the user's name
 )
 
-// mayTell reports, fast, whether a text may state a property. The words of dense scripts are not
-// looked at.
+// mayTell reports, fast, whether a text may state a property; one in a dense script may.
 func mayTell(text string) bool {
 	if HasCJK(text) {
 		return true
@@ -124,8 +122,7 @@ func introduces(text string) bool {
 
 func GivesName(text string) bool { return namesUser.MatchString(text) }
 
-// AsksWho reports whether a text asks for the user's own name. Its words are so common that
-// they find nothing.
+// AsksWho reports whether a text asks for the user's name, with words too common to find it.
 func AsksWho(text string) bool {
 	return propertiesAsked(Contracted(strings.ToLower(text)), ownName) != 0
 }

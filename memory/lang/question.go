@@ -76,7 +76,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	days, rest, bare := readDays(folded, now)
 	q.Days = days
 	q.Speakers = speakers(folded, people)
-	names := nameTerms(people)
+	names := termSet(people.User + " " + people.Character) // who is meant is a signal of its own
 	left := termSet(rest)
 	rest = aboutNothing(bare)
 	chats := rest != strings.ReplaceAll(bare, "’", "'")
@@ -141,14 +141,7 @@ func denseWeight(t string) float32 {
 	return weakTerm
 }
 
-// nameTerms are the terms of the two names: who is meant is a signal of its own, so they do not
-// count.
-func nameTerms(p Names) map[string]bool {
-	return termSet(p.User + " " + p.Character)
-}
-
-// speakers returns who a folded query means: whom it names, else the user for "I" and the
-// character for "you".
+// speakers returns who is meant: whom a query names, else the user by "I", the character by "you".
 func speakers(folded string, p Names) []Role {
 	var named []Role
 	for _, one := range []struct {

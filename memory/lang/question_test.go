@@ -146,3 +146,12 @@ func FuzzReadQuery(f *testing.F) {
 		}
 	})
 }
+
+func TestDaysOfEveryYearFitTheFirstYear(t *testing.T) {
+	days := lang.ReadQuery("what happened in may", lang.Names{}, asked).Days
+	for year, want := range map[int]float32{1: 0.6, 2022: 0.6} {
+		if got := days[0].Fit(time.Date(year, 5, 9, 1, 0, 0, 0, time.UTC)); got != want {
+			t.Errorf("year %d fits %v, want %v", year, got, want)
+		}
+	}
+}

@@ -85,8 +85,7 @@ var (
 	isName     = data.Rule("is-name") // before a name
 )
 
-// unquoted leaves out quotations. A title or a name in quotation marks stays, without the
-// marks.
+// unquoted leaves out quotations; a title or a name stays, without the marks.
 func unquoted(s string) string {
 	var b strings.Builder
 	from := 0
@@ -152,8 +151,7 @@ func (r rule) read(clause string) (string, bool) {
 	return string(r.form.ExpandString(nil, r.text, clause, at)), true
 }
 
-// statement reads a clause by the first rule of a language, and, in a message that greets, by one
-// for introductions.
+// statement reads a clause by the first rule, or, in a message that greets, as an introduction.
 func statement(language, clause string, greets bool) (text string, r rule, ok bool) {
 	all := statementRules()[language]
 	if greets {

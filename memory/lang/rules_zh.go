@@ -77,8 +77,7 @@ func (n Names) chineseClauses(sentence string, m Line) []Statement {
 	return out
 }
 
-// leavesSelfOut reports whether a clause without 我 is about the user: self is whether the one
-// before it was.
+// leavesSelfOut reports whether a clause without 我 is about the user; self: the one before was.
 func leavesSelfOut(clause, message string, self bool) bool {
 	ends := hanEnding.MatchString(clause) && !hanPeople.MatchString(message)
 	return (self || ends) && !hanOther.MatchString(clause)

@@ -15,8 +15,7 @@ import (
 	"nodest/internal/index"
 )
 
-// How much of a statement must be in its source, by the weight of its words: of the whole, and
-// of each clause with content.
+// How much of a statement must be in its source, by weight: of the whole, and of each clause.
 const (
 	EnoughSaid      = 0.6
 	EnoughOfClause  = 0.5
@@ -41,8 +40,7 @@ type Piece struct {
 	Weight float64
 }
 
-// classes of words that may replace each other in a fact and its source. Liking and disliking must
-// be said: careless models make them up.
+// classes of words may replace each other in a fact and its source; some must be said (lacks).
 var classes = func() map[string]func() []string {
 	m := map[string]func() []string{}
 	for class := range strings.FieldsSeq("like hate allergic live work study name age birth have plan not") {
@@ -190,8 +188,7 @@ func latinPiece(w string) (Piece, bool) {
 	return Piece{word: stem, Weight: weightWord}, true
 }
 
-// densePieces takes the words of classes out of a run and returns them and what remains between
-// them and neutral words.
+// densePieces are the words of classes in a run, and what is left between them and neutral ones.
 func densePieces(run string) []Piece {
 	var out []Piece
 	run = strings.Map(func(r rune) rune {
@@ -220,24 +217,9 @@ func clausesOf(text string) []string {
 
 // Covers returns how much of the weight of p is said.
 func (s Said) Covers(p Piece) float64 {
-	switch {
-	case p.word != "":
-		if s.Words[p.word] {
-			return p.Weight
-		}
-		return 0
-	case p.Class != "":
-		if s.classes[p.Class] {
-			return p.Weight
-		}
-		return 0
-	}
 	run := []rune(p.run)
-	if len(run) == 1 {
-		if strings.Contains(s.Runs, p.run) {
-			return p.Weight
-		}
-		return 0
+	if s.Words[p.word] || s.classes[p.Class] || len(run) == 1 && strings.Contains(s.Runs, p.run) {
+		return p.Weight
 	}
 	covered := 0
 	for i := range run {
@@ -312,8 +294,7 @@ func (s *Said) lacks(pieces []Piece) string {
 	return ""
 }
 
-// mayBeNamed reports whether the sides named by a statement speak in the sources, are named
-// there or addressed.
+// mayBeNamed reports whether the sides that a statement names speak or are meant in the sources.
 func (n Names) mayBeNamed(text string, sources []Line) bool {
 	for _, side := range []struct {
 		name string

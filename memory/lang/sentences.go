@@ -9,6 +9,7 @@ import (
 
 var (
 	questionWords = data.Rule("question-words")
+	asksUnmarked  = data.Rule("asks-unmarked")
 	commas        = regexp.MustCompile(`[,，;；]\s*`)
 )
 
@@ -55,8 +56,7 @@ func closes(r rune) bool { return strings.ContainsRune("”’\"'」』）)】�
 // mostClosers is how many bytes after a point closing quotes and further points may take.
 const mostClosers = 24
 
-// fullStop reports whether the point at i ends a sentence: not one of a number, an address, an
-// initial or a title.
+// fullStop reports whether the point at i is none of a number, an address, an initial or a title.
 func fullStop(text string, i int) bool {
 	rest := text[i+1 : min(i+1+mostClosers, len(text))]
 	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return r == '.' || closes(r) })
@@ -89,7 +89,7 @@ func IsQuestion(sentence string) bool {
 	if strings.HasSuffix(s, "!") || strings.HasSuffix(s, "！") {
 		return false
 	}
-	return HasCJK(bare) && (strings.HasSuffix(bare, "吗") || strings.HasSuffix(bare, "么") && !strings.HasSuffix(bare, "这么") && !strings.HasSuffix(bare, "那么"))
+	return asksUnmarked.MatchString(bare)
 }
 
 // Statements returns the sentences of a text that are not questions. The clauses of a question

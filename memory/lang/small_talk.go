@@ -72,8 +72,7 @@ func TellsSomething(t string) bool {
 	return ProofOf(t) >= provesHardly && !weakWords()[t]
 }
 
-// longestIdle is the maximum length in bytes of a sentence that may be small talk, or a
-// question without a mark.
+// longestIdle is how many bytes small talk has at most, and a question without a mark.
 const longestIdle = 60
 
 // OnlyAsks reports whether a text has nothing but questions, small talk, and not knowing.

@@ -132,10 +132,7 @@ func Contracted(text string) string {
 	written := 0
 	for from := 0; from < len(text); from++ {
 		begin := from
-		for from < len(text) && isWordByte(text[from]) {
-			from++
-		}
-		if from == begin || from-begin > longestWithoutMark {
+		if from = wordEnd(text, from); from == begin || from-begin > longestWithoutMark {
 			continue
 		}
 		if ending, ok := withoutMark()[strings.ToLower(text[begin:from])]; ok {
@@ -148,9 +145,4 @@ func Contracted(text string) string {
 		return text
 	}
 	return out.String() + text[written:]
-}
-
-// isWordByte reports whether c is a word character of regular expressions.
-func isWordByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }

@@ -48,82 +48,32 @@ var signs = sync.OnceValue(func() map[rune]Traits {
 // TellsTime reports whether a word in lower case tells a time.
 func TellsTime(word string) bool { return timeWords()[word] }
 
-// TraitsOf scans a text once.
-func TraitsOf(text string) Traits {
-	var s traitScan
+// TraitsOf reads a text: its Latin words, and the other characters.
+func TraitsOf(text string) (t Traits) {
 	for _, r := range text {
-		s.read(r)
+		if !latinLetter(r) && r != ' ' {
+			told := signs()[r]
+			t.name, t.number, t.time = t.name || told.name, t.number || told.number, t.time || told.time
+			t.place, t.Self = t.place || told.place, t.Self || told.Self
+		}
 	}
-	s.endWord()
+	afterPlace := false
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !latinLetter(r) }) {
+		t.place = t.place || afterPlace && 'A' <= w[0] && w[0] <= 'Z'
+		w = strings.ToLower(strings.ReplaceAll(w, "’", "'"))
+		afterPlace = placeWords()[w]
+		t.time, t.number, t.Self = t.time || timeWords()[w], t.number || numberWords()[w], t.Self || selfWords()[w]
+	}
 	end := strings.TrimRight(text, " \n\t\"”」』)）")
-	s.Asks = strings.HasSuffix(end, "?") || strings.HasSuffix(end, "？")
-	return s.Traits
+	t.Asks = strings.HasSuffix(end, "?") || strings.HasSuffix(end, "？")
+	return t
 }
 
-// traitScan is a scan with its present word, in lower case.
-type traitScan struct {
-	Traits
-	word              [24]byte
-	length            int
-	upper, afterPlace bool
-}
-
-func (s *traitScan) read(r rune) {
-	switch {
-	case 'a' <= r && r <= 'z' || r == '\'':
-		s.letter(byte(r))
-	case r == '’':
-		s.letter('\'')
-	case 'A' <= r && r <= 'Z':
-		s.upper = s.upper || s.length == 0
-		s.letter(byte(r - 'A' + 'a'))
-	default:
-		s.endWord()
-		s.sign(r)
-	}
-}
-
-func (s *traitScan) letter(c byte) {
-	if s.length < len(s.word) {
-		s.word[s.length] = c
-	}
-	s.length++
-}
-
-func (s *traitScan) endWord() {
-	if s.length == 0 {
-		return
-	}
-	w := s.word[:min(s.length, len(s.word))]
-	s.place = s.place || s.afterPlace && s.upper
-	s.afterPlace = placeWords()[string(w)]
-	s.time = s.time || timeWords()[string(w)]
-	s.Self = s.Self || selfWords()[string(w)]
-	s.number = s.number || numberWords()[string(w)]
-	s.length, s.upper = 0, false
-}
-
-// sign notes what a character that is no Latin letter tells.
-func (t *Traits) sign(r rune) {
-	if r == ' ' {
-		return
-	}
-	told := signs()[r]
-	t.name, t.number, t.time = t.name || told.name, t.number || told.number, t.time || told.time
-	t.place, t.Self = t.place || told.place, t.Self || told.Self
+func latinLetter(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r == '\'' || r == '’'
 }
 
 // Fits reports whether a text has what a question asks for.
 func (t Traits) Fits(s Sought) bool {
-	switch s {
-	case SeekTime:
-		return t.time
-	case SeekPlace:
-		return t.place
-	case SeekNumber:
-		return t.number
-	case SeekName:
-		return t.name
-	}
-	return false
+	return [...]bool{SeekAny: false, SeekTime: t.time, SeekPlace: t.place, SeekNumber: t.number, SeekName: t.name}[s]
 }

@@ -1,14 +1,12 @@
 package lang
 
 import (
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
 )
 
-// Relative days mean another day later. So they are replaced in a stored statement: "tomorrow"
-// becomes "on 2024-03-07".
+// Relative days mean another day later, so a stored statement has "on 2024-03-07" for "tomorrow".
 
 // dayMatch is where a text names a day.
 type dayMatch struct {
@@ -29,13 +27,13 @@ func firstDay(text string, at time.Time) (dayMatch, bool) {
 	return dayMatch{}, false
 }
 
+// How a day, a week, a month and a year are written in a fact, as layouts of time.Format.
 var (
-	beforeDay = regexp.MustCompile(`(?i)\b(?:on|in|at|by|until|till|since|from|before|after|for|of)\s*$`)
-	partOfDay = []struct{ said, en, zh string }{
-		{"last night", "the night of ", ""}, {"tonight", "the evening of ", ""}, {"this morning", "the morning of ", ""},
-		{"this afternoon", "the afternoon of ", ""}, {"this evening", "the evening of ", ""},
-		{"早", "", "早上"}, {"晚", "", "晚上"}, {"夜", "", "夜里"},
-	}
+	hanLayouts     = data.Words("day-layouts", "zh")
+	englishLayouts = data.Words("day-layouts", "en")
+	prepositions   = data.Words("day-prepositions") // of an English day, and of a longer time
+	beforeDay      = english("before-day")          // has a preposition
+	partsOfDay     = data.List("part-of-day", "written")
 )
 
 // Dated replaces the first relative day of a text by the date, given when it was said.
@@ -55,47 +53,21 @@ func Dated(text string, at time.Time) string {
 	}
 	before, said, behind := text[:m.from], strings.ToLower(text[m.from:m.to]), text[m.to:]
 	if HasCJK(said) {
-		return before + m.chinese(said) + behind
+		return before + m.written(said, hanLayouts()) + behind
 	}
-	when := m.english(said)
+	when := m.written(said, englishLayouts())
 	if !beforeDay.MatchString(before) && !strings.HasPrefix(behind, "'s") {
-		when = map[span]string{aDay: "on ", aWeek: "in ", aMonth: "in ", aYear: "in "}[m.names] + when
+		when = prepositions()[min(m.names, aWeek)-aDay] + " " + when
 	}
 	return before + when + behind
 }
 
-func (m dayMatch) english(said string) string {
-	switch m.names {
-	case aWeek:
-		return m.day.Format("the week of 2006-01-02")
-	case aMonth:
-		return m.day.Format("January 2006")
-	case aYear:
-		return m.day.Format("2006")
-	}
-	day := m.day.Format(time.DateOnly)
-	for _, p := range partOfDay {
-		if p.en != "" && said == p.said {
-			return p.en + day
+func (m dayMatch) written(said string, layouts []string) string {
+	layout := layouts[m.names-aDay]
+	for _, e := range partsOfDay() {
+		if e.MatchString(said) {
+			layout = e.With["written"]
 		}
 	}
-	return day
-}
-
-func (m dayMatch) chinese(said string) string {
-	switch m.names {
-	case aWeek:
-		return m.day.Format("2006-01-02那周")
-	case aMonth:
-		return m.day.Format("2006年1月")
-	case aYear:
-		return m.day.Format("2006年")
-	}
-	day := m.day.Format(time.DateOnly)
-	for _, p := range partOfDay {
-		if p.zh != "" && strings.HasSuffix(said, p.said) {
-			return day + p.zh
-		}
-	}
-	return day
+	return m.day.Format(layout)
 }

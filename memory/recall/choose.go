@@ -12,7 +12,7 @@ import (
 // choose makes hits of the best units that count.
 func (r *ranking) choose() []Hit {
 	r.found = r.present(r.found)
-	if r.q.gated() && !slices.ContainsFunc(r.found, func(c candidate) bool { return r.proven.has(c.why) }) {
+	if r.q.gated() && !slices.ContainsFunc(r.found, func(c candidate) bool { return r.columns.proven.has(c.why) }) {
 		r.found = nil // what passes the gate does not count, or stands in sight
 	}
 	if r.q.whole() {
@@ -114,8 +114,7 @@ func (r *ranking) sameText(a, b *candidate) bool {
 	return a.Hash != "" && a.Hash == b.Hash && a.Layer == Fact && b.Layer == Fact
 }
 
-// alike reports whether two candidates say the same. A fact that a rule wrote and its source
-// never do.
+// alike reports whether two candidates say the same; a fact and its source never do here.
 func (r *ranking) alike(a, b *candidate) bool {
 	if a.from(b.ID) || b.from(a.ID) {
 		return false // where a fact takes the place of its source that is done already
@@ -155,8 +154,7 @@ func (r *ranking) cosine(a, b *candidate) float64 {
 	return float64(cosine)
 }
 
-// vary orders candidates by relevance and by how much each adds to those before it (MMR), up to
-// the limit.
+// vary orders candidates, up to the limit, by relevance and by how much each adds (MMR).
 func (r *ranking) vary(found []candidate) []candidate {
 	if len(found) == 0 {
 		return nil

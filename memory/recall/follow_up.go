@@ -21,11 +21,16 @@ const (
 	followingMost = 3   // lines that are added
 )
 
-// followUp adds lines that say that something in one of the best lines has changed, or that
-// share a rare word with it.
+// following are the rows that follow up on another one, and that one.
+type following struct {
+	tied    map[int]int
+	instead map[int]int // those of them that have the signals of the other one
+}
+
+// followUp adds lines that share a rare word with one of the best lines, or say that it changed.
 func (r *ranking) followUp() error {
-	r.tied, r.instead = map[int]int{}, map[int]int{}
-	if !r.q.gated() || !r.mine || r.read.Past || len(r.proven.set) == 0 {
+	r.follow = following{map[int]int{}, map[int]int{}}
+	if !r.q.gated() || !r.mine || r.read.Past || len(r.columns.proven.set) == 0 {
 		return nil
 	}
 	best, err := r.bestProven()
@@ -98,8 +103,7 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 	}), nil
 }
 
-// mayFollow reports, by what the index tells, whether a row may follow up on another one with this
-// total weight of words.
+// mayFollow reports, by their lines, whether a row may follow up on one with this weight of words.
 func (r *ranking) mayFollow(row, old int, t tie, total float32) bool {
 	l := r.line(row)
 	return l.tellsOfUser() && l.compareTime(r.line(old)) >= 0 && (t.rare || t.weight >= followingTie*total)
@@ -108,12 +112,12 @@ func (r *ranking) mayFollow(row, old int, t tie, total float32) bool {
 // bestProven returns the best of the user's lines and facts that pass the gate, best first.
 func (r *ranking) bestProven() ([]ranked, error) {
 	top, most := &topmost{size: 4 * followedLines}, float32(0)
-	for _, i := range r.proven.set {
-		most = max(most, r.match.Scores[i].Evidence)
+	for _, i := range r.columns.proven.set {
+		most = max(most, r.columns.match.Scores[i].Evidence)
 	}
-	for _, f := range r.fits {
+	for _, f := range r.columns.fits {
 		l := r.line(f.row)
-		if !r.proven.has(f.row) || r.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.Only.bars(l, f.row, r.v) {
+		if !r.columns.proven.has(f.row) || r.columns.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.Only.bars(l, f.row, r.v) {
 			continue
 		}
 		if s := (ranked{f.row, r.adjusted(f.score, f.row)}); top.takes(s) {
@@ -121,35 +125,29 @@ func (r *ranking) bestProven() ([]ranked, error) {
 		}
 	}
 	best := top.sorted()
-	rows := make([]int, len(best))
-	for i, t := range best {
-		rows[i] = t.row
-	}
-	if err := r.readRows(rows); err != nil {
+	if err := r.readRows(numbers(best)); err != nil {
 		return nil, err
 	}
 	best = slices.DeleteFunc(best, func(t ranked) bool { return r.got[t.row] == nil || r.skips(r.got[t.row].entry) })
 	return best[:min(len(best), followedLines)], nil
 }
 
-// addFollowing ties a row to another one and, if its own fit is worse, gives it the fit of that
-// one.
+// addFollowing ties a row to another one and gives it at least the fit of that one.
 func (r *ranking) addFollowing(row int, place ranked) {
-	r.proven.put(row, 1)
-	r.tied[row] = place.row
-	fit := r.fits[slices.IndexFunc(r.fits, func(f ranked) bool { return f.row == place.row })].score
-	at := slices.IndexFunc(r.fits, func(f ranked) bool { return f.row == row })
+	r.columns.proven.put(row, 1)
+	r.follow.tied[row] = place.row
+	fit := r.columns.fits[slices.IndexFunc(r.columns.fits, func(f ranked) bool { return f.row == place.row })].score
+	at := slices.IndexFunc(r.columns.fits, func(f ranked) bool { return f.row == row })
 	if at < 0 {
-		at = len(r.fits)
-		r.fits = append(r.fits, ranked{row, 0})
+		at = len(r.columns.fits)
+		r.columns.fits = append(r.columns.fits, ranked{row, 0})
 	}
-	if r.fits[at].score < fit {
-		r.fits[at].score, r.instead[row] = fit, place.row
+	if r.columns.fits[at].score < fit {
+		r.columns.fits[at].score, r.follow.instead[row] = fit, place.row
 	}
 }
 
-// tellsOfUser reports whether a unit may be about the user. In what happened in the circle "I" is
-// whoever wrote it.
+// tellsOfUser reports whether a unit may be about the user; in the circle "I" is somebody else.
 func (e *entry) tellsOfUser() bool {
 	return e.Layer == Fact && !e.Circle || e.Speaker == lang.RoleUser
 }

@@ -26,12 +26,20 @@ const (
 	leastVectors   = 8    // with fewer there is nothing to stand out from
 )
 
+// gate is what the gate knows of a message.
+type gate struct {
+	echo   echo
+	vague  bool         // one of the question's days is a longer time
+	ofNow  bool         // all of the question's days are now
+	giving map[int]bool // rows of facts that give what is asked for, and name the user
+}
+
 // passes reports whether evidence is sufficient.
 func (r *ranking) passes(evidence float32) bool {
 	if r.q.Only.Public {
 		return evidence >= leastPublic
 	}
-	share := evidence / max(r.match.Asked, lang.LeastAsked)
+	share := evidence / max(r.columns.match.Asked, lang.LeastAsked)
 	if (r.read.Asks || r.read.Keywords) && evidence >= lang.LeastAsked && share >= leastShare {
 		return true
 	}
@@ -44,21 +52,21 @@ func (r *ranking) opens() (bool, error) {
 	if !r.q.gated() {
 		return true, nil
 	}
-	r.echo = echoOf(r.q.Text, r.read.Terms)
-	r.ofNow = true
+	r.gate.echo = echoOf(r.q.Text, r.read.Terms)
+	r.gate.ofNow = true
 	for _, d := range r.read.Days {
-		r.vague = r.vague || !d.Exact()
-		r.ofNow = r.ofNow && d.Holds(r.q.Now)
+		r.gate.vague = r.gate.vague || !d.Exact()
+		r.gate.ofNow = r.gate.ofNow && d.Holds(r.q.Now)
 	}
 	if err := r.readGiving(); err != nil {
 		return false, err
 	}
-	for _, at := range r.rows {
+	for _, at := range r.columns.rows {
 		if row := int(at.row); r.proves(row) || r.answers(row, int(at.before)) {
-			r.proven.put(row, 1)
+			r.columns.proven.put(row, 1)
 		}
 	}
-	return len(r.proven.set) > 0, nil
+	return len(r.columns.proven.set) > 0, nil
 }
 
 // mostNaming is how many facts that share words with the question are read to see whether they
@@ -68,26 +76,21 @@ const mostNaming = 200
 // readGiving finds the facts that give properties that are asked for and name the user: the
 // attribute of a row knows only of those that say "I".
 func (r *ranking) readGiving() error {
-	r.giving = map[int]bool{}
+	r.gate.giving = map[int]bool{}
 	if r.read.Properties == 0 || r.q.Names.User == "" {
 		return nil
 	}
 	top := &topmost{size: mostNaming}
-	for _, at := range r.rows {
+	for _, at := range r.columns.rows {
 		row := int(at.row)
-		if s := r.match.Scores[row].Row; s > 0 && r.line(row).is(lineFact) && top.takes(ranked{row, s}) {
+		if s := r.columns.match.Scores[row].Row; s > 0 && r.line(row).is(lineFact) && top.takes(ranked{row, s}) {
 			top.add(ranked{row, s})
 		}
 	}
-	best := top.sorted()
-	numbers := make([]int, len(best))
-	for i, t := range best {
-		numbers[i] = t.row
-	}
-	found, err := r.v.Rows(r.ctx, numbers, index.Vector{})
+	found, err := r.v.Rows(r.ctx, numbers(top.sorted()), index.Vector{})
 	for _, f := range found {
 		if e := entryOf(f); e != nil && e.gives(r.q.Names)&r.read.Properties != 0 {
-			r.giving[f.N] = true
+			r.gate.giving[f.N] = true
 		}
 	}
 	return err
@@ -95,12 +98,12 @@ func (r *ranking) readGiving() error {
 
 // proves reports whether row i passes the gate by itself.
 func (r *ranking) proves(i int) bool {
-	return r.q.gated() && (r.passes(r.match.Scores[i].Evidence) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i))
+	return r.q.gated() && (r.passes(r.columns.match.Scores[i].Evidence) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i))
 }
 
 // answers reports whether row i follows a question that passes the gate.
 func (r *ranking) answers(i, before int) bool {
-	if before < 0 || !r.passes(r.match.Scores[before].Evidence) {
+	if before < 0 || !r.passes(r.columns.match.Scores[before].Evidence) {
 		return false
 	}
 	b := r.line(before)
@@ -122,23 +125,23 @@ func (r *ranking) ofTheDay(i int) bool {
 	if !r.read.Asks || len(r.read.Days) == 0 {
 		return false
 	}
-	fit := r.day.of[i]
+	fit := r.columns.day.of[i]
 	if fit < leastDay {
 		return false
 	}
-	if r.ofNow && !r.mine {
+	if r.gate.ofNow && !r.mine {
 		return false
 	}
-	return !r.vague && !r.ofNow && fit == 1 || r.match.Asked < lang.LeastAsked || r.match.Scores[i].Evidence >= lang.LeastAsked/2
+	return !r.gate.vague && !r.gate.ofNow && fit == 1 || r.columns.match.Asked < lang.LeastAsked || r.columns.match.Scores[i].Evidence >= lang.LeastAsked/2
 }
 
 // standsOut reports whether the model finds row i much nearer than others.
 func (r *ranking) standsOut(i int) bool {
-	return r.standsOutFrom > 0 && r.vector.of[i] >= r.standsOutFrom
+	return r.columns.standsOutFrom > 0 && r.columns.vector.of[i] >= r.columns.standsOutFrom
 }
 
 func (r *ranking) givesProperty(i int) bool {
-	return r.read.Properties != 0 && r.match.Scores[i].Row > 0 && (r.giving[i] || r.line(i).gives()&r.read.Properties != 0)
+	return r.read.Properties != 0 && r.columns.match.Scores[i].Row > 0 && (r.gate.giving[i] || r.line(i).gives()&r.read.Properties != 0)
 }
 
 // greets reports whether a unit is the greeting of another chat.
@@ -160,18 +163,17 @@ func echoOf(text string, terms []index.Term) echo {
 	return e
 }
 
-// echoes reports whether a row only repeats the message. After a question, a statement in its
-// words may be the answer.
+// echoes reports whether a row only repeats the message; after a question it may answer.
 func (r *ranking) echoes(e *entry, words []string) bool {
 	switch {
 	case e.Layer == Fact:
 		return false
-	case e.Hash == r.echo.hash && e.Hash != "":
+	case e.Hash == r.gate.echo.hash && e.Hash != "":
 		return true
 	case r.read.Asks || r.read.Keywords:
 		return false
 	}
-	return !slices.ContainsFunc(words, func(t string) bool { return !r.echo.terms[t] && lang.TellsSomething(t) })
+	return !slices.ContainsFunc(words, func(t string) bool { return !r.gate.echo.terms[t] && lang.TellsSomething(t) })
 }
 
 func (e *entry) onlyAsks() bool {

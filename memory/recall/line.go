@@ -3,10 +3,8 @@ package recall
 import (
 	"cmp"
 	"math"
-	"regexp"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"nodest/internal/index"
 	"nodest/memory/lang"
@@ -69,9 +67,6 @@ func (l line) at() time.Time {
 // minute is at in minutes since 1970.
 func (l line) minute() int64 { return int64(int32(l >> 32)) }
 
-// isDay reports whether at is a day without an hour.
-func (l line) isDay() bool { return l.minute()%(24*60) == 0 }
-
 // span is a time, from its first to its last minute since 1970.
 type span struct{ from, to int32 }
 
@@ -102,25 +97,14 @@ func (l line) speaker() lang.Role {
 	return ""
 }
 
-// tellsOfUser reports whether a unit may be about the user. In what happened in the circle "I" is
-// whoever wrote it.
+// tellsOfUser reports whether a unit may be about the user; in the circle "I" is somebody else.
 func (l line) tellsOfUser() bool {
 	return l.is(lineFact) && !l.is(lineCircle) || l.is(lineOfUser)
 }
 
 // fits reports whether a unit holds what is sought.
 func (l line) fits(sought lang.Sought) bool {
-	switch sought {
-	case lang.SeekTime:
-		return l.is(lineTime)
-	case lang.SeekNumber:
-		return l.is(lineNumber)
-	case lang.SeekPlace:
-		return l.is(linePlace)
-	case lang.SeekName:
-		return l.is(lineName)
-	}
-	return false
+	return l.is([...]line{lang.SeekAny: 0, lang.SeekTime: lineTime, lang.SeekNumber: lineNumber, lang.SeekPlace: linePlace, lang.SeekName: lineName}[sought])
 }
 
 // Marks of a row: that its text states a term as a name, or has it capitalised inside a sentence,
@@ -131,13 +115,6 @@ const (
 	markSource  = "s"
 )
 
-var (
-	// naming is how a name is stated.
-	naming = regexp.MustCompile(`(?i)\b(?:called|named|name is|name's) (\p{L}+)|(?:叫[做作]?|名字是)([\p{Han}·]{2,3})(?:$|[\p{P}\s的])`)
-	// noName is what follows 叫 and is no name.
-	noName = regexp.MustCompile(`^(?:[你您他她它我了过不停好苦人妈爸一几个来去着得车醒]|外卖|什么|大家|滴滴|快递|出租)`)
-)
-
 func (e *entry) marks() (marks []string) {
 	seen := map[string]bool{}
 	add := func(kind, of string) {
@@ -146,17 +123,8 @@ func (e *entry) marks() (marks []string) {
 			marks = append(marks, kind+of)
 		}
 	}
-	if e.mayName() {
-		for _, m := range naming.FindAllStringSubmatch(e.Text, -1) {
-			for _, t := range index.Terms(strings.ToLower(m[1])) {
-				add(markNames, t)
-			}
-			if m[2] != "" && !noName.MatchString(m[2]) {
-				first, n := utf8.DecodeRuneInString(m[2])
-				second, _ := utf8.DecodeRuneInString(m[2][n:])
-				add(markNames, string([]rune{first, second}))
-			}
-		}
+	for _, t := range lang.NamesStated(e.Text) {
+		add(markNames, t)
 	}
 	for _, m := range lang.Named.FindAllStringSubmatch(e.Text, -1) {
 		for _, t := range index.Terms(strings.ToLower(m[1])) {
@@ -169,15 +137,6 @@ func (e *entry) marks() (marks []string) {
 		}
 	}
 	return marks
-}
-
-// mayName reports, fast, whether a text may state a name.
-func (e *entry) mayName() bool {
-	if strings.ContainsAny(e.Text, "叫名") {
-		return true
-	}
-	lower := strings.ToLower(e.Text)
-	return strings.Contains(lower, "name") || strings.Contains(lower, "called")
 }
 
 // compareTime compares units by when they were.

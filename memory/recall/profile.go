@@ -40,12 +40,11 @@ func mostUrgent(v index.View) []int {
 		if l.is(lineNamesUser) {
 			urgency += 2
 		}
-		top.add(ranked{-n, urgency})
+		top.add(ranked{-n, urgency}) // of equals the newest first
 	})
-	best := top.sorted()
-	rows := make([]int, len(best))
-	for i, t := range best {
-		rows[i] = -t.row
+	rows := numbers(top.sorted())
+	for i := range rows {
+		rows[i] = -rows[i]
 	}
 	return rows
 }

@@ -64,8 +64,7 @@ type Branch interface {
 	Over(ctx context.Context, facts []*Unit) (map[string]string, error)
 }
 
-// Silent reports whether the text gives no words to search with, so that only a vector could find
-// something for a prompt.
+// Silent reports whether only a vector could find something for a prompt: the text has no words for it.
 func (q *Query) Silent() bool { return q.gated() && q.reading().Silent() }
 
 // gated reports whether only what passes the gate may be returned.

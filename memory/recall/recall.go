@@ -81,7 +81,7 @@ func Find(ctx context.Context, x *index.Index, q *Query, near Vectors, branch Br
 		ctx: ctx, q: q, near: near, branch: branch, read: *q.reading(),
 		got: map[int]*unit{}, numbers: map[string]int32{}, columns: newColumns(),
 	}
-	defer r.release()
+	defer r.columns.release()
 	err = x.View(func(v index.View) error {
 		r.v = v
 		if err := r.rank(); err != nil {
@@ -93,29 +93,26 @@ func Find(ctx context.Context, x *index.Index, q *Query, near Vectors, branch Br
 		if err := r.replaceStale(); err != nil {
 			return err
 		}
-		hits, whole = r.choose(), r.whole
+		hits, whole = r.choose(), r.columns.whole
 		return nil
 	})
 	return hits, whole, err
 }
 
 type ranking struct {
-	ctx    context.Context
-	q      *Query
-	near   Vectors
-	branch Branch
-	v      index.View
-	read   lang.Question
-	*columns
-	got     map[int]*unit // rows that were read; nil = gone
-	facts   []*unit       // that may stand in for a line
-	mine    bool          // the message is about the one who writes it
-	giving  map[int]bool  // rows of facts that give what is asked for, and name the user
-	tied    map[int]int   // rows that follow up on another one (followUp)
-	instead map[int]int   // those of them that have the signals of the other one
-	echo    echo
-	vague   bool             // one of the question's days is a longer time
-	ofNow   bool             // all of the question's days are now
+	ctx     context.Context
+	q       *Query
+	near    Vectors
+	branch  Branch
+	v       index.View
+	read    lang.Question
+	mine    bool // the message is about the one who writes it
+	columns *columns
+	gate    gate
+	follow  following
+
+	got     map[int]*unit    // rows that were read; nil = gone
+	facts   []*unit          // that may stand in for a line
 	numbers map[string]int32 // of words of candidates
 	found   []candidate      // the best first
 }
@@ -183,9 +180,9 @@ func (r *ranking) rank() error {
 		return err
 	}
 	admits := r.admits()
-	for _, at := range r.rows {
-		if row := int(at.row); admits && r.relevant(row) || r.proven.has(row) {
-			r.fits = append(r.fits, ranked{row, r.fit(at)})
+	for _, at := range r.columns.rows {
+		if row := int(at.row); admits && r.relevant(row) || r.columns.proven.has(row) {
+			r.columns.fits = append(r.columns.fits, ranked{row, r.fit(at)})
 		}
 	}
 	return r.followUp()
@@ -193,7 +190,7 @@ func (r *ranking) rank() error {
 
 // relevant reports whether a row passes the floor.
 func (r *ranking) relevant(i int) bool {
-	return r.q.Mode == Ranked || r.relevantAlone(i) || r.q.Mode == Search && r.match.Scores[i].Spanned >= floorSpanned
+	return r.q.Mode == Ranked || r.relevantAlone(i) || r.q.Mode == Search && r.columns.match.Scores[i].Spanned >= floorSpanned
 }
 
 func (r *ranking) fit(at related) (sum float32) {
@@ -221,7 +218,7 @@ func (r *ranking) count() error {
 			return err
 		}
 		r.found = best
-		if len(best) >= n/2 || n >= len(r.fits) {
+		if len(best) >= n/2 || n >= len(r.columns.fits) {
 			return nil
 		}
 	}
@@ -260,15 +257,14 @@ func (r *ranking) ask(known map[string]bool, found *[]candidate) error {
 	return nil
 }
 
-// enough is how many of the best rows are considered first for a number of hits: some of them
-// say the same, and some do not count.
+// enough is how many of the best rows are considered first: some say the same, or do not count.
 func enough(limit int) int { return max(varied+varied/4, min(limit, math.MaxInt/64)*4) }
 
 // best returns the best of n rows that may be hits.
 func (r *ranking) best(n int) ([]candidate, error) {
 	top := &topmost{size: n}
 	most := float32(1 + importanceWeight + r.recencyWeight())
-	for _, f := range r.fits {
+	for _, f := range r.columns.fits {
 		if f.score <= 0 || !top.takes(ranked{f.row, f.score * most}) {
 			continue
 		}
@@ -307,20 +303,19 @@ func (r *ranking) best(n int) ([]candidate, error) {
 
 // reason is the row whose signals make the score of row i.
 func (r *ranking) reason(i int) int {
-	if place, ok := r.instead[i]; ok {
+	if place, ok := r.follow.instead[i]; ok {
 		return place
 	}
 	return i
 }
 
-// supporters returns the neighbours that make row i relevant, of which one must count; none if
-// it is relevant by itself.
+// supporters returns the neighbours of which one must count, unless row i is relevant by itself.
 func (r *ranking) supporters(i int) (on []int) {
-	if r.branch == nil || r.proven.has(i) && r.proves(i) || r.q.Mode == Ranked || r.relevantAlone(i) {
+	if r.branch == nil || r.columns.proven.has(i) && r.proves(i) || r.q.Mode == Ranked || r.relevantAlone(i) {
 		return nil
 	}
 	for _, steps := range []int{-1, 1} {
-		if n := r.v.Neighbour(i, steps); n >= 0 && r.match.Scores[n].Covered > 0 {
+		if n := r.v.Neighbour(i, steps); n >= 0 && r.columns.match.Scores[n].Covered > 0 {
 			on = append(on, n)
 		}
 	}
@@ -361,6 +356,15 @@ func (t *topmost) sorted() []ranked {
 	return t.rows
 }
 
+// numbers returns the rows of a list, in its order.
+func numbers(list []ranked) []int {
+	rows := make([]int, len(list))
+	for i, t := range list {
+		rows[i] = t.row
+	}
+	return rows
+}
+
 // takes reports whether r may be among the best.
 func (t *topmost) takes(r ranked) bool { return t.least == nil || r.before(*t.least) }
 
@@ -370,8 +374,7 @@ func (t *topmost) add(r ranked) {
 	}
 }
 
-// adjust returns the bonuses of new and of important units. Pinned ones have the greatest
-// importance.
+// adjust returns the bonuses of new and of important units; pinned ones are the most important.
 func (r *ranking) adjust(l line) (fresh, important float32) {
 	if at := l.at(); !r.q.Now.IsZero() && !at.IsZero() {
 		fresh = float32(r.recencyWeight() * math.Exp2(-max(0, r.q.Now.Sub(at).Hours())/halfLife.Hours()))
@@ -392,6 +395,6 @@ func (r *ranking) recencyWeight() float64 {
 // relevantAlone is the floor of a row without its neighbours: enough of the question's words,
 // some rare ones of a long message, its day, or a near vector.
 func (r *ranking) relevantAlone(i int) bool {
-	s := &r.match.Scores[i]
-	return s.Covered >= floorOwn || s.Covered*r.match.Weight >= floorRare*r.match.Rarest || r.day.of[i] > 0 || r.vector.of[i]*r.spread >= floorVector
+	s := &r.columns.match.Scores[i]
+	return s.Covered >= floorOwn || s.Covered*r.columns.match.Weight >= floorRare*r.columns.match.Rarest || r.columns.day.of[i] > 0 || r.columns.vector.of[i]*r.columns.spread >= floorVector
 }

@@ -56,8 +56,6 @@ type columns struct {
 	day    column // how well rows fit the days of the question
 	proven column // 1 of rows that pass the gate
 
-	periods []lang.Period // of these days; fewer if some are of every year
-
 	rows   []related
 	others []int    // rows that words did not find, by what relateFew looks at
 	some   []int    // rows in their order, likewise
@@ -119,8 +117,7 @@ func (c *columns) release() {
 	}
 }
 
-// measure fills the columns. A vector without comparable vectors in the index leaves its column
-// empty.
+// measure fills the columns. That of a vector stays empty if the index has none to compare.
 func (r *ranking) measure() error {
 	c, v := r.columns, r.v
 	c.rows, c.fits, c.whole = c.rows[:0], c.fits[:0], true
@@ -153,8 +150,7 @@ func (r *ranking) measure() error {
 	r.score(byModel, &c.vector)
 	c.day.reset(v.Slots())
 	c.proven.reset(v.Slots())
-	r.readPeriods()
-	if r.match.Few != nil {
+	if r.columns.match.Few != nil {
 		r.relateFew()
 	} else {
 		r.v.Each(r.relateRow)
@@ -166,10 +162,10 @@ func (r *ranking) measure() error {
 func (r *ranking) relateRow(n, before, length int, attr uint64) {
 	fits := r.dayOf(line(attr))
 	if fits > 0 {
-		r.day.put(n, fits)
+		r.columns.day.put(n, fits)
 	}
-	if r.match.Scores[n].Group > 0 || fits > 0 || r.vector.of[n] > 0 || r.spell.of[n] > 0 {
-		r.rows = append(r.rows, related{int32(n), int32(before), int32(length), line(attr)})
+	if r.columns.match.Scores[n].Group > 0 || fits > 0 || r.columns.vector.of[n] > 0 || r.columns.spell.of[n] > 0 {
+		r.columns.rows = append(r.columns.rows, related{int32(n), int32(before), int32(length), line(attr)})
 	}
 }
 
@@ -177,19 +173,18 @@ func (r *ranking) relateRow(n, before, length int, attr uint64) {
 // index, where more say nothing but that: of a year, say.
 const mostOfDays = 10_000
 
-// relateFew calls relateRow for the rows that the match has found. The others have at most a vector, or
-// a day.
+// relateFew calls relateRow for the rows that words, a vector or a day have found.
 func (r *ranking) relateFew() {
-	others := append(append(r.others[:0], r.vector.set...), r.spell.set...)
+	others := append(append(r.columns.others[:0], r.columns.vector.set...), r.columns.spell.set...)
 	near := len(others)
 	if others = r.addOfTheDays(others); len(others) > near+mostOfDays {
 		others = others[:near]
 	}
-	r.others = others
+	r.columns.others = others
 	slices.Sort(others)
 	others = slices.Compact(others)
-	all := r.some[:0]
-	for _, n := range r.match.Few {
+	all := r.columns.some[:0]
+	for _, n := range r.columns.match.Few {
 		for len(others) > 0 && others[0] <= int(n) {
 			if others[0] < int(n) {
 				all = append(all, others[0])
@@ -199,7 +194,7 @@ func (r *ranking) relateFew() {
 		all = append(all, int(n))
 	}
 	all = append(all, others...)
-	r.some = all
+	r.columns.some = all
 	r.v.Some(all, r.relateRow)
 }
 
@@ -222,21 +217,21 @@ func (r *ranking) addOfTheDays(rows []int) []int {
 // signals are those of a row.
 func (r *ranking) signals(at related) (of [signals]float32) {
 	row, before, l := int(at.row), int(at.before), at.line
-	s := &r.match.Scores[row]
-	of[sigRow], of[sigNear] = s.Row/r.top[sigRow], s.Near/r.top[sigNear]
-	of[sigAround], of[sigGroup] = s.Around/r.top[sigAround], s.Group/r.top[sigGroup]
-	if before >= 0 && r.match.Scores[before].Row > 0 && r.line(before).is(lineAsks) {
-		of[sigAnswer] = r.match.Scores[before].Row / r.top[sigRow]
+	s := &r.columns.match.Scores[row]
+	of[sigRow], of[sigNear] = s.Row/r.columns.top[sigRow], s.Near/r.columns.top[sigNear]
+	of[sigAround], of[sigGroup] = s.Around/r.columns.top[sigAround], s.Group/r.columns.top[sigGroup]
+	if before >= 0 && r.columns.match.Scores[before].Row > 0 && r.line(before).is(lineAsks) {
+		of[sigAnswer] = r.columns.match.Scores[before].Row / r.columns.top[sigRow]
 	}
 	if len(r.read.Speakers) == 1 && l.speaker() == r.read.Speakers[0] {
 		of[sigSpeaker] = 1
 	}
-	of[sigDay] = r.day.of[row]
+	of[sigDay] = r.columns.day.of[row]
 	if l.fits(r.read.Sought) {
 		of[sigKind] = of[sigNear]
 	}
 	of[sigLength] = min(1, float32(at.length)/enoughTerms)
-	of[sigVector], of[sigSpelling] = r.vector.of[row], r.spell.of[row]
+	of[sigVector], of[sigSpelling] = r.columns.vector.of[row], r.columns.spell.of[row]
 	return of
 }
 
@@ -247,29 +242,14 @@ func (r *ranking) line(row int) line {
 
 // dayOf is how well a unit fits the days of the question.
 func (r *ranking) dayOf(l line) (fit float32) {
-	switch {
-	case len(r.read.Days) == 0:
-	case len(r.periods) < len(r.read.Days) || l.isDay():
-		at := lang.LocalTime(l.at(), r.q.Now.Location())
-		for _, d := range r.read.Days {
-			fit = max(fit, d.Fit(at))
-		}
-	default:
-		for _, p := range r.periods {
-			fit = max(fit, p.Fit(l.minute()*60))
-		}
+	if len(r.read.Days) == 0 {
+		return 0
+	}
+	at := lang.LocalTime(l.at(), r.q.Now.Location())
+	for _, d := range r.read.Days {
+		fit = max(fit, d.Fit(at))
 	}
 	return fit
-}
-
-// readPeriods reads the days of the question, but for those of every year.
-func (r *ranking) readPeriods() {
-	r.periods = r.periods[:0]
-	for _, d := range r.read.Days {
-		if p, ok := d.In(r.q.Now.Location()); ok {
-			r.periods = append(r.periods, p)
-		}
-	}
 }
 
 // neighbours are the rows that are nearest to a vector, the nearest first.
@@ -294,7 +274,7 @@ func (r *ranking) nearest(q index.Vector, compared int) (n neighbours) {
 func (r *ranking) score(near neighbours, to *column) {
 	to.reset(r.v.Slots())
 	found := near.rows
-	r.whole, r.spread, r.standsOutFrom = r.whole && near.whole, 0, 0
+	r.columns.whole, r.columns.spread, r.columns.standsOutFrom = r.columns.whole && near.whole, 0, 0
 	if len(found) == 0 {
 		return
 	}
@@ -302,16 +282,16 @@ func (r *ranking) score(near neighbours, to *column) {
 	if len(found) < vectorHits { // all of them: the last one is not a mark
 		last = min(last, found[0].Cosine/2)
 	}
-	r.spread = found[0].Cosine - last
+	r.columns.spread = found[0].Cosine - last
 	for _, f := range found {
-		if r.spread > 0 {
-			to.put(f.Row, max(0, f.Cosine-last)/r.spread)
+		if r.columns.spread > 0 {
+			to.put(f.Row, max(0, f.Cosine-last)/r.columns.spread)
 		}
 	}
 	if n := len(found); n >= leastVectors {
 		middle := found[n/2].Cosine
 		if from := middle + max(leastStand, leastSpread*(middle-found[n*84/100].Cosine)); from <= found[0].Cosine {
-			r.standsOutFrom = (from - last) / r.spread
+			r.columns.standsOutFrom = (from - last) / r.columns.spread
 		}
 	}
 }

@@ -12,10 +12,9 @@ import (
 // lines of its older versions, and of several lines about one thing the last one wins. A
 // question about the past gets all.
 
-// replaceStale puts current facts in place of lines from which ended facts were taken, or
-// removes such lines.
+// replaceStale replaces lines from which ended facts were taken by current facts, or by nothing.
 func (r *ranking) replaceStale() error {
-	if len(r.proven.set) == 0 || r.branch == nil || r.read.Past {
+	if len(r.columns.proven.set) == 0 || r.branch == nil || r.read.Past {
 		return nil
 	}
 	restingOn, err := r.factsOn(r.found)
@@ -152,15 +151,16 @@ type telling struct {
 	asked asked
 }
 
-// asked are terms of the question that tell what it is about, by bits; nil = not looked for.
-type asked []uint64
+// asked says of each term of the question whether a unit has it and it tells what the question is
+// about; nil = not looked for.
+type asked []bool
 
-func (a asked) has(term int) bool { return term/64 < len(a) && a[term/64]&(1<<(term%64)) != 0 }
+func (a asked) has(term int) bool { return term < len(a) && a[term] }
 
 // shares reports whether two have a term in common.
 func (a asked) shares(b asked) bool {
-	for i := range min(len(a), len(b)) {
-		if a[i]&b[i] != 0 {
+	for i := range a {
+		if a[i] && b.has(i) {
 			return true
 		}
 	}
@@ -212,10 +212,9 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	return ordered
 }
 
-// overtakes reports whether a later line replaces an older one; of and ofOld are what they have of
-// the question.
+// overtakes reports whether a later line, with this of the question, replaces an older one.
 func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
-	if row, tied := r.tied[c.row]; tied && row == old.row {
+	if row, tied := r.follow.tied[c.row]; tied && row == old.row {
 		return true
 	}
 	return r.sameMatter(ofOld, of) || r.coversAll(ofOld, of) || r.shareMatter(old, c) && c.saysChanged()
@@ -226,14 +225,13 @@ func (r *ranking) severalLetters(of asked) asked {
 	of = slices.Clone(of)
 	for i, t := range r.read.Terms {
 		if of.has(i) && utf8.RuneCountInString(t.Text) == 1 {
-			of[i/64] &^= 1 << (i % 64)
+			of[i] = false
 		}
 	}
 	return of
 }
 
-// shareMatter reports whether two units have a word of the question, or a telling one, in
-// common.
+// shareMatter reports whether two units share a word of the question, or a telling one.
 func (r *ranking) shareMatter(x, y *candidate) bool {
 	a, b := x.tells, y.tells
 	if a.asked == nil || b.asked == nil {
@@ -259,7 +257,7 @@ func follows(a, b *entry) bool {
 
 // askedIn returns the terms of a row that tell what the question is about.
 func (r *ranking) askedIn(u *unit) asked {
-	of := make(asked, (len(r.read.Terms)+63)/64)
+	of := make(asked, len(r.read.Terms))
 	r.number(u)
 	for i, t := range r.read.Terms {
 		if !lang.Tells(t) {
@@ -272,9 +270,7 @@ func (r *ranking) askedIn(u *unit) asked {
 		if t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) == 1 {
 			known = slices.ContainsFunc(u.words(), func(w string) bool { return strings.Contains(w, t.Text) })
 		}
-		if known {
-			of[i/64] |= 1 << (i % 64)
-		}
+		of[i] = known
 	}
 	return of
 }
@@ -285,8 +281,7 @@ func (r *ranking) sameMatter(row, later asked) bool {
 	return common > 0 && common > all/2 && missing <= common/3
 }
 
-// coversAll reports whether a later row has all, and not nothing, that a row has of what is
-// asked.
+// coversAll reports whether a later row has all, and not nothing, that a row has of the question.
 func (r *ranking) coversAll(row, later asked) bool {
 	common, missing, all := r.shared(row, later)
 	return missing == 0 && common > all/3

@@ -107,8 +107,7 @@ type entry struct {
 
 const entryBytes = 248
 
-// gives returns the properties of the user that a unit states. They are remembered, except of
-// facts that name the user.
+// gives returns the properties of the user that a unit states, remembered unless it names them.
 func (e *entry) gives(people lang.Names) lang.Properties {
 	if !e.tellsOfUser() {
 		return 0
@@ -123,8 +122,7 @@ func (e *entry) gives(people lang.Names) lang.Properties {
 	return lang.Properties(e.giving.Load())
 }
 
-// pretends reports whether a line of the user states one of these properties only in play, in
-// jest or by hearsay.
+// pretends reports whether the user states one of these only in play, in jest or by hearsay.
 func (e *entry) pretends(asked lang.Properties) bool {
 	return asked != 0 && e.Layer == Exchange && e.Speaker == lang.RoleUser && e.gives(lang.Names{})&asked == 0 && lang.MentionsProperty(e.Text, asked)
 }

@@ -9,8 +9,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// Visible is what the prompt already shows, so that recalling it would only repeat it. The zero
-// value hides nothing.
+// Visible is what the prompt shows already and need not be recalled; the zero value is nothing.
 type Visible struct {
 	texts []Shown
 	read  func() *seen
@@ -54,8 +53,7 @@ func readSeen(texts []Shown) *seen {
 	return v
 }
 
-// Has reports whether a fact is visible: all texts of one of its sources are, or its words are in
-// one text.
+// Has reports whether a fact is visible: all texts of a source are, or one text has its words.
 func (v Visible) Has(text string, sources []Source) bool {
 	return v.shows(&Unit{Hash: lang.ContentHash(text), Sources: sources}) || v.says(index.Terms(text))
 }
