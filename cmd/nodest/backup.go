@@ -35,7 +35,6 @@ func (p *program) backupCommand() *cobra.Command {
 			"environment are not included.",
 		Example: "  nodest backup /backups/\n  nodest backup before-the-move.zip\n  docker compose exec -T nodest nodest backup - > nodest.zip",
 	}
-	p.jsonFlag(cmd, "print the manifest as JSON")
 	cmd.RunE = p.configured(func(ctx context.Context, cfg *setup.Config, args []string) error {
 		if args[0] == "-" {
 			return p.backupToOutput(ctx, cfg)
@@ -53,7 +52,7 @@ func (p *program) backupCommand() *cobra.Command {
 		}
 		return p.tellBackup(p.out, path, path, m)
 	})
-	return cmd
+	return p.withJSON(cmd, "print the manifest as JSON")
 }
 
 // backupToOutput writes to standard output what was verified as a file.

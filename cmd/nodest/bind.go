@@ -49,7 +49,6 @@ func (p *program) binding(verb string, bind bool) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&everybody, "all", false, "all characters, including future ones")
 	cmd.Flags().StringVar(&as, "as", "", "type of RESOURCE: book, preset, script or persona (default any)")
-	p.jsonFlag(cmd, "print the resource as JSON")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		r, err := c.find(ctx, args[0], of...)
 		if err != nil {
@@ -63,7 +62,7 @@ func (p *program) binding(verb string, bind bool) *cobra.Command {
 			}
 			with = append(with, ch)
 		}
-		raw, err := c.bind(ctx, r, with, everybody, bind)
+		raw, err := rebind(ctx, c, r, with, everybody, bind)
 		if err == nil && bind && r.kind == scripts {
 			err = p.switchScriptsOn(ctx, c)
 		}
@@ -75,7 +74,7 @@ func (p *program) binding(verb string, bind bool) *cobra.Command {
 		}
 		return p.sayBound(ctx, c, r.kind, raw)
 	})
-	return cmd
+	return p.withJSON(cmd, "print the resource as JSON")
 }
 
 // kindsFor returns the kind that as names, all for "".
@@ -93,9 +92,9 @@ func kindsFor(as string, all []*kind) ([]*kind, error) {
 	return nil, usage("--as %s: must be one of %s", as, strings.Join(nouns, ", "))
 }
 
-// bind binds a resource to characters, or unbinds it. It fails if the resource was
+// rebind binds a resource to characters, or unbinds it. It fails if the resource was
 // changed at the same time.
-func (c *client) bind(ctx context.Context, r item, with []item, everybody, bind bool) (json.RawMessage, error) {
+func rebind(ctx context.Context, c *client, r item, with []item, everybody, bind bool) (json.RawMessage, error) {
 	ids := append([]string{}, r.CharacterIDs...)
 	for _, ch := range with {
 		at := slices.Index(ids, ch.ID)
@@ -118,7 +117,7 @@ func (c *client) bind(ctx context.Context, r item, with []item, everybody, bind 
 		}
 	}
 	var raw json.RawMessage
-	return raw, c.call(ctx, http.MethodPatch, r.path(), change, &raw)
+	return raw, c.call(ctx, http.MethodPatch, r.path, change, &raw)
 }
 
 func (p *program) sayBound(ctx context.Context, c *client, k *kind, raw json.RawMessage) error {

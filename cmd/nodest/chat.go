@@ -38,7 +38,7 @@ func (p *program) chatCommand() *cobra.Command {
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
 			defer stop()
 			return p.withClient(ctx, func(c *client) error {
-				if err := c.tellZone(ctx); err != nil {
+				if err := tellZone(ctx, c); err != nil {
 					return err
 				}
 				t := &talk{p: p, c: c, in: bufio.NewScanner(p.in), out: p.out, web: search}
@@ -128,7 +128,7 @@ func (t *talk) find(ctx context.Context, name string) (item, error) {
 	if len(list) == 0 {
 		return item{}, fault.New(fault.NotFound, "no character yet; add one with: %s", characters.first)
 	}
-	newest, err := t.c.newestChat(ctx, "")
+	newest, err := newestChat(ctx, t.c, "")
 	if err != nil {
 		return item{}, err
 	}
@@ -139,7 +139,7 @@ func (t *talk) find(ctx context.Context, name string) (item, error) {
 // newest returns the newest conversation with a character, or a new one.
 func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv item, err error) {
 	if !fresh {
-		if conv, err = t.c.newestChat(ctx, characterID); err != nil || conv.ID != "" {
+		if conv, err = newestChat(ctx, t.c, characterID); err != nil || conv.ID != "" {
 			return conv, err
 		}
 	}
@@ -149,13 +149,13 @@ func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv
 
 // newestChat is the chat that changed last, of a character where one is given; zero
 // where there is none.
-func (c *client) newestChat(ctx context.Context, characterID string) (item, error) {
+func newestChat(ctx context.Context, c *client, characterID string) (item, error) {
 	var page pageOf[item]
 	err := c.call(ctx, http.MethodGet, chats.path+"?limit=1&characterId="+url.QueryEscape(characterID), nil, &page)
 	if err != nil || len(page.Items) == 0 {
 		return item{}, err
 	}
-	return page.Items[0], nil
+	return page.Items[0].of(chats), nil
 }
 
 // last returns the newest n messages, oldest first.

@@ -88,7 +88,7 @@ var chatCommands = map[string]chatCommand{
 	"/summary":  (*talk).summary,
 	"/history":  (*talk).history,
 	"/prompt": func(t *talk, ctx context.Context, text string) error {
-		return t.p.showPrompt(ctx, t.c, item{ID: t.id, kind: chats}, text)
+		return t.p.showPrompt(ctx, t.c, item{ID: t.id}.of(chats), text)
 	},
 }
 

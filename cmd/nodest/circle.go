@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"nodest/internal/fault"
@@ -21,27 +19,10 @@ import (
 
 const circlePath = "/api/v1/circle"
 
-// posts are named by their id, or by the beginning of their text.
-var posts = &kind{noun: "post", path: circlePath + "/posts", first: "nodest circle post TEXT", all: "nodest circle", columns: []string{"AUTHOR"}}
-
-// circleMember is who wrote or likes something.
-type circleMember struct {
-	ID     string `json:"id"`
-	Name   string `json:"name"`
-	IsUser bool   `json:"isUser"`
-}
-
-func (m circleMember) called() string {
-	if m.IsUser {
-		return "you"
-	}
-	return cmp.Or(m.Name, m.ID)
-}
-
 // circlePost is a post as the feed has it.
 type circlePost struct {
 	ID           string          `json:"id"`
-	Author       circleMember    `json:"author"`
+	Author       member          `json:"author"`
 	Text         string          `json:"text"`
 	ImageNames   []string        `json:"imageNames"`
 	Thoughts     string          `json:"thoughts"`
@@ -53,17 +34,17 @@ type circlePost struct {
 }
 
 type circleComment struct {
-	ID       string       `json:"id"`
-	Author   circleMember `json:"author"`
-	ReplyTo  string       `json:"replyTo"`
-	Depth    int          `json:"depth"`
-	Text     string       `json:"text"`
-	Thoughts string       `json:"thoughts"`
-	Deleted  bool         `json:"deleted"`
+	ID       string `json:"id"`
+	Author   member `json:"author"`
+	ReplyTo  string `json:"replyTo"`
+	Depth    int    `json:"depth"`
+	Text     string `json:"text"`
+	Thoughts string `json:"thoughts"`
+	Deleted  bool   `json:"deleted"`
 }
 
 type circleLike struct {
-	Author circleMember `json:"author"`
+	Author member `json:"author"`
 }
 
 // circleCommand is nodest circle: the feed without the page.
@@ -80,7 +61,7 @@ func (p *program) circleCommand() *cobra.Command {
 		RunE: p.command(func(ctx context.Context, c *client, _ []string) error {
 			query := url.Values{"limit": {strconv.Itoa(limit)}}
 			if author != "" {
-				id, err := c.circleAuthor(ctx, author)
+				id, err := circleAuthor(ctx, c, author)
 				if err != nil {
 					return err
 				}
@@ -108,14 +89,13 @@ func (p *program) circleCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&favorites, "favorites", false, "only your favourites")
 	cmd.Flags().BoolVar(&thoughts, "thoughts", false, "also print what the authors thought and did not say")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "maximum number of posts, 1 to 200")
-	p.jsonFlag(cmd, "print JSON")
 	cmd.AddCommand(p.circleShow(), p.circlePost(), p.circleComment(), p.circleLike(), p.circleDelete(), p.circleTurns(),
-		p.circleRelationships(), p.circleMembership("enable", true), p.circleMembership("disable", false), p.circleCost())
-	return cmd
+		p.circleRelationships(), p.membership("enable", true), p.membership("disable", false), p.circleCost())
+	return p.withJSON(cmd, "print JSON")
 }
 
 // circleAuthor is the id of an author by a word for it.
-func (c *client) circleAuthor(ctx context.Context, word string) (string, error) {
+func circleAuthor(ctx context.Context, c *client, word string) (string, error) {
 	if strings.EqualFold(word, "me") {
 		var me struct{ ID string }
 		err := c.call(ctx, http.MethodGet, "/api/v1/me", nil, &me)
@@ -177,17 +157,12 @@ func (p *program) circleShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show POST", Short: "Print a post with all of its comments", Args: cobra.ExactArgs(1),
 		Example: "  nodest circle show 'The first snow' --thoughts",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			path, err := c.postPath(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return p.answerPost(ctx, c, http.MethodGet, fmt.Sprintf("%s?thoughts=%t", path, thoughts), nil)
+		RunE: p.named(posts, func(ctx context.Context, c *client, post item, _ []string) error {
+			return p.answerPost(ctx, c, http.MethodGet, fmt.Sprintf("%s?thoughts=%t", post.path, thoughts), nil)
 		}),
 	}
 	cmd.Flags().BoolVar(&thoughts, "thoughts", false, "also print what the authors thought and did not say")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // answerPost is answer for a post.
@@ -218,7 +193,7 @@ func (p *program) circlePost() *cobra.Command {
 				in["authorId"] = author.ID
 			}
 			if len(images) > 0 {
-				ids, err := c.uploadImages(ctx, images)
+				ids, err := uploadImages(ctx, c, images)
 				if err != nil {
 					return err
 				}
@@ -229,12 +204,11 @@ func (p *program) circlePost() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&as, "as", "", "the character (name or id) that writes it; default: you")
 	cmd.Flags().StringArrayVar(&images, "image", nil, "an image file: PNG, JPEG, WebP or GIF; up to four times")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // uploadImages uploads files and returns the ids of their attachments.
-func (c *client) uploadImages(ctx context.Context, files []string) ([]string, error) {
+func uploadImages(ctx context.Context, c *client, files []string) ([]string, error) {
 	ids := make([]string, len(files))
 	for i, file := range files {
 		data, err := os.ReadFile(file)
@@ -256,25 +230,20 @@ func (p *program) circleComment() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "comment POST TEXT…", Short: "Comment on a post, or reply to a comment", Args: cobra.MinimumNArgs(2),
 		Example: "  nodest circle comment 'The first snow' 'It is cold, too.'\n  nodest circle comment 'The first snow' 'Bring a coat.' --reply-to 019a1f0c-7d1e-7b2a-9c3d-2f4e5a6b7c8d",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			path, err := c.postPath(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			in := map[string]any{"text": strings.Join(args[1:], " ")}
+		RunE: p.named(posts, func(ctx context.Context, c *client, post item, words []string) error {
+			in := map[string]any{"text": strings.Join(words, " ")}
 			if replyTo != "" {
 				in["replyTo"] = replyTo
 			}
 			var made struct{ ID, Text string }
-			return p.answer(ctx, c, http.MethodPost, path+"/comments", in, &made, func() error {
+			return p.answer(ctx, c, http.MethodPost, post.path+"/comments", in, &made, func() error {
 				_, err := fmt.Fprintf(p.out, "%s  %s\n", made.ID, made.Text)
 				return err
 			})
 		}),
 	}
 	cmd.Flags().StringVar(&replyTo, "reply-to", "", "id of the comment to reply to; nodest circle show POST prints it")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) circleLike() *cobra.Command {
@@ -282,16 +251,12 @@ func (p *program) circleLike() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "like POST", Short: "Like a post, or take the like back", Args: cobra.ExactArgs(1),
 		Example: "  nodest circle like 'The first snow'\n  nodest circle like 'The first snow' --undo",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			path, err := c.postPath(ctx, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: p.named(posts, func(ctx context.Context, c *client, post item, _ []string) error {
 			method := http.MethodPut
 			if undo {
 				method = http.MethodDelete
 			}
-			return c.call(ctx, method, path+"/like", nil, nil)
+			return c.call(ctx, method, post.path+"/like", nil, nil)
 		}),
 	}
 	cmd.Flags().BoolVar(&undo, "undo", false, "take the like back")
@@ -299,53 +264,19 @@ func (p *program) circleLike() *cobra.Command {
 }
 
 func (p *program) circleDelete() *cobra.Command {
-	var comment string
-	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete POST", Short: "Delete a post with its comments, or one comment", Args: cobra.ExactArgs(1),
+		Use: "delete POST", Short: "Delete a post with its comments, or one comment",
 		Long: "Delete a post, given by its whole text or id, with its comments and likes; or only one of its comments. Planned reactions\n" +
 			"are cancelled. The command asks for confirmation; in a script, add --yes.",
 		Example: "  nodest circle delete 019a1f0c-7d1e-7b2a-9c3d-2f4e5a6b7c8d --yes",
 	}
-	cmd.Flags().StringVar(&comment, "comment", "", "id of the comment to delete; the post stays")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		path, err := c.whole().postPath(ctx, args[0])
-		if err != nil {
-			return err
+	comment := cmd.Flags().String("comment", "", "id of the comment to delete; the post stays")
+	return p.deleting(cmd, posts, func(post item) (what, path string) {
+		if *comment != "" {
+			return "delete the comment", post.path + "/comments/" + url.PathEscape(*comment)
 		}
-		what := "delete the post with its comments"
-		if comment != "" {
-			path, what = path+"/comments/"+url.PathEscape(comment), "delete the comment"
-		}
-		if !yes {
-			if err := p.confirm(what); err != nil {
-				return err
-			}
-		}
-		return c.call(ctx, http.MethodDelete, path, nil, nil)
+		return "delete the post with its comments", post.path
 	})
-	return cmd
-}
-
-// postPath is the path of a post by a word for it.
-func (c *client) postPath(ctx context.Context, word string) (string, error) {
-	if _, err := uuid.Parse(word); err == nil {
-		return posts.path + "/" + url.PathEscape(strings.ToLower(word)), nil
-	}
-	list, err := all[circlePost](ctx, c, posts.path)
-	if err != nil {
-		return "", err
-	}
-	items := make([]item, len(list))
-	for i, post := range list {
-		items[i] = item{ID: post.ID, Title: post.Text, Tags: []string{post.Author.called()}, CreatedAt: post.CreatedAt, kind: posts}
-	}
-	found, err := c.choice(ctx, word, items, posts)
-	if err != nil {
-		return "", err
-	}
-	return found.path(), nil
 }
 
 // circleTurn is what a character will do or has done.
@@ -396,11 +327,11 @@ func (p *program) circleTurns() *cobra.Command {
 				if state != "" {
 					return usage("--state does not go with a POST")
 				}
-				post, err := c.postPath(ctx, args[0])
+				post, err := c.find(ctx, args[0], posts)
 				if err != nil {
 					return err
 				}
-				path = post + "/turns?limit=" + strconv.Itoa(limit)
+				path = post.path + "/turns?limit=" + strconv.Itoa(limit)
 			}
 			names, err := c.characterNames(ctx)
 			if err != nil {
@@ -422,8 +353,7 @@ func (p *program) circleTurns() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only turns in this state: planned, done, nothing, left_out or failed")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "maximum number of turns, 1 to 200")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) circleRelationships() *cobra.Command {
@@ -440,7 +370,7 @@ func (p *program) circleRelationships() *cobra.Command {
 				path += "?characterId=" + url.QueryEscape(of.ID)
 			}
 			var graph struct {
-				Nodes []circleMember `json:"nodes"`
+				Nodes []member `json:"nodes"`
 				Edges []struct {
 					CharacterID  string `json:"characterId"`
 					TargetID     string `json:"targetId"`
@@ -470,26 +400,21 @@ func (p *program) circleRelationships() *cobra.Command {
 			})
 		}),
 	}
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
-// circleMembership is the command enable or disable.
-func (p *program) circleMembership(name string, on bool) *cobra.Command {
+// membership is the command enable or disable.
+func (p *program) membership(name string, on bool) *cobra.Command {
 	short := map[bool]string{true: "Let a character take part in the circle", false: "Take a character out of the circle; its posts stay"}[on]
 	return &cobra.Command{
 		Use: name + " CHARACTER", Short: short, Args: cobra.ExactArgs(1), Example: "  nodest circle " + name + " Seraphina",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			ch, err := c.find(ctx, args[0], characters)
-			if err != nil {
-				return err
-			}
+		RunE: p.named(characters, func(ctx context.Context, c *client, ch item, _ []string) (err error) {
 			said := "%s takes part in the circle\n"
 			if on {
 				err = c.call(ctx, http.MethodPost, circlePath+"/characters/"+url.PathEscape(ch.ID)+"/init", nil, nil)
 			} else {
 				said = "%s no longer takes part in the circle\n"
-				err = c.leaveCircle(ctx, ch)
+				err = leaveCircle(ctx, c, ch)
 			}
 			if err == nil {
 				_, err = fmt.Fprintf(p.err, said, ch.Name)
@@ -501,8 +426,8 @@ func (p *program) circleMembership(name string, on bool) *cobra.Command {
 
 // leaveCircle changes one setting of a character and keeps the others; it fails if they
 // have changed since the character was read.
-func (c *client) leaveCircle(ctx context.Context, ch item) error {
-	path := ch.path() + "/settings"
+func leaveCircle(ctx context.Context, c *client, ch item) error {
+	path := ch.path + "/settings"
 	var set map[string]json.RawMessage
 	if err := c.call(ctx, http.MethodGet, path, nil, &set); err != nil {
 		return err
@@ -550,6 +475,5 @@ func (p *program) circleCost() *cobra.Command {
 			})
 		}),
 	}
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }

@@ -10,6 +10,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -105,26 +106,57 @@ func problemOf(res *http.Response) error {
 	return f
 }
 
-// upload posts a file as multipart, behind the other fields of the form.
+// upload posts a file as multipart, behind the other fields of the form; empty ones are left out.
 func (c *client) upload(ctx context.Context, path, filename string, data []byte, fields map[string]string, out any) error {
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	var err error
-	for name, value := range fields {
-		err = errors.Join(err, form.WriteField(name, value))
-	}
-	part, failed := formFile(form, filename)
-	if failed == nil {
-		_, failed = part.Write(data)
-	}
-	if err = errors.Join(err, failed, form.Close()); err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, &body)
+	return c.sendFile(ctx, http.MethodPost, path, filename, bytes.NewReader(data), int64(len(data)), fields, out)
+}
+
+// uploadFile is upload of a file from the disk, which may be large.
+func (c *client) uploadFile(ctx context.Context, method, path, file string, fields map[string]string, out any) error {
+	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("a folder; nodest kb sync %s --base NAME adds its files", file)
+	case !info.Mode().IsRegular():
+		return errors.New("not a file")
+	}
+	return c.sendFile(ctx, method, path, file, f, info.Size(), fields, out)
+}
+
+// sendFile sends size bytes of content as a file.
+func (c *client) sendFile(ctx context.Context, method, path, name string, content io.ReaderAt, size int64, fields map[string]string, out any) error {
+	var frame bytes.Buffer
+	form := multipart.NewWriter(&frame)
+	var err error
+	for name, value := range fields {
+		if value != "" {
+			err = errors.Join(err, form.WriteField(name, value))
+		}
+	}
+	_, failed := formFile(form, name)
+	head := frame.Len()
+	if err = errors.Join(err, failed, form.Close()); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
+	if err != nil {
+		return err
+	}
+	req.GetBody = func() (io.ReadCloser, error) { // once more, if a connection was lost before it was sent
+		begin, end := bytes.NewReader(frame.Bytes()[:head]), bytes.NewReader(frame.Bytes()[head:])
+		return io.NopCloser(io.MultiReader(begin, io.NewSectionReader(content, 0, size), end)), nil
+	}
+	req.Body, _ = req.GetBody() // never fails
+	req.ContentLength = int64(frame.Len()) + size
 	req.Header.Set("Content-Type", form.FormDataContentType())
+	req.Header.Set("Expect", "100-continue") // a file that is refused is not sent
 	res, err := c.do(req)
 	if err != nil {
 		return err

@@ -37,9 +37,10 @@ func benchCommand() *cobra.Command {
 	}
 }
 
-// jsonFlag gives a command whose output is data the flag --json.
-func (p *program) jsonFlag(cmd *cobra.Command, help string) {
+// withJSON gives a command whose output is data the flag --json.
+func (p *program) withJSON(cmd *cobra.Command, help string) *cobra.Command {
 	cmd.Flags().BoolVar(&p.json, "json", false, help)
+	return cmd
 }
 
 // printJSON prints one JSON document on a line.
@@ -50,6 +51,38 @@ func (p *program) command(f func(ctx context.Context, c *client, args []string) 
 	return func(cmd *cobra.Command, args []string) error {
 		return p.withClient(cmd.Context(), func(c *client) error { return f(cmd.Context(), c, args) })
 	}
+}
+
+// named is command for one whose first argument names a thing of a kind; rest are the others.
+func (p *program) named(k *kind, f func(ctx context.Context, c *client, found item, rest []string) error) func(*cobra.Command, []string) error {
+	return p.command(func(ctx context.Context, c *client, args []string) error {
+		found, err := c.find(ctx, args[0], k)
+		if err != nil {
+			return err
+		}
+		return f(ctx, c, found, args[1:])
+	})
+}
+
+// deleting completes a command that deletes a thing, named in full, once a person or --yes confirms
+// it. target says in words what will be done, and to which path.
+func (p *program) deleting(cmd *cobra.Command, k *kind, target func(found item) (what, path string)) *cobra.Command {
+	yes := cmd.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
+	cmd.Args = cobra.ExactArgs(1)
+	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+		found, err := c.whole().find(ctx, args[0], k)
+		if err != nil {
+			return err
+		}
+		what, path := target(found)
+		if !*yes {
+			if err := p.confirm(what); err != nil {
+				return err
+			}
+		}
+		return c.call(ctx, http.MethodDelete, path, nil, nil)
+	})
+	return cmd
 }
 
 // answer sends a request and prints the answer: with --json as it came, else by say,
@@ -94,8 +127,7 @@ func (p *program) promptCommand() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&text, "text", "", "the message; default: show the request for continuing the last reply")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // showPrompt prints the messages of a request and where each entry came from.
@@ -111,7 +143,7 @@ func (p *program) showPrompt(ctx context.Context, c *client, conv item, text str
 		Budget    int
 		Tokenizer string
 	}
-	return p.answer(ctx, c, http.MethodPost, conv.path()+"/prompt", map[string]any{"text": text}, &prompt, func() error {
+	return p.answer(ctx, c, http.MethodPost, conv.path+"/prompt", map[string]any{"text": text}, &prompt, func() error {
 		for _, m := range prompt.Messages {
 			fmt.Fprintf(p.out, "[%s]\n%s\n\n", m.Role, m.Content)
 		}
@@ -174,12 +206,16 @@ func (p *program) tokenCommand() *cobra.Command {
 	create.Flags().StringVar(&name, "name", "", "what the token is for")
 	create.Flags().StringVar(&expires, "expires", "", "lifetime, such as 720h; default: unlimited")
 	create.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the token")
-	p.jsonFlag(create, "print JSON")
+	p.withJSON(create, "print JSON")
 	list := p.listCommandOf(tokens, "List your tokens", "  nodest token list")
 	revoke := &cobra.Command{
 		Use: "revoke TOKEN", Short: "Revoke a token, given by name or id, immediately", Args: cobra.ExactArgs(1), Example: "  nodest token revoke phone",
 		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			return c.remove(ctx, args[0], tokens, func(item) error { return nil })
+			found, err := c.whole().find(ctx, args[0], tokens)
+			if err != nil {
+				return err
+			}
+			return c.call(ctx, http.MethodDelete, found.path, nil, nil)
 		}),
 	}
 	cmd.AddCommand(create, list, revoke)
@@ -210,30 +246,22 @@ func (p *program) userCommand() *cobra.Command {
 		}),
 	}
 	create.Flags().BoolVar(&owner, "owner", false, "allow this user to manage users")
-	p.jsonFlag(create, "print JSON")
+	p.withJSON(create, "print JSON")
 	list := p.listCommandOf(users, "List the accounts", "  nodest user list")
 	cmd.AddCommand(create, list, p.userDeleteCommand(), p.userPasswordCommand(), p.userLimitsCommand())
 	return cmd
 }
 
 func (p *program) userDeleteCommand() *cobra.Command {
-	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete an account, given by name or id, and all its data", Args: cobra.ExactArgs(1),
+		Use: "delete NAME", Short: "Delete an account, given by name or id, and all its data",
 		Long: "Delete an account, given by its whole name or id, with all its characters, chats and memories. This cannot be undone.\n" +
 			"The command asks for confirmation; in a script, add --yes.",
 		Example: "  nodest user delete alice",
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		return c.remove(ctx, args[0], users, func(u item) error {
-			if yes {
-				return nil
-			}
-			return p.confirm(fmt.Sprintf("delete the account %s and all its data", u.called()))
-		})
+	return p.deleting(cmd, users, func(u item) (what, path string) {
+		return fmt.Sprintf("delete the account %s and all its data", u.Username), u.path
 	})
-	return cmd
 }
 
 // limits of a user; 0 = the server's default.
@@ -254,7 +282,6 @@ func (p *program) userLimitsCommand() *cobra.Command {
 	cmd.Flags().Int64Var(&megabytes, "megabytes", 0, "size of texts, cards, images and memories together, in MiB")
 	cmd.Flags().Int64Var(&tokens, "tokens-per-day", 0, "tokens per day (UTC)")
 	cmd.Flags().Int64Var(&generations, "generations", 0, "maximum concurrent replies")
-	p.jsonFlag(cmd, "print the account as JSON")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		if megabytes < 0 || megabytes > math.MaxInt64>>20 {
 			return usage("--megabytes must be from 0 to %d", int64(math.MaxInt64>>20))
@@ -268,22 +295,18 @@ func (p *program) userLimitsCommand() *cobra.Command {
 				changes[to.member] = to.value
 			}
 		}
-		all, err := c.items(ctx, users)
-		if err != nil {
-			return err
-		}
-		u, err := c.whole().choice(ctx, args[0], all, users)
+		u, err := c.whole().find(ctx, args[0], users)
 		if err != nil {
 			return err
 		}
 		var now struct{ Limits limits }
 		// A change of nothing returns the account as it is.
-		return p.answer(ctx, c, http.MethodPatch, u.path(), map[string]any{"limits": changes}, &now, func() error {
+		return p.answer(ctx, c, http.MethodPatch, u.path, map[string]any{"limits": changes}, &now, func() error {
 			_, err := fmt.Fprintln(p.out, now.Limits)
 			return err
 		})
 	})
-	return cmd
+	return p.withJSON(cmd, "print the account as JSON")
 }
 
 func (l limits) String() string {

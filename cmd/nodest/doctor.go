@@ -34,8 +34,7 @@ func (p *program) doctorCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&health, "health", false, "check only whether the server responds (for container health checks)")
 	cmd.Flags().BoolVar(&offlineOnly, "no-network", false, "do not contact the providers")
-	p.jsonFlag(cmd, "print the checks as JSON")
-	return cmd
+	return p.withJSON(cmd, "print the checks as JSON")
 }
 
 // health succeeds if the server of this configuration is ready.

@@ -44,7 +44,7 @@ func (p *program) exportCommand() *cobra.Command {
 			case chats:
 				query = url.Values{"format": {format}}
 			}
-			return p.download(cmd.Context(), c, found.path()+"/export?"+query.Encode(), file)
+			return p.download(cmd.Context(), c, found.path+"/export?"+query.Encode(), file)
 		})
 	}
 	cmd.Flags().StringVar(&format, "format", "json", "for a character: png, json or charx; for a chat: json (everything, with all branches and save points) or jsonl (the current branch, for SillyTavern)")

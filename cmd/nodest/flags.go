@@ -47,8 +47,7 @@ func (p *program) configCommand() *cobra.Command {
 			return table(p.out, rows)
 		}),
 	}
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) configJSON(cfg *setup.Config) error {

@@ -70,7 +70,6 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&in.as, "as", "", "type of the files: "+strings.Join(importable(), ", ")+"; default: detected from their content")
 	cmd.Flags().StringVar(&in.character, "character", "", "the character (name or id) that chats and memories belong to and other resources are bound to")
 	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat (title or id) that save points belong to")
-	p.jsonFlag(cmd, "print the result for each file as JSON, one object per line")
 	cmd.Args = func(_ *cobra.Command, files []string) error {
 		if len(files) == 0 && !sample {
 			return usage("give a file (nodest import card.png) or --sample")
@@ -93,7 +92,7 @@ func (p *program) importCommand() *cobra.Command {
 		}
 		return in.files(ctx, files)
 	})
-	return cmd
+	return p.withJSON(cmd, "print the result for each file as JSON, one object per line")
 }
 
 // importable lists the words for --as.

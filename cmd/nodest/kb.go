@@ -16,23 +16,15 @@ import (
 	"nodest/internal/fault"
 )
 
-// knowledgeBases are named as characters are.
-var knowledgeBases = &kind{
-	noun: "knowledge base", path: "/api/v1/knowledge-bases", first: "nodest kb create NAME", all: "nodest kb list", columns: []string{"FILES", "ACCESS"},
-}
-
 // knowledgeBase is one as the server answers it.
 type knowledgeBase struct {
-	ID           string    `json:"id"`
-	Name         string    `json:"name"`
-	Description  string    `json:"description"`
-	Access       string    `json:"access"`
-	ChunkSize    int       `json:"chunkSize"`
-	ChunkOverlap int       `json:"chunkOverlap"`
-	ContextLines bool      `json:"contextLines"`
-	Files        int       `json:"files"`
-	Languages    []string  `json:"languages"`
-	UpdatedAt    time.Time `json:"updatedAt"`
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	Description  string `json:"description"`
+	Access       string `json:"access"`
+	ChunkSize    int    `json:"chunkSize"`
+	ChunkOverlap int    `json:"chunkOverlap"`
+	ContextLines bool   `json:"contextLines"`
 }
 
 // kbCommand is nodest kb: files and knowledge bases without the page.
@@ -63,7 +55,6 @@ func (p *program) kbCreate() *cobra.Command {
 	cmd.Flags().IntVar(&size, "chunk-size", 0, "largest size of a chunk in characters, 100 to 8000; default: that of the server")
 	cmd.Flags().IntVar(&overlap, "chunk-overlap", 0, "characters that a chunk repeats of the one before, at most half of its size")
 	cmd.Flags().BoolVar(&lines, "context-lines", false, "let your model write a line about each chunk, for search: one request for 8 chunks")
-	p.jsonFlag(cmd, "print JSON")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		in := map[string]any{"name": args[0], "description": description, "contextLines": lines}
 		if cmd.Flags().Changed("chunk-size") {
@@ -80,7 +71,7 @@ func (p *program) kbCreate() *cobra.Command {
 			return p.warnOfNamesake(ctx, c, &made)
 		})
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // warnOfNamesake says that another knowledge base has the name of a new one: then neither is
@@ -100,17 +91,12 @@ func (p *program) kbShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show BASE", Short: "Print a knowledge base with its files and who may use it", Args: cobra.ExactArgs(1),
 		Example: "  nodest kb show Harbour\n  nodest kb show Harbour --json",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			found, err := c.find(ctx, args[0], knowledgeBases)
-			if err != nil {
-				return err
-			}
+		RunE: p.named(knowledgeBases, func(ctx context.Context, c *client, found item, _ []string) error {
 			var base knowledgeBase
-			return p.answer(ctx, c, http.MethodGet, found.path(), nil, &base, func() error { return p.showBase(ctx, c, &base, found.path()) })
+			return p.answer(ctx, c, http.MethodGet, found.path, nil, &base, func() error { return p.showBase(ctx, c, &base, found.path) })
 		}),
 	}
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, path string) error {
@@ -143,32 +129,20 @@ func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, 
 }
 
 func (p *program) kbDelete() *cobra.Command {
-	var files, yes bool
 	cmd := &cobra.Command{
-		Use: "delete BASE", Short: "Delete a knowledge base; its files stay, unless --files is given", Args: cobra.ExactArgs(1),
+		Use: "delete BASE", Short: "Delete a knowledge base; its files stay, unless --files is given",
 		Long: "Delete a knowledge base, given by its whole name or id. Its files stay; with --files, those of your files that are in no\n" +
 			"other knowledge base are deleted as well. The command asks for confirmation; in a script, add --yes.",
 		Example: "  nodest kb delete Harbour --files --yes",
 	}
-	cmd.Flags().BoolVar(&files, "files", false, "also delete your files that are in no other knowledge base")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		base, err := c.whole().find(ctx, args[0], knowledgeBases)
-		if err != nil {
-			return err
-		}
-		what := "delete the knowledge base " + base.Name
-		if files {
+	files := cmd.Flags().Bool("files", false, "also delete your files that are in no other knowledge base")
+	return p.deleting(cmd, knowledgeBases, func(base item) (what, path string) {
+		what = "delete the knowledge base " + base.Name
+		if *files {
 			what += " and its files"
 		}
-		if !yes {
-			if err := p.confirm(what); err != nil {
-				return err
-			}
-		}
-		return c.call(ctx, http.MethodDelete, fmt.Sprintf("%s?files=%t", base.path(), files), nil, nil)
+		return what, fmt.Sprintf("%s?files=%t", base.path, *files)
 	})
-	return cmd
 }
 
 // knowledgeGrant is the access of another user.
@@ -184,30 +158,25 @@ func (p *program) kbGrant() *cobra.Command {
 		Use: "grant BASE USER", Short: "Let another user search and read a knowledge base", Args: cobra.ExactArgs(2),
 		Long:    "Let another user search and read one of your knowledge bases; with --write also add files of their own and remove files.",
 		Example: "  nodest kb grant Harbour tom\n  nodest kb grant Harbour tom --write",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			base, err := c.find(ctx, args[0], knowledgeBases)
-			if err != nil {
-				return err
-			}
+		RunE: p.named(knowledgeBases, func(ctx context.Context, c *client, base item, rest []string) error {
 			role := "read"
 			if write {
 				role = "write"
 			}
 			var made knowledgeGrant
-			path := base.path() + "/grants/" + url.PathEscape(args[1])
-			err = p.answer(ctx, c, http.MethodPut, path, map[string]any{"role": role}, &made, func() error {
+			path := base.path + "/grants/" + url.PathEscape(rest[0])
+			err := p.answer(ctx, c, http.MethodPut, path, map[string]any{"role": role}, &made, func() error {
 				_, err := fmt.Fprintf(p.out, "%s  %s: %s\n", made.UserID, made.Username, made.Role)
 				return err
 			})
 			if fault.Is(err, fault.NotFound) {
-				return notFound([]*kind{users}, args[1], nil)
+				return notFound([]*kind{users}, rest[0], nil)
 			}
 			return err
 		}),
 	}
 	cmd.Flags().BoolVar(&write, "write", false, "also let the user add and remove files")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) kbRevoke() *cobra.Command {
@@ -220,7 +189,7 @@ func (p *program) kbRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = c.call(ctx, http.MethodDelete, base.path()+"/grants/"+url.PathEscape(args[1]), nil, nil)
+			err = c.call(ctx, http.MethodDelete, base.path+"/grants/"+url.PathEscape(args[1]), nil, nil)
 			if fault.Is(err, fault.NotFound) {
 				return fault.New(fault.NotFound, "%s is not shared with %q; nodest kb show %s tells with whom it is", base.Name, args[1], base.ID)
 			}
@@ -259,7 +228,7 @@ func (p *program) kbBind(name string, on bool) *cobra.Command {
 		if on {
 			method, body = http.MethodPut, map[string]any{"enabled": true}
 		}
-		return c.call(ctx, method, ch.path()+path+url.PathEscape(found.ID), body, nil)
+		return c.call(ctx, method, ch.path+path+url.PathEscape(found.ID), body, nil)
 	})
 	return cmd
 }
@@ -271,15 +240,11 @@ func (p *program) kbReindex() *cobra.Command {
 		Long: "Show how far the index of a knowledge base is. With --start it is built again, such as after a change of its chunk size; with\n" +
 			"--cancel that is stopped. A change of the embedding model starts it by itself. The old index is searched meanwhile.",
 		Example: "  nodest kb reindex Harbour\n  nodest kb reindex Harbour --start",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.named(knowledgeBases, func(ctx context.Context, c *client, base item, _ []string) error {
 			if start && cancel {
 				return usage("--start does not go with --cancel")
 			}
-			base, err := c.find(ctx, args[0], knowledgeBases)
-			if err != nil {
-				return err
-			}
-			path := base.path() + "/reindex"
+			path := base.path + "/reindex"
 			method := http.MethodGet
 			switch {
 			case cancel:
@@ -306,12 +271,11 @@ func (p *program) kbReindex() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&start, "start", false, "build it again")
 	cmd.Flags().BoolVar(&cancel, "cancel", false, "stop building it")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // baseIDs are the ids of knowledge bases by words for them.
-func (c *client) baseIDs(ctx context.Context, words []string) ([]string, error) {
+func baseIDs(ctx context.Context, c *client, words []string) ([]string, error) {
 	var ids []string
 	for _, word := range words {
 		base, err := c.find(ctx, word, knowledgeBases)
@@ -352,7 +316,7 @@ func (p *program) kbSearch() *cobra.Command {
 		Use: "search QUERY…", Short: "Search documents by words and meaning", Args: cobra.MinimumNArgs(1),
 		Example: "  nodest kb search 'When was the light automated?'\n  nodest kb search 雾渡城 --base Harbour --top 5 --mode lexical",
 		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			ids, err := c.baseIDs(ctx, in.bases)
+			ids, err := baseIDs(ctx, c, in.bases)
 			if err != nil {
 				return err
 			}
@@ -377,8 +341,7 @@ func (p *program) kbSearch() *cobra.Command {
 	cmd.Flags().StringVar(&in.folder, "folder", "", "only files in this folder")
 	cmd.Flags().StringArrayVar(&in.types, "type", nil, "only files of this type, such as pdf; may be given several times")
 	cmd.Flags().StringVar(&in.after, "after", "", "only files changed since this day, such as 2026-03-14")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // searchParts are the parts of a search that may fail, in words.
@@ -438,7 +401,7 @@ func (p *program) kbAsk() *cobra.Command {
 		Use: "ask QUESTION…", Short: "Have your model answer a question from documents, with sources", Args: cobra.MinimumNArgs(1),
 		Example: "  nodest kb ask 'When was the light automated?' --base Harbour",
 		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			ids, err := c.baseIDs(ctx, bases)
+			ids, err := baseIDs(ctx, c, bases)
 			if err != nil {
 				return err
 			}
@@ -473,8 +436,7 @@ func (p *program) kbAsk() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringArrayVar(&bases, "base", nil, "a knowledge base (name or id); may be given several times; default: all that you may read")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) kbRetry() *cobra.Command {
@@ -489,7 +451,7 @@ func (p *program) kbRetry() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			chosen, err := c.chooseFailed(ctx, failed, args)
+			chosen, err := chooseFailed(ctx, c, failed, args)
 			if err != nil {
 				return err
 			}
@@ -508,13 +470,12 @@ func (p *program) kbRetry() *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&everything, "all", false, "all failed files that may work now")
-	p.jsonFlag(cmd, "print JSON, one file per line")
-	return cmd
+	return p.withJSON(cmd, "print JSON, one file per line")
 }
 
 // chooseFailed returns the failed files that words name; without words all that may work
 // now.
-func (c *client) chooseFailed(ctx context.Context, failed []knowledgeFile, words []string) ([]knowledgeFile, error) {
+func chooseFailed(ctx context.Context, c *client, failed []knowledgeFile, words []string) ([]knowledgeFile, error) {
 	if len(words) == 0 {
 		return slices.DeleteFunc(slices.Clone(failed), func(f knowledgeFile) bool { return f.Error != nil && !f.Error.Retryable }), nil
 	}

@@ -1,17 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime/multipart"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,12 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/internal/fault"
-)
-
-// userFiles are the user's own files; failedFiles are those of them that have failed.
-var (
-	userFiles   = &kind{noun: "file", path: "/api/v1/files", first: "nodest kb add FILE", all: "nodest kb files", columns: []string{"STATE"}}
-	failedFiles = &kind{noun: "failed file", path: userFiles.path, first: "nodest kb add FILE", all: "nodest kb files --state failed", columns: []string{"STATE"}}
 )
 
 // knowledgeFile is a file as the server answers it.
@@ -51,7 +40,7 @@ type knowledgeFile struct {
 }
 
 func (f *knowledgeFile) item() item {
-	return item{ID: f.ID, Name: f.Name, UpdatedAt: f.UpdatedAt, State: f.State, kind: userFiles}
+	return item{ID: f.ID, Name: f.Name, UpdatedAt: f.UpdatedAt, State: f.State}.of(userFiles)
 }
 
 // ended reports whether nothing more will happen by itself.
@@ -114,7 +103,7 @@ func (p *program) kbFiles() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				path = base.path() + "/files"
+				path = base.path + "/files"
 			}
 			if p.json {
 				return p.showList(ctx, c, userFiles, path)
@@ -127,8 +116,7 @@ func (p *program) kbFiles() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only files in this state: pending, parsing, chunking, embedding, ready or failed")
-	p.jsonFlag(cmd, "print JSON, one file per line")
-	return cmd
+	return p.withJSON(cmd, "print JSON, one file per line")
 }
 
 func (p *program) showFiles(files []knowledgeFile) error {
@@ -180,8 +168,7 @@ func (p *program) kbAdd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&base, "base", "", "knowledge base (name or id) that they are added to")
 	cmd.Flags().BoolVar(&later, "no-wait", false, "do not wait until the files are processed")
-	p.jsonFlag(cmd, "print JSON, one file per line")
-	return cmd
+	return p.withJSON(cmd, "print JSON, one file per line")
 }
 
 // adding is one run of a command that uploads files.
@@ -256,53 +243,6 @@ func (a *adding) unzip(ctx context.Context, file string) error {
 		a.fail(file+": "+f.Name, errors.New(f.Detail))
 	}
 	return nil
-}
-
-// uploadFile sends a file from the disk, which may be large, behind the other fields of
-// the form; empty ones are left out.
-func (c *client) uploadFile(ctx context.Context, method, path, file string, fields map[string]string, out any) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return fmt.Errorf("a folder; nodest kb sync %s --base NAME adds its files", file)
-	}
-	if !info.Mode().IsRegular() {
-		return errors.New("not a file")
-	}
-	var frame bytes.Buffer
-	form := multipart.NewWriter(&frame)
-	for name, value := range fields {
-		if value != "" {
-			err = errors.Join(err, form.WriteField(name, value))
-		}
-	}
-	_, failed := formFile(form, file)
-	head := frame.Len()
-	if err = errors.Join(err, failed, form.Close()); err != nil {
-		return err
-	}
-	size := info.Size() // more than this is not sent: the length of the body is known before
-	body := io.MultiReader(bytes.NewReader(frame.Bytes()[:head]), io.LimitReader(f, size), bytes.NewReader(frame.Bytes()[head:]))
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
-	if err != nil {
-		return err
-	}
-	req.ContentLength = int64(frame.Len()) + size
-	req.Header.Set("Content-Type", form.FormDataContentType())
-	req.Header.Set("Expect", "100-continue") // a file that is refused is not sent
-	res, err := c.do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	return json.NewDecoder(res.Body).Decode(out)
 }
 
 // lookAgain is how long a command waits before it asks for the state of a file again.
@@ -386,7 +326,7 @@ func (p *program) kbRemove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			files.path = base.path() + "/files"
+			files.path = base.path + "/files"
 		}
 		found, err := c.whole().find(ctx, args[0], &files)
 		if err != nil {
@@ -397,7 +337,7 @@ func (p *program) kbRemove() *cobra.Command {
 				return err
 			}
 		}
-		return c.call(ctx, http.MethodDelete, files.path+"/"+url.PathEscape(found.ID), nil, nil)
+		return c.call(ctx, http.MethodDelete, found.path, nil, nil)
 	})
 	return cmd
 }

@@ -41,7 +41,7 @@ func (p *program) kbSync() *cobra.Command {
 				return err
 			}
 			run := syncing{adding: adding{p: p, c: c, base: found.ID}, dir: args[0], remove: gone}
-			if err := run.sync(ctx, found.path()); err != nil {
+			if err := run.sync(ctx, found.path); err != nil {
 				return err
 			}
 			if later {
@@ -55,8 +55,7 @@ func (p *program) kbSync() *cobra.Command {
 	cmd.Flags().StringVar(&base, "base", "", "knowledge base (name or id)")
 	cmd.Flags().BoolVar(&gone, "delete", false, "remove files that are no longer in the folder")
 	cmd.Flags().BoolVar(&later, "no-wait", false, "do not wait until the files are processed")
-	p.jsonFlag(cmd, "print JSON, one file per line and the summary at the end")
-	return cmd
+	return p.withJSON(cmd, "print JSON, one file per line and the summary at the end")
 }
 
 // syncing is one run of nodest kb sync.

@@ -52,8 +52,7 @@ func (p *program) lintCommand() *cobra.Command {
 			return nil
 		},
 	}
-	p.jsonFlag(cmd, "print the findings as JSON, keyed by file or name")
-	return cmd
+	return p.withJSON(cmd, "print the findings as JSON, keyed by file or name")
 }
 
 // lint checks a file, or what is stored under a name.
@@ -66,7 +65,7 @@ func (p *program) lint(ctx context.Context, word string) ([]card.Warning, error)
 	if missing {
 		var findings []card.Warning
 		err := p.withClient(ctx, func(c *client) (err error) {
-			findings, err = c.lintStored(ctx, word)
+			findings, err = lintStored(ctx, c, word)
 			return err
 		})
 		var wrong *usageError
@@ -83,12 +82,12 @@ func (p *program) lint(ctx context.Context, word string) ([]card.Warning, error)
 }
 
 // lintStored checks a stored document in its own form.
-func (c *client) lintStored(ctx context.Context, word string) ([]card.Warning, error) {
+func lintStored(ctx context.Context, c *client, word string) ([]card.Warning, error) {
 	found, err := c.find(ctx, word, characters, books, presets, scripts)
 	if err != nil {
 		return nil, err
 	}
-	path := found.path() + "/export"
+	path := found.path + "/export"
 	if found.kind == characters {
 		path += "?format=json&spec=nodest"
 	}

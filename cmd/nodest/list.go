@@ -41,7 +41,6 @@ func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
 	if k == chats {
 		cmd.Flags().StringVar(&with, "character", "", "only chats with this character (name or id)")
 	}
-	p.jsonFlag(cmd, "print JSON, one object per line")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
 		only := url.Values{}
 		if tag != "" {
@@ -60,7 +59,7 @@ func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
 		}
 		return p.showList(ctx, c, k, path)
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON, one object per line")
 }
 
 // showList prints a list as a table, or as JSON, one object per line.

@@ -73,7 +73,7 @@ type program struct {
 // run is the program without its process.
 func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errOut io.Writer) error {
 	p := &program{getenv: getenv, in: in, data: out, screen: errOut, flags: map[string]string{}}
-	shown, said := &visibleWriter{out: out}, &visibleWriter{out: errOut}
+	shown, said := newVisibleWriter(out), newVisibleWriter(errOut)
 	p.out, p.err = shown, said
 	if isTerminal(out) { // escaped JSON is the same JSON
 		p.data = p.out
@@ -141,6 +141,5 @@ func (p *program) versionCommand() *cobra.Command {
 			return err
 		},
 	}
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }

@@ -22,26 +22,30 @@ import (
 
 // kind is a sort of thing that a user has, and that commands list and find.
 type kind struct {
-	noun  string // in messages, and for --as
-	list  string // nodest list …
-	path  string // of the list in REST
-	first string // how to get the first one
-	all   string // the command that lists them; empty: nodest list
+	noun   string // in messages, and for --as
+	list   string // nodest list …
+	path   string // of the list in REST
+	first  string // how to get the first one
+	all    string // the command that lists them; empty: nodest list
+	listed bool   // one cannot be read by its id
 
-	columns []string // of a table, behind id, time and name
+	columns []string                                            // of a table, behind id, time and name
+	cells   func(i item, characters map[string]string) []string // of these columns; the names of characters by id
 }
 
 var (
-	characters = &kind{noun: "character", list: "characters", path: "/api/v1/characters", first: "nodest import card.png, or nodest import --sample", columns: []string{"TAGS"}}
-	chats      = &kind{noun: "chat", list: "chats", path: "/api/v1/conversations", first: "nodest chat", columns: []string{"CHARACTER", "LAST MESSAGE", "TAGS"}}
-	books      = &kind{noun: "book", list: "books", path: "/api/v1/worldbooks", first: "nodest import book.json", columns: boundColumn}
-	presets    = &kind{noun: "preset", list: "presets", path: "/api/v1/presets", first: "nodest import preset.json", columns: boundColumn}
-	scripts    = &kind{noun: "script", list: "scripts", path: "/api/v1/regexscripts", first: "nodest import regex.json", columns: boundColumn}
-	personas   = &kind{noun: "persona", list: "personas", path: "/api/v1/personas",
-		first: "nodest import me.json, with {\"name\": …, \"description\": …}", columns: boundColumn}
-
-	tokens = &kind{noun: "token", list: "tokens", path: "/api/v1/tokens", first: "nodest token create", all: "nodest token list", columns: []string{"LAST USED", "EXPIRES"}}
-	users  = &kind{noun: "user", list: "users", path: "/api/v1/users", first: "nodest user create NAME", all: "nodest user list", columns: []string{"ROLE", "PASSWORD"}}
+	characters = &kind{
+		noun: "character", list: "characters", path: "/api/v1/characters", first: "nodest import card.png, or nodest import --sample",
+		columns: []string{"TAGS"}, cells: func(i item, _ map[string]string) []string { return []string{i.tags()} },
+	}
+	chats    = &kind{noun: "chat", list: "chats", path: "/api/v1/conversations", first: "nodest chat", columns: []string{"CHARACTER", "LAST MESSAGE", "TAGS"}, cells: chatCells}
+	books    = &kind{noun: "book", list: "books", path: "/api/v1/worldbooks", first: "nodest import book.json", columns: boundColumn, cells: boundCells}
+	presets  = &kind{noun: "preset", list: "presets", path: "/api/v1/presets", first: "nodest import preset.json", columns: boundColumn, cells: boundCells}
+	scripts  = &kind{noun: "script", list: "scripts", path: "/api/v1/regexscripts", first: "nodest import regex.json", columns: boundColumn, cells: boundCells}
+	personas = &kind{
+		noun: "persona", list: "personas", path: "/api/v1/personas", first: "nodest import me.json, with {\"name\": …, \"description\": …}",
+		columns: boundColumn, cells: boundCells,
+	}
 
 	boundColumn = []string{"BOUND TO"}
 
@@ -49,8 +53,76 @@ var (
 	resources = []*kind{books, presets, scripts, personas} // what can be bound to characters
 )
 
+// Kinds that have commands of their own. Posts are named by the beginning of their text.
+var (
+	tokens = &kind{
+		noun: "token", list: "tokens", path: "/api/v1/tokens", first: "nodest token create", all: "nodest token list", listed: true,
+		columns: []string{"LAST USED", "EXPIRES"},
+		cells: func(i item, _ map[string]string) []string {
+			return []string{shortTime(i.LastUsedAt), shortTime(i.ExpiresAt)}
+		},
+	}
+	users = &kind{
+		noun: "user", list: "users", path: "/api/v1/users", first: "nodest user create NAME", all: "nodest user list", listed: true,
+		columns: []string{"ROLE", "PASSWORD"},
+		cells: func(i item, _ map[string]string) []string {
+			return []string{i.Role, map[bool]string{true: "yes", false: "no"}[i.HasPassword]}
+		},
+	}
+	posts = &kind{
+		noun: "post", path: "/api/v1/circle/posts", first: "nodest circle post TEXT", all: "nodest circle",
+		columns: []string{"AUTHOR"}, cells: func(i item, _ map[string]string) []string { return []string{i.Author.called()} },
+	}
+	saves = &kind{
+		noun: "save point", list: "saves", path: "/api/v1/saves", first: "nodest save create", all: "nodest save list",
+		cells: func(item, map[string]string) []string { return nil },
+	}
+	knowledgeBases = &kind{
+		noun: "knowledge base", path: "/api/v1/knowledge-bases", first: "nodest kb create NAME", all: "nodest kb list",
+		columns: []string{"FILES", "ACCESS"}, cells: func(i item, _ map[string]string) []string { return []string{strconv.Itoa(i.Files), i.Access} },
+	}
+	userFiles   = filesOf("file", "nodest kb files")
+	failedFiles = filesOf("failed file", "nodest kb files --state failed")
+)
+
+// filesOf are the user's own files, or some of them, which a command lists.
+func filesOf(noun, list string) *kind {
+	return &kind{
+		noun: noun, path: "/api/v1/files", first: "nodest kb add FILE", all: list,
+		columns: []string{"STATE"}, cells: func(i item, _ map[string]string) []string { return []string{i.State} },
+	}
+}
+
+func chatCells(i item, characters map[string]string) []string {
+	last := ""
+	if i.LastMessage != nil {
+		last = i.LastMessage.Text
+	}
+	return []string{brief(characters[i.CharacterID], 24), brief(last, 40), i.tags()}
+}
+
+func boundCells(i item, characters map[string]string) []string {
+	return []string{i.boundTo(characters)}
+}
+
+func (i item) tags() string { return brief(strings.Join(i.Tags, ", "), 40) }
+
 // belongs reports whether a list of the kind names the characters of each entry.
 func (k *kind) belongs() bool { return k != characters && k.all == "" }
+
+// member is who wrote or likes something.
+type member struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	IsUser bool   `json:"isUser"`
+}
+
+func (m member) called() string {
+	if m.IsUser {
+		return "you"
+	}
+	return cmp.Or(m.Name, m.ID)
+}
 
 // item is what every entry of a list may have.
 type item struct {
@@ -60,16 +132,18 @@ type item struct {
 	Username     string    `json:"username"` // of a user
 	CharacterID  string    `json:"characterId"`
 	CharacterIDs []string  `json:"characterIds"`
-	Tags         []string  `json:"tags"` // of a character or chat; of a post its author
+	Text         string    `json:"text"` // of a post, as is Author
+	Author       member    `json:"author"`
+	Tags         []string  `json:"tags"`
 	BindAll      bool      `json:"bindAll"`
 	Version      int64     `json:"version"`
 	CreatedAt    time.Time `json:"createdAt"`
 	UpdatedAt    time.Time `json:"updatedAt"`  // tokens and users have none
 	LastUsedAt   time.Time `json:"lastUsedAt"` // of a token, like ExpiresAt; zero: never
 	ExpiresAt    time.Time `json:"expiresAt"`
-	Role         string    `json:"role"`        // of a user
-	HasPassword  bool      `json:"hasPassword"` // of a user
-	Files        int       `json:"files"`       // of a knowledge base, as is Access
+	Role         string    `json:"role"` // of a user, as is HasPassword
+	HasPassword  bool      `json:"hasPassword"`
+	Files        int       `json:"files"` // of a knowledge base, as is Access
 	Access       string    `json:"access"`
 	State        string    `json:"state"` // of a file
 	LastMessage  *struct {
@@ -77,27 +151,43 @@ type item struct {
 	} `json:"lastMessage"`
 
 	kind *kind
+	path string // in REST
 }
 
 // called is the name of an item.
-func (i item) called() string { return i.Name + i.Title + i.Username }
-
-func (i item) path() string { return i.kind.path + "/" + url.PathEscape(i.ID) }
+func (i item) called() string {
+	if i.kind == posts {
+		return i.Text
+	}
+	return i.Name + i.Title + i.Username
+}
 
 // items reads the lists of some kinds.
 func (c *client) items(ctx context.Context, of ...*kind) ([]item, error) {
 	var items []item
 	for _, k := range of {
-		some, err := all[item](ctx, c, k.path)
+		some, err := c.list(ctx, k, k.path)
 		if err != nil {
 			return nil, err
-		}
-		for i := range some {
-			some[i].kind = k
 		}
 		items = append(items, some...)
 	}
 	return items, nil
+}
+
+// list reads a list of things of a kind.
+func (c *client) list(ctx context.Context, k *kind, path string) ([]item, error) {
+	items, err := all[item](ctx, c, path)
+	for i := range items {
+		items[i] = items[i].of(k)
+	}
+	return items, err
+}
+
+// of is the item as one of a kind.
+func (i item) of(k *kind) item {
+	i.kind, i.path = k, k.path+"/"+url.PathEscape(i.ID)
+	return i
 }
 
 // find returns the item that a user names: by its id, its name in any case, the
@@ -106,8 +196,8 @@ func (c *client) items(ctx context.Context, of ...*kind) ([]item, error) {
 // Errors: NotFound with names that are near; a usage error that lists the items
 // when several fit.
 func (c *client) find(ctx context.Context, word string, of ...*kind) (item, error) {
-	if _, err := uuid.Parse(word); err == nil && len(of) == 1 {
-		return c.get(ctx, of[0], strings.ToLower(word))
+	if isID(word) && len(of) == 1 && !of[0].listed {
+		return c.get(ctx, of[0], word)
 	}
 	items, err := c.items(ctx, of...)
 	if err != nil {
@@ -116,10 +206,15 @@ func (c *client) find(ctx context.Context, word string, of ...*kind) (item, erro
 	return c.choice(ctx, word, items, of...)
 }
 
+func isID(word string) bool {
+	_, err := uuid.Parse(word)
+	return err == nil
+}
+
 // get returns the item of a kind with an id.
 func (c *client) get(ctx context.Context, k *kind, id string) (item, error) {
-	found := item{kind: k, ID: id}
-	err := c.call(ctx, http.MethodGet, found.path(), nil, &found)
+	found := item{ID: strings.ToLower(id)}.of(k)
+	err := c.call(ctx, http.MethodGet, found.path, nil, &found)
 	return found, err
 }
 
@@ -166,22 +261,6 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// remove deletes what a user names in full, if confirm agrees.
-func (c *client) remove(ctx context.Context, word string, of *kind, confirm func(item) error) error {
-	items, err := c.items(ctx, of)
-	if err != nil {
-		return err
-	}
-	found, err := c.whole().choice(ctx, word, items, of)
-	if err != nil {
-		return err
-	}
-	if err := confirm(found); err != nil {
-		return err
-	}
-	return c.call(ctx, http.MethodDelete, found.path(), nil, nil)
-}
-
 // findChat is find for chats. A chat can be named by its character too, when it
 // is the only one with that character. The whole name of a character comes before
 // the beginning of a title.
@@ -205,17 +284,13 @@ func (c *client) findChat(ctx context.Context, word string) (item, error) {
 
 // onlyChatWith returns the only chat with a character that word names.
 func (c *client) onlyChatWith(ctx context.Context, word string, with item) (item, error) {
-	list, err := all[item](ctx, c, chats.path+"?characterId="+url.QueryEscape(with.ID))
+	list, err := c.list(ctx, chats, chats.path+"?characterId="+url.QueryEscape(with.ID))
 	switch {
 	case err != nil:
 		return item{}, err
 	case len(list) == 0:
 		return item{}, fault.New(fault.NotFound, "no chat with %s yet; start one with: nodest chat %q", with.Name, with.Name)
-	}
-	for i := range list {
-		list[i].kind = chats
-	}
-	if len(list) > 1 {
+	case len(list) > 1:
 		return item{}, c.ambiguous(ctx, word, list)
 	}
 	return list[0], nil
@@ -307,38 +382,9 @@ func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 		if mixed {
 			row = append(row, i.kind.noun)
 		}
-		rows = append(rows, append(row, i.cells(names)...))
+		rows = append(rows, append(row, i.kind.cells(i, names)...))
 	}
 	return rows, nil
-}
-
-// cells are the columns of the kind.
-func (i item) cells(names map[string]string) []string {
-	switch i.kind {
-	case characters:
-		return []string{brief(strings.Join(i.Tags, ", "), 40)}
-	case chats:
-		last := ""
-		if i.LastMessage != nil {
-			last = i.LastMessage.Text
-		}
-		return []string{brief(names[i.CharacterID], 24), brief(last, 40), brief(strings.Join(i.Tags, ", "), 40)}
-	case posts:
-		return i.Tags
-	case knowledgeBases:
-		return []string{strconv.Itoa(i.Files), i.Access}
-	case userFiles:
-		return []string{i.State}
-	case tokens:
-		return []string{shortTime(i.LastUsedAt), shortTime(i.ExpiresAt)}
-	case users:
-		password := "no"
-		if i.HasPassword {
-			password = "yes"
-		}
-		return []string{i.Role, password}
-	}
-	return []string{i.boundTo(names)}
 }
 
 // shortTime is a time in the zone of this machine.

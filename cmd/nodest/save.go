@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"nodest/internal/fault"
@@ -37,7 +35,6 @@ func (p *program) saveCreate() *cobra.Command {
 		Example: "  nodest save create Seraphina --description 'before the storm'",
 	}
 	cmd.Flags().StringVarP(&description, "description", "d", "", "description of the save point")
-	p.jsonFlag(cmd, "print JSON")
 	cmd.RunE = p.inConversation(func(ctx context.Context, c *client, path string) error {
 		var save json.RawMessage
 		if err := c.call(ctx, http.MethodPost, path+"/saves", map[string]any{"description": description}, &save); err != nil {
@@ -45,7 +42,7 @@ func (p *program) saveCreate() *cobra.Command {
 		}
 		return p.printSave(save)
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) saveList() *cobra.Command {
@@ -55,7 +52,6 @@ func (p *program) saveList() *cobra.Command {
 		Example: "  nodest save list Seraphina --automatic",
 	}
 	cmd.Flags().BoolVar(&automatic, "automatic", false, "include save points created automatically before a restore")
-	p.jsonFlag(cmd, "print JSON, one object per line")
 	cmd.RunE = p.inConversation(func(ctx context.Context, c *client, path string) error {
 		items, err := all[json.RawMessage](ctx, c, fmt.Sprintf("%s/saves?automatic=%t", path, automatic))
 		for _, raw := range items {
@@ -63,7 +59,7 @@ func (p *program) saveList() *cobra.Command {
 		}
 		return err
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON, one object per line")
 }
 
 func (p *program) saveShow() *cobra.Command {
@@ -72,7 +68,6 @@ func (p *program) saveShow() *cobra.Command {
 		Example: "  nodest save show 'before the storm' -n 20",
 	}
 	n := cmd.Flags().IntP("messages", "n", 10, "number of messages, 1 to 200")
-	p.jsonFlag(cmd, "print JSON")
 	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
 		var save struct {
 			chatSave
@@ -86,7 +81,7 @@ func (p *program) saveShow() *cobra.Command {
 			return nil
 		})
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) saveRestore() *cobra.Command {
@@ -95,7 +90,6 @@ func (p *program) saveRestore() *cobra.Command {
 		Long:    "Restore a chat to a save point. The current state is kept as an automatic save point and as a branch.",
 		Example: "  nodest save restore 'before the storm'",
 	}
-	p.jsonFlag(cmd, "print JSON")
 	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
 		var out struct {
 			Conversation item
@@ -109,7 +103,7 @@ func (p *program) saveRestore() *cobra.Command {
 			return nil
 		})
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) saveDelete() *cobra.Command {
@@ -144,13 +138,12 @@ func (p *program) saveImport() *cobra.Command {
 		Example: "  nodest save import storm.json --conversation Seraphina",
 	}
 	cmd.Flags().StringVar(&conversation, "conversation", "", "the chat (title or id) that gets the save point; default: the most recently changed")
-	p.jsonFlag(cmd, "print JSON")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		data, err := os.ReadFile(args[0])
 		if err != nil {
 			return err
 		}
-		path, err := c.conversationPath(ctx, conversation)
+		path, err := conversationPath(ctx, c, conversation)
 		if err != nil {
 			return err
 		}
@@ -162,10 +155,8 @@ func (p *program) saveImport() *cobra.Command {
 		}
 		return p.printSave(out.Save)
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
-
-var saves = &kind{noun: "save point", list: "saves", path: "/api/v1/saves", first: "nodest save create", all: "nodest save list"}
 
 // savePoint gives a command the save point of its argument: SAVE by id, or by
 // description or the beginning of its id among those of a chat. Unless wholeNames is
@@ -174,7 +165,7 @@ func (p *program) savePoint(cmd *cobra.Command, wholeNames bool, f func(ctx cont
 	conversation := cmd.Flags().String("conversation", "", "the chat of SAVE (title or id); default: the most recently changed")
 	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
 		c.wholeNames = wholeNames
-		path, err := c.savePath(ctx, args[0], *conversation)
+		path, err := savePath(ctx, c, args[0], *conversation)
 		if err != nil {
 			return err
 		}
@@ -182,11 +173,11 @@ func (p *program) savePoint(cmd *cobra.Command, wholeNames bool, f func(ctx cont
 	})
 }
 
-func (c *client) savePath(ctx context.Context, word, conversation string) (string, error) {
-	if _, err := uuid.Parse(word); err == nil {
-		return saves.path + "/" + url.PathEscape(strings.ToLower(word)), nil
+func savePath(ctx context.Context, c *client, word, conversation string) (string, error) {
+	if isID(word) {
+		return item{ID: strings.ToLower(word)}.of(saves).path, nil
 	}
-	path, err := c.conversationPath(ctx, conversation)
+	path, err := conversationPath(ctx, c, conversation)
 	if err != nil {
 		return "", err
 	}
@@ -196,20 +187,17 @@ func (c *client) savePath(ctx context.Context, word, conversation string) (strin
 	}
 	items := make([]item, len(list))
 	for i, s := range list {
-		items[i] = item{ID: s.ID, Title: s.Description, UpdatedAt: time.UnixMilli(s.Timestamp), kind: saves}
+		items[i] = item{ID: s.ID, Title: s.Description, UpdatedAt: time.UnixMilli(s.Timestamp)}.of(saves)
 	}
 	found, err := c.choice(ctx, word, items, saves)
-	if err != nil {
-		return "", err
-	}
-	return found.path(), nil
+	return found.path, err
 }
 
 // inConversation is RunE of a command that takes the path of the conversation that its
 // argument names, or of the one that changed last.
 func (p *program) inConversation(f func(ctx context.Context, c *client, path string) error) func(*cobra.Command, []string) error {
 	return p.command(func(ctx context.Context, c *client, args []string) error {
-		path, err := c.conversationPath(ctx, strings.Join(args, ""))
+		path, err := conversationPath(ctx, c, strings.Join(args, ""))
 		if err != nil {
 			return err
 		}
@@ -219,22 +207,16 @@ func (p *program) inConversation(f func(ctx context.Context, c *client, path str
 
 // conversationPath is the path of a conversation by a word for it, "" = the one that
 // changed last.
-func (c *client) conversationPath(ctx context.Context, word string) (string, error) {
+func conversationPath(ctx context.Context, c *client, word string) (string, error) {
 	if word != "" {
 		conv, err := c.findChat(ctx, word)
-		if err != nil {
-			return "", err
-		}
-		return conv.path(), nil
+		return conv.path, err
 	}
-	newest, err := c.newestChat(ctx, "")
-	if err != nil {
-		return "", err
+	newest, err := newestChat(ctx, c, "")
+	if err == nil && newest.ID == "" {
+		err = fault.New(fault.NotFound, "no chat yet; start one with: %s", chats.first)
 	}
-	if newest.ID == "" {
-		return "", fault.New(fault.NotFound, "no chat yet; start one with: %s", chats.first)
-	}
-	return chats.path + "/" + newest.ID, nil
+	return newest.path, err
 }
 
 func (p *program) printSave(raw json.RawMessage) error {

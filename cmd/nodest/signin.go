@@ -28,7 +28,6 @@ func (p *program) signinCommand() *cobra.Command {
 		Example: "  nodest signin\n  nodest signin --user alice\n  docker compose exec nodest nodest signin",
 	}
 	cmd.Flags().StringVar(&user, "user", "", "user whom the link signs in; default: the owner")
-	p.jsonFlag(cmd, "print JSON")
 	cmd.RunE = p.configured(func(ctx context.Context, cfg *setup.Config, _ []string) error {
 		c, err := p.reach(ctx, cfg)
 		var nobody *nobodyError
@@ -58,7 +57,7 @@ func (p *program) signinCommand() *cobra.Command {
 		_, err = fmt.Fprintln(p.out, link)
 		return err
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // signInURL is where a browser opens a sign-in link.

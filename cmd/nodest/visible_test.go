@@ -40,7 +40,7 @@ func TestTextsInPiecesCannotSteerTheTerminal(t *testing.T) {
 		text := hostile + "茶👩‍👩‍👧\r\n" + end
 		for _, size := range []int{1, 2, 3, 5, 1000} {
 			var out strings.Builder
-			w := &visibleWriter{out: &out}
+			w := newVisibleWriter(&out)
 			for rest := text; rest != ""; {
 				n := min(size, len(rest))
 				written, err := w.Write([]byte(rest[:n]))

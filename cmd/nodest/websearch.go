@@ -35,8 +35,7 @@ func (p *program) searchCommand() *cobra.Command {
 		}),
 	}
 	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "maximum number of results, 1 to 20")
-	p.jsonFlag(cmd, "print the results as JSON")
-	return cmd
+	return p.withJSON(cmd, "print the results as JSON")
 }
 
 func (p *program) showResults(found *searchResults) error {
@@ -86,6 +85,5 @@ func (p *program) readCommand() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVarP(&question, "question", "q", "", "print only the passages that answer this question")
-	p.jsonFlag(cmd, "print the page as JSON")
-	return cmd
+	return p.withJSON(cmd, "print the page as JSON")
 }

@@ -26,7 +26,7 @@ func localZone() string {
 }
 
 // tellZone reports the time zone of this machine to the server.
-func (c *client) tellZone(ctx context.Context) error {
+func tellZone(ctx context.Context, c *client) error {
 	zone := localZone()
 	if zone == "" {
 		return nil
