@@ -9,10 +9,12 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/google/uuid"
@@ -201,4 +203,49 @@ func all[T any](ctx context.Context, c *client, path string) ([]T, error) {
 		}
 		cursor = *page.NextCursor
 	}
+}
+
+// nobodyError: no server listens at an address.
+type nobodyError struct {
+	addr  string
+	cause error
+}
+
+func (e *nobodyError) Error() string {
+	return fmt.Sprintf("no NodeST server at %s (%v)", e.addr, e.cause)
+}
+
+// greetWait is how long a server may take to say that it is there.
+const greetWait = 3 * time.Second
+
+// greet reports whether a NodeST server answers and accepts the token.
+//
+// Errors: nobodyError; Unauthenticated or TokenExpired; others with the reason in
+// words, also where another program answers.
+func (c *client) greet(ctx context.Context) error {
+	var connected bool
+	addr := strings.TrimPrefix(c.base, "http://")
+	asked, cancel := context.WithTimeout(ctx, greetWait)
+	defer cancel()
+	var me struct{ ID, Username string }
+	err := c.call(httptrace.WithClientTrace(asked, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected = true },
+	}), http.MethodGet, "/api/v1/me", nil, &me)
+	var problem *fault.Error
+	var nobody *nobodyError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil && me.ID != "" && me.Username != "":
+		return nil
+	case errors.As(err, &problem):
+		return err
+	case !connected && errors.As(err, &nobody):
+		return nobody
+	case !connected:
+		return &nobodyError{addr, fault.DialCause(err)}
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the program at %s did not respond within %s; it is busy, or not NodeST", addr, greetWait)
+	}
+	return fmt.Errorf("the program at %s is not NodeST; set the address of your server with --addr or NODEST_ADDR", addr)
 }

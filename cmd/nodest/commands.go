@@ -168,7 +168,7 @@ func (p *program) migrateCommand() *cobra.Command {
 		Long:    "Create or upgrade the database in the data folder or at NODEST_DATABASE_URL. nodest serve also does this when it starts.",
 		Example: "  nodest migrate",
 		RunE: p.configured(func(ctx context.Context, cfg *setup.Config, _ []string) error {
-			r, err := open(ctx, cfg, setup.NewLog(p.err, cfg))
+			r, err := p.open(ctx, cfg)
 			if err != nil {
 				return err
 			}

@@ -6,21 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/store"
 	"nodest/store/sqldb"
 )
-
-// tokenFile holds a token of the owner for commands on this machine. Whoever can
-// read it can read the database beside it too.
-const tokenFile = "cli.token"
 
 // connect returns a client of the server that the configuration means. Without a
 // server it starts one in this process, on the database of the data folder: on
@@ -127,49 +121,4 @@ func reachable(addr string) string {
 		}
 	}
 	return addr
-}
-
-// nobodyError: no server listens at an address.
-type nobodyError struct {
-	addr  string
-	cause error
-}
-
-func (e *nobodyError) Error() string {
-	return fmt.Sprintf("no NodeST server at %s (%v)", e.addr, e.cause)
-}
-
-// greetWait is how long a server may take to say that it is there.
-const greetWait = 3 * time.Second
-
-// greet reports whether a NodeST server answers and accepts the token.
-//
-// Errors: nobodyError; Unauthenticated or TokenExpired; others with the reason in
-// words, also where another program answers.
-func (c *client) greet(ctx context.Context) error {
-	var connected bool
-	addr := strings.TrimPrefix(c.base, "http://")
-	asked, cancel := context.WithTimeout(ctx, greetWait)
-	defer cancel()
-	var me struct{ ID, Username string }
-	err := c.call(httptrace.WithClientTrace(asked, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected = true },
-	}), http.MethodGet, "/api/v1/me", nil, &me)
-	var problem *fault.Error
-	var nobody *nobodyError
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err == nil && me.ID != "" && me.Username != "":
-		return nil
-	case errors.As(err, &problem):
-		return err
-	case !connected && errors.As(err, &nobody):
-		return nobody
-	case !connected:
-		return &nobodyError{addr, fault.DialCause(err)}
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the program at %s did not respond within %s; it is busy, or not NodeST", addr, greetWait)
-	}
-	return fmt.Errorf("the program at %s is not NodeST; set the address of your server with --addr or NODEST_ADDR", addr)
 }

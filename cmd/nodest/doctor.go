@@ -152,7 +152,7 @@ func (p *program) checkDatabase(ctx context.Context, cfg *setup.Config) check {
 	if !hasDatabase(cfg) {
 		return check{name: "database", detail: kind + "; created at the first start"}
 	}
-	r, err := open(ctx, cfg, setup.NewLog(p.err, cfg))
+	r, err := p.open(ctx, cfg)
 	if err != nil {
 		return check{"database", kind + " cannot be opened", oneLine(err)}
 	}

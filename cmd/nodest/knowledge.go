@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/knowledge"
 	"nodest/knowledge/chunk"
@@ -70,18 +69,6 @@ func newReranker(cfg *setup.Config, model func(ctx context.Context, userID strin
 		return knowledge.ModelReranker(model), modelRerankTime
 	}
 	return nil, 0
-}
-
-// checkRerank says what is wrong with NODEST_RERANK; nothing where words order the passages.
-func checkRerank(cfg *setup.Config) []check {
-	switch name := cfg.Get("NODEST_RERANK"); name {
-	case rerank.Jina, rerank.Cohere:
-		if _, err := rerank.New(rerankConfig(cfg)); err != nil {
-			return []check{{"reranking", "misconfigured", fault.Public(err).Message}}
-		}
-		return []check{{name: "reranking", detail: name + ", not contacted"}}
-	}
-	return nil
 }
 
 // rerankConfig is how to reach the server that NODEST_RERANK names.

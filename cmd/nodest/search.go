@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"time"
 
@@ -92,31 +91,4 @@ func (r *running) sources() []nodest.Source {
 // tools are what models may call while they write.
 func (r *running) tools() []nodest.Toolbox {
 	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, knowledgeTimeout), webtool.Toolbox(r.search, searchTimeout), r.mcp.Toolbox()}
-}
-
-// checkSearch sends a real query to each search provider.
-func checkSearch(ctx context.Context, cfg *setup.Config, network bool) (checks []check) {
-	w, err := newWeb(cfg, nil)
-	if err != nil {
-		return []check{{"web search", "misconfigured", oneLine(err)}}
-	}
-	defer func() { _ = w.close() }() // nothing is kept
-	names := w.chain.Names()
-	if len(names) == 0 {
-		return []check{{name: "web search", detail: "off (NODEST_SEARCH is none)"}}
-	}
-	if !network {
-		return []check{{name: "web search", detail: fmt.Sprintf("%v, not contacted", names)}}
-	}
-	for _, found := range w.chain.Check(ctx) {
-		c := check{name: "web search " + found.Provider, detail: fmt.Sprintf("%d results in %d ms", found.Found, found.Took.Milliseconds())}
-		if found.Err != nil {
-			c.detail, c.fix = "not usable", fault.Public(found.Err).Message
-		}
-		if c.fix != "" && found.Provider == provider.DuckDuckGo && cfg.Get("NODEST_SEARCH") == "" { // nobody has chosen it
-			c.detail, c.fix = "not usable now ("+c.fix+"); set BRAVE_API_KEY, JINA_API_KEY, or NODEST_SEARCH_BASE_URL for a SearXNG server", ""
-		}
-		checks = append(checks, c)
-	}
-	return checks
 }

@@ -42,7 +42,7 @@ func (w *talker) repeat(context.Context) error {
 		return errNothing
 	}
 	a := w.past[w.rng.IntN(len(w.past))]
-	again, err := w.client(w.rng.IntN(3)).keyed(a.method, a.path, a.key, a.body)
+	again, err := keyed(w.client(w.rng.IntN(3)), a.method, a.path, a.key, a.body)
 	var f *fault.Error
 	switch {
 	case err != nil && !errors.As(err, &f):
@@ -64,7 +64,7 @@ func (w *talker) command(method, path string, body map[string]any, out any) erro
 	line := fmt.Sprintf("%d: %s %s %v", w.commands, method, path, body)
 	w.log = append(w.log[max(0, len(w.log)-30):], line)
 	if w.chance(6) {
-		w.client(w.rng.IntN(3)).streamed(method, path, key, body, w.rng.IntN(30))
+		streamed(w.client(w.rng.IntN(3)), method, path, key, body, w.rng.IntN(30))
 		w.streams++
 	}
 	for deadline := time.Now().Add(testTimeout); ; w.repeated++ {
@@ -72,7 +72,7 @@ func (w *talker) command(method, path string, body map[string]any, out any) erro
 		first := w.rng.IntN(3)
 		var all sync.WaitGroup
 		for i := range answers {
-			all.Go(func() { answers[i], failed[i] = w.client(first+i).keyed(method, path, key, body) })
+			all.Go(func() { answers[i], failed[i] = keyed(w.client(first+i), method, path, key, body) })
 		}
 		all.Wait()
 		var answer json.RawMessage
@@ -111,10 +111,10 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // keyed sends a command and returns its answer, which does not wait for a reply.
-func (c *client) keyed(method, path, key string, body map[string]any) (json.RawMessage, error) {
+func keyed(c *client, method, path, key string, body map[string]any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
-	res, err := c.sendKeyed(ctx, method, path, key, body, "Prefer", "respond-async")
+	res, err := sendKeyed(ctx, c, method, path, key, body, "Prefer", "respond-async")
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +123,10 @@ func (c *client) keyed(method, path, key string, body map[string]any) (json.RawM
 }
 
 // streamed sends a command whose answer is a stream, and hangs up after some events.
-func (c *client) streamed(method, path, key string, body map[string]any, events int) {
+func streamed(c *client, method, path, key string, body map[string]any, events int) {
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
-	res, err := c.sendKeyed(ctx, method, path, key, body, "Accept", "text/event-stream")
+	res, err := sendKeyed(ctx, c, method, path, key, body, "Accept", "text/event-stream")
 	if err != nil {
 		return
 	}
@@ -139,7 +139,7 @@ func (c *client) streamed(method, path, key string, body map[string]any, events 
 	})
 }
 
-func (c *client) sendKeyed(ctx context.Context, method, path, key string, body map[string]any, header, value string) (*http.Response, error) {
+func sendKeyed(ctx context.Context, c *client, method, path, key string, body map[string]any, header, value string) (*http.Response, error) {
 	var content io.Reader = http.NoBody
 	if body != nil {
 		text, err := json.Marshal(body)
