@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/internal/account"
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/store"
@@ -222,7 +223,7 @@ func grouped(n int64) string {
 
 // progress shows on a terminal how far something is; done clears the line.
 func (p *program) progress(what string) (tell func(table string, rows int64), done func()) {
-	if !isTerminal(p.screen) {
+	if !cli.IsTerminal(p.screen) {
 		return nil, func() {}
 	}
 	return func(table string, rows int64) {

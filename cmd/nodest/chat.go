@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/internal/cite"
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/llm/sse"
 )
@@ -37,7 +38,7 @@ func (p *program) chatCommand() *cobra.Command {
 			// reply that is being written.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
 			defer stop()
-			return p.withClient(ctx, func(c *client) error {
+			return p.withClient(ctx, func(c *cli.Client) error {
 				if err := tellZone(ctx, c); err != nil {
 					return err
 				}
@@ -59,7 +60,7 @@ func (p *program) chatCommand() *cobra.Command {
 // talk is one conversation in the terminal.
 type talk struct {
 	p         *program
-	c         *client
+	c         *cli.Client
 	in        *bufio.Scanner
 	out       io.Writer
 	id        string // of the conversation
@@ -90,17 +91,17 @@ type chatMessage struct {
 
 // open finds or makes the conversation and shows its end.
 func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) error {
-	var conv, ch item
+	var conv, ch cli.Item
 	var err error
 	if conversation != "" {
-		conv, err = t.c.findChat(ctx, conversation)
+		conv, err = t.c.FindChat(ctx, conversation)
 	} else if ch, err = t.find(ctx, name); err == nil {
 		conv, err = t.newest(ctx, ch.ID, fresh)
 	}
 	if err != nil {
 		return err
 	}
-	if err := t.c.call(ctx, http.MethodGet, "/api/v1/characters/"+conv.CharacterID, nil, &ch); err != nil {
+	if err := t.c.Call(ctx, http.MethodGet, "/api/v1/characters/"+conv.CharacterID, nil, &ch); err != nil {
 		return err
 	}
 	t.id, t.character, t.name = conv.ID, conv.CharacterID, ch.Name
@@ -117,51 +118,51 @@ func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) 
 
 // find returns a character by name or id; without one that of the newest chat,
 // else the newest character.
-func (t *talk) find(ctx context.Context, name string) (item, error) {
+func (t *talk) find(ctx context.Context, name string) (cli.Item, error) {
 	if name != "" {
-		return t.c.find(ctx, name, characters)
+		return t.c.Find(ctx, name, cli.Characters)
 	}
-	list, err := t.c.items(ctx, characters)
+	list, err := t.c.Items(ctx, cli.Characters)
 	if err != nil {
-		return item{}, err
+		return cli.Item{}, err
 	}
 	if len(list) == 0 {
-		return item{}, fault.New(fault.NotFound, "no character yet; add one with: %s", characters.first)
+		return cli.Item{}, fault.New(fault.NotFound, "no character yet; add one with: %s", cli.Characters.First)
 	}
 	newest, err := newestChat(ctx, t.c, "")
 	if err != nil {
-		return item{}, err
+		return cli.Item{}, err
 	}
-	at := slices.IndexFunc(list, func(ch item) bool { return ch.ID == newest.CharacterID })
+	at := slices.IndexFunc(list, func(ch cli.Item) bool { return ch.ID == newest.CharacterID })
 	return list[max(at, 0)], nil
 }
 
 // newest returns the newest conversation with a character, or a new one.
-func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv item, err error) {
+func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv cli.Item, err error) {
 	if !fresh {
 		if conv, err = newestChat(ctx, t.c, characterID); err != nil || conv.ID != "" {
 			return conv, err
 		}
 	}
-	err = t.c.call(ctx, http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": characterID}, &conv)
+	err = t.c.Call(ctx, http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": characterID}, &conv)
 	return conv, err
 }
 
 // newestChat is the chat that changed last, of a character where one is given; zero
 // where there is none.
-func newestChat(ctx context.Context, c *client, characterID string) (item, error) {
-	var page pageOf[item]
-	err := c.call(ctx, http.MethodGet, chats.path+"?limit=1&characterId="+url.QueryEscape(characterID), nil, &page)
+func newestChat(ctx context.Context, c *cli.Client, characterID string) (cli.Item, error) {
+	var page cli.PageOf[cli.Item]
+	err := c.Call(ctx, http.MethodGet, cli.Chats.Path+"?limit=1&characterId="+url.QueryEscape(characterID), nil, &page)
 	if err != nil || len(page.Items) == 0 {
-		return item{}, err
+		return cli.Item{}, err
 	}
-	return page.Items[0].of(chats), nil
+	return page.Items[0].Of(cli.Chats), nil
 }
 
 // last returns the newest n messages, oldest first.
 func (t *talk) last(ctx context.Context, n int) ([]chatMessage, error) {
-	var page pageOf[chatMessage]
-	err := t.c.call(ctx, http.MethodGet, t.conversation("/messages?limit="+strconv.Itoa(n)), nil, &page)
+	var page cli.PageOf[chatMessage]
+	err := t.c.Call(ctx, http.MethodGet, t.conversation("/messages?limit="+strconv.Itoa(n)), nil, &page)
 	return page.Items, err
 }
 
@@ -209,7 +210,7 @@ func (t *talk) loop(ctx context.Context) error {
 
 // stream starts a generation and prints it as it comes. Ctrl-C cancels it.
 func (t *talk) stream(ctx context.Context, method, path string, body any) error {
-	res, err := t.c.send(ctx, method, path, body, "text/event-stream")
+	res, err := t.c.Send(ctx, method, path, body, "text/event-stream")
 	if err != nil {
 		return err
 	}
@@ -222,7 +223,7 @@ func (t *talk) stream(ctx context.Context, method, path string, body any) error 
 	print := &printer{out: t.out, name: t.name, whole: func(generation string, from int) (string, error) {
 		var got struct{ Text string }
 		path := "/api/v1/generations/" + generation + "?off=" + strconv.Itoa(from)
-		return got.Text, t.c.call(ctx, http.MethodGet, path, nil, &got)
+		return got.Text, t.c.Call(ctx, http.MethodGet, path, nil, &got)
 	}}
 	started := make(chan string, 1)
 	finished := make(chan struct{})
@@ -254,7 +255,7 @@ func (t *talk) cancelOn(ctx context.Context, stop <-chan os.Signal, started <-ch
 		case <-stop:
 			if generation != "" {
 				// The answer does not matter: the stream reports how it ended.
-				_ = t.c.call(ctx, http.MethodPost, "/api/v1/generations/"+generation+"/cancel", nil, nil)
+				_ = t.c.Call(ctx, http.MethodPost, "/api/v1/generations/"+generation+"/cancel", nil, nil)
 			}
 		case <-ctx.Done():
 			return
@@ -321,7 +322,7 @@ func (r *citedSource) String() string {
 	if r.Page > 0 {
 		where += ", page " + strconv.Itoa(r.Page)
 	}
-	return fmt.Sprintf("[%d] %s: “%s”", r.Marker, where, brief(r.ExactQuote, 300))
+	return fmt.Sprintf("[%d] %s: “%s”", r.Marker, where, cli.Brief(r.ExactQuote, 300))
 }
 
 func (p *printer) event(ev event, started chan<- string) error {

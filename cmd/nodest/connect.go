@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
+	"nodest/internal/cli"
+	"nodest/internal/instance"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ import (
 // server it starts one in this process, on the database of the data folder: on
 // one that is there already, or with --local on a new one. In every other case it
 // says what is wrong and has created nothing.
-func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err error) {
+func (p *program) connect(ctx context.Context) (c *cli.Client, closeAll func(), err error) {
 	cfg, err := p.config()
 	if err != nil {
 		return nil, nil, err
@@ -29,7 +30,7 @@ func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err 
 		return p.startOwn(ctx, cfg)
 	}
 	c, err = p.reach(ctx, cfg)
-	var nobody *nobodyError
+	var nobody *cli.NobodyError
 	if errors.As(err, &nobody) {
 		return p.instead(ctx, cfg, nobody)
 	}
@@ -39,14 +40,14 @@ func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err 
 // reach returns a client of the server that the configuration means.
 //
 // Errors: nobodyError; others with the reason in words.
-func (p *program) reach(ctx context.Context, cfg *setup.Config) (*client, error) {
+func (p *program) reach(ctx context.Context, cfg *setup.Config) (*cli.Client, error) {
 	token, from, err := p.token(cfg)
 	if err != nil {
 		return nil, err
 	}
 	addr := reachable(cfg.Get("NODEST_ADDR"))
-	c := &client{base: "http://" + addr, token: token, http: &http.Client{}}
-	err = c.greet(ctx)
+	c := cli.New(addr, token)
+	err = c.Greet(ctx)
 	switch {
 	case err == nil:
 		return c, nil
@@ -55,7 +56,7 @@ func (p *program) reach(ctx context.Context, cfg *setup.Config) (*client, error)
 	case token == "":
 		return nil, fmt.Errorf("a NodeST server is running at %s, but there is no token for it: the data folder %s has no %s. "+
 			"Set --data to the folder of that server, or NODEST_TOKEN to one of your tokens (see nodest token create)",
-			addr, cfg.DataFolder(), tokenFile)
+			addr, cfg.DataFolder(), instance.TokenFile)
 	}
 	return nil, fmt.Errorf("the NodeST server at %s rejected the token from %s: %s. "+
 		"If this is the wrong server, set --addr and --data; if the account was deleted, restart the server, which writes a new token",
@@ -64,8 +65,8 @@ func (p *program) reach(ctx context.Context, cfg *setup.Config) (*client, error)
 
 // instead starts a server of our own where none answers, if that is what the user
 // means.
-func (p *program) instead(ctx context.Context, cfg *setup.Config, nobody *nobodyError) (*client, func(), error) {
-	if p.getenv("NODEST_TOKEN") != "" || cfg.From("NODEST_ADDR") == "flag" || !setup.Loopback(nobody.addr) {
+func (p *program) instead(ctx context.Context, cfg *setup.Config, nobody *cli.NobodyError) (*cli.Client, func(), error) {
+	if p.getenv("NODEST_TOKEN") != "" || cfg.From("NODEST_ADDR") == "flag" || !setup.Loopback(nobody.Addr) {
 		return nil, nil, fmt.Errorf("%w. Check the address (--addr or NODEST_ADDR), or add --local to work on the data folder %s without a server",
 			nobody, cfg.DataFolder())
 	}
@@ -92,7 +93,7 @@ func (p *program) token(cfg *setup.Config) (token, from string, err error) {
 	if token := p.getenv("NODEST_TOKEN"); token != "" {
 		return token, "NODEST_TOKEN", nil
 	}
-	path := filepath.Join(cfg.DataFolder(), tokenFile)
+	path := filepath.Join(cfg.DataFolder(), instance.TokenFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return cfg.Get("NODEST_ADMIN_TOKEN"), "NODEST_ADMIN_TOKEN", nil
@@ -105,7 +106,7 @@ func hasDatabase(cfg *setup.Config) bool {
 	if cfg.Get("NODEST_DATABASE_URL") == "" {
 		return store.Exists(cfg.DataFolder())
 	}
-	for _, name := range []string{secretFile, tokenFile} { // the folder holds the secrets alone
+	for _, name := range []string{secretFile, instance.TokenFile} { // the folder holds the secrets alone
 		if _, err := os.Stat(filepath.Join(cfg.DataFolder(), name)); err == nil {
 			return true
 		}

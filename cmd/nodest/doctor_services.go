@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nodest/internal/fault"
+	"nodest/internal/instance"
 	"nodest/internal/setup"
 	"nodest/knowledge/rerank"
 	"nodest/websearch/provider"
@@ -15,7 +16,7 @@ import (
 // checkRetention lists what the server removes by itself, and when.
 func checkRetention(cfg *setup.Config) check {
 	lines := []string{"a running server removes by itself"}
-	for _, k := range retention(cfg).Rules() {
+	for _, k := range instance.Retention(cfg).Rules() {
 		lines = append(lines, k.What+": "+k.How)
 	}
 	return check{name: "retention", detail: strings.Join(lines, "\n    ")}
@@ -23,19 +24,19 @@ func checkRetention(cfg *setup.Config) check {
 
 // checkSearch sends a real query to each search provider.
 func checkSearch(ctx context.Context, cfg *setup.Config, network bool) (checks []check) {
-	w, err := newWeb(cfg, nil)
+	w, err := instance.NewWeb(cfg, nil)
 	if err != nil {
 		return []check{{"web search", "misconfigured", oneLine(err)}}
 	}
-	defer func() { _ = w.close() }() // nothing is kept
-	names := w.chain.Names()
+	defer func() { _ = w.Close() }() // nothing is kept
+	names := w.Chain.Names()
 	if len(names) == 0 {
 		return []check{{name: "web search", detail: "off (NODEST_SEARCH is none)"}}
 	}
 	if !network {
 		return []check{{name: "web search", detail: fmt.Sprintf("%v, not contacted", names)}}
 	}
-	for _, found := range w.chain.Check(ctx) {
+	for _, found := range w.Chain.Check(ctx) {
 		c := check{name: "web search " + found.Provider, detail: fmt.Sprintf("%d results in %d ms", found.Found, found.Took.Milliseconds())}
 		if found.Err != nil {
 			c.detail, c.fix = "not usable", fault.Public(found.Err).Message
@@ -50,7 +51,7 @@ func checkSearch(ctx context.Context, cfg *setup.Config, network bool) (checks [
 
 // checkToolServers asks each MCP server for its tools.
 func checkToolServers(ctx context.Context, cfg *setup.Config, network bool) (checks []check) {
-	tools, err := newToolServers(cfg, true, slog.New(slog.DiscardHandler))
+	tools, err := instance.NewToolServers(cfg, true, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return []check{{"MCP servers", "misconfigured", oneLine(err)}}
 	}
@@ -74,7 +75,7 @@ func checkToolServers(ctx context.Context, cfg *setup.Config, network bool) (che
 func checkRerank(cfg *setup.Config) []check {
 	switch name := cfg.Get("NODEST_RERANK"); name {
 	case rerank.Jina, rerank.Cohere:
-		if _, err := rerank.New(rerankConfig(cfg)); err != nil {
+		if _, err := rerank.New(instance.RerankConfig(cfg)); err != nil {
 			return []check{{"reranking", "misconfigured", fault.Public(err).Message}}
 		}
 		return []check{{name: "reranking", detail: name + ", not contacted"}}

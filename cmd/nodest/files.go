@@ -5,6 +5,8 @@ import (
 	"net/url"
 
 	"github.com/spf13/cobra"
+
+	"nodest/internal/cli"
 )
 
 func (p *program) exportCommand() *cobra.Command {
@@ -19,19 +21,19 @@ func (p *program) exportCommand() *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if chat {
-			as = chats.noun
+			as = cli.Chats.Noun
 		}
-		of, err := kindsFor(as, []*kind{characters, chats, books, presets, scripts})
+		of, err := kindsFor(as, []*cli.Kind{cli.Characters, cli.Chats, cli.Books, cli.Presets, cli.Scripts})
 		if err != nil {
 			return err
 		}
 		if as == "" {
-			of = []*kind{characters}
+			of = []*cli.Kind{cli.Characters}
 		}
-		return p.withClient(cmd.Context(), func(c *client) error {
-			find := c.find
-			if of[0] == chats {
-				find = func(ctx context.Context, word string, _ ...*kind) (item, error) { return c.findChat(ctx, word) }
+		return p.withClient(cmd.Context(), func(c *cli.Client) error {
+			find := c.Find
+			if of[0] == cli.Chats {
+				find = func(ctx context.Context, word string, _ ...*cli.Kind) (cli.Item, error) { return c.FindChat(ctx, word) }
 			}
 			found, err := find(cmd.Context(), args[0], of...)
 			if err != nil {
@@ -39,12 +41,12 @@ func (p *program) exportCommand() *cobra.Command {
 			}
 			query := url.Values{}
 			switch of[0] {
-			case characters:
+			case cli.Characters:
 				query = url.Values{"format": {format}, "spec": {spec}}
-			case chats:
+			case cli.Chats:
 				query = url.Values{"format": {format}}
 			}
-			return p.download(cmd.Context(), c, found.path+"/export?"+query.Encode(), file)
+			return p.download(cmd.Context(), c, found.Path+"/export?"+query.Encode(), file)
 		})
 	}
 	cmd.Flags().StringVar(&format, "format", "json", "for a character: png, json or charx; for a chat: json (everything, with all branches and save points) or jsonl (the current branch, for SillyTavern)")

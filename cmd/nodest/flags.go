@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"nodest/internal/cli"
 	"nodest/internal/setup"
 )
 
@@ -44,7 +45,7 @@ func (p *program) configCommand() *cobra.Command {
 			for _, s := range setup.Settings {
 				rows = append(rows, []string{s.Env, s.Shown(cfg.Get(s.Env)), "(" + cfg.From(s.Env) + ")"})
 			}
-			return table(p.out, rows)
+			return cli.Table(p.out, rows)
 		}),
 	}
 	return p.withJSON(cmd, "print JSON")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -36,7 +37,7 @@ func (p *program) kbCommand() *cobra.Command {
 		Example: "  nodest kb create Harbour --description 'The lighthouse and its keepers'\n  nodest kb add lore/*.md --base Harbour\n" +
 			"  nodest kb bind Harbour Seraphina\n  nodest kb search 'When was the light automated?'",
 	}
-	list := p.listCommandOf(knowledgeBases, "List the knowledge bases that you may read", "  nodest kb list")
+	list := p.listCommandOf(cli.KnowledgeBases, "List the knowledge bases that you may read", "  nodest kb list")
 	cmd.AddCommand(list, p.kbCreate(), p.kbShow(), p.kbDelete(), p.kbAdd(), p.kbRemove(), p.kbSync(), p.kbFiles(), p.kbRetry(), p.kbReindex(),
 		p.kbSearch(), p.kbAsk(), p.kbGrant(), p.kbRevoke(), p.kbBind("bind", true), p.kbBind("unbind", false))
 	return cmd
@@ -55,7 +56,7 @@ func (p *program) kbCreate() *cobra.Command {
 	cmd.Flags().IntVar(&size, "chunk-size", 0, "largest size of a chunk in characters, 100 to 8000; default: that of the server")
 	cmd.Flags().IntVar(&overlap, "chunk-overlap", 0, "characters that a chunk repeats of the one before, at most half of its size")
 	cmd.Flags().BoolVar(&lines, "context-lines", false, "let your model write a line about each chunk, for search: one request for 8 chunks")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 		in := map[string]any{"name": args[0], "description": description, "contextLines": lines}
 		if cmd.Flags().Changed("chunk-size") {
 			in["chunkSize"] = size
@@ -64,7 +65,7 @@ func (p *program) kbCreate() *cobra.Command {
 			in["chunkOverlap"] = overlap
 		}
 		var made knowledgeBase
-		return p.answer(ctx, c, http.MethodPost, knowledgeBases.path, in, &made, func() error {
+		return p.answer(ctx, c, http.MethodPost, cli.KnowledgeBases.Path, in, &made, func() error {
 			if _, err := fmt.Fprintf(p.out, "%s  %s\n", made.ID, made.Name); err != nil {
 				return err
 			}
@@ -76,12 +77,12 @@ func (p *program) kbCreate() *cobra.Command {
 
 // warnOfNamesake says that another knowledge base has the name of a new one: then neither is
 // found by it.
-func (p *program) warnOfNamesake(ctx context.Context, c *client, made *knowledgeBase) error {
-	bases, err := c.items(ctx, knowledgeBases)
+func (p *program) warnOfNamesake(ctx context.Context, c *cli.Client, made *knowledgeBase) error {
+	bases, err := c.Items(ctx, cli.KnowledgeBases)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(bases, func(b item) bool { return b.ID != made.ID && b.Name == made.Name }) {
+	if slices.ContainsFunc(bases, func(b cli.Item) bool { return b.ID != made.ID && b.Name == made.Name }) {
 		_, err = fmt.Fprintln(p.err, "there is another knowledge base of this name; commands tell them apart by their ids (nodest kb list)")
 	}
 	return err
@@ -91,15 +92,15 @@ func (p *program) kbShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show BASE", Short: "Print a knowledge base with its files and who may use it", Args: cobra.ExactArgs(1),
 		Example: "  nodest kb show Harbour\n  nodest kb show Harbour --json",
-		RunE: p.named(knowledgeBases, func(ctx context.Context, c *client, found item, _ []string) error {
+		RunE: p.named(cli.KnowledgeBases, func(ctx context.Context, c *cli.Client, found cli.Item, _ []string) error {
 			var base knowledgeBase
-			return p.answer(ctx, c, http.MethodGet, found.path, nil, &base, func() error { return p.showBase(ctx, c, &base, found.path) })
+			return p.answer(ctx, c, http.MethodGet, found.Path, nil, &base, func() error { return p.showBase(ctx, c, &base, found.Path) })
 		}),
 	}
 	return p.withJSON(cmd, "print JSON")
 }
 
-func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, path string) error {
+func (p *program) showBase(ctx context.Context, c *cli.Client, base *knowledgeBase, path string) error {
 	fmt.Fprintf(p.out, "%s  %s (%s)\n", base.ID, base.Name, base.Access)
 	if base.Description != "" {
 		p.indented("    ", base.Description)
@@ -112,8 +113,8 @@ func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, 
 		fmt.Fprintf(p.out, "    files that were processed before they were added may have none: nodest kb reindex %s --start\n", base.ID)
 	}
 	if base.Access == "owner" {
-		var grants pageOf[knowledgeGrant]
-		if err := c.call(ctx, http.MethodGet, path+"/grants", nil, &grants); err != nil {
+		var grants cli.PageOf[knowledgeGrant]
+		if err := c.Call(ctx, http.MethodGet, path+"/grants", nil, &grants); err != nil {
 			return err
 		}
 		for _, g := range grants.Items {
@@ -121,7 +122,7 @@ func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, 
 		}
 	}
 	fmt.Fprintln(p.out)
-	files, err := all[knowledgeFile](ctx, c, path+"/files")
+	files, err := cli.All[knowledgeFile](ctx, c, path+"/files")
 	if err != nil {
 		return err
 	}
@@ -136,12 +137,12 @@ func (p *program) kbDelete() *cobra.Command {
 		Example: "  nodest kb delete Harbour --files --yes",
 	}
 	files := cmd.Flags().Bool("files", false, "also delete your files that are in no other knowledge base")
-	return p.deleting(cmd, knowledgeBases, func(base item) (what, path string) {
+	return p.deleting(cmd, cli.KnowledgeBases, func(base cli.Item) (what, path string) {
 		what = "delete the knowledge base " + base.Name
 		if *files {
 			what += " and its files"
 		}
-		return what, fmt.Sprintf("%s?files=%t", base.path, *files)
+		return what, fmt.Sprintf("%s?files=%t", base.Path, *files)
 	})
 }
 
@@ -158,19 +159,19 @@ func (p *program) kbGrant() *cobra.Command {
 		Use: "grant BASE USER", Short: "Let another user search and read a knowledge base", Args: cobra.ExactArgs(2),
 		Long:    "Let another user search and read one of your knowledge bases; with --write also add files of their own and remove files.",
 		Example: "  nodest kb grant Harbour tom\n  nodest kb grant Harbour tom --write",
-		RunE: p.named(knowledgeBases, func(ctx context.Context, c *client, base item, rest []string) error {
+		RunE: p.named(cli.KnowledgeBases, func(ctx context.Context, c *cli.Client, base cli.Item, rest []string) error {
 			role := "read"
 			if write {
 				role = "write"
 			}
 			var made knowledgeGrant
-			path := base.path + "/grants/" + url.PathEscape(rest[0])
+			path := base.Path + "/grants/" + url.PathEscape(rest[0])
 			err := p.answer(ctx, c, http.MethodPut, path, map[string]any{"role": role}, &made, func() error {
 				_, err := fmt.Fprintf(p.out, "%s  %s: %s\n", made.UserID, made.Username, made.Role)
 				return err
 			})
 			if fault.Is(err, fault.NotFound) {
-				return notFound([]*kind{users}, rest[0], nil)
+				return cli.NotFound([]*cli.Kind{cli.Users}, rest[0], nil)
 			}
 			return err
 		}),
@@ -184,12 +185,12 @@ func (p *program) kbRevoke() *cobra.Command {
 		Use: "revoke BASE USER", Short: "Take another user's access to a knowledge base back", Args: cobra.ExactArgs(2),
 		Long:    "Take another user's access to a knowledge base back. With your own username you leave one that is shared with you.",
 		Example: "  nodest kb revoke Harbour tom",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			base, err := c.whole().find(ctx, args[0], knowledgeBases)
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+			base, err := c.Whole().Find(ctx, args[0], cli.KnowledgeBases)
 			if err != nil {
 				return err
 			}
-			err = c.call(ctx, http.MethodDelete, base.path+"/grants/"+url.PathEscape(args[1]), nil, nil)
+			err = c.Call(ctx, http.MethodDelete, base.Path+"/grants/"+url.PathEscape(args[1]), nil, nil)
 			if fault.Is(err, fault.NotFound) {
 				return fault.New(fault.NotFound, "%s is not shared with %q; nodest kb show %s tells with whom it is", base.Name, args[1], base.ID)
 			}
@@ -211,16 +212,16 @@ func (p *program) kbBind(name string, on bool) *cobra.Command {
 			"in each prompt, as far as it fits."
 	}
 	cmd.Flags().BoolVar(&file, "file", false, "the name is that of a file")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		ch, err := c.find(ctx, args[1], characters)
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		ch, err := c.Find(ctx, args[1], cli.Characters)
 		if err != nil {
 			return err
 		}
-		of, path := knowledgeBases, "/knowledge/"
+		of, path := cli.KnowledgeBases, "/knowledge/"
 		if file {
-			of, path = userFiles, "/files/"
+			of, path = cli.Files, "/files/"
 		}
-		found, err := c.find(ctx, args[0], of)
+		found, err := c.Find(ctx, args[0], of)
 		if err != nil {
 			return err
 		}
@@ -228,7 +229,7 @@ func (p *program) kbBind(name string, on bool) *cobra.Command {
 		if on {
 			method, body = http.MethodPut, map[string]any{"enabled": true}
 		}
-		return c.call(ctx, method, ch.path+path+url.PathEscape(found.ID), body, nil)
+		return c.Call(ctx, method, ch.Path+path+url.PathEscape(found.ID), body, nil)
 	})
 	return cmd
 }
@@ -240,15 +241,15 @@ func (p *program) kbReindex() *cobra.Command {
 		Long: "Show how far the index of a knowledge base is. With --start it is built again, such as after a change of its chunk size; with\n" +
 			"--cancel that is stopped. A change of the embedding model starts it by itself. The old index is searched meanwhile.",
 		Example: "  nodest kb reindex Harbour\n  nodest kb reindex Harbour --start",
-		RunE: p.named(knowledgeBases, func(ctx context.Context, c *client, base item, _ []string) error {
+		RunE: p.named(cli.KnowledgeBases, func(ctx context.Context, c *cli.Client, base cli.Item, _ []string) error {
 			if start && cancel {
-				return usage("--start does not go with --cancel")
+				return cli.Usage("--start does not go with --cancel")
 			}
-			path := base.path + "/reindex"
+			path := base.Path + "/reindex"
 			method := http.MethodGet
 			switch {
 			case cancel:
-				return c.call(ctx, http.MethodDelete, path, nil, nil)
+				return c.Call(ctx, http.MethodDelete, path, nil, nil)
 			case start:
 				method = http.MethodPost
 			}
@@ -275,10 +276,10 @@ func (p *program) kbReindex() *cobra.Command {
 }
 
 // baseIDs are the ids of knowledge bases by words for them.
-func baseIDs(ctx context.Context, c *client, words []string) ([]string, error) {
+func baseIDs(ctx context.Context, c *cli.Client, words []string) ([]string, error) {
 	var ids []string
 	for _, word := range words {
-		base, err := c.find(ctx, word, knowledgeBases)
+		base, err := c.Find(ctx, word, cli.KnowledgeBases)
 		if err != nil {
 			return nil, err
 		}
@@ -315,7 +316,7 @@ func (p *program) kbSearch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search QUERY…", Short: "Search documents by words and meaning", Args: cobra.MinimumNArgs(1),
 		Example: "  nodest kb search 'When was the light automated?'\n  nodest kb search 雾渡城 --base Harbour --top 5 --mode lexical",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			ids, err := baseIDs(ctx, c, in.bases)
 			if err != nil {
 				return err
@@ -327,12 +328,12 @@ func (p *program) kbSearch() *cobra.Command {
 			if in.after != "" {
 				day, err := time.ParseInLocation(time.DateOnly, in.after, time.Local)
 				if err != nil {
-					return usage("--after must be a day such as 2026-03-14")
+					return cli.Usage("--after must be a day such as 2026-03-14")
 				}
 				body["updatedAfter"] = day
 			}
 			var found foundPassages
-			return p.answer(ctx, c, http.MethodPost, knowledgeBases.path+"/search", body, &found, func() error { return p.showPassages(&found) })
+			return p.answer(ctx, c, http.MethodPost, cli.KnowledgeBases.Path+"/search", body, &found, func() error { return p.showPassages(&found) })
 		}),
 	}
 	cmd.Flags().StringArrayVar(&in.bases, "base", nil, "a knowledge base (name or id); may be given several times; default: all that you may read")
@@ -364,7 +365,7 @@ func (p *program) showPassages(found *foundPassages) error {
 			where += ", " + c.Heading
 		}
 		fmt.Fprintf(p.out, "%2d. %s (%.2f)\n", i+1, where, c.Similarity)
-		p.indented("    ", brief(withoutHeadings(c.Text, c.Heading), 400))
+		p.indented("    ", cli.Brief(withoutHeadings(c.Text, c.Heading), 400))
 	}
 	if len(found.Chunks) == 0 {
 		fmt.Fprintln(p.err, "nothing found")
@@ -400,7 +401,7 @@ func (p *program) kbAsk() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ask QUESTION…", Short: "Have your model answer a question from documents, with sources", Args: cobra.MinimumNArgs(1),
 		Example: "  nodest kb ask 'When was the light automated?' --base Harbour",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			ids, err := baseIDs(ctx, c, bases)
 			if err != nil {
 				return err
@@ -443,11 +444,11 @@ func (p *program) kbRetry() *cobra.Command {
 	var everything bool
 	cmd := &cobra.Command{
 		Use: "retry [FILE…]", Short: "Process failed files again", Example: "  nodest kb retry lore/harbour.pdf\n  nodest kb retry --all",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			if everything == (len(args) > 0) {
-				return usage("give files, or --all for all that have failed and may work now")
+				return cli.Usage("give files, or --all for all that have failed and may work now")
 			}
-			failed, err := all[knowledgeFile](ctx, c, userFiles.path+"?state=failed")
+			failed, err := cli.All[knowledgeFile](ctx, c, cli.Files.Path+"?state=failed")
 			if err != nil {
 				return err
 			}
@@ -461,7 +462,7 @@ func (p *program) kbRetry() *cobra.Command {
 			}
 			for i := range chosen {
 				var got struct{ File knowledgeFile }
-				if err := c.call(ctx, http.MethodPost, userFiles.path+"/"+url.PathEscape(chosen[i].ID)+"/retry", nil, &got); err != nil {
+				if err := c.Call(ctx, http.MethodPost, cli.Files.Path+"/"+url.PathEscape(chosen[i].ID)+"/retry", nil, &got); err != nil {
 					return err
 				}
 				chosen[i] = got.File
@@ -475,20 +476,20 @@ func (p *program) kbRetry() *cobra.Command {
 
 // chooseFailed returns the failed files that words name; without words all that may work
 // now.
-func chooseFailed(ctx context.Context, c *client, failed []knowledgeFile, words []string) ([]knowledgeFile, error) {
+func chooseFailed(ctx context.Context, c *cli.Client, failed []knowledgeFile, words []string) ([]knowledgeFile, error) {
 	if len(words) == 0 {
 		return slices.DeleteFunc(slices.Clone(failed), func(f knowledgeFile) bool { return f.Error != nil && !f.Error.Retryable }), nil
 	}
 	if len(failed) == 0 {
 		return nil, fault.New(fault.NotFound, "none of your files has failed")
 	}
-	items := make([]item, len(failed))
+	items := make([]cli.Item, len(failed))
 	for i, f := range failed {
 		items[i] = f.item()
 	}
 	var chosen []knowledgeFile
 	for _, word := range words {
-		found, err := c.choice(ctx, word, items, failedFiles)
+		found, err := c.Choice(ctx, word, items, cli.FailedFiles)
 		if err != nil {
 			return nil, err
 		}

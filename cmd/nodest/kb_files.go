@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -39,8 +40,8 @@ type knowledgeFile struct {
 	UpdatedAt time.Time                  `json:"updatedAt"`
 }
 
-func (f *knowledgeFile) item() item {
-	return item{ID: f.ID, Name: f.Name, UpdatedAt: f.UpdatedAt, State: f.State}.of(userFiles)
+func (f *knowledgeFile) item() cli.Item {
+	return cli.Item{ID: f.ID, Name: f.Name, UpdatedAt: f.UpdatedAt, State: f.State}.Of(cli.Files)
 }
 
 // ended reports whether nothing more will happen by itself.
@@ -90,25 +91,25 @@ func (p *program) kbFiles() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "files [BASE]", Short: "List your files, or those of a knowledge base, with their states", Args: cobra.MaximumNArgs(1),
 		Example: "  nodest kb files Harbour\n  nodest kb files --state failed",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			path := userFiles.path
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+			path := cli.Files.Path
 			if state != "" {
 				path += "?state=" + url.QueryEscape(state)
 			}
 			if len(args) > 0 {
 				if state != "" {
-					return usage("--state does not go with a BASE")
+					return cli.Usage("--state does not go with a BASE")
 				}
-				base, err := c.find(ctx, args[0], knowledgeBases)
+				base, err := c.Find(ctx, args[0], cli.KnowledgeBases)
 				if err != nil {
 					return err
 				}
-				path = base.path + "/files"
+				path = base.Path + "/files"
 			}
 			if p.json {
-				return p.showList(ctx, c, userFiles, path)
+				return p.showList(ctx, c, cli.Files, path)
 			}
-			files, err := all[knowledgeFile](ctx, c, path)
+			files, err := cli.All[knowledgeFile](ctx, c, path)
 			if err != nil {
 				return err
 			}
@@ -128,10 +129,10 @@ func (p *program) showFiles(files []knowledgeFile) error {
 	for i := range files {
 		f := &files[i]
 		rows = append(rows, []string{
-			f.ID, shortTime(f.UpdatedAt), brief(f.Name, 60), f.State, fault.Size(int(f.Size)), strconv.Itoa(f.Chunks), brief(f.note(), 80),
+			f.ID, cli.ShortTime(f.UpdatedAt), cli.Brief(f.Name, 60), f.State, fault.Size(int(f.Size)), strconv.Itoa(f.Chunks), cli.Brief(f.note(), 80),
 		})
 	}
-	return table(p.out, rows)
+	return cli.Table(p.out, rows)
 }
 
 func (p *program) kbAdd() *cobra.Command {
@@ -144,10 +145,10 @@ func (p *program) kbAdd() *cobra.Command {
 			"archive are added one by one, which requires --base. A FILE that begins with http:// or https:// is a page of the web. A\n" +
 			"file that you have already is not stored twice.",
 		Example: "  nodest kb add keepers.pdf lore/*.md --base Harbour\n  nodest kb add https://example.org/history --base Harbour\n  nodest kb add notes.zip --base Harbour --no-wait",
-		RunE: p.command(func(ctx context.Context, c *client, files []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, files []string) error {
 			run := adding{p: p, c: c}
 			if base != "" {
-				found, err := c.find(ctx, base, knowledgeBases)
+				found, err := c.Find(ctx, base, cli.KnowledgeBases)
 				if err != nil {
 					return err
 				}
@@ -174,7 +175,7 @@ func (p *program) kbAdd() *cobra.Command {
 // adding is one run of a command that uploads files.
 type adding struct {
 	p     *program
-	c     *client
+	c     *cli.Client
 	base  string // id of a knowledge base; "" = none
 	added []knowledgeFile
 	lost  int // that were not stored
@@ -185,8 +186,8 @@ func (a *adding) tell(format string, args ...any) { a.p.tell(format, args...) }
 
 // tell shows one line that the next one replaces, if somebody looks; "" clears it.
 func (p *program) tell(format string, args ...any) {
-	if isTerminal(p.screen) {
-		fmt.Fprint(p.screen, "\r\x1b[K", visible(fmt.Sprintf(format, args...)))
+	if cli.IsTerminal(p.screen) {
+		fmt.Fprint(p.screen, "\r\x1b[K", cli.Visible(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -212,14 +213,14 @@ func (a *adding) add(ctx context.Context, word string) error {
 		if a.base != "" {
 			body["knowledgeBaseId"] = a.base
 		}
-		if err := a.c.call(ctx, http.MethodPost, userFiles.path+"/web", body, &got); err != nil {
+		if err := a.c.Call(ctx, http.MethodPost, cli.Files.Path+"/web", body, &got); err != nil {
 			return err
 		}
 	case strings.EqualFold(filepath.Ext(word), ".zip"):
 		return a.unzip(ctx, word)
 	default:
 		fields := map[string]string{"knowledgeBaseId": a.base}
-		if err := a.c.uploadFile(ctx, http.MethodPost, userFiles.path, word, fields, &got); err != nil {
+		if err := a.c.UploadFile(ctx, http.MethodPost, cli.Files.Path, word, fields, &got); err != nil {
 			return err
 		}
 	}
@@ -229,13 +230,13 @@ func (a *adding) add(ctx context.Context, word string) error {
 
 func (a *adding) unzip(ctx context.Context, file string) error {
 	if a.base == "" {
-		return usage("an archive needs the knowledge base of its files; give it with --base NAME")
+		return cli.Usage("an archive needs the knowledge base of its files; give it with --base NAME")
 	}
 	var got struct {
 		Files  []knowledgeFile
 		Failed []struct{ Name, Detail string }
 	}
-	if err := a.c.uploadFile(ctx, http.MethodPost, knowledgeBases.path+"/"+url.PathEscape(a.base)+"/import", file, nil, &got); err != nil {
+	if err := a.c.UploadFile(ctx, http.MethodPost, cli.KnowledgeBases.Path+"/"+url.PathEscape(a.base)+"/import", file, nil, &got); err != nil {
 		return err
 	}
 	a.added = append(a.added, got.Files...)
@@ -249,13 +250,13 @@ func (a *adding) unzip(ctx context.Context, file string) error {
 const lookAgain = 300 * time.Millisecond
 
 // awaitFiles waits until files are processed and prints them. It fails if one has failed.
-func (p *program) awaitFiles(ctx context.Context, c *client, files []knowledgeFile) error {
+func (p *program) awaitFiles(ctx context.Context, c *cli.Client, files []knowledgeFile) error {
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
 	for i := range files {
 		for f := &files[i]; !f.ended(); {
 			var now knowledgeFile
-			if err := c.call(ctx, http.MethodGet, userFiles.path+"/"+url.PathEscape(f.ID), nil, &now); err != nil {
+			if err := c.Call(ctx, http.MethodGet, cli.Files.Path+"/"+url.PathEscape(f.ID), nil, &now); err != nil {
 				return fmt.Errorf("%s: %s", f.Name, reason(err))
 			}
 			now.Duplicate = f.Duplicate
@@ -319,16 +320,16 @@ func (p *program) kbRemove() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&of, "base", "", "knowledge base (name or id) that it is taken out of; the file stays")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		files := *userFiles
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		files := *cli.Files
 		if of != "" {
-			base, err := c.find(ctx, of, knowledgeBases)
+			base, err := c.Find(ctx, of, cli.KnowledgeBases)
 			if err != nil {
 				return err
 			}
-			files.path = base.path + "/files"
+			files.Path = base.Path + "/files"
 		}
-		found, err := c.whole().find(ctx, args[0], &files)
+		found, err := c.Whole().Find(ctx, args[0], &files)
 		if err != nil {
 			return err
 		}
@@ -337,7 +338,7 @@ func (p *program) kbRemove() *cobra.Command {
 				return err
 			}
 		}
-		return c.call(ctx, http.MethodDelete, found.path, nil, nil)
+		return c.Call(ctx, http.MethodDelete, found.Path, nil, nil)
 	})
 	return cmd
 }

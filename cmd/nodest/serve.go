@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
+	"nodest/internal/cli"
+	"nodest/internal/instance"
 	"os"
 	"slices"
 	"strings"
@@ -71,36 +72,36 @@ func (p *program) serve(ctx context.Context, cfg *setup.Config) error {
 	if err != nil {
 		return err
 	}
-	defer r.close()
-	link, err := r.accounts.Bootstrap(ctx, cfg.OnlyHere())
+	defer r.Close()
+	link, err := r.Accounts.Bootstrap(ctx, cfg.OnlyHere())
 	if err != nil {
 		return err
 	}
-	if _, err := r.ensureTokenFile(ctx, cfg.Get("NODEST_DATA")); err != nil {
+	if _, err := r.EnsureTokenFile(ctx, cfg.Get("NODEST_DATA")); err != nil {
 		return err
 	}
-	r.answer(ctx, listener)
-	r.background.Go(func() { r.models.Client(r.models.Default()).DefaultModel(ctx) }) // the first message need not wait for it
+	r.Answer(ctx, listener)
+	r.Background.Go(func() { r.Models.Client(r.Models.Default()).DefaultModel(ctx) }) // the first message need not wait for it
 	p.welcome(r, link)
 
 	select {
-	case err = <-r.failed:
+	case err = <-r.Failed:
 	case <-ctx.Done():
 		log.Info("stopping", "cause", context.Cause(ctx))
 	}
-	return errors.Join(err, r.stop(cfg.Duration("NODEST_GRACE")))
+	return errors.Join(err, r.Stop(cfg.Duration("NODEST_GRACE")))
 }
 
 // welcome prints how to sign in and which model answers.
-func (p *program) welcome(r *running, link string) {
-	base := "http://" + reachable(r.addr)
+func (p *program) welcome(r *instance.Instance, link string) {
+	base := "http://" + reachable(r.Addr)
 	fmt.Fprintf(p.out, "NodeST %s listens on %s\n", version, base)
 	if link != "" {
-		fmt.Fprintf(p.out, "\n  Sign in once with:  %s\n", signInURL(r.cfg, base, link))
-		program := again(r.cfg)
+		fmt.Fprintf(p.out, "\n  Sign in once with:  %s\n", signInURL(r.Cfg, base, link))
+		program := again(r.Cfg)
 		fmt.Fprintf(p.out, "  Or in a terminal:   %s import --sample && %s chat\n\n", program, program)
 	}
-	if r.models.Default() == "offline" {
+	if r.Models.Default() == "offline" {
 		fmt.Fprintln(p.out, "No provider key is set, so the offline demo model replies. See \"A real model\" in the README.")
 	}
 }
@@ -138,44 +139,44 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 		return ln, err
 	}
 	who := "another program"
-	c := &client{base: "http://" + reachable(addr), http: &http.Client{}}
-	if err := c.greet(ctx); err == nil || fault.Is(err, fault.Unauthenticated) {
+	c := cli.New(reachable(addr), "")
+	if err := c.Greet(ctx); err == nil || fault.Is(err, fault.Unauthenticated) {
 		who = "another NodeST server"
 	}
 	return nil, fmt.Errorf("cannot listen on %s: %s uses this address. Stop it, or choose another address with --addr", addr, who)
 }
 
 // open opens the server of a configuration.
-func (p *program) open(ctx context.Context, cfg *setup.Config) (*running, error) {
+func (p *program) open(ctx context.Context, cfg *setup.Config) (*instance.Instance, error) {
 	log := setup.NewLog(p.err, cfg)
-	return open(ctx, cfg, options{Version: version, Log: log, Backup: func(ctx context.Context, w io.Writer) error {
+	return instance.Open(ctx, cfg, instance.Options{Version: version, Log: log, Backup: func(ctx context.Context, w io.Writer) error {
 		_, err := writeBackup(ctx, cfg, log, w, nil)
 		return err
 	}})
 }
 
 // startOwn runs a server in this process for one command.
-func (p *program) startOwn(ctx context.Context, cfg *setup.Config) (*client, func(), error) {
+func (p *program) startOwn(ctx context.Context, cfg *setup.Config) (*cli.Client, func(), error) {
 	r, err := p.open(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
 	closeAll := func() {
-		if err := r.stop(cfg.Duration("NODEST_GRACE")); err != nil {
+		if err := r.Stop(cfg.Duration("NODEST_GRACE")); err != nil {
 			fmt.Fprintln(p.err, "nodest:", oneLine(err))
 		}
-		r.close()
+		r.Close()
 	}
 	ln, err := listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		closeAll()
 		return nil, nil, err
 	}
-	r.answer(ctx, ln)
-	token, err := r.ensureTokenFile(ctx, cfg.Get("NODEST_DATA"))
+	r.Answer(ctx, ln)
+	token, err := r.EnsureTokenFile(ctx, cfg.Get("NODEST_DATA"))
 	if err != nil {
 		closeAll()
 		return nil, nil, err
 	}
-	return &client{base: "http://" + r.addr, token: token, http: &http.Client{}}, closeAll, nil
+	return cli.New(r.Addr, token), closeAll, nil
 }

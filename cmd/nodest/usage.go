@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"nodest/internal/cli"
 )
 
 // exitCode prints what is wrong and returns the exit code of the process.
@@ -17,9 +19,9 @@ func exitCode(err error, out io.Writer) int {
 		return 0
 	}
 	if !errors.Is(err, errSaid) {
-		fmt.Fprintln(out, "nodest:", visible(oneLine(err)))
+		fmt.Fprintln(out, "nodest:", cli.Visible(oneLine(err)))
 	}
-	var wrong *usageError
+	var wrong *cli.UsageError
 	switch {
 	case errors.As(err, &wrong):
 		return 2
@@ -43,11 +45,11 @@ func strict(cmd *cobra.Command) {
 	if check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			err := check(c, args)
-			var wrong *usageError
+			var wrong *cli.UsageError
 			if err == nil || errors.As(err, &wrong) {
 				return err
 			}
-			return usage("wrong number of arguments; usage: %s", c.UseLine())
+			return cli.Usage("wrong number of arguments; usage: %s", c.UseLine())
 		}
 	}
 	for _, sub := range cmd.Commands() {
@@ -99,13 +101,13 @@ func knownSubcommand(c *cobra.Command, args []string) error {
 		}
 	}
 	if meant == nil {
-		meant = near(args[0], known)
+		meant = cli.Near(args[0], known)
 	}
-	suggestion := didYouMean(meant)
+	suggestion := cli.DidYouMean(meant)
 	if suggestion == "" {
 		suggestion = fmt.Sprintf("; run %s --help for a list of commands", c.CommandPath())
 	}
-	return usage("unknown command %q for %q%s", args[0], c.CommandPath(), suggestion)
+	return cli.Usage("unknown command %q for %q%s", args[0], c.CommandPath(), suggestion)
 }
 
 func flagError(c *cobra.Command, err error) error {
@@ -114,10 +116,10 @@ func flagError(c *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-		suggestion = didYouMean(near("--"+unknown.GetSpecifiedName(), known))
+		suggestion = cli.DidYouMean(cli.Near("--"+unknown.GetSpecifiedName(), known))
 	}
 	if suggestion == "" {
 		suggestion = fmt.Sprintf("; run %s --help for a list of flags", c.CommandPath())
 	}
-	return usage("%v%s", err, suggestion)
+	return cli.Usage("%v%s", err, suggestion)
 }

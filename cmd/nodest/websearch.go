@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"nodest/internal/cli"
 )
 
 // searchResults is the answer of POST /websearch.
@@ -28,7 +30,7 @@ func (p *program) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search QUERY…", Short: "Search the web with the server's search providers", Args: cobra.MinimumNArgs(1),
 		Example: `  nodest search "lighthouse keeper memoirs"`,
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			var found searchResults
 			in := map[string]any{"query": strings.Join(args, " "), "limit": limit}
 			return p.answer(ctx, c, http.MethodPost, "/api/v1/websearch", in, &found, func() error { return p.showResults(&found) })
@@ -71,7 +73,7 @@ func (p *program) readCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "read URL", Short: "Read a web page as Markdown", Args: cobra.ExactArgs(1),
 		Example: "  nodest read https://go.dev/doc/effective_go\n  nodest read https://go.dev/doc/effective_go --question \"how do I name an interface?\"",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			var page webPage
 			in := map[string]any{"url": args[0], "question": question}
 			return p.answer(ctx, c, http.MethodPost, "/api/v1/websearch/read", in, &page, func() error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	_ "time/tzdata" // so that time zones are known in a container without them
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -26,12 +27,12 @@ func localZone() string {
 }
 
 // tellZone reports the time zone of this machine to the server.
-func tellZone(ctx context.Context, c *client) error {
+func tellZone(ctx context.Context, c *cli.Client) error {
 	zone := localZone()
 	if zone == "" {
 		return nil
 	}
-	err := c.call(ctx, http.MethodPut, "/api/v1/settings/device-time-zone", map[string]string{"timeZone": zone}, nil)
+	err := c.Call(ctx, http.MethodPut, "/api/v1/settings/device-time-zone", map[string]string{"timeZone": zone}, nil)
 	if fault.Is(err, fault.Invalid) { // not an IANA name, such as the rule "CET-1CEST"
 		return nil
 	}

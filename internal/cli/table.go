@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -11,17 +11,17 @@ import (
 	"golang.org/x/text/width"
 )
 
-// rows are items (one at least) as a table shows them, with a heading.
-func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
+// Rows are items (one at least) as a table shows them, with a heading.
+func (c *Client) Rows(ctx context.Context, items []Item) ([][]string, error) {
 	var names map[string]string
-	if slices.ContainsFunc(items, func(i item) bool { return i.kind.belongs() }) {
+	if slices.ContainsFunc(items, func(i Item) bool { return i.Kind.belongs() }) {
 		var err error
-		if names, err = c.characterNames(ctx); err != nil {
+		if names, err = c.CharacterNames(ctx); err != nil {
 			return nil, err
 		}
 	}
-	mixed := slices.ContainsFunc(items, func(i item) bool { return i.kind != items[0].kind })
-	rows := [][]string{append([]string{"ID", "CHANGED", "NAME"}, items[0].kind.columns...)}
+	mixed := slices.ContainsFunc(items, func(i Item) bool { return i.Kind != items[0].Kind })
+	rows := [][]string{append([]string{"ID", "CHANGED", "NAME"}, items[0].Kind.columns...)}
 	if items[0].UpdatedAt.IsZero() {
 		rows[0][1] = "CREATED"
 	}
@@ -29,26 +29,26 @@ func (c *client) rows(ctx context.Context, items []item) ([][]string, error) {
 		rows[0] = slices.Insert(rows[0], 3, "KIND")
 	}
 	for _, i := range items {
-		row := []string{i.ID, shortTime(cmp.Or(i.UpdatedAt, i.CreatedAt)), brief(i.called(), 40)}
+		row := []string{i.ID, ShortTime(cmp.Or(i.UpdatedAt, i.CreatedAt)), Brief(i.called(), 40)}
 		if mixed {
-			row = append(row, i.kind.noun)
+			row = append(row, i.Kind.Noun)
 		}
-		rows = append(rows, append(row, i.kind.cells(i, names)...))
+		rows = append(rows, append(row, i.Kind.cells(i, names)...))
 	}
 	return rows, nil
 }
 
-// shortTime is a time in the zone of this machine.
-func shortTime(t time.Time) string {
+// ShortTime is a time in the zone of this machine.
+func ShortTime(t time.Time) string {
 	if t.IsZero() {
 		return "never"
 	}
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-// characterNames are the names of the characters by id.
-func (c *client) characterNames(ctx context.Context) (map[string]string, error) {
-	list, err := c.items(ctx, characters)
+// CharacterNames are the names of the characters by id.
+func (c *Client) CharacterNames(ctx context.Context) (map[string]string, error) {
+	list, err := c.Items(ctx, Characters)
 	names := make(map[string]string, len(list))
 	for _, ch := range list {
 		names[ch.ID] = ch.Name
@@ -56,8 +56,8 @@ func (c *client) characterNames(ctx context.Context) (map[string]string, error) 
 	return names, err
 }
 
-// boundTo names the characters that a resource works for.
-func (i item) boundTo(names map[string]string) string {
+// BoundTo names the characters that a resource works for.
+func (i Item) BoundTo(names map[string]string) string {
 	if i.BindAll {
 		return "all characters"
 	}
@@ -65,11 +65,11 @@ func (i item) boundTo(names map[string]string) string {
 	for _, id := range i.CharacterIDs {
 		bound = append(bound, names[id])
 	}
-	return brief(strings.Join(bound, ", "), 60)
+	return Brief(strings.Join(bound, ", "), 60)
 }
 
-// brief is the beginning of a text on one line.
-func brief(s string, n int) string {
+// Brief is the beginning of a text on one line.
+func Brief(s string, n int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if long := []rune(s); len(long) > n {
 		return string(long[:n-1]) + "…"
@@ -77,12 +77,12 @@ func brief(s string, n int) string {
 	return s
 }
 
-// table prints rows in columns. A wide character, as of Chinese, takes two places.
-func table(out io.Writer, rows [][]string) error {
+// Table prints rows in columns. A wide character, as of Chinese, takes two places.
+func Table(out io.Writer, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
-			cell = oneRow.Replace(visible(cell))
+			cell = oneRow.Replace(Visible(cell))
 			row[i] = cell
 			if i == len(widths) {
 				widths = append(widths, 0)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// visible makes a text safe to show in a terminal. Cards, models, pages and file names are
+// Visible makes a text safe to show in a terminal. Cards, models, pages and file names are
 // written by strangers: control characters in them could move the cursor, change the title or
 // the clipboard, or let a text read backwards, so they are shown as \u and four digits, as
 // JSON writes them. Line breaks and tabs stay.
-func visible(text string) string {
+func Visible(text string) string {
 	shown, _, _ := transform.String(showing{}, text) // never fails
 	return shown
 }
@@ -58,7 +58,7 @@ type visibleWriter struct {
 	out *transform.Writer
 }
 
-func newVisibleWriter(out io.Writer) *visibleWriter {
+func NewVisibleWriter(out io.Writer) *visibleWriter {
 	return &visibleWriter{out: transform.NewWriter(out, showing{})}
 }
 
@@ -68,15 +68,15 @@ func (w *visibleWriter) Write(b []byte) (int, error) {
 	return w.out.Write(b)
 }
 
-// flush writes what is pending, such as the beginning of a character; nothing more follows.
-func (w *visibleWriter) flush() error {
+// Flush writes what is pending, such as the beginning of a character; nothing more follows.
+func (w *visibleWriter) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.out.Close()
 }
 
-// isTerminal reports whether output goes to a terminal.
-func isTerminal(out io.Writer) bool {
+// IsTerminal reports whether output goes to a terminal.
+func IsTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -1,4 +1,7 @@
-package main
+// Package cli is what the commands that use a server share: its client, the names of things, and
+// texts, tables and slips of the pen as a terminal shows them. It must not know a command, or reach
+// the data in another way than by REST.
+package cli
 
 import (
 	"bytes"
@@ -22,26 +25,31 @@ import (
 	"nodest/internal/fault"
 )
 
-// client talks to a server as any app does. The commands have no other way to
+// Client talks to a server as any app does. The commands have no other way to
 // the data, so what they show is what an app sees.
-type client struct {
-	base  string // http://host:port
-	token string
-	http  *http.Client
+type Client struct {
+	Base  string // http://host:port
+	Token string
+	HTTP  *http.Client
 
-	wholeNames bool // find takes no beginning of a name: for what deletes, and for words out of files
+	WholeNames bool // Find takes no beginning of a name: for what deletes, and for words out of files
 }
 
-// whole is c with wholeNames.
-func (c *client) whole() *client {
+// New returns a client of the server at an address such as host:port; token "" = nobody.
+func New(addr, token string) *Client {
+	return &Client{Base: "http://" + addr, Token: token, HTTP: &http.Client{}}
+}
+
+// Whole is c with WholeNames.
+func (c *Client) Whole() *Client {
 	whole := *c
-	whole.wholeNames = true
+	whole.WholeNames = true
 	return &whole
 }
 
-// call sends body as JSON and decodes the answer into out; both may be nil.
-func (c *client) call(ctx context.Context, method, path string, body, out any) error {
-	res, err := c.send(ctx, method, path, body, "application/json")
+// Call sends body as JSON and decodes the answer into out; both may be nil.
+func (c *Client) Call(ctx context.Context, method, path string, body, out any) error {
+	res, err := c.Send(ctx, method, path, body, "application/json")
 	if err != nil {
 		return err
 	}
@@ -52,8 +60,8 @@ func (c *client) call(ctx context.Context, method, path string, body, out any) e
 	return json.NewDecoder(res.Body).Decode(out)
 }
 
-// send returns the answer to a request that succeeded; the caller closes its body.
-func (c *client) send(ctx context.Context, method, path string, body any, accept string) (*http.Response, error) {
+// Send returns the answer to a request that succeeded; the caller closes its body.
+func (c *Client) Send(ctx context.Context, method, path string, body any, accept string) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -62,38 +70,41 @@ func (c *client) send(ctx context.Context, method, path string, body any, accept
 		}
 		content = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, content)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", accept)
-	return c.do(req)
+	return c.Do(req)
 }
 
-func (c *client) do(req *http.Request) (*http.Response, error) {
-	req.Header.Set("Authorization", "Bearer "+c.token)
+// Do sends a request as the user.
+//
+// Errors: NobodyError; the problem that the server answers with.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	req.Header.Set("Authorization", "Bearer "+c.Token)
 	if req.Method != http.MethodGet {
 		req.Header.Set("Idempotency-Key", uuid.NewString())
 	}
-	res, err := c.http.Do(req)
+	res, err := c.HTTP.Do(req)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) && req.Context().Err() != nil {
 			return nil, req.Context().Err()
 		}
-		return nil, &nobodyError{req.URL.Host, fault.DialCause(err)}
+		return nil, &NobodyError{req.URL.Host, fault.DialCause(err)}
 	}
 	if res.StatusCode >= 400 {
 		defer func() { _ = res.Body.Close() }()
-		return nil, problemOf(res)
+		return nil, ProblemOf(res)
 	}
 	return res, nil
 }
 
-// problemOf is a problem answer of NodeST as an error. Those of other programs do not
+// ProblemOf is a problem answer of NodeST as an error. Those of other programs do not
 // have our type.
-func problemOf(res *http.Response) error {
+func ProblemOf(res *http.Response) error {
 	var problem struct {
 		Type    string         `json:"type"`
 		Code    fault.Code     `json:"code"`
@@ -108,13 +119,13 @@ func problemOf(res *http.Response) error {
 	return f
 }
 
-// upload posts a file as multipart, behind the other fields of the form; empty ones are left out.
-func (c *client) upload(ctx context.Context, path, filename string, data []byte, fields map[string]string, out any) error {
+// Upload posts a file as multipart, behind the other fields of the form; empty ones are left out.
+func (c *Client) Upload(ctx context.Context, path, filename string, data []byte, fields map[string]string, out any) error {
 	return c.sendFile(ctx, http.MethodPost, path, filename, bytes.NewReader(data), int64(len(data)), fields, out)
 }
 
-// uploadFile is upload of a file from the disk, which may be large.
-func (c *client) uploadFile(ctx context.Context, method, path, file string, fields map[string]string, out any) error {
+// UploadFile is upload of a file from the disk, which may be large.
+func (c *Client) UploadFile(ctx context.Context, method, path, file string, fields map[string]string, out any) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -133,7 +144,7 @@ func (c *client) uploadFile(ctx context.Context, method, path, file string, fiel
 }
 
 // sendFile sends size bytes of content as a file.
-func (c *client) sendFile(ctx context.Context, method, path, name string, content io.ReaderAt, size int64, fields map[string]string, out any) error {
+func (c *Client) sendFile(ctx context.Context, method, path, name string, content io.ReaderAt, size int64, fields map[string]string, out any) error {
 	var frame bytes.Buffer
 	form := multipart.NewWriter(&frame)
 	var err error
@@ -147,7 +158,7 @@ func (c *client) sendFile(ctx context.Context, method, path, name string, conten
 	if err = errors.Join(err, failed, form.Close()); err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, nil)
 	if err != nil {
 		return err
 	}
@@ -159,7 +170,7 @@ func (c *client) sendFile(ctx context.Context, method, path, name string, conten
 	req.ContentLength = int64(frame.Len()) + size
 	req.Header.Set("Content-Type", form.FormDataContentType())
 	req.Header.Set("Expect", "100-continue") // a file that is refused is not sent
-	res, err := c.do(req)
+	res, err := c.Do(req)
 	if err != nil {
 		return err
 	}
@@ -179,22 +190,22 @@ func formFile(form *multipart.Writer, filename string) (io.Writer, error) {
 	return form.CreateFormFile("file", name)
 }
 
-// pageOf is a list as the server answers it.
-type pageOf[T any] struct {
+// PageOf is a list as the server answers it.
+type PageOf[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"nextCursor"`
 }
 
-// all reads every page of a list.
-func all[T any](ctx context.Context, c *client, path string) ([]T, error) {
+// All reads every page of a list.
+func All[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 	var items []T
 	sep := "?"
 	if strings.Contains(path, "?") {
 		sep = "&"
 	}
 	for cursor := ""; ; {
-		var page pageOf[T]
-		if err := c.call(ctx, http.MethodGet, path+sep+"limit=200&cursor="+url.QueryEscape(cursor), nil, &page); err != nil {
+		var page PageOf[T]
+		if err := c.Call(ctx, http.MethodGet, path+sep+"limit=200&cursor="+url.QueryEscape(cursor), nil, &page); err != nil {
 			return nil, err
 		}
 		items = append(items, page.Items...)
@@ -205,34 +216,34 @@ func all[T any](ctx context.Context, c *client, path string) ([]T, error) {
 	}
 }
 
-// nobodyError: no server listens at an address.
-type nobodyError struct {
-	addr  string
+// NobodyError: no server listens at an address.
+type NobodyError struct {
+	Addr  string
 	cause error
 }
 
-func (e *nobodyError) Error() string {
-	return fmt.Sprintf("no NodeST server at %s (%v)", e.addr, e.cause)
+func (e *NobodyError) Error() string {
+	return fmt.Sprintf("no NodeST server at %s (%v)", e.Addr, e.cause)
 }
 
 // greetWait is how long a server may take to say that it is there.
 const greetWait = 3 * time.Second
 
-// greet reports whether a NodeST server answers and accepts the token.
+// Greet reports whether a NodeST server answers and accepts the token.
 //
 // Errors: nobodyError; Unauthenticated or TokenExpired; others with the reason in
 // words, also where another program answers.
-func (c *client) greet(ctx context.Context) error {
+func (c *Client) Greet(ctx context.Context) error {
 	var connected bool
-	addr := strings.TrimPrefix(c.base, "http://")
+	addr := strings.TrimPrefix(c.Base, "http://")
 	asked, cancel := context.WithTimeout(ctx, greetWait)
 	defer cancel()
 	var me struct{ ID, Username string }
-	err := c.call(httptrace.WithClientTrace(asked, &httptrace.ClientTrace{
+	err := c.Call(httptrace.WithClientTrace(asked, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected = true },
 	}), http.MethodGet, "/api/v1/me", nil, &me)
 	var problem *fault.Error
-	var nobody *nobodyError
+	var nobody *NobodyError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -243,7 +254,7 @@ func (c *client) greet(ctx context.Context) error {
 	case !connected && errors.As(err, &nobody):
 		return nobody
 	case !connected:
-		return &nobodyError{addr, fault.DialCause(err)}
+		return &NobodyError{addr, fault.DialCause(err)}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the program at %s did not respond within %s; it is busy, or not NodeST", addr, greetWait)
 	}

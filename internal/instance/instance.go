@@ -1,4 +1,6 @@
-package main
+// Package instance builds a server with everything below it from the settings: the database, the
+// services, the jobs. It must not read a command line or print anything: the commands do.
+package instance
 
 import (
 	"context"
@@ -39,35 +41,35 @@ import (
 
 // Set by tests, which kill servers and run on slow machines.
 var (
-	lease         time.Duration             // after which replies and jobs of a crashed process are recovered; 0 = the defaults
-	recallTimeout = 1500 * time.Millisecond // after which a turn continues without memories
+	Lease         time.Duration             // after which replies and jobs of a crashed process are recovered; 0 = the defaults
+	RecallTimeout = 1500 * time.Millisecond // after which a turn continues without memories
 
-	knowledgeTimeout = 3 * time.Second // after which it continues without the character's documents
+	KnowledgeTimeout = 3 * time.Second // after which it continues without the character's documents
 )
 
-// options are what the program says of itself.
-type options struct {
+// Options are what the program says of itself.
+type Options struct {
 	Version string
 	Backup  func(ctx context.Context, w io.Writer) error // writes a backup of everything
 	Log     *slog.Logger
 }
 
-// tokenFile, of the data folder, holds a token of the owner for commands on this machine. Whoever
+// TokenFile, of the data folder, holds a token of the owner for commands on this machine. Whoever
 // can read it can read the database beside it too.
-const tokenFile = "cli.token"
+const TokenFile = "cli.token"
 
-// running is a server with everything below it.
-type running struct {
-	cfg        *setup.Config
-	opts       options
+// Instance is a server with everything below it.
+type Instance struct {
+	Cfg        *setup.Config
+	opts       Options
 	log        *slog.Logger
 	db         *store.DB
-	accounts   *account.Service
-	models     *setup.Models
+	Accounts   *account.Service
+	Models     *setup.Models
 	hub        *stream.Hub
 	jobs       *jobs.Runner
 	memory     *memory.Service
-	web        *web
+	web        *Web
 	search     *websearch.Service
 	mcp        *mcptool.Service
 	characters *character.Service
@@ -77,27 +79,27 @@ type running struct {
 	knowledge  *knowledge.Service
 	server     *server.Server
 	http       *http.Server
-	addr       string // where it listens
-	failed     chan error
+	Addr       string // where it listens
+	Failed     chan error
 	end        context.CancelFunc
-	background sync.WaitGroup // tend, and the loading of memories
+	Background sync.WaitGroup // tend, and the loading of memories
 }
 
-// open builds everything from the database up. It is closed with close.
-func open(ctx context.Context, cfg *setup.Config, opts options) (r *running, err error) {
+// Open builds everything from the database up. It is closed with close.
+func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, err error) {
 	log := opts.Log
 	dir := cfg.Get("NODEST_DATA")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	r = &running{cfg: cfg, opts: opts, log: log, failed: make(chan error, 1)}
+	r = &Instance{Cfg: cfg, opts: opts, log: log, Failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {
-			r.close()
+			r.Close()
 		}
 	}()
 	r.db, err = store.Open(ctx, store.Options{
-		URL: cfg.Get("NODEST_DATABASE_URL"), Dir: dir, Log: log, Retention: retention(cfg),
+		URL: cfg.Get("NODEST_DATABASE_URL"), Dir: dir, Log: log, Retention: Retention(cfg),
 		Quotas: account.Quotas{
 			Bytes: int64(cfg.Count("NODEST_QUOTA_MEGABYTES")) << 20, Messages: int64(cfg.Count("NODEST_QUOTA_MESSAGES")),
 			Items: int64(cfg.Count("NODEST_QUOTA_ITEMS")),
@@ -116,18 +118,18 @@ func open(ctx context.Context, cfg *setup.Config, opts options) (r *running, err
 	// The folder of SQLite is locked; on PostgreSQL other processes may write,
 	// revoke tokens and leave replies and jobs behind.
 	alone := cfg.Get("NODEST_DATABASE_URL") == ""
-	r.jobs = jobs.New(r.db, jobs.Options{Process: r.db.Process(), Alone: alone, Lease: lease, Log: log})
+	r.jobs = jobs.New(r.db, jobs.Options{Process: r.db.Process(), Alone: alone, Lease: Lease, Log: log})
 	r.jobs.Handle(r.db.Maintenance())
-	if r.accounts, err = account.New(r.db, secret, account.Options{Now: r.db.Now, AdminToken: cfg.Get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
+	if r.Accounts, err = account.New(r.db, secret, account.Options{Now: r.db.Now, AdminToken: cfg.Get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
 		return r, err
 	}
-	if r.models, err = setup.NewModels(cfg, log, r.accounts.ProviderKeys); err != nil {
+	if r.Models, err = setup.NewModels(cfg, log, r.Accounts.ProviderKeys); err != nil {
 		return r, err
 	}
-	if r.web, err = newWeb(cfg, searchCounter{r.db}); err != nil {
+	if r.web, err = NewWeb(cfg, searchCounter{r.db}); err != nil {
 		return r, err
 	}
-	if r.mcp, err = newToolServers(cfg, false, log); err != nil {
+	if r.mcp, err = NewToolServers(cfg, false, log); err != nil {
 		return r, err
 	}
 	r.build(alone)
@@ -137,15 +139,15 @@ func open(ctx context.Context, cfg *setup.Config, opts options) (r *running, err
 	r.jobs.Start()
 	tending, end := context.WithCancel(context.WithoutCancel(ctx))
 	r.end = end
-	r.background.Go(func() { r.tend(tending) })
-	r.background.Go(func() { r.memory.Run(tending) })
-	r.background.Go(func() { tendHeap(tending) })
+	r.Background.Go(func() { r.tend(tending) })
+	r.Background.Go(func() { r.memory.Run(tending) })
+	r.Background.Go(func() { tendHeap(tending) })
 	return r, nil
 }
 
 // build joins the services and the server that answers for them.
-func (r *running) build(alone bool) {
-	cfg, log := r.cfg, r.log
+func (r *Instance) build(alone bool) {
+	cfg, log := r.Cfg, r.log
 	var poll, recheck time.Duration
 	database := "sqlite"
 	if !alone {
@@ -155,7 +157,7 @@ func (r *running) build(alone bool) {
 	r.characters = character.New(r.db.Characters(), character.Options{
 		Replan: circle.Replan, HasToolServer: r.mcp.Has,
 		CheckProvider: func(ctx context.Context, userID, name string) error {
-			_, err := r.models.Resolve(ctx, userID, name, "", "")
+			_, err := r.Models.Resolve(ctx, userID, name, "", "")
 			return err
 		},
 	})
@@ -166,18 +168,18 @@ func (r *running) build(alone bool) {
 		},
 	})
 	r.memory = memory.New(r.db.Memory(), memory.Options{
-		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.models.Embedder, Log: log,
+		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.Models.Embedder, Log: log,
 	})
 	r.search = r.web.service(r)
 	r.knowledge = r.newKnowledge()
 	r.engine = nodest.New(nodest.Deps{
-		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
+		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.Models, Publisher: r.hub,
 	}, nodest.Options{
 		Process:            r.db.Process(),
 		MaxReply:           cfg.Count("NODEST_REPLY_KILOBYTES") << 10,
 		GenerationsPerUser: cfg.Count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.Count("NODEST_TOKENS_PER_DAY")),
-		Sources: r.sources(), Tools: r.tools(), Embedder: r.models.Meaning,
-		SummaryWait: cfg.Duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
+		Sources: r.sources(), Tools: r.tools(), Embedder: r.Models.Meaning,
+		SummaryWait: cfg.Duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: Lease, Log: log,
 	})
 	reader := extract.New(r.db.Memory(), extract.Options{
 		Scenes: r.chats.MemoryScene, Model: r.engine.MemoryModel, Rest: cfg.Duration("NODEST_MEMORY_IDLE_CLOSE"),
@@ -202,7 +204,7 @@ func (r *running) build(alone bool) {
 		Circle: r.circle, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
-		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.accounts, Providers: r.models,
+		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.Accounts, Providers: r.Models,
 	}, server.Options{
 		Version: r.opts.Version, Backup: r.opts.Backup, Origins: setup.Split(cfg.Get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		PublicURL:      cfg.Get("NODEST_PUBLIC_URL"),
@@ -217,8 +219,8 @@ func (r *running) build(alone bool) {
 	})
 }
 
-// retention says how long things are kept, by the settings.
-func retention(cfg *setup.Config) store.Retention {
+// Retention says how long things are kept, by the settings.
+func Retention(cfg *setup.Config) store.Retention {
 	return store.Retention{
 		Events:     time.Duration(cfg.Count("NODEST_EVENT_DAYS")) * 24 * time.Hour,
 		EventCount: int64(cfg.Count("NODEST_EVENT_COUNT")),
@@ -229,7 +231,7 @@ func retention(cfg *setup.Config) store.Retention {
 const watchEvery = 750 * time.Millisecond
 
 // tend recovers what crashed processes left behind, and removes old data.
-func (r *running) tend(ctx context.Context) {
+func (r *Instance) tend(ctx context.Context) {
 	recovery := time.NewTicker(5 * time.Second)
 	defer recovery.Stop()
 	watch := time.NewTicker(watchEvery)
@@ -261,29 +263,29 @@ func (r *running) tend(ctx context.Context) {
 	}
 }
 
-// ensureTokenFile returns the owner's token that the data folder keeps for commands on
+// EnsureTokenFile returns the owner's token that the data folder keeps for commands on
 // this machine. It creates one unless the one that is there still works.
-func (r *running) ensureTokenFile(ctx context.Context, dir string) (token string, err error) {
-	path := filepath.Join(dir, tokenFile)
+func (r *Instance) EnsureTokenFile(ctx context.Context, dir string) (token string, err error) {
+	path := filepath.Join(dir, TokenFile)
 	if text, err := os.ReadFile(path); err == nil {
 		token = strings.TrimSpace(string(text))
-		if _, err := r.accounts.Authenticate(ctx, token); err == nil {
+		if _, err := r.Accounts.Authenticate(ctx, token); err == nil {
 			return token, nil
 		}
 	}
-	owner, err := r.accounts.Owner(ctx)
+	owner, err := r.Accounts.Owner(ctx)
 	if err != nil {
 		return "", err
 	}
-	if token, _, err = r.accounts.CreateToken(ctx, &account.Identity{User: owner}, "command line", 0); err != nil {
+	if token, _, err = r.Accounts.CreateToken(ctx, &account.Identity{User: owner}, "command line", 0); err != nil {
 		return "", err
 	}
 	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
 }
 
-// answer starts answering requests.
-func (r *running) answer(ctx context.Context, ln net.Listener) {
-	r.addr = ln.Addr().String()
+// Answer starts answering requests.
+func (r *Instance) Answer(ctx context.Context, ln net.Listener) {
+	r.Addr = ln.Addr().String()
 	r.http = &http.Server{
 		Handler: r.server.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug),
@@ -292,14 +294,14 @@ func (r *running) answer(ctx context.Context, ln net.Listener) {
 	}
 	go func() {
 		if err := r.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			r.failed <- err
+			r.Failed <- err
 		}
 	}()
 }
 
-// stop lets running replies and jobs finish for at most grace, then ends
+// Stop lets running replies and jobs finish for at most grace, then ends
 // everything but the database.
-func (r *running) stop(grace time.Duration) error {
+func (r *Instance) Stop(grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	err := r.server.Drain(ctx, r.finish)
@@ -317,17 +319,17 @@ func (r *running) stop(grace time.Duration) error {
 }
 
 // finish waits for the replies and the jobs, side by side.
-func (r *running) finish(ctx context.Context) error {
+func (r *Instance) finish(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- r.jobs.Close(ctx) }()
 	return errors.Join(r.engine.Close(ctx), <-failed)
 }
 
-// close ends what open began. After stop nothing runs any more but the background.
-func (r *running) close() {
+// Close ends what open began. After stop nothing runs any more but the background.
+func (r *Instance) Close() {
 	if r.end != nil {
 		r.end()
-		r.background.Wait()
+		r.Background.Wait()
 	}
 	if r.jobs != nil { // where stop was not called, jobs go back into the queue
 		now, cancel := context.WithCancel(context.Background())
@@ -338,7 +340,7 @@ func (r *running) close() {
 		r.hub.Close()
 	}
 	if r.web != nil {
-		if err := r.web.close(); err != nil {
+		if err := r.web.Close(); err != nil {
 			r.log.Warn("sessions with search providers not closed cleanly", "err", err)
 		}
 	}

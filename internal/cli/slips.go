@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// usageError is a command line that the program cannot act on: exit code 2.
-type usageError struct{ text string }
+// UsageError is a command line that the program cannot act on: exit code 2.
+type UsageError struct{ Text string }
 
-func (e *usageError) Error() string { return e.text }
+func (e *UsageError) Error() string { return e.Text }
 
-func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+func Usage(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
 
-// didYouMean is the end of a message that suggests words, "" for none.
-func didYouMean(words []string) string {
+// DidYouMean is the end of a message that suggests words, "" for none.
+func DidYouMean(words []string) string {
 	if len(words) == 0 {
 		return ""
 	}
 	return "; did you mean " + strings.Join(words, ", ") + "?"
 }
 
-// near returns at most three words that a mistyped word may have meant, the closest
+// Near returns at most three words that a mistyped word may have meant, the closest
 // first: few letters differ, or one is part of the other.
-func near(word string, words []string) []string {
+func Near(word string, words []string) []string {
 	type candidate struct {
 		word string
 		far  int

@@ -1,4 +1,4 @@
-package main
+package instance
 
 import (
 	"log/slog"
@@ -9,9 +9,9 @@ import (
 	"nodest/internal/setup"
 )
 
-// newToolServers returns the MCP servers whose tools characters may call. public says whether
+// NewToolServers returns the MCP servers whose tools characters may call. public says whether
 // errors may name their hosts.
-func newToolServers(cfg *setup.Config, public bool, log *slog.Logger) (*mcptool.Service, error) {
+func NewToolServers(cfg *setup.Config, public bool, log *slog.Logger) (*mcptool.Service, error) {
 	servers, err := mcptool.Parse(cfg.Get("NODEST_MCP_SERVERS"), cfg.Get("NODEST_MCP_KEYS"))
 	if err != nil {
 		return nil, err

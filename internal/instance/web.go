@@ -1,4 +1,4 @@
-package main
+package instance
 
 import (
 	"context"
@@ -21,16 +21,16 @@ import (
 // searchTimeout is how long a reply waits for a web search.
 const searchTimeout = 8 * time.Second
 
-// web is what the server reaches the web with.
-type web struct {
-	chain  *provider.Chain
+// Web is what the server reaches the web with.
+type Web struct {
+	Chain  *provider.Chain
 	reader *reader.Reader
 	guard  *outbound.Guard
 }
 
-// newWeb reads the settings of web search. counter counts requests per month; nil = in
+// NewWeb reads the settings of web search. counter counts requests per month; nil = in
 // memory.
-func newWeb(cfg *setup.Config, counter provider.Counter) (*web, error) {
+func NewWeb(cfg *setup.Config, counter provider.Counter) (*Web, error) {
 	allow := setup.Split(cfg.Get("NODEST_FETCH_ALLOW"))
 	pages, err := outbound.New(outbound.Options{Allow: allow})
 	if err != nil {
@@ -51,12 +51,12 @@ func newWeb(cfg *setup.Config, counter provider.Counter) (*web, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &web{chain, reader.New(pages, reader.Config{}), pages}, nil
+	return &Web{chain, reader.New(pages, reader.Config{}), pages}, nil
 }
 
-func (w *web) close() error {
+func (w *Web) Close() error {
 	w.reader.Close()
-	return w.chain.Close()
+	return w.Chain.Close()
 }
 
 // searchCounter counts requests in the database, so that a restart does not begin anew.
@@ -69,12 +69,12 @@ func (c searchCounter) Add(ctx context.Context, key, month string) (int, error) 
 }
 
 // service returns web search as the server offers it.
-func (w *web) service(r *running) *websearch.Service {
+func (w *Web) service(r *Instance) *websearch.Service {
 	return websearch.New(r.db.WebSearch(), websearch.Options{
-		Chain: w.chain, Reader: w.reader, Private: w.guard.Allows, Now: r.db.Now,
-		Country: r.cfg.Get("NODEST_SEARCH_COUNTRY"), Safe: r.cfg.Get("NODEST_SEARCH_SAFE"),
-		Keywords: r.cfg.Get("NODEST_SEARCH_INTENT") == "keywords",
-		Embedder: r.models.Meaning,
+		Chain: w.Chain, Reader: w.reader, Private: w.guard.Allows, Now: r.db.Now,
+		Country: r.Cfg.Get("NODEST_SEARCH_COUNTRY"), Safe: r.Cfg.Get("NODEST_SEARCH_SAFE"),
+		Keywords: r.Cfg.Get("NODEST_SEARCH_INTENT") == "keywords",
+		Embedder: r.Models.Meaning,
 		Model: func(ctx context.Context, userID string) (llm.Asker, error) {
 			model, _, err := r.engine.SummaryModel(ctx, userID)
 			return model, err
@@ -84,11 +84,11 @@ func (w *web) service(r *running) *websearch.Service {
 }
 
 // sources are what a turn asks besides the chat itself.
-func (r *running) sources() []nodest.Source {
-	return []nodest.Source{nodest.Memories(r.memory, recallTimeout), webtool.Source(r.search, searchTimeout)}
+func (r *Instance) sources() []nodest.Source {
+	return []nodest.Source{nodest.Memories(r.memory, RecallTimeout), webtool.Source(r.search, searchTimeout)}
 }
 
 // tools are what models may call while they write.
-func (r *running) tools() []nodest.Toolbox {
-	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, knowledgeTimeout), webtool.Toolbox(r.search, searchTimeout), r.mcp.Toolbox()}
+func (r *Instance) tools() []nodest.Toolbox {
+	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, KnowledgeTimeout), webtool.Toolbox(r.search, searchTimeout), r.mcp.Toolbox()}
 }
