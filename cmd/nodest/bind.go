@@ -15,29 +15,26 @@ import (
 )
 
 func (p *program) bindCommand() *cobra.Command {
-	cmd := p.binding("bind", true)
-	cmd.Short = "Use a world book, preset, set of regex scripts or persona with characters"
-	cmd.Long = "Use a world book, preset, set of regex scripts or persona with one or more characters, or with all of them.\n" +
-		"It takes effect from the next message in their chats. You can give names or ids."
-	cmd.Example = "  nodest bind Eldoria Seraphina\n  nodest bind \"Long replies\" --all"
-	return cmd
+	return p.binding("bind", true, "Use a world book, preset, set of regex scripts or persona with characters",
+		"Use a world book, preset, set of regex scripts or persona with one or more characters, or with all of them.\n"+
+			"It takes effect from the next message in their chats. You can give names or ids.")
 }
 
 func (p *program) unbindCommand() *cobra.Command {
-	cmd := p.binding("unbind", false)
-	cmd.Short = "Stop using a world book, preset, set of regex scripts or persona with characters"
-	cmd.Long = "Stop using a world book, preset, set of regex scripts or persona with characters. It is not deleted.\n" +
-		"--all unbinds it from all characters."
-	cmd.Example = "  nodest unbind Eldoria Seraphina\n  nodest unbind \"Long replies\" --all"
-	return cmd
+	return p.binding("unbind", false, "Stop using a world book, preset, set of regex scripts or persona with characters",
+		"Stop using a world book, preset, set of regex scripts or persona with characters. It is not deleted.\n"+
+			"--all unbinds it from all characters.")
 }
 
 // binding is bind or unbind.
-func (p *program) binding(verb string, bind bool) *cobra.Command {
+func (p *program) binding(verb string, bind bool, short, long string) *cobra.Command {
 	var everybody bool
 	var as string
 	var of []*cli.Kind
-	cmd := &cobra.Command{Use: verb + " RESOURCE [CHARACTER…]"}
+	cmd := &cobra.Command{
+		Use: verb + " RESOURCE [CHARACTER…]", Short: short, Long: long,
+		Example: fmt.Sprintf("  nodest %[1]s Eldoria Seraphina\n  nodest %[1]s \"Long replies\" --all", verb),
+	}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) < 2 && !everybody || len(args) == 0 {
 			return cli.Usage("give a resource and a character, or --all: nodest %s Eldoria Seraphina", verb)

@@ -94,7 +94,7 @@ func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) 
 	var conv, ch cli.Item
 	var err error
 	if conversation != "" {
-		conv, err = t.c.FindChat(ctx, conversation)
+		conv, err = t.c.Find(ctx, conversation, cli.Chats)
 	} else if ch, err = t.find(ctx, name); err == nil {
 		conv, err = t.newest(ctx, ch.ID, fresh)
 	}
@@ -315,14 +315,18 @@ type citedSource struct {
 // String is a line about the source: a page of the web has an address to open, a document a
 // passage to look for.
 func (r *citedSource) String() string {
-	where := r.Title
 	if r.Kind != cite.KindKnowledge {
-		return fmt.Sprintf("[%d] %s – %s", r.Marker, where, r.URL)
+		return fmt.Sprintf("[%d] %s – %s", r.Marker, r.Title, r.URL)
 	}
-	if r.Page > 0 {
-		where += ", page " + strconv.Itoa(r.Page)
+	return fmt.Sprintf("[%d] %s: “%s”", r.Marker, onPage(r.Title, r.Page), cli.Brief(r.ExactQuote, 300))
+}
+
+// onPage is a title with the number of a page, if there is one.
+func onPage(title string, page int) string {
+	if page > 0 {
+		title += ", page " + strconv.Itoa(page)
 	}
-	return fmt.Sprintf("[%d] %s: “%s”", r.Marker, where, cli.Brief(r.ExactQuote, 300))
+	return title
 }
 
 func (p *printer) event(ev event, started chan<- string) error {

@@ -60,19 +60,15 @@ func (p *program) circleCommand() *cobra.Command {
 			"text if only one post matches; delete needs the whole text or an id.",
 		Example: "  nodest circle\n  nodest circle enable Seraphina\n  nodest circle post 'The first snow!' --image garden.jpg\n  nodest circle comment 'The first' 'It is cold, too.'",
 		RunE: p.command(func(ctx context.Context, c *cli.Client, _ []string) error {
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
+			query := url.Values{
+				"limit": {strconv.Itoa(limit)}, "favorites": {strconv.FormatBool(favorites)}, "thoughts": {strconv.FormatBool(thoughts)},
+			}
 			if author != "" {
 				id, err := circleAuthor(ctx, c, author)
 				if err != nil {
 					return err
 				}
 				query.Set("authorId", id)
-			}
-			if favorites {
-				query.Set("favorites", "true")
-			}
-			if thoughts {
-				query.Set("thoughts", "true")
 			}
 			var page cli.PageOf[circlePost]
 			return p.answer(ctx, c, http.MethodGet, cli.Posts.Path+"?"+query.Encode(), nil, &page, func() error {

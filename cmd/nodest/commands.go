@@ -17,6 +17,7 @@ import (
 	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/internal/setup"
+	"nodest/knowledge/parse"
 )
 
 // more lists the commands besides serve, config and version.
@@ -35,6 +36,16 @@ func benchCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return cli.Usage("the benchmarks are a program of their own: nodest-bench (in the source code: go run ./cmd/nodest-bench)")
 		},
+	}
+}
+
+// parseWorkerCommand is what the server runs to parse a foreign file. It reads neither the
+// configuration nor the database.
+func (p *program) parseWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "parse-worker", Short: "Parse one file from standard input", Hidden: true, Args: cobra.NoArgs,
+		Example: "  nodest parse-worker < request",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return parse.Work(cmd.Context(), p.in, p.data) },
 	}
 }
 
@@ -119,11 +130,7 @@ func (p *program) promptCommand() *cobra.Command {
 		Long: "Show the request that a message would send to the model, where each part comes from and what was left out. CHAT is a\n" +
 			"title, an id, or a character with only one chat. Nothing is sent or stored.",
 		Example: "  nodest prompt Seraphina --text 'Hello'",
-		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
-			conv, err := c.FindChat(ctx, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: p.named(cli.Chats, func(ctx context.Context, c *cli.Client, conv cli.Item, _ []string) error {
 			return p.showPrompt(ctx, c, conv, text)
 		}),
 	}
@@ -287,14 +294,9 @@ func (p *program) userLimitsCommand() *cobra.Command {
 		if megabytes < 0 || megabytes > math.MaxInt64>>20 {
 			return cli.Usage("--megabytes must be from 0 to %d", int64(math.MaxInt64>>20))
 		}
-		changes := map[string]int64{}
-		for flag, to := range map[string]struct {
-			member string
-			value  int64
-		}{"megabytes": {"bytes", megabytes << 20}, "tokens-per-day": {"tokensPerDay", tokens}, "generations": {"generations", generations}} {
-			if cmd.Flags().Changed(flag) {
-				changes[to.member] = to.value
-			}
+		changes := map[string]any{
+			"bytes": given(cmd, "megabytes", megabytes<<20), "tokensPerDay": given(cmd, "tokens-per-day", tokens),
+			"generations": given(cmd, "generations", generations),
 		}
 		u, err := c.Whole().Find(ctx, args[0], cli.Users)
 		if err != nil {

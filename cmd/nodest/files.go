@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -31,11 +30,7 @@ func (p *program) exportCommand() *cobra.Command {
 			of = []*cli.Kind{cli.Characters}
 		}
 		return p.withClient(cmd.Context(), func(c *cli.Client) error {
-			find := c.Find
-			if of[0] == cli.Chats {
-				find = func(ctx context.Context, word string, _ ...*cli.Kind) (cli.Item, error) { return c.FindChat(ctx, word) }
-			}
-			found, err := find(cmd.Context(), args[0], of...)
+			found, err := c.Find(cmd.Context(), args[0], of...)
 			if err != nil {
 				return err
 			}

@@ -153,7 +153,7 @@ func (in *importing) file(ctx context.Context, file string, data []byte) error {
 	fields := map[string]string{"as": string(kindNamed(in.as))}
 	switch kind := cmp.Or(kindNamed(in.as), card.Detect(data)); {
 	case kind == card.KindSave && in.conversation != "":
-		conv, err := in.c.FindChat(ctx, in.conversation)
+		conv, err := in.c.Find(ctx, in.conversation, cli.Chats)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -57,12 +56,9 @@ func (p *program) kbCreate() *cobra.Command {
 	cmd.Flags().IntVar(&overlap, "chunk-overlap", 0, "characters that a chunk repeats of the one before, at most half of its size")
 	cmd.Flags().BoolVar(&lines, "context-lines", false, "let your model write a line about each chunk, for search: one request for 8 chunks")
 	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
-		in := map[string]any{"name": args[0], "description": description, "contextLines": lines}
-		if cmd.Flags().Changed("chunk-size") {
-			in["chunkSize"] = size
-		}
-		if cmd.Flags().Changed("chunk-overlap") {
-			in["chunkOverlap"] = overlap
+		in := map[string]any{
+			"name": args[0], "description": description, "contextLines": lines,
+			"chunkSize": given(cmd, "chunk-size", size), "chunkOverlap": given(cmd, "chunk-overlap", overlap),
 		}
 		var made knowledgeBase
 		return p.answer(ctx, c, http.MethodPost, cli.KnowledgeBases.Path, in, &made, func() error {
@@ -275,6 +271,15 @@ func (p *program) kbReindex() *cobra.Command {
 	return p.withJSON(cmd, "print JSON")
 }
 
+// given is the value of a flag that the command line has; nil, which the server takes as absent, for
+// others.
+func given(cmd *cobra.Command, flag string, value any) any {
+	if !cmd.Flags().Changed(flag) {
+		return nil
+	}
+	return value
+}
+
 // baseIDs are the ids of knowledge bases by words for them.
 func baseIDs(ctx context.Context, c *cli.Client, words []string) ([]string, error) {
 	var ids []string
@@ -321,9 +326,8 @@ func (p *program) kbSearch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body := map[string]any{"query": strings.Join(args, " "), "topK": in.top, "mode": in.mode, "folder": in.folder, "types": in.types}
-			if ids != nil {
-				body["knowledgeBaseIds"] = ids
+			body := map[string]any{
+				"query": strings.Join(args, " "), "topK": in.top, "mode": in.mode, "folder": in.folder, "types": in.types, "knowledgeBaseIds": ids,
 			}
 			if in.after != "" {
 				day, err := time.ParseInLocation(time.DateOnly, in.after, time.Local)
@@ -357,10 +361,7 @@ func (p *program) showPassages(found *foundPassages) error {
 		names[f.ID] = f.Name
 	}
 	for i, c := range found.Chunks {
-		where := names[c.FileID]
-		if c.Page > 0 {
-			where += ", page " + strconv.Itoa(c.Page)
-		}
+		where := onPage(names[c.FileID], c.Page)
 		if c.Heading != "" {
 			where += ", " + c.Heading
 		}
@@ -406,27 +407,16 @@ func (p *program) kbAsk() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body := map[string]any{"question": strings.Join(args, " ")}
-			if ids != nil {
-				body["knowledgeBaseIds"] = ids
-			}
+			body := map[string]any{"question": strings.Join(args, " "), "knowledgeBaseIds": ids}
 			var got struct {
 				Answer     string
 				Offline    bool
-				References []struct {
-					Marker            int
-					Title, ExactQuote string
-					Page              int
-				}
+				References []citedSource
 			}
 			return p.answer(ctx, c, http.MethodPost, "/api/v1/knowledge/ask", body, &got, func() error {
 				fmt.Fprintln(p.out, got.Answer)
 				for _, r := range got.References {
-					page := ""
-					if r.Page > 0 {
-						page = ", page " + strconv.Itoa(r.Page)
-					}
-					fmt.Fprintf(p.out, "\n[^%d] %s%s\n", r.Marker, r.Title, page)
+					fmt.Fprintf(p.out, "\n[^%d] %s\n", r.Marker, onPage(r.Title, r.Page))
 					p.indented("    ", r.ExactQuote)
 				}
 				if got.Offline {
@@ -467,7 +457,7 @@ func (p *program) kbRetry() *cobra.Command {
 				}
 				chosen[i] = got.File
 			}
-			return p.awaitFiles(ctx, c, chosen)
+			return p.sayFiles(ctx, c, chosen, true)
 		}),
 	}
 	cmd.Flags().BoolVar(&everything, "all", false, "all failed files that may work now")

@@ -155,16 +155,13 @@ func (p *program) kbAdd() *cobra.Command {
 				run.base = found.ID
 			}
 			for i, file := range files {
-				run.tell("%d of %d: %s", i+1, len(files), file)
+				p.tell("%d of %d: %s", i+1, len(files), file)
 				if err := run.add(ctx, file); err != nil {
 					run.fail(file, err)
 				}
 			}
-			run.tell("")
-			if later {
-				return errors.Join(p.sayFiles(run.added), run.err())
-			}
-			return errors.Join(p.awaitFiles(ctx, c, run.added), run.err())
+			p.tell("")
+			return errors.Join(p.sayFiles(ctx, c, run.added, !later), run.err())
 		}),
 	}
 	cmd.Flags().StringVar(&base, "base", "", "knowledge base (name or id) that they are added to")
@@ -181,9 +178,6 @@ type adding struct {
 	lost  int // that were not stored
 }
 
-// tell shows on a terminal what is being done; "" clears the line.
-func (a *adding) tell(format string, args ...any) { a.p.tell(format, args...) }
-
 // tell shows one line that the next one replaces, if somebody looks; "" clears it.
 func (p *program) tell(format string, args ...any) {
 	if cli.IsTerminal(p.screen) {
@@ -192,7 +186,7 @@ func (p *program) tell(format string, args ...any) {
 }
 
 func (a *adding) fail(name string, err error) {
-	a.tell("")
+	a.p.tell("")
 	a.lost++
 	fmt.Fprintf(a.p.err, "%s: %s\n", name, reason(err))
 }
@@ -249,8 +243,12 @@ func (a *adding) unzip(ctx context.Context, file string) error {
 // lookAgain is how long a command waits before it asks for the state of a file again.
 const lookAgain = 300 * time.Millisecond
 
-// awaitFiles waits until files are processed and prints them. It fails if one has failed.
-func (p *program) awaitFiles(ctx context.Context, c *cli.Client, files []knowledgeFile) error {
+// sayFiles prints one line for each file, once they are processed if it is to wait. Then it fails if
+// one has failed.
+func (p *program) sayFiles(ctx context.Context, c *cli.Client, files []knowledgeFile, wait bool) error {
+	if !wait {
+		return p.printFiles(files)
+	}
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
 	for i := range files {
@@ -272,7 +270,7 @@ func (p *program) awaitFiles(ctx context.Context, c *cli.Client, files []knowled
 		}
 	}
 	p.tell("")
-	if err := p.sayFiles(files); err != nil {
+	if err := p.printFiles(files); err != nil {
 		return err
 	}
 	failed := 0
@@ -287,8 +285,8 @@ func (p *program) awaitFiles(ctx context.Context, c *cli.Client, files []knowled
 	return nil
 }
 
-// sayFiles prints one line for each file.
-func (p *program) sayFiles(files []knowledgeFile) error {
+// printFiles prints one line for each file.
+func (p *program) printFiles(files []knowledgeFile) error {
 	for i := range files {
 		f := &files[i]
 		if p.json {

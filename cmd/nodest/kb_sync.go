@@ -45,12 +45,7 @@ func (p *program) kbSync() *cobra.Command {
 			if err := run.sync(ctx, found.Path); err != nil {
 				return err
 			}
-			if later {
-				err = p.sayFiles(run.added)
-			} else {
-				err = p.awaitFiles(ctx, c, run.added)
-			}
-			return errors.Join(err, run.summary(), run.err())
+			return errors.Join(p.sayFiles(ctx, c, run.added, !later), run.summary(), run.err())
 		}),
 	}
 	cmd.Flags().StringVar(&base, "base", "", "knowledge base (name or id)")
@@ -126,9 +121,9 @@ func (s *syncing) put(ctx context.Context, path string, local map[string]string,
 		}
 	}
 	done := map[string]bool{}
-	defer s.tell("")
+	defer s.p.tell("")
 	for i, name := range slices.Sorted(maps.Keys(sums)) {
-		s.tell("%d of %d: %s", i+1, len(sums), name)
+		s.p.tell("%d of %d: %s", i+1, len(sums), name)
 		old, sum := named[name], sums[name]
 		if wanted[old.SHA256] { // another name has its content now, or this one has it still
 			old = knowledgeFile{}

@@ -210,7 +210,7 @@ func (p *program) inConversation(f func(ctx context.Context, c *cli.Client, path
 // changed last.
 func conversationPath(ctx context.Context, c *cli.Client, word string) (string, error) {
 	if word != "" {
-		conv, err := c.FindChat(ctx, word)
+		conv, err := c.Find(ctx, word, cli.Chats)
 		return conv.Path, err
 	}
 	newest, err := newestChat(ctx, c, "")

@@ -58,6 +58,14 @@ func (i Item) Of(k *Kind) Item {
 // Errors: NotFound with names that are near; a usage error that lists the items
 // when several fit.
 func (c *Client) Find(ctx context.Context, word string, of ...*Kind) (Item, error) {
+	if len(of) == 1 && of[0] == Chats {
+		return c.findChat(ctx, word)
+	}
+	return c.find(ctx, word, of...)
+}
+
+// find is Find for all kinds but chats.
+func (c *Client) find(ctx context.Context, word string, of ...*Kind) (Item, error) {
 	if IsID(word) && len(of) == 1 && !of[0].listed {
 		return c.Get(ctx, of[0], word)
 	}
@@ -123,14 +131,14 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// FindChat is find for chats. A chat can be named by its character too, when it
+// findChat is Find for chats. A chat can be named by its character too, when it
 // is the only one with that character. The whole name of a character comes before
 // the beginning of a title.
-func (c *Client) FindChat(ctx context.Context, word string) (Item, error) {
+func (c *Client) findChat(ctx context.Context, word string) (Item, error) {
 	var missing error
 	for _, by := range []*Client{c.Whole(), c} {
 		for _, k := range []*Kind{Chats, Characters} {
-			found, err := by.Find(ctx, word, k)
+			found, err := by.find(ctx, word, k)
 			switch {
 			case err == nil && k == Characters:
 				return c.onlyChatWith(ctx, word, found)
