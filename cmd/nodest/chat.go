@@ -39,7 +39,7 @@ func (p *program) chatCommand() *cobra.Command {
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
 			defer stop()
 			return p.withClient(ctx, func(c *cli.Client) error {
-				if err := tellZone(ctx, c); err != nil {
+				if err := c.TellZone(ctx); err != nil {
 					return err
 				}
 				t := &talk{p: p, c: c, in: bufio.NewScanner(p.in), out: p.out, web: search}
@@ -302,7 +302,7 @@ type printer struct {
 	whole func(generation string, from int) (string, error) // text of a generation from a position on
 	text  string                                            // that was printed
 	from  int                                               // where it begins, in code points
-	cited struct{ References []citedSource }
+	cited []citedSource
 }
 
 // citedSource is a source of a reply.
@@ -329,13 +329,24 @@ func onPage(title string, page int) string {
 	return title
 }
 
+// eventData is what the events of a generation carry, each some of it.
+type eventData struct {
+	Kind, Text, Part, Status string
+	Warnings                 []string
+	References               []citedSource
+	Error                    *struct{ Detail string }
+}
+
 func (p *printer) event(ev event, started chan<- string) error {
+	var d eventData
 	switch ev.Ev {
-	case "gen.started":
-		var d struct{ Kind string }
+	case "gen.started", "gen.context", "gen.references", "gen.delta", "gen.done", "gen.failed":
 		if err := json.Unmarshal(ev.Data, &d); err != nil {
 			return err
 		}
+	}
+	switch ev.Ev {
+	case "gen.started":
 		if d.Kind == "impersonate" {
 			p.name = "suggested message"
 		}
@@ -344,14 +355,12 @@ func (p *printer) event(ev event, started chan<- string) error {
 		default:
 		}
 	case "gen.context":
-		return p.warn(ev)
-	case "gen.references":
-		return json.Unmarshal(ev.Data, &p.cited)
-	case "gen.delta":
-		var d struct{ Text, Part string }
-		if err := json.Unmarshal(ev.Data, &d); err != nil {
-			return err
+		if slices.Contains(d.Warnings, "search_unavailable") {
+			fmt.Fprintln(p.out, "(The web could not be searched; the reply does without.)")
 		}
+	case "gen.references":
+		p.cited = d.References
+	case "gen.delta":
 		if d.Part != "" && d.Part != "text" {
 			return nil
 		}
@@ -365,7 +374,7 @@ func (p *printer) event(ev event, started chan<- string) error {
 		}
 		p.text = ""
 	case "gen.done", "gen.failed":
-		return p.end(ev)
+		return p.end(ev.GenerationID, &d)
 	}
 	return nil
 }
@@ -406,39 +415,22 @@ func (p *printer) complete(generation string) error {
 	return nil
 }
 
-// warn says what a reply has to do without.
-func (p *printer) warn(ev event) error {
-	var d struct{ Warnings []string }
-	err := json.Unmarshal(ev.Data, &d)
-	if slices.Contains(d.Warnings, "search_unavailable") {
-		fmt.Fprintln(p.out, "(The web could not be searched; the reply does without.)")
-	}
-	return err
-}
-
 // endings says why a reply ended early, by its status.
 var endings = map[string]string{
 	"cancelled":   "(stopped)",
 	"interrupted": "(interrupted: the server stopped; /continue goes on)",
 }
 
-func (p *printer) end(ev event) error {
-	var d struct {
-		Status string
-		Error  *struct{ Detail string }
-	}
-	if err := json.Unmarshal(ev.Data, &d); err != nil {
-		return err
-	}
+func (p *printer) end(generation string, d *eventData) error {
 	if d.Error == nil && endings[d.Status] == "" {
-		if err := p.complete(ev.GenerationID); err != nil {
+		if err := p.complete(generation); err != nil {
 			return err
 		}
 	}
 	if p.text != "" {
 		fmt.Fprintln(p.out)
 	}
-	for _, r := range p.cited.References {
+	for _, r := range p.cited {
 		fmt.Fprintf(p.out, "  %s\n", &r)
 	}
 	if d.Error != nil {

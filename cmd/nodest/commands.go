@@ -65,10 +65,24 @@ func (p *program) command(f func(ctx context.Context, c *cli.Client, args []stri
 	}
 }
 
-// named is command for one whose first argument names a thing of a kind; rest are the others.
-func (p *program) named(k *cli.Kind, f func(ctx context.Context, c *cli.Client, found cli.Item, rest []string) error) func(*cobra.Command, []string) error {
+// onItem is what a command does with the thing that its first argument names; rest are the others.
+type onItem = func(ctx context.Context, c *cli.Client, found cli.Item, rest []string) error
+
+// named is command for one whose first argument names a thing of a kind.
+func (p *program) named(k *cli.Kind, f onItem) func(*cobra.Command, []string) error {
 	return p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 		found, err := c.Find(ctx, args[0], k)
+		if err != nil {
+			return err
+		}
+		return f(ctx, c, found, args[1:])
+	})
+}
+
+// inFull is named for a name that must be whole.
+func (p *program) inFull(k *cli.Kind, f onItem) func(*cobra.Command, []string) error {
+	return p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		found, err := c.Whole().Find(ctx, args[0], k)
 		if err != nil {
 			return err
 		}
@@ -81,11 +95,7 @@ func (p *program) named(k *cli.Kind, f func(ctx context.Context, c *cli.Client, 
 func (p *program) deleting(cmd *cobra.Command, k *cli.Kind, target func(found cli.Item) (what, path string)) *cobra.Command {
 	yes := cmd.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
 	cmd.Args = cobra.ExactArgs(1)
-	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
-		found, err := c.Whole().Find(ctx, args[0], k)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = p.inFull(k, func(ctx context.Context, c *cli.Client, found cli.Item, _ []string) error {
 		what, path := target(found)
 		if !*yes {
 			if err := p.confirm(what); err != nil {
@@ -218,11 +228,7 @@ func (p *program) tokenCommand() *cobra.Command {
 	list := p.listCommandOf(cli.Tokens, "List your tokens", "  nodest token list")
 	revoke := &cobra.Command{
 		Use: "revoke TOKEN", Short: "Revoke a token, given by name or id, immediately", Args: cobra.ExactArgs(1), Example: "  nodest token revoke phone",
-		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
-			found, err := c.Whole().Find(ctx, args[0], cli.Tokens)
-			if err != nil {
-				return err
-			}
+		RunE: p.inFull(cli.Tokens, func(ctx context.Context, c *cli.Client, found cli.Item, _ []string) error {
 			return c.Call(ctx, http.MethodDelete, found.Path, nil, nil)
 		}),
 	}
@@ -290,17 +296,13 @@ func (p *program) userLimitsCommand() *cobra.Command {
 	cmd.Flags().Int64Var(&megabytes, "megabytes", 0, "size of texts, cards, images and memories together, in MiB")
 	cmd.Flags().Int64Var(&tokens, "tokens-per-day", 0, "tokens per day (UTC)")
 	cmd.Flags().Int64Var(&generations, "generations", 0, "maximum concurrent replies")
-	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+	cmd.RunE = p.inFull(cli.Users, func(ctx context.Context, c *cli.Client, u cli.Item, _ []string) error {
 		if megabytes < 0 || megabytes > math.MaxInt64>>20 {
 			return cli.Usage("--megabytes must be from 0 to %d", int64(math.MaxInt64>>20))
 		}
 		changes := map[string]any{
 			"bytes": given(cmd, "megabytes", megabytes<<20), "tokensPerDay": given(cmd, "tokens-per-day", tokens),
 			"generations": given(cmd, "generations", generations),
-		}
-		u, err := c.Whole().Find(ctx, args[0], cli.Users)
-		if err != nil {
-			return err
 		}
 		var now struct{ Limits limits }
 		// A change of nothing returns the account as it is.

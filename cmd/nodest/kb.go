@@ -181,14 +181,10 @@ func (p *program) kbRevoke() *cobra.Command {
 		Use: "revoke BASE USER", Short: "Take another user's access to a knowledge base back", Args: cobra.ExactArgs(2),
 		Long:    "Take another user's access to a knowledge base back. With your own username you leave one that is shared with you.",
 		Example: "  nodest kb revoke Harbour tom",
-		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
-			base, err := c.Whole().Find(ctx, args[0], cli.KnowledgeBases)
-			if err != nil {
-				return err
-			}
-			err = c.Call(ctx, http.MethodDelete, base.Path+"/grants/"+url.PathEscape(args[1]), nil, nil)
+		RunE: p.inFull(cli.KnowledgeBases, func(ctx context.Context, c *cli.Client, base cli.Item, rest []string) error {
+			err := c.Call(ctx, http.MethodDelete, base.Path+"/grants/"+url.PathEscape(rest[0]), nil, nil)
 			if fault.Is(err, fault.NotFound) {
-				return fault.New(fault.NotFound, "%s is not shared with %q; nodest kb show %s tells with whom it is", base.Name, args[1], base.ID)
+				return fault.New(fault.NotFound, "%s is not shared with %q; nodest kb show %s tells with whom it is", base.Name, rest[0], base.ID)
 			}
 			return err
 		}),

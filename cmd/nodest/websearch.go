@@ -61,11 +61,10 @@ func (p *program) showResults(found *searchResults) error {
 
 // webPage is the answer of POST /websearch/read.
 type webPage struct {
-	URL      string     `json:"url"`
-	Title    string     `json:"title"`
-	Markdown string     `json:"markdown"`
-	Snippets []string   `json:"snippets"`
-	Date     *time.Time `json:"date,omitempty"`
+	URL      string   `json:"url"`
+	Title    string   `json:"title"`
+	Markdown string   `json:"markdown"`
+	Snippets []string `json:"snippets"`
 }
 
 func (p *program) readCommand() *cobra.Command {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	_ "time/tzdata" // so that time zones are known in a container without them
 
-	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -26,8 +25,8 @@ func localZone() string {
 	return path
 }
 
-// tellZone reports the time zone of this machine to the server.
-func tellZone(ctx context.Context, c *cli.Client) error {
+// TellZone reports the time zone of this machine to the server.
+func (c *Client) TellZone(ctx context.Context) error {
 	zone := localZone()
 	if zone == "" {
 		return nil
