@@ -137,6 +137,6 @@ type Item struct {
 		Text string `json:"text"`
 	} `json:"lastMessage"`
 
-	Kind *Kind
-	Path string // in REST
+	Kind *Kind  `json:"-"`
+	Path string `json:"-"` // in REST
 }
