@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/internal/account"
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/store"
@@ -35,7 +36,6 @@ func (p *program) backupCommand() *cobra.Command {
 			"environment are not included.",
 		Example: "  nodest backup /backups/\n  nodest backup before-the-move.zip\n  docker compose exec -T nodest nodest backup - > nodest.zip",
 	}
-	p.jsonFlag(cmd, "print the manifest as JSON")
 	cmd.RunE = p.configured(func(ctx context.Context, cfg *setup.Config, args []string) error {
 		if args[0] == "-" {
 			return p.backupToOutput(ctx, cfg)
@@ -53,7 +53,7 @@ func (p *program) backupCommand() *cobra.Command {
 		}
 		return p.tellBackup(p.out, path, path, m)
 	})
-	return cmd
+	return p.withJSON(cmd, "print the manifest as JSON")
 }
 
 // backupToOutput writes to standard output what was verified as a file.
@@ -223,7 +223,7 @@ func grouped(n int64) string {
 
 // progress shows on a terminal how far something is; done clears the line.
 func (p *program) progress(what string) (tell func(table string, rows int64), done func()) {
-	if !isTerminal(p.screen) {
+	if !cli.IsTerminal(p.screen) {
 		return nil, func() {}
 	}
 	return func(table string, rows int64) {

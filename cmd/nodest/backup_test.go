@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/internal/account"
+	"nodest/internal/cli"
 	"nodest/store/storetest"
 )
 
@@ -40,9 +41,9 @@ func eachDatabasePair(t *testing.T, f func(t *testing.T, from, to string)) {
 }
 
 // getBody returns the body of a response.
-func getBody(t *testing.T, c *client, path string) string {
+func getBody(t *testing.T, c *cli.Client, path string) string {
 	t.Helper()
-	res, err := c.send(t.Context(), http.MethodGet, path, nil, "application/json")
+	res, err := c.Send(t.Context(), http.MethodGet, path, nil, "application/json")
 	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
@@ -53,7 +54,7 @@ func getBody(t *testing.T, c *client, path string) string {
 var exported = regexp.MustCompile(`"exportedAt":"[^"]*"`)
 
 // userState returns all of a user's data that a restore must bring back.
-func userState(t *testing.T, c *client, conversations []string) map[string]string {
+func userState(t *testing.T, c *cli.Client, conversations []string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, path := range []string{"/me", "/characters", "/conversations", "/settings", "/personas"} {
@@ -76,15 +77,15 @@ func TestBackupAndRestoreKeepEverything(t *testing.T) {
 		character := sampleCharacter(t, p.client)
 		conversation := newConversation(t, p.client, character)
 		for _, text := range []string{"Hello", "日本語 \u0001 \u2028 \"quoted\" \\", "My name is Ada and I live in Paris."} {
-			require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": text}, nil))
+			require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": text}, nil))
 		}
-		require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/saves", map[string]any{"description": "here"}, nil))
-		require.NoError(t, p.client.call(t.Context(), http.MethodPut, "/api/v1/providers/gemini/key", map[string]any{"key": "key-of-the-owner"}, nil))
+		require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/saves", map[string]any{"description": "here"}, nil))
+		require.NoError(t, p.client.Call(t.Context(), http.MethodPut, "/api/v1/providers/gemini/key", map[string]any{"key": "key-of-the-owner"}, nil))
 		_, _, err := here.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
 		require.NoError(t, err)
 		before := userState(t, p.client, []string{conversation})
 		var epoch, later struct{ Epoch string }
-		require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &epoch))
+		require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &epoch))
 
 		file := filepath.Join(t.TempDir(), "moved.zip")
 		out := here.mustRun(t, "backup", file)
@@ -102,14 +103,14 @@ func TestBackupAndRestoreKeepEverything(t *testing.T) {
 			require.LessOrEqual(t, databaseSize(t, target), databaseSize(t, source))
 		}
 		q := target.start(t)
-		old := newTestClient(q.client.base, p.client.token)
+		old := newTestClient(q.client.Base, p.client.Token)
 		for path, now := range userState(t, old, []string{conversation}) {
 			require.Equal(t, before[path], now, "an old token signs in and finds everything: %s", path)
 		}
-		require.NoError(t, newTestClient(q.client.base, "").call(t.Context(), http.MethodPost, "/api/v1/auth/login", map[string]any{"username": "alice", "password": "correct horse battery"}, nil))
-		require.NoError(t, old.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &later))
+		require.NoError(t, newTestClient(q.client.Base, "").Call(t.Context(), http.MethodPost, "/api/v1/auth/login", map[string]any{"username": "alice", "password": "correct horse battery"}, nil))
+		require.NoError(t, old.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &later))
 		require.NotEqual(t, epoch.Epoch, later.Epoch, "devices must load everything again")
-		require.NoError(t, old.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "And on we go."}, nil))
+		require.NoError(t, old.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "And on we go."}, nil))
 		q.stop(t)
 		requireKey(t, target, "key-of-the-owner")
 	})
@@ -131,11 +132,11 @@ func TestADownloadedBackupIsRestored(t *testing.T) {
 		source := newInstallation(t, url)
 		p := source.start(t)
 		conversation := newConversation(t, p.client, sampleCharacter(t, p.client))
-		require.NoError(t, p.client.call(t.Context(), http.MethodPut, "/api/v1/providers/gemini/key", map[string]any{"key": "key-of-the-owner"}, nil))
+		require.NoError(t, p.client.Call(t.Context(), http.MethodPut, "/api/v1/providers/gemini/key", map[string]any{"key": "key-of-the-owner"}, nil))
 		before := userState(t, p.client, []string{conversation})
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.client.base+"/api/v1/backup", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.client.Base+"/api/v1/backup", nil)
 		require.NoError(t, err)
-		req.Header.Set("Authorization", "Bearer "+p.client.token)
+		req.Header.Set("Authorization", "Bearer "+p.client.Token)
 		res, err := http.DefaultClient.Do(req)
 		require.NoError(t, err)
 		data, err := io.ReadAll(res.Body)
@@ -152,7 +153,7 @@ func TestADownloadedBackupIsRestored(t *testing.T) {
 		require.Contains(t, target.mustRun(t, "restore", "--check", file), "is complete")
 		target.mustRun(t, "restore", file)
 		q := target.start(t)
-		require.Equal(t, before, userState(t, newTestClient(q.client.base, p.client.token), []string{conversation}))
+		require.Equal(t, before, userState(t, newTestClient(q.client.Base, p.client.Token), []string{conversation}))
 		q.stop(t)
 		requireKey(t, target, "key-of-the-owner")
 	})
@@ -169,7 +170,7 @@ func TestHealthOfARunningServer(t *testing.T) {
 			Provider struct{ Name, Model string }
 			Server   map[string]int64
 		}
-		require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/health", nil, &health))
+		require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/health", nil, &health))
 		require.Equal(t, "offline", health.Provider.Name)
 		require.Equal(t, url != "", health.Database == "postgres")
 		require.Equal(t, int64(1), health.Server["users"])
@@ -259,7 +260,7 @@ func TestABackupOfABusyServer(t *testing.T) {
 		target := newInstallation(t, emptyDatabaseLike(t, url))
 		target.mustRun(t, "restore", file)
 		q := target.start(t)
-		old := newTestClient(q.client.base, p.client.token)
+		old := newTestClient(q.client.Base, p.client.Token)
 		for conversation, list := range acked {
 			there := map[string]bool{}
 			for _, m := range history(t, old, conversation) {
@@ -392,7 +393,7 @@ func TestAKilledBackupOrRestoreLeavesNoDamage(t *testing.T) {
 		conversation := newConversation(t, p.client, character)
 		for n := range 50 {
 			body := map[string]any{"text": fmt.Sprintf("%d %s", n, strings.Repeat("long text ", 2000)), "reply": false}
-			require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, nil))
+			require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, nil))
 		}
 		whole := getBody(t, p.client, "/api/v1/conversations/"+conversation+"/messages?limit=200")
 		here := source.withAddrOf(p)
@@ -412,8 +413,8 @@ func TestAKilledBackupOrRestoreLeavesNoDamage(t *testing.T) {
 			target := newInstallation(t, emptyDatabaseLike(t, url)).fast(t)
 			err := target.runAndKill(t, rng.IntN(100), "restore", file)
 			q := target.start(t)
-			old := newTestClient(q.client.base, p.client.token)
-			there := old.greet(t.Context()) == nil
+			old := newTestClient(q.client.Base, p.client.Token)
+			there := old.Greet(t.Context()) == nil
 			if err == nil {
 				require.True(t, there)
 			}

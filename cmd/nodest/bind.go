@@ -10,61 +10,59 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"nodest/internal/cli"
 )
 
 func (p *program) bindCommand() *cobra.Command {
-	cmd := p.binding("bind", true)
-	cmd.Short = "Use a world book, preset, set of regex scripts or persona with characters"
-	cmd.Long = "Use a world book, preset, set of regex scripts or persona with one or more characters, or with all of them.\n" +
-		"It takes effect from the next message in their chats. You can give names or ids."
-	cmd.Example = "  nodest bind Eldoria Seraphina\n  nodest bind \"Long replies\" --all"
-	return cmd
+	return p.binding("bind", true, "Use a world book, preset, set of regex scripts or persona with characters",
+		"Use a world book, preset, set of regex scripts or persona with one or more characters, or with all of them.\n"+
+			"It takes effect from the next message in their chats. You can give names or ids.")
 }
 
 func (p *program) unbindCommand() *cobra.Command {
-	cmd := p.binding("unbind", false)
-	cmd.Short = "Stop using a world book, preset, set of regex scripts or persona with characters"
-	cmd.Long = "Stop using a world book, preset, set of regex scripts or persona with characters. It is not deleted.\n" +
-		"--all unbinds it from all characters."
-	cmd.Example = "  nodest unbind Eldoria Seraphina\n  nodest unbind \"Long replies\" --all"
-	return cmd
+	return p.binding("unbind", false, "Stop using a world book, preset, set of regex scripts or persona with characters",
+		"Stop using a world book, preset, set of regex scripts or persona with characters. It is not deleted.\n"+
+			"--all unbinds it from all characters.")
 }
 
 // binding is bind or unbind.
-func (p *program) binding(verb string, bind bool) *cobra.Command {
+func (p *program) binding(verb string, bind bool, short, long string) *cobra.Command {
 	var everybody bool
 	var as string
-	var of []*kind
-	cmd := &cobra.Command{Use: verb + " RESOURCE [CHARACTER…]"}
+	var of []*cli.Kind
+	cmd := &cobra.Command{
+		Use: verb + " RESOURCE [CHARACTER…]", Short: short, Long: long,
+		Example: fmt.Sprintf("  nodest %[1]s Eldoria Seraphina\n  nodest %[1]s \"Long replies\" --all", verb),
+	}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) < 2 && !everybody || len(args) == 0 {
-			return usage("give a resource and a character, or --all: nodest %s Eldoria Seraphina", verb)
+			return cli.Usage("give a resource and a character, or --all: nodest %s Eldoria Seraphina", verb)
 		}
 		if everybody && len(args) > 1 {
-			return usage("--all means every character; leave out %s, or leave out --all", strings.Join(args[1:], ", "))
+			return cli.Usage("--all means every character; leave out %s, or leave out --all", strings.Join(args[1:], ", "))
 		}
 		var err error
-		of, err = kindsFor(as, resources)
+		of, err = kindsFor(as, cli.Resources)
 		return err
 	}
 	cmd.Flags().BoolVar(&everybody, "all", false, "all characters, including future ones")
 	cmd.Flags().StringVar(&as, "as", "", "type of RESOURCE: book, preset, script or persona (default any)")
-	p.jsonFlag(cmd, "print the resource as JSON")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		r, err := c.find(ctx, args[0], of...)
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		r, err := c.Find(ctx, args[0], of...)
 		if err != nil {
 			return err
 		}
-		var with []item
+		var with []cli.Item
 		for _, word := range args[1:] {
-			ch, err := c.find(ctx, word, characters)
+			ch, err := c.Find(ctx, word, cli.Characters)
 			if err != nil {
 				return err
 			}
 			with = append(with, ch)
 		}
-		raw, err := c.bind(ctx, r, with, everybody, bind)
-		if err == nil && bind && r.kind == scripts {
+		raw, err := rebind(ctx, c, r, with, everybody, bind)
+		if err == nil && bind && r.Kind == cli.Scripts {
 			err = p.switchScriptsOn(ctx, c)
 		}
 		if err != nil {
@@ -73,29 +71,29 @@ func (p *program) binding(verb string, bind bool) *cobra.Command {
 		if p.json {
 			return p.printJSON(raw)
 		}
-		return p.sayBound(ctx, c, r.kind, raw)
+		return p.sayBound(ctx, c, r.Kind, raw)
 	})
-	return cmd
+	return p.withJSON(cmd, "print the resource as JSON")
 }
 
 // kindsFor returns the kind that as names, all for "".
-func kindsFor(as string, all []*kind) ([]*kind, error) {
+func kindsFor(as string, all []*cli.Kind) ([]*cli.Kind, error) {
 	if as == "" {
 		return all, nil
 	}
 	var nouns []string
 	for _, k := range all {
-		if k.noun == as || k.list == as {
-			return []*kind{k}, nil
+		if k.Noun == as || k.List == as {
+			return []*cli.Kind{k}, nil
 		}
-		nouns = append(nouns, k.noun)
+		nouns = append(nouns, k.Noun)
 	}
-	return nil, usage("--as %s: must be one of %s", as, strings.Join(nouns, ", "))
+	return nil, cli.Usage("--as %s: must be one of %s", as, strings.Join(nouns, ", "))
 }
 
-// bind binds a resource to characters, or unbinds it. It fails if the resource was
+// rebind binds a resource to characters, or unbinds it. It fails if the resource was
 // changed at the same time.
-func (c *client) bind(ctx context.Context, r item, with []item, everybody, bind bool) (json.RawMessage, error) {
+func rebind(ctx context.Context, c *cli.Client, r cli.Item, with []cli.Item, everybody, bind bool) (json.RawMessage, error) {
 	ids := append([]string{}, r.CharacterIDs...)
 	for _, ch := range with {
 		at := slices.Index(ids, ch.ID)
@@ -105,9 +103,9 @@ func (c *client) bind(ctx context.Context, r item, with []item, everybody, bind 
 		case !bind && at >= 0:
 			ids = slices.Delete(ids, at, at+1)
 		case !bind && r.BindAll:
-			return nil, usage("%s is bound to all characters; run nodest unbind %s --all", r.Name, r.ID)
+			return nil, cli.Usage("%s is bound to all characters; run nodest unbind %s --all", r.Name, r.ID)
 		case !bind:
-			return nil, usage("%s is not bound to %s", r.Name, ch.Name)
+			return nil, cli.Usage("%s is not bound to %s", r.Name, ch.Name)
 		}
 	}
 	change := map[string]any{"characterIds": ids, "ifVersion": r.Version}
@@ -118,32 +116,32 @@ func (c *client) bind(ctx context.Context, r item, with []item, everybody, bind 
 		}
 	}
 	var raw json.RawMessage
-	return raw, c.call(ctx, http.MethodPatch, r.path(), change, &raw)
+	return raw, c.Call(ctx, http.MethodPatch, r.Path, change, &raw)
 }
 
-func (p *program) sayBound(ctx context.Context, c *client, k *kind, raw json.RawMessage) error {
-	r := item{}
+func (p *program) sayBound(ctx context.Context, c *cli.Client, k *cli.Kind, raw json.RawMessage) error {
+	r := cli.Item{}
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return err
 	}
-	names, err := c.characterNames(ctx)
+	names, err := c.CharacterNames(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.out, "%s %s is bound to %s\n", k.noun, r.Name, cmp.Or(r.boundTo(names), "no character"))
+	_, err = fmt.Fprintf(p.out, "%s %s is bound to %s\n", k.Noun, r.Name, cmp.Or(r.BoundTo(names), "no character"))
 	return err
 }
 
 // switchScriptsOn makes bound regex scripts work, as the import of a card with
 // scripts does.
-func (p *program) switchScriptsOn(ctx context.Context, c *client) error {
+func (p *program) switchScriptsOn(ctx context.Context, c *cli.Client) error {
 	var settings map[string]any
-	if err := c.call(ctx, http.MethodGet, "/api/v1/settings", nil, &settings); err != nil || settings["globalRegexEnabled"] == true {
+	if err := c.Call(ctx, http.MethodGet, "/api/v1/settings", nil, &settings); err != nil || settings["globalRegexEnabled"] == true {
 		return err
 	}
 	settings["globalRegexEnabled"] = true
 	settings["ifVersion"] = settings["version"]
-	if err := c.call(ctx, http.MethodPut, "/api/v1/settings", settings, nil); err != nil {
+	if err := c.Call(ctx, http.MethodPut, "/api/v1/settings", settings, nil); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(p.err, "regex scripts were off in your settings and have been turned on")

@@ -333,7 +333,7 @@ func TestPageAccessible(t *testing.T) {
 		_, err = chromedp.Call(a.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 		require.NoError(t, err)
 		a.media("prefers-color-scheme", a.theme(phone))
-		require.NoError(a.t, chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.base)))
+		require.NoError(a.t, chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.Base)))
 		a.see("signing in", found("[name=password]"))
 		a.see("four faults", `(() => {
 			const bad = document.createElement("main")
@@ -359,7 +359,7 @@ func TestPageAccessible(t *testing.T) {
 		signInWithPassword(a.t, a.ctx, "mia", "staple battery horse")
 		a.see("no chats yet", pageText("Welcome"))
 		wrong = append(wrong, a.checks("welcome")...)
-		require.NoError(t, chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.base+"/signin#"+a.p.link)))
+		require.NoError(t, chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.Base+"/signin#"+a.p.link)))
 		a.see("the page of the owner", `document.querySelector("main h1") && `+found("[href='#/chats/"+a.chat+"']"))
 		for _, v := range a.views() {
 			if !phone && !a.both && v.press != nil {

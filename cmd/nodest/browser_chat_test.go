@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/llm/llmtest"
 )
 
@@ -175,7 +176,7 @@ func (c *chatPage) kill() {
 	c.t.Helper()
 	c.p.kill(c.t)
 	c.see("the lost connection is shown", `document.querySelector("main [role=status]")?.innerText.includes("No connection")`)
-	c.inst.env = append(c.inst.env, "NODEST_ADDR="+strings.TrimPrefix(c.p.client.base, "http://"))
+	c.inst.env = append(c.inst.env, "NODEST_ADDR="+strings.TrimPrefix(c.p.client.Base, "http://"))
 }
 
 func (c *chatPage) restart() {
@@ -483,7 +484,7 @@ func TestPageOnAPhone(t *testing.T) {
 // of a message and back.
 func TestPageByKeyboard(t *testing.T) {
 	c := newChatPage(t)
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.Navigate(c.p.client.base)))
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.Navigate(c.p.client.Base)))
 	c.see("signing in", `document.querySelector("[name=secret]")`)
 	reach := func(what, js string, opts ...chromedp.KeyOption) {
 		t.Helper()
@@ -499,7 +500,7 @@ func TestPageByKeyboard(t *testing.T) {
 		t.Fatalf("%s cannot be reached with Tab", what)
 	}
 	reach("the field for the link", `e => e.name == "secret"`)
-	c.keys(c.p.client.base + "/signin#" + c.p.link + kb.Enter)
+	c.keys(c.p.client.Base + "/signin#" + c.p.link + kb.Enter)
 	reach("the sample", `e => e.tagName == "BUTTON" && e.innerText == "Sample character"`)
 	c.keys(kb.Enter)
 	c.messages(1)
@@ -604,7 +605,7 @@ func TestPageByKeyboard(t *testing.T) {
 // TestPageInChinese: the browser's language is the page's.
 func TestPageInChinese(t *testing.T) {
 	c := newChatPage(t, chromedp.Flag("accept-lang", "zh-CN"))
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.Navigate(c.p.client.base+"/signin#"+c.p.link)))
+	require.NoError(t, chromedp.Do(c.ctx, chromedp.Navigate(c.p.client.Base+"/signin#"+c.p.link)))
 	c.press("示例角色")
 	c.messages(1)
 	c.see("the language of the document", `document.documentElement.lang == "zh-CN"`)
@@ -622,14 +623,14 @@ func TestPageInChinese(t *testing.T) {
 }
 
 // longChat stores a chat with messages of different lengths, "message 0. …" and so on.
-func (c *chatPage) longChat(length int) (chat item) {
+func (c *chatPage) longChat(length int) (chat cli.Item) {
 	c.t.Helper()
 	var log strings.Builder
 	log.WriteString(`{"chat_metadata":{},"user_name":"Mia","character_name":"Wren"}`)
 	for i := range length {
 		fmt.Fprintf(&log, "\n"+`{"name":"Mia","is_user":%t,"send_date":"2025-03-14T09:00:00.000Z","mes":"message %d. %s","extra":{}}`, i%2 == 0, i, strings.Repeat("The river is high tonight. ", i*7%40))
 	}
-	require.NoError(c.t, c.p.client.upload(c.t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
+	require.NoError(c.t, c.p.client.Upload(c.t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
 		map[string]string{"characterId": sampleCharacter(c.t, c.p.client)}, &chat))
 	return chat
 }
@@ -740,7 +741,7 @@ func TestPageFollowsAReply(t *testing.T) {
 
 	// One's own message leads to the end from far up, where what follows is not loaded.
 	chat := c.longChat(120)
-	var all struct{ Items []item }
+	var all struct{ Items []cli.Item }
 	api(t, c.p, http.MethodGet, "/conversations/"+chat.ID+"/messages?limit=200", nil, &all)
 	goTo(t, c.ctx, "/chats/"+chat.ID+"?message="+all.Items[10].ID, atMessage(chat.ID, "message 10."))
 	c.see("the end is not loaded", `document.querySelector(".newest")`)

@@ -195,7 +195,7 @@ func TestPageCircleShowsWhatWasThought(t *testing.T) {
 	require.NoError(t, db.Close())
 
 	m.p = inst.start(t)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.Navigate(m.p.client.base+"/signin#"+m.p.link)))
+	require.NoError(t, chromedp.Do(m.ctx, chromedp.Navigate(m.p.client.Base+"/signin#"+m.p.link)))
 	click(t, m.ctx, "nav [href='#/circle']")
 	m.see("the comment without thoughts", `document.querySelector(".comment .text")?.innerText == "I do!" && !`+pageText("At last."))
 	m.press("More: Who wants to go sailing?")

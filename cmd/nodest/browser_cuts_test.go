@@ -50,7 +50,7 @@ func TestPageSignInEnds(t *testing.T) {
 	c.see("signing in is asked for", `document.querySelector("[name=secret]")`)
 	c.says("I am here.")
 	c.says("And I.")
-	c.fill("[name=secret]", c.p.client.base+"/signin#"+c.p.link)
+	c.fill("[name=secret]", c.p.client.Base+"/signin#"+c.p.link)
 	c.press("Sign in with link or token")
 	c.last("complete", "And I.")
 	c.see("without a reload", `window.loadedOnce && document.querySelector("`+compose+`").value == "not sent"`)
@@ -77,7 +77,7 @@ func TestPageAnotherSignsIn(t *testing.T) {
 	c.restart()
 	c.see("signing in is asked for", `document.querySelector("[name=secret]")`)
 	c.says("I am here.")
-	c.fill("[name=secret]", c.p.client.base+"/signin#"+c.p.link)
+	c.fill("[name=secret]", c.p.client.Base+"/signin#"+c.p.link)
 	c.press("Sign in with link or token")
 	c.last("complete", "I am here.")
 	c.said("Are you there?", 1)
@@ -312,7 +312,7 @@ func (p *cutting) forward(t *testing.T, from net.Conn) {
 // answered once.
 func TestPageConnectionIsCut(t *testing.T) {
 	c := newChatPage(t)
-	wire := newCutting(t, strings.TrimPrefix(c.p.client.base, "http://"))
+	wire := newCutting(t, strings.TrimPrefix(c.p.client.Base, "http://"))
 	require.NoError(t, chromedp.Do(c.ctx, chromedp.Navigate("http://"+wire.listener.Addr().String()+"/signin#"+c.p.link)))
 	clickText(t, c.ctx, "Sample character")
 	c.messages(1)

@@ -148,7 +148,7 @@ func TestPageMovesRows(t *testing.T) {
 // download reads a file of the API.
 func download(t *testing.T, p *process, path string) string {
 	t.Helper()
-	r, err := p.client.send(t.Context(), http.MethodGet, "/api/v1"+path, nil, "*/*")
+	r, err := p.client.Send(t.Context(), http.MethodGet, "/api/v1"+path, nil, "*/*")
 	require.NoError(t, err)
 	defer r.Body.Close() //nolint:errcheck // it was read
 	data, err := io.ReadAll(r.Body)
@@ -370,7 +370,7 @@ func TestPageTwoDevices(t *testing.T) {
 	openPage(t, ctx, p)
 	var made struct{ Link string }
 	api(t, p, http.MethodPost, "/auth/links", map[string]any{}, &made)
-	require.NoError(t, chromedp.Do(phone, chromedp.Navigate(p.client.base+"/signin#"+made.Link)))
+	require.NoError(t, chromedp.Do(phone, chromedp.Navigate(p.client.Base+"/signin#"+made.Link)))
 	for _, device := range []context.Context{ctx, phone} {
 		waitJS(t, device, "signed in", `document.querySelector("main h1")`)
 		goTo(t, device, "/library/preset/"+preset.ID, `document.querySelectorAll("main ol li").length == 3`)

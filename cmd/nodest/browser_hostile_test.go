@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/llm/llmtest"
 )
 
@@ -173,8 +174,8 @@ func importChat(t *testing.T, p *process, character, title, said, reply string) 
 	} {
 		require.NoError(t, json.NewEncoder(&log).Encode(line))
 	}
-	var chat item
-	require.NoError(t, p.client.upload(t.Context(), "/api/v1/conversations/import", title+".jsonl", log.Bytes(), map[string]string{"characterId": character}, &chat))
+	var chat cli.Item
+	require.NoError(t, p.client.Upload(t.Context(), "/api/v1/conversations/import", title+".jsonl", log.Bytes(), map[string]string{"characterId": character}, &chat))
 	return chat.ID
 }
 
@@ -278,7 +279,7 @@ func TestPageHostileNames(t *testing.T) {
 	card, err := json.Marshal(map[string]any{"spec": "chara_card_v3", "spec_version": "3.0", "data": fields})
 	require.NoError(t, err)
 	var imported struct{ ID string }
-	require.NoError(t, p.client.upload(t.Context(), "/api/v1/characters/import", hostileName+".json", card, nil, &imported))
+	require.NoError(t, p.client.Upload(t.Context(), "/api/v1/characters/import", hostileName+".json", card, nil, &imported))
 	chat := importChat(t, p, imported.ID, hostileName, hostileScripts, hostileScripts)
 	short := hostileName + strings.Repeat("W", 100)
 	api(t, p, http.MethodPatch, "/conversations/"+chat, map[string]any{"title": short, "tags": []string{"__proto__", hostileName[:40]}}, nil)
@@ -422,7 +423,7 @@ func TestPageHostileFiles(t *testing.T) {
 	chat := importChat(t, c.p, found.Items[at].ID, "log", "hello", "hello")
 	api(t, c.p, http.MethodPatch, "/conversations/"+chat, map[string]any{"title": "\u202e\"; filename=x.exe/../" + hostileName}, nil)
 	for _, path := range []string{"/conversations/" + chat + "/export?format=jsonl", "/conversations/" + chat + "/export?format=json", "/characters/" + found.Items[at].ID + "/export"} {
-		answer, err := c.p.client.send(t.Context(), http.MethodGet, "/api/v1"+path, nil, "*/*")
+		answer, err := c.p.client.Send(t.Context(), http.MethodGet, "/api/v1"+path, nil, "*/*")
 		require.NoError(t, err)
 		require.NoError(t, answer.Body.Close())
 		kind, params, err := mime.ParseMediaType(answer.Header.Get("Content-Disposition"))

@@ -67,7 +67,7 @@ func (a *accessPage) fillKnowledge() {
 func (a *accessPage) upload(name, text string) string {
 	a.t.Helper()
 	var got struct{ File struct{ ID string } }
-	require.NoError(a.t, a.p.client.upload(a.t.Context(), "/api/v1/files", name, []byte(text), map[string]string{"knowledgeBaseId": a.base}, &got))
+	require.NoError(a.t, a.p.client.Upload(a.t.Context(), "/api/v1/files", name, []byte(text), map[string]string{"knowledgeBaseId": a.base}, &got))
 	return got.File.ID
 }
 
@@ -218,7 +218,7 @@ func TestPageKnowledgeUploads(t *testing.T) {
 	m := &memoryPage{t: t, ctx: browser(t), p: newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s", "NODEST_KB_FILES=2").start(t)}
 	var base struct{ ID string }
 	m.call(http.MethodPost, "/knowledge-bases", map[string]any{"name": "Notes"}, &base)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.Navigate(m.p.client.base+"/signin#"+m.p.link)))
+	require.NoError(t, chromedp.Do(m.ctx, chromedp.Navigate(m.p.client.Base+"/signin#"+m.p.link)))
 	goTo(t, m.ctx, "/knowledge/"+base.ID, pageText("No files yet."))
 	archive := filepath.Join(t.TempDir(), "notes.zip")
 	f, err := os.Create(archive)
@@ -317,7 +317,7 @@ func (m *memoryPage) replacedWhileRead(other *memoryPage) {
 	m.call(http.MethodGet, "/files", nil, &own)
 	at := "/files/" + own.Items[0].ID
 	const next = "Bees.\n\nThe keepers of the light keep bees now, and they sell the honey at the harbour in the summer."
-	require.NoError(m.t, m.p.client.uploadFile(m.t.Context(), http.MethodPut, "/api/v1"+at+"/content", textFile(m.t, "harbour.md", next), map[string]string{"name": "harbour.md"}, &struct{}{}))
+	require.NoError(m.t, m.p.client.UploadFile(m.t.Context(), http.MethodPut, "/api/v1"+at+"/content", textFile(m.t, "harbour.md", next), map[string]string{"name": "harbour.md"}, &struct{}{}))
 	eventually(m.t, "the new text is there", func() error {
 		var text struct{ Edition int }
 		if m.call(http.MethodGet, at+"/text", nil, &text); text.Edition != 2 {
@@ -331,7 +331,7 @@ func (m *memoryPage) replacedWhileRead(other *memoryPage) {
 // signInAs signs a browser in with a name and a password.
 func signInAs(ctx context.Context, t *testing.T, p *process, username, password string) {
 	t.Helper()
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/"), chromedp.WaitVisible("[name=password]"),
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/"), chromedp.WaitVisible("[name=password]"),
 		chromedp.SendKeys("[name=username]", username), chromedp.SendKeys("[name=password]", password+"\r")))
 	waitJS(t, ctx, "signed in", `document.querySelector("nav [href='#/knowledge']")`)
 }

@@ -16,7 +16,7 @@ import (
 // openPage signs in with the printed link and waits for the page.
 func openPage(t *testing.T, ctx context.Context, p *process) {
 	t.Helper()
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/signin#"+p.link)))
 	waitJS(t, ctx, "the page", `document.querySelector("main h1") && location.pathname == "/"`)
 }
 
@@ -113,12 +113,12 @@ func TestPageEditsACharacter(t *testing.T) {
 	waitJS(t, ctx, "where it went", `document.querySelector(".notes")?.innerText.includes("Character “Alice” was imported.")`)
 
 	var list struct{ Items []testCharacter }
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/characters", nil, &list))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/characters", nil, &list))
 	require.Len(t, list.Items, 1)
 	address := "/characters/" + list.Items[0].ID
 	read := func() (c testCharacter) {
 		t.Helper()
-		require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1"+address, nil, &c))
+		require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1"+address, nil, &c))
 		return c
 	}
 
@@ -159,7 +159,7 @@ func TestPageEditsACharacter(t *testing.T) {
 			Recount  bool
 		}
 	}
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1"+address+"/settings", nil, &settings))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1"+address+"/settings", nil, &settings))
 	require.Equal(t, 3, settings.Memory.ExtractEvery)
 	require.Equal(t, "zh", settings.Prompt.Language)
 	require.True(t, settings.Prompt.Recount, "imported characters are not asked by default")
@@ -191,11 +191,11 @@ func TestPageEditsACharacter(t *testing.T) {
 	typeIn(t, ctx, "[data-path=description]", "Typed on this device.")
 	var card map[string]any
 	full := map[string]any{}
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1"+address, nil, &full))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1"+address, nil, &full))
 	card = full["roleCard"].(map[string]any)
 	card["data"].(map[string]any)["scenario"] = "A lighthouse."
 	card["data"].(map[string]any)["description"] = "Typed on the phone."
-	require.NoError(t, p.client.call(t.Context(), http.MethodPatch, "/api/v1"+address, map[string]any{"roleCard": card}, nil))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPatch, "/api/v1"+address, map[string]any{"roleCard": card}, nil))
 	waitJS(t, ctx, "the conflict is shown", `document.querySelector(".banner[role=alert]")?.innerText.includes("changed on another device")`)
 	waitJS(t, ctx, "where both changed", `document.querySelector(".banner[role=alert]")?.innerText.includes("Description")`)
 	require.Equal(t, "Typed on this device.", evalString(t, ctx, `document.querySelector("[data-path=description]").value`))
@@ -241,7 +241,7 @@ func TestPageLibrary(t *testing.T) {
 	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	call := func(method, path string, body, out any) {
 		t.Helper()
-		require.NoError(t, p.client.call(t.Context(), method, "/api/v1"+path, body, out))
+		require.NoError(t, p.client.Call(t.Context(), method, "/api/v1"+path, body, out))
 	}
 	var alice struct{ ID string }
 	call(http.MethodPost, "/characters", map[string]any{"roleCard": json.RawMessage(aliceCard)}, &alice)
@@ -378,7 +378,7 @@ func TestPageChatSettings(t *testing.T) {
 		Settings struct{ Temperature *float64 }
 	}
 	var list struct{ Items []conversation }
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations", nil, &list))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations", nil, &list))
 	chat := list.Items[0]
 	goTo(t, ctx, "/characters/"+chat.CharacterID+"/chats", `document.querySelector('[aria-label^="Settings of this chat"]')`)
 	click(t, ctx, `[aria-label^="Settings of this chat"]`)
@@ -387,13 +387,13 @@ func TestPageChatSettings(t *testing.T) {
 	typeLabelled(t, ctx, "Depth", "2")
 	typeLabelled(t, ctx, "Temperature", "0.5")
 	path := "/api/v1/conversations/" + chat.ID
-	require.NoError(t, p.client.call(t.Context(), http.MethodPatch, path, map[string]any{"settings": map[string]any{"topP": 0.9}}, nil))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPatch, path, map[string]any{"settings": map[string]any{"topP": 0.9}}, nil))
 	waitJS(t, ctx, "another device was first", `document.querySelector("dialog[open] .banner")`)
 	clickText(t, ctx, "Keep my text and take over their other changes")
 	waitJS(t, ctx, "saving", `(b => b && !b.disabled && (b.click(), true))(document.querySelector("dialog[open] form .primary"))`)
 	waitJS(t, ctx, "closed", `!document.querySelector("dialog[open]")`)
 	var got conversation
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, path, nil, &got))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, path, nil, &got))
 	require.Equal(t, "The frozen harbour", got.Title)
 	require.Equal(t, "Keep it short.", got.AuthorNote.Content)
 	require.Equal(t, 2, got.AuthorNote.Depth)
@@ -411,7 +411,7 @@ func TestPageLargeWorldBook(t *testing.T) {
 		entries[fmt.Sprint(i)] = map[string]any{"key": []string{fmt.Sprintf("key%d", i)}, "comment": fmt.Sprintf("Entry %d", i), "content": strings.Repeat("A fact. ", 20)}
 	}
 	var book struct{ ID string }
-	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/worldbooks", map[string]any{"name": "Large", "dialect": "sillytavern", "document": map[string]any{"entries": entries}}, &book))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/worldbooks", map[string]any{"name": "Large", "dialect": "sillytavern", "document": map[string]any{"entries": entries}}, &book))
 	openPage(t, ctx, p)
 	goTo(t, ctx, "/library/worldbook/"+book.ID, `document.querySelector("main")?.innerText.includes("3,000 entries")`)
 	waitJS(t, ctx, "some rows", `(n => n > 5 && n < 60)(document.querySelectorAll("main .item").length)`)
@@ -424,7 +424,7 @@ func TestPageLargeWorldBook(t *testing.T) {
 			Entries map[string]struct{ Disable bool }
 		}
 	}
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/worldbooks/"+book.ID, nil, &got))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/worldbooks/"+book.ID, nil, &got))
 	require.Len(t, got.Document.Entries, 3000)
 	require.True(t, got.Document.Entries["2999"].Disable)
 	p.stop(t)

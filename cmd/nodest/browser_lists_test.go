@@ -19,6 +19,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // listed are the titles of the chats in the list.
@@ -75,7 +77,7 @@ func (c *chatPage) downloads() func(name, has string) {
 // chatWith stores a character with a chat that has a title.
 func chatWith(t *testing.T, p *process, character, title string, tags ...string) (characterID, chatID string) {
 	t.Helper()
-	var ch, conv item
+	var ch, conv cli.Item
 	api(t, p, http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"name": character, "first_mes": "I am " + character + ".", "tags": tags}}, &ch)
 	api(t, p, http.MethodPost, "/conversations", map[string]any{"characterId": ch.ID, "title": title}, &conv)
 	return ch.ID, conv.ID
@@ -157,7 +159,7 @@ func TestPageChatList(t *testing.T) {
 	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
 	c.see("without it", listed+`.includes("The tower") && !`+listed+`.includes("The long road")`)
 	eventually(t, "deleted", func() error {
-		if err := c.p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+road, nil, nil); err == nil {
+		if err := c.p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+road, nil, nil); err == nil {
 			return fmt.Errorf("the chat is still there")
 		}
 		return nil
@@ -365,11 +367,11 @@ func showsPicture(t *testing.T, ctx context.Context, where, colour string) {
 }
 
 // storeChat stores a character and a chat with it.
-func storeChat(t *testing.T, p *client, i int) error {
-	var ch item
+func storeChat(t *testing.T, p *cli.Client, i int) error {
+	var ch cli.Item
 	card := map[string]any{"name": fmt.Sprintf("Number %d of many", i), "first_mes": strings.Repeat("Hello. ", 20), "tags": []string{[]string{"even", "odd"}[i%2]}}
-	if err := p.call(t.Context(), http.MethodPost, "/api/v1/characters", map[string]any{"roleCard": card}, &ch); err != nil {
+	if err := p.Call(t.Context(), http.MethodPost, "/api/v1/characters", map[string]any{"roleCard": card}, &ch); err != nil {
 		return err
 	}
-	return p.call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": ch.ID, "title": fmt.Sprintf("Chat %d of many", i)}, nil)
+	return p.Call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": ch.ID, "title": fmt.Sprintf("Chat %d of many", i)}, nil)
 }

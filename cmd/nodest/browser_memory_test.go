@@ -28,14 +28,14 @@ func openMemoryPage(t *testing.T, said ...string) *memoryPage {
 	m.character = made.Character.ID
 	m.chat = m.newChat("The ferry")
 	m.say(m.chat, said...)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(m.p.client.base+"/signin#"+m.p.link)))
+	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(m.p.client.Base+"/signin#"+m.p.link)))
 	m.see("the newest chat, which the page goes to by itself", `document.querySelector("nav [href='#/memory']") && location.hash == `+jsString("#/chats/"+m.chat)+` && document.querySelector("article")`)
 	return m
 }
 
 func (m *memoryPage) call(method, path string, body, out any) {
 	m.t.Helper()
-	require.NoError(m.t, m.p.client.call(m.t.Context(), method, "/api/v1"+path, body, out))
+	require.NoError(m.t, m.p.client.Call(m.t.Context(), method, "/api/v1"+path, body, out))
 }
 
 func (m *memoryPage) newChat(title string) string {

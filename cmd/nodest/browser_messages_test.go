@@ -16,6 +16,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // noise is a PNG as an address; it cannot be compressed.
@@ -49,8 +51,8 @@ func TestPagePictures(t *testing.T) {
 		require.NoError(t, err)
 		log += "\n" + string(line)
 	}
-	var chat item
-	require.NoError(t, c.p.client.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log),
+	var chat cli.Item
+	require.NoError(t, c.p.client.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log),
 		map[string]string{"characterId": sampleCharacter(t, c.p.client)}, &chat))
 	openPage(t, c.ctx, c.p)
 	goTo(t, c.ctx, "/chats/"+chat.ID, shownAs("Broken:"))
@@ -222,7 +224,7 @@ func TestPageGetReply(t *testing.T) {
 func TestPageChatDetails(t *testing.T) {
 	c := newChatPage(t)
 	api(t, c.p, http.MethodPost, "/personas", map[string]any{"name": "Mia", "document": map[string]any{"name": "Mia", "description": "Mia is a clockmaker."}}, nil)
-	var ch, chat item
+	var ch, chat cli.Item
 	api(t, c.p, http.MethodPost, "/characters", map[string]any{"dialect": "sillytavern", "roleCard": map[string]any{"name": "Wren", "first_mes": "Hello."}}, &ch)
 	api(t, c.p, http.MethodPost, "/conversations", map[string]any{"characterId": ch.ID}, &chat)
 	openPage(t, c.ctx, c.p)
@@ -253,7 +255,7 @@ func TestPageChatDetails(t *testing.T) {
 func TestPageGreetings(t *testing.T) {
 	c := newChatPage(t)
 	long := "The beginning. " + strings.Repeat("The river is high tonight.\n\n", 60)
-	var ch, other, chat item
+	var ch, other, chat cli.Item
 	api(t, c.p, http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"spec": "chara_card_v2", "spec_version": "2.0", "data": map[string]any{
 		"name": "Wren", "first_mes": long, "alternate_greetings": []string{"Another greeting."}}}}, &ch)
 	api(t, c.p, http.MethodPost, "/conversations", map[string]any{"characterId": ch.ID, "title": "First"}, &other)

@@ -15,7 +15,7 @@ func promptChat(t *testing.T, ctx context.Context, p *process) string {
 	t.Helper()
 	call := func(path string, body, out any) {
 		t.Helper()
-		require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1"+path, body, out))
+		require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1"+path, body, out))
 	}
 	var made struct{ Character struct{ ID string } }
 	call("/characters/sample", nil, &made)
@@ -25,7 +25,7 @@ func promptChat(t *testing.T, ctx context.Context, p *process) string {
 	for _, said := range []string{"Good evening!", "What do you know about the drowned bridge?", "Is Ana allergic to peanuts?"} {
 		call("/conversations/"+chat.ID+"/messages", map[string]any{"text": said}, nil)
 	}
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/signin#"+p.link)))
 	waitJS(t, ctx, "signed in", `document.querySelector("main")`)
 	waitJS(t, ctx, "going to the chat", `(location.hash = "#/chats/`+chat.ID+`")`)
 	waitJS(t, ctx, "the last reply", `document.querySelector("article.last.assistant[data-status=complete]")`)
@@ -133,7 +133,7 @@ func TestPagePromptPreview(t *testing.T) {
 	tabOf(t, ctx, "Left out")
 	waitJS(t, ctx, "no room", `document.querySelector("[role=tabpanel]").innerText.match(/No room[^]*The prompt would have been longer than the budget[^]*messages of the chat/)`)
 	var list struct{ Items []struct{ ID string } }
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+id+"/messages", nil, &list))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+id+"/messages", nil, &list))
 	require.Len(t, list.Items, 7, "a preview stores nothing")
 
 	// A provider has the request of the last reply, although that was deleted since.

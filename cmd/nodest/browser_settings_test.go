@@ -160,13 +160,13 @@ func TestPageSettingsAccount(t *testing.T) {
 	fill(t, ctx, "[name=tokenName]", "my phone")
 	clickIn(t, ctx, "dialog", "Create token")
 	waitJS(t, ctx, "the token, once", `document.querySelector("input.token")?.value.startsWith("nst_")`)
-	token := newTestClient(p.client.base, evalString(t, ctx, `document.querySelector("input.token").value`))
-	require.NoError(t, token.call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil))
+	token := newTestClient(p.client.Base, evalString(t, ctx, `document.querySelector("input.token").value`))
+	require.NoError(t, token.Call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil))
 	clickIn(t, ctx, "dialog", "Done")
 	click(t, ctx, `[aria-label="Revoke: my phone"]`)
 	clickIn(t, ctx, "dialog", "Revoke")
 	waitJS(t, ctx, "it is gone", `document.body.innerText.includes("Revoked.") && !document.querySelector('[aria-label="Revoke: my phone"]')`)
-	require.Error(t, token.call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil))
+	require.Error(t, token.Call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil))
 
 	fill(t, ctx, "[name=password]", "correct horse battery")
 	clickText(t, ctx, "Set password")
@@ -191,7 +191,7 @@ func TestPageSettingsAccount(t *testing.T) {
 	clickIn(t, ctx, "dialog", "Done")
 	waitJS(t, ctx, "in the list", `[...document.querySelectorAll("li")].some(e => e.innerText.includes("my app") && e.innerText.includes("until revoked"))`)
 
-	require.NoError(t, chromedp.Do(phone, chromedp.EmulateViewport(390, 844), chromedp.Navigate(p.client.base)))
+	require.NoError(t, chromedp.Do(phone, chromedp.EmulateViewport(390, 844), chromedp.Navigate(p.client.Base)))
 	signInWithPassword(t, phone, "owner", "correct horse battery")
 	waitJS(t, phone, "not with the old one", `document.querySelector("[role=alert]")?.innerText.includes("did not work")`)
 	waitJS(t, phone, "nothing is wider than the phone", `document.documentElement.scrollWidth <= 390`)
@@ -205,7 +205,7 @@ func TestPageSettingsAccount(t *testing.T) {
 	waitJS(t, ctx, "no code for an address that a phone cannot open", `document.body.innerText.includes("A phone cannot open 127.0.0.1:") && !document.querySelector("svg[data-text]")`)
 	fill(t, ctx, "[name=address]", "https://chat.example.org/")
 	waitJS(t, ctx, "a code for one that it can", `document.querySelector("svg[data-text]")?.dataset.text.startsWith("https://chat.example.org/signin#")`)
-	link := strings.Replace(evalString(t, ctx, `document.querySelector("svg[data-text]").dataset.text`), "https://chat.example.org", p.client.base, 1)
+	link := strings.Replace(evalString(t, ctx, `document.querySelector("svg[data-text]").dataset.text`), "https://chat.example.org", p.client.Base, 1)
 	require.NoError(t, chromedp.Do(phone, chromedp.Navigate(link)))
 	waitJS(t, phone, "the link signs in", `document.querySelector("main#content") && location.pathname == "/"`)
 	for _, section := range []string{"", "general", "models", "search", "usage", "account", "people", "server"} {
@@ -325,14 +325,14 @@ func TestPageSettingsServer(t *testing.T) {
 	waitJS(t, ctx, "its health", `/Database\s+SQLite/.test(document.body.innerText) && /Accounts\s+1/.test(document.body.innerText)`)
 	waitJS(t, ctx, "its jobs", `[...document.querySelectorAll("li b")].some(b => b.innerText == "Index for search")`)
 	backup := evalString(t, ctx, `document.querySelector("a[download]").href`)
-	require.Equal(t, p.client.base+"/api/v1/backup", backup)
+	require.Equal(t, p.client.Base+"/api/v1/backup", backup)
 	p.stop(t)
 }
 
 // api makes a REST call as the owner.
 func api(t *testing.T, p *process, method, path string, in, out any) {
 	t.Helper()
-	require.NoError(t, p.client.call(t.Context(), method, "/api/v1"+path, in, out))
+	require.NoError(t, p.client.Call(t.Context(), method, "/api/v1"+path, in, out))
 }
 
 // askOnce sends a message to the sample character and waits for the reply.
@@ -361,7 +361,7 @@ func askOnce(t *testing.T, p *process) {
 // signInPage opens the page with the printed link.
 func signInPage(t *testing.T, ctx context.Context, p *process) {
 	t.Helper()
-	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(p.client.base+"/signin#"+p.link)))
+	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(p.client.Base+"/signin#"+p.link)))
 	waitJS(t, ctx, "the page", `document.querySelector("main#content")`)
 }
 

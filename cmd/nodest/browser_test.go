@@ -119,7 +119,7 @@ func waitJS(t *testing.T, ctx context.Context, what, js string) {
 // character.
 func openSample(t *testing.T, ctx context.Context, p *process) {
 	t.Helper()
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.base+"/signin#"+p.link)))
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/signin#"+p.link)))
 	clickText(t, ctx, "Sample character")
 	waitJS(t, ctx, "the greeting", `document.querySelectorAll("article.assistant .text").length == 1`)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // lighthouse is a page of the web, and lighthouseQuote a sentence of it.
@@ -123,7 +125,7 @@ func TestPageWebSearchSwitch(t *testing.T) {
 	s.ask("Who is the keeper of the lighthouse on Sable Island?", "I do not know.")
 	s.see("it says that it could not search", `document.querySelector("article.last")?.innerText.includes("Web search was not available; the reply was written without it.")`)
 
-	var first, other item
+	var first, other cli.Item
 	api(t, s.p, http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"name": "Tom", "first_mes": "Ahoy."}}, &first)
 	api(t, s.p, http.MethodPost, "/conversations", map[string]any{"characterId": first.ID}, &other)
 	goTo(t, s.ctx, "/chats/"+other.ID, shownAs("Ahoy."))

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/internal/cite"
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/llm/sse"
 )
@@ -37,8 +38,8 @@ func (p *program) chatCommand() *cobra.Command {
 			// reply that is being written.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
 			defer stop()
-			return p.withClient(ctx, func(c *client) error {
-				if err := c.tellZone(ctx); err != nil {
+			return p.withClient(ctx, func(c *cli.Client) error {
+				if err := c.TellZone(ctx); err != nil {
 					return err
 				}
 				t := &talk{p: p, c: c, in: bufio.NewScanner(p.in), out: p.out, web: search}
@@ -59,7 +60,7 @@ func (p *program) chatCommand() *cobra.Command {
 // talk is one conversation in the terminal.
 type talk struct {
 	p         *program
-	c         *client
+	c         *cli.Client
 	in        *bufio.Scanner
 	out       io.Writer
 	id        string // of the conversation
@@ -90,17 +91,17 @@ type chatMessage struct {
 
 // open finds or makes the conversation and shows its end.
 func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) error {
-	var conv, ch item
+	var conv, ch cli.Item
 	var err error
 	if conversation != "" {
-		conv, err = t.c.findChat(ctx, conversation)
+		conv, err = t.c.Find(ctx, conversation, cli.Chats)
 	} else if ch, err = t.find(ctx, name); err == nil {
 		conv, err = t.newest(ctx, ch.ID, fresh)
 	}
 	if err != nil {
 		return err
 	}
-	if err := t.c.call(ctx, http.MethodGet, "/api/v1/characters/"+conv.CharacterID, nil, &ch); err != nil {
+	if err := t.c.Call(ctx, http.MethodGet, "/api/v1/characters/"+conv.CharacterID, nil, &ch); err != nil {
 		return err
 	}
 	t.id, t.character, t.name = conv.ID, conv.CharacterID, ch.Name
@@ -117,51 +118,51 @@ func (t *talk) open(ctx context.Context, name, conversation string, fresh bool) 
 
 // find returns a character by name or id; without one that of the newest chat,
 // else the newest character.
-func (t *talk) find(ctx context.Context, name string) (item, error) {
+func (t *talk) find(ctx context.Context, name string) (cli.Item, error) {
 	if name != "" {
-		return t.c.find(ctx, name, characters)
+		return t.c.Find(ctx, name, cli.Characters)
 	}
-	list, err := t.c.items(ctx, characters)
+	list, err := t.c.Items(ctx, cli.Characters)
 	if err != nil {
-		return item{}, err
+		return cli.Item{}, err
 	}
 	if len(list) == 0 {
-		return item{}, fault.New(fault.NotFound, "no character yet; add one with: %s", characters.first)
+		return cli.Item{}, fault.New(fault.NotFound, "no character yet; add one with: %s", cli.Characters.First)
 	}
-	newest, err := t.c.newestChat(ctx, "")
+	newest, err := newestChat(ctx, t.c, "")
 	if err != nil {
-		return item{}, err
+		return cli.Item{}, err
 	}
-	at := slices.IndexFunc(list, func(ch item) bool { return ch.ID == newest.CharacterID })
+	at := slices.IndexFunc(list, func(ch cli.Item) bool { return ch.ID == newest.CharacterID })
 	return list[max(at, 0)], nil
 }
 
 // newest returns the newest conversation with a character, or a new one.
-func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv item, err error) {
+func (t *talk) newest(ctx context.Context, characterID string, fresh bool) (conv cli.Item, err error) {
 	if !fresh {
-		if conv, err = t.c.newestChat(ctx, characterID); err != nil || conv.ID != "" {
+		if conv, err = newestChat(ctx, t.c, characterID); err != nil || conv.ID != "" {
 			return conv, err
 		}
 	}
-	err = t.c.call(ctx, http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": characterID}, &conv)
+	err = t.c.Call(ctx, http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": characterID}, &conv)
 	return conv, err
 }
 
 // newestChat is the chat that changed last, of a character where one is given; zero
 // where there is none.
-func (c *client) newestChat(ctx context.Context, characterID string) (item, error) {
-	var page pageOf[item]
-	err := c.call(ctx, http.MethodGet, chats.path+"?limit=1&characterId="+url.QueryEscape(characterID), nil, &page)
+func newestChat(ctx context.Context, c *cli.Client, characterID string) (cli.Item, error) {
+	var page cli.PageOf[cli.Item]
+	err := c.Call(ctx, http.MethodGet, cli.Chats.Path+"?limit=1&characterId="+url.QueryEscape(characterID), nil, &page)
 	if err != nil || len(page.Items) == 0 {
-		return item{}, err
+		return cli.Item{}, err
 	}
-	return page.Items[0], nil
+	return page.Items[0].Of(cli.Chats), nil
 }
 
 // last returns the newest n messages, oldest first.
 func (t *talk) last(ctx context.Context, n int) ([]chatMessage, error) {
-	var page pageOf[chatMessage]
-	err := t.c.call(ctx, http.MethodGet, t.conversation("/messages?limit="+strconv.Itoa(n)), nil, &page)
+	var page cli.PageOf[chatMessage]
+	err := t.c.Call(ctx, http.MethodGet, t.conversation("/messages?limit="+strconv.Itoa(n)), nil, &page)
 	return page.Items, err
 }
 
@@ -209,7 +210,7 @@ func (t *talk) loop(ctx context.Context) error {
 
 // stream starts a generation and prints it as it comes. Ctrl-C cancels it.
 func (t *talk) stream(ctx context.Context, method, path string, body any) error {
-	res, err := t.c.send(ctx, method, path, body, "text/event-stream")
+	res, err := t.c.Send(ctx, method, path, body, "text/event-stream")
 	if err != nil {
 		return err
 	}
@@ -222,7 +223,7 @@ func (t *talk) stream(ctx context.Context, method, path string, body any) error 
 	print := &printer{out: t.out, name: t.name, whole: func(generation string, from int) (string, error) {
 		var got struct{ Text string }
 		path := "/api/v1/generations/" + generation + "?off=" + strconv.Itoa(from)
-		return got.Text, t.c.call(ctx, http.MethodGet, path, nil, &got)
+		return got.Text, t.c.Call(ctx, http.MethodGet, path, nil, &got)
 	}}
 	started := make(chan string, 1)
 	finished := make(chan struct{})
@@ -254,7 +255,7 @@ func (t *talk) cancelOn(ctx context.Context, stop <-chan os.Signal, started <-ch
 		case <-stop:
 			if generation != "" {
 				// The answer does not matter: the stream reports how it ended.
-				_ = t.c.call(ctx, http.MethodPost, "/api/v1/generations/"+generation+"/cancel", nil, nil)
+				_ = t.c.Call(ctx, http.MethodPost, "/api/v1/generations/"+generation+"/cancel", nil, nil)
 			}
 		case <-ctx.Done():
 			return
@@ -301,7 +302,7 @@ type printer struct {
 	whole func(generation string, from int) (string, error) // text of a generation from a position on
 	text  string                                            // that was printed
 	from  int                                               // where it begins, in code points
-	cited struct{ References []citedSource }
+	cited []citedSource
 }
 
 // citedSource is a source of a reply.
@@ -314,23 +315,38 @@ type citedSource struct {
 // String is a line about the source: a page of the web has an address to open, a document a
 // passage to look for.
 func (r *citedSource) String() string {
-	where := r.Title
 	if r.Kind != cite.KindKnowledge {
-		return fmt.Sprintf("[%d] %s – %s", r.Marker, where, r.URL)
+		return fmt.Sprintf("[%d] %s – %s", r.Marker, r.Title, r.URL)
 	}
-	if r.Page > 0 {
-		where += ", page " + strconv.Itoa(r.Page)
+	return fmt.Sprintf("[%d] %s: “%s”", r.Marker, onPage(r.Title, r.Page), cli.Brief(r.ExactQuote, 300))
+}
+
+// onPage is a title with the number of a page, if there is one.
+func onPage(title string, page int) string {
+	if page > 0 {
+		title += ", page " + strconv.Itoa(page)
 	}
-	return fmt.Sprintf("[%d] %s: “%s”", r.Marker, where, brief(r.ExactQuote, 300))
+	return title
+}
+
+// eventData is what the events of a generation carry, each some of it.
+type eventData struct {
+	Kind, Text, Part, Status string
+	Warnings                 []string
+	References               []citedSource
+	Error                    *struct{ Detail string }
 }
 
 func (p *printer) event(ev event, started chan<- string) error {
+	var d eventData
 	switch ev.Ev {
-	case "gen.started":
-		var d struct{ Kind string }
+	case "gen.started", "gen.context", "gen.references", "gen.delta", "gen.done", "gen.failed":
 		if err := json.Unmarshal(ev.Data, &d); err != nil {
 			return err
 		}
+	}
+	switch ev.Ev {
+	case "gen.started":
 		if d.Kind == "impersonate" {
 			p.name = "suggested message"
 		}
@@ -339,14 +355,12 @@ func (p *printer) event(ev event, started chan<- string) error {
 		default:
 		}
 	case "gen.context":
-		return p.warn(ev)
-	case "gen.references":
-		return json.Unmarshal(ev.Data, &p.cited)
-	case "gen.delta":
-		var d struct{ Text, Part string }
-		if err := json.Unmarshal(ev.Data, &d); err != nil {
-			return err
+		if slices.Contains(d.Warnings, "search_unavailable") {
+			fmt.Fprintln(p.out, "(The web could not be searched; the reply does without.)")
 		}
+	case "gen.references":
+		p.cited = d.References
+	case "gen.delta":
 		if d.Part != "" && d.Part != "text" {
 			return nil
 		}
@@ -360,7 +374,7 @@ func (p *printer) event(ev event, started chan<- string) error {
 		}
 		p.text = ""
 	case "gen.done", "gen.failed":
-		return p.end(ev)
+		return p.end(ev.GenerationID, &d)
 	}
 	return nil
 }
@@ -401,39 +415,22 @@ func (p *printer) complete(generation string) error {
 	return nil
 }
 
-// warn says what a reply has to do without.
-func (p *printer) warn(ev event) error {
-	var d struct{ Warnings []string }
-	err := json.Unmarshal(ev.Data, &d)
-	if slices.Contains(d.Warnings, "search_unavailable") {
-		fmt.Fprintln(p.out, "(The web could not be searched; the reply does without.)")
-	}
-	return err
-}
-
 // endings says why a reply ended early, by its status.
 var endings = map[string]string{
 	"cancelled":   "(stopped)",
 	"interrupted": "(interrupted: the server stopped; /continue goes on)",
 }
 
-func (p *printer) end(ev event) error {
-	var d struct {
-		Status string
-		Error  *struct{ Detail string }
-	}
-	if err := json.Unmarshal(ev.Data, &d); err != nil {
-		return err
-	}
+func (p *printer) end(generation string, d *eventData) error {
 	if d.Error == nil && endings[d.Status] == "" {
-		if err := p.complete(ev.GenerationID); err != nil {
+		if err := p.complete(generation); err != nil {
 			return err
 		}
 	}
 	if p.text != "" {
 		fmt.Fprintln(p.out)
 	}
-	for _, r := range p.cited.References {
+	for _, r := range p.cited {
 		fmt.Fprintf(p.out, "  %s\n", &r)
 	}
 	if d.Error != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -36,7 +37,7 @@ func (t *talk) fork(ctx context.Context, m chatMessage, title string) error {
 		ID      string `json:"id"`
 		Copying bool   `json:"copying"`
 	}
-	if err := t.c.call(ctx, http.MethodPost, t.conversation("/fork"), map[string]any{"messageId": m.ID, "title": title}, &conv); err != nil {
+	if err := t.c.Call(ctx, http.MethodPost, t.conversation("/fork"), map[string]any{"messageId": m.ID, "title": title}, &conv); err != nil {
 		return err
 	}
 	if conv.Copying {
@@ -50,7 +51,7 @@ func (t *talk) fork(ctx context.Context, m chatMessage, title string) error {
 }
 
 func (t *talk) branches(ctx context.Context, _ string) error {
-	list, err := all[chatBranch](ctx, t.c, t.conversation("/branches"))
+	list, err := cli.All[chatBranch](ctx, t.c, t.conversation("/branches"))
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (t *talk) head(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.c.call(ctx, http.MethodPut, t.conversation("/head"), map[string]any{"messageId": b.Head.ID}, nil); err != nil {
+	if err := t.c.Call(ctx, http.MethodPut, t.conversation("/head"), map[string]any{"messageId": b.Head.ID}, nil); err != nil {
 		return err
 	}
 	return t.history(ctx, "3")
@@ -89,7 +90,7 @@ func chosen[T any](list []T, command, number string) (entry T, err error) {
 }
 
 func (t *talk) reset(ctx context.Context, _ string) error {
-	if err := t.c.call(ctx, http.MethodPost, t.conversation("/reset"), map[string]any{}, nil); err != nil {
+	if err := t.c.Call(ctx, http.MethodPost, t.conversation("/reset"), map[string]any{}, nil); err != nil {
 		return err
 	}
 	t.deleted = ""
@@ -98,7 +99,7 @@ func (t *talk) reset(ctx context.Context, _ string) error {
 
 func (t *talk) save(ctx context.Context, rest string) error {
 	var s chatSave
-	if err := t.c.call(ctx, http.MethodPost, t.conversation("/saves"), map[string]any{"description": rest}, &s); err != nil {
+	if err := t.c.Call(ctx, http.MethodPost, t.conversation("/saves"), map[string]any{"description": rest}, &s); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(t.out, "saved, %s\n", count(s.MessageCount))
@@ -106,7 +107,7 @@ func (t *talk) save(ctx context.Context, rest string) error {
 }
 
 func (t *talk) saves(ctx context.Context, _ string) error {
-	list, err := all[chatSave](ctx, t.c, t.conversation("/saves?automatic=true"))
+	list, err := cli.All[chatSave](ctx, t.c, t.conversation("/saves?automatic=true"))
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (t *talk) restore(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.c.call(ctx, http.MethodPost, "/api/v1/saves/"+s.ID+"/restore", map[string]any{}, nil); err != nil {
+	if err := t.c.Call(ctx, http.MethodPost, "/api/v1/saves/"+s.ID+"/restore", map[string]any{}, nil); err != nil {
 		return err
 	}
 	t.deleted, t.listed, t.listedSaves = "", nil, nil
@@ -130,12 +131,12 @@ func (t *talk) restore(ctx context.Context, rest string) error {
 }
 
 func (t *talk) search(ctx context.Context, rest string) error {
-	var page pageOf[struct {
+	var page cli.PageOf[struct {
 		Message        chatMessage `json:"message"`
 		ConversationID string      `json:"conversationId"`
 		Snippet        string      `json:"snippet"`
 	}]
-	if err := t.c.call(ctx, http.MethodGet, "/api/v1/messages/search?limit=20&q="+url.QueryEscape(rest), nil, &page); err != nil {
+	if err := t.c.Call(ctx, http.MethodGet, "/api/v1/messages/search?limit=20&q="+url.QueryEscape(rest), nil, &page); err != nil {
 		return err
 	}
 	for _, hit := range page.Items {
@@ -179,4 +180,4 @@ func count(n int) string {
 }
 
 // beginning is the first 60 characters of a text, on one line.
-func beginning(text string) string { return brief(text, 60) }
+func beginning(text string) string { return cli.Brief(text, 60) }

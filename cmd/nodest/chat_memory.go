@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -57,13 +58,13 @@ func (t *talk) memories(op string) string {
 // memory lists what is remembered; with words it looks for them.
 func (t *talk) memory(ctx context.Context, words string) error {
 	if words != "" {
-		var page pageOf[chatFound]
-		if err := t.c.call(ctx, http.MethodGet, t.memories("?limit=10&q="+url.QueryEscape(words)), nil, &page); err != nil {
+		var page cli.PageOf[chatFound]
+		if err := t.c.Call(ctx, http.MethodGet, t.memories("?limit=10&q="+url.QueryEscape(words)), nil, &page); err != nil {
 			return err
 		}
 		return t.found(page.Items)
 	}
-	list, err := all[chatMemory](ctx, t.c, t.memories(""))
+	list, err := cli.All[chatMemory](ctx, t.c, t.memories(""))
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (t *talk) remember(ctx context.Context, text string) error {
 		return fault.InvalidField("TEXT", "required", "usage: /remember TEXT")
 	}
 	var m chatMemory
-	if err := t.c.call(ctx, http.MethodPost, t.memories(""), map[string]any{"text": text}, &m); err != nil {
+	if err := t.c.Call(ctx, http.MethodPost, t.memories(""), map[string]any{"text": text}, &m); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(t.out, "remembered: %s\n", onOneLine(m.Text))
@@ -130,7 +131,7 @@ func (t *talk) forget(ctx context.Context, words string, preview bool) error {
 		} `json:"memories"`
 		Truncated bool `json:"truncated"`
 	}
-	if err := t.c.call(ctx, http.MethodPost, t.memories("/forget"), map[string]any{"query": words, "dryRun": preview}, &out); err != nil {
+	if err := t.c.Call(ctx, http.MethodPost, t.memories("/forget"), map[string]any{"query": words, "dryRun": preview}, &out); err != nil {
 		return err
 	}
 	for _, m := range out.Memories {
@@ -152,8 +153,8 @@ func (t *talk) forget(ctx context.Context, words string, preview bool) error {
 
 // why shows what was recalled for a reply.
 func (t *talk) why(ctx context.Context, m chatMessage, _ string) error {
-	var page pageOf[chatFound]
-	if err := t.c.call(ctx, http.MethodGet, messagePath(m, "/memories"), nil, &page); err != nil {
+	var page cli.PageOf[chatFound]
+	if err := t.c.Call(ctx, http.MethodGet, messagePath(m, "/memories"), nil, &page); err != nil {
 		return err
 	}
 	if len(page.Items) == 0 {
@@ -171,12 +172,12 @@ func (t *talk) summary(ctx context.Context, what string) error {
 	case "", "delete":
 		s, err = t.activeSummary(ctx)
 	case "now":
-		err = t.c.call(ctx, http.MethodPost, t.conversation("/summaries?wait=1"), map[string]any{}, s)
+		err = t.c.Call(ctx, http.MethodPost, t.conversation("/summaries?wait=1"), map[string]any{}, s)
 	default:
 		err = fault.InvalidField("summary", "value", "must be now or delete, not %q", what)
 	}
 	if err == nil && what == "delete" {
-		err = t.c.call(ctx, http.MethodDelete, t.conversation("/summaries/"+s.ID), nil, nil)
+		err = t.c.Call(ctx, http.MethodDelete, t.conversation("/summaries/"+s.ID), nil, nil)
 	}
 	switch {
 	case err != nil:
@@ -191,8 +192,8 @@ func (t *talk) summary(ctx context.Context, what string) error {
 
 // activeSummary returns the summary that prompts contain.
 func (t *talk) activeSummary(ctx context.Context) (*chatSummary, error) {
-	var page pageOf[chatSummary]
-	if err := t.c.call(ctx, http.MethodGet, t.conversation("/summaries"), nil, &page); err != nil {
+	var page cli.PageOf[chatSummary]
+	if err := t.c.Call(ctx, http.MethodGet, t.conversation("/summaries"), nil, &page); err != nil {
 		return nil, err
 	}
 	for i := range page.Items {

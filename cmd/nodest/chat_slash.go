@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -88,7 +89,7 @@ var chatCommands = map[string]chatCommand{
 	"/summary":  (*talk).summary,
 	"/history":  (*talk).history,
 	"/prompt": func(t *talk, ctx context.Context, text string) error {
-		return t.p.showPrompt(ctx, t.c, item{ID: t.id, kind: chats}, text)
+		return t.p.showPrompt(ctx, t.c, cli.Item{ID: t.id}.Of(cli.Chats), text)
 	},
 }
 
@@ -110,8 +111,8 @@ func (t *talk) message(ctx context.Context, rest, role string) (m chatMessage, a
 		rest = rest[len(named[0]):]
 	}
 	for before := ""; ; {
-		var page pageOf[chatMessage]
-		if err := t.c.call(ctx, http.MethodGet, t.conversation("/messages?limit=200&before="+before), nil, &page); err != nil {
+		var page cli.PageOf[chatMessage]
+		if err := t.c.Call(ctx, http.MethodGet, t.conversation("/messages?limit=200&before="+before), nil, &page); err != nil {
 			return m, "", err
 		}
 		for i := len(page.Items) - 1; i >= 0; i-- {
@@ -147,7 +148,7 @@ func (t *talk) stop(ctx context.Context, m chatMessage, _ string) error {
 	if m.Status != "pending" && m.Status != "streaming" || m.GenerationID == "" {
 		return fault.New(fault.NotFound, "no reply is being written")
 	}
-	return t.c.call(ctx, http.MethodPost, "/api/v1/generations/"+m.GenerationID+"/cancel", nil, nil)
+	return t.c.Call(ctx, http.MethodPost, "/api/v1/generations/"+m.GenerationID+"/cancel", nil, nil)
 }
 
 func (t *talk) swipe(ctx context.Context, m chatMessage, to string) error {
@@ -172,7 +173,7 @@ func (t *talk) branch(ctx context.Context, m chatMessage, text string) error {
 }
 
 func (t *talk) remove(ctx context.Context, m chatMessage, scope string) error {
-	if err := t.c.call(ctx, http.MethodDelete, messagePath(m, "?scope="+url.QueryEscape(cmp.Or(scope, "one"))), nil, nil); err != nil {
+	if err := t.c.Call(ctx, http.MethodDelete, messagePath(m, "?scope="+url.QueryEscape(cmp.Or(scope, "one"))), nil, nil); err != nil {
 		return err
 	}
 	t.deleted = m.ID
@@ -184,7 +185,7 @@ func (t *talk) change(ctx context.Context, method, path string, body any) error 
 	var out struct {
 		Message chatMessage `json:"message"`
 	}
-	if err := t.c.call(ctx, method, path, body, &out); err != nil {
+	if err := t.c.Call(ctx, method, path, body, &out); err != nil {
 		return err
 	}
 	t.show(out.Message)
@@ -195,7 +196,7 @@ func (t *talk) undo(ctx context.Context, _ string) error {
 	if t.deleted == "" {
 		return fault.New(fault.NotFound, "nothing to undo")
 	}
-	if err := t.c.call(ctx, http.MethodPost, "/api/v1/messages/"+t.deleted+"/restore", map[string]any{}, nil); err != nil {
+	if err := t.c.Call(ctx, http.MethodPost, "/api/v1/messages/"+t.deleted+"/restore", map[string]any{}, nil); err != nil {
 		return err
 	}
 	t.deleted = ""

@@ -67,7 +67,7 @@ func TestChatSaysThatTheServerStopped(t *testing.T) {
 	p.stop(t)
 	out.shows(t, "(interrupted: the server stopped; /continue goes on)", 1)
 	write("Hello again.")
-	out.shows(t, "! no NodeST server at "+strings.TrimPrefix(p.client.base, "http://"), 1)
+	out.shows(t, "! no NodeST server at "+strings.TrimPrefix(p.client.Base, "http://"), 1)
 	write("/quit")
 	require.NoError(t, cmd.Wait(), out.b.String())
 }

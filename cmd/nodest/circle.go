@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,35 +12,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
 const circlePath = "/api/v1/circle"
 
-// posts are named by their id, or by the beginning of their text.
-var posts = &kind{noun: "post", path: circlePath + "/posts", first: "nodest circle post TEXT", all: "nodest circle", columns: []string{"AUTHOR"}}
-
-// circleMember is who wrote or likes something.
-type circleMember struct {
-	ID     string `json:"id"`
-	Name   string `json:"name"`
-	IsUser bool   `json:"isUser"`
-}
-
-func (m circleMember) called() string {
-	if m.IsUser {
-		return "you"
-	}
-	return cmp.Or(m.Name, m.ID)
-}
-
 // circlePost is a post as the feed has it.
 type circlePost struct {
 	ID           string          `json:"id"`
-	Author       circleMember    `json:"author"`
+	Author       cli.Member      `json:"author"`
 	Text         string          `json:"text"`
 	ImageNames   []string        `json:"imageNames"`
 	Thoughts     string          `json:"thoughts"`
@@ -53,17 +35,17 @@ type circlePost struct {
 }
 
 type circleComment struct {
-	ID       string       `json:"id"`
-	Author   circleMember `json:"author"`
-	ReplyTo  string       `json:"replyTo"`
-	Depth    int          `json:"depth"`
-	Text     string       `json:"text"`
-	Thoughts string       `json:"thoughts"`
-	Deleted  bool         `json:"deleted"`
+	ID       string     `json:"id"`
+	Author   cli.Member `json:"author"`
+	ReplyTo  string     `json:"replyTo"`
+	Depth    int        `json:"depth"`
+	Text     string     `json:"text"`
+	Thoughts string     `json:"thoughts"`
+	Deleted  bool       `json:"deleted"`
 }
 
 type circleLike struct {
-	Author circleMember `json:"author"`
+	Author cli.Member `json:"author"`
 }
 
 // circleCommand is nodest circle: the feed without the page.
@@ -77,23 +59,19 @@ func (p *program) circleCommand() *cobra.Command {
 			"pace, within minutes to hours; turns shows what is planned. POST is the id of a post, or the beginning of an id or of a\n" +
 			"text if only one post matches; delete needs the whole text or an id.",
 		Example: "  nodest circle\n  nodest circle enable Seraphina\n  nodest circle post 'The first snow!' --image garden.jpg\n  nodest circle comment 'The first' 'It is cold, too.'",
-		RunE: p.command(func(ctx context.Context, c *client, _ []string) error {
-			query := url.Values{"limit": {strconv.Itoa(limit)}}
+		RunE: p.command(func(ctx context.Context, c *cli.Client, _ []string) error {
+			query := url.Values{
+				"limit": {strconv.Itoa(limit)}, "favorites": {strconv.FormatBool(favorites)}, "thoughts": {strconv.FormatBool(thoughts)},
+			}
 			if author != "" {
-				id, err := c.circleAuthor(ctx, author)
+				id, err := circleAuthor(ctx, c, author)
 				if err != nil {
 					return err
 				}
 				query.Set("authorId", id)
 			}
-			if favorites {
-				query.Set("favorites", "true")
-			}
-			if thoughts {
-				query.Set("thoughts", "true")
-			}
-			var page pageOf[circlePost]
-			return p.answer(ctx, c, http.MethodGet, posts.path+"?"+query.Encode(), nil, &page, func() error {
+			var page cli.PageOf[circlePost]
+			return p.answer(ctx, c, http.MethodGet, cli.Posts.Path+"?"+query.Encode(), nil, &page, func() error {
 				for i := range page.Items {
 					p.showPost(&page.Items[i])
 				}
@@ -108,20 +86,19 @@ func (p *program) circleCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&favorites, "favorites", false, "only your favourites")
 	cmd.Flags().BoolVar(&thoughts, "thoughts", false, "also print what the authors thought and did not say")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "maximum number of posts, 1 to 200")
-	p.jsonFlag(cmd, "print JSON")
 	cmd.AddCommand(p.circleShow(), p.circlePost(), p.circleComment(), p.circleLike(), p.circleDelete(), p.circleTurns(),
-		p.circleRelationships(), p.circleMembership("enable", true), p.circleMembership("disable", false), p.circleCost())
-	return cmd
+		p.circleRelationships(), p.membership("enable", true), p.membership("disable", false), p.circleCost())
+	return p.withJSON(cmd, "print JSON")
 }
 
 // circleAuthor is the id of an author by a word for it.
-func (c *client) circleAuthor(ctx context.Context, word string) (string, error) {
+func circleAuthor(ctx context.Context, c *cli.Client, word string) (string, error) {
 	if strings.EqualFold(word, "me") {
 		var me struct{ ID string }
-		err := c.call(ctx, http.MethodGet, "/api/v1/me", nil, &me)
+		err := c.Call(ctx, http.MethodGet, "/api/v1/me", nil, &me)
 		return me.ID, err
 	}
-	found, err := c.find(ctx, word, characters)
+	found, err := c.Find(ctx, word, cli.Characters)
 	return found.ID, err
 }
 
@@ -131,16 +108,16 @@ func (p *program) showPost(post *circlePost) {
 	if post.Favorite {
 		marks += ", favourite"
 	}
-	fmt.Fprintf(p.out, "%s  %s  %s (likes: %d, comments: %d%s)\n", post.ID, shortTime(post.CreatedAt), post.Author.called(), len(post.Likes), post.CommentCount, marks)
+	fmt.Fprintf(p.out, "%s  %s  %s (likes: %d, comments: %d%s)\n", post.ID, cli.ShortTime(post.CreatedAt), post.Author.Called(), len(post.Likes), post.CommentCount, marks)
 	p.indented("    ", post.Text)
 	for _, name := range post.ImageNames {
 		p.indented("    ", "[image: "+name+"]")
 	}
 	if post.Thoughts != "" {
-		p.indented("    ", "["+post.Author.called()+" thought: "+post.Thoughts+"]")
+		p.indented("    ", "["+post.Author.Called()+" thought: "+post.Thoughts+"]")
 	}
 	for _, c := range asThreads(post.Comments) {
-		text := c.Author.called() + ": " + c.Text
+		text := c.Author.Called() + ": " + c.Text
 		if c.Deleted {
 			text = "(deleted)"
 		}
@@ -177,21 +154,16 @@ func (p *program) circleShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show POST", Short: "Print a post with all of its comments", Args: cobra.ExactArgs(1),
 		Example: "  nodest circle show 'The first snow' --thoughts",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			path, err := c.postPath(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return p.answerPost(ctx, c, http.MethodGet, fmt.Sprintf("%s?thoughts=%t", path, thoughts), nil)
+		RunE: p.named(cli.Posts, func(ctx context.Context, c *cli.Client, post cli.Item, _ []string) error {
+			return p.answerPost(ctx, c, http.MethodGet, fmt.Sprintf("%s?thoughts=%t", post.Path, thoughts), nil)
 		}),
 	}
 	cmd.Flags().BoolVar(&thoughts, "thoughts", false, "also print what the authors thought and did not say")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // answerPost is answer for a post.
-func (p *program) answerPost(ctx context.Context, c *client, method, path string, body any) error {
+func (p *program) answerPost(ctx context.Context, c *cli.Client, method, path string, body any) error {
 	var post circlePost
 	return p.answer(ctx, c, method, path, body, &post, func() error {
 		p.showPost(&post)
@@ -205,36 +177,35 @@ func (p *program) circlePost() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "post TEXT…", Short: "Write a post, as yourself or as one of your characters", Args: cobra.ArbitraryArgs,
 		Example: "  nodest circle post 'The first snow!' --image garden.jpg --image cat.png\n  nodest circle post 'I kept the light on.' --as Seraphina",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			if len(args) == 0 && len(images) == 0 {
-				return usage("a post needs a TEXT or an --image")
+				return cli.Usage("a post needs a TEXT or an --image")
 			}
 			in := map[string]any{"text": strings.Join(args, " ")}
 			if as != "" {
-				author, err := c.find(ctx, as, characters)
+				author, err := c.Find(ctx, as, cli.Characters)
 				if err != nil {
 					return err
 				}
 				in["authorId"] = author.ID
 			}
 			if len(images) > 0 {
-				ids, err := c.uploadImages(ctx, images)
+				ids, err := uploadImages(ctx, c, images)
 				if err != nil {
 					return err
 				}
 				in["images"] = ids
 			}
-			return p.answerPost(ctx, c, http.MethodPost, posts.path, in)
+			return p.answerPost(ctx, c, http.MethodPost, cli.Posts.Path, in)
 		}),
 	}
 	cmd.Flags().StringVar(&as, "as", "", "the character (name or id) that writes it; default: you")
 	cmd.Flags().StringArrayVar(&images, "image", nil, "an image file: PNG, JPEG, WebP or GIF; up to four times")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // uploadImages uploads files and returns the ids of their attachments.
-func (c *client) uploadImages(ctx context.Context, files []string) ([]string, error) {
+func uploadImages(ctx context.Context, c *cli.Client, files []string) ([]string, error) {
 	ids := make([]string, len(files))
 	for i, file := range files {
 		data, err := os.ReadFile(file)
@@ -242,7 +213,7 @@ func (c *client) uploadImages(ctx context.Context, files []string) ([]string, er
 			return nil, err
 		}
 		var made struct{ ID string }
-		if err := c.upload(ctx, "/api/v1/attachments", file, data, nil, &made); err != nil {
+		if err := c.Upload(ctx, "/api/v1/attachments", file, data, nil, &made); err != nil {
 			public := fault.Public(err)
 			return nil, fault.New(public.Code, "%s: %s", file, public.Message)
 		}
@@ -256,25 +227,20 @@ func (p *program) circleComment() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "comment POST TEXT…", Short: "Comment on a post, or reply to a comment", Args: cobra.MinimumNArgs(2),
 		Example: "  nodest circle comment 'The first snow' 'It is cold, too.'\n  nodest circle comment 'The first snow' 'Bring a coat.' --reply-to 019a1f0c-7d1e-7b2a-9c3d-2f4e5a6b7c8d",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			path, err := c.postPath(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			in := map[string]any{"text": strings.Join(args[1:], " ")}
+		RunE: p.named(cli.Posts, func(ctx context.Context, c *cli.Client, post cli.Item, words []string) error {
+			in := map[string]any{"text": strings.Join(words, " ")}
 			if replyTo != "" {
 				in["replyTo"] = replyTo
 			}
 			var made struct{ ID, Text string }
-			return p.answer(ctx, c, http.MethodPost, path+"/comments", in, &made, func() error {
+			return p.answer(ctx, c, http.MethodPost, post.Path+"/comments", in, &made, func() error {
 				_, err := fmt.Fprintf(p.out, "%s  %s\n", made.ID, made.Text)
 				return err
 			})
 		}),
 	}
 	cmd.Flags().StringVar(&replyTo, "reply-to", "", "id of the comment to reply to; nodest circle show POST prints it")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) circleLike() *cobra.Command {
@@ -282,16 +248,12 @@ func (p *program) circleLike() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "like POST", Short: "Like a post, or take the like back", Args: cobra.ExactArgs(1),
 		Example: "  nodest circle like 'The first snow'\n  nodest circle like 'The first snow' --undo",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			path, err := c.postPath(ctx, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: p.named(cli.Posts, func(ctx context.Context, c *cli.Client, post cli.Item, _ []string) error {
 			method := http.MethodPut
 			if undo {
 				method = http.MethodDelete
 			}
-			return c.call(ctx, method, path+"/like", nil, nil)
+			return c.Call(ctx, method, post.Path+"/like", nil, nil)
 		}),
 	}
 	cmd.Flags().BoolVar(&undo, "undo", false, "take the like back")
@@ -299,53 +261,19 @@ func (p *program) circleLike() *cobra.Command {
 }
 
 func (p *program) circleDelete() *cobra.Command {
-	var comment string
-	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete POST", Short: "Delete a post with its comments, or one comment", Args: cobra.ExactArgs(1),
+		Use: "delete POST", Short: "Delete a post with its comments, or one comment",
 		Long: "Delete a post, given by its whole text or id, with its comments and likes; or only one of its comments. Planned reactions\n" +
 			"are cancelled. The command asks for confirmation; in a script, add --yes.",
 		Example: "  nodest circle delete 019a1f0c-7d1e-7b2a-9c3d-2f4e5a6b7c8d --yes",
 	}
-	cmd.Flags().StringVar(&comment, "comment", "", "id of the comment to delete; the post stays")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		path, err := c.whole().postPath(ctx, args[0])
-		if err != nil {
-			return err
+	comment := cmd.Flags().String("comment", "", "id of the comment to delete; the post stays")
+	return p.deleting(cmd, cli.Posts, func(post cli.Item) (what, path string) {
+		if *comment != "" {
+			return "delete the comment", post.Path + "/comments/" + url.PathEscape(*comment)
 		}
-		what := "delete the post with its comments"
-		if comment != "" {
-			path, what = path+"/comments/"+url.PathEscape(comment), "delete the comment"
-		}
-		if !yes {
-			if err := p.confirm(what); err != nil {
-				return err
-			}
-		}
-		return c.call(ctx, http.MethodDelete, path, nil, nil)
+		return "delete the post with its comments", post.Path
 	})
-	return cmd
-}
-
-// postPath is the path of a post by a word for it.
-func (c *client) postPath(ctx context.Context, word string) (string, error) {
-	if _, err := uuid.Parse(word); err == nil {
-		return posts.path + "/" + url.PathEscape(strings.ToLower(word)), nil
-	}
-	list, err := all[circlePost](ctx, c, posts.path)
-	if err != nil {
-		return "", err
-	}
-	items := make([]item, len(list))
-	for i, post := range list {
-		items[i] = item{ID: post.ID, Title: post.Text, Tags: []string{post.Author.called()}, CreatedAt: post.CreatedAt, kind: posts}
-	}
-	found, err := c.choice(ctx, word, items, posts)
-	if err != nil {
-		return "", err
-	}
-	return found.path(), nil
 }
 
 // circleTurn is what a character will do or has done.
@@ -379,7 +307,7 @@ func (t *circleTurn) row(names map[string]string) []string {
 	if t.Error != nil {
 		why += "; " + t.Error.Detail
 	}
-	return []string{shortTime(at), brief(names[t.CharacterID], 30), what, t.State, brief(why, 80)}
+	return []string{cli.ShortTime(at), cli.Brief(names[t.CharacterID], 30), what, t.State, cli.Brief(why, 80)}
 }
 
 func (p *program) circleTurns() *cobra.Command {
@@ -390,23 +318,23 @@ func (p *program) circleTurns() *cobra.Command {
 		Long: "List what characters will do and have done, newest first: reactions to posts, replies to comments, and posts of their own.\n" +
 			"WHEN is the time at which a turn is due or was carried out. docs/circle.md explains the notes in the column WHY.",
 		Example: "  nodest circle turns\n  nodest circle turns 'The first snow'\n  nodest circle turns --state failed",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			path := circlePath + "/turns?" + url.Values{"limit": {strconv.Itoa(limit)}, "state": {state}}.Encode()
 			if len(args) > 0 {
 				if state != "" {
-					return usage("--state does not go with a POST")
+					return cli.Usage("--state does not go with a POST")
 				}
-				post, err := c.postPath(ctx, args[0])
+				post, err := c.Find(ctx, args[0], cli.Posts)
 				if err != nil {
 					return err
 				}
-				path = post + "/turns?limit=" + strconv.Itoa(limit)
+				path = post.Path + "/turns?limit=" + strconv.Itoa(limit)
 			}
-			names, err := c.characterNames(ctx)
+			names, err := c.CharacterNames(ctx)
 			if err != nil {
 				return err
 			}
-			var page pageOf[circleTurn]
+			var page cli.PageOf[circleTurn]
 			return p.answer(ctx, c, http.MethodGet, path, nil, &page, func() error {
 				if len(page.Items) == 0 {
 					fmt.Fprintln(p.err, "no turns; characters that take part decide within a minute whether they react to a post")
@@ -416,31 +344,30 @@ func (p *program) circleTurns() *cobra.Command {
 				for i := range page.Items {
 					rows = append(rows, page.Items[i].row(names))
 				}
-				return table(p.out, rows)
+				return cli.Table(p.out, rows)
 			})
 		}),
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only turns in this state: planned, done, nothing, left_out or failed")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "maximum number of turns, 1 to 200")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) circleRelationships() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "relationships [CHARACTER]", Short: "List what members think of each other and of you", Args: cobra.MaximumNArgs(1),
 		Example: "  nodest circle relationships Seraphina\n  nodest circle relationships --json",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			path := circlePath + "/relationships"
 			if len(args) > 0 {
-				of, err := c.find(ctx, args[0], characters)
+				of, err := c.Find(ctx, args[0], cli.Characters)
 				if err != nil {
 					return err
 				}
 				path += "?characterId=" + url.QueryEscape(of.ID)
 			}
 			var graph struct {
-				Nodes []circleMember `json:"nodes"`
+				Nodes []cli.Member `json:"nodes"`
 				Edges []struct {
 					CharacterID  string `json:"characterId"`
 					TargetID     string `json:"targetId"`
@@ -457,39 +384,34 @@ func (p *program) circleRelationships() *cobra.Command {
 				}
 				names := map[string]string{}
 				for _, n := range graph.Nodes {
-					names[n.ID] = n.called()
+					names[n.ID] = n.Called()
 				}
 				rows := [][]string{{"MEMBER", "ABOUT", "STRENGTH", "TYPE", "INTERACTIONS", "DESCRIPTION"}}
 				for _, e := range graph.Edges {
 					rows = append(rows, []string{
-						brief(names[e.CharacterID], 30), brief(names[e.TargetID], 30), strconv.Itoa(e.Strength), e.Type,
-						strconv.Itoa(e.Interactions), brief(e.Description, 50),
+						cli.Brief(names[e.CharacterID], 30), cli.Brief(names[e.TargetID], 30), strconv.Itoa(e.Strength), e.Type,
+						strconv.Itoa(e.Interactions), cli.Brief(e.Description, 50),
 					})
 				}
-				return table(p.out, rows)
+				return cli.Table(p.out, rows)
 			})
 		}),
 	}
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
-// circleMembership is the command enable or disable.
-func (p *program) circleMembership(name string, on bool) *cobra.Command {
+// membership is the command enable or disable.
+func (p *program) membership(name string, on bool) *cobra.Command {
 	short := map[bool]string{true: "Let a character take part in the circle", false: "Take a character out of the circle; its posts stay"}[on]
 	return &cobra.Command{
 		Use: name + " CHARACTER", Short: short, Args: cobra.ExactArgs(1), Example: "  nodest circle " + name + " Seraphina",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			ch, err := c.find(ctx, args[0], characters)
-			if err != nil {
-				return err
-			}
+		RunE: p.named(cli.Characters, func(ctx context.Context, c *cli.Client, ch cli.Item, _ []string) (err error) {
 			said := "%s takes part in the circle\n"
 			if on {
-				err = c.call(ctx, http.MethodPost, circlePath+"/characters/"+url.PathEscape(ch.ID)+"/init", nil, nil)
+				err = c.Call(ctx, http.MethodPost, circlePath+"/characters/"+url.PathEscape(ch.ID)+"/init", nil, nil)
 			} else {
 				said = "%s no longer takes part in the circle\n"
-				err = c.leaveCircle(ctx, ch)
+				err = leaveCircle(ctx, c, ch)
 			}
 			if err == nil {
 				_, err = fmt.Fprintf(p.err, said, ch.Name)
@@ -501,10 +423,10 @@ func (p *program) circleMembership(name string, on bool) *cobra.Command {
 
 // leaveCircle changes one setting of a character and keeps the others; it fails if they
 // have changed since the character was read.
-func (c *client) leaveCircle(ctx context.Context, ch item) error {
-	path := ch.path() + "/settings"
+func leaveCircle(ctx context.Context, c *cli.Client, ch cli.Item) error {
+	path := ch.Path + "/settings"
 	var set map[string]json.RawMessage
-	if err := c.call(ctx, http.MethodGet, path, nil, &set); err != nil {
+	if err := c.Call(ctx, http.MethodGet, path, nil, &set); err != nil {
 		return err
 	}
 	circle := map[string]json.RawMessage{}
@@ -519,7 +441,7 @@ func (c *client) leaveCircle(ctx context.Context, ch item) error {
 		return err
 	}
 	set["circle"], set["ifVersion"] = raw, json.RawMessage(strconv.FormatInt(ch.Version, 10))
-	return c.call(ctx, http.MethodPut, path, set, nil)
+	return c.Call(ctx, http.MethodPut, path, set, nil)
 }
 
 func (p *program) circleCost() *cobra.Command {
@@ -528,7 +450,7 @@ func (p *program) circleCost() *cobra.Command {
 		Long: "Show what the circle asked of the model on each of your last 30 days, its limits, and how many reactions and posts were\n" +
 			"left out because of them.",
 		Example: "  nodest circle cost --json",
-		RunE: p.command(func(ctx context.Context, c *client, _ []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, _ []string) error {
 			var cost struct {
 				Today string
 				Days  []struct {
@@ -542,7 +464,7 @@ func (p *program) circleCost() *cobra.Command {
 				for _, d := range cost.Days {
 					rows = append(rows, []string{d.Day, strconv.FormatInt(d.Calls, 10), strconv.FormatInt(d.Tokens, 10), strconv.FormatInt(d.LeftOut, 10)})
 				}
-				if err := table(p.out, rows); err != nil {
+				if err := cli.Table(p.out, rows); err != nil {
 					return err
 				}
 				_, err := fmt.Fprintf(p.out, "limits per day: %d calls, %d tokens\n", cost.CallsPerDay, cost.TokensPerDay)
@@ -550,6 +472,5 @@ func (p *program) circleCost() *cobra.Command {
 			})
 		}),
 	}
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }

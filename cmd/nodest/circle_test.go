@@ -88,7 +88,7 @@ func TestACharacterReactsThroughAKilledServer(t *testing.T) {
 	here.mustRun(t, "circle", "enable", "Mira")
 	put := func(path string, body any) {
 		t.Helper()
-		require.NoError(t, p.client.call(t.Context(), http.MethodPut, path, body, nil))
+		require.NoError(t, p.client.Call(t.Context(), http.MethodPut, path, body, nil))
 	}
 	put("/api/v1/characters/"+mira+"/settings", map[string]any{"circle": map[string]any{"enabled": true, "postsPerDay": 0}})
 	put(circlePath+"/settings", map[string]any{"quick": true, "quietFrom": "00:00", "quietUntil": "00:00"})

@@ -26,7 +26,7 @@ func TestTypeScriptClient(t *testing.T) {
 	p := newInstallation(t, "", "NODEST_OFFLINE_DELAY=20ms").start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*testTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, node, "test/live.mjs", p.client.base, p.client.token)
+	cmd := exec.CommandContext(ctx, node, "test/live.mjs", p.client.Base, p.client.Token)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)

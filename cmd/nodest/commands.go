@@ -14,8 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/internal/setup"
+	"nodest/knowledge/parse"
 )
 
 // more lists the commands besides serve, config and version.
@@ -32,31 +34,84 @@ func benchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "bench", Short: "Says where the benchmarks are", Hidden: true, DisableFlagParsing: true, Example: "  nodest-bench chat",
 		RunE: func(*cobra.Command, []string) error {
-			return usage("the benchmarks are a program of their own: nodest-bench (in the source code: go run ./cmd/nodest-bench)")
+			return cli.Usage("the benchmarks are a program of their own: nodest-bench (in the source code: go run ./cmd/nodest-bench)")
 		},
 	}
 }
 
-// jsonFlag gives a command whose output is data the flag --json.
-func (p *program) jsonFlag(cmd *cobra.Command, help string) {
+// parseWorkerCommand is what the server runs to parse a foreign file. It reads neither the
+// configuration nor the database.
+func (p *program) parseWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "parse-worker", Short: "Parse one file from standard input", Hidden: true, Args: cobra.NoArgs,
+		Example: "  nodest parse-worker < request",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return parse.Work(cmd.Context(), p.in, p.data) },
+	}
+}
+
+// withJSON gives a command whose output is data the flag --json.
+func (p *program) withJSON(cmd *cobra.Command, help string) *cobra.Command {
 	cmd.Flags().BoolVar(&p.json, "json", false, help)
+	return cmd
 }
 
 // printJSON prints one JSON document on a line.
 func (p *program) printJSON(v any) error { return json.NewEncoder(p.data).Encode(v) }
 
 // command is RunE of a command that uses the running server, or one of its own.
-func (p *program) command(f func(ctx context.Context, c *client, args []string) error) func(*cobra.Command, []string) error {
+func (p *program) command(f func(ctx context.Context, c *cli.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		return p.withClient(cmd.Context(), func(c *client) error { return f(cmd.Context(), c, args) })
+		return p.withClient(cmd.Context(), func(c *cli.Client) error { return f(cmd.Context(), c, args) })
 	}
+}
+
+// onItem is what a command does with the thing that its first argument names; rest are the others.
+type onItem = func(ctx context.Context, c *cli.Client, found cli.Item, rest []string) error
+
+// named is command for one whose first argument names a thing of a kind.
+func (p *program) named(k *cli.Kind, f onItem) func(*cobra.Command, []string) error {
+	return p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		found, err := c.Find(ctx, args[0], k)
+		if err != nil {
+			return err
+		}
+		return f(ctx, c, found, args[1:])
+	})
+}
+
+// inFull is named for a name that must be whole.
+func (p *program) inFull(k *cli.Kind, f onItem) func(*cobra.Command, []string) error {
+	return p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		found, err := c.Whole().Find(ctx, args[0], k)
+		if err != nil {
+			return err
+		}
+		return f(ctx, c, found, args[1:])
+	})
+}
+
+// deleting completes a command that deletes a thing, named in full, once a person or --yes confirms
+// it. target says in words what will be done, and to which path.
+func (p *program) deleting(cmd *cobra.Command, k *cli.Kind, target func(found cli.Item) (what, path string)) *cobra.Command {
+	yes := cmd.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
+	cmd.Args = cobra.ExactArgs(1)
+	cmd.RunE = p.inFull(k, func(ctx context.Context, c *cli.Client, found cli.Item, _ []string) error {
+		what, path := target(found)
+		if !*yes {
+			if err := p.confirm(what); err != nil {
+				return err
+			}
+		}
+		return c.Call(ctx, http.MethodDelete, path, nil, nil)
+	})
+	return cmd
 }
 
 // answer sends a request and prints the answer: with --json as it came, else by say,
 // which finds it in to.
-func (p *program) answer(ctx context.Context, c *client, method, path string, body, to any, say func() error) error {
+func (p *program) answer(ctx context.Context, c *cli.Client, method, path string, body, to any, say func() error) error {
 	var raw json.RawMessage
-	if err := c.call(ctx, method, path, body, &raw); err != nil {
+	if err := c.Call(ctx, method, path, body, &raw); err != nil {
 		return err
 	}
 	if p.json {
@@ -69,7 +124,7 @@ func (p *program) answer(ctx context.Context, c *client, method, path string, bo
 }
 
 // withClient runs f against the running server, or one of its own.
-func (p *program) withClient(ctx context.Context, f func(c *client) error) error {
+func (p *program) withClient(ctx context.Context, f func(c *cli.Client) error) error {
 	c, closeAll, err := p.connect(ctx)
 	if err != nil {
 		return err
@@ -85,21 +140,16 @@ func (p *program) promptCommand() *cobra.Command {
 		Long: "Show the request that a message would send to the model, where each part comes from and what was left out. CHAT is a\n" +
 			"title, an id, or a character with only one chat. Nothing is sent or stored.",
 		Example: "  nodest prompt Seraphina --text 'Hello'",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			conv, err := c.findChat(ctx, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: p.named(cli.Chats, func(ctx context.Context, c *cli.Client, conv cli.Item, _ []string) error {
 			return p.showPrompt(ctx, c, conv, text)
 		}),
 	}
 	cmd.Flags().StringVar(&text, "text", "", "the message; default: show the request for continuing the last reply")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // showPrompt prints the messages of a request and where each entry came from.
-func (p *program) showPrompt(ctx context.Context, c *client, conv item, text string) error {
+func (p *program) showPrompt(ctx context.Context, c *cli.Client, conv cli.Item, text string) error {
 	var prompt struct {
 		Messages []struct{ Role, Content string }
 		Entries  []struct {
@@ -111,7 +161,7 @@ func (p *program) showPrompt(ctx context.Context, c *client, conv item, text str
 		Budget    int
 		Tokenizer string
 	}
-	return p.answer(ctx, c, http.MethodPost, conv.path()+"/prompt", map[string]any{"text": text}, &prompt, func() error {
+	return p.answer(ctx, c, http.MethodPost, conv.Path+"/prompt", map[string]any{"text": text}, &prompt, func() error {
 		for _, m := range prompt.Messages {
 			fmt.Fprintf(p.out, "[%s]\n%s\n\n", m.Role, m.Content)
 		}
@@ -122,7 +172,7 @@ func (p *program) showPrompt(ctx context.Context, c *client, conv item, text str
 		for _, d := range prompt.Dropped {
 			rows = append(rows, []string{"–", "", d.Source, d.Name, "left out: " + d.Reason})
 		}
-		if err := table(p.out, rows); err != nil {
+		if err := cli.Table(p.out, rows); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(p.out, "%d of %d tokens (%s)\n", prompt.Tokens, prompt.Budget, prompt.Tokenizer)
@@ -136,12 +186,12 @@ func (p *program) migrateCommand() *cobra.Command {
 		Long:    "Create or upgrade the database in the data folder or at NODEST_DATABASE_URL. nodest serve also does this when it starts.",
 		Example: "  nodest migrate",
 		RunE: p.configured(func(ctx context.Context, cfg *setup.Config, _ []string) error {
-			r, err := open(ctx, cfg, setup.NewLog(p.err, cfg))
+			r, err := p.open(ctx, cfg)
 			if err != nil {
 				return err
 			}
-			defer r.close()
-			if err := r.stop(cfg.Duration("NODEST_GRACE")); err != nil {
+			defer r.Close()
+			if err := r.Stop(cfg.Duration("NODEST_GRACE")); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(p.out, "the database is up to date")
@@ -156,13 +206,13 @@ func (p *program) tokenCommand() *cobra.Command {
 	var quiet bool
 	create := &cobra.Command{
 		Use: "create", Short: "Create a token; it is shown only once", Args: cobra.NoArgs, Example: "  nodest token create --name phone --expires 720h",
-		RunE: p.command(func(ctx context.Context, c *client, _ []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, _ []string) error {
 			body := map[string]any{"name": name}
 			if expires != "" {
 				body["expiresIn"] = expires
 			}
 			var out struct{ Token, ID string }
-			return p.answer(ctx, c, http.MethodPost, tokens.path, body, &out, func() error {
+			return p.answer(ctx, c, http.MethodPost, cli.Tokens.Path, body, &out, func() error {
 				if !quiet {
 					fmt.Fprintf(p.err, "token %s; it is shown only once:\n", out.ID)
 				}
@@ -174,12 +224,12 @@ func (p *program) tokenCommand() *cobra.Command {
 	create.Flags().StringVar(&name, "name", "", "what the token is for")
 	create.Flags().StringVar(&expires, "expires", "", "lifetime, such as 720h; default: unlimited")
 	create.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only the token")
-	p.jsonFlag(create, "print JSON")
-	list := p.listCommandOf(tokens, "List your tokens", "  nodest token list")
+	p.withJSON(create, "print JSON")
+	list := p.listCommandOf(cli.Tokens, "List your tokens", "  nodest token list")
 	revoke := &cobra.Command{
 		Use: "revoke TOKEN", Short: "Revoke a token, given by name or id, immediately", Args: cobra.ExactArgs(1), Example: "  nodest token revoke phone",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			return c.remove(ctx, args[0], tokens, func(item) error { return nil })
+		RunE: p.inFull(cli.Tokens, func(ctx context.Context, c *cli.Client, found cli.Item, _ []string) error {
+			return c.Call(ctx, http.MethodDelete, found.Path, nil, nil)
 		}),
 	}
 	cmd.AddCommand(create, list, revoke)
@@ -192,7 +242,7 @@ func (p *program) userCommand() *cobra.Command {
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Create an account; prompts for the password", Args: cobra.ExactArgs(1),
 		Example: "  nodest user create alice --owner",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			role := "member"
 			if owner {
 				role = "owner"
@@ -203,37 +253,29 @@ func (p *program) userCommand() *cobra.Command {
 			}
 			var out struct{ ID, Username string }
 			body := map[string]any{"username": args[0], "password": answers[0], "role": role}
-			return p.answer(ctx, c, http.MethodPost, users.path, body, &out, func() error {
+			return p.answer(ctx, c, http.MethodPost, cli.Users.Path, body, &out, func() error {
 				_, err := fmt.Fprintf(p.out, "%s  %s\n", out.ID, out.Username)
 				return err
 			})
 		}),
 	}
 	create.Flags().BoolVar(&owner, "owner", false, "allow this user to manage users")
-	p.jsonFlag(create, "print JSON")
-	list := p.listCommandOf(users, "List the accounts", "  nodest user list")
+	p.withJSON(create, "print JSON")
+	list := p.listCommandOf(cli.Users, "List the accounts", "  nodest user list")
 	cmd.AddCommand(create, list, p.userDeleteCommand(), p.userPasswordCommand(), p.userLimitsCommand())
 	return cmd
 }
 
 func (p *program) userDeleteCommand() *cobra.Command {
-	var yes bool
 	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete an account, given by name or id, and all its data", Args: cobra.ExactArgs(1),
+		Use: "delete NAME", Short: "Delete an account, given by name or id, and all its data",
 		Long: "Delete an account, given by its whole name or id, with all its characters, chats and memories. This cannot be undone.\n" +
 			"The command asks for confirmation; in a script, add --yes.",
 		Example: "  nodest user delete alice",
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		return c.remove(ctx, args[0], users, func(u item) error {
-			if yes {
-				return nil
-			}
-			return p.confirm(fmt.Sprintf("delete the account %s and all its data", u.called()))
-		})
+	return p.deleting(cmd, cli.Users, func(u cli.Item) (what, path string) {
+		return fmt.Sprintf("delete the account %s and all its data", u.Username), u.Path
 	})
-	return cmd
 }
 
 // limits of a user; 0 = the server's default.
@@ -254,36 +296,22 @@ func (p *program) userLimitsCommand() *cobra.Command {
 	cmd.Flags().Int64Var(&megabytes, "megabytes", 0, "size of texts, cards, images and memories together, in MiB")
 	cmd.Flags().Int64Var(&tokens, "tokens-per-day", 0, "tokens per day (UTC)")
 	cmd.Flags().Int64Var(&generations, "generations", 0, "maximum concurrent replies")
-	p.jsonFlag(cmd, "print the account as JSON")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.inFull(cli.Users, func(ctx context.Context, c *cli.Client, u cli.Item, _ []string) error {
 		if megabytes < 0 || megabytes > math.MaxInt64>>20 {
-			return usage("--megabytes must be from 0 to %d", int64(math.MaxInt64>>20))
+			return cli.Usage("--megabytes must be from 0 to %d", int64(math.MaxInt64>>20))
 		}
-		changes := map[string]int64{}
-		for flag, to := range map[string]struct {
-			member string
-			value  int64
-		}{"megabytes": {"bytes", megabytes << 20}, "tokens-per-day": {"tokensPerDay", tokens}, "generations": {"generations", generations}} {
-			if cmd.Flags().Changed(flag) {
-				changes[to.member] = to.value
-			}
-		}
-		all, err := c.items(ctx, users)
-		if err != nil {
-			return err
-		}
-		u, err := c.whole().choice(ctx, args[0], all, users)
-		if err != nil {
-			return err
+		changes := map[string]any{
+			"bytes": given(cmd, "megabytes", megabytes<<20), "tokensPerDay": given(cmd, "tokens-per-day", tokens),
+			"generations": given(cmd, "generations", generations),
 		}
 		var now struct{ Limits limits }
 		// A change of nothing returns the account as it is.
-		return p.answer(ctx, c, http.MethodPatch, u.path(), map[string]any{"limits": changes}, &now, func() error {
+		return p.answer(ctx, c, http.MethodPatch, u.Path, map[string]any{"limits": changes}, &now, func() error {
 			_, err := fmt.Fprintln(p.out, now.Limits)
 			return err
 		})
 	})
-	return cmd
+	return p.withJSON(cmd, "print the account as JSON")
 }
 
 func (l limits) String() string {
@@ -305,7 +333,7 @@ func orDefault(limit int64, text string) string {
 // undone. Where there is none, it must be confirmed with --yes.
 func (p *program) confirm(what string) error {
 	if !p.interactive() {
-		return usage("this would %s; add --yes to confirm", what)
+		return cli.Usage("this would %s; add --yes to confirm", what)
 	}
 	fmt.Fprintf(p.err, "This will %s. It cannot be undone.\nContinue? [y/N] ", what)
 	line, err := bufio.NewReader(p.in).ReadString('\n')

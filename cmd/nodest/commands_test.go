@@ -280,9 +280,9 @@ func TestSettingsRefuseAnUnknownProvider(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "")
 	p := inst.start(t)
-	err := p.client.call(t.Context(), http.MethodPut, "/api/v1/settings", map[string]any{"provider": "nope"}, nil)
+	err := p.client.Call(t.Context(), http.MethodPut, "/api/v1/settings", map[string]any{"provider": "nope"}, nil)
 	require.Error(t, err)
 	require.Equal(t, fault.Invalid, fault.Public(err).Code)
-	require.NoError(t, p.client.call(t.Context(), http.MethodPut, "/api/v1/settings", map[string]any{"provider": "gemini"}, nil), "its key can come later")
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPut, "/api/v1/settings", map[string]any{"provider": "gemini"}, nil), "its key can come later")
 	p.stop(t)
 }

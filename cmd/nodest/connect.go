@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
-	"net/http/httptrace"
+	"nodest/internal/cli"
+	"nodest/internal/instance"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"nodest/internal/fault"
 	"nodest/internal/setup"
@@ -18,15 +17,11 @@ import (
 	"nodest/store/sqldb"
 )
 
-// tokenFile holds a token of the owner for commands on this machine. Whoever can
-// read it can read the database beside it too.
-const tokenFile = "cli.token"
-
 // connect returns a client of the server that the configuration means. Without a
 // server it starts one in this process, on the database of the data folder: on
 // one that is there already, or with --local on a new one. In every other case it
 // says what is wrong and has created nothing.
-func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err error) {
+func (p *program) connect(ctx context.Context) (c *cli.Client, closeAll func(), err error) {
 	cfg, err := p.config()
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +30,7 @@ func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err 
 		return p.startOwn(ctx, cfg)
 	}
 	c, err = p.reach(ctx, cfg)
-	var nobody *nobodyError
+	var nobody *cli.NobodyError
 	if errors.As(err, &nobody) {
 		return p.instead(ctx, cfg, nobody)
 	}
@@ -45,14 +40,14 @@ func (p *program) connect(ctx context.Context) (c *client, closeAll func(), err 
 // reach returns a client of the server that the configuration means.
 //
 // Errors: nobodyError; others with the reason in words.
-func (p *program) reach(ctx context.Context, cfg *setup.Config) (*client, error) {
+func (p *program) reach(ctx context.Context, cfg *setup.Config) (*cli.Client, error) {
 	token, from, err := p.token(cfg)
 	if err != nil {
 		return nil, err
 	}
 	addr := reachable(cfg.Get("NODEST_ADDR"))
-	c := &client{base: "http://" + addr, token: token, http: &http.Client{}}
-	err = c.greet(ctx)
+	c := cli.New(addr, token)
+	err = c.Greet(ctx)
 	switch {
 	case err == nil:
 		return c, nil
@@ -61,7 +56,7 @@ func (p *program) reach(ctx context.Context, cfg *setup.Config) (*client, error)
 	case token == "":
 		return nil, fmt.Errorf("a NodeST server is running at %s, but there is no token for it: the data folder %s has no %s. "+
 			"Set --data to the folder of that server, or NODEST_TOKEN to one of your tokens (see nodest token create)",
-			addr, cfg.DataFolder(), tokenFile)
+			addr, cfg.DataFolder(), instance.TokenFile)
 	}
 	return nil, fmt.Errorf("the NodeST server at %s rejected the token from %s: %s. "+
 		"If this is the wrong server, set --addr and --data; if the account was deleted, restart the server, which writes a new token",
@@ -70,8 +65,8 @@ func (p *program) reach(ctx context.Context, cfg *setup.Config) (*client, error)
 
 // instead starts a server of our own where none answers, if that is what the user
 // means.
-func (p *program) instead(ctx context.Context, cfg *setup.Config, nobody *nobodyError) (*client, func(), error) {
-	if p.getenv("NODEST_TOKEN") != "" || cfg.From("NODEST_ADDR") == "flag" || !setup.Loopback(nobody.addr) {
+func (p *program) instead(ctx context.Context, cfg *setup.Config, nobody *cli.NobodyError) (*cli.Client, func(), error) {
+	if p.getenv("NODEST_TOKEN") != "" || cfg.From("NODEST_ADDR") == "flag" || !setup.Loopback(nobody.Addr) {
 		return nil, nil, fmt.Errorf("%w. Check the address (--addr or NODEST_ADDR), or add --local to work on the data folder %s without a server",
 			nobody, cfg.DataFolder())
 	}
@@ -98,7 +93,7 @@ func (p *program) token(cfg *setup.Config) (token, from string, err error) {
 	if token := p.getenv("NODEST_TOKEN"); token != "" {
 		return token, "NODEST_TOKEN", nil
 	}
-	path := filepath.Join(cfg.DataFolder(), tokenFile)
+	path := filepath.Join(cfg.DataFolder(), instance.TokenFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return cfg.Get("NODEST_ADMIN_TOKEN"), "NODEST_ADMIN_TOKEN", nil
@@ -111,7 +106,7 @@ func hasDatabase(cfg *setup.Config) bool {
 	if cfg.Get("NODEST_DATABASE_URL") == "" {
 		return store.Exists(cfg.DataFolder())
 	}
-	for _, name := range []string{secretFile, tokenFile} { // the folder holds the secrets alone
+	for _, name := range []string{secretFile, instance.TokenFile} { // the folder holds the secrets alone
 		if _, err := os.Stat(filepath.Join(cfg.DataFolder(), name)); err == nil {
 			return true
 		}
@@ -127,49 +122,4 @@ func reachable(addr string) string {
 		}
 	}
 	return addr
-}
-
-// nobodyError: no server listens at an address.
-type nobodyError struct {
-	addr  string
-	cause error
-}
-
-func (e *nobodyError) Error() string {
-	return fmt.Sprintf("no NodeST server at %s (%v)", e.addr, e.cause)
-}
-
-// greetWait is how long a server may take to say that it is there.
-const greetWait = 3 * time.Second
-
-// greet reports whether a NodeST server answers and accepts the token.
-//
-// Errors: nobodyError; Unauthenticated or TokenExpired; others with the reason in
-// words, also where another program answers.
-func (c *client) greet(ctx context.Context) error {
-	var connected bool
-	addr := strings.TrimPrefix(c.base, "http://")
-	asked, cancel := context.WithTimeout(ctx, greetWait)
-	defer cancel()
-	var me struct{ ID, Username string }
-	err := c.call(httptrace.WithClientTrace(asked, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected = true },
-	}), http.MethodGet, "/api/v1/me", nil, &me)
-	var problem *fault.Error
-	var nobody *nobodyError
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err == nil && me.ID != "" && me.Username != "":
-		return nil
-	case errors.As(err, &problem):
-		return err
-	case !connected && errors.As(err, &nobody):
-		return nobody
-	case !connected:
-		return &nobodyError{addr, fault.DialCause(err)}
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the program at %s did not respond within %s; it is busy, or not NodeST", addr, greetWait)
-	}
-	return fmt.Errorf("the program at %s is not NodeST; set the address of your server with --addr or NODEST_ADDR", addr)
 }

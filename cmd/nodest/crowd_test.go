@@ -41,7 +41,7 @@ func TestManyRepliesAtOnceShareTheirFrames(t *testing.T) {
 	for range replies {
 		path := "/api/v1/conversations/" + newConversation(t, p.client, character) + "/messages"
 		go func() {
-			answered <- p.client.call(t.Context(), http.MethodPost, path, map[string]any{"text": "Count."}, nil)
+			answered <- p.client.Call(t.Context(), http.MethodPost, path, map[string]any{"text": "Count."}, nil)
 		}()
 	}
 	var waiting []chan struct{}

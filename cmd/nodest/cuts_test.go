@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/llm/llmtest"
 )
 
@@ -41,7 +42,7 @@ func (w *breakingConn) Read(p []byte) (int, error) {
 // texts, resumes, attaches to generations, and appends a delta only at its offset.
 type resumingClient struct {
 	t      *testing.T
-	c      *client
+	c      *cli.Client
 	rng    *rand.Rand
 	cuts   int // remaining
 	gate   chan struct{}
@@ -234,7 +235,7 @@ func TestCutConnectionsLoseNothing(t *testing.T) {
 	p := inst.start(t)
 	character := sampleCharacter(t, p.client)
 	// The provider scripts one reply per turn: nothing else may call it.
-	require.NoError(t, p.client.call(t.Context(), http.MethodPut, "/api/v1/characters/"+character+"/settings",
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPut, "/api/v1/characters/"+character+"/settings",
 		map[string]any{"memory": map[string]any{"enabled": false}}, nil))
 	conversation := newConversation(t, p.client, character)
 	a := &resumingClient{

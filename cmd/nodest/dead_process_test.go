@@ -46,7 +46,7 @@ func TestDeadProcessIsNoticedBeforeItsLeaseEnds(t *testing.T) {
 		killed := time.Now()
 		eventually(t, "the end of the reply", func() error {
 			var g struct{ Status, Text string }
-			require.NoError(t, survivor.client.call(t.Context(), http.MethodGet, "/api/v1/generations/"+sent.GenerationID+"?off=0", nil, &g))
+			require.NoError(t, survivor.client.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+sent.GenerationID+"?off=0", nil, &g))
 			if g.Status != "interrupted" {
 				return fmt.Errorf("the reply is %s: %w", g.Status, errNotYet)
 			}

@@ -146,7 +146,7 @@ func TestComposePrintsASignInLink(t *testing.T) {
 	inst := newInstallation(t, "", "NODEST_ADDR=0.0.0.0:0", "NODEST_PUBLIC_URL="+public)
 	p := inst.start(t)
 	require.Equal(t, public, p.linkBase)
-	_, port, _ := strings.Cut(strings.TrimPrefix(p.client.base, "http://"), ":")
+	_, port, _ := strings.Cut(strings.TrimPrefix(p.client.Base, "http://"), ":")
 	inst.env = append(inst.env, "NODEST_ADDR=0.0.0.0:"+port)
 	link := strings.TrimSpace(inst.mustRun(t, "signin"))
 	require.True(t, strings.HasPrefix(link, public+"/signin#"), link)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/llm"
@@ -34,8 +35,7 @@ func (p *program) doctorCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&health, "health", false, "check only whether the server responds (for container health checks)")
 	cmd.Flags().BoolVar(&offlineOnly, "no-network", false, "do not contact the providers")
-	p.jsonFlag(cmd, "print the checks as JSON")
-	return cmd
+	return p.withJSON(cmd, "print the checks as JSON")
 }
 
 // health succeeds if the server of this configuration is ready.
@@ -46,8 +46,8 @@ func (p *program) health(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	c := &client{base: "http://" + reachable(cfg.Get("NODEST_ADDR")), http: &http.Client{}}
-	return c.call(ctx, http.MethodGet, "/readyz", nil, nil)
+	c := cli.New(reachable(cfg.Get("NODEST_ADDR")), "")
+	return c.Call(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
 // check is one line of the doctor's report.
@@ -136,7 +136,7 @@ func (p *program) checkFolder(cfg *setup.Config) check {
 
 // checkDatabase asks the running server; without one it opens the database.
 func (p *program) checkDatabase(ctx context.Context, cfg *setup.Config) check {
-	var nobody *nobodyError
+	var nobody *cli.NobodyError
 	switch _, err := p.reach(ctx, cfg); {
 	case err == nil:
 		if err := p.health(ctx); err != nil {
@@ -153,12 +153,12 @@ func (p *program) checkDatabase(ctx context.Context, cfg *setup.Config) check {
 	if !hasDatabase(cfg) {
 		return check{name: "database", detail: kind + "; created at the first start"}
 	}
-	r, err := open(ctx, cfg, setup.NewLog(p.err, cfg))
+	r, err := p.open(ctx, cfg)
 	if err != nil {
 		return check{"database", kind + " cannot be opened", oneLine(err)}
 	}
-	defer r.close()
-	if err := r.stop(time.Second); err != nil {
+	defer r.Close()
+	if err := r.Stop(time.Second); err != nil {
 		return check{"database", kind + " did not shut down cleanly", oneLine(err)}
 	}
 	return check{name: "database", detail: kind + " opens and is up to date"}
@@ -260,7 +260,7 @@ func missing(model string, offered []string, remedy string) string {
 		return fmt.Sprintf("model %q is not available: the server lists no models", model)
 	}
 	fix := fmt.Sprintf("model %q is not among the models the server lists (%d)", model, len(offered))
-	if meant := didYouMean(near(model, offered)); meant != "" {
+	if meant := cli.DidYouMean(cli.Near(model, offered)); meant != "" {
 		return fix + meant + " " + remedy
 	}
 	return fix + ". " + remedy

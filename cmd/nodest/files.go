@@ -1,10 +1,11 @@
 package main
 
 import (
-	"context"
 	"net/url"
 
 	"github.com/spf13/cobra"
+
+	"nodest/internal/cli"
 )
 
 func (p *program) exportCommand() *cobra.Command {
@@ -19,32 +20,28 @@ func (p *program) exportCommand() *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if chat {
-			as = chats.noun
+			as = cli.Chats.Noun
 		}
-		of, err := kindsFor(as, []*kind{characters, chats, books, presets, scripts})
+		of, err := kindsFor(as, []*cli.Kind{cli.Characters, cli.Chats, cli.Books, cli.Presets, cli.Scripts})
 		if err != nil {
 			return err
 		}
 		if as == "" {
-			of = []*kind{characters}
+			of = []*cli.Kind{cli.Characters}
 		}
-		return p.withClient(cmd.Context(), func(c *client) error {
-			find := c.find
-			if of[0] == chats {
-				find = func(ctx context.Context, word string, _ ...*kind) (item, error) { return c.findChat(ctx, word) }
-			}
-			found, err := find(cmd.Context(), args[0], of...)
+		return p.withClient(cmd.Context(), func(c *cli.Client) error {
+			found, err := c.Find(cmd.Context(), args[0], of...)
 			if err != nil {
 				return err
 			}
 			query := url.Values{}
 			switch of[0] {
-			case characters:
+			case cli.Characters:
 				query = url.Values{"format": {format}, "spec": {spec}}
-			case chats:
+			case cli.Chats:
 				query = url.Values{"format": {format}}
 			}
-			return p.download(cmd.Context(), c, found.path()+"/export?"+query.Encode(), file)
+			return p.download(cmd.Context(), c, found.Path+"/export?"+query.Encode(), file)
 		})
 	}
 	cmd.Flags().StringVar(&format, "format", "json", "for a character: png, json or charx; for a chat: json (everything, with all branches and save points) or jsonl (the current branch, for SillyTavern)")

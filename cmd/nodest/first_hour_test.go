@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"nodest/internal/cli"
+	"nodest/internal/instance"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -211,7 +213,7 @@ func TestReasonsForNotReachingTheServer(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "")
 	server := inst.start(t)
-	addr := strings.TrimPrefix(server.client.base, "http://")
+	addr := strings.TrimPrefix(server.client.Base, "http://")
 
 	f := newWorkDir(t, "NODEST_ADDR="+addr)
 	for _, args := range serverCommands {
@@ -226,10 +228,10 @@ func TestReasonsForNotReachingTheServer(t *testing.T) {
 	other.mustRun(t, "import", "--sample", "--local")
 	out, code := other.run(t, "list", "characters", "--addr", addr)
 	require.Equal(t, 1, code)
-	require.Contains(t, out, "rejected the token from "+filepath.Join(other.dir, "data", tokenFile))
+	require.Contains(t, out, "rejected the token from "+filepath.Join(other.dir, "data", instance.TokenFile))
 
 	// With a valid token the folder does not matter.
-	right := newWorkDir(t, "NODEST_ADDR="+addr, "NODEST_TOKEN="+server.client.token)
+	right := newWorkDir(t, "NODEST_ADDR="+addr, "NODEST_TOKEN="+server.client.Token)
 	require.Contains(t, right.mustRun(t, "import", "--sample"), "Wren Halloway")
 	require.Contains(t, right.mustRun(t, "list", "characters"), "Wren Halloway")
 	right.mustBeEmpty(t)
@@ -288,7 +290,7 @@ func TestTheAddressOfAnotherProgram(t *testing.T) {
 func TestServeRefusesBeforeItCreates(t *testing.T) {
 	t.Parallel()
 	server := newInstallation(t, "").start(t)
-	addr := strings.TrimPrefix(server.client.base, "http://")
+	addr := strings.TrimPrefix(server.client.Base, "http://")
 	newWorkDir(t, "NODEST_ADDR="+addr).mustFail(t, []string{"serve"}, "cannot listen on "+addr, "another NodeST server", "--addr")
 	newWorkDir(t).mustFail(t, []string{"serve", "--addr", "0.0.0.0:0"}, "no user can sign in")
 	newWorkDir(t).mustFail(t, []string{"serve", "--addr", "192.0.2.1:0"}, "no user can sign in")
@@ -341,7 +343,7 @@ func TestNear(t *testing.T) {
 	for word, want := range map[string][]string{
 		"seraphian": {"Seraphina"}, "Sera": {"Seraphina", "Serafim"}, "玄": {"玄清"}, "Mria": {"Mira"}, "lits": {"list"}, "xyz": nil,
 	} {
-		require.Equal(t, want, near(word, words), word)
+		require.Equal(t, want, cli.Near(word, words), word)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestTheCommandRestoresABackupOfTheFirstSchema(t *testing.T) {
 		wantHealthy(t, inst)
 		p := inst.start(t)
 		conversation := newConversation(t, p.client, sampleCharacter(t, p.client))
-		require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "And on we go."}, nil))
+		require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "And on we go."}, nil))
 		p.stop(t)
 		said, errOut, err := inst.command(t, nil, "doctor", "--no-network")
 		require.NoError(t, err, "%s%s", said, errOut)

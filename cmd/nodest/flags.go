@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"nodest/internal/cli"
 	"nodest/internal/setup"
 )
 
@@ -44,11 +45,10 @@ func (p *program) configCommand() *cobra.Command {
 			for _, s := range setup.Settings {
 				rows = append(rows, []string{s.Env, s.Shown(cfg.Get(s.Env)), "(" + cfg.From(s.Env) + ")"})
 			}
-			return table(p.out, rows)
+			return cli.Table(p.out, rows)
 		}),
 	}
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) configJSON(cfg *setup.Config) error {

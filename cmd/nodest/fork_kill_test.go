@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -29,23 +30,23 @@ func TestForksSurviveKills(t *testing.T) {
 		for i := range length {
 			fmt.Fprintf(&log, "\n"+`{"name":"Mia","is_user":%t,"send_date":"2025-03-14T09:00:00.000Z","mes":"text %d","extra":{}}`, i%2 == 0, i)
 		}
-		var source, last item
+		var source, last cli.Item
 		character := sampleCharacter(t, p.client)
-		require.NoError(t, p.client.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
+		require.NoError(t, p.client.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
 			map[string]string{"characterId": character}, &source))
 		forks := map[string]bool{}
 		for range scaled(t, 3, 20) {
-			require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &last))
+			require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &last))
 			forks[last.ID] = false
 			for range rng.IntN(100) { // let some time pass
-				require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+source.ID, nil, nil))
+				require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+source.ID, nil, nil))
 			}
 			p.kill(t)
 			p = inst.start(t)
 		}
 		eventually(t, "the forks", func() error {
 			for id := range forks {
-				err := p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+id, nil, nil)
+				err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+id, nil, nil)
 				if fault.Is(err, fault.NotFound) {
 					return errNotYet
 				}
@@ -53,7 +54,7 @@ func TestForksSurviveKills(t *testing.T) {
 			}
 			return nil
 		})
-		list, err := all[item](t.Context(), p.client, "/api/v1/conversations?characterId="+character)
+		list, err := cli.All[cli.Item](t.Context(), p.client, "/api/v1/conversations?characterId="+character)
 		require.NoError(t, err)
 		require.Len(t, list, len(forks)+1)
 		created := createdEvents(t, p.client)
@@ -71,7 +72,7 @@ func TestForksSurviveKills(t *testing.T) {
 }
 
 // createdEvents counts the events chat.created, by conversation.
-func createdEvents(t *testing.T, c *client) map[string]int {
+func createdEvents(t *testing.T, c *cli.Client) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	for _, f := range wholeLog(t, c) {

@@ -56,7 +56,7 @@ func firstMessage(t *testing.T, fake *llmtest.Fake) (p *process, r geminiReply, 
 func say(t *testing.T, p *process, conversation string, body map[string]any) (geminiReply, error) {
 	t.Helper()
 	var sent struct{ Message geminiReply }
-	err := p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, &sent)
+	err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, &sent)
 	return sent.Message, err
 }
 
@@ -65,7 +65,7 @@ type storedGeneration struct{ Model, RequestedModel, PromptID string }
 func generation(t *testing.T, p *process, r geminiReply) storedGeneration {
 	t.Helper()
 	var answer struct{ Generation storedGeneration }
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/generations/"+r.GenerationID, nil, &answer))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+r.GenerationID, nil, &answer))
 	return answer.Generation
 }
 
@@ -103,7 +103,7 @@ func TestTheFirstMessageToGeminiGetsAReply(t *testing.T) {
 			var providers struct {
 				Items []struct{ Name, DefaultModel, Transport string }
 			}
-			require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/providers", nil, &providers))
+			require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/providers", nil, &providers))
 			require.Equal(t, "gemini", providers.Items[0].Name)
 			require.Equal(t, tt.want, providers.Items[0].DefaultModel)
 			require.Equal(t, "generative-ai-go", providers.Items[0].Transport)
@@ -134,7 +134,7 @@ func TestADefaultThatEndsIsReplaced(t *testing.T) {
 	var prompt struct {
 		Warnings []struct{ Code, Detail string }
 	}
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/prompts/"+generation(t, p, r).PromptID, nil, &prompt))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/prompts/"+generation(t, p, r).PromptID, nil, &prompt))
 	require.Contains(t, prompt.Warnings, struct{ Code, Detail string }{"model_replaced", "gemini-flash-latest no longer exists; gemini-3.7-flash answered"})
 
 	_, err = say(t, p, conversation, map[string]any{"text": "Good evening."})

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // archive exports a conversation.
@@ -191,7 +193,7 @@ func (g *simulation) opBranches(p *chatModel) bool {
 		want = append(want, fmt.Sprint(id, id == p.head(), len(p.path(id, p.tick))))
 	}
 	for cursor := ""; ; {
-		var page pageOf[struct {
+		var page cli.PageOf[struct {
 			Head         *wireMessage
 			Shown        bool
 			MessageCount int
@@ -222,7 +224,7 @@ func (g *simulation) opSearch(p *chatModel) bool {
 	for more := true; more; {
 		r := g.rest(apiCall{method: http.MethodGet, path: "/messages/search", query: query}, "")
 		require.Empty(g.t, r.code(), "%+v", r.fault)
-		var page pageOf[struct{ Message *wireMessage }]
+		var page cli.PageOf[struct{ Message *wireMessage }]
 		r.into(g, &page)
 		for _, h := range page.Items {
 			g.checkMessage(p, h.Message)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // memoryModel is a memory that the user has written.
@@ -80,7 +82,7 @@ func (g *simulation) opListMemories(*chatModel) bool {
 		want[m.id] = *m
 	}
 	for cursor := ""; ; {
-		var page pageOf[struct{ ID, Text, Status, Origin string }]
+		var page cli.PageOf[struct{ ID, Text, Status, Origin string }]
 		g.get(&page, "/characters/%s/memories?status=any&limit=200&cursor=%s", g.docs.character, cursor)
 		for _, m := range page.Items {
 			if m.Origin == "user" && m.Status != "superseded" {
@@ -116,7 +118,7 @@ func (g *simulation) opSearchMemory(*chatModel) bool {
 	}
 	const most = 100
 	word := pick(g, []string{"harbour", "lamp", "storm", "map"})
-	var page pageOf[foundUnit]
+	var page cli.PageOf[foundUnit]
 	g.get(&page, "/characters/%s/memories?mode=recall&limit=%d&q=%s", g.docs.character, most, word)
 	found := map[string]bool{}
 	for i := range page.Items {
@@ -252,7 +254,7 @@ type wireSummary struct {
 func (g *simulation) activeSummary(p *chatModel) *wireSummary {
 	g.t.Helper()
 	g.awaitSummaries()
-	var list pageOf[wireSummary]
+	var list cli.PageOf[wireSummary]
 	g.get(&list, "/conversations/%s/summaries", p.id)
 	var active *wireSummary
 	for i := range list.Items {

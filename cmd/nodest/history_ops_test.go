@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // operation is something that the devices can do.
@@ -75,7 +77,7 @@ func (g *simulation) createChat() {
 	r.into(g, &c)
 	p := newChatModel(c.ID, c.CharacterID)
 	p.title = c.Title
-	var page pageOf[*wireMessage]
+	var page cli.PageOf[*wireMessage]
 	g.get(&page, "/conversations/%s/messages", c.ID)
 	require.Len(g.t, page.Items, 1)
 	p.change(func() {

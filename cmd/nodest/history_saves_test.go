@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // savePoint is a save point and what it must restore.
@@ -124,7 +126,7 @@ func (g *simulation) restore(k *savePoint) {
 	r.into(g, &got)
 	rewound := len(p.jumps) > 0 && p.jumps[len(p.jumps)-1].at == p.tick
 	if rewound && got.Before != nil { // a summary has changed since, which the model does not track
-		var list pageOf[wireSummary]
+		var list cli.PageOf[wireSummary]
 		g.get(&list, "/conversations/%s/summaries", p.id)
 		require.NotEmpty(g.t, list.Items, "a save point of what the last restore made")
 	}
@@ -199,7 +201,7 @@ func (g *simulation) readSave(k *savePoint) []string {
 }
 
 func (g *simulation) opListSaves(p *chatModel) bool {
-	var page pageOf[wireSave]
+	var page cli.PageOf[wireSave]
 	g.get(&page, "/conversations/%s/saves?automatic=true&limit=200", p.id)
 	var want, got []string
 	for _, k := range g.savesOf(p) {

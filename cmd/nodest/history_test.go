@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // TestHistory lets two devices of one user do random operations on conversations, with
@@ -282,17 +284,17 @@ func (g *simulation) request(a apiCall, content io.Reader, contentType, key stri
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
-	req, err := http.NewRequestWithContext(g.t.Context(), a.method, g.p.client.base+"/api/v1"+path, content)
+	req, err := http.NewRequestWithContext(g.t.Context(), a.method, g.p.client.Base+"/api/v1"+path, content)
 	require.NoError(g.t, err)
 	req.Header.Set("Content-Type", contentType)
-	req.Header.Set("Authorization", "Bearer "+g.p.client.token)
+	req.Header.Set("Authorization", "Bearer "+g.p.client.Token)
 	if a.method != http.MethodGet {
 		req.Header.Set("Idempotency-Key", key)
 	}
 	if !a.wait {
 		req.Header.Set("Prefer", "respond-async")
 	}
-	res, err := g.p.client.http.Do(req)
+	res, err := g.p.client.HTTP.Do(req)
 	require.NoError(g.t, err)
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
@@ -406,7 +408,7 @@ func (g *simulation) checkChat(p *chatModel, whole bool) {
 	path := p.shown()
 	before := ""
 	for {
-		var page pageOf[*wireMessage]
+		var page cli.PageOf[*wireMessage]
 		g.get(&page, "/conversations/%s/messages?limit=50&before=%s", p.id, before)
 		from := max(0, len(path)-50)
 		var want, got []string

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // longLog is a chat log with messages that have swipes.
@@ -35,7 +37,7 @@ func TestMeasureLongChatsBesideWrites(t *testing.T) {
 	c := p.client
 	for _, size := range []struct{ messages, swipes int }{{20_000, 1}, {400, 1000}} {
 		character := sampleCharacter(t, c)
-		var chat item
+		var chat cli.Item
 		beside := func(name string, do func()) {
 			stop := writing(t, other)
 			begun := time.Now()
@@ -43,17 +45,17 @@ func TestMeasureLongChatsBesideWrites(t *testing.T) {
 			t.Logf("%d messages × %d: %s in %s: %s", size.messages, size.swipes, name, time.Since(begun).Round(time.Millisecond), spread(stop()))
 		}
 		call := func(method, path string, body, out any) {
-			require.NoError(t, c.call(t.Context(), method, "/api/v1"+path, body, out))
+			require.NoError(t, c.Call(t.Context(), method, "/api/v1"+path, body, out))
 		}
 		beside("import", func() {
-			require.NoError(t, c.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(size.messages, size.swipes), map[string]string{"characterId": character}, &chat))
+			require.NoError(t, c.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(size.messages, size.swipes), map[string]string{"characterId": character}, &chat))
 		})
 		at := "/conversations/" + chat.ID
-		var save item
+		var save cli.Item
 		beside("save point", func() { call(http.MethodPost, at+"/saves", map[string]any{}, &save) })
 		var before struct{ HeadID string }
 		call(http.MethodGet, at, nil, &before)
-		var tree struct{ Items []item }
+		var tree struct{ Items []cli.Item }
 		call(http.MethodGet, at+"/tree", nil, &tree)
 		root := tree.Items[0].ID
 		beside("edit as branch", func() {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"nodest/card"
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/memory"
 )
@@ -29,21 +30,21 @@ type fileKind struct {
 
 // fileKinds are the words for --as, and what the server calls them.
 var fileKinds = []fileKind{
-	{characters.noun, card.KindCharacter}, {books.noun, card.KindWorldBook}, {presets.noun, card.KindPreset},
-	{scripts.noun, card.KindRegex}, {chats.noun, card.KindChat}, {"save", card.KindSave}, {"memories", card.KindMemories},
-	{personas.noun, card.KindPersona},
+	{cli.Characters.Noun, card.KindCharacter}, {cli.Books.Noun, card.KindWorldBook}, {cli.Presets.Noun, card.KindPreset},
+	{cli.Scripts.Noun, card.KindRegex}, {cli.Chats.Noun, card.KindChat}, {"save", card.KindSave}, {"memories", card.KindMemories},
+	{cli.Personas.Noun, card.KindPersona},
 }
 
 // importing is one run of nodest import.
 type importing struct {
 	p            *program
-	c            *client
+	c            *cli.Client
 	as           string // --as
 	character    string // --character
 	conversation string // --conversation
 
 	answers *bufio.Reader // of the person at the terminal
-	with    *item         // the character of --character, once found
+	with    *cli.Item     // the character of --character, once found
 }
 
 func (p *program) importCommand() *cobra.Command {
@@ -70,21 +71,20 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&in.as, "as", "", "type of the files: "+strings.Join(importable(), ", ")+"; default: detected from their content")
 	cmd.Flags().StringVar(&in.character, "character", "", "the character (name or id) that chats and memories belong to and other resources are bound to")
 	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat (title or id) that save points belong to")
-	p.jsonFlag(cmd, "print the result for each file as JSON, one object per line")
 	cmd.Args = func(_ *cobra.Command, files []string) error {
 		if len(files) == 0 && !sample {
-			return usage("give a file (nodest import card.png) or --sample")
+			return cli.Usage("give a file (nodest import card.png) or --sample")
 		}
 		if in.as != "" && kindNamed(in.as) == "" {
-			return usage("--as %s: must be one of %s", in.as, strings.Join(importable(), ", "))
+			return cli.Usage("--as %s: must be one of %s", in.as, strings.Join(importable(), ", "))
 		}
 		return nil
 	}
-	cmd.RunE = p.command(func(ctx context.Context, c *client, files []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, files []string) error {
 		in.c = c
 		if sample {
 			var raw json.RawMessage
-			if err := c.call(ctx, http.MethodPost, characters.path+"/sample", nil, &raw); err != nil {
+			if err := c.Call(ctx, http.MethodPost, cli.Characters.Path+"/sample", nil, &raw); err != nil {
 				return err
 			}
 			if err := in.say(ctx, raw); err != nil {
@@ -93,7 +93,7 @@ func (p *program) importCommand() *cobra.Command {
 		}
 		return in.files(ctx, files)
 	})
-	return cmd
+	return p.withJSON(cmd, "print the result for each file as JSON, one object per line")
 }
 
 // importable lists the words for --as.
@@ -130,13 +130,13 @@ func (in *importing) files(ctx context.Context, files []string) error {
 		if err == nil {
 			continue
 		}
-		var wrong *usageError
+		var wrong *cli.UsageError
 		switch {
 		case len(files) > 1:
 			failed++
 			fmt.Fprintf(in.p.err, "%s: %s\n", file, reason(err))
 		case errors.As(err, &wrong):
-			return usage("%s: %s", file, wrong.text)
+			return cli.Usage("%s: %s", file, wrong.Text)
 		default:
 			return fmt.Errorf("%s: %s", file, reason(err))
 		}
@@ -153,7 +153,7 @@ func (in *importing) file(ctx context.Context, file string, data []byte) error {
 	fields := map[string]string{"as": string(kindNamed(in.as))}
 	switch kind := cmp.Or(kindNamed(in.as), card.Detect(data)); {
 	case kind == card.KindSave && in.conversation != "":
-		conv, err := in.c.findChat(ctx, in.conversation)
+		conv, err := in.c.Find(ctx, in.conversation, cli.Chats)
 		if err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (in *importing) file(ctx context.Context, file string, data []byte) error {
 		fields["characterId"] = with.ID
 	}
 	var raw json.RawMessage
-	upload := func() error { return in.c.upload(ctx, "/api/v1/import", file, data, fields, &raw) }
+	upload := func() error { return in.c.Upload(ctx, "/api/v1/import", file, data, fields, &raw) }
 	err := upload()
 	if details := detailsOf(err); details["kind"] == string(card.KindChat) {
 		named, _ := details["name"].(string)
@@ -208,11 +208,11 @@ func explained(err error) error {
 }
 
 // given is the character of --character.
-func (in *importing) given(ctx context.Context) (item, error) {
+func (in *importing) given(ctx context.Context) (cli.Item, error) {
 	if in.with == nil {
-		with, err := in.c.find(ctx, in.character, characters)
+		with, err := in.c.Find(ctx, in.character, cli.Characters)
 		if err != nil {
-			return item{}, err
+			return cli.Item{}, err
 		}
 		in.with = &with
 	}
@@ -221,27 +221,27 @@ func (in *importing) given(ctx context.Context) (item, error) {
 
 // chatCharacter is the character of a chat for which the server found none: the person
 // at the terminal chooses it.
-func (in *importing) chatCharacter(ctx context.Context, file, named string) (item, error) {
-	list, err := in.c.items(ctx, characters)
+func (in *importing) chatCharacter(ctx context.Context, file, named string) (cli.Item, error) {
+	list, err := in.c.Items(ctx, cli.Characters)
 	if err != nil {
-		return item{}, err
+		return cli.Item{}, err
 	}
 	if in.p.interactive() {
 		return in.choose(ctx, file, named, list)
 	}
-	if found := matches(named, list); named != "" && len(found) > 1 {
-		return item{}, usage("choose the character with --character: %v", in.c.ambiguous(ctx, named, found))
+	if found := cli.Matches(named, list); named != "" && len(found) > 1 {
+		return cli.Item{}, cli.Usage("choose the character with --character: %v", in.c.Ambiguous(ctx, named, found))
 	}
 	says := "this is a chat"
 	if named != "" {
 		says = fmt.Sprintf("this is a chat with %q", named)
 	}
-	return item{}, usage("%s; choose its character with --character NAME (see nodest list characters), or import the card first", says)
+	return cli.Item{}, cli.Usage("%s; choose its character with --character NAME (see nodest list characters), or import the card first", says)
 }
 
 // choose asks which character a chat belongs to. A new one can be made of the
 // name in the file.
-func (in *importing) choose(ctx context.Context, file, named string, list []item) (item, error) {
+func (in *importing) choose(ctx context.Context, file, named string, list []cli.Item) (cli.Item, error) {
 	out := in.p.err
 	fmt.Fprintf(out, "%s is a chat. Which character does it belong to?\n", file)
 	for i, ch := range list {
@@ -257,17 +257,17 @@ func (in *importing) choose(ctx context.Context, file, named string, list []item
 		fmt.Fprint(out, "Number or name: ")
 		line, err := in.answers.ReadString('\n')
 		if line = strings.TrimSpace(line); line == "" {
-			return item{}, cmp.Or(err, errors.New("not imported"))
+			return cli.Item{}, cmp.Or(err, errors.New("not imported"))
 		}
 		n, notNumber := strconv.Atoi(line)
-		found := matches(line, list)
+		found := cli.Matches(line, list)
 		if len(found) == 0 {
-			found = begunBy(line, list)
+			found = cli.BegunBy(line, list)
 		}
 		switch {
 		case notNumber == nil && n == 0 && named != "":
-			made := item{kind: characters}
-			err := in.c.call(ctx, http.MethodPost, characters.path, map[string]any{"roleCard": map[string]any{"name": named}}, &made)
+			made := cli.Item{Kind: cli.Characters}
+			err := in.c.Call(ctx, http.MethodPost, cli.Characters.Path, map[string]any{"roleCard": map[string]any{"name": named}}, &made)
 			return made, err
 		case notNumber == nil && n > 0 && n <= len(list):
 			return list[n-1], nil
@@ -298,9 +298,9 @@ type said struct {
 	ID       string
 	Warnings []note
 
-	Character, Conversation *item
+	Character, Conversation *cli.Item
 	Resource                *struct {
-		item
+		cli.Item
 		Kind card.Kind
 	}
 	Save     *struct{ ConversationID, Description string }
@@ -336,13 +336,13 @@ func (in *importing) say(ctx context.Context, raw json.RawMessage) error {
 func (in *importing) line(ctx context.Context, got *said) (string, error) {
 	switch {
 	case got.Memories != nil:
-		with, err := in.c.get(ctx, characters, got.ID)
+		with, err := in.c.Get(ctx, cli.Characters, got.ID)
 		return fmt.Sprintf("%d memories for %s, %d already known", got.Memories.Created, with.Name, got.Memories.Skipped), err
 	case got.Save != nil:
-		conv, err := in.c.get(ctx, chats, got.Save.ConversationID)
+		conv, err := in.c.Get(ctx, cli.Chats, got.Save.ConversationID)
 		return fmt.Sprintf("%s  %s  (save point of %s)", got.ID, got.Save.Description, conv.Title), err
 	case got.Conversation != nil:
-		with, err := in.c.get(ctx, characters, got.Conversation.CharacterID)
+		with, err := in.c.Get(ctx, cli.Characters, got.Conversation.CharacterID)
 		return fmt.Sprintf("%s  %s  (chat with %s)", got.ID, got.Conversation.Title, with.Name), err
 	case got.Resource != nil:
 		r := got.Resource
@@ -351,8 +351,8 @@ func (in *importing) line(ctx context.Context, got *said) (string, error) {
 		if len(r.CharacterIDs) == 0 {
 			return line, nil
 		}
-		names, err := in.c.characterNames(ctx)
-		return fmt.Sprintf("%s\n%s %s is bound to %s", line, fileKinds[at].word, r.Name, r.boundTo(names)), err
+		names, err := in.c.CharacterNames(ctx)
+		return fmt.Sprintf("%s\n%s %s is bound to %s", line, fileKinds[at].word, r.Name, r.BoundTo(names)), err
 	}
 	return got.ID + "  " + got.Character.Name, nil
 }

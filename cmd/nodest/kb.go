@@ -7,32 +7,24 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
-// knowledgeBases are named as characters are.
-var knowledgeBases = &kind{
-	noun: "knowledge base", path: "/api/v1/knowledge-bases", first: "nodest kb create NAME", all: "nodest kb list", columns: []string{"FILES", "ACCESS"},
-}
-
 // knowledgeBase is one as the server answers it.
 type knowledgeBase struct {
-	ID           string    `json:"id"`
-	Name         string    `json:"name"`
-	Description  string    `json:"description"`
-	Access       string    `json:"access"`
-	ChunkSize    int       `json:"chunkSize"`
-	ChunkOverlap int       `json:"chunkOverlap"`
-	ContextLines bool      `json:"contextLines"`
-	Files        int       `json:"files"`
-	Languages    []string  `json:"languages"`
-	UpdatedAt    time.Time `json:"updatedAt"`
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	Description  string `json:"description"`
+	Access       string `json:"access"`
+	ChunkSize    int    `json:"chunkSize"`
+	ChunkOverlap int    `json:"chunkOverlap"`
+	ContextLines bool   `json:"contextLines"`
 }
 
 // kbCommand is nodest kb: files and knowledge bases without the page.
@@ -44,7 +36,7 @@ func (p *program) kbCommand() *cobra.Command {
 		Example: "  nodest kb create Harbour --description 'The lighthouse and its keepers'\n  nodest kb add lore/*.md --base Harbour\n" +
 			"  nodest kb bind Harbour Seraphina\n  nodest kb search 'When was the light automated?'",
 	}
-	list := p.listCommandOf(knowledgeBases, "List the knowledge bases that you may read", "  nodest kb list")
+	list := p.listCommandOf(cli.KnowledgeBases, "List the knowledge bases that you may read", "  nodest kb list")
 	cmd.AddCommand(list, p.kbCreate(), p.kbShow(), p.kbDelete(), p.kbAdd(), p.kbRemove(), p.kbSync(), p.kbFiles(), p.kbRetry(), p.kbReindex(),
 		p.kbSearch(), p.kbAsk(), p.kbGrant(), p.kbRevoke(), p.kbBind("bind", true), p.kbBind("unbind", false))
 	return cmd
@@ -63,34 +55,30 @@ func (p *program) kbCreate() *cobra.Command {
 	cmd.Flags().IntVar(&size, "chunk-size", 0, "largest size of a chunk in characters, 100 to 8000; default: that of the server")
 	cmd.Flags().IntVar(&overlap, "chunk-overlap", 0, "characters that a chunk repeats of the one before, at most half of its size")
 	cmd.Flags().BoolVar(&lines, "context-lines", false, "let your model write a line about each chunk, for search: one request for 8 chunks")
-	p.jsonFlag(cmd, "print JSON")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		in := map[string]any{"name": args[0], "description": description, "contextLines": lines}
-		if cmd.Flags().Changed("chunk-size") {
-			in["chunkSize"] = size
-		}
-		if cmd.Flags().Changed("chunk-overlap") {
-			in["chunkOverlap"] = overlap
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		in := map[string]any{
+			"name": args[0], "description": description, "contextLines": lines,
+			"chunkSize": given(cmd, "chunk-size", size), "chunkOverlap": given(cmd, "chunk-overlap", overlap),
 		}
 		var made knowledgeBase
-		return p.answer(ctx, c, http.MethodPost, knowledgeBases.path, in, &made, func() error {
+		return p.answer(ctx, c, http.MethodPost, cli.KnowledgeBases.Path, in, &made, func() error {
 			if _, err := fmt.Fprintf(p.out, "%s  %s\n", made.ID, made.Name); err != nil {
 				return err
 			}
 			return p.warnOfNamesake(ctx, c, &made)
 		})
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // warnOfNamesake says that another knowledge base has the name of a new one: then neither is
 // found by it.
-func (p *program) warnOfNamesake(ctx context.Context, c *client, made *knowledgeBase) error {
-	bases, err := c.items(ctx, knowledgeBases)
+func (p *program) warnOfNamesake(ctx context.Context, c *cli.Client, made *knowledgeBase) error {
+	bases, err := c.Items(ctx, cli.KnowledgeBases)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(bases, func(b item) bool { return b.ID != made.ID && b.Name == made.Name }) {
+	if slices.ContainsFunc(bases, func(b cli.Item) bool { return b.ID != made.ID && b.Name == made.Name }) {
 		_, err = fmt.Fprintln(p.err, "there is another knowledge base of this name; commands tell them apart by their ids (nodest kb list)")
 	}
 	return err
@@ -100,20 +88,15 @@ func (p *program) kbShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show BASE", Short: "Print a knowledge base with its files and who may use it", Args: cobra.ExactArgs(1),
 		Example: "  nodest kb show Harbour\n  nodest kb show Harbour --json",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			found, err := c.find(ctx, args[0], knowledgeBases)
-			if err != nil {
-				return err
-			}
+		RunE: p.named(cli.KnowledgeBases, func(ctx context.Context, c *cli.Client, found cli.Item, _ []string) error {
 			var base knowledgeBase
-			return p.answer(ctx, c, http.MethodGet, found.path(), nil, &base, func() error { return p.showBase(ctx, c, &base, found.path()) })
+			return p.answer(ctx, c, http.MethodGet, found.Path, nil, &base, func() error { return p.showBase(ctx, c, &base, found.Path) })
 		}),
 	}
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
-func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, path string) error {
+func (p *program) showBase(ctx context.Context, c *cli.Client, base *knowledgeBase, path string) error {
 	fmt.Fprintf(p.out, "%s  %s (%s)\n", base.ID, base.Name, base.Access)
 	if base.Description != "" {
 		p.indented("    ", base.Description)
@@ -126,8 +109,8 @@ func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, 
 		fmt.Fprintf(p.out, "    files that were processed before they were added may have none: nodest kb reindex %s --start\n", base.ID)
 	}
 	if base.Access == "owner" {
-		var grants pageOf[knowledgeGrant]
-		if err := c.call(ctx, http.MethodGet, path+"/grants", nil, &grants); err != nil {
+		var grants cli.PageOf[knowledgeGrant]
+		if err := c.Call(ctx, http.MethodGet, path+"/grants", nil, &grants); err != nil {
 			return err
 		}
 		for _, g := range grants.Items {
@@ -135,7 +118,7 @@ func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, 
 		}
 	}
 	fmt.Fprintln(p.out)
-	files, err := all[knowledgeFile](ctx, c, path+"/files")
+	files, err := cli.All[knowledgeFile](ctx, c, path+"/files")
 	if err != nil {
 		return err
 	}
@@ -143,32 +126,20 @@ func (p *program) showBase(ctx context.Context, c *client, base *knowledgeBase, 
 }
 
 func (p *program) kbDelete() *cobra.Command {
-	var files, yes bool
 	cmd := &cobra.Command{
-		Use: "delete BASE", Short: "Delete a knowledge base; its files stay, unless --files is given", Args: cobra.ExactArgs(1),
+		Use: "delete BASE", Short: "Delete a knowledge base; its files stay, unless --files is given",
 		Long: "Delete a knowledge base, given by its whole name or id. Its files stay; with --files, those of your files that are in no\n" +
 			"other knowledge base are deleted as well. The command asks for confirmation; in a script, add --yes.",
 		Example: "  nodest kb delete Harbour --files --yes",
 	}
-	cmd.Flags().BoolVar(&files, "files", false, "also delete your files that are in no other knowledge base")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		base, err := c.whole().find(ctx, args[0], knowledgeBases)
-		if err != nil {
-			return err
-		}
-		what := "delete the knowledge base " + base.Name
-		if files {
+	files := cmd.Flags().Bool("files", false, "also delete your files that are in no other knowledge base")
+	return p.deleting(cmd, cli.KnowledgeBases, func(base cli.Item) (what, path string) {
+		what = "delete the knowledge base " + base.Name
+		if *files {
 			what += " and its files"
 		}
-		if !yes {
-			if err := p.confirm(what); err != nil {
-				return err
-			}
-		}
-		return c.call(ctx, http.MethodDelete, fmt.Sprintf("%s?files=%t", base.path(), files), nil, nil)
+		return what, fmt.Sprintf("%s?files=%t", base.Path, *files)
 	})
-	return cmd
 }
 
 // knowledgeGrant is the access of another user.
@@ -184,30 +155,25 @@ func (p *program) kbGrant() *cobra.Command {
 		Use: "grant BASE USER", Short: "Let another user search and read a knowledge base", Args: cobra.ExactArgs(2),
 		Long:    "Let another user search and read one of your knowledge bases; with --write also add files of their own and remove files.",
 		Example: "  nodest kb grant Harbour tom\n  nodest kb grant Harbour tom --write",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			base, err := c.find(ctx, args[0], knowledgeBases)
-			if err != nil {
-				return err
-			}
+		RunE: p.named(cli.KnowledgeBases, func(ctx context.Context, c *cli.Client, base cli.Item, rest []string) error {
 			role := "read"
 			if write {
 				role = "write"
 			}
 			var made knowledgeGrant
-			path := base.path() + "/grants/" + url.PathEscape(args[1])
-			err = p.answer(ctx, c, http.MethodPut, path, map[string]any{"role": role}, &made, func() error {
+			path := base.Path + "/grants/" + url.PathEscape(rest[0])
+			err := p.answer(ctx, c, http.MethodPut, path, map[string]any{"role": role}, &made, func() error {
 				_, err := fmt.Fprintf(p.out, "%s  %s: %s\n", made.UserID, made.Username, made.Role)
 				return err
 			})
 			if fault.Is(err, fault.NotFound) {
-				return notFound([]*kind{users}, args[1], nil)
+				return cli.NotFound([]*cli.Kind{cli.Users}, rest[0], nil)
 			}
 			return err
 		}),
 	}
 	cmd.Flags().BoolVar(&write, "write", false, "also let the user add and remove files")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) kbRevoke() *cobra.Command {
@@ -215,14 +181,10 @@ func (p *program) kbRevoke() *cobra.Command {
 		Use: "revoke BASE USER", Short: "Take another user's access to a knowledge base back", Args: cobra.ExactArgs(2),
 		Long:    "Take another user's access to a knowledge base back. With your own username you leave one that is shared with you.",
 		Example: "  nodest kb revoke Harbour tom",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			base, err := c.whole().find(ctx, args[0], knowledgeBases)
-			if err != nil {
-				return err
-			}
-			err = c.call(ctx, http.MethodDelete, base.path()+"/grants/"+url.PathEscape(args[1]), nil, nil)
+		RunE: p.inFull(cli.KnowledgeBases, func(ctx context.Context, c *cli.Client, base cli.Item, rest []string) error {
+			err := c.Call(ctx, http.MethodDelete, base.Path+"/grants/"+url.PathEscape(rest[0]), nil, nil)
 			if fault.Is(err, fault.NotFound) {
-				return fault.New(fault.NotFound, "%s is not shared with %q; nodest kb show %s tells with whom it is", base.Name, args[1], base.ID)
+				return fault.New(fault.NotFound, "%s is not shared with %q; nodest kb show %s tells with whom it is", base.Name, rest[0], base.ID)
 			}
 			return err
 		}),
@@ -242,16 +204,16 @@ func (p *program) kbBind(name string, on bool) *cobra.Command {
 			"in each prompt, as far as it fits."
 	}
 	cmd.Flags().BoolVar(&file, "file", false, "the name is that of a file")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		ch, err := c.find(ctx, args[1], characters)
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		ch, err := c.Find(ctx, args[1], cli.Characters)
 		if err != nil {
 			return err
 		}
-		of, path := knowledgeBases, "/knowledge/"
+		of, path := cli.KnowledgeBases, "/knowledge/"
 		if file {
-			of, path = userFiles, "/files/"
+			of, path = cli.Files, "/files/"
 		}
-		found, err := c.find(ctx, args[0], of)
+		found, err := c.Find(ctx, args[0], of)
 		if err != nil {
 			return err
 		}
@@ -259,7 +221,7 @@ func (p *program) kbBind(name string, on bool) *cobra.Command {
 		if on {
 			method, body = http.MethodPut, map[string]any{"enabled": true}
 		}
-		return c.call(ctx, method, ch.path()+path+url.PathEscape(found.ID), body, nil)
+		return c.Call(ctx, method, ch.Path+path+url.PathEscape(found.ID), body, nil)
 	})
 	return cmd
 }
@@ -271,19 +233,15 @@ func (p *program) kbReindex() *cobra.Command {
 		Long: "Show how far the index of a knowledge base is. With --start it is built again, such as after a change of its chunk size; with\n" +
 			"--cancel that is stopped. A change of the embedding model starts it by itself. The old index is searched meanwhile.",
 		Example: "  nodest kb reindex Harbour\n  nodest kb reindex Harbour --start",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.named(cli.KnowledgeBases, func(ctx context.Context, c *cli.Client, base cli.Item, _ []string) error {
 			if start && cancel {
-				return usage("--start does not go with --cancel")
+				return cli.Usage("--start does not go with --cancel")
 			}
-			base, err := c.find(ctx, args[0], knowledgeBases)
-			if err != nil {
-				return err
-			}
-			path := base.path() + "/reindex"
+			path := base.Path + "/reindex"
 			method := http.MethodGet
 			switch {
 			case cancel:
-				return c.call(ctx, http.MethodDelete, path, nil, nil)
+				return c.Call(ctx, http.MethodDelete, path, nil, nil)
 			case start:
 				method = http.MethodPost
 			}
@@ -306,15 +264,23 @@ func (p *program) kbReindex() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&start, "start", false, "build it again")
 	cmd.Flags().BoolVar(&cancel, "cancel", false, "stop building it")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
+}
+
+// given is the value of a flag that the command line has; nil, which the server takes as absent, for
+// others.
+func given(cmd *cobra.Command, flag string, value any) any {
+	if !cmd.Flags().Changed(flag) {
+		return nil
+	}
+	return value
 }
 
 // baseIDs are the ids of knowledge bases by words for them.
-func (c *client) baseIDs(ctx context.Context, words []string) ([]string, error) {
+func baseIDs(ctx context.Context, c *cli.Client, words []string) ([]string, error) {
 	var ids []string
 	for _, word := range words {
-		base, err := c.find(ctx, word, knowledgeBases)
+		base, err := c.Find(ctx, word, cli.KnowledgeBases)
 		if err != nil {
 			return nil, err
 		}
@@ -351,24 +317,23 @@ func (p *program) kbSearch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search QUERY…", Short: "Search documents by words and meaning", Args: cobra.MinimumNArgs(1),
 		Example: "  nodest kb search 'When was the light automated?'\n  nodest kb search 雾渡城 --base Harbour --top 5 --mode lexical",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			ids, err := c.baseIDs(ctx, in.bases)
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+			ids, err := baseIDs(ctx, c, in.bases)
 			if err != nil {
 				return err
 			}
-			body := map[string]any{"query": strings.Join(args, " "), "topK": in.top, "mode": in.mode, "folder": in.folder, "types": in.types}
-			if ids != nil {
-				body["knowledgeBaseIds"] = ids
+			body := map[string]any{
+				"query": strings.Join(args, " "), "topK": in.top, "mode": in.mode, "folder": in.folder, "types": in.types, "knowledgeBaseIds": ids,
 			}
 			if in.after != "" {
 				day, err := time.ParseInLocation(time.DateOnly, in.after, time.Local)
 				if err != nil {
-					return usage("--after must be a day such as 2026-03-14")
+					return cli.Usage("--after must be a day such as 2026-03-14")
 				}
 				body["updatedAfter"] = day
 			}
 			var found foundPassages
-			return p.answer(ctx, c, http.MethodPost, knowledgeBases.path+"/search", body, &found, func() error { return p.showPassages(&found) })
+			return p.answer(ctx, c, http.MethodPost, cli.KnowledgeBases.Path+"/search", body, &found, func() error { return p.showPassages(&found) })
 		}),
 	}
 	cmd.Flags().StringArrayVar(&in.bases, "base", nil, "a knowledge base (name or id); may be given several times; default: all that you may read")
@@ -377,8 +342,7 @@ func (p *program) kbSearch() *cobra.Command {
 	cmd.Flags().StringVar(&in.folder, "folder", "", "only files in this folder")
 	cmd.Flags().StringArrayVar(&in.types, "type", nil, "only files of this type, such as pdf; may be given several times")
 	cmd.Flags().StringVar(&in.after, "after", "", "only files changed since this day, such as 2026-03-14")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // searchParts are the parts of a search that may fail, in words.
@@ -393,15 +357,12 @@ func (p *program) showPassages(found *foundPassages) error {
 		names[f.ID] = f.Name
 	}
 	for i, c := range found.Chunks {
-		where := names[c.FileID]
-		if c.Page > 0 {
-			where += ", page " + strconv.Itoa(c.Page)
-		}
+		where := onPage(names[c.FileID], c.Page)
 		if c.Heading != "" {
 			where += ", " + c.Heading
 		}
 		fmt.Fprintf(p.out, "%2d. %s (%.2f)\n", i+1, where, c.Similarity)
-		p.indented("    ", brief(withoutHeadings(c.Text, c.Heading), 400))
+		p.indented("    ", cli.Brief(withoutHeadings(c.Text, c.Heading), 400))
 	}
 	if len(found.Chunks) == 0 {
 		fmt.Fprintln(p.err, "nothing found")
@@ -437,32 +398,21 @@ func (p *program) kbAsk() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ask QUESTION…", Short: "Have your model answer a question from documents, with sources", Args: cobra.MinimumNArgs(1),
 		Example: "  nodest kb ask 'When was the light automated?' --base Harbour",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			ids, err := c.baseIDs(ctx, bases)
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+			ids, err := baseIDs(ctx, c, bases)
 			if err != nil {
 				return err
 			}
-			body := map[string]any{"question": strings.Join(args, " ")}
-			if ids != nil {
-				body["knowledgeBaseIds"] = ids
-			}
+			body := map[string]any{"question": strings.Join(args, " "), "knowledgeBaseIds": ids}
 			var got struct {
 				Answer     string
 				Offline    bool
-				References []struct {
-					Marker            int
-					Title, ExactQuote string
-					Page              int
-				}
+				References []citedSource
 			}
 			return p.answer(ctx, c, http.MethodPost, "/api/v1/knowledge/ask", body, &got, func() error {
 				fmt.Fprintln(p.out, got.Answer)
 				for _, r := range got.References {
-					page := ""
-					if r.Page > 0 {
-						page = ", page " + strconv.Itoa(r.Page)
-					}
-					fmt.Fprintf(p.out, "\n[^%d] %s%s\n", r.Marker, r.Title, page)
+					fmt.Fprintf(p.out, "\n[^%d] %s\n", r.Marker, onPage(r.Title, r.Page))
 					p.indented("    ", r.ExactQuote)
 				}
 				if got.Offline {
@@ -473,23 +423,22 @@ func (p *program) kbAsk() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringArrayVar(&bases, "base", nil, "a knowledge base (name or id); may be given several times; default: all that you may read")
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) kbRetry() *cobra.Command {
 	var everything bool
 	cmd := &cobra.Command{
 		Use: "retry [FILE…]", Short: "Process failed files again", Example: "  nodest kb retry lore/harbour.pdf\n  nodest kb retry --all",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			if everything == (len(args) > 0) {
-				return usage("give files, or --all for all that have failed and may work now")
+				return cli.Usage("give files, or --all for all that have failed and may work now")
 			}
-			failed, err := all[knowledgeFile](ctx, c, userFiles.path+"?state=failed")
+			failed, err := cli.All[knowledgeFile](ctx, c, cli.Files.Path+"?state=failed")
 			if err != nil {
 				return err
 			}
-			chosen, err := c.chooseFailed(ctx, failed, args)
+			chosen, err := chooseFailed(ctx, c, failed, args)
 			if err != nil {
 				return err
 			}
@@ -499,35 +448,34 @@ func (p *program) kbRetry() *cobra.Command {
 			}
 			for i := range chosen {
 				var got struct{ File knowledgeFile }
-				if err := c.call(ctx, http.MethodPost, userFiles.path+"/"+url.PathEscape(chosen[i].ID)+"/retry", nil, &got); err != nil {
+				if err := c.Call(ctx, http.MethodPost, cli.Files.Path+"/"+url.PathEscape(chosen[i].ID)+"/retry", nil, &got); err != nil {
 					return err
 				}
 				chosen[i] = got.File
 			}
-			return p.awaitFiles(ctx, c, chosen)
+			return p.sayFiles(ctx, c, chosen, true)
 		}),
 	}
 	cmd.Flags().BoolVar(&everything, "all", false, "all failed files that may work now")
-	p.jsonFlag(cmd, "print JSON, one file per line")
-	return cmd
+	return p.withJSON(cmd, "print JSON, one file per line")
 }
 
 // chooseFailed returns the failed files that words name; without words all that may work
 // now.
-func (c *client) chooseFailed(ctx context.Context, failed []knowledgeFile, words []string) ([]knowledgeFile, error) {
+func chooseFailed(ctx context.Context, c *cli.Client, failed []knowledgeFile, words []string) ([]knowledgeFile, error) {
 	if len(words) == 0 {
 		return slices.DeleteFunc(slices.Clone(failed), func(f knowledgeFile) bool { return f.Error != nil && !f.Error.Retryable }), nil
 	}
 	if len(failed) == 0 {
 		return nil, fault.New(fault.NotFound, "none of your files has failed")
 	}
-	items := make([]item, len(failed))
+	items := make([]cli.Item, len(failed))
 	for i, f := range failed {
 		items[i] = f.item()
 	}
 	var chosen []knowledgeFile
 	for _, word := range words {
-		found, err := c.choice(ctx, word, items, failedFiles)
+		found, err := c.Choice(ctx, word, items, cli.FailedFiles)
 		if err != nil {
 			return nil, err
 		}

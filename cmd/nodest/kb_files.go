@@ -1,17 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime/multipart"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -19,13 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
-)
-
-// userFiles are the user's own files; failedFiles are those of them that have failed.
-var (
-	userFiles   = &kind{noun: "file", path: "/api/v1/files", first: "nodest kb add FILE", all: "nodest kb files", columns: []string{"STATE"}}
-	failedFiles = &kind{noun: "failed file", path: userFiles.path, first: "nodest kb add FILE", all: "nodest kb files --state failed", columns: []string{"STATE"}}
 )
 
 // knowledgeFile is a file as the server answers it.
@@ -50,8 +40,8 @@ type knowledgeFile struct {
 	UpdatedAt time.Time                  `json:"updatedAt"`
 }
 
-func (f *knowledgeFile) item() item {
-	return item{ID: f.ID, Name: f.Name, UpdatedAt: f.UpdatedAt, State: f.State, kind: userFiles}
+func (f *knowledgeFile) item() cli.Item {
+	return cli.Item{ID: f.ID, Name: f.Name, UpdatedAt: f.UpdatedAt, State: f.State}.Of(cli.Files)
 }
 
 // ended reports whether nothing more will happen by itself.
@@ -101,25 +91,25 @@ func (p *program) kbFiles() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "files [BASE]", Short: "List your files, or those of a knowledge base, with their states", Args: cobra.MaximumNArgs(1),
 		Example: "  nodest kb files Harbour\n  nodest kb files --state failed",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
-			path := userFiles.path
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+			path := cli.Files.Path
 			if state != "" {
 				path += "?state=" + url.QueryEscape(state)
 			}
 			if len(args) > 0 {
 				if state != "" {
-					return usage("--state does not go with a BASE")
+					return cli.Usage("--state does not go with a BASE")
 				}
-				base, err := c.find(ctx, args[0], knowledgeBases)
+				base, err := c.Find(ctx, args[0], cli.KnowledgeBases)
 				if err != nil {
 					return err
 				}
-				path = base.path() + "/files"
+				path = base.Path + "/files"
 			}
 			if p.json {
-				return p.showList(ctx, c, userFiles, path)
+				return p.showList(ctx, c, cli.Files, path)
 			}
-			files, err := all[knowledgeFile](ctx, c, path)
+			files, err := cli.All[knowledgeFile](ctx, c, path)
 			if err != nil {
 				return err
 			}
@@ -127,8 +117,7 @@ func (p *program) kbFiles() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only files in this state: pending, parsing, chunking, embedding, ready or failed")
-	p.jsonFlag(cmd, "print JSON, one file per line")
-	return cmd
+	return p.withJSON(cmd, "print JSON, one file per line")
 }
 
 func (p *program) showFiles(files []knowledgeFile) error {
@@ -140,10 +129,10 @@ func (p *program) showFiles(files []knowledgeFile) error {
 	for i := range files {
 		f := &files[i]
 		rows = append(rows, []string{
-			f.ID, shortTime(f.UpdatedAt), brief(f.Name, 60), f.State, fault.Size(int(f.Size)), strconv.Itoa(f.Chunks), brief(f.note(), 80),
+			f.ID, cli.ShortTime(f.UpdatedAt), cli.Brief(f.Name, 60), f.State, fault.Size(int(f.Size)), strconv.Itoa(f.Chunks), cli.Brief(f.note(), 80),
 		})
 	}
-	return table(p.out, rows)
+	return cli.Table(p.out, rows)
 }
 
 func (p *program) kbAdd() *cobra.Command {
@@ -156,55 +145,48 @@ func (p *program) kbAdd() *cobra.Command {
 			"archive are added one by one, which requires --base. A FILE that begins with http:// or https:// is a page of the web. A\n" +
 			"file that you have already is not stored twice.",
 		Example: "  nodest kb add keepers.pdf lore/*.md --base Harbour\n  nodest kb add https://example.org/history --base Harbour\n  nodest kb add notes.zip --base Harbour --no-wait",
-		RunE: p.command(func(ctx context.Context, c *client, files []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, files []string) error {
 			run := adding{p: p, c: c}
 			if base != "" {
-				found, err := c.find(ctx, base, knowledgeBases)
+				found, err := c.Find(ctx, base, cli.KnowledgeBases)
 				if err != nil {
 					return err
 				}
 				run.base = found.ID
 			}
 			for i, file := range files {
-				run.tell("%d of %d: %s", i+1, len(files), file)
+				p.tell("%d of %d: %s", i+1, len(files), file)
 				if err := run.add(ctx, file); err != nil {
 					run.fail(file, err)
 				}
 			}
-			run.tell("")
-			if later {
-				return errors.Join(p.sayFiles(run.added), run.err())
-			}
-			return errors.Join(p.awaitFiles(ctx, c, run.added), run.err())
+			p.tell("")
+			return errors.Join(p.sayFiles(ctx, c, run.added, !later), run.err())
 		}),
 	}
 	cmd.Flags().StringVar(&base, "base", "", "knowledge base (name or id) that they are added to")
 	cmd.Flags().BoolVar(&later, "no-wait", false, "do not wait until the files are processed")
-	p.jsonFlag(cmd, "print JSON, one file per line")
-	return cmd
+	return p.withJSON(cmd, "print JSON, one file per line")
 }
 
 // adding is one run of a command that uploads files.
 type adding struct {
 	p     *program
-	c     *client
+	c     *cli.Client
 	base  string // id of a knowledge base; "" = none
 	added []knowledgeFile
 	lost  int // that were not stored
 }
 
-// tell shows on a terminal what is being done; "" clears the line.
-func (a *adding) tell(format string, args ...any) { a.p.tell(format, args...) }
-
 // tell shows one line that the next one replaces, if somebody looks; "" clears it.
 func (p *program) tell(format string, args ...any) {
-	if isTerminal(p.screen) {
-		fmt.Fprint(p.screen, "\r\x1b[K", visible(fmt.Sprintf(format, args...)))
+	if cli.IsTerminal(p.screen) {
+		fmt.Fprint(p.screen, "\r\x1b[K", cli.Visible(fmt.Sprintf(format, args...)))
 	}
 }
 
 func (a *adding) fail(name string, err error) {
-	a.tell("")
+	a.p.tell("")
 	a.lost++
 	fmt.Fprintf(a.p.err, "%s: %s\n", name, reason(err))
 }
@@ -225,14 +207,14 @@ func (a *adding) add(ctx context.Context, word string) error {
 		if a.base != "" {
 			body["knowledgeBaseId"] = a.base
 		}
-		if err := a.c.call(ctx, http.MethodPost, userFiles.path+"/web", body, &got); err != nil {
+		if err := a.c.Call(ctx, http.MethodPost, cli.Files.Path+"/web", body, &got); err != nil {
 			return err
 		}
 	case strings.EqualFold(filepath.Ext(word), ".zip"):
 		return a.unzip(ctx, word)
 	default:
 		fields := map[string]string{"knowledgeBaseId": a.base}
-		if err := a.c.uploadFile(ctx, http.MethodPost, userFiles.path, word, fields, &got); err != nil {
+		if err := a.c.UploadFile(ctx, http.MethodPost, cli.Files.Path, word, fields, &got); err != nil {
 			return err
 		}
 	}
@@ -242,13 +224,13 @@ func (a *adding) add(ctx context.Context, word string) error {
 
 func (a *adding) unzip(ctx context.Context, file string) error {
 	if a.base == "" {
-		return usage("an archive needs the knowledge base of its files; give it with --base NAME")
+		return cli.Usage("an archive needs the knowledge base of its files; give it with --base NAME")
 	}
 	var got struct {
 		Files  []knowledgeFile
 		Failed []struct{ Name, Detail string }
 	}
-	if err := a.c.uploadFile(ctx, http.MethodPost, knowledgeBases.path+"/"+url.PathEscape(a.base)+"/import", file, nil, &got); err != nil {
+	if err := a.c.UploadFile(ctx, http.MethodPost, cli.KnowledgeBases.Path+"/"+url.PathEscape(a.base)+"/import", file, nil, &got); err != nil {
 		return err
 	}
 	a.added = append(a.added, got.Files...)
@@ -258,64 +240,21 @@ func (a *adding) unzip(ctx context.Context, file string) error {
 	return nil
 }
 
-// uploadFile sends a file from the disk, which may be large, behind the other fields of
-// the form; empty ones are left out.
-func (c *client) uploadFile(ctx context.Context, method, path, file string, fields map[string]string, out any) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return fmt.Errorf("a folder; nodest kb sync %s --base NAME adds its files", file)
-	}
-	if !info.Mode().IsRegular() {
-		return errors.New("not a file")
-	}
-	var frame bytes.Buffer
-	form := multipart.NewWriter(&frame)
-	for name, value := range fields {
-		if value != "" {
-			err = errors.Join(err, form.WriteField(name, value))
-		}
-	}
-	_, failed := formFile(form, file)
-	head := frame.Len()
-	if err = errors.Join(err, failed, form.Close()); err != nil {
-		return err
-	}
-	size := info.Size() // more than this is not sent: the length of the body is known before
-	body := io.MultiReader(bytes.NewReader(frame.Bytes()[:head]), io.LimitReader(f, size), bytes.NewReader(frame.Bytes()[head:]))
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
-	if err != nil {
-		return err
-	}
-	req.ContentLength = int64(frame.Len()) + size
-	req.Header.Set("Content-Type", form.FormDataContentType())
-	req.Header.Set("Expect", "100-continue") // a file that is refused is not sent
-	res, err := c.do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	return json.NewDecoder(res.Body).Decode(out)
-}
-
 // lookAgain is how long a command waits before it asks for the state of a file again.
 const lookAgain = 300 * time.Millisecond
 
-// awaitFiles waits until files are processed and prints them. It fails if one has failed.
-func (p *program) awaitFiles(ctx context.Context, c *client, files []knowledgeFile) error {
+// sayFiles prints one line for each file, once they are processed if it is to wait. Then it fails if
+// one has failed.
+func (p *program) sayFiles(ctx context.Context, c *cli.Client, files []knowledgeFile, wait bool) error {
+	if !wait {
+		return p.printFiles(files)
+	}
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
 	for i := range files {
 		for f := &files[i]; !f.ended(); {
 			var now knowledgeFile
-			if err := c.call(ctx, http.MethodGet, userFiles.path+"/"+url.PathEscape(f.ID), nil, &now); err != nil {
+			if err := c.Call(ctx, http.MethodGet, cli.Files.Path+"/"+url.PathEscape(f.ID), nil, &now); err != nil {
 				return fmt.Errorf("%s: %s", f.Name, reason(err))
 			}
 			now.Duplicate = f.Duplicate
@@ -331,7 +270,7 @@ func (p *program) awaitFiles(ctx context.Context, c *client, files []knowledgeFi
 		}
 	}
 	p.tell("")
-	if err := p.sayFiles(files); err != nil {
+	if err := p.printFiles(files); err != nil {
 		return err
 	}
 	failed := 0
@@ -346,8 +285,8 @@ func (p *program) awaitFiles(ctx context.Context, c *client, files []knowledgeFi
 	return nil
 }
 
-// sayFiles prints one line for each file.
-func (p *program) sayFiles(files []knowledgeFile) error {
+// printFiles prints one line for each file.
+func (p *program) printFiles(files []knowledgeFile) error {
 	for i := range files {
 		f := &files[i]
 		if p.json {
@@ -379,16 +318,16 @@ func (p *program) kbRemove() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&of, "base", "", "knowledge base (name or id) that it is taken out of; the file stays")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		files := *userFiles
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		files := *cli.Files
 		if of != "" {
-			base, err := c.find(ctx, of, knowledgeBases)
+			base, err := c.Find(ctx, of, cli.KnowledgeBases)
 			if err != nil {
 				return err
 			}
-			files.path = base.path() + "/files"
+			files.Path = base.Path + "/files"
 		}
-		found, err := c.whole().find(ctx, args[0], &files)
+		found, err := c.Whole().Find(ctx, args[0], &files)
 		if err != nil {
 			return err
 		}
@@ -397,7 +336,7 @@ func (p *program) kbRemove() *cobra.Command {
 				return err
 			}
 		}
-		return c.call(ctx, http.MethodDelete, files.path+"/"+url.PathEscape(found.ID), nil, nil)
+		return c.Call(ctx, http.MethodDelete, found.Path, nil, nil)
 	})
 	return cmd
 }

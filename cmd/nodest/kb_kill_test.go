@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/knowledge"
 	"nodest/llm/offline"
 	"nodest/store"
@@ -55,7 +56,7 @@ func TestDocumentsSurviveKills(t *testing.T) {
 		began := time.Now()
 		for n := range kills {
 			some := sent[:min(files, (n+1)*files/kills)]
-			p.killDuring(t, milliseconds(rng.IntN(moment)), func(ctx context.Context, c *client) { _ = upload(ctx, c, some) })
+			p.killDuring(t, milliseconds(rng.IntN(moment)), func(ctx context.Context, c *cli.Client) { _ = upload(ctx, c, some) })
 			p = inst.start(t)
 		}
 		require.NoError(t, upload(t.Context(), p.client, sent))
@@ -94,7 +95,7 @@ func undisturbed(t *testing.T, sent []*sentDocument) map[string]madeOf {
 }
 
 // killDuring kills the server after a while, in which act uses it.
-func (p *process) killDuring(t *testing.T, after time.Duration, act func(ctx context.Context, c *client)) {
+func (p *process) killDuring(t *testing.T, after time.Duration, act func(ctx context.Context, c *cli.Client)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -114,11 +115,11 @@ func (p *process) killDuring(t *testing.T, after time.Duration, act func(ctx con
 
 // upload sends what has not been acknowledged, one document after another, and replaces those
 // that are to be replaced.
-func upload(ctx context.Context, c *client, sent []*sentDocument) error {
+func upload(ctx context.Context, c *cli.Client, sent []*sentDocument) error {
 	for _, d := range sent {
 		if d.id == "" {
-			var got struct{ File item }
-			if err := c.upload(ctx, "/api/v1/files", d.name, d.data, nil, &got); err != nil {
+			var got struct{ File cli.Item }
+			if err := c.Upload(ctx, "/api/v1/files", d.name, d.data, nil, &got); err != nil {
 				return err
 			}
 			d.id = got.File.ID
@@ -134,7 +135,7 @@ func upload(ctx context.Context, c *client, sent []*sentDocument) error {
 }
 
 // replace gives a file another content.
-func replace(ctx context.Context, c *client, id string, data []byte) error {
+func replace(ctx context.Context, c *cli.Client, id string, data []byte) error {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	part, err := form.CreateFormFile("file", "next")
@@ -147,12 +148,12 @@ func replace(ctx context.Context, c *client, id string, data []byte) error {
 	if err := form.Close(); err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.base+"/api/v1/files/"+id+"/content", &body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.Base+"/api/v1/files/"+id+"/content", &body)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", form.FormDataContentType())
-	res, err := c.do(req)
+	res, err := c.Do(req)
 	if err != nil {
 		return err
 	}
@@ -160,9 +161,9 @@ func replace(ctx context.Context, c *client, id string, data []byte) error {
 }
 
 // areReady returns errNotYet until all documents are ready. Each is there once, and nothing else.
-func areReady(t *testing.T, c *client, sent []*sentDocument) error {
+func areReady(t *testing.T, c *cli.Client, sent []*sentDocument) error {
 	t.Helper()
-	files, err := all[struct {
+	files, err := cli.All[struct {
 		ID, Name, State string
 		Error           json.RawMessage
 	}](t.Context(), c, "/api/v1/files")
@@ -189,9 +190,9 @@ func areReady(t *testing.T, c *client, sent []*sentDocument) error {
 }
 
 // original downloads the content of a file.
-func original(t *testing.T, c *client, id string) []byte {
+func original(t *testing.T, c *cli.Client, id string) []byte {
 	t.Helper()
-	res, err := c.send(t.Context(), http.MethodGet, "/api/v1/files/"+id+"/content", nil, "*/*")
+	res, err := c.Send(t.Context(), http.MethodGet, "/api/v1/files/"+id+"/content", nil, "*/*")
 	require.NoError(t, err)
 	defer res.Body.Close() //nolint:errcheck // it was only read
 	var body bytes.Buffer

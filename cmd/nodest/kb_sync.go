@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/knowledge/filename"
 )
@@ -32,31 +33,25 @@ func (p *program) kbSync() *cobra.Command {
 			"this command has added and that are no longer in the folder are named; with --delete they leave the knowledge base, and are\n" +
 			"deleted if they are in no other one and no character has them. What was added in another way stays.",
 		Example: "  nodest kb sync ~/notes --base Notes\n  nodest kb sync ~/notes --base Notes --delete",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			if base == "" {
-				return usage("give the knowledge base with --base NAME")
+				return cli.Usage("give the knowledge base with --base NAME")
 			}
-			found, err := c.find(ctx, base, knowledgeBases)
+			found, err := c.Find(ctx, base, cli.KnowledgeBases)
 			if err != nil {
 				return err
 			}
 			run := syncing{adding: adding{p: p, c: c, base: found.ID}, dir: args[0], remove: gone}
-			if err := run.sync(ctx, found.path()); err != nil {
+			if err := run.sync(ctx, found.Path); err != nil {
 				return err
 			}
-			if later {
-				err = p.sayFiles(run.added)
-			} else {
-				err = p.awaitFiles(ctx, c, run.added)
-			}
-			return errors.Join(err, run.summary(), run.err())
+			return errors.Join(p.sayFiles(ctx, c, run.added, !later), run.summary(), run.err())
 		}),
 	}
 	cmd.Flags().StringVar(&base, "base", "", "knowledge base (name or id)")
 	cmd.Flags().BoolVar(&gone, "delete", false, "remove files that are no longer in the folder")
 	cmd.Flags().BoolVar(&later, "no-wait", false, "do not wait until the files are processed")
-	p.jsonFlag(cmd, "print JSON, one file per line and the summary at the end")
-	return cmd
+	return p.withJSON(cmd, "print JSON, one file per line and the summary at the end")
 }
 
 // syncing is one run of nodest kb sync.
@@ -77,7 +72,7 @@ func (s *syncing) sync(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	list, err := all[knowledgeFile](ctx, s.c, path+"/files")
+	list, err := cli.All[knowledgeFile](ctx, s.c, path+"/files")
 	if err != nil {
 		return err
 	}
@@ -126,9 +121,9 @@ func (s *syncing) put(ctx context.Context, path string, local map[string]string,
 		}
 	}
 	done := map[string]bool{}
-	defer s.tell("")
+	defer s.p.tell("")
 	for i, name := range slices.Sorted(maps.Keys(sums)) {
-		s.tell("%d of %d: %s", i+1, len(sums), name)
+		s.p.tell("%d of %d: %s", i+1, len(sums), name)
 		old, sum := named[name], sums[name]
 		if wanted[old.SHA256] { // another name has its content now, or this one has it still
 			old = knowledgeFile{}
@@ -151,7 +146,7 @@ func (s *syncing) put(ctx context.Context, path string, local map[string]string,
 func (s *syncing) file(ctx context.Context, base, name, path string, old knowledgeFile, known bool) error {
 	var got struct{ File knowledgeFile }
 	if old.ID != "" && !known {
-		err := s.c.uploadFile(ctx, http.MethodPut, userFiles.path+"/"+url.PathEscape(old.ID)+"/content", path, map[string]string{"name": name}, &got)
+		err := s.c.UploadFile(ctx, http.MethodPut, cli.Files.Path+"/"+url.PathEscape(old.ID)+"/content", path, map[string]string{"name": name}, &got)
 		if err == nil {
 			s.added = append(s.added, got.File)
 			s.Changed++
@@ -162,7 +157,7 @@ func (s *syncing) file(ctx context.Context, base, name, path string, old knowled
 	}
 	if !known {
 		fields := map[string]string{"name": name, "knowledgeBaseId": s.base, "source": "sync"}
-		if err := s.c.uploadFile(ctx, http.MethodPost, userFiles.path, path, fields, &got); err != nil {
+		if err := s.c.UploadFile(ctx, http.MethodPost, cli.Files.Path, path, fields, &got); err != nil {
 			return err
 		}
 		s.added = append(s.added, got.File)
@@ -170,7 +165,7 @@ func (s *syncing) file(ctx context.Context, base, name, path string, old knowled
 	switch {
 	case old.ID != "":
 		s.Changed++
-		return s.c.call(ctx, http.MethodDelete, base+"/files/"+url.PathEscape(old.ID)+"?unused=true", nil, nil)
+		return s.c.Call(ctx, http.MethodDelete, base+"/files/"+url.PathEscape(old.ID)+"?unused=true", nil, nil)
 	case known:
 		s.Unchanged++
 	default:
@@ -190,7 +185,7 @@ func (s *syncing) gone(ctx context.Context, path string, f knowledgeFile) error 
 		_, err := fmt.Fprintf(s.p.err, "gone: %s; --delete removes it\n", f.Name)
 		return err
 	}
-	if err := s.c.call(ctx, http.MethodDelete, path+"/files/"+url.PathEscape(f.ID)+"?unused=true", nil, nil); err != nil {
+	if err := s.c.Call(ctx, http.MethodDelete, path+"/files/"+url.PathEscape(f.ID)+"?unused=true", nil, nil); err != nil {
 		return err
 	}
 	s.Gone++
@@ -217,7 +212,7 @@ func (s *syncing) filesOf() (map[string]string, error) {
 	err := filepath.WalkDir(s.dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil && path == s.dir:
-			return usage("%s: %s", path, reason(err))
+			return cli.Usage("%s: %s", path, reason(err))
 		case err != nil:
 			return err
 		case path == s.dir:
@@ -241,7 +236,7 @@ func (s *syncing) filesOf() (map[string]string, error) {
 	})
 	if err == nil {
 		if info, failed := os.Stat(s.dir); failed != nil || !info.IsDir() {
-			err = errors.Join(failed, usage("%s is not a folder", s.dir))
+			err = errors.Join(failed, cli.Usage("%s is not a folder", s.dir))
 		}
 	}
 	return files, err

@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
-func newTestClient(base, token string) *client {
-	return &client{base: base, token: token, http: &http.Client{Transport: &http.Transport{}}}
+func newTestClient(base, token string) *cli.Client {
+	return &cli.Client{Base: base, Token: token, HTTP: &http.Client{Transport: &http.Transport{}}}
 }
 
 // writer is a client that sends one message after another to its own chat.
@@ -86,7 +88,7 @@ func sendUntilKilled(t *testing.T, p *process, writers []*writer, acks int) {
 }
 
 // send sends one message; nil means that it was acknowledged.
-func (w *writer) send(ctx context.Context, c *client, text string) error {
+func (w *writer) send(ctx context.Context, c *cli.Client, text string) error {
 	w.unanswered = text
 	id, err := w.post(ctx, c, text)
 	if err != nil {
@@ -98,26 +100,26 @@ func (w *writer) send(ctx context.Context, c *client, text string) error {
 }
 
 // post sends text with a key of its own.
-func (w *writer) post(ctx context.Context, c *client, text string) (id string, err error) {
+func (w *writer) post(ctx context.Context, c *cli.Client, text string) (id string, err error) {
 	body, err := json.Marshal(map[string]any{"text": text, "reply": w.reply, "whenBusy": "cancel"})
 	if err != nil {
 		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/api/v1/conversations/"+w.conversation+"/messages", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Base+"/api/v1/conversations/"+w.conversation+"/messages", bytes.NewReader(body))
 	if err != nil {
 		return "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Authorization", "Bearer "+c.Token)
 	req.Header.Set("Prefer", "respond-async")
 	req.Header.Set("Idempotency-Key", "key-"+w.conversation[len(w.conversation)-8:]+"-"+text)
-	res, err := c.http.Do(req)
+	res, err := c.HTTP.Do(req)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode >= 400 {
-		return "", problemOf(res)
+		return "", cli.ProblemOf(res)
 	}
 	var out struct {
 		UserMessage chatMessage `json:"userMessage"`
@@ -132,7 +134,7 @@ func (w *writer) post(ctx context.Context, c *client, text string) (id string, e
 }
 
 // resend repeats the unacknowledged message three times; it must be stored once.
-func (w *writer) resend(t *testing.T, c *client) {
+func (w *writer) resend(t *testing.T, c *cli.Client) {
 	t.Helper()
 	if w.unanswered == "" {
 		return
@@ -150,7 +152,7 @@ func (w *writer) resend(t *testing.T, c *client) {
 }
 
 // verify compares the stored chat with what was acknowledged.
-func (w *writer) verify(t *testing.T, c *client) {
+func (w *writer) verify(t *testing.T, c *cli.Client) {
 	t.Helper()
 	eventually(t, "the end of all replies", func() error {
 		for _, m := range history(t, c, w.conversation) {
@@ -174,17 +176,17 @@ func (w *writer) verify(t *testing.T, c *client) {
 }
 
 // history reads a whole chat, oldest first.
-func history(t *testing.T, c *client, conversation string) []chatMessage {
+func history(t *testing.T, c *cli.Client, conversation string) []chatMessage {
 	t.Helper()
 	var whole []chatMessage
 	before := ""
 	for {
-		var page pageOf[chatMessage]
+		var page cli.PageOf[chatMessage]
 		path := "/api/v1/conversations/" + conversation + "/messages?limit=200"
 		if before != "" {
 			path += "&before=" + before
 		}
-		require.NoError(t, c.call(t.Context(), http.MethodGet, path, nil, &page))
+		require.NoError(t, c.Call(t.Context(), http.MethodGet, path, nil, &page))
 		whole = append(page.Items, whole...)
 		if page.NextCursor == nil || *page.NextCursor == "" || len(page.Items) == 0 {
 			return whole
@@ -194,7 +196,7 @@ func history(t *testing.T, c *client, conversation string) []chatMessage {
 }
 
 // verifyLog checks that the user's log has every seq once, in order.
-func verifyLog(t *testing.T, c *client) {
+func verifyLog(t *testing.T, c *cli.Client) {
 	t.Helper()
 	log := wholeLog(t, c)
 	require.NotEmpty(t, log, "the log has no events")
@@ -203,17 +205,17 @@ func verifyLog(t *testing.T, c *client) {
 	}
 }
 
-func sampleCharacter(t *testing.T, c *client) string {
+func sampleCharacter(t *testing.T, c *cli.Client) string {
 	t.Helper()
-	var ch item
+	var ch cli.Item
 	body := map[string]any{"roleCard": map[string]any{"name": "Mira", "first_mes": "Hello, {{user}}.", "description": "A lighthouse keeper."}}
-	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch))
+	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch))
 	return ch.ID
 }
 
-func newConversation(t *testing.T, c *client, character string) string {
+func newConversation(t *testing.T, c *cli.Client, character string) string {
 	t.Helper()
-	var conv item
-	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &conv))
+	var conv cli.Item
+	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &conv))
 	return conv.ID
 }

@@ -17,7 +17,7 @@ import (
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
 	"internal/codec internal/fair internal/fault internal/lexicon internal/lru internal/markup migrations internal/sharedtest web internal/bench/figure internal/index/dict llm/sse llm/loose internal/op/id",
-	"internal/jsonlimit internal/lexicon/lexicontest",
+	"internal/jsonlimit internal/lexicon/lexicontest internal/cli",
 	"llm card internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework internal/index internal/stream/outbox knowledge/chunk",
 	"internal/account character internal/attachment memory/lang circle/rules internal/cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
@@ -30,7 +30,7 @@ var layers = []string{
 	"server/api",
 	"store server",
 	"store/storetest internal/bench internal/bench/kb internal/setup",
-	"nodest/nodesttest",
+	"nodest/nodesttest internal/instance",
 	"cmd/nodest cmd/nodest-bench",
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"nodest/card"
 	"nodest/character"
+	"nodest/internal/cli"
 )
 
 func (p *program) lintCommand() *cobra.Command {
@@ -52,8 +53,7 @@ func (p *program) lintCommand() *cobra.Command {
 			return nil
 		},
 	}
-	p.jsonFlag(cmd, "print the findings as JSON, keyed by file or name")
-	return cmd
+	return p.withJSON(cmd, "print the findings as JSON, keyed by file or name")
 }
 
 // lint checks a file, or what is stored under a name.
@@ -65,11 +65,11 @@ func (p *program) lint(ctx context.Context, word string) ([]card.Warning, error)
 	}
 	if missing {
 		var findings []card.Warning
-		err := p.withClient(ctx, func(c *client) (err error) {
-			findings, err = c.lintStored(ctx, word)
+		err := p.withClient(ctx, func(c *cli.Client) (err error) {
+			findings, err = lintStored(ctx, c, word)
 			return err
 		})
-		var wrong *usageError
+		var wrong *cli.UsageError
 		if err != nil && !errors.As(err, &wrong) {
 			err = fmt.Errorf("no file %s; as a name: %s", word, oneLine(err))
 		}
@@ -83,22 +83,22 @@ func (p *program) lint(ctx context.Context, word string) ([]card.Warning, error)
 }
 
 // lintStored checks a stored document in its own form.
-func (c *client) lintStored(ctx context.Context, word string) ([]card.Warning, error) {
-	found, err := c.find(ctx, word, characters, books, presets, scripts)
+func lintStored(ctx context.Context, c *cli.Client, word string) ([]card.Warning, error) {
+	found, err := c.Find(ctx, word, cli.Characters, cli.Books, cli.Presets, cli.Scripts)
 	if err != nil {
 		return nil, err
 	}
-	path := found.path() + "/export"
-	if found.kind == characters {
+	path := found.Path + "/export"
+	if found.Kind == cli.Characters {
 		path += "?format=json&spec=nodest"
 	}
 	var document json.RawMessage
-	if err := c.call(ctx, http.MethodGet, path, nil, &document); err != nil {
+	if err := c.Call(ctx, http.MethodGet, path, nil, &document); err != nil {
 		return nil, err
 	}
 	var out struct {
 		Findings []card.Warning `json:"findings"`
 	}
-	err = c.call(ctx, http.MethodPost, "/api/v1/lint", document, &out)
+	err = c.Call(ctx, http.MethodPost, "/api/v1/lint", document, &out)
 	return out.Findings, err
 }

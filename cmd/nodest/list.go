@@ -8,6 +8,8 @@ import (
 	"net/url"
 
 	"github.com/spf13/cobra"
+
+	"nodest/internal/cli"
 )
 
 func (p *program) listCommand() *cobra.Command {
@@ -18,54 +20,53 @@ func (p *program) listCommand() *cobra.Command {
 		Example:    "  nodest list characters\n  nodest list chats --character Seraphina\n  nodest list books --json",
 		SuggestFor: []string{"show"},
 	}
-	for _, k := range kinds {
+	for _, k := range cli.Kinds {
 		cmd.AddCommand(p.listOf(k))
 	}
 	return cmd
 }
 
-func (p *program) listOf(k *kind) *cobra.Command {
-	what := map[*kind]string{books: "world books", scripts: "sets of regex scripts"}[k]
-	cmd := p.listCommandOf(k, "List your "+cmp.Or(what, k.list), "  nodest list "+k.list)
-	cmd.Use, cmd.Aliases = k.list, []string{k.noun}
+func (p *program) listOf(k *cli.Kind) *cobra.Command {
+	what := map[*cli.Kind]string{cli.Books: "world books", cli.Scripts: "sets of regex scripts"}[k]
+	cmd := p.listCommandOf(k, "List your "+cmp.Or(what, k.List), "  nodest list "+k.List)
+	cmd.Use, cmd.Aliases = k.List, []string{k.Noun}
 	return cmd
 }
 
 // listCommandOf is a command that lists things of a kind.
-func (p *program) listCommandOf(k *kind, short, example string) *cobra.Command {
+func (p *program) listCommandOf(k *cli.Kind, short, example string) *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: short, Args: cobra.NoArgs, Example: example + "\n" + example + " --json"}
 	var with, tag string
-	if k == chats || k == characters {
+	if k == cli.Chats || k == cli.Characters {
 		cmd.Flags().StringVar(&tag, "tag", "", "only those with this tag")
 	}
-	if k == chats {
+	if k == cli.Chats {
 		cmd.Flags().StringVar(&with, "character", "", "only chats with this character (name or id)")
 	}
-	p.jsonFlag(cmd, "print JSON, one object per line")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, _ []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, _ []string) error {
 		only := url.Values{}
 		if tag != "" {
 			only.Set("tag", tag)
 		}
 		if with != "" {
-			ch, err := c.find(ctx, with, characters)
+			ch, err := c.Find(ctx, with, cli.Characters)
 			if err != nil {
 				return err
 			}
 			only.Set("characterId", ch.ID)
 		}
-		path := k.path
+		path := k.Path
 		if len(only) > 0 {
 			path += "?" + only.Encode()
 		}
 		return p.showList(ctx, c, k, path)
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON, one object per line")
 }
 
 // showList prints a list as a table, or as JSON, one object per line.
-func (p *program) showList(ctx context.Context, c *client, k *kind, path string) error {
-	list, err := all[json.RawMessage](ctx, c, path)
+func (p *program) showList(ctx context.Context, c *cli.Client, k *cli.Kind, path string) error {
+	list, err := cli.All[json.RawMessage](ctx, c, path)
 	if err != nil {
 		return err
 	}
@@ -75,24 +76,24 @@ func (p *program) showList(ctx context.Context, c *client, k *kind, path string)
 		}
 		return nil
 	}
-	items := make([]item, len(list))
+	items := make([]cli.Item, len(list))
 	for i, raw := range list {
 		if err := json.Unmarshal(raw, &items[i]); err != nil {
 			return err
 		}
-		items[i].kind = k
+		items[i].Kind = k
 	}
-	if len(items) == 0 && path != k.path {
-		_, err := fmt.Fprintf(p.err, "no such %s\n", k.noun)
+	if len(items) == 0 && path != k.Path {
+		_, err := fmt.Fprintf(p.err, "no such %s\n", k.Noun)
 		return err
 	}
 	if len(items) == 0 {
-		_, err := fmt.Fprintf(p.err, "no %s yet; add one with: %s\n", k.noun, k.first)
+		_, err := fmt.Fprintf(p.err, "no %s yet; add one with: %s\n", k.Noun, k.First)
 		return err
 	}
-	rows, err := c.rows(ctx, items)
+	rows, err := c.Rows(ctx, items)
 	if err != nil {
 		return err
 	}
-	return table(p.out, rows)
+	return cli.Table(p.out, rows)
 }

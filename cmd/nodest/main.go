@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/internal/setup"
 )
@@ -73,9 +74,9 @@ type program struct {
 // run is the program without its process.
 func run(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out, errOut io.Writer) error {
 	p := &program{getenv: getenv, in: in, data: out, screen: errOut, flags: map[string]string{}}
-	shown, said := &visibleWriter{out: out}, &visibleWriter{out: errOut}
+	shown, said := cli.NewVisibleWriter(out), cli.NewVisibleWriter(errOut)
 	p.out, p.err = shown, said
-	if isTerminal(out) { // escaped JSON is the same JSON
+	if cli.IsTerminal(out) { // escaped JSON is the same JSON
 		p.data = p.out
 	}
 	root := p.root()
@@ -86,7 +87,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, in io.R
 	root.SetOut(p.out)
 	root.SetErr(p.err)
 	err := cmp.Or(root.ExecuteContext(ctx), wrongHelp())
-	return cmp.Or(err, shown.flush(), said.flush())
+	return cmp.Or(err, shown.Flush(), said.Flush())
 }
 
 // everywhere lists the settings that are flags of every command; those that are
@@ -141,6 +142,5 @@ func (p *program) versionCommand() *cobra.Command {
 			return err
 		},
 	}
-	p.jsonFlag(cmd, "print JSON")
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }

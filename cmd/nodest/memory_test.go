@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/llm/llmtest"
 	"nodest/memory"
 	"nodest/memory/lang"
@@ -177,7 +178,7 @@ func (r *memoryServer) sendMessage(texts ...string) {
 
 func (r *memoryServer) post(path string, body any) {
 	r.t.Helper()
-	require.NoError(r.t, r.p.client.call(r.t.Context(), http.MethodPost, "/api/v1"+path, body, nil), path)
+	require.NoError(r.t, r.p.client.Call(r.t.Context(), http.MethodPost, "/api/v1"+path, body, nil), path)
 }
 
 // killAndRestart kills the server, releases its request, and starts it again.
@@ -207,10 +208,10 @@ type wireJobs struct {
 }
 
 // dueJobs returns the jobs about a character that run or are due soon.
-func dueJobs(t *testing.T, c *client, character string, soon time.Duration) []wireJobs {
+func dueJobs(t *testing.T, c *cli.Client, character string, soon time.Duration) []wireJobs {
 	t.Helper()
-	var page pageOf[wireJobs]
-	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/characters/"+character+"/memory/jobs?limit=60", nil, &page))
+	var page cli.PageOf[wireJobs]
+	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/characters/"+character+"/memory/jobs?limit=60", nil, &page))
 	return slices.DeleteFunc(page.Items, func(j wireJobs) bool {
 		later := j.NotBefore != nil && time.Until(*j.NotBefore) > soon
 		return j.State != "running" && (j.State != "queued" || later)
@@ -229,7 +230,7 @@ func (r *memoryServer) verify(facts bool) {
 		}
 	}
 	require.Equal(r.t, r.sent, texts, "the chat")
-	memories, err := all[struct{ Text, Status string }](r.t.Context(), r.p.client, "/api/v1/characters/"+r.character+"/memories?status=any")
+	memories, err := cli.All[struct{ Text, Status string }](r.t.Context(), r.p.client, "/api/v1/characters/"+r.character+"/memories?status=any")
 	require.NoError(r.t, err)
 	var known []string
 	for _, m := range memories {
@@ -337,9 +338,9 @@ func TestKillWhileReembedding(t *testing.T) {
 // anywhere in the list.
 func (r *memoryServer) wantFound(query, want string) {
 	r.t.Helper()
-	var page pageOf[struct{ Text string }]
+	var page cli.PageOf[struct{ Text string }]
 	path := "/api/v1/characters/" + r.character + "/memories?mode=recall&q=" + strings.ReplaceAll(query, " ", "+")
-	require.NoError(r.t, r.p.client.call(r.t.Context(), http.MethodGet, path, nil, &page))
+	require.NoError(r.t, r.p.client.Call(r.t.Context(), http.MethodGet, path, nil, &page))
 	var texts []string
 	for _, hit := range page.Items {
 		texts = append(texts, hit.Text)
@@ -410,14 +411,14 @@ func TestKillDuringASummary(t *testing.T) {
 // wantGenerations waits for the summary of a generation and checks all summaries.
 func (r *memoryServer) wantGenerations(generation int) {
 	r.t.Helper()
-	var list pageOf[struct {
+	var list cli.PageOf[struct {
 		Summary    string
 		Generation int
 		Active     bool
 	}]
 	eventually(r.t, "the summary", func() error {
 		path := "/api/v1/conversations/" + r.conversation + "/summaries"
-		require.NoError(r.t, r.p.client.call(r.t.Context(), http.MethodGet, path, nil, &list))
+		require.NoError(r.t, r.p.client.Call(r.t.Context(), http.MethodGet, path, nil, &list))
 		if len(list.Items) < generation {
 			return errNotYet
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // importSamples imports two characters whose names differ in case, another one, and a
@@ -138,9 +140,9 @@ func TestLists(t *testing.T) {
 	empty := newWorkDir(t)
 	empty.mustRun(t, "migrate")
 	empty.extraArgs = []string{"--local"}
-	for _, k := range kinds {
-		require.Contains(t, empty.mustRun(t, "list", k.list), "no "+k.noun+" yet; add one with: ")
-		require.Empty(t, empty.mustRun(t, "list", k.list, "--json"))
+	for _, k := range cli.Kinds {
+		require.Contains(t, empty.mustRun(t, "list", k.List), "no "+k.Noun+" yet; add one with: ")
+		require.Empty(t, empty.mustRun(t, "list", k.List, "--json"))
 	}
 	f, ids := importSamples(t)
 	for list, want := range map[string][]string{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -20,7 +21,7 @@ import (
 // NODEST_MEASURE_PROGRAM measures another build. They print, and fail only where a request does.
 
 // measured starts a server with a second user.
-func measured(t *testing.T, env ...string) (p *process, other *client) {
+func measured(t *testing.T, env ...string) (p *process, other *cli.Client) {
 	t.Helper()
 	if os.Getenv("NODEST_MEASURE") == "" {
 		t.Skip("skipped: set NODEST_MEASURE=1 to measure")
@@ -34,16 +35,16 @@ func measured(t *testing.T, env ...string) (p *process, other *client) {
 }
 
 // member is the client of a new user.
-func (p *process) member(t *testing.T, name string) *client {
+func (p *process) member(t *testing.T, name string) *cli.Client {
 	t.Helper()
 	const password = "a long enough password"
-	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": name, "password": password}, nil))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": name, "password": password}, nil))
 	var session struct {
 		Token string `json:"token"`
 	}
-	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/auth/login",
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/auth/login",
 		map[string]any{"username": name, "password": password}, &session))
-	return newTestClient(p.client.base, session.Token)
+	return newTestClient(p.client.Base, session.Token)
 }
 
 // rss is the memory that the process has now, and had at most, in MiB.
@@ -66,11 +67,11 @@ func (p *process) resetPeak(t *testing.T) {
 }
 
 // writing stores messages of a user every 20 ms until stop is called, which returns how long each took.
-func writing(t *testing.T, c *client) (stop func() []time.Duration) {
+func writing(t *testing.T, c *cli.Client) (stop func() []time.Duration) {
 	t.Helper()
 	character := sampleCharacter(t, c)
-	var chat item
-	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &chat))
+	var chat cli.Item
+	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &chat))
 	done, ended := make(chan struct{}), make(chan []time.Duration, 1)
 	go func() {
 		var took []time.Duration
@@ -84,7 +85,7 @@ func writing(t *testing.T, c *client) (stop func() []time.Duration) {
 			case <-tick.C:
 			}
 			begun := time.Now()
-			if err := c.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+chat.ID+"/messages", map[string]any{"text": "hello", "reply": false}, nil); err != nil {
+			if err := c.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+chat.ID+"/messages", map[string]any{"text": "hello", "reply": false}, nil); err != nil {
 				t.Error(err)
 			}
 			took = append(took, time.Since(begun))
@@ -120,19 +121,19 @@ func TestMeasureAForkBesideWrites(t *testing.T) {
 	character := sampleCharacter(t, p.client)
 	stop := writing(t, other)
 	begun := time.Now()
-	var source item
-	require.NoError(t, p.client.upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", log.Bytes(), map[string]string{"characterId": character}, &source))
+	var source cli.Item
+	require.NoError(t, p.client.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", log.Bytes(), map[string]string{"characterId": character}, &source))
 	t.Logf("import of %d messages with %d swipes each, in %s: %s", messages, swipes, time.Since(begun).Round(time.Millisecond), spread(stop()))
 	time.Sleep(5 * time.Second) //nolint:forbidigo // a measurement begins at rest
 	p.resetPeak(t)
 	rest, _ := p.rss(t)
 	stop = writing(t, other)
 	begun = time.Now()
-	var fork item
-	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &fork))
+	var fork cli.Item
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &fork))
 	answered := time.Since(begun)
 	for {
-		err := p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+fork.ID, nil, nil)
+		err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+fork.ID, nil, nil)
 		if err == nil {
 			break
 		}
@@ -147,11 +148,11 @@ func TestMeasureAForkBesideWrites(t *testing.T) {
 	var page struct {
 		Items []struct{ ID string } `json:"items"`
 	}
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+fork.ID+"/messages?limit=200", nil, &page))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+fork.ID+"/messages?limit=200", nil, &page))
 	t.Logf("a page of it has %d messages, in %s", len(page.Items), time.Since(before).Round(time.Millisecond))
 	stop = writing(t, other)
 	begun = time.Now()
-	require.NoError(t, p.client.call(t.Context(), http.MethodDelete, "/api/v1/conversations/"+fork.ID, nil, nil))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodDelete, "/api/v1/conversations/"+fork.ID, nil, nil))
 	t.Logf("deleted in %s: %s", time.Since(begun).Round(time.Millisecond), spread(stop()))
 	p.stop(t)
 }
@@ -172,18 +173,18 @@ func TestMeasureASmallFileBesideSlowDocuments(t *testing.T) {
 		}
 		return []byte("<html><body>" + b.String() + "</body></html>")
 	}
-	upload := func(c *client, name string, data []byte) string {
+	upload := func(c *cli.Client, name string, data []byte) string {
 		var got struct{ File struct{ ID string } }
-		require.NoError(t, c.upload(t.Context(), "/api/v1/files", name, data, nil, &got))
+		require.NoError(t, c.Upload(t.Context(), "/api/v1/files", name, data, nil, &got))
 		return got.File.ID
 	}
-	ready := func(c *client, id string) bool {
+	ready := func(c *cli.Client, id string) bool {
 		var f struct{ State string }
-		require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/files/"+id, nil, &f))
+		require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/files/"+id, nil, &f))
 		require.NotEqual(t, "failed", f.State)
 		return f.State == "ready"
 	}
-	wait := func(c *client, id string) {
+	wait := func(c *cli.Client, id string) {
 		for !ready(c, id) {
 			time.Sleep(50 * time.Millisecond) //nolint:forbidigo // a measurement
 		}
@@ -209,7 +210,7 @@ func TestMeasureASmallFileBesideSlowDocuments(t *testing.T) {
 	for i := range 100 {
 		go func() {
 			begun := time.Now()
-			err := p.client.call(t.Context(), http.MethodPost, "/api/v1/knowledge-bases/search", map[string]any{"query": fmt.Sprintf("word%d word%d", i, 100*i)}, nil)
+			err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/knowledge-bases/search", map[string]any{"query": fmt.Sprintf("word%d word%d", i, 100*i)}, nil)
 			if refused <- err; true {
 				answers <- time.Since(begun)
 			}

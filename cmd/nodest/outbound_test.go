@@ -16,9 +16,7 @@ import (
 var otherClients = map[string]string{
 	"internal/outbound/outbound.go": "the guard itself",
 	"llm/http.go":                   "the providers that the operator has configured",
-	"cmd/nodest/doctor.go":          "this server",
-	"cmd/nodest/connect.go":         "the server that the command line talks to",
-	"cmd/nodest/serve.go":           "this server",
+	"internal/cli/client.go":        "the server that the command line talks to",
 	"internal/bench/chat_floor.go":  "a fake provider on loopback",
 	"internal/bench/chat_home.go":   "the server that is measured",
 	"internal/bench/chat_talk.go":   "the server that is measured",

@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -71,9 +72,9 @@ func TestManyPagesReadAtOnce(t *testing.T) {
 			p := inst.start(t)
 			var signedIn struct{ Token string }
 			account := map[string]any{"username": "mia", "password": "staple battery horse"}
-			require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/users", account, nil))
-			require.NoError(t, newTestClient(p.client.base, "").call(t.Context(), http.MethodPost, "/api/v1/auth/login", account, &signedIn))
-			other := newTestClient(p.client.base, signedIn.Token)
+			require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/users", account, nil))
+			require.NoError(t, newTestClient(p.client.Base, "").Call(t.Context(), http.MethodPost, "/api/v1/auth/login", account, &signedIn))
+			other := newTestClient(p.client.Base, signedIn.Token)
 			conversation := newConversation(t, other, sampleCharacter(t, other))
 			alone := speak(t, other, conversation, nil, 40)
 			rest := resident(t, p)
@@ -124,14 +125,14 @@ func servePages(t *testing.T, kinds ...string) *httptest.Server {
 }
 
 // readAll has n different pages read at once and counts the answers by their codes.
-func readAll(t *testing.T, c *client, route, base string, n int) map[string]int {
+func readAll(t *testing.T, c *cli.Client, route, base string, n int) map[string]int {
 	var mu sync.Mutex
 	outcomes := map[string]int{}
 	var group sync.WaitGroup
 	for i := range n {
 		group.Go(func() {
 			code := "ok"
-			res, err := c.send(t.Context(), http.MethodPost, route, map[string]any{"url": fmt.Sprintf("%s/%d", base, i)}, "application/json")
+			res, err := c.Send(t.Context(), http.MethodPost, route, map[string]any{"url": fmt.Sprintf("%s/%d", base, i)}, "application/json")
 			if err != nil {
 				code = string(fault.Public(err).Code)
 			} else {
@@ -148,7 +149,7 @@ func readAll(t *testing.T, c *client, route, base string, n int) map[string]int 
 }
 
 // speak sends messages, at most n, until done is closed, and returns how long each took.
-func speak(t *testing.T, c *client, conversation string, done <-chan struct{}, n int) (times []time.Duration) {
+func speak(t *testing.T, c *cli.Client, conversation string, done <-chan struct{}, n int) (times []time.Duration) {
 	for range n {
 		select {
 		case <-done:
@@ -156,7 +157,7 @@ func speak(t *testing.T, c *client, conversation string, done <-chan struct{}, n
 		default:
 		}
 		started := time.Now()
-		require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "Good evening.", "reply": false}, nil))
+		require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "Good evening.", "reply": false}, nil))
 		times = append(times, time.Since(started))
 	}
 	return times

@@ -34,12 +34,12 @@ func TestPhoneClient(t *testing.T) {
 	inst := newInstallation(t, "")
 	p := inst.start(t)
 	var made struct{ Character struct{ ID string } }
-	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/characters/sample", nil, &made))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/characters/sample", nil, &made))
 	var chat struct{ ID string }
-	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": made.Character.ID}, &chat))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": made.Character.ID}, &chat))
 
 	first, _, _ := strings.Cut(program, "\n")
-	here := "const server = '" + p.client.base + "', token = '" + p.client.token + "'"
+	here := "const server = '" + p.client.Base + "', token = '" + p.client.Token + "'"
 	file := filepath.Join(t.TempDir(), "phone.mjs")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(program, first, here, 1)), 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*testTimeout)
@@ -66,12 +66,12 @@ func TestPhoneClient(t *testing.T) {
 	reply()
 
 	p.kill(t)
-	addr := strings.TrimPrefix(p.client.base, "http://")
+	addr := strings.TrimPrefix(p.client.Base, "http://")
 	refuseOne(t, addr)
 	inst.env = append(inst.env, "NODEST_ADDR="+addr)
 	p = inst.start(t)
 	said := map[string]any{"text": "Are you still there?"}
-	require.NoError(t, p.client.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+chat.ID+"/messages", said, nil))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+chat.ID+"/messages", said, nil))
 	reply()
 	p.stop(t)
 }

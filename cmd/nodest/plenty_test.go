@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/store"
 )
@@ -24,8 +25,8 @@ import (
 type plenty struct {
 	*testing.T
 	p     *process
-	c     *client // of the user
-	other *client
+	c     *cli.Client // of the user
+	other *cli.Client
 	rest  int // memory in MiB before the first operation
 	rows  []string
 
@@ -39,7 +40,7 @@ func (o *plenty) least(n int) int { return scaled(o.T, n/5, n) }
 
 // ask sends a request and returns the code of its error, "" for none.
 func (o *plenty) ask(method, path string, body any) fault.Code {
-	res, err := o.c.send(o.Context(), method, "/api/v1"+path, body, "application/json")
+	res, err := o.c.Send(o.Context(), method, "/api/v1"+path, body, "application/json")
 	if err != nil {
 		return fault.Public(err).Code
 	}
@@ -50,7 +51,7 @@ func (o *plenty) ask(method, path string, body any) fault.Code {
 
 func (o *plenty) call(method, path string, body, out any) {
 	o.Helper()
-	if err := o.c.call(o.Context(), method, "/api/v1"+path, body, out); err != nil {
+	if err := o.c.Call(o.Context(), method, "/api/v1"+path, body, out); err != nil {
 		o.Errorf("%s %s: %v", method, path, err)
 	}
 }
@@ -184,26 +185,26 @@ func (o *plenty) carriesOut(parts ...func()) {
 
 func (o *plenty) stores() {
 	o.character = sampleCharacter(o.T, o.c)
-	var chat item
+	var chat cli.Item
 	o.beside("import of a chat", func() {
-		require.NoError(o, o.c.upload(o.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(o.least(20_000), 1), map[string]string{"characterId": o.character}, &chat))
+		require.NoError(o, o.c.Upload(o.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(o.least(20_000), 1), map[string]string{"characterId": o.character}, &chat))
 	})
 	o.chat = chat.ID
 	var state struct{ HeadID string }
 	o.call(http.MethodGet, "/conversations/"+o.chat, nil, &state)
-	var tree struct{ Items []item }
+	var tree struct{ Items []cli.Item }
 	o.call(http.MethodGet, "/conversations/"+o.chat+"/tree", nil, &tree)
 	o.root, o.head = tree.Items[0].ID, state.HeadID
 	o.beside("import of memories", func() {
-		require.NoError(o, o.c.upload(o.Context(), "/api/v1/characters/"+o.character+"/memories/import", "m.jsonl", o.lines(o.least(5000)), nil, new(json.RawMessage)))
+		require.NoError(o, o.c.Upload(o.Context(), "/api/v1/characters/"+o.character+"/memories/import", "m.jsonl", o.lines(o.least(5000)), nil, new(json.RawMessage)))
 	})
-	var base item
+	var base cli.Item
 	o.call(http.MethodPost, "/knowledge-bases", map[string]any{"name": "Harbours"}, &base)
 	o.base = base.ID
 	o.beside("import of documents, until they are searchable", func() {
-		require.NoError(o, o.c.upload(o.Context(), "/api/v1/knowledge-bases/"+o.base+"/import", "all.zip", o.archiveOf(o.least(500)), nil, new(json.RawMessage)))
+		require.NoError(o, o.c.Upload(o.Context(), "/api/v1/knowledge-bases/"+o.base+"/import", "all.zip", o.archiveOf(o.least(500)), nil, new(json.RawMessage)))
 		o.until("documents", func() bool {
-			var busy struct{ Items []item }
+			var busy struct{ Items []cli.Item }
 			o.call(http.MethodGet, "/jobs?state=running&limit=1", nil, &busy)
 			if len(busy.Items) > 0 {
 				return false
@@ -213,7 +214,7 @@ func (o *plenty) stores() {
 		})
 	})
 	book := bookOf(o.least(10_000))
-	var made item
+	var made cli.Item
 	o.beside("create a world book", func() { o.call(http.MethodPost, "/worldbooks", map[string]any{"document": book}, &made) })
 	o.book = made.ID
 	o.document, _ = json.Marshal(book)
@@ -222,7 +223,7 @@ func (o *plenty) stores() {
 	o.at("change its name", http.MethodPatch, "/worldbooks/"+o.book, map[string]any{"name": "Harbours"})
 	o.at("bind it to all", http.MethodPatch, "/worldbooks/"+o.book, map[string]any{"bindAll": true})
 	o.at("prompt with it", http.MethodPost, "/conversations/"+o.chat+"/prompt", map[string]any{"text": "harbour5 light77"})
-	var large item
+	var large cli.Item
 	o.beside("create a character with such a book", func() {
 		o.call(http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"name": "Mira", "first_mes": "Hello."}, "worldBook": book}, &large)
 	})
@@ -231,8 +232,8 @@ func (o *plenty) stores() {
 	o.many(20, "begin a chat with it", http.MethodPost, "/conversations", func(int) any { return map[string]any{"characterId": large.ID} })
 	o.many(100, "begin a chat with a small one", http.MethodPost, "/conversations", func(int) any { return map[string]any{"characterId": o.character} })
 	o.beside("branches, one request each", func() {
-		var short item
-		require.NoError(o, o.c.upload(o.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(4, 1), map[string]string{"characterId": o.character}, &short))
+		var short cli.Item
+		require.NoError(o, o.c.Upload(o.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(4, 1), map[string]string{"characterId": o.character}, &short))
 		o.branched = short.ID
 		o.call(http.MethodGet, "/conversations/"+o.branched+"/tree", nil, &tree)
 		for i := range o.least(5000) {
@@ -280,7 +281,7 @@ func (o *plenty) exports() {
 		var all sync.WaitGroup
 		for range 5 {
 			all.Go(func() {
-				err := o.c.upload(o.Context(), "/api/v1/conversations/import", "a.json", []byte(archive), map[string]string{"characterId": o.character}, new(json.RawMessage))
+				err := o.c.Upload(o.Context(), "/api/v1/conversations/import", "a.json", []byte(archive), map[string]string{"characterId": o.character}, new(json.RawMessage))
 				if err != nil && !fault.Is(err, fault.RateLimited) {
 					o.Error(err)
 				}
@@ -299,7 +300,7 @@ func (o *plenty) circle() {
 			o.call(http.MethodPost, "/circle/characters/"+members[i]+"/init", map[string]any{}, nil)
 		}
 	})
-	var post item
+	var post cli.Item
 	o.beside("a post to all of them", func() {
 		o.call(http.MethodPost, "/circle/posts", map[string]any{"text": "The harbour is open."}, &post)
 	})
@@ -337,7 +338,7 @@ func (o *plenty) memories() {
 
 func (o *plenty) removes() {
 	o.at("delete the base", http.MethodDelete, "/knowledge-bases/"+o.base, nil)
-	var files struct{ Items []item }
+	var files struct{ Items []cli.Item }
 	o.call(http.MethodGet, "/files?limit=200", nil, &files)
 	o.beside("delete files, one request each", func() {
 		for _, f := range files.Items[:len(files.Items)/2] {
@@ -351,7 +352,7 @@ func (o *plenty) removes() {
 	o.call(http.MethodGet, "/me", nil, &me)
 	o.beside("make room: purge all that was deleted", func() {
 		limits := func(bytes int64) {
-			require.NoError(o, o.p.client.call(o.Context(), http.MethodPatch, "/api/v1/users/"+me.ID, map[string]any{"limits": map[string]any{"bytes": bytes}}, nil))
+			require.NoError(o, o.p.client.Call(o.Context(), http.MethodPatch, "/api/v1/users/"+me.ID, map[string]any{"limits": map[string]any{"bytes": bytes}}, nil))
 		}
 		limits(1)
 		_ = o.ask(http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"name": "Mira"}})
@@ -364,7 +365,7 @@ func (o *plenty) leaves() {
 	var me struct{ ID string }
 	o.call(http.MethodGet, "/me", nil, &me)
 	o.beside("delete the user", func() {
-		require.NoError(o, o.p.client.call(o.Context(), http.MethodDelete, "/api/v1/users/"+me.ID, nil, nil))
+		require.NoError(o, o.p.client.Call(o.Context(), http.MethodDelete, "/api/v1/users/"+me.ID, nil, nil))
 	})
 }
 
@@ -393,9 +394,9 @@ func (o *plenty) returns() {
 	require.NoError(o, err)
 	require.NoError(o, db.Enqueue(o.Context(), store.Upkeep)) // else it comes after an hour
 	require.NoError(o, db.Close())
-	tokens, other := o.c.token, o.other.token
+	tokens, other := o.c.Token, o.other.Token
 	o.p = inst.start(o.T)
-	o.c, o.other = newTestClient(o.p.client.base, tokens), newTestClient(o.p.client.base, other)
+	o.c, o.other = newTestClient(o.p.client.Base, tokens), newTestClient(o.p.client.Base, other)
 	o.beside("maintenance after a long absence", func() {
 		o.until("maintenance", func() bool {
 			return sqlite("PRAGMA busy_timeout=5000; SELECT COUNT(*) FROM conversations WHERE deleted_at IS NOT NULL") == "5000\n0"

@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"nodest/internal/cli"
+	"nodest/internal/instance"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -33,13 +35,13 @@ import (
 const asProgram = "NODEST_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	recallTimeout, knowledgeTimeout = testTimeout, testTimeout
+	instance.RecallTimeout, instance.KnowledgeTimeout = testTimeout, testTimeout
 	parses := len(os.Args) == 2 && os.Args[1] == "parse-worker"
 	if os.Getenv(asProgram) == "" && !parses {
 		os.Exit(runTests(m))
 	}
 	if d, err := time.ParseDuration(os.Getenv(testLease)); err == nil {
-		lease = d
+		instance.Lease = d
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
@@ -164,7 +166,7 @@ func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisec
 // process is a running server.
 type process struct {
 	cmd      *exec.Cmd
-	client   *client
+	client   *cli.Client
 	link     string // secret of the sign-in link
 	linkBase string // and its address
 	stderr   *strings.Builder
@@ -199,7 +201,7 @@ func (i *installation) start(t *testing.T) *process {
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	select {
 	case said := <-listening:
-		token, err := os.ReadFile(filepath.Join(i.dir, "data", tokenFile))
+		token, err := os.ReadFile(filepath.Join(i.dir, "data", instance.TokenFile))
 		require.NoError(t, err)
 		p.client, p.link, p.linkBase = newTestClient(said[0], strings.TrimSpace(string(token))), said[1], said[2]
 		return p

@@ -104,7 +104,7 @@ func behind(t *testing.T, program string, config func(dir, plain, secure, server
 	require.Equal(t, publicSite, p.server.linkBase)
 	dir, secure := t.TempDir(), freeAddress(t)
 	cert, key, pool := certificate(t, dir)
-	file, text := config(dir, p.plain, secure, strings.TrimPrefix(p.server.client.base, "http://"), cert, key)
+	file, text := config(dir, p.plain, secure, strings.TrimPrefix(p.server.client.Base, "http://"), cert, key)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 	said, err := os.Create(filepath.Join(dir, "said"))
 	require.NoError(t, err)

@@ -29,7 +29,6 @@ func (p *program) restoreCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "replace existing data, which is moved aside")
 	cmd.Flags().BoolVar(&check, "check", false, "only verify the backup")
-	p.jsonFlag(cmd, "print the manifest and the location of the replaced data as JSON")
 	cmd.RunE = p.configured(func(ctx context.Context, cfg *setup.Config, args []string) error {
 		path, remove, err := p.backupFile(args[0])
 		if err != nil {
@@ -57,7 +56,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		}
 		return p.tellRestore(cfg, m, done)
 	})
-	return cmd
+	return p.withJSON(cmd, "print the manifest and the location of the replaced data as JSON")
 }
 
 // backupFile is the file to read: for - a temporary one with the standard input.

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -37,15 +36,14 @@ func (p *program) saveCreate() *cobra.Command {
 		Example: "  nodest save create Seraphina --description 'before the storm'",
 	}
 	cmd.Flags().StringVarP(&description, "description", "d", "", "description of the save point")
-	p.jsonFlag(cmd, "print JSON")
-	cmd.RunE = p.inConversation(func(ctx context.Context, c *client, path string) error {
+	cmd.RunE = p.inConversation(func(ctx context.Context, c *cli.Client, path string) error {
 		var save json.RawMessage
-		if err := c.call(ctx, http.MethodPost, path+"/saves", map[string]any{"description": description}, &save); err != nil {
+		if err := c.Call(ctx, http.MethodPost, path+"/saves", map[string]any{"description": description}, &save); err != nil {
 			return err
 		}
 		return p.printSave(save)
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) saveList() *cobra.Command {
@@ -55,15 +53,14 @@ func (p *program) saveList() *cobra.Command {
 		Example: "  nodest save list Seraphina --automatic",
 	}
 	cmd.Flags().BoolVar(&automatic, "automatic", false, "include save points created automatically before a restore")
-	p.jsonFlag(cmd, "print JSON, one object per line")
-	cmd.RunE = p.inConversation(func(ctx context.Context, c *client, path string) error {
-		items, err := all[json.RawMessage](ctx, c, fmt.Sprintf("%s/saves?automatic=%t", path, automatic))
+	cmd.RunE = p.inConversation(func(ctx context.Context, c *cli.Client, path string) error {
+		items, err := cli.All[json.RawMessage](ctx, c, fmt.Sprintf("%s/saves?automatic=%t", path, automatic))
 		for _, raw := range items {
 			err = cmp.Or(err, p.printSave(raw))
 		}
 		return err
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON, one object per line")
 }
 
 func (p *program) saveShow() *cobra.Command {
@@ -72,8 +69,7 @@ func (p *program) saveShow() *cobra.Command {
 		Example: "  nodest save show 'before the storm' -n 20",
 	}
 	n := cmd.Flags().IntP("messages", "n", 10, "number of messages, 1 to 200")
-	p.jsonFlag(cmd, "print JSON")
-	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
+	p.savePoint(cmd, false, func(ctx context.Context, c *cli.Client, path string) error {
 		var save struct {
 			chatSave
 			Messages []struct{ Sender, Text string } `json:"messages"`
@@ -86,7 +82,7 @@ func (p *program) saveShow() *cobra.Command {
 			return nil
 		})
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) saveRestore() *cobra.Command {
@@ -95,10 +91,9 @@ func (p *program) saveRestore() *cobra.Command {
 		Long:    "Restore a chat to a save point. The current state is kept as an automatic save point and as a branch.",
 		Example: "  nodest save restore 'before the storm'",
 	}
-	p.jsonFlag(cmd, "print JSON")
-	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
+	p.savePoint(cmd, false, func(ctx context.Context, c *cli.Client, path string) error {
 		var out struct {
-			Conversation item
+			Conversation cli.Item
 			Before       *chatSave
 		}
 		return p.answer(ctx, c, http.MethodPost, path+"/restore", map[string]any{}, &out, func() error {
@@ -109,7 +104,7 @@ func (p *program) saveRestore() *cobra.Command {
 			return nil
 		})
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 func (p *program) saveDelete() *cobra.Command {
@@ -118,8 +113,8 @@ func (p *program) saveDelete() *cobra.Command {
 		Long:    "Delete a save point, by its whole description or its id; the chat does not change.",
 		Example: "  nodest save delete 'before the storm'",
 	}
-	p.savePoint(cmd, true, func(ctx context.Context, c *client, path string) error {
-		return c.call(ctx, http.MethodDelete, path, nil, nil)
+	p.savePoint(cmd, true, func(ctx context.Context, c *cli.Client, path string) error {
+		return c.Call(ctx, http.MethodDelete, path, nil, nil)
 	})
 	return cmd
 }
@@ -131,7 +126,7 @@ func (p *program) saveExport() *cobra.Command {
 		Example: "  nodest save export 'before the storm' -o storm.json",
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "output file; - or default: standard output")
-	p.savePoint(cmd, false, func(ctx context.Context, c *client, path string) error {
+	p.savePoint(cmd, false, func(ctx context.Context, c *cli.Client, path string) error {
 		return p.download(ctx, c, path+"/export", file)
 	})
 	return cmd
@@ -144,37 +139,34 @@ func (p *program) saveImport() *cobra.Command {
 		Example: "  nodest save import storm.json --conversation Seraphina",
 	}
 	cmd.Flags().StringVar(&conversation, "conversation", "", "the chat (title or id) that gets the save point; default: the most recently changed")
-	p.jsonFlag(cmd, "print JSON")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 		data, err := os.ReadFile(args[0])
 		if err != nil {
 			return err
 		}
-		path, err := c.conversationPath(ctx, conversation)
+		path, err := conversationPath(ctx, c, conversation)
 		if err != nil {
 			return err
 		}
 		var out struct {
 			Save json.RawMessage `json:"save"`
 		}
-		if err := c.upload(ctx, path+"/saves/import", args[0], data, nil, &out); err != nil {
+		if err := c.Upload(ctx, path+"/saves/import", args[0], data, nil, &out); err != nil {
 			return err
 		}
 		return p.printSave(out.Save)
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
-
-var saves = &kind{noun: "save point", list: "saves", path: "/api/v1/saves", first: "nodest save create", all: "nodest save list"}
 
 // savePoint gives a command the save point of its argument: SAVE by id, or by
 // description or the beginning of its id among those of a chat. Unless wholeNames is
 // set, the beginning of a description will do.
-func (p *program) savePoint(cmd *cobra.Command, wholeNames bool, f func(ctx context.Context, c *client, path string) error) {
+func (p *program) savePoint(cmd *cobra.Command, wholeNames bool, f func(ctx context.Context, c *cli.Client, path string) error) {
 	conversation := cmd.Flags().String("conversation", "", "the chat of SAVE (title or id); default: the most recently changed")
-	cmd.RunE = p.command(func(ctx context.Context, c *client, args []string) error {
-		c.wholeNames = wholeNames
-		path, err := c.savePath(ctx, args[0], *conversation)
+	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		c.WholeNames = wholeNames
+		path, err := savePath(ctx, c, args[0], *conversation)
 		if err != nil {
 			return err
 		}
@@ -182,34 +174,31 @@ func (p *program) savePoint(cmd *cobra.Command, wholeNames bool, f func(ctx cont
 	})
 }
 
-func (c *client) savePath(ctx context.Context, word, conversation string) (string, error) {
-	if _, err := uuid.Parse(word); err == nil {
-		return saves.path + "/" + url.PathEscape(strings.ToLower(word)), nil
+func savePath(ctx context.Context, c *cli.Client, word, conversation string) (string, error) {
+	if cli.IsID(word) {
+		return cli.Item{ID: strings.ToLower(word)}.Of(cli.Saves).Path, nil
 	}
-	path, err := c.conversationPath(ctx, conversation)
+	path, err := conversationPath(ctx, c, conversation)
 	if err != nil {
 		return "", err
 	}
-	list, err := all[chatSave](ctx, c, path+"/saves?automatic=true")
+	list, err := cli.All[chatSave](ctx, c, path+"/saves?automatic=true")
 	if err != nil {
 		return "", err
 	}
-	items := make([]item, len(list))
+	items := make([]cli.Item, len(list))
 	for i, s := range list {
-		items[i] = item{ID: s.ID, Title: s.Description, UpdatedAt: time.UnixMilli(s.Timestamp), kind: saves}
+		items[i] = cli.Item{ID: s.ID, Title: s.Description, UpdatedAt: time.UnixMilli(s.Timestamp)}.Of(cli.Saves)
 	}
-	found, err := c.choice(ctx, word, items, saves)
-	if err != nil {
-		return "", err
-	}
-	return found.path(), nil
+	found, err := c.Choice(ctx, word, items, cli.Saves)
+	return found.Path, err
 }
 
 // inConversation is RunE of a command that takes the path of the conversation that its
 // argument names, or of the one that changed last.
-func (p *program) inConversation(f func(ctx context.Context, c *client, path string) error) func(*cobra.Command, []string) error {
-	return p.command(func(ctx context.Context, c *client, args []string) error {
-		path, err := c.conversationPath(ctx, strings.Join(args, ""))
+func (p *program) inConversation(f func(ctx context.Context, c *cli.Client, path string) error) func(*cobra.Command, []string) error {
+	return p.command(func(ctx context.Context, c *cli.Client, args []string) error {
+		path, err := conversationPath(ctx, c, strings.Join(args, ""))
 		if err != nil {
 			return err
 		}
@@ -219,22 +208,16 @@ func (p *program) inConversation(f func(ctx context.Context, c *client, path str
 
 // conversationPath is the path of a conversation by a word for it, "" = the one that
 // changed last.
-func (c *client) conversationPath(ctx context.Context, word string) (string, error) {
+func conversationPath(ctx context.Context, c *cli.Client, word string) (string, error) {
 	if word != "" {
-		conv, err := c.findChat(ctx, word)
-		if err != nil {
-			return "", err
-		}
-		return conv.path(), nil
+		conv, err := c.Find(ctx, word, cli.Chats)
+		return conv.Path, err
 	}
-	newest, err := c.newestChat(ctx, "")
-	if err != nil {
-		return "", err
+	newest, err := newestChat(ctx, c, "")
+	if err == nil && newest.ID == "" {
+		err = fault.New(fault.NotFound, "no chat yet; start one with: %s", cli.Chats.First)
 	}
-	if newest.ID == "" {
-		return "", fault.New(fault.NotFound, "no chat yet; start one with: %s", chats.first)
-	}
-	return chats.path + "/" + newest.ID, nil
+	return newest.Path, err
 }
 
 func (p *program) printSave(raw json.RawMessage) error {
@@ -251,8 +234,8 @@ func (p *program) printSave(raw json.RawMessage) error {
 
 // download writes the answer of a path to a file, "" = standard output. The file
 // appears when all of it is there.
-func (p *program) download(ctx context.Context, c *client, path, file string) error {
-	res, err := c.send(ctx, http.MethodGet, path, nil, "*/*")
+func (p *program) download(ctx context.Context, c *cli.Client, path, file string) error {
+	res, err := c.Send(ctx, http.MethodGet, path, nil, "*/*")
 	if err != nil {
 		return err
 	}

@@ -5,43 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
-	"net/http"
+	"nodest/internal/cli"
+	"nodest/internal/instance"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
 
-	"nodest/character"
-	"nodest/chat"
-	"nodest/chat/archive"
-	"nodest/circle"
 	"nodest/internal/account"
-	"nodest/internal/attachment"
 	"nodest/internal/fault"
-	"nodest/internal/jobs"
-	"nodest/internal/mcptool"
-	"nodest/internal/op"
 	"nodest/internal/setup"
-	"nodest/internal/stream"
-	"nodest/knowledge"
-	"nodest/llm"
-	"nodest/memory"
-	"nodest/memory/extract"
-	"nodest/nodest"
-	"nodest/nodest/app"
-	"nodest/server"
-	serverapi "nodest/server/api"
-	"nodest/store"
 	"nodest/store/sqldb"
-	"nodest/websearch"
 )
 
 func (p *program) serveCommand() *cobra.Command {
@@ -66,14 +45,6 @@ func (p *program) serveCommand() *cobra.Command {
 // together with it.
 const databaseWait = 30 * time.Second
 
-// Set by tests, which kill servers and run on slow machines.
-var (
-	lease         time.Duration             // after which replies and jobs of a crashed process are recovered; 0 = the defaults
-	recallTimeout = 1500 * time.Millisecond // after which a turn continues without memories
-
-	knowledgeTimeout = 3 * time.Second // after which it continues without the character's documents
-)
-
 // serve runs until ctx ends or the listener fails. It returns nil after an
 // orderly stop.
 func (p *program) serve(ctx context.Context, cfg *setup.Config) error {
@@ -97,40 +68,40 @@ func (p *program) serve(ctx context.Context, cfg *setup.Config) error {
 			return err
 		}
 	}
-	r, err := open(ctx, cfg, log)
+	r, err := p.open(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	defer r.close()
-	link, err := r.accounts.Bootstrap(ctx, cfg.OnlyHere())
+	defer r.Close()
+	link, err := r.Accounts.Bootstrap(ctx, cfg.OnlyHere())
 	if err != nil {
 		return err
 	}
-	if _, err := r.ensureTokenFile(ctx, cfg.Get("NODEST_DATA")); err != nil {
+	if _, err := r.EnsureTokenFile(ctx, cfg.Get("NODEST_DATA")); err != nil {
 		return err
 	}
-	r.answer(ctx, listener)
-	r.background.Go(func() { r.models.Client(r.models.Default()).DefaultModel(ctx) }) // the first message need not wait for it
+	r.Answer(ctx, listener)
+	r.Background.Go(func() { r.Models.Client(r.Models.Default()).DefaultModel(ctx) }) // the first message need not wait for it
 	p.welcome(r, link)
 
 	select {
-	case err = <-r.failed:
+	case err = <-r.Failed:
 	case <-ctx.Done():
 		log.Info("stopping", "cause", context.Cause(ctx))
 	}
-	return errors.Join(err, r.stop(cfg.Duration("NODEST_GRACE")))
+	return errors.Join(err, r.Stop(cfg.Duration("NODEST_GRACE")))
 }
 
 // welcome prints how to sign in and which model answers.
-func (p *program) welcome(r *running, link string) {
-	base := "http://" + reachable(r.addr)
+func (p *program) welcome(r *instance.Instance, link string) {
+	base := "http://" + reachable(r.Addr)
 	fmt.Fprintf(p.out, "NodeST %s listens on %s\n", version, base)
 	if link != "" {
-		fmt.Fprintf(p.out, "\n  Sign in once with:  %s\n", signInURL(r.cfg, base, link))
-		program := again(r.cfg)
+		fmt.Fprintf(p.out, "\n  Sign in once with:  %s\n", signInURL(r.Cfg, base, link))
+		program := again(r.Cfg)
 		fmt.Fprintf(p.out, "  Or in a terminal:   %s import --sample && %s chat\n\n", program, program)
 	}
-	if r.models.Default() == "offline" {
+	if r.Models.Default() == "offline" {
 		fmt.Fprintln(p.out, "No provider key is set, so the offline demo model replies. See \"A real model\" in the README.")
 	}
 }
@@ -157,225 +128,6 @@ func shellWord(word string) string {
 	return word
 }
 
-// running is a server with everything below it.
-type running struct {
-	cfg        *setup.Config
-	log        *slog.Logger
-	db         *store.DB
-	accounts   *account.Service
-	models     *setup.Models
-	hub        *stream.Hub
-	jobs       *jobs.Runner
-	memory     *memory.Service
-	web        *web
-	search     *websearch.Service
-	mcp        *mcptool.Service
-	characters *character.Service
-	chats      *chat.Service
-	engine     *nodest.Engine
-	circle     *circle.Service
-	knowledge  *knowledge.Service
-	server     *server.Server
-	http       *http.Server
-	addr       string // where it listens
-	failed     chan error
-	end        context.CancelFunc
-	background sync.WaitGroup // tend, and the loading of memories
-}
-
-// open builds everything from the database up. It is closed with close.
-func open(ctx context.Context, cfg *setup.Config, log *slog.Logger) (r *running, err error) {
-	dir := cfg.Get("NODEST_DATA")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	r = &running{cfg: cfg, log: log, failed: make(chan error, 1)}
-	defer func() {
-		if err != nil {
-			r.close()
-		}
-	}()
-	r.db, err = store.Open(ctx, store.Options{
-		URL: cfg.Get("NODEST_DATABASE_URL"), Dir: dir, Log: log, Retention: retention(cfg),
-		Quotas: account.Quotas{
-			Bytes: int64(cfg.Count("NODEST_QUOTA_MEGABYTES")) << 20, Messages: int64(cfg.Count("NODEST_QUOTA_MESSAGES")),
-			Items: int64(cfg.Count("NODEST_QUOTA_ITEMS")),
-		},
-		Committed: func(userID string, events []*stream.Event) { r.hub.Committed(userID, events) },
-		Jobs:      func(cancelled []string) { r.jobs.Changed(cancelled) },
-	})
-	if err != nil {
-		return r, err
-	}
-	// After the database: opening it completes a restore, which brings its secret.
-	secret, err := account.Secret(dir, cfg.Get("NODEST_SECRET_KEY"))
-	if err != nil {
-		return r, err
-	}
-	// The folder of SQLite is locked; on PostgreSQL other processes may write,
-	// revoke tokens and leave replies and jobs behind.
-	alone := cfg.Get("NODEST_DATABASE_URL") == ""
-	r.jobs = jobs.New(r.db, jobs.Options{Process: r.db.Process(), Alone: alone, Lease: lease, Log: log})
-	r.jobs.Handle(r.db.Maintenance())
-	if r.accounts, err = account.New(r.db, secret, account.Options{Now: r.db.Now, AdminToken: cfg.Get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
-		return r, err
-	}
-	if r.models, err = setup.NewModels(cfg, log, r.accounts.ProviderKeys); err != nil {
-		return r, err
-	}
-	if r.web, err = newWeb(cfg, searchCounter{r.db}); err != nil {
-		return r, err
-	}
-	if r.mcp, err = newToolServers(cfg, false, log); err != nil {
-		return r, err
-	}
-	r.build(alone)
-	if err := r.engine.Recover(ctx); err != nil {
-		return r, err
-	}
-	r.jobs.Start()
-	tending, end := context.WithCancel(context.WithoutCancel(ctx))
-	r.end = end
-	r.background.Go(func() { r.tend(tending) })
-	r.background.Go(func() { r.memory.Run(tending) })
-	r.background.Go(func() { tendHeap(tending) })
-	return r, nil
-}
-
-// build joins the services and the server that answers for them.
-func (r *running) build(alone bool) {
-	cfg, log := r.cfg, r.log
-	var poll, recheck time.Duration
-	database := "sqlite"
-	if !alone {
-		poll, recheck, database = time.Second, 30*time.Second, "postgres"
-	}
-	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
-	r.characters = character.New(r.db.Characters(), character.Options{
-		Replan: circle.Replan, HasToolServer: r.mcp.Has,
-		CheckProvider: func(ctx context.Context, userID, name string) error {
-			_, err := r.models.Resolve(ctx, userID, name, "", "")
-			return err
-		},
-	})
-	r.chats = chat.New(r.db.Chats(), r.characters, chat.Options{
-		Memory: true, Log: log,
-		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
-			return r.engine.SummaryModel(ctx, userID)
-		},
-	})
-	r.memory = memory.New(r.db.Memory(), memory.Options{
-		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.models.Embedder, Log: log,
-	})
-	r.search = r.web.service(r)
-	r.knowledge = r.newKnowledge()
-	r.engine = nodest.New(nodest.Deps{
-		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.models, Publisher: r.hub,
-	}, nodest.Options{
-		Process:            r.db.Process(),
-		MaxReply:           cfg.Count("NODEST_REPLY_KILOBYTES") << 10,
-		GenerationsPerUser: cfg.Count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.Count("NODEST_TOKENS_PER_DAY")),
-		Sources: r.sources(), Tools: r.tools(), Embedder: r.models.Meaning,
-		SummaryWait: cfg.Duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: lease, Log: log,
-	})
-	reader := extract.New(r.db.Memory(), extract.Options{
-		Scenes: r.chats.MemoryScene, Model: r.engine.MemoryModel, Rest: cfg.Duration("NODEST_MEMORY_IDLE_CLOSE"),
-	})
-	attachments := attachment.New(r.db.Attachments())
-	r.circle = circle.New(r.db.Circle(), circle.Options{
-		Characters: r.characters, Memory: r.memory, Image: circle.ImagesOf(attachments), Log: log,
-		Model: func(ctx context.Context, userID string) (*circle.Model, error) {
-			m, err := r.engine.CircleModel(ctx, userID)
-			return (*circle.Model)(m), err
-		},
-		LastChats: r.engine.LastChats,
-		Greet: func(ctx context.Context, userID, conversationID, key string) error {
-			_, err := r.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, conversationID)
-			return err
-		},
-	})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
-	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
-	services := serverapi.Services{
-		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory,
-		Circle: r.circle, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
-	}
-	r.server = server.New(server.Deps{
-		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.accounts, Providers: r.models,
-	}, server.Options{
-		Version: version, Origins: setup.Split(cfg.Get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
-		PublicURL:      cfg.Get("NODEST_PUBLIC_URL"),
-		WorkBytes:      int64(cfg.Count("NODEST_REQUEST_MEGABYTES")) << 20,
-		TrustedProxies: proxies, OpenMetrics: cfg.Get("NODEST_METRICS") == "open",
-		Connections: cfg.Count("NODEST_MAX_CONNECTIONS"), Generations: cfg.Count("NODEST_GENERATIONS"),
-		DrainNotice: cfg.Duration("NODEST_GRACE"), Recheck: recheck, Database: database, TempDir: cfg.Get("NODEST_DATA"),
-		Figures: func(ctx context.Context) (*server.Figures, error) {
-			f, err := r.db.Figures(ctx)
-			return (*server.Figures)(f), err
-		},
-		Backup: func(ctx context.Context, w io.Writer) error {
-			_, err := writeBackup(ctx, cfg, log, w, nil)
-			return err
-		},
-	})
-}
-
-// watchEvery is how often a process looks whether others have died.
-const watchEvery = 750 * time.Millisecond
-
-// tend recovers what crashed processes left behind, and removes old data.
-func (r *running) tend(ctx context.Context) {
-	recovery := time.NewTicker(5 * time.Second)
-	defer recovery.Stop()
-	watch := time.NewTicker(watchEvery)
-	defer watch.Stop()
-	upkeep := time.NewTicker(time.Hour)
-	defer upkeep.Stop()
-	if err := errors.Join(r.memory.Sweep(ctx), r.knowledge.Sweep(ctx)); err != nil && ctx.Err() == nil {
-		r.log.ErrorContext(ctx, "sweep of memories and documents failed", "err", err)
-	}
-	for {
-		var err error
-		select {
-		case <-ctx.Done():
-			return
-		case <-recovery.C:
-			err = r.engine.Recover(ctx)
-		case <-watch.C:
-			var some bool
-			if some, err = r.db.ExpireLost(ctx); some {
-				err = r.engine.Recover(ctx)
-				r.jobs.Changed(nil)
-			}
-		case <-upkeep.C:
-			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.memory.Sweep(ctx), r.knowledge.Sweep(ctx))
-		}
-		if err != nil && ctx.Err() == nil {
-			r.log.ErrorContext(ctx, "maintenance failed", "err", err)
-		}
-	}
-}
-
-// ensureTokenFile returns the owner's token that the data folder keeps for commands on
-// this machine. It creates one unless the one that is there still works.
-func (r *running) ensureTokenFile(ctx context.Context, dir string) (token string, err error) {
-	path := filepath.Join(dir, tokenFile)
-	if text, err := os.ReadFile(path); err == nil {
-		token = strings.TrimSpace(string(text))
-		if _, err := r.accounts.Authenticate(ctx, token); err == nil {
-			return token, nil
-		}
-	}
-	owner, err := r.accounts.Owner(ctx)
-	if err != nil {
-		return "", err
-	}
-	if token, _, err = r.accounts.CreateToken(ctx, &account.Identity{User: owner}, "command line", 0); err != nil {
-		return "", err
-	}
-	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
-}
-
 // listen listens on an address. If it is in use, the error says by what.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
@@ -387,108 +139,44 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 		return ln, err
 	}
 	who := "another program"
-	c := &client{base: "http://" + reachable(addr), http: &http.Client{}}
-	if err := c.greet(ctx); err == nil || fault.Is(err, fault.Unauthenticated) {
+	c := cli.New(reachable(addr), "")
+	if err := c.Greet(ctx); err == nil || fault.Is(err, fault.Unauthenticated) {
 		who = "another NodeST server"
 	}
 	return nil, fmt.Errorf("cannot listen on %s: %s uses this address. Stop it, or choose another address with --addr", addr, who)
 }
 
-// answer starts answering requests.
-func (r *running) answer(ctx context.Context, ln net.Listener) {
-	r.addr = ln.Addr().String()
-	r.http = &http.Server{
-		Handler: r.server.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug),
-		// A request outlives the stop signal: the reply it waits for does too.
-		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-	}
-	go func() {
-		if err := r.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			r.failed <- err
-		}
-	}()
-}
-
-// stop lets running replies and jobs finish for at most grace, then ends
-// everything but the database.
-func (r *running) stop(grace time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	err := r.server.Drain(ctx, r.finish)
-	if r.http != nil {
-		last, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if stop := r.http.Shutdown(last); stop != nil {
-			err = errors.Join(err, r.http.Close())
-		}
-	}
-	if errors.Is(err, context.DeadlineExceeded) { // what still ran is stored as interrupted
-		return nil
-	}
-	return err
-}
-
-// finish waits for the replies and the jobs, side by side.
-func (r *running) finish(ctx context.Context) error {
-	failed := make(chan error, 1)
-	go func() { failed <- r.jobs.Close(ctx) }()
-	return errors.Join(r.engine.Close(ctx), <-failed)
-}
-
-// close ends what open began. After stop nothing runs any more but the background.
-func (r *running) close() {
-	if r.end != nil {
-		r.end()
-		r.background.Wait()
-	}
-	if r.jobs != nil { // where stop was not called, jobs go back into the queue
-		now, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = r.jobs.Close(now) // reports only that they did
-	}
-	if r.hub != nil {
-		r.hub.Close()
-	}
-	if r.web != nil {
-		if err := r.web.close(); err != nil {
-			r.log.Warn("sessions with search providers not closed cleanly", "err", err)
-		}
-	}
-	if r.mcp != nil {
-		if err := r.mcp.Close(); err != nil {
-			r.log.Warn("sessions with MCP servers not closed cleanly", "err", err)
-		}
-	}
-	if r.db != nil {
-		if err := r.db.Close(); err != nil {
-			r.log.Error("database not closed cleanly", "err", err)
-		}
-	}
+// open opens the server of a configuration.
+func (p *program) open(ctx context.Context, cfg *setup.Config) (*instance.Instance, error) {
+	log := setup.NewLog(p.err, cfg)
+	return instance.Open(ctx, cfg, instance.Options{Version: version, Log: log, Backup: func(ctx context.Context, w io.Writer) error {
+		_, err := writeBackup(ctx, cfg, log, w, nil)
+		return err
+	}})
 }
 
 // startOwn runs a server in this process for one command.
-func (p *program) startOwn(ctx context.Context, cfg *setup.Config) (*client, func(), error) {
-	r, err := open(ctx, cfg, setup.NewLog(p.err, cfg))
+func (p *program) startOwn(ctx context.Context, cfg *setup.Config) (*cli.Client, func(), error) {
+	r, err := p.open(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
 	closeAll := func() {
-		if err := r.stop(cfg.Duration("NODEST_GRACE")); err != nil {
+		if err := r.Stop(cfg.Duration("NODEST_GRACE")); err != nil {
 			fmt.Fprintln(p.err, "nodest:", oneLine(err))
 		}
-		r.close()
+		r.Close()
 	}
 	ln, err := listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		closeAll()
 		return nil, nil, err
 	}
-	r.answer(ctx, ln)
-	token, err := r.ensureTokenFile(ctx, cfg.Get("NODEST_DATA"))
+	r.Answer(ctx, ln)
+	token, err := r.EnsureTokenFile(ctx, cfg.Get("NODEST_DATA"))
 	if err != nil {
 		closeAll()
 		return nil, nil, err
 	}
-	return &client{base: "http://" + r.addr, token: token, http: &http.Client{}}, closeAll, nil
+	return cli.New(r.Addr, token), closeAll, nil
 }

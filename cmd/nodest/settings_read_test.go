@@ -15,11 +15,11 @@ import (
 )
 
 // TestEverySettingOfTheServerIsRead: beside the table that declares it, each name stands
-// somewhere in this program or in the package that reads it, written out or made around the name of a provider.
+// somewhere in this program or in a package that reads it, written out or made around the name of a provider.
 func TestEverySettingOfTheServerIsRead(t *testing.T) {
 	t.Parallel()
 	var paths []string
-	for _, folder := range []string{".", "../../internal/setup"} {
+	for _, folder := range []string{".", "../../internal/setup", "../../internal/instance"} {
 		some, err := filepath.Glob(folder + "/*.go")
 		require.NoError(t, err)
 		paths = append(paths, some...)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/internal/setup"
 )
@@ -28,10 +29,9 @@ func (p *program) signinCommand() *cobra.Command {
 		Example: "  nodest signin\n  nodest signin --user alice\n  docker compose exec nodest nodest signin",
 	}
 	cmd.Flags().StringVar(&user, "user", "", "user whom the link signs in; default: the owner")
-	p.jsonFlag(cmd, "print JSON")
 	cmd.RunE = p.configured(func(ctx context.Context, cfg *setup.Config, _ []string) error {
 		c, err := p.reach(ctx, cfg)
-		var nobody *nobodyError
+		var nobody *cli.NobodyError
 		if errors.As(err, &nobody) {
 			return fmt.Errorf("%w. Start it with nodest serve, or give its address with --addr", nobody)
 		}
@@ -43,13 +43,13 @@ func (p *program) signinCommand() *cobra.Command {
 			Username  string `json:"username"`
 			ExpiresIn int    `json:"expiresIn"`
 		}
-		if err := c.call(ctx, http.MethodPost, "/api/v1/auth/links", map[string]any{"username": user}, &made); err != nil {
+		if err := c.Call(ctx, http.MethodPost, "/api/v1/auth/links", map[string]any{"username": user}, &made); err != nil {
 			if fault.Is(err, fault.NotFound) {
 				return fmt.Errorf("no user %q; run nodest user list to see all", user)
 			}
 			return err
 		}
-		link := signInURL(cfg, c.base, made.Link)
+		link := signInURL(cfg, c.Base, made.Link)
 		if p.json {
 			return p.printJSON(map[string]any{"url": link, "username": made.Username, "expiresIn": made.ExpiresIn})
 		}
@@ -58,7 +58,7 @@ func (p *program) signinCommand() *cobra.Command {
 		_, err = fmt.Fprintln(p.out, link)
 		return err
 	})
-	return cmd
+	return p.withJSON(cmd, "print JSON")
 }
 
 // signInURL is where a browser opens a sign-in link.
@@ -76,26 +76,26 @@ func (p *program) userPasswordCommand() *cobra.Command {
 			"one line each: the current password if you change your own and have one, then the new one. If an owner has forgotten\n" +
 			"theirs, set NODEST_ADMIN_TOKEN on the server and NODEST_TOKEN here to the same value; then no current password is needed.",
 		Example: "  nodest user password\n  nodest user password alice",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			return p.setPassword(ctx, c, strings.Join(args, ""))
 		}),
 	}
 }
 
-func (p *program) setPassword(ctx context.Context, c *client, name string) error {
-	var u item
-	if err := c.call(ctx, http.MethodGet, "/api/v1/me", nil, &u); err != nil {
+func (p *program) setPassword(ctx context.Context, c *cli.Client, name string) error {
+	var u cli.Item
+	if err := c.Call(ctx, http.MethodGet, "/api/v1/me", nil, &u); err != nil {
 		return err
 	}
 	own := name == "" || strings.EqualFold(name, u.Username)
 	if !own {
 		var err error
-		if u, err = c.whole().find(ctx, name, users); err != nil {
+		if u, err = c.Whole().Find(ctx, name, cli.Users); err != nil {
 			return err
 		}
 	}
 	var prompts []string
-	isAdmin := c.token != "" && c.token == p.getenv("NODEST_ADMIN_TOKEN")
+	isAdmin := c.Token != "" && c.Token == p.getenv("NODEST_ADMIN_TOKEN")
 	if own && u.HasPassword && !isAdmin {
 		prompts = append(prompts, "Current password: ")
 	}
@@ -107,7 +107,7 @@ func (p *program) setPassword(ctx context.Context, c *client, name string) error
 	if len(answers) > 1 {
 		body["currentPassword"] = answers[0]
 	}
-	if err := c.call(ctx, http.MethodPatch, "/api/v1/users/"+url.PathEscape(u.ID), body, nil); err != nil {
+	if err := c.Call(ctx, http.MethodPatch, "/api/v1/users/"+url.PathEscape(u.ID), body, nil); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(p.out, "%s can sign in with the new password\n", u.Username)

@@ -13,7 +13,7 @@ import (
 
 // withAddrOf returns the installation with the address of its running server.
 func (i *installation) withAddrOf(p *process) *installation {
-	at, _ := url.Parse(p.client.base)
+	at, _ := url.Parse(p.client.Base)
 	return &installation{dir: i.dir, env: append(append([]string(nil), i.env...), "NODEST_ADDR="+at.Host)}
 }
 
@@ -25,13 +25,13 @@ func TestSigninPrintsALinkOfTheRunningServer(t *testing.T) {
 	redeem := func(link string) (user string) {
 		base, secret, ok := strings.Cut(strings.TrimSpace(link), "/signin#")
 		require.True(t, ok, link)
-		require.Equal(t, p.client.base, base)
+		require.Equal(t, p.client.Base, base)
 		var in struct {
 			Token string
 			User  struct{ Username string }
 		}
-		require.NoError(t, newTestClient(base, "").call(t.Context(), http.MethodPost, "/api/v1/auth/signin", map[string]any{"link": secret}, &in))
-		require.NoError(t, newTestClient(base, in.Token).call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil))
+		require.NoError(t, newTestClient(base, "").Call(t.Context(), http.MethodPost, "/api/v1/auth/signin", map[string]any{"link": secret}, &in))
+		require.NoError(t, newTestClient(base, in.Token).Call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil))
 		return in.User.Username
 	}
 	require.Equal(t, "owner", redeem(here.mustRun(t, "signin")))
@@ -72,7 +72,7 @@ func TestPasswordsFromTheCommandLine(t *testing.T) {
 		return err
 	}
 	login := func(name, password string) error {
-		return newTestClient(p.client.base, "").call(t.Context(), http.MethodPost, "/api/v1/auth/login", map[string]any{"username": name, "password": password}, nil)
+		return newTestClient(p.client.Base, "").Call(t.Context(), http.MethodPost, "/api/v1/auth/login", map[string]any{"username": name, "password": password}, nil)
 	}
 	require.NoError(t, set(here, "the first password\n"), "the owner of the first start has none")
 	require.NoError(t, login("owner", "the first password"))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/llm/llmtest"
 )
 
@@ -58,7 +59,7 @@ func TestAStalledReaderDelaysNobody(t *testing.T) {
 
 	require.Equal(t, len(alone), len(beside), "pieces that came")
 	t.Logf("%d and %d pieces; 99 of 100 came within %v of the one before, with a stalled device within %v", len(alone), len(beside), percentile(alone, 0.99), percentile(beside, 0.99))
-	require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/readyz", nil, nil))
+	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/readyz", nil, nil))
 	p.stop(t)
 }
 
@@ -66,7 +67,7 @@ func TestAStalledReaderDelaysNobody(t *testing.T) {
 // one, so that a reply that is held up does not end.
 type pacedClient struct {
 	t      *testing.T
-	client *client
+	client *cli.Client
 	p      *wsClient
 	gate   chan struct{}
 	want   string
@@ -81,7 +82,7 @@ func (l *pacedClient) measureTurns(conversation string, turns int) []time.Durati
 		answered := make(chan error, 1)
 		go func() {
 			body := map[string]any{"text": fmt.Sprintf("Go on, %d.", n)}
-			answered <- l.client.call(l.t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, nil)
+			answered <- l.client.Call(l.t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, nil)
 		}()
 		gaps = append(gaps, l.turn()...)
 		require.NoError(l.t, <-answered)

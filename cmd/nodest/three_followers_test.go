@@ -83,7 +83,7 @@ type follower struct {
 func newFollower(t *testing.T, f *fleet, device string, rng *rand.Rand) *follower {
 	t.Helper()
 	var at struct{ Epoch string }
-	require.NoError(t, f.client(0).call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &at))
+	require.NoError(t, f.client(0).Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &at))
 	return &follower{fleet: f, mirror: newMirror(), t: t, device: device, rng: rng, epoch: at.Epoch}
 }
 

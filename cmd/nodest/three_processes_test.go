@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
@@ -108,7 +109,7 @@ func (f *fleet) report(err error) {
 }
 
 // client returns a client of one of the servers, which may be dead.
-func (f *fleet) client(n int) *client {
+func (f *fleet) client(n int) *cli.Client {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.processes[n%len(f.processes)].client
@@ -180,7 +181,7 @@ func (f *fleet) verify(t *testing.T) {
 	var me struct {
 		Quotas map[string]struct{ Used int64 }
 	}
-	require.NoError(t, f.client(0).call(t.Context(), http.MethodGet, "/api/v1/me", nil, &me))
+	require.NoError(t, f.client(0).Call(t.Context(), http.MethodGet, "/api/v1/me", nil, &me))
 	require.Equal(t, messages, me.Quotas["messages"].Used, "the counter of messages")
 	require.Equal(t, int64(len(f.talkers)), me.Quotas["conversations"].Used, "the counter of conversations")
 }
@@ -189,8 +190,8 @@ func (f *fleet) verify(t *testing.T) {
 // alone is stopped meanwhile.
 func (f *fleet) verifyStored(t *testing.T) {
 	t.Helper()
-	var me item
-	require.NoError(t, f.client(0).call(t.Context(), http.MethodGet, "/api/v1/me", nil, &me))
+	var me cli.Item
+	require.NoError(t, f.client(0).Call(t.Context(), http.MethodGet, "/api/v1/me", nil, &me))
 	if len(f.processes) == 1 {
 		f.processes[0].stop(t)
 		defer func() { f.processes[0] = f.installations[0].start(t) }()

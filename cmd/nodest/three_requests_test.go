@@ -15,13 +15,14 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
 // read reads something at random servers until one answers.
 func (w *talker) read(path string, out any) error {
 	for deadline := time.Now().Add(testTimeout); ; <-time.After(20 * time.Millisecond) {
-		err := w.client(w.rng.IntN(3)).call(context.Background(), http.MethodGet, "/api/v1"+path, nil, out)
+		err := w.client(w.rng.IntN(3)).Call(context.Background(), http.MethodGet, "/api/v1"+path, nil, out)
 		var f *fault.Error
 		if err == nil || errors.As(err, &f) || time.Now().After(deadline) {
 			return err
@@ -42,7 +43,7 @@ func (w *talker) repeat(context.Context) error {
 		return errNothing
 	}
 	a := w.past[w.rng.IntN(len(w.past))]
-	again, err := w.client(w.rng.IntN(3)).keyed(a.method, a.path, a.key, a.body)
+	again, err := keyed(w.client(w.rng.IntN(3)), a.method, a.path, a.key, a.body)
 	var f *fault.Error
 	switch {
 	case err != nil && !errors.As(err, &f):
@@ -64,7 +65,7 @@ func (w *talker) command(method, path string, body map[string]any, out any) erro
 	line := fmt.Sprintf("%d: %s %s %v", w.commands, method, path, body)
 	w.log = append(w.log[max(0, len(w.log)-30):], line)
 	if w.chance(6) {
-		w.client(w.rng.IntN(3)).streamed(method, path, key, body, w.rng.IntN(30))
+		streamed(w.client(w.rng.IntN(3)), method, path, key, body, w.rng.IntN(30))
 		w.streams++
 	}
 	for deadline := time.Now().Add(testTimeout); ; w.repeated++ {
@@ -72,7 +73,7 @@ func (w *talker) command(method, path string, body map[string]any, out any) erro
 		first := w.rng.IntN(3)
 		var all sync.WaitGroup
 		for i := range answers {
-			all.Go(func() { answers[i], failed[i] = w.client(first+i).keyed(method, path, key, body) })
+			all.Go(func() { answers[i], failed[i] = keyed(w.client(first+i), method, path, key, body) })
 		}
 		all.Wait()
 		var answer json.RawMessage
@@ -111,10 +112,10 @@ func sameJSON(a, b json.RawMessage) bool {
 }
 
 // keyed sends a command and returns its answer, which does not wait for a reply.
-func (c *client) keyed(method, path, key string, body map[string]any) (json.RawMessage, error) {
+func keyed(c *cli.Client, method, path, key string, body map[string]any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
-	res, err := c.sendKeyed(ctx, method, path, key, body, "Prefer", "respond-async")
+	res, err := sendKeyed(ctx, c, method, path, key, body, "Prefer", "respond-async")
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +124,10 @@ func (c *client) keyed(method, path, key string, body map[string]any) (json.RawM
 }
 
 // streamed sends a command whose answer is a stream, and hangs up after some events.
-func (c *client) streamed(method, path, key string, body map[string]any, events int) {
+func streamed(c *cli.Client, method, path, key string, body map[string]any, events int) {
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
-	res, err := c.sendKeyed(ctx, method, path, key, body, "Accept", "text/event-stream")
+	res, err := sendKeyed(ctx, c, method, path, key, body, "Accept", "text/event-stream")
 	if err != nil {
 		return
 	}
@@ -139,7 +140,7 @@ func (c *client) streamed(method, path, key string, body map[string]any, events 
 	})
 }
 
-func (c *client) sendKeyed(ctx context.Context, method, path, key string, body map[string]any, header, value string) (*http.Response, error) {
+func sendKeyed(ctx context.Context, c *cli.Client, method, path, key string, body map[string]any, header, value string) (*http.Response, error) {
 	var content io.Reader = http.NoBody
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -148,22 +149,22 @@ func (c *client) sendKeyed(ctx context.Context, method, path, key string, body m
 		}
 		content = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+"/api/v1"+path, content)
+	req, err := http.NewRequestWithContext(ctx, method, c.Base+"/api/v1"+path, content)
 	if err != nil {
 		return nil, err
 	}
 	for name, value := range map[string]string{
-		"Content-Type": "application/json", "Authorization": "Bearer " + c.token, "Idempotency-Key": key, header: value,
+		"Content-Type": "application/json", "Authorization": "Bearer " + c.Token, "Idempotency-Key": key, header: value,
 	} {
 		req.Header.Set(name, value)
 	}
-	res, err := c.http.Do(req)
+	res, err := c.HTTP.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	if res.StatusCode >= 400 {
 		defer func() { _ = res.Body.Close() }()
-		return nil, problemOf(res)
+		return nil, cli.ProblemOf(res)
 	}
 	return res, nil
 }
@@ -224,7 +225,7 @@ func (w *talker) listen(stop context.Context, generation string) error {
 // or some events.
 func (w *talker) hear(stop context.Context, generation string, text []rune) (now []rune, ended bool, err error) {
 	path := fmt.Sprintf("/api/v1/generations/%s?off=%d", generation, len(text))
-	res, err := w.client(w.rng.IntN(3)).send(stop, http.MethodGet, path, nil, "text/event-stream")
+	res, err := w.client(w.rng.IntN(3)).Send(stop, http.MethodGet, path, nil, "text/event-stream")
 	var f *fault.Error
 	if errors.As(err, &f) {
 		return nil, false, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
 
@@ -39,8 +40,8 @@ func newTalker(t *testing.T, f *fleet, character string, rng *rand.Rand) *talker
 	t.Helper()
 	c := f.processes[0].client
 	w := &talker{fleet: f, conversation: newConversation(t, c, character), rng: rng, told: newTold(), done: map[string]int{}}
-	var page pageOf[*wireMessage]
-	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+w.conversation+"/messages", nil, &page))
+	var page cli.PageOf[*wireMessage]
+	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+w.conversation+"/messages", nil, &page))
 	require.Len(t, page.Items, 1)
 	require.NoError(t, w.add(page.Items[0], "assistant", ""))
 	w.shows(page.Items[0].ID)
@@ -106,7 +107,7 @@ func (w *talker) meanwhile(stop context.Context) error {
 	last := w.open[len(w.open)-1]
 	switch w.rng.IntN(6) {
 	case 0:
-		_ = w.client(w.rng.IntN(3)).call(stop, http.MethodPost, "/api/v1/generations/"+last+"/cancel", nil, nil)
+		_ = w.client(w.rng.IntN(3)).Call(stop, http.MethodPost, "/api/v1/generations/"+last+"/cancel", nil, nil)
 	case 1, 2:
 		return w.awaitEnd(stop, last)
 	case 3:

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"nodest/chat"
+	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/nodest"
 )
@@ -226,10 +227,10 @@ func (m *toldMessage) verifyTexts(t *testing.T, tx nodest.Tx, s *chat.Message) i
 }
 
 // compare compares what REST tells of the conversation with what clients know from events.
-func (w *talker) compare(t *testing.T, c *client, mirrors []*mirror) {
+func (w *talker) compare(t *testing.T, c *cli.Client, mirrors []*mirror) {
 	t.Helper()
 	var conv wireChat
-	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+w.conversation, nil, &conv))
+	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+w.conversation, nil, &conv))
 	require.NotNil(t, conv.HeadID)
 	require.Contains(t, w.heads, *conv.HeadID, "the shown branch of %s", w.conversation)
 	for _, r := range mirrors {
@@ -237,7 +238,7 @@ func (w *talker) compare(t *testing.T, c *client, mirrors []*mirror) {
 	}
 	for _, m := range w.order {
 		var now json.RawMessage
-		err := c.call(t.Context(), http.MethodGet, "/api/v1/messages/"+m.id, nil, &now)
+		err := c.Call(t.Context(), http.MethodGet, "/api/v1/messages/"+m.id, nil, &now)
 		require.True(t, err == nil && m.live() || !m.live() && fault.Is(err, fault.NotFound), "message %s, deleted by %d: %v", m.id, m.deletedBy, err)
 		for _, r := range mirrors {
 			require.Equal(t, !m.live(), r.chats[w.conversation].deleted[m.id], "message %s is deleted, from events", m.id)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/llm/llmtest"
 	"nodest/store/storetest"
 )
@@ -106,11 +107,11 @@ func releasePiece(t *testing.T, gate chan<- struct{}) {
 }
 
 // awaitCheckpoint waits until the server that does not write the reply sees its text.
-func awaitCheckpoint(t *testing.T, c *client, generation, want string) {
+func awaitCheckpoint(t *testing.T, c *cli.Client, generation, want string) {
 	t.Helper()
 	eventually(t, "the checkpoint", func() error {
 		var g struct{ Text string }
-		require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/generations/"+generation+"?off=0", nil, &g))
+		require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+generation+"?off=0", nil, &g))
 		if g.Text != want {
 			return errNotYet
 		}
@@ -135,7 +136,7 @@ type watcher struct {
 	ended    map[string]bool        // generations
 }
 
-func newWatcher(t *testing.T, c *client, device string) *watcher {
+func newWatcher(t *testing.T, c *cli.Client, device string) *watcher {
 	t.Helper()
 	return &watcher{
 		wsClient: connectWS(t, c, device), device: device,

@@ -6,18 +6,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"nodest/internal/cli"
 )
-
-// usageError is a command line that the program cannot act on: exit code 2.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
-
-func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
 // exitCode prints what is wrong and returns the exit code of the process.
 func exitCode(err error, out io.Writer) int {
@@ -25,9 +19,9 @@ func exitCode(err error, out io.Writer) int {
 		return 0
 	}
 	if !errors.Is(err, errSaid) {
-		fmt.Fprintln(out, "nodest:", visible(oneLine(err)))
+		fmt.Fprintln(out, "nodest:", cli.Visible(oneLine(err)))
 	}
-	var wrong *usageError
+	var wrong *cli.UsageError
 	switch {
 	case errors.As(err, &wrong):
 		return 2
@@ -51,11 +45,11 @@ func strict(cmd *cobra.Command) {
 	if check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			err := check(c, args)
-			var wrong *usageError
+			var wrong *cli.UsageError
 			if err == nil || errors.As(err, &wrong) {
 				return err
 			}
-			return usage("wrong number of arguments; usage: %s", c.UseLine())
+			return cli.Usage("wrong number of arguments; usage: %s", c.UseLine())
 		}
 	}
 	for _, sub := range cmd.Commands() {
@@ -107,13 +101,13 @@ func knownSubcommand(c *cobra.Command, args []string) error {
 		}
 	}
 	if meant == nil {
-		meant = near(args[0], known)
+		meant = cli.Near(args[0], known)
 	}
-	suggestion := didYouMean(meant)
+	suggestion := cli.DidYouMean(meant)
 	if suggestion == "" {
 		suggestion = fmt.Sprintf("; run %s --help for a list of commands", c.CommandPath())
 	}
-	return usage("unknown command %q for %q%s", args[0], c.CommandPath(), suggestion)
+	return cli.Usage("unknown command %q for %q%s", args[0], c.CommandPath(), suggestion)
 }
 
 func flagError(c *cobra.Command, err error) error {
@@ -122,77 +116,10 @@ func flagError(c *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
-		suggestion = didYouMean(near("--"+unknown.GetSpecifiedName(), known))
+		suggestion = cli.DidYouMean(cli.Near("--"+unknown.GetSpecifiedName(), known))
 	}
 	if suggestion == "" {
 		suggestion = fmt.Sprintf("; run %s --help for a list of flags", c.CommandPath())
 	}
-	return usage("%v%s", err, suggestion)
-}
-
-// didYouMean is the end of a message that suggests words, "" for none.
-func didYouMean(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	return "; did you mean " + strings.Join(words, ", ") + "?"
-}
-
-// near returns at most three words that a mistyped word may have meant, the closest
-// first: few letters differ, or one is part of the other.
-func near(word string, words []string) []string {
-	type candidate struct {
-		word string
-		far  int
-	}
-	var found []candidate
-	asked := strings.ToLower(word)
-	for _, w := range words {
-		if w == "" { // something without a name
-			continue
-		}
-		lower := strings.ToLower(w)
-		family, _, _ := strings.Cut(lower, ":") // of models: qwen3:8b
-		far := min(editDistance(asked, lower), editDistance(asked, family))
-		if strings.Contains(lower, asked) || strings.Contains(asked, lower) {
-			far = min(far, 1)
-		}
-		if far <= max(1, 2*min(len([]rune(asked)), len([]rune(family)))/5) {
-			found = append(found, candidate{w, far})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return a.far - b.far })
-	var near []string
-	for _, c := range found[:min(3, len(found))] {
-		near = append(near, c.word)
-	}
-	return near
-}
-
-// editDistance counts the letters to insert, delete, replace or swap with the
-// next one that turn a into b.
-func editDistance(a, b string) int {
-	s, t := []rune(a), []rune(b)
-	rows := make([][]int, len(s)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(t)+1)
-		rows[i][0] = i
-	}
-	for j := range t {
-		rows[0][j+1] = j + 1
-	}
-	for i := range s {
-		for j := range t {
-			cost := 1
-			if s[i] == t[j] {
-				cost = 0
-			}
-			best := min(rows[i][j+1]+1, rows[i+1][j]+1, rows[i][j]+cost)
-			if i > 0 && j > 0 && s[i] == t[j-1] && s[i-1] == t[j] {
-				best = min(best, rows[i-1][j-1]+1)
-			}
-			rows[i+1][j+1] = best
-		}
-	}
-	return rows[len(s)][len(t)]
+	return cli.Usage("%v%s", err, suggestion)
 }

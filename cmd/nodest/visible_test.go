@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // hostile is what a card, a model or a file name may contain: a cleared screen, a new title, a
@@ -20,17 +22,17 @@ const steering = "\x1b\a\r\x7f\u009b\u009c\u009d\u202e\u2066\u2069"
 
 func TestTextsCannotSteerTheTerminal(t *testing.T) {
 	t.Parallel()
-	shown := visible(hostile)
+	shown := cli.Visible(hostile)
 	require.False(t, strings.ContainsAny(shown, steering), "%q", shown)
 	require.Contains(t, shown, `Eve\u001b[2J`)
 	require.Contains(t, shown, `\u202egnp.exe`)
 	for _, plain := range []string{"", "two\nlines\tand a tab\n", "Windows\r\n", "茶 é 👩‍👩‍👧 שלום مرحبا"} {
-		require.Equal(t, plain, visible(plain))
+		require.Equal(t, plain, cli.Visible(plain))
 	}
-	require.Equal(t, "a�b", visible("a\x9bb"), "a byte that is no UTF-8 could be a control character elsewhere")
+	require.Equal(t, "a�b", cli.Visible("a\x9bb"), "a byte that is no UTF-8 could be a control character elsewhere")
 
 	var back string
-	require.NoError(t, json.Unmarshal([]byte(visible("\"\u009b茶\u202e\"")), &back))
+	require.NoError(t, json.Unmarshal([]byte(cli.Visible("\"\u009b茶\u202e\"")), &back))
 	require.Equal(t, "\u009b茶\u202e", back, "JSON that is escaped is the same JSON")
 }
 
@@ -40,7 +42,7 @@ func TestTextsInPiecesCannotSteerTheTerminal(t *testing.T) {
 		text := hostile + "茶👩‍👩‍👧\r\n" + end
 		for _, size := range []int{1, 2, 3, 5, 1000} {
 			var out strings.Builder
-			w := &visibleWriter{out: &out}
+			w := cli.NewVisibleWriter(&out)
 			for rest := text; rest != ""; {
 				n := min(size, len(rest))
 				written, err := w.Write([]byte(rest[:n]))
@@ -48,8 +50,8 @@ func TestTextsInPiecesCannotSteerTheTerminal(t *testing.T) {
 				require.Equal(t, n, written)
 				rest = rest[n:]
 			}
-			require.NoError(t, w.flush())
-			require.Equal(t, visible(text), out.String(), "in pieces of %d bytes", size)
+			require.NoError(t, w.Flush())
+			require.Equal(t, cli.Visible(text), out.String(), "in pieces of %d bytes", size)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"nodest/internal/cli"
 )
 
 // searchResults is the answer of POST /websearch.
@@ -28,15 +30,14 @@ func (p *program) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "search QUERY…", Short: "Search the web with the server's search providers", Args: cobra.MinimumNArgs(1),
 		Example: `  nodest search "lighthouse keeper memoirs"`,
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			var found searchResults
 			in := map[string]any{"query": strings.Join(args, " "), "limit": limit}
 			return p.answer(ctx, c, http.MethodPost, "/api/v1/websearch", in, &found, func() error { return p.showResults(&found) })
 		}),
 	}
 	cmd.Flags().IntVarP(&limit, "limit", "n", 10, "maximum number of results, 1 to 20")
-	p.jsonFlag(cmd, "print the results as JSON")
-	return cmd
+	return p.withJSON(cmd, "print the results as JSON")
 }
 
 func (p *program) showResults(found *searchResults) error {
@@ -60,11 +61,10 @@ func (p *program) showResults(found *searchResults) error {
 
 // webPage is the answer of POST /websearch/read.
 type webPage struct {
-	URL      string     `json:"url"`
-	Title    string     `json:"title"`
-	Markdown string     `json:"markdown"`
-	Snippets []string   `json:"snippets"`
-	Date     *time.Time `json:"date,omitempty"`
+	URL      string   `json:"url"`
+	Title    string   `json:"title"`
+	Markdown string   `json:"markdown"`
+	Snippets []string `json:"snippets"`
 }
 
 func (p *program) readCommand() *cobra.Command {
@@ -72,7 +72,7 @@ func (p *program) readCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "read URL", Short: "Read a web page as Markdown", Args: cobra.ExactArgs(1),
 		Example: "  nodest read https://go.dev/doc/effective_go\n  nodest read https://go.dev/doc/effective_go --question \"how do I name an interface?\"",
-		RunE: p.command(func(ctx context.Context, c *client, args []string) error {
+		RunE: p.command(func(ctx context.Context, c *cli.Client, args []string) error {
 			var page webPage
 			in := map[string]any{"url": args[0], "question": question}
 			return p.answer(ctx, c, http.MethodPost, "/api/v1/websearch/read", in, &page, func() error {
@@ -86,6 +86,5 @@ func (p *program) readCommand() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVarP(&question, "question", "q", "", "print only the passages that answer this question")
-	p.jsonFlag(cmd, "print the page as JSON")
-	return cmd
+	return p.withJSON(cmd, "print the page as JSON")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"nodest/internal/cli"
 	"nodest/llm/llmtest"
 	"nodest/websearch/provider/providertest"
 )
@@ -78,24 +79,24 @@ type citedReply struct {
 }
 
 // ask sends a message over REST and returns the reply.
-func ask(t *testing.T, c *client, conversation, text string) citedReply {
+func ask(t *testing.T, c *cli.Client, conversation, text string) citedReply {
 	t.Helper()
-	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": text}, nil))
+	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": text}, nil))
 	return lastReply(t, c, conversation)
 }
 
-func lastReply(t *testing.T, c *client, conversation string) citedReply {
+func lastReply(t *testing.T, c *cli.Client, conversation string) citedReply {
 	t.Helper()
 	var page struct{ Items []citedReply }
-	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/conversations/"+conversation+"/messages", nil, &page))
+	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+conversation+"/messages", nil, &page))
 	return page.Items[len(page.Items)-1]
 }
 
-func searchingChat(t *testing.T, c *client) string {
+func searchingChat(t *testing.T, c *cli.Client) string {
 	t.Helper()
 	chat := newConversation(t, c, sampleCharacter(t, c))
 	settings := map[string]any{"settings": map[string]any{"searchEnabled": true}}
-	require.NoError(t, c.call(t.Context(), http.MethodPatch, "/api/v1/conversations/"+chat, settings, nil))
+	require.NoError(t, c.Call(t.Context(), http.MethodPatch, "/api/v1/conversations/"+chat, settings, nil))
 	return chat
 }
 
@@ -187,7 +188,7 @@ func TestAKillBetweenAcceptAndAskLeavesNoReplyOpen(t *testing.T) {
 			return nil
 		})
 		var generation struct{ Status, PromptID string }
-		require.NoError(t, p.client.call(t.Context(), http.MethodGet, "/api/v1/generations/"+first.GenerationID, nil, &generation))
+		require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+first.GenerationID, nil, &generation))
 		require.Equal(t, "interrupted", generation.Status)
 		require.Empty(t, generation.PromptID, "nothing was sent")
 		require.Equal(t, first.UserMessage.ID, send().UserMessage.ID, "one key, one message")
@@ -203,7 +204,7 @@ func TestSearchCommands(t *testing.T) {
 	t.Parallel()
 	h := newSearchHome(t, "")
 	p := h.start(t)
-	h.env = append(h.env, "NODEST_ADDR="+strings.TrimPrefix(p.client.base, "http://"))
+	h.env = append(h.env, "NODEST_ADDR="+strings.TrimPrefix(p.client.Base, "http://"))
 
 	out := h.mustRun(t, "search", "halden", "point")
 	require.Contains(t, out, " 1. Halden Point")

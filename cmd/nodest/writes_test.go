@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // write is one writing command with objects of its own.
@@ -31,18 +33,18 @@ type scenario struct {
 	conversation, greeting, userMessage, reply string
 }
 
-func newScenario(t *testing.T, c *client, character string) scenario {
+func newScenario(t *testing.T, c *cli.Client, character string) scenario {
 	t.Helper()
 	s := scenario{conversation: newConversation(t, c, character)}
 	var sent struct{ UserMessage, Message chatMessage }
-	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/conversations/"+s.conversation+"/messages", map[string]any{"text": "Good evening."}, &sent))
+	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+s.conversation+"/messages", map[string]any{"text": "Good evening."}, &sent))
 	s.userMessage, s.reply = sent.UserMessage.ID, sent.Message.ID
 	s.greeting = history(t, c, s.conversation)[0].ID
 	return s
 }
 
 // eachWrite prepares every writing command, each with a scenario of its own.
-func eachWrite(t *testing.T, c *client, character string, round int) []*write {
+func eachWrite(t *testing.T, c *cli.Client, character string, round int) []*write {
 	t.Helper()
 	var all []*write
 	add := func(w write) {
@@ -80,7 +82,7 @@ func eachWrite(t *testing.T, c *client, character string, round int) []*write {
 	add(write{cmd: "message.delete", data: map[string]any{"messageId": s.reply},
 		method: http.MethodDelete, path: "/messages/" + s.reply, event: "message.deleted", about: in(s.conversation)})
 	s = newScenario(t, c, character)
-	require.NoError(t, c.call(t.Context(), http.MethodDelete, "/api/v1/messages/"+s.reply, nil, nil))
+	require.NoError(t, c.Call(t.Context(), http.MethodDelete, "/api/v1/messages/"+s.reply, nil, nil))
 	add(write{cmd: "message.restore", data: map[string]any{"messageId": s.reply},
 		method: http.MethodPost, path: "/messages/" + s.reply + "/restore", event: "message.restored", about: in(s.conversation)})
 	add(write{cmd: "chat.create", data: map[string]any{"characterId": character, "title": titled},
@@ -105,7 +107,7 @@ func eachWrite(t *testing.T, c *client, character string, round int) []*write {
 
 // rest sends the write over REST with the same key and returns the body of the
 // response.
-func (w *write) rest(t *testing.T, c *client) json.RawMessage {
+func (w *write) rest(t *testing.T, c *cli.Client) json.RawMessage {
 	t.Helper()
 	var content io.Reader
 	if w.body != nil {
@@ -113,13 +115,13 @@ func (w *write) rest(t *testing.T, c *client) json.RawMessage {
 		require.NoError(t, err)
 		content = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), w.method, c.base+"/api/v1"+w.path, content)
+	req, err := http.NewRequestWithContext(t.Context(), w.method, c.Base+"/api/v1"+w.path, content)
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Authorization", "Bearer "+c.Token)
 	req.Header.Set("Prefer", "respond-async")
 	req.Header.Set("Idempotency-Key", w.key)
-	res, err := c.http.Do(req)
+	res, err := c.HTTP.Do(req)
 	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
@@ -199,7 +201,7 @@ func sendOnce(t *testing.T, p *process, all []*write, answered int) {
 	}
 }
 
-func sendAgain(t *testing.T, c *client, all []*write) {
+func sendAgain(t *testing.T, c *cli.Client, all []*write) {
 	t.Helper()
 	transports := []*wsClient{connectWS(t, c, "second"), connectWS(t, c, "third")}
 	for i, w := range all {
@@ -226,10 +228,10 @@ func happenedOnce(log []*frame, all []*write) error {
 }
 
 // wholeLog reads every event of the user.
-func wholeLog(t *testing.T, c *client) []*frame {
+func wholeLog(t *testing.T, c *cli.Client) []*frame {
 	t.Helper()
 	var snapshot struct{ Epoch string }
-	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &snapshot))
+	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &snapshot))
 	var log []*frame
 	for {
 		after := int64(0)
@@ -237,7 +239,7 @@ func wholeLog(t *testing.T, c *client) []*frame {
 			after = log[len(log)-1].Seq
 		}
 		var page struct{ Events []*frame }
-		require.NoError(t, c.call(t.Context(), http.MethodGet, fmt.Sprintf("/api/v1/sync?epoch=%s&since=%d&limit=500", snapshot.Epoch, after), nil, &page))
+		require.NoError(t, c.Call(t.Context(), http.MethodGet, fmt.Sprintf("/api/v1/sync?epoch=%s&since=%d&limit=500", snapshot.Epoch, after), nil, &page))
 		if len(page.Events) == 0 {
 			return log
 		}
@@ -245,20 +247,20 @@ func wholeLog(t *testing.T, c *client) []*frame {
 	}
 }
 
-func logEnd(t *testing.T, c *client) int64 {
+func logEnd(t *testing.T, c *cli.Client) int64 {
 	t.Helper()
 	var at struct{ Seq int64 }
-	require.NoError(t, c.call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &at))
+	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &at))
 	return at.Seq
 }
 
 // twoGreetings creates a character whose greeting has two swipes.
-func twoGreetings(t *testing.T, c *client) string {
+func twoGreetings(t *testing.T, c *cli.Client) string {
 	t.Helper()
-	var ch item
+	var ch cli.Item
 	body := map[string]any{"roleCard": map[string]any{
 		"name": "Mira", "first_mes": "Hello, {{user}}.", "description": "A lighthouse keeper.", "alternate_greetings": []string{"You again?"},
 	}}
-	require.NoError(t, c.call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch))
+	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch))
 	return ch.ID
 }

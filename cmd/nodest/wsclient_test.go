@@ -12,6 +12,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
+
+	"nodest/internal/cli"
 )
 
 // frame is anything that the server sends over a WebSocket: a reply or an event.
@@ -45,10 +47,10 @@ type wsClient struct {
 }
 
 // dialWS connects to a server; dial may be nil.
-func dialWS(t *testing.T, c *client, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (*wsClient, error) {
+func dialWS(t *testing.T, c *cli.Client, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (*wsClient, error) {
 	dialer := websocket.Dialer{HandshakeTimeout: testTimeout, NetDialContext: dial}
-	header := map[string][]string{"Authorization": {"Bearer " + c.token}}
-	ws, res, err := dialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(c.base, "http")+"/api/v1/ws", header)
+	header := map[string][]string{"Authorization": {"Bearer " + c.Token}}
+	ws, res, err := dialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(c.Base, "http")+"/api/v1/ws", header)
 	if err != nil {
 		if res != nil {
 			return nil, fmt.Errorf("%w: %s", err, res.Status)
@@ -60,7 +62,7 @@ func dialWS(t *testing.T, c *client, dial func(ctx context.Context, network, add
 }
 
 // connectWS connects and sends hello.
-func connectWS(t *testing.T, c *client, device string) *wsClient {
+func connectWS(t *testing.T, c *cli.Client, device string) *wsClient {
 	t.Helper()
 	p, err := dialWS(t, c, nil)
 	require.NoError(t, err)

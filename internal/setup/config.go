@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -43,10 +43,7 @@ func (s Setting) Flag() string { return strings.ReplaceAll(s.key(), "_", "-") }
 
 // names are those of the setting in the YAML file.
 func (s Setting) names() []string {
-	if s.dotted == "" {
-		return []string{s.key()}
-	}
-	return []string{s.key(), s.dotted}
+	return slices.DeleteFunc([]string{s.key(), s.dotted}, func(name string) bool { return name == "" })
 }
 
 // Settings is every setting there is, in the order in which it is shown.
@@ -86,16 +83,16 @@ var Settings = []Setting{
 	{Env: "NODEST_SEARCH_SAFE", Default: "moderate", Help: "safe search: off, moderate or strict", check: oneOf("off", "moderate", "strict")},
 	{Env: "NODEST_KB_FILES", Default: "5000", Help: "maximum number of documents per user", check: isPositive},
 	{Env: "NODEST_KB_MEGABYTES", Default: "10240", Help: "maximum size of all documents of a user together, in MiB", check: isPositive},
-	{Env: "NODEST_KB_CHUNK_RULES", Help: "size and overlap of chunks by type of document, such as code=1500/200,csv=2000/0,default=800/100; empty: 800/400", check: areChunkRules},
+	{Env: "NODEST_KB_CHUNK_RULES", Help: "size and overlap of chunks by type of document, such as code=1500/200,csv=2000/0,default=800/100; empty: 800/400", check: readable(ChunkRules)},
 	{Env: "NODEST_RERANK", Default: "local", Help: "how the best passages of a document search are ordered: local (by how their words match the question); none; jina or cohere (question and passages are sent there after local ordering); or llm (they are sent to the user's model)", check: oneOf("local", "none", "jina", "cohere", "llm")},
 	{Env: "NODEST_RERANK_BASE_URL", Help: "base URL of a server that reranks as Jina or Cohere do, if not theirs; /rerank is added", check: isURL},
 	{Env: "NODEST_RERANK_MODEL", Help: "model for reranking with jina or cohere; empty: jina-reranker-v2-base-multilingual or rerank-v3.5"},
 	{Env: "COHERE_API_KEY", Help: "Cohere API key for reranking; several, separated by commas, are rotated", Secret: true},
-	{Env: "NODEST_MCP_SERVERS", Help: "MCP servers whose tools characters may call, if their settings say so: name=https://host/mcp, separated by commas; they may be on private addresses", check: areToolServers},
+	{Env: "NODEST_MCP_SERVERS", Help: "MCP servers whose tools characters may call, if their settings say so: name=https://host/mcp, separated by commas; they may be on private addresses", check: readable(toolServers)},
 	{Env: "NODEST_MCP_KEYS", Help: "bearer tokens for these servers: name=token, separated by commas", Secret: true},
 	{Env: "NODEST_FETCH_ALLOW", Help: "comma-separated list of hosts, addresses and networks (10.0.0.0/8) that web search may reach although they are private, on any port"},
 	{Env: "NODEST_ORIGINS", Help: "comma-separated list of other web origins that may connect (CORS and WebSocket); empty: none"},
-	{Env: "NODEST_TRUSTED_PROXIES", Help: "comma-separated list of addresses and networks (10.0.0.0/8) of reverse proxies in front of the server; failed sign-ins and connections before sign-in are counted by the client's address in their X-Forwarded-For; empty: by the address that connects", check: areNetworks},
+	{Env: "NODEST_TRUSTED_PROXIES", Help: "comma-separated list of addresses and networks (10.0.0.0/8) of reverse proxies in front of the server; failed sign-ins and connections before sign-in are counted by the client's address in their X-Forwarded-For; empty: by the address that connects", check: readable(Networks)},
 	{Env: "NODEST_METRICS", Default: "owner", Help: "who may read /metrics: owner (with an owner's token), or open (whoever reaches the server)", check: oneOf("owner", "open")},
 	{Env: "NODEST_QUOTA_MEGABYTES", Default: "10240", Help: "maximum size of what a user stores besides documents, in MiB: texts, cards, images, memories; 0: no limit", check: isCount},
 	{Env: "NODEST_QUOTA_MESSAGES", Default: "5000000", Help: "maximum number of messages per user; 0: no limit", check: isCount},
@@ -141,10 +138,7 @@ func (c *Config) Count(env string) int {
 
 // Load reads all sources; flags holds values by environment name.
 func Load(getenv func(string) string, flags map[string]string) (*Config, error) {
-	path := flags["NODEST_CONFIG"]
-	if path == "" {
-		path = getenv("NODEST_CONFIG")
-	}
+	path := cmp.Or(flags["NODEST_CONFIG"], getenv("NODEST_CONFIG"))
 	file, err := readConfigFile(path)
 	if err != nil {
 		return nil, err
@@ -197,7 +191,7 @@ func readConfigFile(path string) (map[string]string, error) {
 	out := make(map[string]string, len(doc))
 	for name, v := range doc {
 		if !slices.Contains(known, name) {
-			sort.Strings(known)
+			slices.Sort(known)
 			return nil, fmt.Errorf("%s: unknown setting %q; the settings are %s", path, name, strings.Join(known, ", "))
 		}
 		if list, ok := v.([]any); ok {
@@ -227,7 +221,7 @@ func oneOf(words ...string) func(string) error {
 		if slices.Contains(words, v) {
 			return nil
 		}
-		return fmt.Errorf("%q is invalid; must be one of %s", v, strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" }), ", "))
+		return fmt.Errorf("%q is invalid; must be one of %s", v, strings.TrimPrefix(strings.Join(words, ", "), ", ")) // "" is the first
 	}
 }
 
@@ -264,10 +258,7 @@ func isLong(v string) error {
 	return nil
 }
 
-func areNetworks(v string) error {
-	_, err := Networks(v)
-	return err
-}
+func toolServers(list string) ([]mcptool.Server, error) { return mcptool.Parse(list, "") }
 
 // Networks reads a list of addresses and networks.
 func Networks(list string) (nets []netip.Prefix, err error) {
@@ -294,33 +285,27 @@ func isCountry(v string) error {
 	return nil
 }
 
-func isCount(v string) error {
-	if n, err := strconv.Atoi(v); err != nil || n < 0 {
-		return fmt.Errorf("%q is invalid; must be a whole number, 0 or more", v)
-	}
-	return notTooLarge(v)
-}
+var isCount, isPositive = atLeast(0), atLeast(1)
 
-func isPositive(v string) error {
-	if n, err := strconv.Atoi(v); err != nil || n < 1 {
-		return fmt.Errorf("%q is invalid; must be a whole number, 1 or more", v)
+// atLeast accepts whole numbers of kilobytes, megabytes or things, as far as a number of bytes can hold
+// them.
+func atLeast(least int) func(string) error {
+	const most = 1 << 40
+	return func(v string) error {
+		switch n, err := strconv.Atoi(v); {
+		case err != nil || n < least:
+			return fmt.Errorf("%q is invalid; must be a whole number, %d or more", v, least)
+		case n > most:
+			return fmt.Errorf("%q is too large; must be at most %d", v, most)
+		}
+		return nil
 	}
-	return notTooLarge(v)
 }
 
 // isDays accepts a number of days, up to a hundred years.
 func isDays(v string) error {
 	if n, err := strconv.Atoi(v); err != nil || n < 1 || n > 36_500 {
 		return fmt.Errorf("%q is invalid; must be a whole number of days, 1 to 36500", v)
-	}
-	return nil
-}
-
-// notTooLarge keeps numbers of kilobytes and megabytes within what a number of bytes can be.
-func notTooLarge(v string) error {
-	const most = 1 << 40
-	if n, err := strconv.Atoi(v); err != nil || n > most {
-		return fmt.Errorf("%q is too large; must be at most %d", v, most)
 	}
 	return nil
 }
@@ -392,14 +377,12 @@ func ChunkRules(list string) (map[string]chunk.Rules, error) {
 	return rules, nil
 }
 
-func areChunkRules(list string) error {
-	_, err := ChunkRules(list)
-	return err
-}
-
-func areToolServers(list string) error {
-	_, err := mcptool.Parse(list, "")
-	return err
+// readable accepts what read can read.
+func readable[T any](read func(string) (T, error)) func(string) error {
+	return func(v string) error {
+		_, err := read(v)
+		return err
+	}
 }
 
 // NewLog returns the log that is configured.

@@ -111,6 +111,7 @@ func TestChunkRulesAreRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]chunk.Rules{"": {Size: 800, Overlap: 100}, "code": {Size: 1500, Overlap: 200}, "csv": {Size: 2000}}, rules)
 	for _, wrong := range []string{"code", "code=1500", "code=99/0", "code=800/401", "=800/400", "code=x/1"} {
-		require.Error(t, areChunkRules(wrong), wrong)
+		_, err := ChunkRules(wrong)
+		require.Error(t, err, wrong)
 	}
 }

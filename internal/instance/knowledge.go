@@ -1,11 +1,10 @@
-package main
+package instance
 
 import (
 	"context"
 	"path/filepath"
 	"time"
 
-	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/knowledge"
 	"nodest/knowledge/chunk"
@@ -15,8 +14,8 @@ import (
 )
 
 // newKnowledge returns the service of files and knowledge bases.
-func (r *running) newKnowledge() *knowledge.Service {
-	cfg := r.cfg
+func (r *Instance) newKnowledge() *knowledge.Service {
+	cfg := r.Cfg
 	parser := &parse.Child{CacheDir: filepath.Join(cfg.Get("NODEST_DATA"), "parse-cache")}
 	rules, _ := setup.ChunkRules(cfg.Get("NODEST_KB_CHUNK_RULES")) // checked on loading
 	model := func(ctx context.Context, userID string) (*knowledge.Model, error) {
@@ -44,7 +43,7 @@ func (r *running) newKnowledge() *knowledge.Service {
 				}
 				return rules[""]
 			},
-			Embedder: r.models.Embedder, EmbedderOf: r.models.EmbedderOf, Meaning: r.models.Meaning, Transient: r.hub.Transient, Log: r.log,
+			Embedder: r.Models.Embedder, EmbedderOf: r.Models.EmbedderOf, Meaning: r.Models.Meaning, Transient: r.hub.Transient, Log: r.log,
 			Model: model, Rerank: reranker, RerankTime: patience,
 		},
 	})
@@ -59,7 +58,7 @@ const modelRerankTime = 6 * time.Second
 func newReranker(cfg *setup.Config, model func(ctx context.Context, userID string) (*knowledge.Model, error)) (knowledge.Reranker, time.Duration) {
 	switch name := cfg.Get("NODEST_RERANK"); name {
 	case rerank.Jina, rerank.Cohere:
-		client, err := rerank.New(rerankConfig(cfg))
+		client, err := rerank.New(RerankConfig(cfg))
 		return func(ctx context.Context, _, query string, texts []string) ([]int, error) {
 			if err != nil {
 				return nil, err
@@ -72,20 +71,8 @@ func newReranker(cfg *setup.Config, model func(ctx context.Context, userID strin
 	return nil, 0
 }
 
-// checkRerank says what is wrong with NODEST_RERANK; nothing where words order the passages.
-func checkRerank(cfg *setup.Config) []check {
-	switch name := cfg.Get("NODEST_RERANK"); name {
-	case rerank.Jina, rerank.Cohere:
-		if _, err := rerank.New(rerankConfig(cfg)); err != nil {
-			return []check{{"reranking", "misconfigured", fault.Public(err).Message}}
-		}
-		return []check{{name: "reranking", detail: name + ", not contacted"}}
-	}
-	return nil
-}
-
-// rerankConfig is how to reach the server that NODEST_RERANK names.
-func rerankConfig(cfg *setup.Config) rerank.Config {
+// RerankConfig is how to reach the server that NODEST_RERANK names.
+func RerankConfig(cfg *setup.Config) rerank.Config {
 	keys := cfg.Get("COHERE_API_KEY")
 	if cfg.Get("NODEST_RERANK") == rerank.Jina {
 		keys = cfg.Get("JINA_API_KEY")

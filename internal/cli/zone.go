@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -25,13 +25,13 @@ func localZone() string {
 	return path
 }
 
-// tellZone reports the time zone of this machine to the server.
-func (c *client) tellZone(ctx context.Context) error {
+// TellZone reports the time zone of this machine to the server.
+func (c *Client) TellZone(ctx context.Context) error {
 	zone := localZone()
 	if zone == "" {
 		return nil
 	}
-	err := c.call(ctx, http.MethodPut, "/api/v1/settings/device-time-zone", map[string]string{"timeZone": zone}, nil)
+	err := c.Call(ctx, http.MethodPut, "/api/v1/settings/device-time-zone", map[string]string{"timeZone": zone}, nil)
 	if fault.Is(err, fault.Invalid) { // not an IANA name, such as the rule "CET-1CEST"
 		return nil
 	}
