@@ -19,7 +19,7 @@ type few struct {
 	ready  bool     // for the present question
 }
 
-// cell is the Score of a row while terms add to it, and the part of the length in its Falloffs.
+// cell is the Score of a row while terms add to it, and the part of the length in its falloffs.
 type cell struct {
 	row, near, around, covered, spanned, evidence float32
 	ofRow, ofNear, ofAround                       float32
@@ -73,7 +73,7 @@ func (s *scorer) gatherOf(in *section) {
 
 func (s *scorer) cellOf(in *section, g *Group, n int) cell {
 	of := &s.m.Scores[in.from+n]
-	window := func(f Falloff, reach int) float32 {
+	window := func(f falloff, reach int) float32 {
 		return f.each * float32(in.Terms(max(g.First, n-reach), min(g.End, n+reach+1)))
 	}
 	return cell{

@@ -75,7 +75,7 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	if err != nil {
 		return err
 	}
-	m.Rarest = IDF(1, v.x.rows())
+	m.Rarest = worth(1, 1, v.x.rows())
 	for _, t := range v.x.spread(query, keys, lists) {
 		s.weigh(t.Term, t.rows)
 		if s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows; s.limited && !m.few.ready {
@@ -135,7 +135,7 @@ type scorer struct {
 	found   int  // how many
 	limited bool // the present term finds no rows
 
-	row, near, around, group Falloff
+	row, near, around, group falloff
 
 	weight, covers, proof float32 // of the present term
 }
@@ -161,15 +161,15 @@ func newScorer(x *Index, m *Match) *scorer {
 	average := max(1, float32(length)/float32(max(1, x.rows())))
 	return &scorer{
 		x: x, m: m, many: x.rows() > manyRows,
-		row: FalloffOf(average), near: FalloffOf(average * (2*nearReach + 1)), around: FalloffOf(average * (2*aroundReach + 1)),
-		group: FalloffOf(max(1, float32(grouped)/float32(max(1, groups)))),
+		row: falloffOf(average), near: falloffOf(average * (2*nearReach + 1)), around: falloffOf(average * (2*aroundReach + 1)),
+		group: falloffOf(max(1, float32(grouped)/float32(max(1, groups)))),
 	}
 }
 
 // weigh begins a term of the query that is in so many rows.
 func (s *scorer) weigh(q Term, rows int) {
-	idf := IDF(rows, s.x.rows()) * q.Weight
-	s.weight, s.covers, s.proof = idf*Saturated, idf, s.x.rarity(rows)*q.Evidence
+	idf := worth(q.Weight, rows, s.x.rows())
+	s.weight, s.covers, s.proof = idf*saturated, idf, s.x.rarity(rows)*q.Evidence
 	if q.Extra {
 		s.covers = 0
 		return
@@ -186,12 +186,12 @@ func (s *scorer) addAround(to *Score, n, group int, count float32, length int32)
 		s.found++
 		to.group = int32(group + 1)
 	}
-	to.Around += s.weight * s.around.Of(count, length)
+	to.Around += s.weight * s.around.of(count, length)
 }
 
 // own adds the present term to a row that has it.
 func (s *scorer) own(to *Score, count uint32, length int32) {
-	to.Row += s.weight * s.row.Of(float32(count), length)
+	to.Row += s.weight * s.row.of(float32(count), length)
 	to.Covered += s.covers
 	to.Evidence += s.proof
 }
@@ -204,7 +204,7 @@ func (s *scorer) add(l list) {
 		n, count := int(all[0].Row), float32(all[0].Count)
 		to, length := &scores[n], int32(l.in.Terms(n, n+1))
 		s.own(to, uint32(count), length)
-		to.Near += s.weight * s.near.Of(count, length)
+		to.Near += s.weight * s.near.of(count, length)
 		s.addAround(to, l.in.from+n, -1, count, length)
 		to.Spanned += s.covers
 	}
@@ -222,7 +222,7 @@ func (s *scorer) add(l list) {
 			count += float32(all[n].Count)
 			n++
 		}
-		s.m.groups[first+g] += s.weight * s.group.Of(count, int32(l.in.Terms(in.First, in.End)))
+		s.m.groups[first+g] += s.weight * s.group.of(count, int32(l.in.Terms(in.First, in.End)))
 		if s.limited {
 			s.addTo(places, all[:n])
 		} else {
@@ -285,9 +285,9 @@ func (s *scorer) windows(in *section, g *Group, number int, all []dict.Posting, 
 		}
 		to, near := &scores[n], c+d+e
 		s.addAround(to, in.from+n, number, float32(around), int32(before[min(g.End, n+aroundReach+1)]-before[max(g.First, n-aroundReach)]))
-		to.Near += weight * inNear.Of(float32(near), int32(before[min(g.End, n+nearReach+1)]-before[max(g.First, n-nearReach)]))
+		to.Near += weight * inNear.of(float32(near), int32(before[min(g.End, n+nearReach+1)]-before[max(g.First, n-nearReach)]))
 		to.Spanned += covers[min(near, 1)&1]
-		to.Row += weight * inRow.Of(float32(d), int32(before[n+1]-before[n]))
+		to.Row += weight * inRow.of(float32(d), int32(before[n+1]-before[n]))
 		to.Covered += covers[min(d, 1)&1]
 		to.Evidence += proof[min(d, 1)&1]
 	}
