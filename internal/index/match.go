@@ -32,7 +32,7 @@ type Match struct {
 	postings []dict.Posting
 	list     []int32  // Few
 	found    []uint64 // a bit for each row; all 0 between questions
-	few      few
+	among    []uint64 // likewise, of those in which common terms count; nil = the present question looks at all
 }
 
 // Score is how well a row fits a query.
@@ -78,8 +78,8 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	m.Rarest = worth(1, 1, v.x.rows())
 	for _, t := range v.x.spread(query, keys, lists) {
 		s.weigh(t.Term, t.rows)
-		if s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows; s.limited && !m.few.ready {
-			s.gather()
+		if s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows; s.limited && m.among == nil {
+			m.among = s.gathered()
 		}
 		for _, l := range t.lists {
 			s.add(l)
@@ -154,8 +154,7 @@ func newScorer(x *Index, m *Match) *scorer {
 	if cap(m.groups) < groups {
 		m.groups = make([]float32, groups+groups/8)
 	}
-	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:groups], postings: m.postings, list: m.list[:0], found: m.found, few: m.few}
-	m.few.ready = false
+	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:groups], postings: m.postings, list: m.list[:0], found: m.found}
 	clear(m.groups)
 	m.found = slices.Grow(m.found[:0], n/64)[:n/64]
 	average := max(1, float32(length)/float32(max(1, x.rows())))
@@ -208,10 +207,7 @@ func (s *scorer) add(l list) {
 		s.addAround(to, l.in.from+n, -1, count, length)
 		to.Spanned += s.covers
 	}
-	first, places := s.groupsOf(l.in), []int32(nil)
-	if s.limited {
-		places = s.m.few.places[l.in.from:]
-	}
+	first := s.groupsOf(l.in)
 	for g := 0; len(all) > 0; g++ {
 		if g += l.in.GroupAfter(g, int(all[0].Row)); g >= len(l.in.Groups) {
 			return
@@ -223,20 +219,32 @@ func (s *scorer) add(l list) {
 			n++
 		}
 		s.m.groups[first+g] += s.weight * s.group.of(count, int32(l.in.Terms(in.First, in.End)))
-		if s.limited {
-			s.addTo(places, all[:n])
-		} else {
-			s.windows(l.in, in, first+g, all[:n], scores)
-		}
+		s.windows(l.in, in, first+g, all[:n], scores)
 		all = all[n:]
 	}
+}
+
+// gathered returns the rows in which the further terms of the question count, once its rarest ones have
+// found theirs: these, and those that stand alone. That is most of such a question.
+func (s *scorer) gathered() []uint64 {
+	all := slices.Clone(s.m.found)
+	for _, in := range s.x.sections {
+		among := all[in.from/64:][:(in.Rows+63)/64]
+		for n := range in.Lone {
+			among[n/64] |= 1 << (n % 64)
+		}
+		for at, stale := range in.stale.bits {
+			among[at] &^= stale
+		}
+	}
+	return all
 }
 
 // postings returns the rows of a list that the present term adds to.
 func (s *scorer) postings(l list) []dict.Posting {
 	var among []uint64
 	if s.limited {
-		among = s.m.few.among[l.in.from/64:][:(l.in.Rows+63)/64]
+		among = s.m.among[l.in.from/64:][:(l.in.Rows+63)/64]
 	}
 	all := l.appendTo(s.m.postings[:0], among)
 	s.m.postings = all
@@ -280,7 +288,7 @@ func (s *scorer) windows(in *section, g *Group, number int, all []dict.Posting, 
 		if n >= g.End {
 			return
 		}
-		if around == 0 || n < g.First {
+		if around == 0 || n < g.First || s.limited && scores[n].Around == 0 {
 			continue
 		}
 		to, near := &scores[n], c+d+e
@@ -334,9 +342,6 @@ func (s *scorer) spreadFew() {
 		for m.found[at] = 0; word != 0; word &= word - 1 {
 			n := 64*at + bits.TrailingZeros64(word)
 			to := &m.Scores[n]
-			if to.group > 0 && m.few.ready {
-				m.few.score(n, to)
-			}
 			if to.Group = to.Row; to.group > 0 {
 				to.Group = m.groups[to.group-1]
 			}
