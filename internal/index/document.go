@@ -115,8 +115,8 @@ type Question struct {
 	// others, in all of the dictionary.
 	Lone bool
 
-	// What the best piece of a unit counts, beside all of it, and the share of the question that the
-	// unit has, squared.
+	// The weights of the best piece of a unit, beside all of it, and of the share of the question that
+	// the unit has, squared.
 	Best, Cover float32
 
 	having                           []int // units that have each term
