@@ -209,7 +209,7 @@ func (w *contextWork) ask(ctx context.Context, p llm.Prompt, n int) ([]string, e
 			return nil, err
 		}
 		w.beat()
-		if err := sleep(ctx, pause(w.s.opts.Backoff, try, public.RetryAfter)); err != nil {
+		if err := llm.Sleep(ctx, pause(w.s.opts.Backoff, try, public.RetryAfter)); err != nil {
 			return nil, err
 		}
 	}

@@ -266,7 +266,7 @@ func (b *batchWork) call(ctx context.Context, texts []string) ([][]float32, erro
 			return nil, err
 		}
 		b.beat()
-		if err := sleep(ctx, pause(b.s.opts.Backoff, try, public.RetryAfter)); err != nil {
+		if err := llm.Sleep(ctx, pause(b.s.opts.Backoff, try, public.RetryAfter)); err != nil {
 			return nil, err
 		}
 	}
@@ -288,17 +288,6 @@ func pause(first time.Duration, try int, asked time.Duration) time.Duration {
 	}
 	d := min(embedWait, first<<try)
 	return d*3/4 + rand.N(d/2+1) //nolint:gosec // it spreads retries
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
 
 // rejected reports whether the reason of an error may be one of the texts.

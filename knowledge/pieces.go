@@ -3,6 +3,7 @@ package knowledge
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -51,17 +52,46 @@ func Surroundings(tx Tx, files map[string]FileRef, ids []ChunkID, reach int) (pi
 		if !ok {
 			continue
 		}
-		passages, err := around(tx, f, ids, reach)
+		some, err := around(tx, f, ids, reach)
 		if err != nil {
 			return nil, err
 		}
-		for _, passage := range passages {
-			p := Piece{File: f, From: passage.Start, Text: passage.Text, Chars: f.Chars, Inside: true}
-			if p.Chunks, err = tx.Passages(f.OwnerID, passage.Chunks); err != nil {
-				return nil, err
-			}
-			slices.SortFunc(p.Chunks, func(a, b StoredChunk) int { return cmp.Compare(a.Index, b.Index) })
-			pieces = append(pieces, p)
+		pieces = append(pieces, some...)
+	}
+	return pieces, nil
+}
+
+// around returns chunks of a file with their neighbours on both sides, merged where these follow one
+// another or overlap, in the order of the text. Chunks of other files and editions, and those that do
+// not exist, are left out.
+func around(tx Tx, f FileRef, ids []ChunkID, neighbours int) (pieces []Piece, err error) {
+	all := map[int]StoredChunk{}
+	for _, id := range ids {
+		if id.FileID != f.ID || id.Edition != f.Edition {
+			continue
+		}
+		some, err := tx.ChunkRange(f.OwnerID, f.ID, f.Edition, "", max(0, id.Index-neighbours), id.Index+neighbours+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range some {
+			all[c.Index] = c
+		}
+	}
+	end := 0 // of the last piece
+	for _, i := range slices.Sorted(maps.Keys(all)) {
+		c := all[i]
+		if _, follows := all[i-1]; !follows && c.Start > end || len(pieces) == 0 {
+			pieces = append(pieces, Piece{File: f, From: c.Start, Chars: f.Chars, Inside: true})
+		}
+		p := &pieces[len(pieces)-1]
+		p.Chunks, end = append(p.Chunks, c), max(end, c.End)
+	}
+	for i := range pieces {
+		p := &pieces[i]
+		last := slices.MaxFunc(p.Chunks, func(a, b StoredChunk) int { return cmp.Compare(a.End, b.End) })
+		if p.Text, err = tx.TextRange(f.OwnerID, f.ID, f.Edition, p.From, last.End); err != nil {
+			return nil, err
 		}
 	}
 	return pieces, nil

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -82,59 +81,4 @@ func cutAtEnd(text string) string {
 		}
 	}
 	return text
-}
-
-// Passage is a stretch of a file's text.
-type Passage struct {
-	Start, End int // code points
-	Text       string
-	Heading    string // of its first chunk
-	Page       int    // likewise
-	Chunks     []ChunkID
-}
-
-// around returns chunks of a file with their neighbours on both sides, merged where these
-// follow one another, in the order of the text. Chunks of other files and editions, and those
-// that do not exist, are left out.
-func around(tx Tx, file FileRef, chunks []ChunkID, neighbours int) ([]Passage, error) {
-	var all []StoredChunk
-	seen := map[int]bool{}
-	for _, id := range chunks {
-		if id.FileID != file.ID || id.Edition != file.Edition {
-			continue
-		}
-		some, err := tx.ChunkRange(file.OwnerID, file.ID, file.Edition, "", max(0, id.Index-neighbours), id.Index+neighbours+1)
-		if err != nil {
-			return nil, err
-		}
-		for _, c := range some {
-			if !seen[c.Index] {
-				seen[c.Index], all = true, append(all, c)
-			}
-		}
-	}
-	merged := merge(all)
-	for i := range merged {
-		p := &merged[i]
-		text, err := tx.TextRange(file.OwnerID, file.ID, file.Edition, p.Start, p.End)
-		if err != nil {
-			return nil, err
-		}
-		p.Text = text
-	}
-	return merged, nil
-}
-
-// merge joins chunks of one edition that follow one another or overlap. It gives no texts.
-func merge(chunks []StoredChunk) (merged []Passage) {
-	slices.SortFunc(chunks, func(a, b StoredChunk) int { return cmp.Compare(a.Index, b.Index) })
-	for i, c := range chunks {
-		if n := len(merged) - 1; n >= 0 && (c.Index == chunks[i-1].Index+1 || c.Start <= merged[n].End) {
-			merged[n].Chunks = append(merged[n].Chunks, c.ID())
-			merged[n].End = max(merged[n].End, c.End)
-			continue
-		}
-		merged = append(merged, Passage{Start: c.Start, End: c.End, Heading: c.Heading, Page: c.Page, Chunks: []ChunkID{c.ID()}})
-	}
-	return merged
 }

@@ -96,44 +96,71 @@ func (b *Builder) Add(r *Row) {
 	}
 }
 
-// post enters the keys of a row, which has no number yet.
+// post enters the keys of a row, which has no number yet: its terms, its marks, and perhaps the single
+// characters of scripts without spaces. A row has a character as often as its most common term with it.
+// Korean words begin with their meaning and end in particles, so only first syllables count.
 func (b *Builder) post(r *Row) *entry {
-	all := strings.Fields(r.Terms)
-	e := &entry{id: r.ID, version: r.Version, group: r.Group, order: r.Order, attr: r.Attr, terms: len(all), data: r.Data, size: r.Size, came: len(b.numbers)}
+	e := &entry{id: r.ID, version: r.Version, group: r.Group, order: r.Order, attr: r.Attr, data: r.Data, size: r.Size, came: len(b.numbers)}
 	b.numbers = append(b.numbers, -1)
-	for _, k := range keysOf(all, r.Marks, b.Characters) {
-		l := b.lists[k.key]
-		if l == nil && b.MostKeys > 0 && len(b.lists) >= b.MostKeys {
-			b.LeftOut = true
+	most := map[string]int32{}
+	for term := range strings.FieldsSeq(r.Terms) {
+		e.terms++
+		count := b.enter(term, e.came, 1)
+		if !b.Characters || !isDenseTerm(term) {
 			continue
 		}
-		if l == nil {
-			l = &dict.List{}
-			b.lists[strings.Clone(k.key)] = l // a part of a row's terms would keep all of them
+		for at, c := range term {
+			if at > 0 && unicode.Is(unicode.Hangul, c) {
+				break
+			}
+			character := characterKey + string(c)
+			most[character] = max(most[character], count)
 		}
-		l.Add(dict.Posting{Row: int32(e.came), Count: k.count})
+	}
+	for character, count := range most {
+		b.enter(character, e.came, count)
+	}
+	for _, m := range r.Marks {
+		b.enter(markKey+m, e.came, 1)
 	}
 	return e
 }
 
-// change takes rows out and puts others in, without their vectors. It returns these.
-func (b *Builder) change(gone map[string]bool, put []*Row) []*entry {
-	b.rows = slices.DeleteFunc(b.rows, func(e *entry) bool {
-		if gone[e.id] {
-			b.numbers[e.came] = -1
+// enter adds a key to the newest row, and returns how often it has it now.
+func (b *Builder) enter(key string, came int, count int32) int32 {
+	l := b.lists[key]
+	if l == nil {
+		if b.MostKeys > 0 && len(b.lists) >= b.MostKeys {
+			b.LeftOut = true
+			return 0
 		}
-		return gone[e.id]
-	})
+		l = &dict.List{}
+		b.lists[strings.Clone(key)] = l // a part of a row's terms would keep all of them
+	}
+	return l.Add(dict.Posting{Row: int32(came), Count: count})
+}
+
+// change takes rows out and puts others in, without their vectors, and brings the head up to date. It
+// returns the new ones.
+func (b *Builder) change(h *Head, gone []*entry, put []*Row) []*entry {
+	first := len(b.rows) // number that changes
+	for _, e := range gone {
+		at, _ := slices.BinarySearchFunc(b.rows, e, (*entry).compare)
+		b.rows, b.numbers[e.came] = slices.Delete(b.rows, at, at+1), -1
+		first = min(first, at)
+	}
 	slices.SortFunc(put, func(r, o *Row) int { return Compare(r.Group, r.Order, r.ID, o.Group, o.Order, o.ID) })
 	entries := make([]*entry, len(put))
 	for i, r := range put {
 		entries[i] = b.post(r)
 		at, _ := slices.BinarySearchFunc(b.rows, entries[i], (*entry).compare)
 		b.rows = slices.Insert(b.rows, at, entries[i])
+		first = min(first, at)
 	}
-	for n, e := range b.rows {
-		b.numbers[e.came] = int32(n)
+	for n := first; n < len(b.rows); n++ {
+		b.numbers[b.rows[n].came] = int32(n)
 	}
+	b.extend(h, first)
 	if most := len(b.rows) + len(b.rows)/4 + 64; len(b.numbers) > most {
 		b.compact()
 	}
@@ -142,9 +169,9 @@ func (b *Builder) change(gone map[string]bool, put []*Row) []*entry {
 
 // compact forgets rows that are gone.
 func (b *Builder) compact() {
-	for key := range b.lists {
+	for key, l := range b.lists {
 		fresh := &dict.List{}
-		for _, p := range b.find(key) {
+		for _, p := range b.numbered(nil, l) {
 			fresh.Add(p)
 		}
 		if b.lists[key] = fresh; fresh.Postings == nil {
@@ -159,11 +186,15 @@ func (b *Builder) compact() {
 
 // find returns the postings of a key, by number.
 func (b *Builder) find(key string) []dict.Posting {
-	l := b.lists[key]
-	if l == nil {
-		return nil
+	if l := b.lists[key]; l != nil {
+		return b.numbered(nil, l)
 	}
-	all, ordered := l.All(), true
+	return nil
+}
+
+// numbered returns postings by number, in the memory of to.
+func (b *Builder) numbered(to []dict.Posting, l *dict.List) []dict.Posting {
+	all, ordered := l.Append(to[:0], nil), true
 	kept, last := all[:0], int32(-1)
 	for _, p := range all {
 		if p.Row = b.numbers[p.Row]; p.Row >= 0 {
@@ -199,48 +230,6 @@ const (
 	characterKey = "\x02"
 )
 
-// counted is a key of a row with its count.
-type counted struct {
-	key   string
-	count int32
-}
-
-// keysOf returns the keys of a row, each once: terms, marks, and perhaps the single characters of
-// scripts without spaces. A row has a character as often as its most common term with it. Korean words begin
-// with their meaning and end in particles, so only first syllables count.
-func keysOf(terms, marks []string, characters bool) []counted {
-	for _, m := range marks {
-		terms = append(terms, markKey+m)
-	}
-	slices.Sort(terms)
-	keys := make([]counted, 0, len(terms))
-	var most map[string]int32
-	for i := 0; i < len(terms); {
-		k := counted{key: terms[i]}
-		for ; i < len(terms) && terms[i] == k.key; i++ {
-			k.count++
-		}
-		keys = append(keys, k)
-		if !characters || !isDenseTerm(k.key) {
-			continue
-		}
-		if most == nil {
-			most = map[string]int32{}
-		}
-		for at, r := range k.key {
-			if at > 0 && unicode.Is(unicode.Hangul, r) {
-				break
-			}
-			character := characterKey + string(r)
-			most[character] = max(most[character], k.count)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(most)) {
-		keys = append(keys, counted{key, most[key]})
-	}
-	return keys
-}
-
 // isDenseTerm reports whether a term is one or two characters of a script without spaces.
 func isDenseTerm(term string) bool {
 	first, n := utf8.DecodeRuneInString(term)
@@ -251,11 +240,21 @@ func isDenseTerm(term string) bool {
 	return n+m == len(term) && isDense(first) && isDense(second)
 }
 
-// head returns the head of the present rows, which does not know where parts are.
-func (b *Builder) head() *Head {
-	h := &Head{Rows: len(b.rows), Attrs: make([]uint64, len(b.rows)), before: make([]uint32, len(b.rows)+1)}
-	for n, e := range b.rows {
-		h.Attrs[n], h.before[n+1] = e.attr, h.before[n]+uint32(e.terms)
+// extend makes h, whose rows before one stay, the head of the present rows, which does not know where
+// parts are.
+func (b *Builder) extend(h *Head, from int) {
+	h.Rows, h.Lone, h.Attrs, h.before = len(b.rows), min(h.Lone, from), h.Attrs[:from], h.before[:from+1]
+	for len(h.Groups) > 0 && h.Groups[len(h.Groups)-1].First >= from {
+		h.Groups = h.Groups[:len(h.Groups)-1]
+	}
+	if last := len(h.Groups) - 1; last >= 0 {
+		g := &h.Groups[last]
+		g.End = min(g.End, from)
+		g.Highest = b.rows[g.End-1].order
+	}
+	for n, e := range b.rows[from:] {
+		n += from
+		h.Attrs, h.before = append(h.Attrs, e.attr), append(h.before, h.before[n]+uint32(e.terms))
 		if e.group == "" {
 			h.Lone++
 			continue
@@ -267,12 +266,12 @@ func (b *Builder) head() *Head {
 		}
 		h.Groups[last].End, h.Groups[last].Highest = n+1, e.order
 	}
-	return h
 }
 
 // Encode returns the parts of the segment; the first one is the head.
 func (b *Builder) Encode() [][]byte {
-	h, ids := b.head(), make([]string, len(b.rows))
+	h, ids := emptyHead(), make([]string, len(b.rows))
+	b.extend(h, 0)
 	blocks, firsts := b.blocks()
 	head := make([]byte, dict.HeadBytes, dict.HeadBytes+12*h.Rows)
 	spaces := slices.SortedFunc(maps.Keys(b.spaces), func(x, y space) int {
@@ -320,6 +319,8 @@ func (b *Builder) Encode() [][]byte {
 // blocks returns the blocks of the dictionary and their first terms.
 func (b *Builder) blocks() (blocks [][]byte, firsts []string) {
 	var block dict.Block
+	var all []dict.Posting
+	var stored []byte
 	before := ""
 	for _, key := range slices.Sorted(maps.Keys(b.lists)) {
 		if len(block) >= b.BlockBytes {
@@ -328,8 +329,9 @@ func (b *Builder) blocks() (blocks [][]byte, firsts []string) {
 		if len(block) == 0 {
 			firsts, before = append(firsts, key), ""
 		}
-		all := b.find(key)
-		block, before = block.Append(before, key, len(all), dict.Stored(all, len(b.rows))), key
+		all = b.numbered(all, b.lists[key])
+		stored = dict.Stored(stored, all, len(b.rows))
+		block, before = block.Append(before, key, len(all), stored), key
 	}
 	if len(block) > 0 {
 		blocks = append(blocks, block)

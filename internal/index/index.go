@@ -56,7 +56,7 @@ func New() *Index { return newIndex(nil) }
 // newIndex returns an index of stored segments.
 func newIndex(stored []*section) *Index {
 	x := &Index{newest: NewBuilder(), byID: map[string]*entry{}}
-	newest := &section{Head: x.newest.head(), held: x.newest}
+	newest := &section{Head: emptyHead(), held: x.newest}
 	for _, s := range append(stored, newest) {
 		s.from = x.slots()
 		x.sections = append(x.sections, s)
@@ -108,12 +108,16 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 	for id := range news {
 		gone[id] = true
 	}
+	var old []*entry
 	for id := range gone {
-		if x.byID[id] == nil {
-			delete(gone, id)
-		} else if err := x.vectors.remove(ctx, id); err != nil {
+		e := x.byID[id]
+		if e == nil {
+			continue
+		}
+		if err := x.vectors.remove(ctx, id); err != nil {
 			return err
 		}
+		old = append(old, e)
 		delete(x.byID, id)
 	}
 	for _, r := range news {
@@ -121,11 +125,8 @@ func (x *Index) Apply(ctx context.Context, put []Row, remove []string) error {
 			return err
 		}
 	}
-	if len(gone)+len(news) > 0 {
-		for _, e := range x.newest.change(gone, slices.Collect(maps.Values(news))) {
-			x.byID[e.id] = e
-		}
-		x.inMemory().Head = x.newest.head()
+	for _, e := range x.newest.change(x.inMemory().Head, old, slices.Collect(maps.Values(news))) {
+		x.byID[e.id] = e
 	}
 	return nil
 }

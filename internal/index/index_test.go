@@ -282,6 +282,25 @@ func BenchmarkLoad10000(b *testing.B) {
 	}
 }
 
+// BenchmarkApply adds a message and its reply to an index, and their vectors.
+func BenchmarkApply(b *testing.B) {
+	for _, n := range []int{100, 1000, 4000} {
+		rows := many(n+2, 0)
+		b.Run(fmt.Sprint("rows=", n), func(b *testing.B) {
+			x := filled(b, rows[:n]...)
+			version := int64(1)
+			for b.Loop() {
+				version++
+				two := []index.Row{rows[n], rows[n+1]}
+				two[0].Version, two[1].Version = version, version
+				if err := x.Apply(b.Context(), two, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkMatch10000(b *testing.B) {
 	x := filled(b, many(10_000, 0)...)
 	terms := []index.Term{}

@@ -32,7 +32,7 @@ type Match struct {
 	postings []dict.Posting
 	list     []int32  // Few
 	found    []uint64 // a bit for each row; all 0 between questions
-	few      few
+	among    []uint64 // likewise, of those in which common terms count; nil = the present question looks at all
 }
 
 // Score is how well a row fits a query.
@@ -75,11 +75,11 @@ func (v View) Match(ctx context.Context, query []Term, m *Match) error {
 	if err != nil {
 		return err
 	}
-	m.Rarest = IDF(1, v.x.rows())
+	m.Rarest = worth(1, 1, v.x.rows())
 	for _, t := range v.x.spread(query, keys, lists) {
 		s.weigh(t.Term, t.rows)
-		if s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows; s.limited && !m.few.ready {
-			s.gather()
+		if s.limited = s.many && s.found > 0 && s.found+t.rows > manyRows; s.limited && m.among == nil {
+			m.among = s.gathered()
 		}
 		for _, l := range t.lists {
 			s.add(l)
@@ -135,7 +135,7 @@ type scorer struct {
 	found   int  // how many
 	limited bool // the present term finds no rows
 
-	row, near, around, group Falloff
+	row, near, around, group falloff
 
 	weight, covers, proof float32 // of the present term
 }
@@ -154,22 +154,21 @@ func newScorer(x *Index, m *Match) *scorer {
 	if cap(m.groups) < groups {
 		m.groups = make([]float32, groups+groups/8)
 	}
-	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:groups], postings: m.postings, list: m.list[:0], found: m.found, few: m.few}
-	m.few.ready = false
+	*m = Match{Scores: m.memory[:n], memory: m.memory, groups: m.groups[:groups], postings: m.postings, list: m.list[:0], found: m.found}
 	clear(m.groups)
 	m.found = slices.Grow(m.found[:0], n/64)[:n/64]
 	average := max(1, float32(length)/float32(max(1, x.rows())))
 	return &scorer{
 		x: x, m: m, many: x.rows() > manyRows,
-		row: FalloffOf(average), near: FalloffOf(average * (2*nearReach + 1)), around: FalloffOf(average * (2*aroundReach + 1)),
-		group: FalloffOf(max(1, float32(grouped)/float32(max(1, groups)))),
+		row: falloffOf(average), near: falloffOf(average * (2*nearReach + 1)), around: falloffOf(average * (2*aroundReach + 1)),
+		group: falloffOf(max(1, float32(grouped)/float32(max(1, groups)))),
 	}
 }
 
 // weigh begins a term of the query that is in so many rows.
 func (s *scorer) weigh(q Term, rows int) {
-	idf := IDF(rows, s.x.rows()) * q.Weight
-	s.weight, s.covers, s.proof = idf*Saturated, idf, s.x.rarity(rows)*q.Evidence
+	idf := worth(q.Weight, rows, s.x.rows())
+	s.weight, s.covers, s.proof = idf*saturated, idf, s.x.rarity(rows)*q.Evidence
 	if q.Extra {
 		s.covers = 0
 		return
@@ -186,12 +185,12 @@ func (s *scorer) addAround(to *Score, n, group int, count float32, length int32)
 		s.found++
 		to.group = int32(group + 1)
 	}
-	to.Around += s.weight * s.around.Of(count, length)
+	to.Around += s.weight * s.around.of(count, length)
 }
 
 // own adds the present term to a row that has it.
 func (s *scorer) own(to *Score, count uint32, length int32) {
-	to.Row += s.weight * s.row.Of(float32(count), length)
+	to.Row += s.weight * s.row.of(float32(count), length)
 	to.Covered += s.covers
 	to.Evidence += s.proof
 }
@@ -204,14 +203,11 @@ func (s *scorer) add(l list) {
 		n, count := int(all[0].Row), float32(all[0].Count)
 		to, length := &scores[n], int32(l.in.Terms(n, n+1))
 		s.own(to, uint32(count), length)
-		to.Near += s.weight * s.near.Of(count, length)
+		to.Near += s.weight * s.near.of(count, length)
 		s.addAround(to, l.in.from+n, -1, count, length)
 		to.Spanned += s.covers
 	}
-	first, places := s.groupsOf(l.in), []int32(nil)
-	if s.limited {
-		places = s.m.few.places[l.in.from:]
-	}
+	first := s.groupsOf(l.in)
 	for g := 0; len(all) > 0; g++ {
 		if g += l.in.GroupAfter(g, int(all[0].Row)); g >= len(l.in.Groups) {
 			return
@@ -222,21 +218,33 @@ func (s *scorer) add(l list) {
 			count += float32(all[n].Count)
 			n++
 		}
-		s.m.groups[first+g] += s.weight * s.group.Of(count, int32(l.in.Terms(in.First, in.End)))
-		if s.limited {
-			s.addTo(places, all[:n])
-		} else {
-			s.windows(l.in, in, first+g, all[:n], scores)
-		}
+		s.m.groups[first+g] += s.weight * s.group.of(count, int32(l.in.Terms(in.First, in.End)))
+		s.windows(l.in, in, first+g, all[:n], scores)
 		all = all[n:]
 	}
+}
+
+// gathered returns the rows in which the further terms of the question count, once its rarest ones have
+// found theirs: these, and those that stand alone. That is most of such a question.
+func (s *scorer) gathered() []uint64 {
+	all := slices.Clone(s.m.found)
+	for _, in := range s.x.sections {
+		among := all[in.from/64:][:(in.Rows+63)/64]
+		for n := range in.Lone {
+			among[n/64] |= 1 << (n % 64)
+		}
+		for at, stale := range in.stale.bits {
+			among[at] &^= stale
+		}
+	}
+	return all
 }
 
 // postings returns the rows of a list that the present term adds to.
 func (s *scorer) postings(l list) []dict.Posting {
 	var among []uint64
 	if s.limited {
-		among = s.m.few.among[l.in.from/64:][:(l.in.Rows+63)/64]
+		among = s.m.among[l.in.from/64:][:(l.in.Rows+63)/64]
 	}
 	all := l.appendTo(s.m.postings[:0], among)
 	s.m.postings = all
@@ -280,14 +288,14 @@ func (s *scorer) windows(in *section, g *Group, number int, all []dict.Posting, 
 		if n >= g.End {
 			return
 		}
-		if around == 0 || n < g.First {
+		if around == 0 || n < g.First || s.limited && scores[n].Around == 0 {
 			continue
 		}
 		to, near := &scores[n], c+d+e
 		s.addAround(to, in.from+n, number, float32(around), int32(before[min(g.End, n+aroundReach+1)]-before[max(g.First, n-aroundReach)]))
-		to.Near += weight * inNear.Of(float32(near), int32(before[min(g.End, n+nearReach+1)]-before[max(g.First, n-nearReach)]))
+		to.Near += weight * inNear.of(float32(near), int32(before[min(g.End, n+nearReach+1)]-before[max(g.First, n-nearReach)]))
 		to.Spanned += covers[min(near, 1)&1]
-		to.Row += weight * inRow.Of(float32(d), int32(before[n+1]-before[n]))
+		to.Row += weight * inRow.of(float32(d), int32(before[n+1]-before[n]))
 		to.Covered += covers[min(d, 1)&1]
 		to.Evidence += proof[min(d, 1)&1]
 	}
@@ -334,9 +342,6 @@ func (s *scorer) spreadFew() {
 		for m.found[at] = 0; word != 0; word &= word - 1 {
 			n := 64*at + bits.TrailingZeros64(word)
 			to := &m.Scores[n]
-			if to.group > 0 && m.few.ready {
-				m.few.score(n, to)
-			}
 			if to.Group = to.Row; to.group > 0 {
 				to.Group = m.groups[to.group-1]
 			}

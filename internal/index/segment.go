@@ -23,6 +23,8 @@ type Head struct {
 	spaces []Space
 }
 
+func emptyHead() *Head { return &Head{before: []uint32{0}} }
+
 // Group is the rows of a segment from First to before End.
 type Group struct {
 	Name            string

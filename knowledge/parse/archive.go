@@ -169,20 +169,18 @@ func (x *xmlReader) next() (xml.Token, error) {
 	return t, nil
 }
 
-// each calls f with the start of each element, until the end.
-func (x *xmlReader) each(f func(xml.StartElement) error) error {
+// walk calls f with each token, until the end or until no more text is wanted.
+func (x *xmlReader) walk(f func(xml.Token) error) error {
 	for {
 		t, err := x.next()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || x.p.b.full {
 			return nil
+		}
+		if err == nil {
+			err = f(t)
 		}
 		if err != nil {
 			return err
-		}
-		if s, ok := t.(xml.StartElement); ok {
-			if err := f(s); err != nil {
-				return err
-			}
 		}
 	}
 }
@@ -193,32 +191,56 @@ func (p *parser) eachElement(data []byte, f func(*xmlReader, xml.StartElement) e
 	if err != nil {
 		return err
 	}
-	return x.each(func(s xml.StartElement) error { return f(x, s) })
+	for {
+		t, err := x.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if s, ok := t.(xml.StartElement); ok && err == nil {
+			err = f(x, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
-// skip reads to the end of the element whose start was read last.
-func (x *xmlReader) skip() error {
+// elements calls f with the start of each element of an entry, if it is there.
+func (a *archive) elements(entry string, f func(*xmlReader, xml.StartElement) error) error {
+	data, err := a.read(entry)
+	if err != nil || data == nil {
+		return err
+	}
+	return a.p.eachElement(data, f)
+}
+
+// inside calls f with each token up to the end of the element whose start was read last.
+func (x *xmlReader) inside(f func(xml.Token) error) error {
 	for depth := x.depth; x.depth >= depth; {
-		if _, err := x.next(); err != nil {
+		t, err := x.next()
+		if err == nil {
+			err = f(t)
+		}
+		if err != nil {
 			return eofIsDamage(err)
 		}
 	}
 	return nil
 }
 
+// skip reads to the end of the element whose start was read last.
+func (x *xmlReader) skip() error { return x.inside(func(xml.Token) error { return nil }) }
+
 // text reads the text of the element whose start was read last.
 func (x *xmlReader) text() (string, error) {
 	var out strings.Builder
-	for depth := x.depth; x.depth >= depth; {
-		t, err := x.next()
-		if err != nil {
-			return "", eofIsDamage(err)
-		}
+	err := x.inside(func(t xml.Token) error {
 		if c, ok := t.(xml.CharData); ok {
 			out.Write(c)
 		}
-	}
-	return out.String(), nil
+		return nil
+	})
+	return out.String(), err
 }
 
 func eofIsDamage(err error) error {
@@ -240,16 +262,8 @@ func attr(s xml.StartElement, name string) string {
 // relations returns the targets of an Office part by their id, as names of entries.
 func (a *archive) relations(part string) (map[string]relation, error) {
 	dir, file := path.Split(part)
-	data, err := a.read(dir + "_rels/" + file + ".rels")
-	if err != nil || data == nil {
-		return nil, err
-	}
-	x, err := a.p.xml(data)
-	if err != nil {
-		return nil, err
-	}
 	out := map[string]relation{}
-	err = x.each(func(s xml.StartElement) error {
+	err := a.elements(dir+"_rels/"+file+".rels", func(_ *xmlReader, s xml.StartElement) error {
 		if s.Name.Local == "Relationship" && attr(s, "TargetMode") != "External" {
 			out[attr(s, "Id")] = relation{path.Base(attr(s, "Type")), target(dir, attr(s, "Target"))}
 		}
@@ -271,15 +285,7 @@ func target(dir, name string) string {
 
 // coreTitle sets the title that the properties of an Office document name.
 func (a *archive) coreTitle(name string) error {
-	data, err := a.read(name)
-	if err != nil || data == nil {
-		return err
-	}
-	x, err := a.p.xml(data)
-	if err != nil {
-		return err
-	}
-	return x.each(func(s xml.StartElement) error {
+	return a.elements(name, func(x *xmlReader, s xml.StartElement) error {
 		if s.Name.Local != "title" {
 			return nil
 		}

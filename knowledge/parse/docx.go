@@ -2,8 +2,6 @@ package parse
 
 import (
 	"encoding/xml"
-	"errors"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -30,7 +28,15 @@ func parseDOCX(p *parser) error {
 	if err != nil {
 		return err
 	}
-	return d.body(x)
+	return x.walk(func(t xml.Token) (err error) {
+		switch t := t.(type) {
+		case xml.StartElement:
+			err = d.start(x, t)
+		case xml.EndElement:
+			d.end(t.Name.Local)
+		}
+		return err
+	})
 }
 
 type docx struct {
@@ -47,26 +53,6 @@ type docx struct {
 type wordStyles struct {
 	levels map[string]int // of headings
 	unseen map[string]bool
-}
-
-func (d *docx) body(x *xmlReader) error {
-	for {
-		t, err := x.next()
-		if errors.Is(err, io.EOF) || d.p.b.full {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			if err := d.start(x, t); err != nil {
-				return err
-			}
-		case xml.EndElement:
-			d.end(t.Name.Local)
-		}
-	}
 }
 
 func (d *docx) start(x *xmlReader, s xml.StartElement) error {
@@ -129,15 +115,8 @@ func (d *docx) end(name string) {
 
 // properties reads the style of a paragraph.
 func (d *docx) properties(x *xmlReader) error {
-	for depth := x.depth; x.depth >= depth; {
-		t, err := x.next()
-		if err != nil {
-			return eofIsDamage(err)
-		}
-		s, ok := t.(xml.StartElement)
-		if !ok {
-			continue
-		}
+	return x.inside(func(t xml.Token) error {
+		s, _ := t.(xml.StartElement)
 		switch s.Name.Local {
 		case "pStyle":
 			d.f.level = d.styles.levels[attr(s, "val")]
@@ -149,32 +128,27 @@ func (d *docx) properties(x *xmlReader) error {
 		case "numPr":
 			d.f.item = d.f.level == 0
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // hide reads the properties of a run and reports whether its text is hidden; so is that of
 // its paragraph.
 func (w wordStyles) hide(x *xmlReader, paragraph bool) (bool, error) {
 	hides := paragraph
-	for depth := x.depth; x.depth >= depth; {
-		t, err := x.next()
-		if err != nil {
-			return false, eofIsDamage(err)
-		}
-		s, ok := t.(xml.StartElement)
-		switch {
-		case ok && s.Name.Local == "rStyle":
+	err := x.inside(func(t xml.Token) error {
+		s, _ := t.(xml.StartElement)
+		switch s.Name.Local {
+		case "rStyle":
 			hides = hides || w.unseen[attr(s, "val")]
-		case ok && s.Name.Local == "vanish":
+		case "vanish":
 			hides = isOn(s)
-		case ok && s.Name.Local == "rPrChange": // properties before a revision
-			if err := x.skip(); err != nil {
-				return false, err
-			}
+		case "rPrChange": // properties before a revision
+			return x.skip()
 		}
-	}
-	return hides, nil
+		return nil
+	})
+	return hides, err
 }
 
 // isOn reads a property that is on unless it says otherwise.
@@ -193,16 +167,8 @@ func (a *archive) wordStyles() (wordStyles, error) {
 	for i := 1; i <= 9; i++ {
 		levels["Heading"+strconv.Itoa(i)] = i
 	}
-	data, err := a.read("word/styles.xml")
-	if err != nil || data == nil {
-		return styles, err
-	}
-	x, err := a.p.xml(data)
-	if err != nil {
-		return styles, err
-	}
 	id := ""
-	err = x.each(func(s xml.StartElement) error {
+	err := a.elements("word/styles.xml", func(_ *xmlReader, s xml.StartElement) error {
 		switch s.Name.Local {
 		case "style":
 			id = attr(s, "styleId")
@@ -238,19 +204,8 @@ func outlineLevel(s string, plus int) int {
 func (a *archive) wordNotes(styles wordStyles) (map[string]string, error) {
 	notes := map[string]string{}
 	for _, kind := range []string{"footnote", "endnote"} {
-		data, err := a.read("word/" + kind + "s.xml")
-		if err != nil {
-			return nil, err
-		}
-		if data == nil {
-			continue
-		}
-		x, err := a.p.xml(data)
-		if err != nil {
-			return nil, err
-		}
 		id, note, unseen := "", strings.Builder{}, false
-		err = x.each(func(s xml.StartElement) (err error) {
+		err := a.elements("word/"+kind+"s.xml", func(x *xmlReader, s xml.StartElement) (err error) {
 			switch s.Name.Local {
 			case kind:
 				notes[id] = note.String()

@@ -119,16 +119,8 @@ func (e *epub) navigation() error {
 		}
 		return nil
 	}
-	data, err := e.a.read(e.ncx)
-	if err != nil || data == nil {
-		return err
-	}
-	x, err := e.p.xml(data)
-	if err != nil {
-		return err
-	}
 	title := ""
-	return x.each(func(s xml.StartElement) (err error) {
+	return e.a.elements(e.ncx, func(x *xmlReader, s xml.StartElement) (err error) {
 		switch s.Name.Local {
 		case "text":
 			title, err = x.text()

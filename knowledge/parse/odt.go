@@ -2,8 +2,6 @@ package parse
 
 import (
 	"encoding/xml"
-	"errors"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -27,18 +25,7 @@ func parseODT(p *parser) error {
 		return err
 	}
 	o := &odt{f: &flow{b: p.b}, unseen: map[string]bool{}}
-	for {
-		t, err := x.next()
-		if errors.Is(err, io.EOF) || p.b.full {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := o.token(x, t); err != nil {
-			return err
-		}
-	}
+	return x.walk(func(t xml.Token) error { return o.token(x, t) })
 }
 
 type odt struct {
@@ -144,21 +131,16 @@ func (o *odt) end(name string) {
 // note reads a footnote without its number.
 func (o *odt) note(x *xmlReader) (string, error) {
 	var out strings.Builder
-	for depth := x.depth; x.depth >= depth; {
-		t, err := x.next()
-		if err != nil {
-			return "", eofIsDamage(err)
-		}
+	err := x.inside(func(t xml.Token) error {
 		switch t := t.(type) {
 		case xml.StartElement:
 			if t.Name.Local == "note-citation" || t.Name.Local == "ruby-text" {
-				if err := x.skip(); err != nil {
-					return "", err
-				}
+				return x.skip()
 			}
 		case xml.CharData:
 			out.Write(t)
 		}
-	}
-	return strings.Join(strings.Fields(out.String()), " "), nil
+		return nil
+	})
+	return strings.Join(strings.Fields(out.String()), " "), err
 }

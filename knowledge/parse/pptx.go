@@ -1,10 +1,6 @@
 package parse
 
-import (
-	"encoding/xml"
-	"errors"
-	"io"
-)
+import "encoding/xml"
 
 // parsePPTX writes the slides of a presentation, each followed by its notes.
 func parsePPTX(p *parser) error {
@@ -20,12 +16,8 @@ func parsePPTX(p *parser) error {
 	if err != nil {
 		return err
 	}
-	x, err := p.xml(data)
-	if err != nil {
-		return err
-	}
 	var slides []string
-	err = x.each(func(s xml.StartElement) error {
+	err = p.eachElement(data, func(_ *xmlReader, s xml.StartElement) error {
 		if s.Name.Local == "sldId" && len(slides) < p.in.Limits.Entries {
 			slides = append(slides, relations[relationID(s)].target)
 		}
@@ -83,23 +75,15 @@ func (a *archive) shapes(entry string, slide bool) error {
 		return err
 	}
 	w := &shapeWriter{f: &flow{b: a.p.b}, slide: slide}
-	for {
-		t, err := x.next()
-		if errors.Is(err, io.EOF) || a.p.b.full {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return x.walk(func(t xml.Token) (err error) {
 		switch t := t.(type) {
 		case xml.StartElement:
-			if err := w.start(x, t); err != nil {
-				return err
-			}
+			err = w.start(x, t)
 		case xml.EndElement:
 			w.end(t.Name.Local)
 		}
-	}
+		return err
+	})
 }
 
 // shapeWriter writes the paragraphs and tables of a slide.

@@ -48,12 +48,8 @@ func (w *workbook) load() error {
 	if err != nil {
 		return err
 	}
-	x, err := w.p.xml(data)
-	if err != nil {
-		return err
-	}
 	w.days = 25569
-	err = x.each(func(s xml.StartElement) error {
+	err = w.p.eachElement(data, func(_ *xmlReader, s xml.StartElement) error {
 		switch s.Name.Local {
 		case "workbookPr":
 			if v := attr(s, "date1904"); v == "1" || v == "true" {
@@ -86,16 +82,8 @@ func relationID(s xml.StartElement) string {
 }
 
 func (w *workbook) strings() error {
-	data, err := w.a.read("xl/sharedStrings.xml")
-	if err != nil || data == nil {
-		return err
-	}
-	x, err := w.p.xml(data)
-	if err != nil {
-		return err
-	}
 	text, first := strings.Builder{}, true
-	err = x.each(func(s xml.StartElement) error {
+	err := w.a.elements("xl/sharedStrings.xml", func(x *xmlReader, s xml.StartElement) error {
 		switch s.Name.Local {
 		case "si":
 			if !first {
@@ -118,17 +106,9 @@ func (w *workbook) strings() error {
 
 // styles finds the formats that show a number as a date.
 func (w *workbook) styles() error {
-	data, err := w.a.read("xl/styles.xml")
-	if err != nil || data == nil {
-		return err
-	}
-	x, err := w.p.xml(data)
-	if err != nil {
-		return err
-	}
 	custom := map[int]bool{}
 	inside := false
-	return x.each(func(s xml.StartElement) error {
+	return w.a.elements("xl/styles.xml", func(_ *xmlReader, s xml.StartElement) error {
 		switch s.Name.Local {
 		case "numFmt":
 			n, _ := strconv.Atoi(attr(s, "numFmtId"))
@@ -171,10 +151,6 @@ func (w *workbook) sheet(s sheet) error {
 	if err != nil || data == nil {
 		return err
 	}
-	x, err := w.p.xml(data)
-	if err != nil {
-		return err
-	}
 	b := w.p.b
 	b.blank()
 	start := b.n
@@ -185,7 +161,7 @@ func (w *workbook) sheet(s sheet) error {
 	rows := &rowWriter{b: b}
 	row := []cell(nil)
 	col := 0
-	err = x.each(func(el xml.StartElement) error {
+	err = w.p.eachElement(data, func(x *xmlReader, el xml.StartElement) error {
 		switch el.Name.Local {
 		case "row":
 			if b.full {
@@ -230,24 +206,20 @@ func column(ref string) int {
 // cell reads what a cell shows.
 func (w *workbook) cell(x *xmlReader, s xml.StartElement) (string, error) {
 	var out strings.Builder
-	for depth := x.depth; x.depth >= depth; {
-		t, err := x.next()
-		if err != nil {
-			return "", eofIsDamage(err)
-		}
-		el, ok := t.(xml.StartElement)
-		switch {
-		case !ok:
-		case el.Name.Local == "f" || el.Name.Local == "rPh":
-			err = x.skip()
-		case el.Name.Local == "v" || el.Name.Local == "t":
-			var text string
-			text, err = x.text()
+	err := x.inside(func(t xml.Token) error {
+		el, _ := t.(xml.StartElement)
+		switch el.Name.Local {
+		case "f", "rPh":
+			return x.skip()
+		case "v", "t":
+			text, err := x.text()
 			out.WriteString(text)
+			return err
 		}
-		if err != nil {
-			return "", err
-		}
+		return nil
+	})
+	if err != nil {
+		return "", err
 	}
 	value := out.String()
 	switch attr(s, "t") {

@@ -1,4 +1,4 @@
-// Package search ranks the chunks of documents for a question: by words and by vectors. It
+// Package search ranks the chunks of documents for a question: by words (index.Question) and by vectors. It
 // does no I/O. Each file has a segment of its own, so that a search reads exactly the files
 // that the asking user may read, and word frequencies are counted inside that set.
 //

@@ -5,13 +5,13 @@ import "slices"
 // gather makes candidates of what words found.
 func (s *searching) gather() {
 	if s.byWords != nil {
-		for i, h := range s.byWords.list {
+		for i, h := range s.byWords.List {
 			c := s.candidate(h.Ref)
 			c.words, c.lexical = h.score, i+1
 		}
 	}
 	for _, l := range s.more {
-		for i, h := range l.list {
+		for i, h := range l.List {
 			if c := s.candidate(h.Ref); c.further == 0 || c.further > i+1 {
 				c.further = i + 1
 			}
@@ -22,7 +22,7 @@ func (s *searching) gather() {
 // fuse joins what the legs found by their ranks.
 func (s *searching) fuse() {
 	if s.byVec != nil {
-		for i, h := range s.byVec.list {
+		for i, h := range s.byVec.List {
 			c := s.candidate(h.Ref)
 			c.cosine, c.vector = h.score, i+1
 		}
@@ -102,8 +102,8 @@ func (s *searching) similarities() {
 		switch {
 		case s.byVec != nil && s.byVec.probe != nil:
 			c.similarity = float64(c.cosine)
-		case s.byWords != nil && len(s.byWords.list) > 0:
-			c.similarity = float64(c.words / s.byWords.list[0].score)
+		case s.byWords != nil && len(s.byWords.List) > 0:
+			c.similarity = float64(c.words / s.byWords.List[0].score)
 		}
 	}
 }
@@ -111,8 +111,8 @@ func (s *searching) similarities() {
 // relevance of a file: that of its best chunk, and the mean of its best three.
 func (s *searching) relevance(file int, best *candidate) float64 {
 	mean, weight := 0.0, 0.0
-	if s.byWords != nil && len(s.byWords.list) > 0 {
-		mean, weight = s.mean(&s.byWords.leg, file)/float64(s.byWords.list[0].score), 1
+	if s.byWords != nil && len(s.byWords.List) > 0 {
+		mean, weight = s.mean(&s.byWords.leg, file)/float64(s.byWords.List[0].score), 1
 	}
 	if s.byVec != nil {
 		mean, weight = mean+s.q.VectorWeight*s.mean(&s.byVec.leg, file), weight+s.q.VectorWeight

@@ -88,7 +88,7 @@ func (s *searching) said(ctx context.Context, passages []Passage) ([]float64, er
 			contents = weightContents
 		}
 		for _, w := range s.words {
-			near, titled := w.features(title, text)
+			near, titled := features(w, title, text)
 			said[i] = max(said[i], weightNear*near+weightTitle*titled-contents)
 		}
 	})
@@ -99,21 +99,21 @@ const nearTerms = 40
 
 // features are what the terms of a chunk say about a question, from 0 to 1: the share of the
 // question's terms, by rarity, that stand near each other, and of those in heading, context line or name.
-func (w *wording) features(title, text []string) (near, titled float64) {
-	at := make(map[string]int, len(w.terms))
+func features(w *index.Question, title, text []string) (near, titled float64) {
+	at := make(map[string]int, len(w.Terms))
 	asked := 0.0
-	for i, t := range w.terms {
-		at[t.text] = i
-		asked += t.worth()
+	for i, t := range w.Terms {
+		at[t.Text] = i
+		asked += w.Weight(i)
 	}
 	if asked == 0 {
 		return 0, 0
 	}
-	seen := make([]bool, len(w.terms))
+	seen := make([]bool, len(w.Terms))
 	for _, t := range title {
 		if i, ok := at[t]; ok && !seen[i] {
 			seen[i] = true
-			titled += w.terms[i].worth() / asked
+			titled += w.Weight(i) / asked
 		}
 	}
 	matches := make([]int, len(text)) // of the question's terms; -1 = another word
@@ -123,22 +123,22 @@ func (w *wording) features(title, text []string) (near, titled float64) {
 			matches[k] = i
 		}
 	}
-	return w.near(matches) / asked, titled
+	return nearest(w, matches) / asked, titled
 }
 
-// near returns what different terms are worth that stand near each other, at most.
-func (w *wording) near(matches []int) (most float64) {
-	counts, sum := make([]int, len(w.terms)), 0.0
+// nearest returns what different terms are worth that stand near each other, at most.
+func nearest(w *index.Question, matches []int) (most float64) {
+	counts, sum := make([]int, len(w.Terms)), 0.0
 	for k, i := range matches {
 		if i >= 0 {
 			if counts[i]++; counts[i] == 1 {
-				sum += w.terms[i].worth()
+				sum += w.Weight(i)
 			}
 		}
 		if k >= nearTerms {
 			if i := matches[k-nearTerms]; i >= 0 {
 				if counts[i]--; counts[i] == 0 {
-					sum -= w.terms[i].worth()
+					sum -= w.Weight(i)
 				}
 			}
 		}

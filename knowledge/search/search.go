@@ -182,8 +182,8 @@ type searching struct {
 	ids     []string
 	q       *Query
 	result  *Result
-	words   []*wording  // the question first
-	byWords *lexicalLeg // of the question
+	words   []*index.Question // the question first
+	byWords *lexicalLeg       // of the question
 	more    []*lexicalLeg
 	byVec   *vectorLeg   // its probe is nil when the question's vector says nothing
 	list    []*candidate // best first, once fused
@@ -217,12 +217,9 @@ func (s *searching) legs(ctx context.Context) error {
 	if s.q.Mode != Vector {
 		for _, text := range append([]string{s.q.Text}, s.q.More[:min(len(s.q.More), mostWordings)]...) {
 			text, _ = shortened(text)
-			w := newWording(text)
+			w := wordsOf(text)
 			s.words = append(s.words, w)
-			s.more = append(s.more, &lexicalLeg{
-				leg: newLeg(s.ids, depth), words: w,
-				found: make([]found, len(s.ids)), match: make([]bool, len(s.ids)), have: make([]int, len(w.terms)),
-			})
+			s.more = append(s.more, &lexicalLeg{leg: newLeg(s.ids, depth), words: w, found: make([]index.Places, len(s.ids)), match: make([]bool, len(s.ids))})
 		}
 		if err := s.byTerms(ctx, all); err != nil {
 			return err
@@ -256,7 +253,7 @@ func (s *searching) byTerms(ctx context.Context, all []int) error {
 		return err
 	}
 	for _, l := range s.more {
-		l.weigh()
+		l.words.Weigh()
 	}
 	matching := slices.DeleteFunc(slices.Clone(all), func(file int) bool {
 		return !slices.ContainsFunc(s.more, func(l *lexicalLeg) bool { return l.match[file] })
@@ -296,11 +293,11 @@ func (s *searching) outline(ctx context.Context) error {
 			if segment == nil {
 				continue
 			}
-			s.chunks[files[i]] = len(segment.chunks)
+			s.chunks[files[i]] = len(segment.Units)
 			for _, c := range of[files[i]] {
-				k := segment.chunks[c.Chunk]
-				c.first = k.first
-				for w := int(k.first); w < int(k.last); w++ {
+				k := segment.Units[c.Chunk]
+				c.first = k.First
+				for w := int(k.First); w < int(k.Last); w++ {
 					c.windows = append(c.windows, segment.Terms(w, w+1))
 				}
 			}

@@ -55,13 +55,13 @@ func (l *vectorLeg) rank(ctx context.Context, files []int, vectors []*Vectors) e
 		}
 	}
 	bests := make([][3]float32, len(parts))
-	err := l.collect(ctx, len(parts), func(t *top) func(int) {
+	err := l.collect(ctx, len(parts), func(t *index.Top[scored]) func(int) {
 		return func(i int) {
 			p := parts[i]
 			for c := p.from; c < p.to; c++ {
 				if cosine, ok := vectors[p.at].cosine(l.probe, c); ok {
 					three(&bests[i], cosine)
-					t.add(scored{Ref{files[p.at], c}, cosine})
+					t.Add(scored{Ref{files[p.at], c}, cosine})
 				}
 			}
 		}

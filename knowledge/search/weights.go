@@ -8,8 +8,6 @@ import "strings"
 const (
 	weightWindow  = 0.5 // the best window of a chunk, beside the chunk itself
 	weightCover   = 0.5 // the share of the question that a chunk has, squared
-	weightName    = 1   // a term in the name of the file, as so many in the text
-	weightHeading = 1   // a term in the heading or the context line
 	functionShare = 0.3 // a pair with a character that says little by itself
 
 	furtherWeight = 0.5 // the rank by a further wording, beside that by the question

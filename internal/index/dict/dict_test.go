@@ -108,7 +108,7 @@ func TestBitsAreThePostingsOfCommonTerms(t *testing.T) {
 				l.Add(dict.Posting{Row: int32(row), Count: int32(1 + r.IntN(often))})
 			}
 		}
-		b := dict.Bits(dict.Stored(l.All(), rows))
+		b := dict.Bits(dict.Stored(nil, l.All(), rows))
 		for _, among := range [][]uint64{nil, among} {
 			want := l.Postings.Append(nil, among)
 			if got := b.Append(nil, among, rows); len(want) == 0 || !slices.Equal(got, want) {

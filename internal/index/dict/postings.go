@@ -62,30 +62,40 @@ func (p Postings) Append(to []Posting, among []uint64) []Posting {
 // List collects the postings of a term: there may be millions.
 type List struct {
 	Postings
-	last int32 // row
+	last Posting // added
+	from int32   // row before it
+	at   int32   // where it is in Postings
 }
 
-// Add adds a row, which comes after the last one.
-func (l *List) Add(p Posting) {
-	step := int(p.Row-l.last) << 2
+// Add adds a row, which is the last one or comes after it, and returns how often it has the term now.
+func (l *List) Add(p Posting) int32 {
+	if l.last.Count > 0 && p.Row == l.last.Row {
+		l.Postings = l.Postings[:l.at]
+		p.Count += l.last.Count
+	} else {
+		l.from, l.at = l.last.Row, int32(len(l.Postings))
+	}
+	step := int(p.Row-l.from) << 2
 	if p.Count <= mostBeside {
 		l.Postings = AppendInts(l.Postings, step|int(p.Count-1))
 	} else {
 		l.Postings = AppendInts(l.Postings, step|mostBeside, int(p.Count))
 	}
-	l.last = p.Row
+	l.last = p
+	return p.Count
 }
 
 // Stored returns the postings of a term, in the order of rows, for an index with so many rows: as
-// Bits if the term is in many of them.
-func Stored(all []Posting, rows int) []byte {
-	var l List
+// Bits if the term is in many of them. It uses the memory of room.
+func Stored(room []byte, all []Posting, rows int) []byte {
+	l := List{Postings: room[:0]}
 	if !Dense(len(all), rows) {
 		for _, p := range all {
 			l.Add(p)
 		}
 		return l.Postings
 	}
+	l.Postings = nil
 	b := make(Bits, (rows+63)/64*8)
 	for _, p := range all {
 		b[p.Row/8] |= 1 << (p.Row % 8)
