@@ -44,7 +44,7 @@ func (Embedder) Embed(ctx context.Context, _ llm.EmbedTask, texts []string) (llm
 		if err := ctx.Err(); err != nil {
 			return llm.Embeddings{}, llm.NetworkError(ctx, Name, err)
 		}
-		out.Vectors[i] = embed(text)
+		out.Vectors[i] = vectorOf(text)
 		out.Usage.PromptTokens += llm.EstimateTokens(text)
 	}
 	return out, nil
@@ -69,7 +69,7 @@ const (
 // functionWords are Chinese characters that say little by themselves.
 const functionWords = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只"
 
-func embed(text string) []float32 {
+func vectorOf(text string) []float32 {
 	f := features{}
 	for run := range runs(text) {
 		if isDenseRun(run) {
