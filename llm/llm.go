@@ -43,6 +43,13 @@ func (f GeneratorFunc) Stream(ctx context.Context, req Request) iter.Seq2[Chunk,
 	return f(ctx, req)
 }
 
+// stream makes a Generator of a function that yields the chunks of one reply.
+func stream(reply func(ctx context.Context, req Request, yield func(Chunk, error) bool)) Generator {
+	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
+		return func(yield func(Chunk, error) bool) { reply(ctx, req, yield) }
+	})
+}
+
 // Provider is a Generator with a name that can say what it offers.
 type Provider interface {
 	Generator

@@ -34,23 +34,21 @@ func Dependable(provider string, gen Generator) Generator {
 // (400, 401, 403), sent to a wrong address, blocked, cancelled or cut off by
 // WithDeadlines are not repeated, nor are those with Once set.
 func WithRetry(gen Generator) Generator {
-	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
-		return func(yield func(Chunk, error) bool) {
-			pause := pauses()
-			for attempt := 1; ; attempt++ {
-				repeatable, err := pass(gen.Stream(ctx, req), yield)
-				if err == nil || errors.Is(err, errBroken) {
-					return
-				}
-				wait := pause(err)
-				if !repeatable || req.Once || attempt == attempts || !Passes(err) || wait > patience || ctx.Err() != nil {
-					yield(Chunk{}, err)
-					return
-				}
-				if Sleep(ctx, wait) != nil {
-					yield(Chunk{}, contextError(ctx, providerOf(err)))
-					return
-				}
+	return stream(func(ctx context.Context, req Request, yield func(Chunk, error) bool) {
+		pause := pauses()
+		for attempt := 1; ; attempt++ {
+			repeatable, err := pass(gen.Stream(ctx, req), yield)
+			if err == nil || errors.Is(err, errBroken) {
+				return
+			}
+			wait := pause(err)
+			if !repeatable || req.Once || attempt == attempts || !Passes(err) || wait > patience || ctx.Err() != nil {
+				yield(Chunk{}, err)
+				return
+			}
+			if Sleep(ctx, wait) != nil {
+				yield(Chunk{}, contextError(ctx, providerOf(err)))
+				return
 			}
 		}
 	})

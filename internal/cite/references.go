@@ -137,7 +137,7 @@ func match(ctx context.Context, emb llm.Embedder, answer []string, passages []pa
 	for i := range found {
 		found[i].k = m.k
 	}
-	v, ok := embed(ctx, emb, llm.Similarity, texts)
+	v, ok := vectorsFor(ctx, emb, llm.Similarity, texts)
 	if ok {
 		ours, theirs := v.slice(0, len(answer)), v.slice(len(answer), len(texts))
 		for j := range passages { // the vectors of the answer stay in the processor's cache

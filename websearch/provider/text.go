@@ -2,7 +2,6 @@ package provider
 
 import (
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -135,12 +134,9 @@ var dateLayouts = []string{
 }
 
 var (
-	relativeDate = regexp.MustCompile(`(?i)^(\d{1,4}) ?(second|sec|minute|min|hour|day|week|month|year|秒|分钟|小时|天|周|个月|年)s? ?(?:ago|前)$`)
-	relativeUnit = map[string]time.Duration{
-		"second": time.Second, "sec": time.Second, "minute": time.Minute, "min": time.Minute,
-		"hour": time.Hour, "day": day, "week": 7 * day, "month": 30 * day, "year": 365 * day,
-		"秒": time.Second, "分钟": time.Minute, "小时": time.Hour, "天": day, "周": 7 * day, "个月": 30 * day, "年": 365 * day,
-	}
+	ages      = data.List("age")
+	unitRanks = data.Ranks("units")
+	units     = []time.Duration{time.Second, time.Minute, time.Hour, day, 7 * day, 30 * day, 365 * day} // by rank
 )
 
 const day = 24 * time.Hour
@@ -151,12 +147,12 @@ func date(s string, now time.Time) time.Time {
 	if s = strings.TrimSpace(s); s == "" || len(s) > 64 {
 		return time.Time{}
 	}
-	if m := relativeDate.FindStringSubmatch(s); m != nil {
-		n, err := strconv.Atoi(m[1])
-		if err != nil {
-			return time.Time{}
+	for _, age := range ages() {
+		if m := age.FindStringSubmatch(s); m != nil {
+			n, _ := strconv.Atoi(m[age.SubexpIndex("count")]) // digits
+			unit := units[unitRanks()[strings.ToLower(m[age.SubexpIndex("unit")])]]
+			return plausible(now.Add(-time.Duration(n)*unit).UTC(), now)
 		}
-		return plausible(now.Add(-time.Duration(n)*relativeUnit[strings.ToLower(m[2])]).UTC(), now)
 	}
 	for _, layout := range dateLayouts {
 		if t, err := time.Parse(layout, s); err == nil {
