@@ -18,12 +18,11 @@ type Link struct {
 	Generator Generator
 }
 
-// Chain asks the first link, and the next one when a link fails in a way that
-// another provider can cure and nothing of a reply was passed on yet. The request
-// names a model for the first link only, because no other provider knows it. Every
-// chunk names the provider, and the last one the model that really answered. When all
-// fail, the error is that of the first link, which the user chose; the log has the
-// others. The offline model is used only where it is listed.
+// Chain asks the first link, and the next one when a link fails in a way that another provider can
+// cure and nothing of a reply was passed on yet. The request names a model for the first link only,
+// because no other provider knows it. Every chunk names the provider, and the last one the model
+// that really answered. When all fail, the error is that of the first link, which the user chose;
+// the log has the others. The offline model is used only where it is listed.
 func Chain(log *slog.Logger, links ...Link) Generator {
 	return stream(func(ctx context.Context, req Request, yield func(Chunk, error) bool) {
 		var first error

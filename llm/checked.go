@@ -103,8 +103,7 @@ func cutTo(s string, n int) string {
 // asking again would end the same way.
 var errNoRoom = errors.New("the token limit was reached before the first word")
 
-// NoRoom reports whether a reply stayed empty because the limit of tokens was spent
-// on reasoning.
+// NoRoom reports whether a reply stayed empty because the limit of tokens was spent on reasoning.
 func NoRoom(err error) bool { return errors.Is(err, errNoRoom) }
 
 func checkEnd(provider string, last Chunk, hasText bool) error {

@@ -8,9 +8,8 @@ import (
 	"nodest/internal/fault"
 )
 
-// guarded turns a panic of an adapter or its SDK into fault.Internal, so that one
-// strange answer ends one generation and not the program. Panics of the reader are
-// the reader's.
+// guarded turns a panic of an adapter or its SDK into fault.Internal, so that one strange answer
+// ends one generation and not the program. Panics of the reader are the reader's.
 func guarded(provider string, gen Generator) Generator {
 	return stream(func(ctx context.Context, req Request, yield func(Chunk, error) bool) {
 		reading, left := false, false // the reader's code runs; the reader is gone

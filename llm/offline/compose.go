@@ -160,8 +160,7 @@ func closed(line string) string {
 	return line
 }
 
-// overlap counts what two texts share: words, or pairs of characters in scripts
-// without blanks.
+// overlap counts what two texts share: words, or pairs of characters in scripts without blanks.
 func overlap(a, b string) int {
 	n := 0
 	in := map[string]bool{}

@@ -20,11 +20,10 @@ const (
 	EmbeddingModel = "offline-hash-512-1"
 )
 
-// Embedder turns texts into vectors without a model: every stem of a word, every
-// part of a word of three to five letters, and every one to three characters of a
-// script without blanks adds to one place of the vector, with a sign, both chosen by
-// its hash. Vectors have length 1. They know spelling, not meaning: texts are near
-// each other when they share words or parts of words.
+// Embedder turns texts into vectors without a model: every stem of a word, every part of a word of
+// three to five letters, and every one to three characters of a script without blanks adds to one
+// place of the vector, with a sign, both chosen by its hash. Vectors have length 1. They know
+// spelling, not meaning: texts are near each other when they share words or parts of words.
 //
 // The zero value is ready to use. The task makes no difference.
 type Embedder struct{}
@@ -172,8 +171,7 @@ func hash(kind byte, text string) uint64 {
 	return h ^ h>>33
 }
 
-// runs splits text, in compatibility form and lower case, into words and runs of
-// dense scripts.
+// runs splits text, in compatibility form and lower case, into words and runs of dense scripts.
 func runs(text string) iter.Seq[string] {
 	text = strings.ToLower(norm.NFKC.String(text))
 	return func(yield func(string) bool) {

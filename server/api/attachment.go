@@ -18,8 +18,7 @@ var attachmentOperations = []Operation{
 	})},
 }
 
-// attachmentBytes bounds the form with an image. The image itself is bounded by
-// package attachment.
+// attachmentBytes bounds the form with an image. The image itself is bounded by package attachment.
 const attachmentBytes = 11 << 20
 
 var attachmentUploads = []Upload{

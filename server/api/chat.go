@@ -311,8 +311,7 @@ type historyData struct {
 	Limit          limit  `json:"limit,omitempty"`
 }
 
-// chatHistory pages backwards: nextCursor is the before of the next page; forwards with
-// after.
+// chatHistory pages backwards: nextCursor is the before of the next page; forwards with after.
 func chatHistory(ctx context.Context, c *Call, in historyData) (any, error) {
 	var h *chat.HistoryPage
 	var err error
@@ -364,8 +363,7 @@ func promptDiff(ctx context.Context, c *Call, in diffData) (any, error) {
 	return c.Engine.DiffPrompts(ctx, c.UserID, in.PromptID, in.With)
 }
 
-// prepareLint takes any document as its data: a card, a book, a preset or a
-// script.
+// prepareLint takes any document as its data: a card, a book, a preset or a script.
 func prepareLint(name string, data []byte) (Runner, string, error) {
 	if err := CheckJSON(data); err != nil {
 		return nil, "", err

@@ -10,8 +10,7 @@ import (
 	"nodest/nodest"
 )
 
-// DocumentBytes bounds the body of a request that carries documents: cards with
-// large world books.
+// DocumentBytes bounds the body of a request that carries documents: cards with large world books.
 const DocumentBytes = 16 << 20
 
 // documentOperations are about characters and settings. They exist in REST only.

@@ -94,8 +94,7 @@ func separates(a atom.Atom) bool {
 	return false
 }
 
-// oneLine makes one line of valid UTF-8 without control and invisible formatting
-// characters.
+// oneLine makes one line of valid UTF-8 without control and invisible formatting characters.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -125,8 +124,7 @@ func cut(s string, n int) string {
 	return s
 }
 
-// dateLayouts are the forms in which providers write dates. Those without a zone are
-// taken as UTC.
+// dateLayouts are the forms in which providers write dates. Those without a zone are taken as UTC.
 var dateLayouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02",
 	"January 2, 2006", "Jan 2, 2006", "2 January 2006", "2 Jan 2006",
