@@ -247,6 +247,21 @@ func CompareVersions(a, b string) int {
 	})
 }
 
+// ChooseEmbedding is the named model if the list has it, else the newest one for vectors with a
+// stable name; "" = there is none.
+func ChooseEmbedding(list []Model, named string, stable *regexp.Regexp) (best string) {
+	for _, m := range list {
+		switch {
+		case !m.Embeds || !stable.MatchString(m.ID):
+		case m.ID == named:
+			return m.ID
+		case best == "" || CompareVersions(m.ID, best) > 0:
+			best = m.ID
+		}
+	}
+	return best
+}
+
 // noModel finds what servers say about a model that does not exist, or no longer: "models/x is not
 // found for API version v1beta", "The model `x` does not exist", "x is not a valid model ID", "model
 // 'x' not found, try pulling it first", "No endpoints found for x", "has been decommissioned".

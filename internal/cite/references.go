@@ -58,7 +58,7 @@ func DefaultReferences(mode string) ReferenceOptions {
 // already there are removed first. Code, headings and links get none. All texts are embedded
 // in one call; if that fails, words are compared.
 func BuildReferences(ctx context.Context, emb llm.Embedder, answer string, sources []Source, o ReferenceOptions) Cited {
-	answer = stripMarks(answer)
+	answer = StripMarks(answer)
 	if o.MaxRef <= 0 {
 		return Cited{Answer: answer}
 	}
