@@ -18,41 +18,38 @@ type Link struct {
 	Generator Generator
 }
 
-// Chain asks the first link, and the next one when a link fails in a way that
-// another provider can cure and nothing of a reply was passed on yet. The request
-// names a model for the first link only, because no other provider knows it. Every
-// chunk names the provider, and the last one the model that really answered. When all
-// fail, the error is that of the first link, which the user chose; the log has the
-// others. The offline model is used only where it is listed.
+// Chain asks the first link, and the next one when a link fails in a way that another provider can
+// cure and nothing of a reply was passed on yet. The request names a model for the first link only,
+// because no other provider knows it. Every chunk names the provider, and the last one the model
+// that really answered. When all fail, the error is that of the first link, which the user chose;
+// the log has the others. The offline model is used only where it is listed.
 func Chain(log *slog.Logger, links ...Link) Generator {
-	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
-		return func(yield func(Chunk, error) bool) {
-			var first error
-			for i, link := range links {
-				repeatable, err := pass(link.stream(ctx, req, i == 0), yield)
-				if err == nil || errors.Is(err, errBroken) {
-					return
+	return stream(func(ctx context.Context, req Request, yield func(Chunk, error) bool) {
+		var first error
+		for i, link := range links {
+			repeatable, err := pass(link.stream(ctx, req, i == 0), yield)
+			if err == nil || errors.Is(err, errBroken) {
+				return
+			}
+			if !repeatable || req.Alone || !curedByProvider(err) || ctx.Err() != nil {
+				if i > 0 {
+					err = fallbackError{err}
 				}
-				if !repeatable || req.Alone || !curedByProvider(err) || ctx.Err() != nil {
-					if i > 0 {
-						err = fallbackError{err}
-					}
-					yield(Chunk{}, err)
-					return
-				}
-				if first == nil {
-					first = err
-				}
-				if i+1 < len(links) {
-					log.WarnContext(ctx, "provider failed, trying the next one", "provider", link.Provider,
-						"next", links[i+1].Provider, "code", fault.Public(err).Code, "status", ProviderStatus(err), "reason", fault.Public(err).Message)
-				}
+				yield(Chunk{}, err)
+				return
 			}
 			if first == nil {
-				first = fault.New(fault.NotConfigured, "no model provider is configured").With("what", "provider")
+				first = err
 			}
-			yield(Chunk{}, first)
+			if i+1 < len(links) {
+				log.WarnContext(ctx, "provider failed, trying the next one", "provider", link.Provider,
+					"next", links[i+1].Provider, "code", fault.Public(err).Code, "status", ProviderStatus(err), "reason", fault.Public(err).Message)
+			}
 		}
+		if first == nil {
+			first = fault.New(fault.NotConfigured, "no model provider is configured").With("what", "provider")
+		}
+		yield(Chunk{}, first)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -35,47 +34,45 @@ const (
 // did not allow (it has no Tools, or NoCalls) are left out.
 func Checked(provider string, gen Generator) Generator {
 	gen = guarded(provider, Marked(gen))
-	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
-		return func(yield func(Chunk, error) bool) {
-			hasText, room := false, cmp.Or(req.MaxBytes, MaxReply)
-			for c, err := range gen.Stream(ctx, req) {
-				if err != nil {
-					yield(Chunk{}, err)
-					return
-				}
-				if c.Model != "" {
-					c.Model = shortLine(c.Model, longestModel)
-				}
-				room = c.fit(room)
-				hasText = hasText || strings.TrimSpace(c.Text) != ""
-				if c.Usage != nil {
-					c.Usage = c.Usage.bounded()
-				}
-				if !c.Last {
-					if !yield(c, nil) {
-						return
-					}
-					continue
-				}
-				if len(req.Tools) == 0 || req.NoCalls {
-					c.Calls, c.Echo = nil, nil
-				}
-				if bad := checkEnd(provider, c, hasText); bad != nil {
-					c.Last, c.Finish, c.Calls, c.Echo = false, "", nil, nil
-					if yield(c, nil) {
-						yield(Chunk{}, bad)
-					}
-					return
-				}
-				yield(c, nil)
+	return stream(func(ctx context.Context, req Request, yield func(Chunk, error) bool) {
+		hasText, room := false, cmp.Or(req.MaxBytes, MaxReply)
+		for c, err := range gen.Stream(ctx, req) {
+			if err != nil {
+				yield(Chunk{}, err)
 				return
 			}
-			if ended := contextError(ctx, provider); ended != nil {
-				yield(Chunk{}, ended)
+			if c.Model != "" {
+				c.Model = shortLine(c.Model, longestModel)
+			}
+			room = c.fit(room)
+			hasText = hasText || strings.TrimSpace(c.Text) != ""
+			if c.Usage != nil {
+				c.Usage = c.Usage.bounded()
+			}
+			if !c.Last {
+				if !yield(c, nil) {
+					return
+				}
+				continue
+			}
+			if len(req.Tools) == 0 || req.NoCalls {
+				c.Calls, c.Echo = nil, nil
+			}
+			if bad := checkEnd(provider, c, hasText); bad != nil {
+				c.Last, c.Finish, c.Calls, c.Echo = false, "", nil, nil
+				if yield(c, nil) {
+					yield(Chunk{}, bad)
+				}
 				return
 			}
-			yield(Chunk{}, CutOff(provider, nil))
+			yield(c, nil)
+			return
 		}
+		if ended := contextError(ctx, provider); ended != nil {
+			yield(Chunk{}, ended)
+			return
+		}
+		yield(Chunk{}, CutOff(provider, nil))
 	})
 }
 
@@ -106,8 +103,7 @@ func cutTo(s string, n int) string {
 // asking again would end the same way.
 var errNoRoom = errors.New("the token limit was reached before the first word")
 
-// NoRoom reports whether a reply stayed empty because the limit of tokens was spent
-// on reasoning.
+// NoRoom reports whether a reply stayed empty because the limit of tokens was spent on reasoning.
 func NoRoom(err error) bool { return errors.Is(err, errNoRoom) }
 
 func checkEnd(provider string, last Chunk, hasText bool) error {

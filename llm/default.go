@@ -145,25 +145,23 @@ func (d *Default) ask(ctx context.Context, done chan struct{}) {
 // it asks the one that takes its place, once, and says so: in the log, and in the first chunk.
 // An error about an unknown model names models that exist.
 func WithDefault(log *slog.Logger, p Provider, gen Generator, chosen string) Generator {
-	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
-		return func(yield func(Chunk, error) bool) {
-			byDefault := req.Model == "" || req.Model == chosen
-			if req.Model == "" {
-				req.Model = p.DefaultModel(ctx)
+	return stream(func(ctx context.Context, req Request, yield func(Chunk, error) bool) {
+		byDefault := req.Model == "" || req.Model == chosen
+		if req.Model == "" {
+			req.Model = p.DefaultModel(ctx)
+		}
+		repeatable, err := pass(signed(gen.Stream(ctx, req), req.Model), yield)
+		if byDefault && repeatable && fault.Is(err, fault.ModelNotFound) && ctx.Err() == nil {
+			if next := p.NextModel(ctx, req.Model); next != "" {
+				log.InfoContext(ctx, "the provider no longer knows its default model; another one takes its place",
+					"provider", p.Name(), "model", req.Model, "next", next)
+				w := Warning{Code: "model_replaced", Detail: req.Model + " no longer exists; " + next + " answered"}
+				req.Model = next
+				_, err = pass(signed(gen.Stream(ctx, req), next), w.With(yield))
 			}
-			repeatable, err := pass(signed(gen.Stream(ctx, req), req.Model), yield)
-			if byDefault && repeatable && fault.Is(err, fault.ModelNotFound) && ctx.Err() == nil {
-				if next := p.NextModel(ctx, req.Model); next != "" {
-					log.InfoContext(ctx, "the provider no longer knows its default model; another one takes its place",
-						"provider", p.Name(), "model", req.Model, "next", next)
-					w := Warning{Code: "model_replaced", Detail: req.Model + " no longer exists; " + next + " answered"}
-					req.Model = next
-					_, err = pass(signed(gen.Stream(ctx, req), next), w.With(yield))
-				}
-			}
-			if err != nil && !errors.Is(err, errBroken) {
-				yield(Chunk{}, namingModels(ctx, p, req.Model, err))
-			}
+		}
+		if err != nil && !errors.Is(err, errBroken) {
+			yield(Chunk{}, namingModels(ctx, p, req.Model, err))
 		}
 	})
 }
@@ -247,6 +245,21 @@ func CompareVersions(a, b string) int {
 		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
+}
+
+// ChooseEmbedding is the named model if the list has it, else the newest one for vectors with a
+// stable name; "" = there is none.
+func ChooseEmbedding(list []Model, named string, stable *regexp.Regexp) (best string) {
+	for _, m := range list {
+		switch {
+		case !m.Embeds || !stable.MatchString(m.ID):
+		case m.ID == named:
+			return m.ID
+		case best == "" || CompareVersions(m.ID, best) > 0:
+			best = m.ID
+		}
+	}
+	return best
 }
 
 // noModel finds what servers say about a model that does not exist, or no longer: "models/x is not

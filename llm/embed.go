@@ -62,8 +62,7 @@ func (b *Batches) Embed(ctx context.Context, task EmbedTask, texts []string) (Em
 	return out, nil
 }
 
-// end returns the end of the batch that starts at start; it holds at least one
-// text.
+// end returns the end of the batch that starts at start; it holds at least one text.
 func (b *Batches) end(texts []string, start int) int {
 	size := 0
 	for i := start; i < len(texts); i++ {

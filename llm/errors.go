@@ -22,10 +22,9 @@ var statusCodes = map[int]fault.Code{
 	http.StatusTooManyRequests:       fault.UpstreamRate,
 }
 
-// StatusError reports that a provider answered with an HTTP status other than
-// success. retryAfter is what the provider asked for (RetryAfter reads it), 0 if
-// nothing. cause is for the log: neither the answer's body nor a key belongs in it.
-// WithReason adds what the provider itself says.
+// StatusError reports that a provider answered with an HTTP status other than success. retryAfter
+// is what the provider asked for (RetryAfter reads it), 0 if nothing. cause is for the log: neither
+// the answer's body nor a key belongs in it. WithReason adds what the provider itself says.
 //
 // An adapter that knows more from the provider's own error code says so with
 // Upstream (Gemini refuses a wrong key with 400).
@@ -102,8 +101,7 @@ func BadAnswer(provider string, cause error, what string) *fault.Error {
 	return fault.Wrap(cause, fault.UpstreamBadAnswer, "%s: %s", label(provider), what).With("provider", provider)
 }
 
-// CutOff reports a stream that ended before the provider said that it was
-// finished.
+// CutOff reports a stream that ended before the provider said that it was finished.
 func CutOff(provider string, cause error) *fault.Error {
 	return BadAnswer(provider, cause, "the reply was cut off")
 }
@@ -114,9 +112,8 @@ const (
 	StageReply  = "reply"
 )
 
-// BlockedError reports that a safety filter refused the prompt or stopped the
-// reply (stage). reason is the provider's own word for it ("SAFETY"), which is
-// shown as one short line; it may be empty.
+// BlockedError reports that a safety filter refused the prompt or stopped the reply (stage). reason
+// is the provider's own word for it ("SAFETY"), which is shown as one short line; it may be empty.
 func BlockedError(provider, stage, reason string) *fault.Error {
 	e := fault.New(fault.Blocked, "%s blocked the %s", label(provider), stage)
 	if reason = shortLine(reason, longestModel); reason != "" {
@@ -138,8 +135,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// ProviderStatus returns the HTTP status that a provider answered with, 0 if err
-// tells none.
+// ProviderStatus returns the HTTP status that a provider answered with, 0 if err tells none.
 func ProviderStatus(err error) int {
 	var e *fault.Error
 	if !errors.As(err, &e) {

@@ -16,10 +16,9 @@ var errNoObject = errors.New("the reply contains no JSON object with the expecte
 // hostile reply costs milliseconds and not hours.
 const scanBudget = 4 << 20
 
-// ReadObject finds the JSON object with a top-level key that a model was asked for. It
-// tries the whole reply, then the fenced blocks that are tagged json or not at all, then
-// every object in the text. It ignores a byte order mark and leading thoughts, and
-// repairs nothing else.
+// ReadObject finds the JSON object with a top-level key that a model was asked for. It tries the
+// whole reply, then the fenced blocks that are tagged json or not at all, then every object in the
+// text. It ignores a byte order mark and leading thoughts, and repairs nothing else.
 func ReadObject(reply, key string) (Object, error) {
 	reply = WithoutThoughts(reply)
 	if o := ObjectOf(reply, key); o != nil {

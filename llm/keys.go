@@ -101,9 +101,8 @@ func (k *Keys) Ask(ctx context.Context, one func(context.Context, Key) error) er
 	return k.each(ctx, false, func(key Key) (bool, error) { return true, one(ctx, key) })
 }
 
-// each calls send until it succeeds, fails in a way no key can cure, says that
-// the request must not be repeated (false), or every key had its turn. With counts, each key's
-// failures are noted.
+// each calls send until it succeeds, fails in a way no key can cure, says that the request must not
+// be repeated (false), or every key had its turn. With counts, each key's failures are noted.
 func (k *Keys) each(ctx context.Context, counts bool, send func(Key) (repeatable bool, err error)) error {
 	if len(k.keys) == 0 {
 		_, err := send(Key{})

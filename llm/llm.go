@@ -1,13 +1,12 @@
 // Package llm is the contract between the product and language models, with the
 // wrappers that make any model behind it dependable.
 //
-// An adapter (llm/gemini, llm/openai, llm/offline) implements Generator and, if its
-// provider offers embeddings, Embedder. It translates one request with one key and
-// reports what happened, with the errors of errors.go; it neither retries nor guesses.
-// What all providers have in common is a wrapper here: Keys (several keys), Checked (a
-// reply must be complete), WithDeadlines, WithRetry and Chain (fallbacks). Dependable
-// combines them in the right order. llm/llmtest tests every adapter against the
-// contract.
+// An adapter (llm/gemini, llm/openai, llm/offline) implements Generator and, if its provider offers
+// embeddings, Embedder. It translates one request with one key and reports what happened, with the
+// errors of errors.go; it neither retries nor guesses. What all providers have in common is a
+// wrapper here: Keys (several keys), Checked (a reply must be complete), WithDeadlines, WithRetry
+// and Chain (fallbacks). Dependable combines them in the right order. llm/llmtest tests every
+// adapter against the contract.
 package llm
 
 import (
@@ -17,18 +16,16 @@ import (
 
 // Generator produces replies.
 //
-// Stream sends the request when the sequence is first read; reading it a second
-// time sends the request again. The sequence ends after the chunk with Last set,
-// or after its first error, and yields nothing more then. A sequence that ends in
-// neither way is a defect of the adapter, which Checked turns into an error.
-// Breaking off the loop, or ending ctx, releases the provider's connection before
-// Stream's caller regains control.
+// Stream sends the request when the sequence is first read; reading it a second time sends the
+// request again. The sequence ends after the chunk with Last set, or after its first error, and
+// yields nothing more then. A sequence that ends in neither way is a defect of the adapter, which
+// Checked turns into an error. Breaking off the loop, or ending ctx, releases the provider's
+// connection before Stream's caller regains control.
 //
-// Every error is, or wraps, a *fault.Error: fault.Cancelled when ctx was
-// cancelled, fault.Blocked when a safety filter stepped in, and the Upstream codes
-// otherwise (errors.go has a constructor for each). Text that was yielded before
-// an error is the caller's to keep. No error holds a key or a prompt, and of the
-// provider's answer only what Secrets.Reason has let through.
+// Every error is, or wraps, a *fault.Error: fault.Cancelled when ctx was cancelled, fault.Blocked
+// when a safety filter stepped in, and the Upstream codes otherwise (errors.go has a constructor
+// for each). Text that was yielded before an error is the caller's to keep. No error holds a key or
+// a prompt, and of the provider's answer only what Secrets.Reason has let through.
 //
 // A Generator is safe for concurrent use.
 type Generator interface {
@@ -41,6 +38,13 @@ type GeneratorFunc func(ctx context.Context, req Request) iter.Seq2[Chunk, error
 // Stream calls f.
 func (f GeneratorFunc) Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
 	return f(ctx, req)
+}
+
+// stream makes a Generator of a function that yields the chunks of one reply.
+func stream(reply func(ctx context.Context, req Request, yield func(Chunk, error) bool)) Generator {
+	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
+		return func(yield func(Chunk, error) bool) { reply(ctx, req, yield) }
+	})
 }
 
 // Provider is a Generator with a name that can say what it offers.
@@ -126,8 +130,7 @@ const (
 	Circle      Task = "circle"      // post or react in the social circle: the answer is a JSON object
 )
 
-// Request is what a model is asked. The zero value of every setting leaves it to
-// the provider.
+// Request is what a model is asked. The zero value of every setting leaves it to the provider.
 type Request struct {
 	Model    string // the provider's id of it; empty = Provider.DefaultModel
 	Messages []Message
@@ -273,12 +276,10 @@ type Embedder interface {
 	// leaves no vectors. Vectors have the length one.
 	Embed(ctx context.Context, task EmbedTask, texts []string) (Embeddings, error)
 
-	// ModelID names the space of the vectors: those with different ids must not
-	// be compared.
+	// ModelID names the space of the vectors: those with different ids must not be compared.
 	ModelID() string
 
-	// Dim is the length of every vector; 0 while a provider's first answer has
-	// not told it.
+	// Dim is the length of every vector; 0 while a provider's first answer has not told it.
 	Dim() int
 }
 

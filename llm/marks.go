@@ -2,7 +2,6 @@ package llm
 
 import (
 	"context"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -20,30 +19,28 @@ const (
 // its end: what stands elsewhere is the model's text. Channels of the Harmony format other than
 // the final one are thoughts.
 func Marked(gen Generator) Generator {
-	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
-		return func(yield func(Chunk, error) bool) {
-			var m marks
-			ended := false
-			for c, err := range gen.Stream(ctx, req) {
-				ended = err != nil || c.Last
-				if err != nil {
-					if rest := m.close(false); rest != "" && !yield(Chunk{Text: rest}, nil) {
-						return
-					}
-					yield(c, err)
+	return stream(func(ctx context.Context, req Request, yield func(Chunk, error) bool) {
+		var m marks
+		ended := false
+		for c, err := range gen.Stream(ctx, req) {
+			ended = err != nil || c.Last
+			if err != nil {
+				if rest := m.close(false); rest != "" && !yield(Chunk{Text: rest}, nil) {
 					return
 				}
-				c.Text = m.feed(c.Text)
-				if c.Last {
-					c.Text += m.close(true)
-				}
-				if !yield(c, nil) || c.Last {
-					return
-				}
+				yield(c, err)
+				return
 			}
-			if rest := m.close(false); !ended && rest != "" {
-				yield(Chunk{Text: rest}, nil)
+			c.Text = m.feed(c.Text)
+			if c.Last {
+				c.Text += m.close(true)
 			}
+			if !yield(c, nil) || c.Last {
+				return
+			}
+		}
+		if rest := m.close(false); !ended && rest != "" {
+			yield(Chunk{Text: rest}, nil)
 		}
 	})
 }

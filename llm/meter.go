@@ -9,10 +9,9 @@ type Use struct {
 	Usage    Usage
 }
 
-// EstimateTokens guesses the tokens of text: one for each code point outside
-// ASCII (a Chinese character is about one token), one for every four ASCII characters,
-// rounded up. It is for accounting where the provider reports nothing; the prompt
-// builder counts the prompt's budget.
+// EstimateTokens guesses the tokens of text: one for each code point outside ASCII (a Chinese
+// character is about one token), one for every four ASCII characters, rounded up. It is for
+// accounting where the provider reports nothing; the prompt builder counts the prompt's budget.
 func EstimateTokens(text string) int {
 	ascii, wide := 0, 0
 	for _, r := range text {

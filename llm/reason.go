@@ -57,8 +57,7 @@ func (s Secrets) Reason(message string) string {
 	return strings.Trim(text, " .…")
 }
 
-// quoted returns where text begins to quote the request, in whatever case; -1 if it
-// does not.
+// quoted returns where text begins to quote the request, in whatever case; -1 if it does not.
 func (s Secrets) quoted(text string) int {
 	first := -1
 	found := func(at int) {
@@ -157,9 +156,8 @@ func StatusReason(status int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
 }
 
-// WrongAddress reports an answer that no provider gives: a web page, or a redirect.
-// address is where the request went. The message names only the host that a redirect
-// points to.
+// WrongAddress reports an answer that no provider gives: a web page, or a redirect. address is
+// where the request went. The message names only the host that a redirect points to.
 func WrongAddress(provider, address string, resp *http.Response, hide Secrets) *fault.Error {
 	said := "sent a web page instead of an answer"
 	if resp.StatusCode != http.StatusOK {

@@ -27,30 +27,27 @@ func Dependable(provider string, gen Generator) Generator {
 	return WithRetry(WithDeadlines(provider, Checked(provider, gen)))
 }
 
-// WithRetry sends a request again when it failed in a way that passes by itself:
-// the provider limits us (429), is down (5xx, no connection), broke its protocol
-// or answered nothing. It waits longer each time, at least as long as the provider
-// asks for, and only as long as no text was passed on. Requests that were refused
-// (400, 401, 403), sent to a wrong address, blocked, cancelled or cut off by
-// WithDeadlines are not repeated, nor are those with Once set.
+// WithRetry sends a request again when it failed in a way that passes by itself: the provider
+// limits us (429), is down (5xx, no connection), broke its protocol or answered nothing. It waits
+// longer each time, at least as long as the provider asks for, and only as long as no text was
+// passed on. Requests that were refused (400, 401, 403), sent to a wrong address, blocked,
+// cancelled or cut off by WithDeadlines are not repeated, nor are those with Once set.
 func WithRetry(gen Generator) Generator {
-	return GeneratorFunc(func(ctx context.Context, req Request) iter.Seq2[Chunk, error] {
-		return func(yield func(Chunk, error) bool) {
-			pause := pauses()
-			for attempt := 1; ; attempt++ {
-				repeatable, err := pass(gen.Stream(ctx, req), yield)
-				if err == nil || errors.Is(err, errBroken) {
-					return
-				}
-				wait := pause(err)
-				if !repeatable || req.Once || attempt == attempts || !Passes(err) || wait > patience || ctx.Err() != nil {
-					yield(Chunk{}, err)
-					return
-				}
-				if Sleep(ctx, wait) != nil {
-					yield(Chunk{}, contextError(ctx, providerOf(err)))
-					return
-				}
+	return stream(func(ctx context.Context, req Request, yield func(Chunk, error) bool) {
+		pause := pauses()
+		for attempt := 1; ; attempt++ {
+			repeatable, err := pass(gen.Stream(ctx, req), yield)
+			if err == nil || errors.Is(err, errBroken) {
+				return
+			}
+			wait := pause(err)
+			if !repeatable || req.Once || attempt == attempts || !Passes(err) || wait > patience || ctx.Err() != nil {
+				yield(Chunk{}, err)
+				return
+			}
+			if Sleep(ctx, wait) != nil {
+				yield(Chunk{}, contextError(ctx, providerOf(err)))
+				return
 			}
 		}
 	})

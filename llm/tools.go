@@ -79,8 +79,7 @@ func checkTools(provider string, c Chunk) error {
 	return CheckCalls(provider, c.Calls)
 }
 
-// EchoFor returns what provider sent as m itself, nil if m is another's or has nothing to
-// preserve.
+// EchoFor returns what provider sent as m itself, nil if m is another's or has nothing to preserve.
 func (m Message) EchoFor(provider string) json.RawMessage {
 	if m.Echo == nil || m.Echo.Provider != provider {
 		return nil
@@ -122,10 +121,9 @@ func toolsError(provider string, status int, cause error) *fault.Error {
 // aboutTools reports whether leaving the tools out is what cures err.
 func aboutTools(err error) bool { return ToolsUnsupported(err) || EchoRejected(err) }
 
-// Servers have no code for missing tools, only sentences such as "gemma does not support
-// tools", "No endpoints found that support tool use", "Function calling is not enabled for
-// this model", "tools param requires --jinja flag" and "Unrecognized request argument
-// supplied: tools".
+// Servers have no code for missing tools, only sentences such as "gemma does not support tools",
+// "No endpoints found that support tool use", "Function calling is not enabled for this model",
+// "tools param requires --jinja flag" and "Unrecognized request argument supplied: tools".
 var (
 	namesTools = regexp.MustCompile(`(?i)\btools?\b|\btool_|\bfunction[ _-]?call`)
 	saysNot    = regexp.MustCompile(`(?i)(?:\bnot|n['’]t|\bcannot) (?:be )?(?:currently |yet )?(?:support|enabled|available|permitted|allowed|implemented)|` +

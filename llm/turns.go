@@ -19,12 +19,11 @@ type Place struct{ Message, At int }
 // between stands between the texts of messages that became one.
 const between = "\n\n"
 
-// StrictTurns makes a prompt that every chat template takes: at most one system
-// message, at the beginning, then user and assistant in turn, beginning with the
-// user. Successive messages of one role become one, system messages behind the
-// beginning speak as the user, and where the character begins the user says opening
-// first. Calls of tools and their results stay as they are. It changes nothing that has this
-// form already. places has the new place of each message.
+// StrictTurns makes a prompt that every chat template takes: at most one system message, at the
+// beginning, then user and assistant in turn, beginning with the user. Successive messages of one
+// role become one, system messages behind the beginning speak as the user, and where the character
+// begins the user says opening first. Calls of tools and their results stay as they are. It changes
+// nothing that has this form already. places has the new place of each message.
 func StrictTurns(messages []Message, opening string) (strict []Message, places []Place) {
 	var texts []*strings.Builder
 	var runes []int

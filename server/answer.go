@@ -12,8 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// answerStep is how much of an answer, in bytes, a client must read within
-// Options.AnswerWithin.
+// answerStep is how much of an answer, in bytes, a client must read within Options.AnswerWithin.
 const answerStep = 64 << 10
 
 // pacedWriter cuts off an answer that its client does not read.

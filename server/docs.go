@@ -14,9 +14,8 @@ import (
 	"nodest/internal/fault"
 )
 
-// docsPage is openapi.yaml for people: every operation with its parameters, the
-// members of its request and its answers, every object, and every error code. It
-// needs no script.
+// docsPage is openapi.yaml for people: every operation with its parameters, the members of its
+// request and its answers, every object, and every error code. It needs no script.
 var docsPage = sync.OnceValue(func() string {
 	var b strings.Builder
 	if err := docsTemplate.Execute(&b, readReference()); err != nil {

@@ -92,8 +92,7 @@ func (g *gate) mostOf(large bool) int64 {
 	return g.each
 }
 
-// take takes n bytes, and waits up to gateWait for them. What is not large may be of the
-// reserves.
+// take takes n bytes, and waits up to gateWait for them. What is not large may be of the reserves.
 func (g *gate) take(ctx context.Context, who holder, n int64, large bool) error {
 	return g.wait(ctx, func() bool { return g.takeLocked(who, n, large) })
 }

@@ -58,9 +58,8 @@ func (s *Server) overTLS(r *http.Request) bool {
 }
 
 // webOrigin is the origin of a URL in the one form that browsers send: lower case, the host in
-// ASCII, without the port that the scheme implies and without a path. Texts other than http
-// and https URLs, such as null and capacitor://localhost, only lose their case and a slash at
-// the end.
+// ASCII, without the port that the scheme implies and without a path. Texts other than http and
+// https URLs, such as null and capacitor://localhost, only lose their case and a slash at the end.
 func webOrigin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {

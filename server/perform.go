@@ -36,10 +36,9 @@ func (s *Server) perform(ctx, caller context.Context, o *api.Operation, c *op.Ca
 // keyWait is how long a call waits for another one with the same key.
 const keyWait = 10 * time.Second
 
-// once runs f, which writes under the key of c. Calls with the same key run one at a
-// time in this process: the second waits for at most keyWait, or until its caller goes away,
-// and finds the answer of the first in the database. Calls in other processes wait in the
-// database.
+// once runs f, which writes under the key of c. Calls with the same key run one at a time in this
+// process: the second waits for at most keyWait, or until its caller goes away, and finds the
+// answer of the first in the database. Calls in other processes wait in the database.
 //
 // f may fail because the same call in another process has just changed what f read before its
 // transaction. Then f runs again and finds the answer.

@@ -163,9 +163,8 @@ func (s *Server) routeData(c echo.Context, who *account.Identity, r *route) ([]b
 // that was never stored: "0".
 const neverStored = -1
 
-// setVersion turns the If-Match header into the member ifVersion. A write without that
-// member refuses the header: a client must not believe in a protection that it does not
-// have.
+// setVersion turns the If-Match header into the member ifVersion. A write without that member
+// refuses the header: a client must not believe in a protection that it does not have.
 func (r *route) setVersion(members map[string]json.RawMessage, req *http.Request) error {
 	tag := req.Header.Get("If-Match")
 	switch {

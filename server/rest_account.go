@@ -199,8 +199,7 @@ func (s *Server) createLink(c echo.Context, who *account.Identity, in linkData) 
 	}}, nil
 }
 
-// signedInAs answers a sign-in. A browser (it names its origin) gets the token
-// as a cookie as well.
+// signedInAs answers a sign-in. A browser (it names its origin) gets the token as a cookie as well.
 func (s *Server) signedInAs(c echo.Context, token string, u *account.User) error {
 	r := c.Request()
 	if r.Header.Get("Origin") != "" {

@@ -226,8 +226,7 @@ func (s *Server) attachment(c echo.Context, who *account.Identity) error {
 	return sendData(c, http.StatusOK, image.ContentType, image.Data)
 }
 
-// thumbnailSize is the parameter size of a picture, in pixels; 0 = the picture as
-// it was uploaded.
+// thumbnailSize is the parameter size of a picture, in pixels; 0 = the picture as it was uploaded.
 func thumbnailSize(c echo.Context) (int, error) {
 	text := c.QueryParam("size")
 	if text == "" {

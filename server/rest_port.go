@@ -78,8 +78,7 @@ func (s *Server) portHistory(c echo.Context, who *account.Identity) error {
 	})
 }
 
-// portCircleData is what the app sends to the circle. Its content has more members than
-// are read.
+// portCircleData is what the app sends to the circle. Its content has more members than are read.
 type portCircleData struct {
 	Type        string          `json:"type"`
 	Content     json.RawMessage `json:"content"`

@@ -11,8 +11,7 @@ import (
 	"nodest/server/api"
 )
 
-// Providers knows the model providers of this server; the program's entry
-// provides it.
+// Providers knows the model providers of this server; the program's entry provides it.
 type Providers interface {
 	// Providers lists them as they are for the user. It asks those whose list of models
 	// is older than some minutes, for a few seconds at most.

@@ -1,10 +1,8 @@
-// Package server has the transports of NodeST: REST, WebSocket and server-sent events,
-// with one authentication check and one table of errors. Package api has the operations
-// that they serve.
+// Package server has the transports of NodeST: REST, WebSocket and server-sent events, with one
+// authentication check and one table of errors. Package api has the operations that they serve.
 //
-// New creates a Server, Handler serves it, Drain shuts it down. A WebSocket command and
-// its REST route are one entry of the table and one Go function, so they give the same
-// answers.
+// New creates a Server, Handler serves it, Drain shuts it down. A WebSocket command and its REST
+// route are one entry of the table and one Go function, so they give the same answers.
 //
 // openapi.yaml and asyncapi.yaml specify what clients see.
 package server
@@ -172,10 +170,9 @@ func (s *Server) Handler() http.Handler { return headAsGet(s.echo) }
 // Draining says whether Drain has been called: /readyz answers 503 from then on.
 func (s *Server) Draining() bool { return s.draining.Load() }
 
-// Drain ends the server: no new connections and no new generations, every
-// client is told, finish (the engine's Close) lets running generations come to
-// their end, and then the sockets are closed with 1012. It returns when no
-// goroutine of the server is left, or when ctx ends.
+// Drain ends the server: no new connections and no new generations, every client is told, finish
+// (the engine's Close) lets running generations come to their end, and then the sockets are closed
+// with 1012. It returns when no goroutine of the server is left, or when ctx ends.
 func (s *Server) Drain(ctx context.Context, finish func(context.Context) error) error {
 	s.draining.Store(true)
 	s.sockets.goingAway()

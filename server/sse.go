@@ -195,9 +195,8 @@ func lastEventID(r *http.Request) *stream.Position {
 	return &stream.Position{Epoch: epoch, Seq: seq}
 }
 
-// stream runs an operation and streams the events of the generation that it begins or
-// attaches to, until that ends. Where there is none, and where the operation fails, the
-// answer is a plain one.
+// stream runs an operation and streams the events of the generation that it begins or attaches to,
+// until that ends. Where there is none, and where the operation fails, the answer is a plain one.
 func (s *Server) stream(c echo.Context, who *account.Identity, o *api.Operation, call *op.Call, data []byte) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
@@ -245,10 +244,9 @@ func (t *sse) belongs(e *stream.Event) bool {
 	return e.GenerationID == t.until || (e.MessageID != "" && slices.Contains(t.messages, e.MessageID))
 }
 
-// past brings a stream that missed the beginning of its generation up to date:
-// the text so far comes as one delta. Of a generation that has ended, its end is
-// told again and nothing follows; these events have no id, as their place in the
-// log is not looked for.
+// past brings a stream that missed the beginning of its generation up to date: the text so far
+// comes as one delta. Of a generation that has ended, its end is told again and nothing follows;
+// these events have no id, as their place in the log is not looked for.
 func (t *sse) past(ctx context.Context, userID string) (ended bool, err error) {
 	var a *nodest.Attached
 	t.out.Attach(t.until, func() ([]byte, *outbox.Text) {

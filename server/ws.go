@@ -31,8 +31,7 @@ const (
 
 const subprotocol = "nodest.v1"
 
-// Sizes of the buffers of a connection. The one for writing is borrowed for the
-// time of a frame.
+// Sizes of the buffers of a connection. The one for writing is borrowed for the time of a frame.
 const (
 	readBuffer  = 1 << 10
 	writeBuffer = 4 << 10
@@ -52,9 +51,8 @@ func (s *Server) streamRoutes(e *echo.Echo) {
 
 var writeBuffers sync.Pool
 
-// upgrade opens a WebSocket. Errors are answered as plain HTTP, before the upgrade. The
-// connection lives on in a goroutine of its own, so that the HTTP server can give up its
-// buffers.
+// upgrade opens a WebSocket. Errors are answered as plain HTTP, before the upgrade. The connection
+// lives on in a goroutine of its own, so that the HTTP server can give up its buffers.
 func (s *Server) upgrade(c echo.Context) error {
 	r := c.Request()
 	if !websocket.IsWebSocketUpgrade(r) {
@@ -156,10 +154,9 @@ func (k *sockets) init(s *Server) {
 // and replaced ones that are closing, take places too.
 const waiting = 4
 
-// reserve takes one of the process's places; release gives it back. A quarter of them is
-// kept for those who are signed in. When a network has as many as it may have, its oldest
-// connection before hello is closed, so that one client does not keep out the others behind
-// the same address.
+// reserve takes one of the process's places; release gives it back. A quarter of them is kept for
+// those who are signed in. When a network has as many as it may have, its oldest connection before
+// hello is closed, so that one client does not keep out the others behind the same address.
 func (k *sockets) reserve(who holder) error {
 	oldest, err := k.tryReserve(who)
 	if oldest != nil {
@@ -347,8 +344,7 @@ func (k *sockets) every(interval time.Duration, f func(c *socket, now time.Time)
 	}
 }
 
-// recheck looks at the tokens of all connections, because another process may
-// have revoked one.
+// recheck looks at the tokens of all connections, because another process may have revoked one.
 func (k *sockets) recheck() {
 	k.every(k.s.opts.Recheck, func(c *socket, _ time.Time) {
 		who := c.identity()

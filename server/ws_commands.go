@@ -58,8 +58,7 @@ func (c *socket) frame(data []byte) {
 	}
 }
 
-// object reads one command. A command without an id cannot be answered and ends the
-// connection.
+// object reads one command. A command without an id cannot be answered and ends the connection.
 func (c *socket) object(data []byte) {
 	var cmd command
 	err := api.Decode(data, &cmd)

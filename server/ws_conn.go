@@ -20,10 +20,9 @@ import (
 	"nodest/nodest"
 )
 
-// socket is one WebSocket connection. Its goroutines: read, which runs as long
-// as the connection and does its commands one after the other, and write, which
-// exists only while something is to be written. Nothing else writes, but for
-// control frames that answer the client's.
+// socket is one WebSocket connection. Its goroutines: read, which runs as long as the connection
+// and does its commands one after the other, and write, which exists only while something is to be
+// written. Nothing else writes, but for control frames that answer the client's.
 type socket struct {
 	s   *Server
 	ws  *websocket.Conn // nil: an event stream of SSE
@@ -132,8 +131,7 @@ func (c *socket) alive() {
 	}
 }
 
-// deadline is when the client must have shown life; after the close frame it stays
-// what it is.
+// deadline is when the client must have shown life; after the close frame it stays what it is.
 func (c *socket) deadline(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -307,8 +305,7 @@ func attachedText(a *nodest.Attached) *outbox.Text {
 	}
 }
 
-// bucket limits how often something happens. The zero bucket with its rates set
-// is full.
+// bucket limits how often something happens. The zero bucket with its rates set is full.
 type bucket struct {
 	burst, perSecond float64
 	used             float64

@@ -88,9 +88,8 @@ func (p *Page) key() string { return cmp.Or(p.Canonical, p.FinalURL, p.URL) }
 // shingles are what near duplicates are found by.
 func (p *Page) shingles() reader.Shingles { return reader.ShinglesOf(p.Markdown) }
 
-// page returns the page of a normalised URL as it is stored, if it is fresh, or reads it.
-// direct says that the user has named the page, so that it may be read whatever the rules
-// for robots are.
+// page returns the page of a normalised URL as it is stored, if it is fresh, or reads it. direct
+// says that the user has named the page, so that it may be read whatever the rules for robots are.
 func (s *Service) page(ctx context.Context, userID, url, lang string, direct bool) (*Page, error) {
 	var stored *Page
 	var hosts []Host
@@ -139,9 +138,8 @@ func (s *Service) page(ctx context.Context, userID, url, lang string, direct boo
 	return page, nil
 }
 
-// noteHost remembers a host that cannot be reached: the one that failed, which may be
-// where another host has led to. A name server that does not answer says nothing about
-// the host.
+// noteHost remembers a host that cannot be reached: the one that failed, which may be where another
+// host has led to. A name server that does not answer says nothing about the host.
 func (s *Service) noteHost(ctx context.Context, userID string, failure error) error {
 	var e *reader.Error
 	var request *url.Error

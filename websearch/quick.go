@@ -79,8 +79,7 @@ func (s *Service) Quick(ctx context.Context, t Turn) (*Found, error) {
 	return f, nil
 }
 
-// keywords are what to search for: the model's choice, or the message without its filler
-// words.
+// keywords are what to search for: the model's choice, or the message without its filler words.
 func (s *Service) keywords(ctx context.Context, t Turn) string {
 	if t.Query != "" {
 		return t.Query
@@ -241,9 +240,8 @@ func day(at *time.Time) string {
 	return op.Time(*at).String()
 }
 
-// unread reports whether a page may be good although it was not read: there was no time,
-// or it cannot be read here. The description of a page that is blocked, spam or gone is
-// not used.
+// unread reports whether a page may be good although it was not read: there was no time, or it
+// cannot be read here. The description of a page that is blocked, spam or gone is not used.
 func unread(err error) bool {
 	var e *reader.Error
 	if !errors.As(err, &e) || errors.Is(err, context.Canceled) { // there was no time

@@ -94,8 +94,7 @@ func (s *Service) Wanted(text string, names []string) bool {
 	return d.Search
 }
 
-// Search asks the search providers, in their order until one has results; limit is 1 to
-// 20, 0 = 10.
+// Search asks the search providers, in their order until one has results; limit is 1 to 20, 0 = 10.
 //
 // Errors: Invalid, NotConfigured, and those of the providers.
 func (s *Service) Search(ctx context.Context, userID, query string, limit int) (provider.Results, error) {

@@ -33,9 +33,9 @@ var anyMark = regexp.MustCompile(`\[\^(\d{1,3})\]`)
 // checkCited checks what holds for every answer with marks.
 func checkCited(t testing.TB, answer string, sources []Source, got Cited) {
 	t.Helper()
-	require.Equal(t, stripMarks(answer), stripMarks(got.Answer))
+	require.Equal(t, StripMarks(answer), StripMarks(got.Answer))
 	checkNumbers(t, got)
-	checkReferences(t, stripMarks(answer), sources, got.References)
+	checkReferences(t, StripMarks(answer), sources, got.References)
 	if utf8.ValidString(answer) {
 		require.True(t, utf8.ValidString(got.Answer))
 	}

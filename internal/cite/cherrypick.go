@@ -20,7 +20,7 @@ type LateChunker interface {
 func embedText(ctx context.Context, emb llm.Embedder, chunks []string) (vectors, bool) {
 	late, ok := emb.(LateChunker)
 	if !ok || len(chunks) == 0 {
-		return embed(ctx, emb, llm.Passage, chunks)
+		return vectorsFor(ctx, emb, llm.Passage, chunks)
 	}
 	answer, err := late.EmbedChunks(ctx, chunks)
 	if err != nil {
@@ -112,7 +112,7 @@ func chunkScores(ctx context.Context, emb llm.Embedder, question, text string, c
 	}
 	scores := make([]float64, len(cuts)-1)
 	if emb == nil {
-		for i, s := range newLexicon(chunks).scores(question) {
+		for i, s := range newTermCounts(chunks).scores(question) {
 			scores[places[i]] = s
 		}
 		return scores
@@ -121,7 +121,7 @@ func chunkScores(ctx context.Context, emb llm.Embedder, question, text string, c
 	if !ok {
 		return nil
 	}
-	asked, ok := embed(ctx, emb, llm.Query, []string{question})
+	asked, ok := vectorsFor(ctx, emb, llm.Query, []string{question})
 	if !ok {
 		return nil
 	}

@@ -27,19 +27,13 @@ const (
 )
 
 var (
-	// What multiplies the number before it.
-	scale = regexp.MustCompile(`^\s?(?:([万萬])|([亿億])|(thousand\b)|(million\b)|(billion\b))`)
+	scale        = data.List("scale", "times") // what multiplies the number before it
+	smallNumbers = data.Ranks("small-numbers")
+	tens         = data.Ranks("tens")
+
 	// Chinese titles and names in quotation marks, but not what somebody says.
 	quoted = regexp.MustCompile(`[《「『“]([^《》「」『』“”，。！？…,.!?\n]*\p{Han}[^《》「」『』“”，。！？…,.!?\n]*)[》」』”]`)
 )
-
-var scales = []float64{1e4, 1e8, 1e3, 1e6, 1e9}
-
-// smallNumbers are the English words for numbers that texts like to write out.
-var smallNumbers = map[string]string{
-	"one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10",
-	"eleven": "11", "twelve": "12", "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90",
-}
 
 func factsOf(sentence string) facts {
 	f := facts{numbersIn(sentence), spelledIn(sentence), namesIn(sentence), titlesIn(sentence)}
@@ -161,17 +155,20 @@ func numbersIn(text string) []string {
 
 // spelledIn returns the numbers that text writes out in English: nine, forty-two.
 func spelledIn(text string) (out []string) {
-	tens := 0 // of the word before, if it was one of twenty to ninety
+	before := 0 // the word before, if it was one of twenty to ninety
 	for w := range wordsOf(text) {
-		n, _ := strconv.Atoi(smallNumbers[strings.ToLower(w)]) // 0 for other words
-		if tens > 0 && 0 < n && n < 10 {
-			out[len(out)-1] = strconv.Itoa(tens + n)
-		} else if n > 0 {
-			out = append(out, strconv.Itoa(n))
+		w = strings.ToLower(w)
+		if rank, ok := tens()[w]; ok {
+			before = 10 * (rank + 2)
+			out = append(out, strconv.Itoa(before))
+			continue
 		}
-		if tens = 0; n >= 20 {
-			tens = n
+		if rank, ok := smallNumbers()[w]; ok && before > 0 && rank < 9 {
+			out[len(out)-1] = strconv.Itoa(before + rank + 1)
+		} else if ok {
+			out = append(out, strconv.Itoa(rank+1))
 		}
+		before = 0
 	}
 	return out
 }
@@ -221,9 +218,10 @@ func number(s, after string) string {
 	if err != nil || len(s) > 15 {
 		return s // a version, a key
 	}
-	for i, m := range scale.FindStringSubmatch(after) {
-		if i > 0 && m != "" {
-			value *= scales[i-1]
+	for _, s := range scale() {
+		if s.MatchString(after) {
+			times, _ := strconv.ParseFloat(s.With["times"], 64) // of our own data
+			value *= times
 		}
 	}
 	return strconv.FormatFloat(value, 'f', -1, 64)

@@ -34,7 +34,7 @@ type ImageReference struct {
 // ImageReferences matches images with the sentences of an answer: at most one for each, the
 // best pairs first, in the order of the answer. Images without a text are left out.
 func ImageReferences(ctx context.Context, emb llm.Embedder, answer string, images []Image, most int) []ImageReference {
-	_, sentences := claims(stripMarks(answer), 2*shortSentence)
+	_, sentences := claims(StripMarks(answer), 2*shortSentence)
 	var texts []string
 	for _, s := range sentences {
 		texts = append(texts, s.Text)

@@ -121,8 +121,7 @@ func within(spans []Span, at int) (Span, bool) {
 	return Span{}, false
 }
 
-// endsAddress reports whether a plain address ends at a position: a mark would become a part of
-// it.
+// endsAddress reports whether a plain address ends at a position: a mark would become a part of it.
 func endsAddress(text string, spans []Span, at int) bool {
 	i, found := slices.BinarySearchFunc(spans, at, func(s Span, at int) int { return cmp.Compare(s[1], at) })
 	return found && strings.HasPrefix(text[spans[i][0]:], "http")

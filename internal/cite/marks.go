@@ -126,9 +126,9 @@ func withoutDefinitions(reply string) string {
 	return reply[:min(end, len(reply))]
 }
 
-// stripMarks removes marks of the form [^n], outside of code and links, and the definitions of
+// StripMarks removes marks of the form [^n], outside of code and links, and the definitions of
 // footnotes at the end. What a removal joins to a mark goes too.
-func stripMarks(text string) string {
+func StripMarks(text string) string {
 	if !strings.Contains(text, "[^") {
 		return text
 	}

@@ -44,7 +44,7 @@ func Passages(ctx context.Context, emb llm.Embedder, question, page string, o Pa
 	for i, w := range windows {
 		texts[i] = page[w[0]:w[1]]
 	}
-	scores := newLexicon(texts).scores(question)
+	scores := newTermCounts(texts).scores(question)
 	addMeaning(ctx, emb, question, texts, scores)
 	order := ranked(scores)
 	order = order[:min(o.Count, len(order))]
@@ -93,7 +93,7 @@ func addMeaning(ctx context.Context, emb llm.Embedder, question string, texts []
 	if !ok {
 		return
 	}
-	asked, ok := embed(ctx, emb, llm.Query, []string{question})
+	asked, ok := vectorsFor(ctx, emb, llm.Query, []string{question})
 	if !ok {
 		return
 	}
@@ -161,14 +161,14 @@ func appendPieces(out []line, page string, l line, size int) []line {
 	return out
 }
 
-// lexicon compares texts with a question by their words.
-type lexicon struct {
+// termCounts compares texts with a question by their words.
+type termCounts struct {
 	counts []map[string]int
 	in     map[string]int // by term: the number of texts that have it
 }
 
-func newLexicon(texts []string) *lexicon {
-	x := &lexicon{counts: make([]map[string]int, len(texts)), in: map[string]int{}}
+func newTermCounts(texts []string) *termCounts {
+	x := &termCounts{counts: make([]map[string]int, len(texts)), in: map[string]int{}}
 	for i, text := range texts {
 		counts := map[string]int{}
 		for _, t := range index.Terms(text) {
@@ -183,7 +183,7 @@ func newLexicon(texts []string) *lexicon {
 
 // scores returns for each text the share of the question that it has, 0 to 1. A word weighs
 // more if it is rare, and twice if it is a number or a name. How often it occurs counts little.
-func (x *lexicon) scores(question string) []float64 {
+func (x *termCounts) scores(question string) []float64 {
 	scores := make([]float64, len(x.counts))
 	facts := factsOf(question)
 	double := distinct(index.Terms(strings.Join(slices.Concat(facts.names, facts.titles, facts.numbers), " ")))

@@ -58,7 +58,7 @@ func DefaultReferences(mode string) ReferenceOptions {
 // already there are removed first. Code, headings and links get none. All texts are embedded
 // in one call; if that fails, words are compared.
 func BuildReferences(ctx context.Context, emb llm.Embedder, answer string, sources []Source, o ReferenceOptions) Cited {
-	answer = stripMarks(answer)
+	answer = StripMarks(answer)
 	if o.MaxRef <= 0 {
 		return Cited{Answer: answer}
 	}
@@ -137,7 +137,7 @@ func match(ctx context.Context, emb llm.Embedder, answer []string, passages []pa
 	for i := range found {
 		found[i].k = m.k
 	}
-	v, ok := embed(ctx, emb, llm.Similarity, texts)
+	v, ok := vectorsFor(ctx, emb, llm.Similarity, texts)
 	if ok {
 		ours, theirs := v.slice(0, len(answer)), v.slice(len(answer), len(texts))
 		for j := range passages { // the vectors of the answer stay in the processor's cache

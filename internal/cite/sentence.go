@@ -92,8 +92,7 @@ func newSentence(text string, start, end int, safe []Span) sentence {
 // isCloser reports whether r can follow the punctuation of its sentence.
 func isCloser(r rune) bool { return strings.ContainsRune("\"'”’」』）)】》*_~", r) }
 
-// titles are abbreviations before a name, with a full stop that ends no sentence.
-const titles = " mr mrs ms dr st prof vs no fig sr jr "
+var titles = data.Set("titles", "en") // abbreviations before a name
 
 // endsSentence reports whether a full stop between two texts ends a sentence: white space or
 // nothing follows, and it belongs to no initial, title or number.
@@ -109,7 +108,7 @@ func endsSentence(before, after string) bool {
 	word := before[strings.LastIndexFunc(before, isSpace)+1:]
 	first, n := utf8.DecodeRuneInString(word)
 	initial := n == len(word) && unicode.IsUpper(first)
-	return !initial && !strings.Contains(titles, " "+strings.ToLower(word)+" ")
+	return !initial && !titles()[strings.ToLower(word)]
 }
 
 // weight is a length in which a character of a dense script counts 2.5 units, in halves.

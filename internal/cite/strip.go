@@ -1,8 +1,5 @@
 package cite
 
-// StripMarks removes citation marks of the form [^n] and the definitions of footnotes.
-func StripMarks(text string) string { return stripMarks(text) }
-
 // StripAll removes the marks of a reply in whatever form a model has written them, those
 // with numbers of that many sources.
 func StripAll(reply string, sources int) string {

@@ -65,7 +65,7 @@ func (c *checker) check(ctx context.Context, emb llm.Embedder, threshold float64
 			chunks[w.number], texts = c.candidates(w.number-1, texts)
 		}
 	}
-	v, ok := embed(ctx, emb, llm.Similarity, texts)
+	v, ok := vectorsFor(ctx, emb, llm.Similarity, texts)
 	for i, w := range c.wanted {
 		terms := distinct(index.Terms(texts[i]))
 		score := func(x candidate) float64 {

@@ -15,8 +15,8 @@ type vectors struct {
 	length []float64
 }
 
-// embed returns the vectors of texts; ok is false if there are none to be had.
-func embed(ctx context.Context, emb llm.Embedder, task llm.EmbedTask, texts []string) (v vectors, ok bool) {
+// vectorsFor returns the vectors of texts; ok is false if there are none to be had.
+func vectorsFor(ctx context.Context, emb llm.Embedder, task llm.EmbedTask, texts []string) (v vectors, ok bool) {
 	if emb == nil || len(texts) == 0 {
 		return v, false
 	}

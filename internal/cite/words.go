@@ -33,70 +33,35 @@ func JaccardRank(query string, documents []string) []Ranked {
 // overlap compares texts by the terms they share.
 type overlap struct {
 	terms  func(string) []string
-	ids    map[string]int32
-	posted [][]int32 // by term: the documents that have it
-	sizes  []int     // by document: how many terms it has
-	seen   []int32   // by term: the last text that had it, from 1
-	texts  int32
+	posted map[string][]int32 // by term: the documents that have it
+	sizes  []int              // by document: how many terms it has
 }
 
 func newOverlap(documents int, terms func(string) []string) *overlap {
-	return &overlap{terms: terms, ids: make(map[string]int32, 8*documents), sizes: make([]int, 0, documents)}
-}
-
-// each calls do once per distinct term of text; id is -1 if no document has the term.
-func (x *overlap) each(text string, add bool, do func(id int32)) {
-	x.texts++
-	var unknown map[string]bool
-	for _, t := range x.terms(text) {
-		id, ok := x.ids[t]
-		switch {
-		case !ok && !add:
-			if unknown == nil {
-				unknown = map[string]bool{}
-			}
-			if !unknown[t] {
-				unknown[t] = true
-				do(-1)
-			}
-			continue
-		case !ok:
-			id = int32(len(x.posted))
-			x.ids[t] = id
-			x.posted, x.seen = append(x.posted, nil), append(x.seen, 0)
-		}
-		if x.seen[id] != x.texts {
-			x.seen[id] = x.texts
-			do(id)
-		}
-	}
+	return &overlap{terms, make(map[string][]int32, 8*documents), make([]int, 0, documents)}
 }
 
 func (x *overlap) add(document string) {
-	n, doc := 0, int32(len(x.sizes))
-	x.each(document, true, func(id int32) {
-		x.posted[id] = append(x.posted[id], doc)
-		n++
-	})
-	x.sizes = append(x.sizes, n)
+	terms := distinct(x.terms(document))
+	for t := range terms {
+		x.posted[t] = append(x.posted[t], int32(len(x.sizes)))
+	}
+	x.sizes = append(x.sizes, len(terms))
 }
 
 // scores returns the similarity of query to each document.
 func (x *overlap) scores(query string) []float64 {
-	shared := make([]int32, len(x.sizes))
-	n := 0
-	x.each(query, false, func(id int32) {
-		n++
-		if id >= 0 {
-			for _, doc := range x.posted[id] {
-				shared[doc]++
-			}
+	shared := make([]int, len(x.sizes))
+	terms := distinct(x.terms(query))
+	for t := range terms {
+		for _, doc := range x.posted[t] {
+			shared[doc]++
 		}
-	})
+	}
 	scores := make([]float64, len(shared))
 	for i, s := range shared {
 		if s > 0 {
-			scores[i] = float64(s) / float64(n+x.sizes[i]-int(s))
+			scores[i] = float64(s) / float64(len(terms)+x.sizes[i]-s)
 		}
 	}
 	return scores

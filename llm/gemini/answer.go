@@ -161,8 +161,7 @@ func textOf(raw json.RawMessage) (s string) {
 	return s
 }
 
-// word reads an enum, which comes as a number or as a word. Zero and UNSPECIFIED
-// are no word.
+// word reads an enum, which comes as a number or as a word. Zero and UNSPECIFIED are no word.
 func word(raw json.RawMessage, words []string) string {
 	s := textOf(raw)
 	if s == "" {

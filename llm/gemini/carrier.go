@@ -48,8 +48,7 @@ func (x *exchange) take() answer {
 	return a
 }
 
-// close ends the exchange and its connection, unless the answer was read to its
-// end.
+// close ends the exchange and its connection, unless the answer was read to its end.
 func (x *exchange) close() {
 	if x.body != nil {
 		_ = x.body.Close()

@@ -73,15 +73,6 @@ const embeddingModel = "gemini-embedding-001"
 var stableEmbedding = regexp.MustCompile(`^gemini-(embedding)-(\d+)$`)
 
 // chooseEmbedding is embeddingModel if the list has it, else the newest stable model for vectors.
-func chooseEmbedding(list []llm.Model) (best string) {
-	for _, m := range list {
-		switch {
-		case !m.Embeds || !stableEmbedding.MatchString(m.ID):
-		case m.ID == embeddingModel:
-			return m.ID
-		case best == "" || llm.CompareVersions(m.ID, best) > 0:
-			best = m.ID
-		}
-	}
-	return best
+func chooseEmbedding(list []llm.Model) string {
+	return llm.ChooseEmbedding(list, embeddingModel, stableEmbedding)
 }

@@ -5,10 +5,9 @@
 // with the character's own text, seeds, tools, and embeddings. Transport reports which SDK
 // serves a model; Options.Prefer overrides the choice.
 //
-// The SDKs' defects are fixed below them, in the HTTP layer that both share (carrier): the
-// key travels in a header, every refusal becomes one typed error after one request, response
-// sizes are limited, and neither SDK sees of an answer what it would stumble over (cleaner,
-// vectorsOf).
+// The SDKs' defects are fixed below them, in the HTTP layer that both share (carrier): the key
+// travels in a header, every refusal becomes one typed error after one request, response sizes are
+// limited, and neither SDK sees of an answer what it would stumble over (cleaner, vectorsOf).
 package gemini
 
 import (
@@ -108,12 +107,11 @@ const placeholder = "set-by-carrier"
 
 // newCard makes a client of generative-ai-go.
 //
-// That client opens a gRPC connection for cached contents, which we do not use; it
-// would try to reach the service in the background forever, because the SDK's Close
-// forgets it. So the connection gets a dialer that refuses, and an
-// interceptor that catches a call made for this purpose, where gRPC hands out the
-// connection, and closes it. The SDK's validation is skipped because it does not
-// expect gRPC options beside an HTTP client.
+// That client opens a gRPC connection for cached contents, which we do not use; it would try to
+// reach the service in the background forever, because the SDK's Close forgets it. So the
+// connection gets a dialer that refuses, and an interceptor that catches a call made for this
+// purpose, where gRPC hands out the connection, and closes it. The SDK's validation is skipped
+// because it does not expect gRPC options beside an HTTP client.
 func (p *Provider) newCard() (*card.Client, error) {
 	refuse := func(context.Context, string) (net.Conn, error) { return nil, errUnused }
 	var unused *grpc.ClientConn

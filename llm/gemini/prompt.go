@@ -44,10 +44,9 @@ const (
 // stopLimit is how many stop sequences the API takes.
 const stopLimit = 5
 
-// prompt translates a request. System messages at the start become the system
-// instruction; later ones speak as the user, in their place. The other messages
-// stay as they are, in number and order; only empty ones, which the API refuses,
-// are left out.
+// prompt translates a request. System messages at the start become the system instruction; later
+// ones speak as the user, in their place. The other messages stay as they are, in number and order;
+// only empty ones, which the API refuses, are left out.
 func (p *Provider) prompt(req llm.Request) (prompt, error) {
 	pr := prompt{
 		model:     bare(cmp.Or(req.Model, p.def.Current())),

@@ -106,8 +106,7 @@ func (t *Tail) Join(piece []byte) string {
 // Rest returns what never became whole.
 func (t *Tail) Rest() string { return Sound(t.cut) }
 
-// cutOff returns how many bytes at the end of b begin a code point that needs
-// more.
+// cutOff returns how many bytes at the end of b begin a code point that needs more.
 func cutOff(b []byte) int {
 	if n := len(b) - halfSize; n >= 0 {
 		if unit, ok := half(b[n:]); ok && unit < 0xDC00 { // the first half of a pair

@@ -79,7 +79,7 @@ func circleText(req llm.Request) string {
 	if strings.Contains(c.asked, wantsReview) {
 		return c.review()
 	}
-	a := circleAnswer{Thoughts: c.say(c.words.thoughts), Emotion: c.emotion()}
+	a := circleAnswer{Thoughts: c.say(c.words.thoughts()), Emotion: c.emotion()}
 	var evidence []string
 	switch {
 	case strings.Contains(c.asked, wantsPost):
@@ -87,7 +87,7 @@ func circleText(req llm.Request) string {
 		text, evidence = c.newPost()
 		a.Post = &text
 	case strings.Contains(c.asked, wantsResponse):
-		text := c.reply(c.words.response)
+		text := c.reply(c.words.response())
 		evidence, a.Response = c.evidence(text), &text
 		a.End = c.end()
 	default:
@@ -118,9 +118,9 @@ func (c *circle) action() *circleAction {
 	case roll < onlyLikes:
 		return &circleAction{Like: c.author != c.char}
 	}
-	opening := c.words.comment
+	opening := c.words.comment()
 	if c.answers != nil {
-		opening = c.words.answer
+		opening = c.words.answer()
 	}
 	return &circleAction{Like: c.author != c.char && c.chance.Float64() < 0.5, Comment: c.reply(opening)}
 }
@@ -136,14 +136,14 @@ func (c *circle) reply(opening []string) string {
 	case 0, 1:
 		texts = c.sentences(slots, opening)
 	case 2, 3:
-		texts = c.sentences(slots, opening, c.words.question)
+		texts = c.sentences(slots, opening, c.words.question())
 	case 4:
-		texts = c.sentences(slots, opening, c.words.own)
+		texts = c.sentences(slots, opening, c.words.own())
 	default:
-		texts = c.sentences(slots, c.words.own, opening)
+		texts = c.sentences(slots, c.words.own(), opening)
 	}
 	if len(texts) == 0 { // there is nothing to quote
-		texts = c.sentences(slots, c.words.own)
+		texts = c.sentences(slots, c.words.own())
 	}
 	return strings.Join(texts, c.words.space)
 }
@@ -162,12 +162,12 @@ func (c *circle) newPost() (text string, evidence []string) {
 		about.text = ""
 	}
 	w, slots := c.words, c.slots(about.text, "")
-	kinds := [][]string{w.post, w.own}
+	kinds := [][]string{w.post(), w.own()}
 	if c.chance.IntN(3) == 0 {
 		slices.Reverse(kinds)
 	}
 	if c.chance.IntN(2) == 0 {
-		kinds = append(kinds, w.ask)
+		kinds = append(kinds, w.ask())
 	}
 	return strings.Join(c.sentences(slots, kinds...), w.space), evidence
 }

@@ -44,36 +44,36 @@ func compose(s scene, req llm.Request) string {
 // A question to documents without a character gets what they say, and no more.
 func (c *composer) reply() string {
 	if c.scene.char == "" && c.searched {
-		return cmp.Or(c.quoted(), c.missing[0])
+		return cmp.Or(c.quoted(), c.missing()[0])
 	}
-	open, end := c.two(c.open, c.close)
+	open, end := c.two(c.open(), c.close())
 	parts := []string{open + "\n\n"}
 	if w := c.keyword(); w != "" {
-		parts = append(parts, strings.ReplaceAll(c.say(c.pick(c.echo)), "%w", w))
+		parts = append(parts, strings.ReplaceAll(c.say(c.pick(c.echo())), "%w", w))
 	} else {
-		parts = append(parts, c.say(c.pick(c.greet)))
+		parts = append(parts, c.say(c.pick(c.greet())))
 	}
 	if line := c.line(); line != "" {
 		parts = append(parts, line)
 	}
 	if known := c.known(); known != "" {
-		parts = append(parts, strings.ReplaceAll(c.say(c.pick(c.memory)), "%t", known))
+		parts = append(parts, strings.ReplaceAll(c.say(c.pick(c.memory())), "%t", known))
 	}
 	if c.memories != nil {
-		parts = append(parts, c.quote("mem", c.memory, c.memories))
+		parts = append(parts, c.quote("mem", c.memory(), c.memories))
 	}
 	switch {
 	case c.web != nil:
 		parts = append(parts, c.cite())
 	case c.findings != nil:
-		parts = append(parts, c.quote("websearch", c.finding, c.findings))
+		parts = append(parts, c.quote("websearch", c.finding(), c.findings))
 	}
 	return c.join(append(parts, c.documented(), end))
 }
 
 // continued goes on behind the last text of the character, without repeating it.
 func (c *composer) continued() string {
-	open, end := c.two(c.goOn, c.close)
+	open, end := c.two(c.goOn(), c.close())
 	text := c.join([]string{open, c.line(), end})
 	last, _ := utf8.DecodeLastRuneInString(c.before)
 	if c.before != "" && c.space != "" && !unicode.IsSpace(last) {
@@ -84,8 +84,9 @@ func (c *composer) continued() string {
 
 // impersonated is what the user might say next.
 func (c *composer) impersonated() string {
-	text := c.say(c.asUser[c.index(len(c.asUser), c.variant)])
-	if round := c.variant / len(c.asUser); round > 0 && len(c.asked) > 0 {
+	texts := c.asUser()
+	text := c.say(texts[c.index(len(texts), c.variant)])
+	if round := c.variant / len(texts); round > 0 && len(c.asked) > 0 {
 		text = c.join([]string{text, clip(c.asked[round%len(c.asked)], 120)})
 	}
 	return text
@@ -102,15 +103,15 @@ func (c *composer) rewritten(messages []llm.Message) string {
 	asks := func(words []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(instruction, w) })
 	}
-	opening, end := c.two(c.reworded, c.close)
+	opening, end := c.two(c.reworded(), c.close())
 	switch {
-	case asks(c.shorter):
+	case asks(c.shorter()):
 		for sentence := range sentences(text) {
 			if s := strings.TrimSpace(sentence); s != "" {
 				return c.join([]string{opening, s})
 			}
 		}
-	case asks(c.longer):
+	case asks(c.longer()):
 		return c.join([]string{opening, text, c.line(), end})
 	}
 	return c.join([]string{opening, text})
@@ -145,7 +146,8 @@ func (c *composer) lineAt(i int) string {
 	case len(c.traits) > 0:
 		return "\n\n*" + c.traits[i%len(c.traits)] + "*\n\n"
 	}
-	return c.plain[i%len(c.plain)]
+	texts := c.plain()
+	return texts[i%len(texts)]
 }
 
 // closed ends speech and narration that were cut off.
@@ -158,8 +160,7 @@ func closed(line string) string {
 	return line
 }
 
-// overlap counts what two texts share: words, or pairs of characters in scripts
-// without blanks.
+// overlap counts what two texts share: words, or pairs of characters in scripts without blanks.
 func overlap(a, b string) int {
 	n := 0
 	in := map[string]bool{}
@@ -188,7 +189,7 @@ func (c *composer) quote(tag string, intros, texts []string) string {
 // it are no part of what is cited: they are in the block, if the prompt asked for one.
 func (c *composer) cite() string {
 	f := c.web[c.variant%min(len(c.web), 3)]
-	intro, quoted := c.say(c.pick(c.finding)), "\n\n"+f.text+" ["+f.number+"]\n\n"
+	intro, quoted := c.say(c.pick(c.finding())), "\n\n"+f.text+" ["+f.number+"]\n\n"
 	if strings.Contains(c.guided, "</websearch>") {
 		return "\n\n<websearch>" + strings.ReplaceAll(intro, "%t", f.title) + "</websearch>" + quoted
 	}
@@ -215,14 +216,8 @@ func (c *composer) join(parts []string) string {
 
 // say fills in the names.
 func (c *composer) say(phrase string) string {
-	char, user := c.scene.char, c.scene.user
-	if char == "" {
-		char = c.phrases.char
-	}
-	if user == "" {
-		user = c.phrases.user
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(phrase, "%c", char), "%u", user)
+	char, user, nobody := c.scene.char, c.scene.user, c.nobody()
+	return strings.ReplaceAll(strings.ReplaceAll(phrase, "%c", cmp.Or(char, nobody[0])), "%u", cmp.Or(user, nobody[1]))
 }
 
 // two chooses from two lists so that the pairs of len(a)·len(b) variants differ.
@@ -243,7 +238,7 @@ func (c *composer) keyword() string {
 	for _, w := range strings.FieldsFunc(c.said, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '\'' }) {
 		for _, part := range c.runs(w) {
 			n := utf8.RuneCountInString(part)
-			if n >= max(length, 2) && !slices.Contains(strings.Fields(c.stopWords), strings.ToLower(part)) {
+			if n >= max(length, 2) && !slices.Contains(c.stopWords(), strings.ToLower(part)) {
 				best, length = part, n
 			}
 		}
@@ -261,7 +256,7 @@ func (c *composer) runs(word string) []string {
 		return []string{strings.Trim(word, "-'")}
 	}
 	parts := strings.FieldsFunc(word, func(r rune) bool {
-		return unicode.Is(unicode.Hiragana, r) || isDense(r) && strings.ContainsRune(book[inChinese].stopWords, r)
+		return unicode.Is(unicode.Hiragana, r) || isDense(r) && strings.ContainsRune(functionCharacters(), r)
 	})
 	if len(parts) == 0 {
 		parts = []string{word}

@@ -20,11 +20,10 @@ const (
 	EmbeddingModel = "offline-hash-512-1"
 )
 
-// Embedder turns texts into vectors without a model: every stem of a word, every
-// part of a word of three to five letters, and every one to three characters of a
-// script without blanks adds to one place of the vector, with a sign, both chosen by
-// its hash. Vectors have length 1. They know spelling, not meaning: texts are near
-// each other when they share words or parts of words.
+// Embedder turns texts into vectors without a model: every stem of a word, every part of a word of
+// three to five letters, and every one to three characters of a script without blanks adds to one
+// place of the vector, with a sign, both chosen by its hash. Vectors have length 1. They know
+// spelling, not meaning: texts are near each other when they share words or parts of words.
 //
 // The zero value is ready to use. The task makes no difference.
 type Embedder struct{}
@@ -44,7 +43,7 @@ func (Embedder) Embed(ctx context.Context, _ llm.EmbedTask, texts []string) (llm
 		if err := ctx.Err(); err != nil {
 			return llm.Embeddings{}, llm.NetworkError(ctx, Name, err)
 		}
-		out.Vectors[i] = embed(text)
+		out.Vectors[i] = vectorOf(text)
 		out.Usage.PromptTokens += llm.EstimateTokens(text)
 	}
 	return out, nil
@@ -69,7 +68,7 @@ const (
 // functionWords are Chinese characters that say little by themselves.
 const functionWords = "的了是我你您他她它们吗呢吧啊在有没不也都就和与或很这那个什么怎为可以能会要请给把被让对从到去来还又再只"
 
-func embed(text string) []float32 {
+func vectorOf(text string) []float32 {
 	f := features{}
 	for run := range runs(text) {
 		if isDenseRun(run) {
@@ -172,8 +171,7 @@ func hash(kind byte, text string) uint64 {
 	return h ^ h>>33
 }
 
-// runs splits text, in compatibility form and lower case, into words and runs of
-// dense scripts.
+// runs splits text, in compatibility form and lower case, into words and runs of dense scripts.
 func runs(text string) iter.Seq[string] {
 	text = strings.ToLower(norm.NFKC.String(text))
 	return func(yield func(string) bool) {

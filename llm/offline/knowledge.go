@@ -80,7 +80,7 @@ func (s *scene) wantsFacts() bool {
 func wanted(said string) []string {
 	var list []string
 	for t := range terms(said) {
-		if !strings.ContainsAny(t, book[inChinese].stopWords+"谁哪里么何几多少") && !slices.Contains(list, t) {
+		if !strings.ContainsAny(t, functionCharacters()+"谁哪里么何几多少") && !slices.Contains(list, t) {
 			list = append(list, t)
 		}
 	}
@@ -248,10 +248,10 @@ func (c *composer) documented() string {
 		return ""
 	}
 	if quoted := c.quoted(); quoted != "" {
-		return strings.TrimSpace(strings.ReplaceAll(c.say(c.pick(c.finding)), "%t", "")) + "\n\n" + quoted + "\n\n"
+		return strings.TrimSpace(strings.ReplaceAll(c.say(c.pick(c.finding())), "%t", "")) + "\n\n" + quoted + "\n\n"
 	}
 	if c.searched {
-		return c.say(c.pick(c.missing))
+		return c.say(c.pick(c.missing()))
 	}
 	return ""
 }

@@ -1,14 +1,13 @@
 // Package offline is a provider that needs no network and no key: a Generator that
 // replies in character and an Embedder, both deterministic.
 //
-// The replies are a demonstration, not a language model. They are assembled from what
-// the prompt contains (above all the card's example dialogue, but also the user's
-// message, memories, documents and search results) and set phrases in the card's language. What it
-// posts and comments in the social circle is made in the same way (circle.go). The
-// same request gives the same reply; another Request.Variant gives another reply. The
-// provider is called "offline" and the model "offline-demo" everywhere, so that nobody
-// mistakes it for a real model. It replies only where it was chosen or listed as a
-// fallback.
+// The replies are a demonstration, not a language model. They are assembled from what the prompt
+// contains (above all the card's example dialogue, but also the user's message, memories, documents
+// and search results) and set phrases in the card's language. What it posts and comments in the
+// social circle is made in the same way (circle.go). The same request gives the same reply; another
+// Request.Variant gives another reply. The provider is called "offline" and the model
+// "offline-demo" everywhere, so that nobody mistakes it for a real model. It replies only where it
+// was chosen or listed as a fallback.
 //
 // It serves for trying the product, for tests, and for load tests: a reply costs about
 // as much as reading the prompt once.

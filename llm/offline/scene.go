@@ -147,8 +147,7 @@ func entries(block string) []string {
 	return list
 }
 
-// The names that the SillyTavern dialect gives to messages of the example
-// dialogue.
+// The names that the SillyTavern dialect gives to messages of the example dialogue.
 const (
 	exampleUser = "example_user"
 	exampleChar = "example_assistant"
@@ -324,9 +323,8 @@ func clip(text string, n int) string {
 // there may be code or tags in English.
 const languageShows = 80
 
-// guessLanguage looks at the scripts of what the character says: how the example
-// lines and the newest message begin, else at the whole prompt but for the user's
-// words.
+// guessLanguage looks at the scripts of what the character says: how the example lines and the
+// newest message begin, else at the whole prompt but for the user's words.
 func (s *scene) guessLanguage(messages []llm.Message) language {
 	var c scripts
 	for _, line := range append(s.lines[:len(s.lines):len(s.lines)], s.before) {

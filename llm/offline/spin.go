@@ -71,7 +71,7 @@ func (c *circle) spin(phrase string, slots map[string]string) string {
 		if word := slots[name]; word != "" {
 			return word
 		}
-		pool := c.words.pools[name]
+		pool := c.words.pools[name]()
 		for range len(pool) { // until it is a new one
 			if word := pool[c.chance.IntN(len(pool))]; !slices.Contains(c.used, word) {
 				c.used = append(c.used, word)

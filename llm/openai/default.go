@@ -63,15 +63,6 @@ var stableEmbedding = regexp.MustCompile(`^text-embedding-\d+-small$`)
 
 // chooseEmbedding is embeddingModel if the list has it, else OpenAI's newest small model for
 // vectors.
-func chooseEmbedding(list []llm.Model) (best string) {
-	for _, m := range list {
-		switch {
-		case !stableEmbedding.MatchString(m.ID):
-		case m.ID == embeddingModel:
-			return m.ID
-		case best == "" || llm.CompareVersions(m.ID, best) > 0:
-			best = m.ID
-		}
-	}
-	return best
+func chooseEmbedding(list []llm.Model) string {
+	return llm.ChooseEmbedding(list, embeddingModel, stableEmbedding)
 }

@@ -91,8 +91,7 @@ func classify(provider string, e wireError, word string, number, status int, ret
 	return llm.Upstream(provider, fault.UpstreamDown, 0, cause)
 }
 
-// parseError reads an error with a word or a number as its code, or a bare text
-// (Ollama).
+// parseError reads an error with a word or a number as its code, or a bare text (Ollama).
 func parseError(raw json.RawMessage) (e wireError, word string, number int) {
 	_ = loose.Unmarshal(raw, &e) // a text has no members
 	e.Message = said(raw, saidDepth)
@@ -156,8 +155,7 @@ func plainWord(s string) string {
 	return s
 }
 
-// saysTooLong knows the sentences of servers that have no code for it (vLLM,
-// OpenRouter).
+// saysTooLong knows the sentences of servers that have no code for it (vLLM, OpenRouter).
 func saysTooLong(message string) bool {
 	m := strings.ToLower(message)
 	return strings.Contains(m, "maximum context length") || strings.Contains(m, "exceeds the available context size")

@@ -1,13 +1,11 @@
-// Package openai talks to every server with the chat completions interface of
-// OpenAI: OpenRouter, OpenAI itself, Ollama, llama.cpp, vLLM, LM Studio and the
-// like. It is one thin client on net/http, because what matters here (errors in
-// the middle of a stream, streams that just stop, OpenRouter's routing and cost)
-// falls outside the generic SDKs.
+// Package openai talks to every server with the chat completions interface of OpenAI: OpenRouter,
+// OpenAI itself, Ollama, llama.cpp, vLLM, LM Studio and the like. It is one thin client on
+// net/http, because what matters here (errors in the middle of a stream, streams that just stop,
+// OpenRouter's routing and cost) falls outside the generic SDKs.
 //
-// A stream is whole when the server named a finish reason or sent [DONE]; comment
-// lines are skipped, an error member ends the reply with an error, and a model's
-// reasoning never becomes part of the text. Client is an llm.Provider; Embedder
-// makes an llm.Embedder of it.
+// A stream is whole when the server named a finish reason or sent [DONE]; comment lines are
+// skipped, an error member ends the reply with an error, and a model's reasoning never becomes part
+// of the text. Client is an llm.Provider; Embedder makes an llm.Embedder of it.
 package openai
 
 import (
@@ -40,10 +38,9 @@ const (
 type Options struct {
 	Name string // OpenAI (default) or OpenRouter
 
-	// BaseURL is where the interface lives, for example http://127.0.0.1:11434/v1;
-	// paths such as /chat/completions are appended. An address that already ends
-	// in /chat/completions is used exactly as it is. A query is kept. The default
-	// is the public service of the flavour.
+	// BaseURL is where the interface lives, for example http://127.0.0.1:11434/v1; paths such as
+	// /chat/completions are appended. An address that already ends in /chat/completions is used
+	// exactly as it is. A query is kept. The default is the public service of the flavour.
 	BaseURL string
 
 	Model string // for requests that name none; default: one of the server's own list, with OpenRouter openrouter/auto
@@ -77,9 +74,8 @@ type Client struct {
 
 var _ llm.Provider = (*Client)(nil)
 
-// New returns a client that uses keys, which may be empty for a local server. It
-// fails with fault.Invalid when an option cannot be used; the network is not
-// touched.
+// New returns a client that uses keys, which may be empty for a local server. It fails with
+// fault.Invalid when an option cannot be used; the network is not touched.
 func New(keys []llm.Key, opts Options) (*Client, error) {
 	opts = opts.withDefaults()
 	if opts.Name != OpenAI && opts.Name != OpenRouter {

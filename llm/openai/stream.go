@@ -20,8 +20,7 @@ const (
 	streamLimit = 256 << 20
 )
 
-// stream turns one answer into chunks. It yields until the reader breaks off or
-// something is wrong.
+// stream turns one answer into chunks. It yields until the reader breaks off or something is wrong.
 type stream struct {
 	ctx      context.Context
 	provider string

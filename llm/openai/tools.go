@@ -233,8 +233,7 @@ func (g *grown) MarshalJSON() ([]byte, error) {
 	return []byte(llm.JSONLine(loose.Sound([]byte(g.String())))), nil
 }
 
-// merge continues a value of a stream: texts grow, the elements of lists are found by their
-// index.
+// merge continues a value of a stream: texts grow, the elements of lists are found by their index.
 func merge(name string, old, piece any) any {
 	switch p := piece.(type) {
 	case string:

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Hosts whose models take messages of one role in a row and system messages
-// anywhere. Of others it is not known: a server with a chat template may refuse
-// them, or drop all but one.
+// Hosts whose models take messages of one role in a row and system messages anywhere. Of others it
+// is not known: a server with a chat template may refuse them, or drop all but one.
 var looseHosts = []string{
 	"api.openai.com", ".openai.azure.com", "api.x.ai", "generativelanguage.googleapis.com", "api.anthropic.com",
 }

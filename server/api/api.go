@@ -1,6 +1,5 @@
-// Package api has the operations: what clients can ask for, how they ask for it and what
-// they get. Each file has those of one subject, as entries of a table. Package server
-// serves the tables.
+// Package api has the operations: what clients can ask for, how they ask for it and what they get.
+// Each file has those of one subject, as entries of a table. Package server serves the tables.
 //
 // An operation decodes its data strictly and calls a service. Its result is encoded as
 // JSON, in the shapes that openapi.yaml and asyncapi.yaml of package server specify.

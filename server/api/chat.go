@@ -22,17 +22,33 @@ var chatOperations = []Operation{
 	{Command: "gen.cancel", Route: "POST /generations/:generationId/cancel", Data: takes(genCancel)},
 	{Command: "gen.attach", Route: "GET /generations/:generationId", Attaches: true, Data: takes(genAttach)},
 	{Route: "GET /messages/:messageId", Data: takes(messageGet)},
-	{Command: "message.swipe", Route: "POST /messages/:messageId/swipe", Key: true, Starts: true, Data: takes(messageSwipe)},
-	{Command: "message.delete", Route: "DELETE /messages/:messageId", Key: true, Data: takes(messageDelete)},
-	{Command: "message.restore", Route: "POST /messages/:messageId/restore", Key: true, Data: takes(messageRestore)},
-	{Command: "chat.create", Route: "POST /conversations", Status: http.StatusCreated, Key: true, Data: takes(chatCreate)},
+	{Command: "message.swipe", Route: "POST /messages/:messageId/swipe", Key: true, Starts: true, Data: takes(func(ctx context.Context, c *Call, in chat.SwipeInput) (any, error) {
+		return changedOf(c.Engine.Swipe(ctx, c.Call, in))
+	})},
+	{Command: "message.delete", Route: "DELETE /messages/:messageId", Key: true, Data: takes(func(ctx context.Context, c *Call, in deleteData) (any, error) {
+		return deletedOf(c.Chats.DeleteMessage(ctx, c.Call, in.MessageID, cmp.Or(in.Scope, "one")))
+	})},
+	{Command: "message.restore", Route: "POST /messages/:messageId/restore", Key: true, Data: takes(func(ctx context.Context, c *Call, in messageData) (any, error) {
+		return deletedOf(c.Chats.RestoreMessage(ctx, c.Call, in.MessageID))
+	})},
+	{Command: "chat.create", Route: "POST /conversations", Status: http.StatusCreated, Key: true, Data: takes(func(ctx context.Context, c *Call, in chat.ConversationInput) (any, error) {
+		return conversationOf(c.Chats.CreateConversation(ctx, c.Call, in))
+	})},
 	{Route: "GET /conversations", Data: takes(chatList)},
-	{Route: "GET /conversations/:conversationId", Data: takes(chatGet)},
-	{Command: "chat.update", Route: "PATCH /conversations/:conversationId", Key: true, IfMatch: true, Data: takes(chatUpdate)},
-	{Command: "chat.delete", Route: "DELETE /conversations/:conversationId", Status: http.StatusNoContent, Key: true, Data: takes(chatDelete)},
+	{Route: "GET /conversations/:conversationId", Data: takes(func(ctx context.Context, c *Call, in conversationData) (any, error) {
+		return conversationOf(c.Chats.Conversation(ctx, c.UserID, in.ConversationID))
+	})},
+	{Command: "chat.update", Route: "PATCH /conversations/:conversationId", Key: true, IfMatch: true, Data: takes(func(ctx context.Context, c *Call, in chat.ConversationPatch) (any, error) {
+		return conversationOf(c.Chats.UpdateConversation(ctx, c.Call, in))
+	})},
+	{Command: "chat.delete", Route: "DELETE /conversations/:conversationId", Status: http.StatusNoContent, Key: true, Data: takes(func(ctx context.Context, c *Call, in conversationData) (any, error) {
+		return struct{}{}, c.Engine.DeleteConversation(ctx, c.Call, in.ConversationID)
+	})},
 	{Command: "chat.head", Route: "PUT /conversations/:conversationId/head", Key: true, Data: takes(chatHead)},
 	{Command: "chat.history", Route: "GET /conversations/:conversationId/messages", Data: takes(chatHistory)},
-	{Command: "prompt.preview", Route: "POST /conversations/:conversationId/prompt", Alone: true, Data: takes(promptPreview)},
+	{Command: "prompt.preview", Route: "POST /conversations/:conversationId/prompt", Alone: true, Data: takes(func(ctx context.Context, c *Call, in nodest.PreviewInput) (any, error) {
+		return Result(promptOf)(c.Engine.PreviewPrompt(ctx, c.UserID, in))
+	})},
 	{Command: "prompt.get", Route: "GET /prompts/:promptId", Data: takes(promptGet)},
 	{Command: "prompt.diff", Route: "GET /prompts/:promptId/diff", Data: takes(promptDiff)},
 	{Command: "card.lint", Data: Input{Prepare: prepareLint}}, // its route also takes files
@@ -128,12 +144,12 @@ func FailedReply(g *chat.Generation) error {
 	return f
 }
 
-func chatSend(ctx context.Context, s *Services, c *op.Call, in sendData) (any, error) {
+func chatSend(ctx context.Context, c *Call, in sendData) (any, error) {
 	if len(in.Attachments) > 0 {
 		return nil, fault.InvalidField("attachments", "range", "attachments are not supported")
 	}
 	in.NoReply = in.Reply != nil && !*in.Reply
-	got, err := s.Engine.Send(ctx, c, in.SendInput)
+	got, err := c.Engine.Send(ctx, c.Call, in.SendInput)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +163,8 @@ type generateData struct {
 	WhenBusy  string                `json:"whenBusy,omitempty"`
 }
 
-func genRegenerate(ctx context.Context, s *Services, c *op.Call, in generateData) (any, error) {
-	return changedOf(s.Engine.Regenerate(ctx, c, nodest.GenerateInput{
+func genRegenerate(ctx context.Context, c *Call, in generateData) (any, error) {
+	return changedOf(c.Engine.Regenerate(ctx, c.Call, nodest.GenerateInput{
 		MessageID: in.MessageID, Wish: in.Wish, Options: in.Options, WhenBusy: in.WhenBusy,
 	}))
 }
@@ -159,8 +175,8 @@ type continueData struct {
 	WhenBusy  string                `json:"whenBusy,omitempty"`
 }
 
-func genContinue(ctx context.Context, s *Services, c *op.Call, in continueData) (any, error) {
-	return changedOf(s.Engine.Continue(ctx, c, nodest.GenerateInput{
+func genContinue(ctx context.Context, c *Call, in continueData) (any, error) {
+	return changedOf(c.Engine.Continue(ctx, c.Call, nodest.GenerateInput{
 		MessageID: in.MessageID, Options: in.Options, WhenBusy: in.WhenBusy,
 	}))
 }
@@ -173,8 +189,8 @@ type impersonateData struct {
 	WhenBusy       string                `json:"whenBusy,omitempty"`
 }
 
-func genImpersonate(ctx context.Context, s *Services, c *op.Call, in impersonateData) (any, error) {
-	id, err := s.Engine.Impersonate(ctx, c, nodest.GenerateInput{
+func genImpersonate(ctx context.Context, c *Call, in impersonateData) (any, error) {
+	id, err := c.Engine.Impersonate(ctx, c.Call, nodest.GenerateInput{
 		ConversationID: in.ConversationID, Options: in.Options, WhenBusy: in.WhenBusy,
 	})
 	return &Sent{GenerationID: id}, err
@@ -184,8 +200,8 @@ type generationData struct {
 	GenerationID string `json:"generationId"`
 }
 
-func genCancel(ctx context.Context, s *Services, c *op.Call, in generationData) (any, error) {
-	status, err := s.Engine.Cancel(ctx, c.UserID, in.GenerationID)
+func genCancel(ctx context.Context, c *Call, in generationData) (any, error) {
+	status, err := c.Engine.Cancel(ctx, c.UserID, in.GenerationID)
 	return map[string]string{"generationId": in.GenerationID, "status": status}, err
 }
 
@@ -209,11 +225,11 @@ type Attached struct {
 	Found *nodest.Attached `json:"-"`
 }
 
-func genAttach(ctx context.Context, s *Services, c *op.Call, in AttachData) (any, error) {
+func genAttach(ctx context.Context, c *Call, in AttachData) (any, error) {
 	if in.Off < 0 {
 		return nil, fault.InvalidField("off", "range", "must not be negative")
 	}
-	a, err := s.Engine.Attach(ctx, c.UserID, in.GenerationID, in.Off)
+	a, err := c.Engine.Attach(ctx, c.UserID, in.GenerationID, in.Off)
 	if err != nil {
 		return nil, err
 	}
@@ -233,29 +249,17 @@ type messageGetData struct {
 	Swipe     string `json:"swipe,omitempty"` // around which texts are shown; "" = the shown one
 }
 
-func messageGet(ctx context.Context, s *Services, c *op.Call, in messageGetData) (any, error) {
-	m, err := s.Chats.Message(ctx, c.UserID, in.MessageID)
+func messageGet(ctx context.Context, c *Call, in messageGetData) (any, error) {
+	m, err := c.Chats.Message(ctx, c.UserID, in.MessageID)
 	if err != nil || in.Swipe == "" {
 		return Result(chat.WireMessage)(m, err)
 	}
 	return chat.WireMessageAround(m, in.Swipe)
 }
 
-func messageSwipe(ctx context.Context, s *Services, c *op.Call, in chat.SwipeInput) (any, error) {
-	return changedOf(s.Engine.Swipe(ctx, c, in))
-}
-
 type deleteData struct {
 	MessageID string `json:"messageId"`
 	Scope     string `json:"scope,omitempty"` // "one" (default), "after" or "swipe"
-}
-
-func messageDelete(ctx context.Context, s *Services, c *op.Call, in deleteData) (any, error) {
-	return deletedOf(s.Chats.DeleteMessage(ctx, c, in.MessageID, cmp.Or(in.Scope, "one")))
-}
-
-func messageRestore(ctx context.Context, s *Services, c *op.Call, in messageData) (any, error) {
-	return deletedOf(s.Chats.RestoreMessage(ctx, c, in.MessageID))
 }
 
 var deletedOf = Result(func(d *chat.Deleted) map[string]any {
@@ -269,10 +273,6 @@ var deletedOf = Result(func(d *chat.Deleted) map[string]any {
 	return answer
 })
 
-func chatCreate(ctx context.Context, s *Services, c *op.Call, in chat.ConversationInput) (any, error) {
-	return conversationOf(s.Chats.CreateConversation(ctx, c, in))
-}
-
 var conversationOf = Result(func(c *chat.Conversation) Versioned { return Versioned{chat.WireConversation(c), c.Version} })
 
 type listData struct {
@@ -282,25 +282,13 @@ type listData struct {
 	pageData
 }
 
-func chatList(ctx context.Context, s *Services, c *op.Call, in listData) (any, error) {
+func chatList(ctx context.Context, c *Call, in listData) (any, error) {
 	filter := chat.ConversationFilter{CharacterID: in.CharacterID, Archived: in.Archived, Listing: in.Listing}
-	return Pages(chat.WireConversation)(s.Chats.Conversations(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
+	return Pages(chat.WireConversation)(c.Chats.Conversations(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
 }
 
 type conversationData struct {
 	ConversationID string `json:"conversationId"`
-}
-
-func chatGet(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
-	return conversationOf(s.Chats.Conversation(ctx, c.UserID, in.ConversationID))
-}
-
-func chatUpdate(ctx context.Context, s *Services, c *op.Call, in chat.ConversationPatch) (any, error) {
-	return conversationOf(s.Chats.UpdateConversation(ctx, c, in))
-}
-
-func chatDelete(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
-	return struct{}{}, s.Engine.DeleteConversation(ctx, c, in.ConversationID)
 }
 
 type headData struct {
@@ -309,11 +297,11 @@ type headData struct {
 	ToEnd          bool   `json:"toEnd,omitempty"`
 }
 
-func chatHead(ctx context.Context, s *Services, c *op.Call, in headData) (any, error) {
+func chatHead(ctx context.Context, c *Call, in headData) (any, error) {
 	if in.ToEnd {
-		return conversationOf(s.Chats.ShowMessage(ctx, c, in.ConversationID, in.MessageID))
+		return conversationOf(c.Chats.ShowMessage(ctx, c.Call, in.ConversationID, in.MessageID))
 	}
-	return conversationOf(s.Chats.ChooseHead(ctx, c, in.ConversationID, in.MessageID))
+	return conversationOf(c.Chats.ChooseHead(ctx, c.Call, in.ConversationID, in.MessageID))
 }
 
 type historyData struct {
@@ -323,16 +311,15 @@ type historyData struct {
 	Limit          limit  `json:"limit,omitempty"`
 }
 
-// chatHistory pages backwards: nextCursor is the before of the next page; forwards with
-// after.
-func chatHistory(ctx context.Context, s *Services, c *op.Call, in historyData) (any, error) {
+// chatHistory pages backwards: nextCursor is the before of the next page; forwards with after.
+func chatHistory(ctx context.Context, c *Call, in historyData) (any, error) {
 	var h *chat.HistoryPage
 	var err error
 	switch {
 	case in.After == "":
-		h, err = s.Chats.History(ctx, c.UserID, in.ConversationID, in.Before, int(in.Limit))
+		h, err = c.Chats.History(ctx, c.UserID, in.ConversationID, in.Before, int(in.Limit))
 	case in.Before == "":
-		h, err = s.Chats.HistoryAfter(ctx, c.UserID, in.ConversationID, in.After, int(in.Limit))
+		h, err = c.Chats.HistoryAfter(ctx, c.UserID, in.ConversationID, in.After, int(in.Limit))
 	default:
 		err = fault.InvalidField("after", "range", "cannot be used together with before")
 	}
@@ -350,16 +337,12 @@ func chatHistory(ctx context.Context, s *Services, c *op.Call, in historyData) (
 	return p, nil
 }
 
-func promptPreview(ctx context.Context, s *Services, c *op.Call, in nodest.PreviewInput) (any, error) {
-	return Result(promptOf)(s.Engine.PreviewPrompt(ctx, c.UserID, in))
-}
-
 type promptData struct {
 	PromptID string `json:"promptId"`
 }
 
-func promptGet(ctx context.Context, s *Services, c *op.Call, in promptData) (any, error) {
-	p, err := s.Engine.Prompt(ctx, c.UserID, in.PromptID)
+func promptGet(ctx context.Context, c *Call, in promptData) (any, error) {
+	p, err := c.Engine.Prompt(ctx, c.UserID, in.PromptID)
 	if err != nil {
 		return nil, err
 	}
@@ -373,15 +356,14 @@ type diffData struct {
 	With     string `json:"with"`
 }
 
-func promptDiff(ctx context.Context, s *Services, c *op.Call, in diffData) (any, error) {
+func promptDiff(ctx context.Context, c *Call, in diffData) (any, error) {
 	if in.With == "" {
 		return nil, fault.InvalidField("with", "required", "required: the id of the prompt to compare with")
 	}
-	return s.Engine.DiffPrompts(ctx, c.UserID, in.PromptID, in.With)
+	return c.Engine.DiffPrompts(ctx, c.UserID, in.PromptID, in.With)
 }
 
-// prepareLint takes any document as its data: a card, a book, a preset or a
-// script.
+// prepareLint takes any document as its data: a card, a book, a preset or a script.
 func prepareLint(name string, data []byte) (Runner, string, error) {
 	if err := CheckJSON(data); err != nil {
 		return nil, "", err
@@ -396,11 +378,11 @@ func Lint(c *op.Call, data []byte, filename string) (any, error) {
 	return map[string]any{"findings": OrEmpty(found)}, err
 }
 
-func typing(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
-	if _, err := s.Chats.Conversation(ctx, c.UserID, in.ConversationID); err != nil {
+func typing(ctx context.Context, c *Call, in conversationData) (any, error) {
+	if _, err := c.Chats.Conversation(ctx, c.UserID, in.ConversationID); err != nil {
 		return nil, err
 	}
-	s.Engine.Typing(c, in.ConversationID)
+	c.Engine.Typing(c.Call, in.ConversationID)
 	return struct{}{}, nil
 }
 
@@ -409,9 +391,9 @@ type ackData struct {
 	Read map[string]string `json:"read,omitempty"` // conversation id -> message id
 }
 
-func ack(ctx context.Context, s *Services, c *op.Call, in ackData) (any, error) {
+func ack(ctx context.Context, c *Call, in ackData) (any, error) {
 	if in.Seq < 0 {
 		return nil, fault.InvalidField("seq", "range", "must not be negative")
 	}
-	return struct{}{}, s.Engine.Ack(ctx, c, in.Seq, in.Read)
+	return struct{}{}, c.Engine.Ack(ctx, c.Call, in.Seq, in.Read)
 }

@@ -14,30 +14,70 @@ import (
 // circleOperations are about the social circle. What has no command exists in REST only.
 var circleOperations = []Operation{
 	{Command: "circle.feed", Route: "GET /circle/posts", Data: takes(circleFeed)},
-	{Command: "circle.post", Route: "POST /circle/posts", Status: http.StatusCreated, Key: true, Data: takes(circlePost)},
-	{Route: "GET /circle/posts/:postId", Data: takes(circleRead)},
+	{Command: "circle.post", Route: "POST /circle/posts", Status: http.StatusCreated, Key: true, Data: takes(func(ctx context.Context, c *Call, in circle.PostInput) (any, error) {
+		return Result(wire(c.Call, true).Post)(c.Circle.Post(ctx, c.Call, in))
+	})},
+	{Route: "GET /circle/posts/:postId", Data: takes(func(ctx context.Context, c *Call, in circleReadData) (any, error) {
+		return Result(wire(c.Call, in.Thoughts).Entry)(c.Circle.Read(ctx, c.UserID, in.PostID))
+	})},
 	{Command: "circle.delete", Key: true, Data: takes(circleDelete)}, // in REST, posts and comments have routes of their own
 	{Route: "DELETE /circle/posts/:postId", Status: http.StatusNoContent, Data: takes(circleDeletePost)},
-	{Command: "circle.comment", Route: "POST /circle/posts/:postId/comments", Status: http.StatusCreated, Key: true, Data: takes(circleComment)},
+	{Command: "circle.comment", Route: "POST /circle/posts/:postId/comments", Status: http.StatusCreated, Key: true, Data: takes(func(ctx context.Context, c *Call, in circleCommentData) (any, error) {
+		return Result(wire(c.Call, true).Comment)(c.Circle.Comment(ctx, c.Call, in.PostID, in.Text, in.ReplyTo))
+	})},
 	{Route: "DELETE /circle/posts/:postId/comments/:commentId", Status: http.StatusNoContent, Data: takes(circleDeleteComment)},
-	{Command: "circle.like", Route: "PUT /circle/posts/:postId/like", Key: true, Data: takes(circleLike)},
-	{Command: "circle.unlike", Route: "DELETE /circle/posts/:postId/like", Key: true, Data: takes(circleUnlike)},
-	{Route: "PUT /circle/posts/:postId/favorite", Data: takes(circleFavorite)},
-	{Route: "DELETE /circle/posts/:postId/favorite", Data: takes(circleNoFavorite)},
-	{Route: "PUT /circle/posts/:postId/rating", Data: takes(circleRate)},
+	{Command: "circle.like", Route: "PUT /circle/posts/:postId/like", Key: true, Data: takes(func(ctx context.Context, c *Call, in postData) (any, error) {
+		return Result(wire(c.Call, false).Post)(c.Circle.Like(ctx, c.Call, in.PostID))
+	})},
+	{Command: "circle.unlike", Route: "DELETE /circle/posts/:postId/like", Key: true, Data: takes(func(ctx context.Context, c *Call, in postData) (any, error) {
+		return Result(wire(c.Call, false).Post)(c.Circle.Unlike(ctx, c.Call, in.PostID))
+	})},
+	{Route: "PUT /circle/posts/:postId/favorite", Data: takes(func(ctx context.Context, c *Call, in postData) (any, error) {
+		return Result(wire(c.Call, false).Post)(c.Circle.SetFavorite(ctx, c.Call, in.PostID, true))
+	})},
+	{Route: "DELETE /circle/posts/:postId/favorite", Data: takes(func(ctx context.Context, c *Call, in postData) (any, error) {
+		return Result(wire(c.Call, false).Post)(c.Circle.SetFavorite(ctx, c.Call, in.PostID, false))
+	})},
+	{Route: "PUT /circle/posts/:postId/rating", Data: takes(func(ctx context.Context, c *Call, in circleRateData) (any, error) {
+		return Result(wire(c.Call, false).Post)(c.Circle.Rate(ctx, c.Call, in.PostID, in.Rating))
+	})},
 	{Command: "circle.forward", Route: "POST /circle/posts/:postId/forward", Key: true, Starts: true, Data: takes(circleForward)},
-	{Route: "GET /circle/posts/:postId/turns", Data: takes(circlePostTurns)},
-	{Route: "GET /circle/turns", Data: takes(circleTurns)},
-	{Route: "POST /circle/turns/:turnId/retry", Status: http.StatusAccepted, Data: takes(circleRetry)},
-	{Route: "GET /circle/relationships", Data: takes(circleRelationships)},
-	{Route: "PATCH /circle/relationships/:characterId/:targetId", Data: takes(circleSetRelation)},
-	{Route: "GET /circle/messagebox", Data: takes(circleMessageBox)},
-	{Route: "GET /circle/actions", Data: takes(circleActions)},
-	{Route: "POST /circle/actions/:actionId", Data: takes(circleDecide)},
-	{Route: "GET /circle/settings", Data: takes(circleSettings)},
-	{Route: "PUT /circle/settings", Data: takes(circlePutSettings)},
-	{Route: "GET /circle/spend", Data: takes(circleCost)},
-	{Route: "POST /circle/characters/:id/init", Data: takes(circleJoin)},
+	{Route: "GET /circle/posts/:postId/turns", Data: takes(func(ctx context.Context, c *Call, in circlePostTurnsData) (any, error) {
+		return Pages(circle.WireTurn)(c.Circle.PostTurns(ctx, c.UserID, in.PostID, in.Cursor, int(in.Limit)))
+	})},
+	{Route: "GET /circle/turns", Data: takes(func(ctx context.Context, c *Call, in circleTurnsData) (any, error) {
+		return Pages(circle.WireTurn)(c.Circle.Turns(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))
+	})},
+	{Route: "POST /circle/turns/:turnId/retry", Status: http.StatusAccepted, Data: takes(func(ctx context.Context, c *Call, in circleRetryData) (any, error) {
+		return Result(circle.WireTurn)(c.Circle.Retry(ctx, c.Call, in.TurnID))
+	})},
+	{Route: "GET /circle/relationships", Data: takes(func(ctx context.Context, c *Call, in circleMemberData) (any, error) {
+		return Result(wire(c.Call, false).Graph)(c.Circle.Relationships(ctx, c.UserID, in.CharacterID))
+	})},
+	{Route: "PATCH /circle/relationships/:characterId/:targetId", Data: takes(func(ctx context.Context, c *Call, in circleRelationData) (any, error) {
+		return Result(wire(c.Call, false).Relation)(c.Circle.SetRelation(ctx, c.Call, in.CharacterID, in.TargetID, in.RelationPatch))
+	})},
+	{Route: "GET /circle/messagebox", Data: takes(func(ctx context.Context, c *Call, in circleMemberData) (any, error) {
+		return List(wire(c.Call, false).Item)(c.Circle.MessageBox(ctx, c.UserID, in.CharacterID))
+	})},
+	{Route: "GET /circle/actions", Data: takes(func(ctx context.Context, c *Call, in circleActionsData) (any, error) {
+		return Pages(wire(c.Call, false).Action)(c.Circle.Actions(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
+	})},
+	{Route: "POST /circle/actions/:actionId", Data: takes(func(ctx context.Context, c *Call, in circleDecideData) (any, error) {
+		return Result(wire(c.Call, false).Action)(c.Circle.Decide(ctx, c.Call, in.ActionID, in.Decision))
+	})},
+	{Route: "GET /circle/settings", Data: takes(func(ctx context.Context, c *Call, _ struct{}) (any, error) {
+		return Result(circle.WireStateOf)(c.Circle.State(ctx, c.UserID))
+	})},
+	{Route: "PUT /circle/settings", Data: takes(func(ctx context.Context, c *Call, in circleSettingsData) (any, error) {
+		return Result(circle.WireStateOf)(c.Circle.SetSettings(ctx, c.Call, in.Settings))
+	})},
+	{Route: "GET /circle/spend", Data: takes(func(ctx context.Context, c *Call, in circleCostData) (any, error) {
+		return Result(circle.WireCost)(c.Circle.Cost(ctx, c.UserID, in.From, in.To))
+	})},
+	{Route: "POST /circle/characters/:id/init", Data: takes(func(ctx context.Context, c *Call, in idData) (any, error) {
+		return Result(func(j *circle.Joined) any { return j })(c.Circle.Join(ctx, c.Call, in.ID))
+	})},
 }
 
 // wire encodes for the user of a call.
@@ -52,13 +92,9 @@ type circleFeedData struct {
 	pageData
 }
 
-func circleFeed(ctx context.Context, s *Services, c *op.Call, in circleFeedData) (any, error) {
+func circleFeed(ctx context.Context, c *Call, in circleFeedData) (any, error) {
 	filter := circle.FeedFilter{AuthorID: in.AuthorID, Favorites: in.Favorites}
-	return Pages(wire(c, in.Thoughts).Entry)(s.Circle.Feed(ctx, c, filter, in.Cursor, int(in.Limit)))
-}
-
-func circlePost(ctx context.Context, s *Services, c *op.Call, in circle.PostInput) (any, error) {
-	return Result(wire(c, true).Post)(s.Circle.Post(ctx, c, in))
+	return Pages(wire(c.Call, in.Thoughts).Entry)(c.Circle.Feed(ctx, c.Call, filter, in.Cursor, int(in.Limit)))
 }
 
 type postData struct {
@@ -70,28 +106,24 @@ type circleReadData struct {
 	Thoughts bool `json:"thoughts,omitempty"`
 }
 
-func circleRead(ctx context.Context, s *Services, c *op.Call, in circleReadData) (any, error) {
-	return Result(wire(c, in.Thoughts).Entry)(s.Circle.Read(ctx, c.UserID, in.PostID))
-}
-
 type circleDeleteData struct {
 	postData
 	CommentID *string `json:"commentId,omitempty"` // an empty one is no comment, and must not delete the post
 }
 
-func circleDelete(ctx context.Context, s *Services, c *op.Call, in circleDeleteData) (any, error) {
+func circleDelete(ctx context.Context, c *Call, in circleDeleteData) (any, error) {
 	if in.CommentID != nil {
-		return circleDeleteComment(ctx, s, c, in)
+		return circleDeleteComment(ctx, c, in)
 	}
-	return circleDeletePost(ctx, s, c, in.postData)
+	return circleDeletePost(ctx, c, in.postData)
 }
 
-func circleDeletePost(ctx context.Context, s *Services, c *op.Call, in postData) (any, error) {
-	return struct{}{}, s.Circle.DeletePost(ctx, c, in.PostID)
+func circleDeletePost(ctx context.Context, c *Call, in postData) (any, error) {
+	return struct{}{}, c.Circle.DeletePost(ctx, c.Call, in.PostID)
 }
 
-func circleDeleteComment(ctx context.Context, s *Services, c *op.Call, in circleDeleteData) (any, error) {
-	return struct{}{}, s.Circle.DeleteComment(ctx, c, in.PostID, *in.CommentID)
+func circleDeleteComment(ctx context.Context, c *Call, in circleDeleteData) (any, error) {
+	return struct{}{}, c.Circle.DeleteComment(ctx, c.Call, in.PostID, *in.CommentID)
 }
 
 type circleCommentData struct {
@@ -100,33 +132,9 @@ type circleCommentData struct {
 	ReplyTo string `json:"replyTo,omitempty"`
 }
 
-func circleComment(ctx context.Context, s *Services, c *op.Call, in circleCommentData) (any, error) {
-	return Result(wire(c, true).Comment)(s.Circle.Comment(ctx, c, in.PostID, in.Text, in.ReplyTo))
-}
-
-func circleLike(ctx context.Context, s *Services, c *op.Call, in postData) (any, error) {
-	return Result(wire(c, false).Post)(s.Circle.Like(ctx, c, in.PostID))
-}
-
-func circleUnlike(ctx context.Context, s *Services, c *op.Call, in postData) (any, error) {
-	return Result(wire(c, false).Post)(s.Circle.Unlike(ctx, c, in.PostID))
-}
-
-func circleFavorite(ctx context.Context, s *Services, c *op.Call, in postData) (any, error) {
-	return Result(wire(c, false).Post)(s.Circle.SetFavorite(ctx, c, in.PostID, true))
-}
-
-func circleNoFavorite(ctx context.Context, s *Services, c *op.Call, in postData) (any, error) {
-	return Result(wire(c, false).Post)(s.Circle.SetFavorite(ctx, c, in.PostID, false))
-}
-
 type circleRateData struct {
 	postData
 	Rating int `json:"rating"`
-}
-
-func circleRate(ctx context.Context, s *Services, c *op.Call, in circleRateData) (any, error) {
-	return Result(wire(c, false).Post)(s.Circle.Rate(ctx, c, in.PostID, in.Rating))
 }
 
 type circleForwardData struct {
@@ -138,20 +146,20 @@ type circleForwardData struct {
 // circleForward sends a post into the newest conversation with a character, or into a new
 // one. Each step has a key of its own: a repeated call does what is missing, and its message
 // is that of the first call, whatever became of the post.
-func circleForward(ctx context.Context, s *Services, c *op.Call, in circleForwardData) (any, error) {
-	message, err := s.Circle.Forwarded(ctx, c.Part("post"), in.PostID, in.CharacterID, in.Text)
+func circleForward(ctx context.Context, c *Call, in circleForwardData) (any, error) {
+	message, err := c.Circle.Forwarded(ctx, c.Part("post"), in.PostID, in.CharacterID, in.Text)
 	if err != nil {
 		return nil, err
 	}
-	into, err := s.newestChat(ctx, c, in.CharacterID)
+	into, err := c.newestChat(ctx, c.Call, in.CharacterID)
 	if err != nil {
 		return nil, err
 	}
-	sent, err := s.Engine.Send(ctx, c, nodest.SendInput{ConversationID: into, Text: message})
+	sent, err := c.Engine.Send(ctx, c.Call, nodest.SendInput{ConversationID: into, Text: message})
 	if err != nil {
 		return nil, err
 	}
-	return sentOf(sent.UserMessage, sent.Message, sent.GenerationID), s.Circle.NoteForward(ctx, c.Part("note"), in.PostID)
+	return sentOf(sent.UserMessage, sent.Message, sent.GenerationID), c.Circle.NoteForward(ctx, c.Part("note"), in.PostID)
 }
 
 func (s *Services) newestChat(ctx context.Context, c *op.Call, characterID string) (id string, err error) {
@@ -175,34 +183,18 @@ type circlePostTurnsData struct {
 	pageData
 }
 
-func circlePostTurns(ctx context.Context, s *Services, c *op.Call, in circlePostTurnsData) (any, error) {
-	return Pages(circle.WireTurn)(s.Circle.PostTurns(ctx, c.UserID, in.PostID, in.Cursor, int(in.Limit)))
-}
-
 type circleTurnsData struct {
 	CharacterID string           `json:"characterId,omitempty"`
 	State       circle.TurnState `json:"state,omitempty"`
 	pageData
 }
 
-func circleTurns(ctx context.Context, s *Services, c *op.Call, in circleTurnsData) (any, error) {
-	return Pages(circle.WireTurn)(s.Circle.Turns(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))
-}
-
 type circleRetryData struct {
 	TurnID string `json:"turnId"`
 }
 
-func circleRetry(ctx context.Context, s *Services, c *op.Call, in circleRetryData) (any, error) {
-	return Result(circle.WireTurn)(s.Circle.Retry(ctx, c, in.TurnID))
-}
-
 type circleMemberData struct {
 	CharacterID string `json:"characterId,omitempty"`
-}
-
-func circleRelationships(ctx context.Context, s *Services, c *op.Call, in circleMemberData) (any, error) {
-	return Result(wire(c, false).Graph)(s.Circle.Relationships(ctx, c.UserID, in.CharacterID))
 }
 
 type circleRelationData struct {
@@ -211,34 +203,14 @@ type circleRelationData struct {
 	circle.RelationPatch
 }
 
-func circleSetRelation(ctx context.Context, s *Services, c *op.Call, in circleRelationData) (any, error) {
-	return Result(wire(c, false).Relation)(s.Circle.SetRelation(ctx, c, in.CharacterID, in.TargetID, in.RelationPatch))
-}
-
-func circleMessageBox(ctx context.Context, s *Services, c *op.Call, in circleMemberData) (any, error) {
-	return List(wire(c, false).Item)(s.Circle.MessageBox(ctx, c.UserID, in.CharacterID))
-}
-
 type circleActionsData struct {
 	circleMemberData
 	pageData
 }
 
-func circleActions(ctx context.Context, s *Services, c *op.Call, in circleActionsData) (any, error) {
-	return Pages(wire(c, false).Action)(s.Circle.Actions(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
-}
-
 type circleDecideData struct {
 	ActionID string `json:"actionId"`
 	Decision string `json:"decision"`
-}
-
-func circleDecide(ctx context.Context, s *Services, c *op.Call, in circleDecideData) (any, error) {
-	return Result(wire(c, false).Action)(s.Circle.Decide(ctx, c, in.ActionID, in.Decision))
-}
-
-func circleSettings(ctx context.Context, s *Services, c *op.Call, _ struct{}) (any, error) {
-	return Result(circle.WireStateOf)(s.Circle.State(ctx, c.UserID))
 }
 
 // circleSettingsData may be the settings as they were read: what is not a setting is
@@ -259,19 +231,7 @@ func (d *circleSettingsData) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-func circlePutSettings(ctx context.Context, s *Services, c *op.Call, in circleSettingsData) (any, error) {
-	return Result(circle.WireStateOf)(s.Circle.SetSettings(ctx, c, in.Settings))
-}
-
 type circleCostData struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-}
-
-func circleCost(ctx context.Context, s *Services, c *op.Call, in circleCostData) (any, error) {
-	return Result(circle.WireCost)(s.Circle.Cost(ctx, c.UserID, in.From, in.To))
-}
-
-func circleJoin(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
-	return Result(func(j *circle.Joined) any { return j })(s.Circle.Join(ctx, c, in.ID))
 }

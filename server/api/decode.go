@@ -72,8 +72,7 @@ func syntaxDetail(err error) string {
 	return "unexpected end of input"
 }
 
-// mostTold limits how many wrong members one error lists: a body can have a million of
-// them.
+// mostTold limits how many wrong members one error lists: a body can have a million of them.
 const mostTold = 20
 
 func invalid(wrong []fault.Field) error {
@@ -89,9 +88,8 @@ var (
 	typeTime = reflect.TypeFor[time.Time]()
 )
 
-// check compares a valid JSON value with the type that will hold it. at is the path
-// of the value as the client wrote it. Of documents, which are kept as they are, it reads
-// nothing.
+// check compares a valid JSON value with the type that will hold it. at is the path of the value as
+// the client wrote it. Of documents, which are kept as they are, it reads nothing.
 func check(v json.RawMessage, t reflect.Type, at string) []fault.Field {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -153,8 +151,7 @@ func checkObject(v json.RawMessage, at string, typeOf func(name string) reflect.
 	return wrong
 }
 
-// MembersOf returns the JSON members of a struct, those of embedded structs
-// included.
+// MembersOf returns the JSON members of a struct, those of embedded structs included.
 func MembersOf(t reflect.Type) map[string]reflect.Type {
 	members := map[string]reflect.Type{}
 	for i := range t.NumField() {

@@ -10,24 +10,41 @@ import (
 	"nodest/nodest"
 )
 
-// DocumentBytes bounds the body of a request that carries documents: cards with
-// large world books.
+// DocumentBytes bounds the body of a request that carries documents: cards with large world books.
 const DocumentBytes = 16 << 20
 
 // documentOperations are about characters and settings. They exist in REST only.
 var documentOperations = []Operation{
-	{Route: "POST /characters", Status: http.StatusCreated, Bytes: DocumentBytes, Data: takes(characterCreate)},
+	{Route: "POST /characters", Status: http.StatusCreated, Bytes: DocumentBytes, Data: takes(func(ctx context.Context, c *Call, in character.Input) (any, error) {
+		return characterOf(c.Characters.Create(ctx, c.Call, in))
+	})},
 	{Route: "GET /characters", Data: takes(characterList)},
-	{Route: "GET /characters/:id", Bytes: DocumentBytes, Data: takes(characterGet)},
-	{Route: "PUT /characters/:id", Bytes: DocumentBytes, IfMatch: true, Data: takes(characterReplace)},
-	{Route: "PATCH /characters/:id", Bytes: DocumentBytes, IfMatch: true, Data: takes(characterUpdate)},
-	{Route: "DELETE /characters/:id", Status: http.StatusNoContent, Data: takes(characterDelete)},
+	{Route: "GET /characters/:id", Bytes: DocumentBytes, Data: takes(func(ctx context.Context, c *Call, in idData) (any, error) {
+		return characterOf(c.Characters.Get(ctx, c.UserID, in.ID))
+	})},
+	{Route: "PUT /characters/:id", Bytes: DocumentBytes, IfMatch: true, Data: takes(func(ctx context.Context, c *Call, in characterData) (any, error) {
+		return characterOf(c.Characters.Update(ctx, c.Call, in.ID, in.Input, true, in.IfVersion))
+	})},
+	{Route: "PATCH /characters/:id", Bytes: DocumentBytes, IfMatch: true, Data: takes(func(ctx context.Context, c *Call, in characterData) (any, error) {
+		return characterOf(c.Characters.Update(ctx, c.Call, in.ID, in.Input, false, in.IfVersion))
+	})},
+	{Route: "DELETE /characters/:id", Status: http.StatusNoContent, Data: takes(func(ctx context.Context, c *Call, in idData) (any, error) {
+		return nil, c.Engine.DeleteCharacter(ctx, c.Call, in.ID)
+	})},
 	{Route: "GET /characters/:id/settings", Data: takes(characterSettings)},
 	{Route: "PUT /characters/:id/settings", IfMatch: true, Data: takes(characterPutSettings)},
-	{Route: "GET /settings", Data: takes(settingsGet)},
-	{Route: "PUT /settings", IfMatch: true, Data: takes(settingsPut)},
-	{Route: "PUT /settings/device-time-zone", Data: takes(settingsDeviceZone)},
-	{Route: "GET /usage", Data: takes(usage)},
+	{Route: "GET /settings", Data: takes(func(ctx context.Context, c *Call, _ struct{}) (any, error) {
+		return settingsOf(c.Characters.UserSettings(ctx, c.UserID))
+	})},
+	{Route: "PUT /settings", IfMatch: true, Data: takes(func(ctx context.Context, c *Call, in settingsData) (any, error) {
+		return settingsOf(c.Characters.PutUserSettings(ctx, c.Call, in.UserSettings, in.IfVersion))
+	})},
+	{Route: "PUT /settings/device-time-zone", Data: takes(func(ctx context.Context, c *Call, in deviceZoneData) (any, error) {
+		return settingsOf(c.Characters.DeviceZone(ctx, c.UserID, in.TimeZone))
+	})},
+	{Route: "GET /usage", Data: takes(func(ctx context.Context, c *Call, in usageData) (any, error) {
+		return List(func(r nodest.UsageRow) any { return r })(c.Engine.Usage(ctx, c.UserID, in.From, in.To))
+	})},
 }
 
 // wireCharacterHead is a character in a list.
@@ -79,27 +96,19 @@ func present(document json.RawMessage) json.RawMessage {
 
 var characterOf = Result(func(c *character.Character) Versioned { return Versioned{wireCharacterOf(c), c.Version} })
 
-func characterCreate(ctx context.Context, s *Services, c *op.Call, in character.Input) (any, error) {
-	return characterOf(s.Characters.Create(ctx, c, in))
-}
-
 type characterListData struct {
 	Archived *bool `json:"archived,omitempty"`
 	op.Listing
 	pageData
 }
 
-func characterList(ctx context.Context, s *Services, c *op.Call, in characterListData) (any, error) {
+func characterList(ctx context.Context, c *Call, in characterListData) (any, error) {
 	filter := character.Filter{Archived: in.Archived, Listing: in.Listing}
-	return Pages(wireCharacterHeadOf)(s.Characters.List(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
+	return Pages(wireCharacterHeadOf)(c.Characters.List(ctx, c.UserID, filter, in.Cursor, int(in.Limit)))
 }
 
 type idData struct {
 	ID string `json:"id"`
-}
-
-func characterGet(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
-	return characterOf(s.Characters.Get(ctx, c.UserID, in.ID))
 }
 
 type characterData struct {
@@ -108,20 +117,8 @@ type characterData struct {
 	IfVersion int64  `json:"ifVersion,omitempty"`
 }
 
-func characterReplace(ctx context.Context, s *Services, c *op.Call, in characterData) (any, error) {
-	return characterOf(s.Characters.Update(ctx, c, in.ID, in.Input, true, in.IfVersion))
-}
-
-func characterUpdate(ctx context.Context, s *Services, c *op.Call, in characterData) (any, error) {
-	return characterOf(s.Characters.Update(ctx, c, in.ID, in.Input, false, in.IfVersion))
-}
-
-func characterDelete(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
-	return nil, s.Engine.DeleteCharacter(ctx, c, in.ID)
-}
-
-func characterSettings(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
-	settings, version, err := s.Characters.Settings(ctx, c.UserID, in.ID)
+func characterSettings(ctx context.Context, c *Call, in idData) (any, error) {
+	settings, version, err := c.Characters.Settings(ctx, c.UserID, in.ID)
 	return Versioned{settings, version}, err
 }
 
@@ -143,12 +140,12 @@ type settingsParts struct {
 	User      json.RawMessage `json:"user,omitempty"`
 }
 
-func characterPutSettings(ctx context.Context, s *Services, c *op.Call, in characterSettingsData) (any, error) {
+func characterPutSettings(ctx context.Context, c *Call, in characterSettingsData) (any, error) {
 	document, err := json.Marshal(in.settingsParts)
 	if err != nil {
 		return nil, err
 	}
-	settings, version, err := s.Characters.PutSettings(ctx, c, in.ID, document, in.IfVersion)
+	settings, version, err := c.Characters.PutSettings(ctx, c.Call, in.ID, document, in.IfVersion)
 	return Versioned{settings, version}, err
 }
 
@@ -166,10 +163,6 @@ var settingsOf = Result(func(set *character.UserSettings) Versioned {
 	return Versioned{w, set.Version}
 })
 
-func settingsGet(ctx context.Context, s *Services, c *op.Call, _ struct{}) (any, error) {
-	return settingsOf(s.Characters.UserSettings(ctx, c.UserID))
-}
-
 // settingsData may be the settings as they were read: deviceTimeZone, version and
 // updatedAt are ignored.
 type settingsData struct {
@@ -178,23 +171,11 @@ type settingsData struct {
 	IfVersion int64           `json:"ifVersion,omitempty"`
 }
 
-func settingsPut(ctx context.Context, s *Services, c *op.Call, in settingsData) (any, error) {
-	return settingsOf(s.Characters.PutUserSettings(ctx, c, in.UserSettings, in.IfVersion))
-}
-
 type deviceZoneData struct {
 	TimeZone string `json:"timeZone"`
-}
-
-func settingsDeviceZone(ctx context.Context, s *Services, c *op.Call, in deviceZoneData) (any, error) {
-	return settingsOf(s.Characters.DeviceZone(ctx, c.UserID, in.TimeZone))
 }
 
 type usageData struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-}
-
-func usage(ctx context.Context, s *Services, c *op.Call, in usageData) (any, error) {
-	return List(func(r nodest.UsageRow) any { return r })(s.Engine.Usage(ctx, c.UserID, in.From, in.To))
 }

@@ -14,8 +14,7 @@ import (
 	"nodest/memory"
 )
 
-// importAny stores a file of any kind, which the form's field as names or the content
-// shows.
+// importAny stores a file of any kind, which the form's field as names or the content shows.
 func importAny(ctx context.Context, s *Services, call *op.Call, f File) (any, error) {
 	kind := cmp.Or(card.Kind(f.As), card.Detect(f.Data))
 	switch kind {
@@ -77,9 +76,8 @@ func findOwner(ctx context.Context, s *Services, call *op.Call, kind card.Kind, 
 	return err
 }
 
-// findCharacter completes the form with the only character that has the name in a chat. A
-// request that was carried out before needs none: whoever has that name by now, it gets
-// its first answer.
+// findCharacter completes the form with the only character that has the name in a chat. A request
+// that was carried out before needs none: whoever has that name by now, it gets its first answer.
 func findCharacter(ctx context.Context, s *Services, call *op.Call, f *File, missing *fault.Error) error {
 	if done, err := s.Archives.Answered(ctx, call); done || err != nil {
 		return err

@@ -11,8 +11,12 @@ import (
 
 // jobOperations are about background work.
 var jobOperations = []Operation{
-	{Route: "GET /jobs", Data: takes(jobList)},
-	{Route: "POST /jobs/:id/retry", Status: http.StatusAccepted, Data: takes(jobRetry)},
+	{Route: "GET /jobs", Data: takes(func(ctx context.Context, c *Call, in jobListData) (any, error) {
+		return Pages(wireJobOf)(c.Engine.Jobs(ctx, c.UserID, in.State, in.Cursor, int(in.Limit)))
+	})},
+	{Route: "POST /jobs/:id/retry", Status: http.StatusAccepted, Data: takes(func(ctx context.Context, c *Call, in idData) (any, error) {
+		return Result(wireJobOf)(c.Engine.RetryJob(ctx, c.Call, in.ID))
+	})},
 }
 
 // wireJob is a piece of background work. What it works with stays inside.
@@ -44,12 +48,4 @@ func wireJobOf(j *jobs.Job) wireJob {
 type jobListData struct {
 	pageData
 	State jobs.State `json:"state,omitempty"`
-}
-
-func jobList(ctx context.Context, s *Services, c *op.Call, in jobListData) (any, error) {
-	return Pages(wireJobOf)(s.Engine.Jobs(ctx, c.UserID, in.State, in.Cursor, int(in.Limit)))
-}
-
-func jobRetry(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
-	return Result(wireJobOf)(s.Engine.RetryJob(ctx, c, in.ID))
 }

@@ -15,28 +15,49 @@ import (
 	"nodest/memory/recall"
 )
 
-// memoryOperations are about what a character remembers, and about the summaries
-// of conversations. What has no command exists in REST only; files are in
-// memory_files.go.
+// memoryOperations are about what a character remembers, and about the summaries of conversations.
+// What has no command exists in REST only; files are in memory_files.go.
 var memoryOperations = []Operation{
 	{Command: "memory.search", Route: "GET /characters/:characterId/memories", Data: takes(memorySearch)},
-	{Command: "memory.create", Route: "POST /characters/:characterId/memories", Status: http.StatusCreated, Key: true, Data: takes(memoryCreate)},
+	{Command: "memory.create", Route: "POST /characters/:characterId/memories", Status: http.StatusCreated, Key: true, Data: takes(func(ctx context.Context, c *Call, in memoryCreateData) (any, error) {
+		return memoryOf(c.Memory.Create(ctx, c.Call, in.CharacterID, in.Draft))
+	})},
 	{Command: "memory.edit", Route: "PATCH /characters/:characterId/memories/:memoryId", Key: true, IfMatch: true, Data: takes(memoryEdit)},
 	{Command: "memory.pin", As: "memory.edit", Key: true, Data: takes(memoryPin)}, // in REST it is an edit of pinned
-	{Command: "memory.delete", Route: "DELETE /characters/:characterId/memories/:memoryId", Status: http.StatusNoContent, Key: true, Data: takes(memoryDelete)},
-	{Command: "memory.restore", Route: "POST /characters/:characterId/memories/:memoryId/restore", Key: true, Data: takes(memoryRestore)},
+	{Command: "memory.delete", Route: "DELETE /characters/:characterId/memories/:memoryId", Status: http.StatusNoContent, Key: true, Data: takes(func(ctx context.Context, c *Call, in memoryDeleteData) (any, error) {
+		return struct{}{}, c.Memory.Delete(ctx, c.Call, in.CharacterID, in.MemoryID, in.Purge)
+	})},
+	{Command: "memory.restore", Route: "POST /characters/:characterId/memories/:memoryId/restore", Key: true, Data: takes(func(ctx context.Context, c *Call, in memoryData) (any, error) {
+		return memoryOf(c.Memory.Restore(ctx, c.Call, in.CharacterID, in.MemoryID))
+	})},
 	{Command: "memory.forget", Route: "POST /characters/:characterId/memories/forget", Key: true, Alone: true, Data: takes(memoryForget)},
-	{Route: "POST /characters/:characterId/memories/bulk", Alone: true, Data: takes(memoryBulk)},
-	{Route: "GET /characters/:characterId/memories/:memoryId/history", Data: takes(memoryHistory)},
+	{Route: "POST /characters/:characterId/memories/bulk", Alone: true, Data: takes(func(ctx context.Context, c *Call, in memoryBulkData) (any, error) {
+		return c.Memory.Bulk(ctx, c.Call, in.CharacterID, in.Bulk)
+	})},
+	{Route: "GET /characters/:characterId/memories/:memoryId/history", Data: takes(func(ctx context.Context, c *Call, in memoryData) (any, error) {
+		return List(wireMemoryOf)(c.Memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID))
+	})},
 	{Route: "GET /characters/:characterId/memories/suggestions", Data: takes(memorySuggestions)},
 	{Route: "POST /characters/:characterId/memories/suggestions/:suggestionId", Data: takes(memoryDecide)},
-	{Route: "GET /characters/:characterId/memory/jobs", Data: takes(memoryJobs)},
-	{Route: "GET /messages/:messageId/memories", Data: takes(memoryRecalled)},
-	{Route: "POST /conversations/:conversationId/memory/extract", Status: http.StatusAccepted, Data: takes(memoryExtract)},
-	{Command: "summary.list", Route: "GET /conversations/:conversationId/summaries", Data: takes(summaryList)},
+	{Route: "GET /characters/:characterId/memory/jobs", Data: takes(func(ctx context.Context, c *Call, in memoryJobsData) (any, error) {
+		return Pages(wireJobOf)(c.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
+	})},
+	{Route: "GET /messages/:messageId/memories", Data: takes(func(ctx context.Context, c *Call, in messageData) (any, error) {
+		return List(wireFoundOf)(c.Engine.RecalledFor(ctx, c.UserID, in.MessageID))
+	})},
+	{Route: "POST /conversations/:conversationId/memory/extract", Status: http.StatusAccepted, Data: takes(func(ctx context.Context, c *Call, in conversationData) (any, error) {
+		return queued{true}, c.Memory.ExtractNow(ctx, c.Call, in.ConversationID)
+	})},
+	{Command: "summary.list", Route: "GET /conversations/:conversationId/summaries", Data: takes(func(ctx context.Context, c *Call, in conversationData) (any, error) {
+		return List(wireSummaryOf)(c.Chats.Summaries(ctx, c.UserID, in.ConversationID))
+	})},
 	{Command: SummaryLater.Command, Key: true, Data: SummaryLater.Data}, // its route can wait
-	{Route: "PATCH /conversations/:conversationId/summaries/:summaryId", Data: takes(summaryEdit)},
-	{Command: "summary.delete", Route: "DELETE /conversations/:conversationId/summaries/:summaryId", Status: http.StatusNoContent, Key: true, Data: takes(summaryDelete)},
+	{Route: "PATCH /conversations/:conversationId/summaries/:summaryId", Data: takes(func(ctx context.Context, c *Call, in summaryEditData) (any, error) {
+		return summaryOf(c.Chats.EditSummary(ctx, c.Call, in.ConversationID, in.SummaryID, in.Summary))
+	})},
+	{Command: "summary.delete", Route: "DELETE /conversations/:conversationId/summaries/:summaryId", Status: http.StatusNoContent, Key: true, Data: takes(func(ctx context.Context, c *Call, in summaryData) (any, error) {
+		return struct{}{}, c.Chats.DeleteSummary(ctx, c.Call, in.ConversationID, in.SummaryID)
+	})},
 }
 
 // mostFound bounds a search; it has no pages.
@@ -56,14 +77,14 @@ type memorySearchData struct {
 }
 
 // memorySearch ranks what fits a text, or lists memories where there is none.
-func memorySearch(ctx context.Context, s *Services, c *op.Call, in memorySearchData) (any, error) {
+func memorySearch(ctx context.Context, c *Call, in memorySearchData) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
 	if in.Query != "" {
-		return in.find(ctx, s, c)
+		return in.find(ctx, c)
 	}
-	return Pages(wireListedOf)(s.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
+	return Pages(wireListedOf)(c.Memory.List(ctx, c.UserID, in.CharacterID, memory.Filter{
 		Status: in.Status, Kind: in.Kind, Subject: in.Subject, ConversationID: in.Conversation, Pinned: in.Pinned,
 	}, in.Cursor, int(in.Limit)))
 }
@@ -107,7 +128,7 @@ func (in *memorySearchData) ofFacts() bool {
 	return in.Kind != "" || in.Subject != "" || in.Pinned != nil
 }
 
-func (in *memorySearchData) find(ctx context.Context, s *Services, c *op.Call) (any, error) {
+func (in *memorySearchData) find(ctx context.Context, c *Call) (any, error) {
 	limit := cmp.Or(int(in.Limit), recall.DefaultLimit)
 	if limit < 1 || limit > mostFound {
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to %d", mostFound)
@@ -122,7 +143,7 @@ func (in *memorySearchData) find(ctx context.Context, s *Services, c *op.Call) (
 	if in.ofFacts() {
 		search.Limit = mostFound // of which those are taken that fit
 	}
-	found, err := s.Memory.Search(ctx, c.UserID, in.CharacterID, search)
+	found, err := c.Memory.Search(ctx, c.UserID, in.CharacterID, search)
 	if err != nil {
 		return nil, err
 	}
@@ -147,10 +168,6 @@ type memoryCreateData struct {
 	memory.Draft
 }
 
-func memoryCreate(ctx context.Context, s *Services, c *op.Call, in memoryCreateData) (any, error) {
-	return memoryOf(s.Memory.Create(ctx, c, in.CharacterID, in.Draft))
-}
-
 var memoryOf = Result(func(m *memory.Memory) wireMemory { return wireMemoryOf(*m) })
 
 type memoryEditData struct {
@@ -158,9 +175,9 @@ type memoryEditData struct {
 	memory.Patch
 }
 
-func memoryEdit(ctx context.Context, s *Services, c *op.Call, in memoryEditData) (any, error) {
+func memoryEdit(ctx context.Context, c *Call, in memoryEditData) (any, error) {
 	return Result(func(m *memory.Memory) Versioned { return Versioned{wireMemoryOf(*m), int64(m.Version)} })(
-		s.Memory.Edit(ctx, c, in.CharacterID, in.MemoryID, in.Patch))
+		c.Memory.Edit(ctx, c.Call, in.CharacterID, in.MemoryID, in.Patch))
 }
 
 type memoryPinData struct {
@@ -168,11 +185,11 @@ type memoryPinData struct {
 	Pinned *bool `json:"pinned,omitempty"`
 }
 
-func memoryPin(ctx context.Context, s *Services, c *op.Call, in memoryPinData) (any, error) {
+func memoryPin(ctx context.Context, c *Call, in memoryPinData) (any, error) {
 	if in.Pinned == nil {
 		return nil, fault.InvalidField("pinned", "required", "must be true or false")
 	}
-	return memoryOf(s.Memory.Edit(ctx, c, in.CharacterID, in.MemoryID, memory.Patch{Pinned: in.Pinned}))
+	return memoryOf(c.Memory.Edit(ctx, c.Call, in.CharacterID, in.MemoryID, memory.Patch{Pinned: in.Pinned}))
 }
 
 type memoryData struct {
@@ -185,25 +202,13 @@ type memoryDeleteData struct {
 	Purge bool `json:"purge,omitempty"`
 }
 
-func memoryDelete(ctx context.Context, s *Services, c *op.Call, in memoryDeleteData) (any, error) {
-	return struct{}{}, s.Memory.Delete(ctx, c, in.CharacterID, in.MemoryID, in.Purge)
-}
-
-func memoryRestore(ctx context.Context, s *Services, c *op.Call, in memoryData) (any, error) {
-	return memoryOf(s.Memory.Restore(ctx, c, in.CharacterID, in.MemoryID))
-}
-
-func memoryHistory(ctx context.Context, s *Services, c *op.Call, in memoryData) (any, error) {
-	return List(wireMemoryOf)(s.Memory.History(ctx, c.UserID, in.CharacterID, in.MemoryID))
-}
-
 type memoryForgetData struct {
 	CharacterID string `json:"characterId"`
 	memory.ForgetInput
 }
 
-func memoryForget(ctx context.Context, s *Services, c *op.Call, in memoryForgetData) (any, error) {
-	got, err := s.Memory.Forget(ctx, c, in.CharacterID, in.ForgetInput)
+func memoryForget(ctx context.Context, c *Call, in memoryForgetData) (any, error) {
+	got, err := c.Memory.Forget(ctx, c.Call, in.CharacterID, in.ForgetInput)
 	if err != nil {
 		return nil, err
 	}
@@ -216,23 +221,19 @@ type memoryBulkData struct {
 	memory.Bulk
 }
 
-func memoryBulk(ctx context.Context, s *Services, c *op.Call, in memoryBulkData) (any, error) {
-	return s.Memory.Bulk(ctx, c, in.CharacterID, in.Bulk)
-}
-
 type memorySuggestionsData struct {
 	CharacterID string `json:"characterId"`
 	State       string `json:"state,omitempty"`
 	pageData
 }
 
-func memorySuggestions(ctx context.Context, s *Services, c *op.Call, in memorySuggestionsData) (any, error) {
+func memorySuggestions(ctx context.Context, c *Call, in memorySuggestionsData) (any, error) {
 	var checks op.Checks
 	oneOf(&checks, "state", in.State, memory.SuggestionOpen, memory.SuggestionAccepted, memory.SuggestionRejected)
 	if err := checks.Err(); err != nil {
 		return nil, err
 	}
-	return Pages(wireSuggestionOf)(s.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))
+	return Pages(wireSuggestionOf)(c.Memory.Suggestions(ctx, c.UserID, in.CharacterID, in.State, in.Cursor, int(in.Limit)))
 }
 
 type memoryDecideData struct {
@@ -241,9 +242,9 @@ type memoryDecideData struct {
 	Decision     string `json:"decision"`
 }
 
-func memoryDecide(ctx context.Context, s *Services, c *op.Call, in memoryDecideData) (any, error) {
+func memoryDecide(ctx context.Context, c *Call, in memoryDecideData) (any, error) {
 	return Result(func(got *memory.Suggested) wireSuggestion { return wireSuggestionOf(*got) })(
-		s.Memory.Decide(ctx, c, in.CharacterID, in.SuggestionID, in.Decision))
+		c.Memory.Decide(ctx, c.Call, in.CharacterID, in.SuggestionID, in.Decision))
 }
 
 type memoryJobsData struct {
@@ -251,29 +252,9 @@ type memoryJobsData struct {
 	pageData
 }
 
-func memoryJobs(ctx context.Context, s *Services, c *op.Call, in memoryJobsData) (any, error) {
-	return Pages(wireJobOf)(s.Memory.Jobs(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
-}
-
-type memoryRecalledData struct {
-	MessageID string `json:"messageId"`
-}
-
-func memoryRecalled(ctx context.Context, s *Services, c *op.Call, in memoryRecalledData) (any, error) {
-	return List(wireFoundOf)(s.Engine.RecalledFor(ctx, c.UserID, in.MessageID))
-}
-
 // queued is the answer where work goes on in the background.
 type queued struct {
 	Queued bool `json:"queued"`
-}
-
-func memoryExtract(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
-	return queued{true}, s.Memory.ExtractNow(ctx, c, in.ConversationID)
-}
-
-func summaryList(ctx context.Context, s *Services, c *op.Call, in conversationData) (any, error) {
-	return List(wireSummaryOf)(s.Chats.Summaries(ctx, c.UserID, in.ConversationID))
 }
 
 type summaryCreateData struct {
@@ -282,22 +263,20 @@ type summaryCreateData struct {
 	To             string `json:"to,omitempty"`
 }
 
-func summaryCreate(ctx context.Context, s *Services, c *op.Call, in summaryCreateData) (any, error) {
-	return queued{true}, s.Chats.SummariseLater(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To})
-}
-
 // SummaryLater and SummaryNow have one route, which says by a parameter whether it waits.
 // A WebSocket, which runs its commands one after the other, cannot wait for a summary.
 var (
-	SummaryLater = Operation{Command: "summary.create", Route: summaryRoute, Status: http.StatusAccepted, Data: takes(summaryCreate)}
-	SummaryNow   = Operation{Command: "summary.now", Route: summaryRoute, Status: http.StatusCreated, Data: takes(summaryNow)}
+	SummaryLater = Operation{Command: "summary.create", Route: summaryRoute, Status: http.StatusAccepted, Data: takes(func(ctx context.Context, c *Call, in summaryCreateData) (any, error) {
+		return queued{true}, c.Chats.SummariseLater(ctx, c.Call, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To})
+	})}
+	SummaryNow = Operation{Command: "summary.now", Route: summaryRoute, Status: http.StatusCreated, Data: takes(summaryNow)}
 )
 
 const summaryRoute = "POST /conversations/:conversationId/summaries"
 
 // summaryNow is summaryCreate that waits for the summary.
-func summaryNow(ctx context.Context, s *Services, c *op.Call, in summaryCreateData) (any, error) {
-	return summaryOf(s.Chats.Summarise(ctx, c, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To}))
+func summaryNow(ctx context.Context, c *Call, in summaryCreateData) (any, error) {
+	return summaryOf(c.Chats.Summarise(ctx, c.Call, in.ConversationID, chat.SummaryRange{From: in.From, To: in.To}))
 }
 
 var summaryOf = Result(wireSummaryOf)
@@ -307,15 +286,7 @@ type summaryEditData struct {
 	Summary string `json:"summary"`
 }
 
-func summaryEdit(ctx context.Context, s *Services, c *op.Call, in summaryEditData) (any, error) {
-	return summaryOf(s.Chats.EditSummary(ctx, c, in.ConversationID, in.SummaryID, in.Summary))
-}
-
 type summaryData struct {
 	ConversationID string `json:"conversationId"`
 	SummaryID      string `json:"summaryId"`
-}
-
-func summaryDelete(ctx context.Context, s *Services, c *op.Call, in summaryData) (any, error) {
-	return struct{}{}, s.Chats.DeleteSummary(ctx, c, in.ConversationID, in.SummaryID)
 }

@@ -31,8 +31,7 @@ func exportMemories(ctx context.Context, s *Services, userID string, in Asked, o
 // lineTypes are the content types in use for JSON Lines.
 var lineTypes = []string{"application/x-ndjson", "application/ndjson", "application/jsonl", "application/json", "text/plain"}
 
-// importMemories reads JSON Lines. Invalid lines are reported, and the rest is
-// imported.
+// importMemories reads JSON Lines. Invalid lines are reported, and the rest is imported.
 func importMemories(ctx context.Context, s *Services, call *op.Call, f File) (any, error) {
 	got, err := s.Memory.Import(ctx, call, f.ID, bytes.NewReader(f.Data))
 	if err != nil {

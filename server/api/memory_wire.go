@@ -9,8 +9,7 @@ import (
 	"nodest/memory"
 )
 
-// wireMemory is one version of a memory: the members of memory.Memory, with times in our
-// format.
+// wireMemory is one version of a memory: the members of memory.Memory, with times in our format.
 type wireMemory struct {
 	memory.Memory
 	Evidence   []memory.Evidence `json:"evidence"`

@@ -45,9 +45,15 @@ type Input struct {
 	Prepare func(name string, data []byte) (run Runner, hash string, err error)
 }
 
+// Call is a call of an operation, with the services that it may need.
+type Call struct {
+	*Services
+	*op.Call
+}
+
 // takes is the input of an operation: In is the shape of its data, and f the one
 // function behind both transports. Its result is encoded as JSON.
-func takes[In any](f func(ctx context.Context, s *Services, c *op.Call, in In) (any, error)) Input {
+func takes[In any](f func(ctx context.Context, c *Call, in In) (any, error)) Input {
 	return Input{MembersOf(reflect.TypeFor[In]()), func(name string, data []byte) (Runner, string, error) {
 		var in In
 		if err := Decode(OrObject(data), &in); err != nil {
@@ -57,7 +63,7 @@ func takes[In any](f func(ctx context.Context, s *Services, c *op.Call, in In) (
 		if err != nil {
 			return nil, "", err
 		}
-		run := func(ctx context.Context, s *Services, c *op.Call) (any, error) { return f(ctx, s, c, in) }
+		run := func(ctx context.Context, s *Services, c *op.Call) (any, error) { return f(ctx, &Call{s, c}, in) }
 		return run, Hash(name, canonical), nil
 	}}
 }

@@ -24,7 +24,9 @@ var resourcePaths = []struct {
 func resourceOperations() []Operation {
 	table := []Operation{
 		{Route: "POST /worldbooks/test", Bytes: DocumentBytes, Alone: true, Data: takes(worldBookTest)},
-		{Route: "POST /regexscripts/test", Bytes: DocumentBytes, Alone: true, Data: takes(regexScriptTest)},
+		{Route: "POST /regexscripts/test", Bytes: DocumentBytes, Alone: true, Data: takes(func(ctx context.Context, c *Call, in character.ScriptTest) (any, error) {
+			return c.Characters.TestScripts(ctx, c.UserID, in)
+		})},
 	}
 	for _, r := range resourcePaths {
 		of := forKind(r.kind)
@@ -67,16 +69,16 @@ func wireResourceOf(r *character.Resource) wireResource {
 
 var resourceOf = Result(func(r *character.Resource) Versioned { return Versioned{wireResourceOf(r), r.Version} })
 
-func (k forKind) create(ctx context.Context, s *Services, c *op.Call, in character.ResourceInput) (any, error) {
-	return resourceOf(s.Characters.CreateResource(ctx, c, k.kind(), in))
+func (k forKind) create(ctx context.Context, c *Call, in character.ResourceInput) (any, error) {
+	return resourceOf(c.Characters.CreateResource(ctx, c.Call, k.kind(), in))
 }
 
-func (k forKind) list(ctx context.Context, s *Services, c *op.Call, in pageData) (any, error) {
-	return Pages(wireResourceOf)(s.Characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, int(in.Limit)))
+func (k forKind) list(ctx context.Context, c *Call, in pageData) (any, error) {
+	return Pages(wireResourceOf)(c.Characters.Resources(ctx, c.UserID, k.kind(), in.Cursor, int(in.Limit)))
 }
 
-func (k forKind) get(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
-	return resourceOf(s.Characters.Resource(ctx, c.UserID, k.kind(), in.ID))
+func (k forKind) get(ctx context.Context, c *Call, in idData) (any, error) {
+	return resourceOf(c.Characters.Resource(ctx, c.UserID, k.kind(), in.ID))
 }
 
 type resourceData struct {
@@ -85,20 +87,20 @@ type resourceData struct {
 	IfVersion int64  `json:"ifVersion,omitempty"`
 }
 
-func (k forKind) replace(ctx context.Context, s *Services, c *op.Call, in resourceData) (any, error) {
-	return resourceOf(s.Characters.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, true, in.IfVersion))
+func (k forKind) replace(ctx context.Context, c *Call, in resourceData) (any, error) {
+	return resourceOf(c.Characters.UpdateResource(ctx, c.Call, k.kind(), in.ID, in.ResourceInput, true, in.IfVersion))
 }
 
-func (k forKind) update(ctx context.Context, s *Services, c *op.Call, in resourceData) (any, error) {
-	return resourceOf(s.Characters.UpdateResource(ctx, c, k.kind(), in.ID, in.ResourceInput, false, in.IfVersion))
+func (k forKind) update(ctx context.Context, c *Call, in resourceData) (any, error) {
+	return resourceOf(c.Characters.UpdateResource(ctx, c.Call, k.kind(), in.ID, in.ResourceInput, false, in.IfVersion))
 }
 
-func (k forKind) remove(ctx context.Context, s *Services, c *op.Call, in idData) (any, error) {
-	return nil, s.Characters.DeleteResource(ctx, c, k.kind(), in.ID)
+func (k forKind) remove(ctx context.Context, c *Call, in idData) (any, error) {
+	return nil, c.Characters.DeleteResource(ctx, c.Call, k.kind(), in.ID)
 }
 
-func worldBookTest(ctx context.Context, s *Services, c *op.Call, in character.BookTest) (any, error) {
-	entries, err := s.Characters.TestBook(ctx, c.UserID, in)
+func worldBookTest(ctx context.Context, c *Call, in character.BookTest) (any, error) {
+	entries, err := c.Characters.TestBook(ctx, c.UserID, in)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +111,4 @@ func worldBookTest(ctx context.Context, s *Services, c *op.Call, in character.Bo
 		}
 	}
 	return map[string]any{"entries": OrEmpty(entries), "tokens": tokens}, nil
-}
-
-func regexScriptTest(ctx context.Context, s *Services, c *op.Call, in character.ScriptTest) (any, error) {
-	return s.Characters.TestScripts(ctx, c.UserID, in)
 }

@@ -32,9 +32,9 @@ type syncData struct {
 
 // syncLog reads the events after a position, for clients without a socket; without
 // since a snapshot and the position that it stands for.
-func syncLog(ctx context.Context, s *Services, c *op.Call, in syncData) (any, error) {
+func syncLog(ctx context.Context, c *Call, in syncData) (any, error) {
 	if in.Since == nil {
-		return snapshot(ctx, s, c.UserID)
+		return snapshot(ctx, c.Services, c.UserID)
 	}
 	const most = 500
 	since, limit := *in.Since, cmp.Or(int(in.Limit), most)
@@ -44,7 +44,7 @@ func syncLog(ctx context.Context, s *Services, c *op.Call, in syncData) (any, er
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
-	at, oldest, err := s.Hub.Position(ctx, c.UserID)
+	at, oldest, err := c.Hub.Position(ctx, c.UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func syncLog(ctx context.Context, s *Services, c *op.Call, in syncData) (any, er
 	if p.Reason != "" {
 		return p, nil
 	}
-	events, err := s.Hub.Since(ctx, c.UserID, since, at.Seq, limit)
+	events, err := c.Hub.Since(ctx, c.UserID, since, at.Seq, limit)
 	if err != nil {
 		return nil, err
 	}

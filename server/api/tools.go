@@ -5,7 +5,6 @@ import (
 
 	"nodest/internal/fault"
 	"nodest/internal/mcptool"
-	"nodest/internal/op"
 )
 
 // toolOperations are about the tools that characters can be given. They are no commands: a
@@ -26,9 +25,9 @@ type wireTool struct {
 	Description string `json:"description"`
 }
 
-func toolServers(ctx context.Context, s *Services, _ *op.Call, _ struct{}) (any, error) {
+func toolServers(ctx context.Context, c *Call, _ struct{}) (any, error) {
 	servers := []wireToolServer{}
-	for _, o := range s.Tools.Offers(ctx) {
+	for _, o := range c.Tools.Offers(ctx) {
 		servers = append(servers, toolServer(o))
 	}
 	return struct {

@@ -24,13 +24,11 @@ var webOperations = []Operation{
 	{Route: "POST /references", Bytes: 8 << 20, Data: takes(webCite)},
 }
 
-type webSetupData struct{}
-
-func webSetup(_ context.Context, s *Services, _ *op.Call, _ webSetupData) (any, error) {
+func webSetup(_ context.Context, c *Call, _ struct{}) (any, error) {
 	return struct {
 		Providers []string `json:"providers"`
 		Intent    string   `json:"intent"`
-	}{append([]string{}, s.Web.Providers()...), s.Web.Intent()}, nil
+	}{append([]string{}, c.Web.Providers()...), c.Web.Intent()}, nil
 }
 
 type webSearchData struct {
@@ -52,7 +50,7 @@ type wireSearchResults struct {
 	Ms       int64              `json:"ms"`
 }
 
-func webSearch(ctx context.Context, s *Services, c *op.Call, in webSearchData) (any, error) {
+func webSearch(ctx context.Context, c *Call, in webSearchData) (any, error) {
 	if err := op.CheckText("query", in.Query, 400); err != nil {
 		return nil, err
 	}
@@ -66,7 +64,7 @@ func webSearch(ctx context.Context, s *Services, c *op.Call, in webSearchData) (
 			w.Results = append(w.Results, out)
 		}
 		return w
-	})(s.Web.Search(ctx, c.UserID, in.Query, in.Limit))
+	})(c.Web.Search(ctx, c.UserID, in.Query, in.Limit))
 }
 
 type webReadData struct {
@@ -94,14 +92,14 @@ type wireImage struct {
 	Alt string `json:"alt"`
 }
 
-func webRead(ctx context.Context, s *Services, c *op.Call, in webReadData) (any, error) {
+func webRead(ctx context.Context, c *Call, in webReadData) (any, error) {
 	if err := op.CheckText("url", in.URL, 2000); err != nil {
 		return nil, err
 	}
 	if err := op.CheckLength("question", in.Question, 400); err != nil {
 		return nil, err
 	}
-	page, err := s.Web.Read(ctx, c.UserID, in.URL, in.Question)
+	page, err := c.Web.Read(ctx, c.UserID, in.URL, in.Question)
 	if err == nil && c.Room != nil { // while the answer is written
 		err = c.Room(len(page.Markdown), 0)
 	}
@@ -210,7 +208,7 @@ func (in *webCiteData) check(pages []webContent) error {
 	return nil
 }
 
-func webCite(ctx context.Context, s *Services, c *op.Call, in webCiteData) (any, error) {
+func webCite(ctx context.Context, c *Call, in webCiteData) (any, error) {
 	pages, err := readContents(in.WebContents)
 	if err != nil {
 		return nil, err
@@ -230,7 +228,7 @@ func webCite(ctx context.Context, s *Services, c *op.Call, in webCiteData) (any,
 	for i, page := range pages {
 		sources[i] = page.source()
 	}
-	return s.Web.Cite(ctx, c.UserID, in.Answer, sources, o), nil
+	return c.Web.Cite(ctx, c.UserID, in.Answer, sources, o), nil
 }
 
 // modeFor is what gets a mark where the request does not say: the sentences of short answers

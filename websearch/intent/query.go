@@ -16,9 +16,8 @@ var (
 	clause   = regexp.MustCompile(`[\s,.!?;:，。！？；：、…~～"“”()（）]+`)
 )
 
-// Query returns the words of a message to search for: without narration and filler words, at
-// most 60 UTF-16 units, names and numbers first to stay. It is empty only if the message is
-// blank.
+// Query returns the words of a message to search for: without narration and filler words, at most
+// 60 UTF-16 units, names and numbers first to stay. It is empty only if the message is blank.
 func Query(text string) string {
 	said, _ := spoken(oneLine(text))
 	if said == "" {

@@ -118,8 +118,7 @@ func (c *Chain) Search(ctx context.Context, q Query) (Results, error) {
 	return res, err
 }
 
-// search asks the providers in order. end is when somebody stops waiting, zero if nobody
-// does.
+// search asks the providers in order. end is when somebody stops waiting, zero if nobody does.
 func (c *Chain) search(ctx context.Context, key string, q Query, end time.Time) (Results, error) {
 	var failures []Failure
 	var nothing *Results // of the first provider that answered
@@ -194,8 +193,7 @@ func limit(end time.Time, last bool) time.Duration {
 	return searchLimit
 }
 
-// ask sends a query to one provider. A failure pauses it, unless the reason is that ctx
-// has ended.
+// ask sends a query to one provider. A failure pauses it, unless the reason is that ctx has ended.
 func (c *Chain) ask(ctx context.Context, l *link, q Query, limit time.Duration) (Results, error) {
 	inTime, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

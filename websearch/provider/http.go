@@ -119,9 +119,8 @@ var codes = map[int]fault.Code{
 	http.StatusTooManyRequests: fault.UpstreamRate,
 }
 
-// refused reports an answer with a status other than success. code replaces what the
-// status stands for, unless it is empty. The provider's own reason is shown, without
-// the key and the query.
+// refused reports an answer with a status other than success. code replaces what the status stands
+// for, unless it is empty. The provider's own reason is shown, without the key and the query.
 func (a api) refused(ans answer, code fault.Code, hide llm.Secrets) *fault.Error {
 	if code == "" {
 		code = cmp.Or(codes[ans.status], fault.UpstreamBadAnswer)
@@ -159,8 +158,7 @@ var labels = map[string]string{
 	Brave: "Brave", SearXNG: "SearXNG", DuckDuckGo: "DuckDuckGo", Jina: "Jina", MCP: "the MCP server",
 }
 
-// labelled returns err with the label of a provider for its name at the beginning of
-// the message.
+// labelled returns err with the label of a provider for its name at the beginning of the message.
 func labelled(name string, err error) error {
 	var e *fault.Error
 	if !errors.As(err, &e) {

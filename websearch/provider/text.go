@@ -2,7 +2,6 @@ package provider
 
 import (
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -95,8 +94,7 @@ func separates(a atom.Atom) bool {
 	return false
 }
 
-// oneLine makes one line of valid UTF-8 without control and invisible formatting
-// characters.
+// oneLine makes one line of valid UTF-8 without control and invisible formatting characters.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -126,8 +124,7 @@ func cut(s string, n int) string {
 	return s
 }
 
-// dateLayouts are the forms in which providers write dates. Those without a zone are
-// taken as UTC.
+// dateLayouts are the forms in which providers write dates. Those without a zone are taken as UTC.
 var dateLayouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02",
 	"January 2, 2006", "Jan 2, 2006", "2 January 2006", "2 Jan 2006",
@@ -135,12 +132,9 @@ var dateLayouts = []string{
 }
 
 var (
-	relativeDate = regexp.MustCompile(`(?i)^(\d{1,4}) ?(second|sec|minute|min|hour|day|week|month|year|秒|分钟|小时|天|周|个月|年)s? ?(?:ago|前)$`)
-	relativeUnit = map[string]time.Duration{
-		"second": time.Second, "sec": time.Second, "minute": time.Minute, "min": time.Minute,
-		"hour": time.Hour, "day": day, "week": 7 * day, "month": 30 * day, "year": 365 * day,
-		"秒": time.Second, "分钟": time.Minute, "小时": time.Hour, "天": day, "周": 7 * day, "个月": 30 * day, "年": 365 * day,
-	}
+	ages      = data.List("age")
+	unitRanks = data.Ranks("units")
+	units     = []time.Duration{time.Second, time.Minute, time.Hour, day, 7 * day, 30 * day, 365 * day} // by rank
 )
 
 const day = 24 * time.Hour
@@ -151,12 +145,12 @@ func date(s string, now time.Time) time.Time {
 	if s = strings.TrimSpace(s); s == "" || len(s) > 64 {
 		return time.Time{}
 	}
-	if m := relativeDate.FindStringSubmatch(s); m != nil {
-		n, err := strconv.Atoi(m[1])
-		if err != nil {
-			return time.Time{}
+	for _, age := range ages() {
+		if m := age.FindStringSubmatch(s); m != nil {
+			n, _ := strconv.Atoi(m[age.SubexpIndex("count")]) // digits
+			unit := units[unitRanks()[strings.ToLower(m[age.SubexpIndex("unit")])]]
+			return plausible(now.Add(-time.Duration(n)*unit).UTC(), now)
 		}
-		return plausible(now.Add(-time.Duration(n)*relativeUnit[strings.ToLower(m[2])]).UTC(), now)
 	}
 	for _, layout := range dateLayouts {
 		if t, err := time.Parse(layout, s); err == nil {

@@ -219,8 +219,7 @@ func line(n *html.Node) bool {
 	return t != "" && lines.MatchString(t)
 }
 
-// list reports whether an element is a list of links to other pages under a heading
-// that says so.
+// list reports whether an element is a list of links to other pages under a heading that says so.
 func list(n *html.Node, s sizes) bool {
 	if !is(n, atom.Div, atom.Section, atom.Aside, atom.Ul, atom.Dl) || s[n] == 0 {
 		return false

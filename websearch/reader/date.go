@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/html"
@@ -122,31 +123,41 @@ func nearTitle(body *html.Node) (found []candidate) {
 }
 
 var (
-	isoDate  = regexp.MustCompile(`\b((?:19|20)\d\d)[-/.](\d{1,2})[-/.](\d{1,2})(?:\b|T|日)`)
-	cjkDate  = regexp.MustCompile(`((?:19|20)\d\d)\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日号號일]`)
-	dayFirst = regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?\.? (?:of )?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,? ((?:19|20)\d\d)\b`)
-	dayLast  = regexp.MustCompile(`(?i)\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? (\d{1,2})(?:st|nd|rd|th)?,? ((?:19|20)\d\d)\b`)
-	months   = "janfebmaraprmayjunjulaugsepoctnovdec"
+	isoDate = regexp.MustCompile(`\b(?P<year>(?:19|20)\d\d)[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?:\b|T|日)`)
+	months  = data.Ranks("months")
+
+	inCharacters, withNames = data.List("date"), data.List("date-with-name")
 )
+
+// dateForms are the forms of a date in a text, those first that say more clearly what is what.
+var dateForms = sync.OnceValue(func() (all []*regexp.Regexp) {
+	for _, e := range inCharacters() {
+		all = append(all, e.Regexp)
+	}
+	all = append(all, isoDate)
+	for _, e := range withNames() {
+		all = append(all, e.Regexp)
+	}
+	return all
+})
 
 // visibleDate returns the first date of a text as 2006-01-02, or "".
 func visibleDate(s string) string {
-	for _, re := range []*regexp.Regexp{cjkDate, isoDate} {
-		if m := re.FindStringSubmatch(s); m != nil {
-			return ymd(m[1], m[2], m[3])
+	for _, form := range dateForms() {
+		if m := form.FindStringSubmatch(s); m != nil {
+			part := func(name string) string { return m[form.SubexpIndex(name)] }
+			return ymd(part("year"), month(part("month")), part("day"))
 		}
-	}
-	if m := dayFirst.FindStringSubmatch(s); m != nil {
-		return ymd(m[3], month(m[2]), m[1])
-	}
-	if m := dayLast.FindStringSubmatch(s); m != nil {
-		return ymd(m[3], month(m[1]), m[2])
 	}
 	return ""
 }
 
+// month is a month as a number.
 func month(name string) string {
-	return strconv.Itoa(strings.Index(months, strings.ToLower(name))/3 + 1)
+	if rank, ok := months()[strings.ToLower(name)]; ok {
+		return strconv.Itoa(rank + 1)
+	}
+	return name
 }
 
 func ymd(y, m, d string) string {

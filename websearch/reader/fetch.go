@@ -79,8 +79,7 @@ func (r *Reader) get(ctx context.Context, u *url.URL, o Options) (*http.Response
 	return r.client.Do(req)
 }
 
-// retryAfter returns how long a host asks to wait; ok is false if that is not said, or
-// too long.
+// retryAfter returns how long a host asks to wait; ok is false if that is not said, or too long.
 func retryAfter(h http.Header, now time.Time) (pause time.Duration, ok bool) {
 	s := h.Get("Retry-After")
 	if n, err := strconv.Atoi(s); err == nil && n >= 0 && n < 1000 {
@@ -165,8 +164,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// expires returns until when a response is fresh, at most for a week; zero if it does
-// not say.
+// expires returns until when a response is fresh, at most for a week; zero if it does not say.
 func expires(h http.Header, now time.Time) time.Time {
 	for part := range strings.SplitSeq(strings.ToLower(h.Get("Cache-Control")), ",") {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(part), "="); name {

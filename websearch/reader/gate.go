@@ -80,8 +80,7 @@ type hold struct {
 	give func()
 }
 
-// take takes n bytes once. Who holds some takes no more: two of them could wait for each
-// other.
+// take takes n bytes once. Who holds some takes no more: two of them could wait for each other.
 func (h *hold) take(n int64) (err error) {
 	if h.give == nil {
 		h.give, err = h.gate.take(h.ctx, h.user, n)

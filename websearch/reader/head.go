@@ -94,8 +94,7 @@ func primary(lang string) string {
 	return lang
 }
 
-// resolve returns the absolute address of a reference, or nil if it does not lead to
-// another page.
+// resolve returns the absolute address of a reference, or nil if it does not lead to another page.
 func resolve(base *url.URL, ref string) *url.URL {
 	ref = strings.TrimSpace(ref)
 	if ref == "" || strings.HasPrefix(ref, "#") || len(ref) > 2048 {

@@ -34,10 +34,9 @@ func custom(n *html.Node) bool {
 // structure are elements that are neither in a line nor ordinary blocks.
 var structure = set(atom.Html, atom.Head, atom.Body, atom.Frameset, atom.Legend, atom.Optgroup)
 
-// unwrap puts the texts of a sentence in one place: an element in it that says nothing
-// about its text is replaced by its content, because the extractor drops many of them
-// with their text, or with all that follows. Other elements of unknown names become
-// blocks.
+// unwrap puts the texts of a sentence in one place: an element in it that says nothing about its
+// text is replaced by its content, because the extractor drops many of them with their text, or
+// with all that follows. Other elements of unknown names become blocks.
 func unwrap(root *html.Node) {
 	for n := root.FirstChild; n != nil; {
 		next := n.FirstChild

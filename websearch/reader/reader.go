@@ -1,6 +1,5 @@
-// Package reader reads web pages: it fetches an address through the guard of package
-// outbound, decodes what comes back, decides what of it is content, and returns that as
-// Markdown.
+// Package reader reads web pages: it fetches an address through the guard of package outbound,
+// decodes what comes back, decides what of it is content, and returns that as Markdown.
 //
 // A page is hostile until proven otherwise. Bytes, time, nesting and the number of
 // elements are bounded; what a visitor does not see is removed. What remains is still

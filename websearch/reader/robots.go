@@ -94,9 +94,8 @@ func (r *Reader) askRobots(ctx context.Context, host string, h *hold) (found rul
 	return found, size, nil
 }
 
-// robotsFor returns the rules of a robots.txt for a robot: those of all groups with its
-// name, or else those of all groups for everybody. Lines that are not understood are
-// left out.
+// robotsFor returns the rules of a robots.txt for a robot: those of all groups with its name, or
+// else those of all groups for everybody. Lines that are not understood are left out.
 func robotsFor(text, robot string) []rule {
 	var own, general []rule
 	named, forOwn, forAll := false, false, false // of the group

@@ -64,9 +64,8 @@ func splitWords(s string) []string {
 	return words
 }
 
-// NearDuplicate reports whether at least nine tenths of the shorter text are in the
-// longer one, which has at most three times as much. Texts of fewer than 20 shingles are
-// never near duplicates.
+// NearDuplicate reports whether at least nine tenths of the shorter text are in the longer one,
+// which has at most three times as much. Texts of fewer than 20 shingles are never near duplicates.
 func NearDuplicate(a, b Shingles) bool {
 	if len(a) > len(b) {
 		a, b = b, a

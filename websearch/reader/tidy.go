@@ -36,14 +36,12 @@ var (
 	rawText = set(atom.Script, atom.Style, atom.Noscript, atom.Iframe, atom.Noembed, atom.Noframes, atom.Textarea, atom.Xmp)
 )
 
-// tidier rewrites a document so that parsing it takes time and memory in proportion to
-// its length, whatever it contains: without scripts, styles and comments, and with a
-// bounded depth.
+// tidier rewrites a document so that parsing it takes time and memory in proportion to its length,
+// whatever it contains: without scripts, styles and comments, and with a bounded depth.
 //
-// It opens and closes elements by the rules of the HTML standard, as the parser does, and
-// writes an end tag for each element that it closes. The parser then has nothing to
-// repair: no element stays open behind its end, and no formatting is copied into the
-// blocks that follow.
+// It opens and closes elements by the rules of the HTML standard, as the parser does, and writes an
+// end tag for each element that it closes. The parser then has nothing to repair: no element stays
+// open behind its end, and no formatting is copied into the blocks that follow.
 type tidier struct {
 	z          *html.Tokenizer
 	out        bytes.Buffer
@@ -54,8 +52,7 @@ type tidier struct {
 	linked     [][]byte
 }
 
-// tidy returns the rewritten document and the text of its JSON-LD scripts, at most
-// 256 KB of them.
+// tidy returns the rewritten document and the text of its JSON-LD scripts, at most 256 KB of them.
 func tidy(doc []byte) (out []byte, linked [][]byte, err error) {
 	t := &tidier{z: html.NewTokenizer(bytes.NewReader(doc)), open: nesting{count: map[string]int{}}}
 	t.out.Grow(len(doc) + len(doc)/8)
@@ -153,8 +150,7 @@ func (t *tidier) push(name string, raw []byte) {
 	t.out.Write(raw)
 }
 
-// skip leaves out an element without markup inside, except xmp, which is shown as it is
-// written.
+// skip leaves out an element without markup inside, except xmp, which is shown as it is written.
 func (t *tidier) skip(tag atom.Atom, attrs bool) {
 	ld := false
 	for attrs {

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -73,33 +74,20 @@ func remove(n *html.Node) {
 }
 
 func is(n *html.Node, tags ...atom.Atom) bool {
-	if n == nil || n.Type != html.ElementNode {
-		return false
-	}
-	for _, t := range tags {
-		if n.DataAtom == t {
-			return true
-		}
-	}
-	return false
+	return n != nil && n.Type == html.ElementNode && slices.Contains(tags, n.DataAtom)
 }
 
 func attr(n *html.Node, key string) string {
-	for _, a := range n.Attr {
-		if a.Key == key {
-			return a.Val
-		}
+	if i := attrIndex(n, key); i >= 0 {
+		return n.Attr[i].Val
 	}
 	return ""
 }
 
-func hasAttr(n *html.Node, key string) bool {
-	for _, a := range n.Attr {
-		if a.Key == key {
-			return true
-		}
-	}
-	return false
+func hasAttr(n *html.Node, key string) bool { return attrIndex(n, key) >= 0 }
+
+func attrIndex(n *html.Node, key string) int {
+	return slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key })
 }
 
 // within returns the nearest ancestor of n, or n itself, that is one of tags.

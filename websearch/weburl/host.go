@@ -10,8 +10,7 @@ import (
 	"nodest/internal/fault"
 )
 
-// Hostname returns the host of an address without a leading "www.", or "" if it cannot be
-// parsed.
+// Hostname returns the host of an address without a leading "www.", or "" if it cannot be parsed.
 func Hostname(address string) string {
 	host, _ := hostAndPath(address)
 	return host
