@@ -91,9 +91,9 @@ func (l *Lexicon) Ranks(name string, in ...string) func() map[string]int {
 	})
 }
 
-// Texts returns the texts of a file by name. Each stands behind a line "== name ==", up to the line
+// Prompts returns the texts of a file by name. Each stands behind a line "== name ==", up to the line
 // break before the next such line.
-func Texts(files fs.FS, name string) func() map[string]string {
+func Prompts(files fs.FS, name string) func() map[string]string {
 	return sync.OnceValue(func() map[string]string {
 		doc, err := fs.ReadFile(files, name)
 		if err != nil {

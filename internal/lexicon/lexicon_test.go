@@ -87,9 +87,9 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestTextsKeepTheirLineBreaks(t *testing.T) {
+func TestPromptsKeepTheirLineBreaks(t *testing.T) {
 	files := fstest.MapFS{"texts/en.txt": {Data: []byte("== a ==\nOne.\n\n== b ==\nTwo\nThree\n")}}
-	if got, want := Texts(files, "texts/en.txt")(), map[string]string{"": "", "a": "One.\n", "b": "Two\nThree"}; !maps.Equal(got, want) {
+	if got, want := Prompts(files, "texts/en.txt")(), map[string]string{"": "", "a": "One.\n", "b": "Two\nThree"}; !maps.Equal(got, want) {
 		t.Errorf("texts %q, want %q", got, want)
 	}
 }

@@ -103,8 +103,8 @@ func texts(language framework.Language) map[string]string {
 }
 
 var (
-	textsChinese = lexicon.Texts(promptFiles, "prompts/zh.txt")
-	textsEnglish = lexicon.Texts(promptFiles, "prompts/en.txt")
+	textsChinese = lexicon.Prompts(promptFiles, "prompts/zh.txt")
+	textsEnglish = lexicon.Prompts(promptFiles, "prompts/en.txt")
 )
 
 var promptTag = regexp.MustCompile(`(?i)<(\s*/?\s*(?:earlier|transcript|summary)\s*)>`)

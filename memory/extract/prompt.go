@@ -21,8 +21,8 @@ func prompts(chinese bool) map[string]string {
 }
 
 var (
-	promptsChinese = lexicon.Texts(promptFiles, "prompts/zh.txt")
-	promptsEnglish = lexicon.Texts(promptFiles, "prompts/en.txt")
+	promptsChinese = lexicon.Prompts(promptFiles, "prompts/zh.txt")
+	promptsEnglish = lexicon.Prompts(promptFiles, "prompts/en.txt")
 )
 
 var yes = data.Rule("yes") // an answer that agrees
