@@ -508,7 +508,7 @@ CREATE TABLE prompts (
   PRIMARY KEY (user_id, id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
-CREATE INDEX prompts_conversation ON prompts (conversation_id);
+CREATE INDEX prompts_conversation ON prompts (conversation_id, id);
 
 -- Documents that prompts may have texts of. Their owner may be another user.
 CREATE TABLE prompt_files (
