@@ -361,13 +361,7 @@ func (p *printer) event(ev event, started chan<- string) error {
 	case "gen.references":
 		p.cited = d.References
 	case "gen.delta":
-		if d.Part != "" && d.Part != "text" {
-			return nil
-		}
-		if p.text == "" {
-			p.from = ev.Off
-		}
-		p.say(d.Text)
+		p.delta(ev, &d)
 	case "gen.rewind":
 		if p.text != "" {
 			fmt.Fprintln(p.out, "\n(The text above is what the model thought, not its reply.)")
@@ -377,6 +371,17 @@ func (p *printer) event(ev event, started chan<- string) error {
 		return p.end(ev.GenerationID, &d)
 	}
 	return nil
+}
+
+// delta prints a streamed piece, unless it is of the model's thoughts.
+func (p *printer) delta(ev event, d *eventData) {
+	if d.Part != "" && d.Part != "text" {
+		return
+	}
+	if p.text == "" {
+		p.from = ev.Off
+	}
+	p.say(d.Text)
 }
 
 // say prints a piece of the reply.

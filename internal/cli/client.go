@@ -216,7 +216,7 @@ func All[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 	}
 }
 
-// NobodyError: no server listens at an address.
+// NobodyError says that no server listens at an address.
 type NobodyError struct {
 	Addr  string
 	cause error

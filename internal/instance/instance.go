@@ -54,7 +54,7 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// TokenFile, of the data folder, holds a token of the owner for commands on this machine. Whoever
+// TokenFile is the file of the data folder with a token of the owner for commands on this machine. Whoever
 // can read it can read the database beside it too.
 const TokenFile = "cli.token"
 

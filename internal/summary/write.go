@@ -87,14 +87,15 @@ func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 		return Draft{Text: extractSummary(w), Method: MethodExtractive}, nil
 	}
 	s := scribe{model: model, work: w, material: materialOf(w.Lines, w.Previous.text())}
-	text, err := s.write(ctx)
+	draft := Draft{Method: MethodModel}
+	draft.Text, draft.Cause = s.write(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return Draft{}, context.Cause(ctx)
-	case err != nil:
-		return Draft{extractSummary(w), MethodExtractive, err}, nil
+	case draft.Cause != nil:
+		draft.Method, draft.Text = MethodExtractive, extractSummary(w)
 	}
-	return Draft{Text: text, Method: MethodModel}, nil
+	return draft, nil
 }
 
 // leaveOut leaves out all lines but the last ones that have mostRead code points together.

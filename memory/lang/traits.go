@@ -52,9 +52,7 @@ func TellsTime(word string) bool { return timeWords()[word] }
 func TraitsOf(text string) (t Traits) {
 	for _, r := range text {
 		if !latinLetter(r) && r != ' ' {
-			told := signs()[r]
-			t.name, t.number, t.time = t.name || told.name, t.number || told.number, t.time || told.time
-			t.place, t.Self = t.place || told.place, t.Self || told.Self
+			t.add(signs()[r])
 		}
 	}
 	afterPlace := false
@@ -67,6 +65,12 @@ func TraitsOf(text string) (t Traits) {
 	end := strings.TrimRight(text, " \n\t\"”」』)）")
 	t.Asks = strings.HasSuffix(end, "?") || strings.HasSuffix(end, "？")
 	return t
+}
+
+// add adds what another text tells.
+func (t *Traits) add(told Traits) {
+	t.name, t.number, t.time = t.name || told.name, t.number || told.number, t.time || told.time
+	t.place, t.Self = t.place || told.place, t.Self || told.Self
 }
 
 func latinLetter(r rune) bool {
