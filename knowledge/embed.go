@@ -92,7 +92,7 @@ func (w *work) embedAll(ctx context.Context) error {
 	if _, ok := w.embedder.(offline.Embedder); ok { // it computes in this process
 		most = 1
 	}
-	gate := w.s.engine.gates.Of(w.embedder.ModelID(), most)
+	gate := w.s.engine.gates.For(w.embedder.ModelID(), most)
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	for after := -1; ; {

@@ -14,8 +14,8 @@ type Gates struct {
 	by map[string]*Gate
 }
 
-// Of returns the gate of a model. most is how many calls it lets run side by side when it is made.
-func (g *Gates) Of(model string, most int) *Gate {
+// For returns the gate of a model; most is how many calls it lets run side by side when it is made.
+func (g *Gates) For(model string, most int) *Gate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.by == nil {

@@ -73,7 +73,7 @@ var (
 
 // removeWhole removes conversations, characters or resources c of a user that a condition selects, and returns
 // how many, or removes some parts of one that has many, and returns how many rows. It returns 0 when none is left.
-// What was said of them is looked for once.
+// It goes through the log of their user once for all of them.
 func (s *session) removeWhole(p *parts, where string, args ...any) (int64, error) {
 	all, err := sqldb.All[struct{ UserID, ID string }](s, "SELECT c.user_id, c.id FROM "+p.of+" c WHERE "+where+" AND "+p.free+" LIMIT ?", append(args, wholeAtOnce)...)
 	var ids []string

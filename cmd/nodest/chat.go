@@ -156,7 +156,7 @@ func newestChat(ctx context.Context, c *cli.Client, characterID string) (cli.Ite
 	if err != nil || len(page.Items) == 0 {
 		return cli.Item{}, err
 	}
-	return page.Items[0].Of(cli.Chats), nil
+	return page.Items[0].As(cli.Chats), nil
 }
 
 // last returns the newest n messages, oldest first.

@@ -89,7 +89,7 @@ var chatCommands = map[string]chatCommand{
 	"/summary":  (*talk).summary,
 	"/history":  (*talk).history,
 	"/prompt": func(t *talk, ctx context.Context, text string) error {
-		return t.p.showPrompt(ctx, t.c, cli.Item{ID: t.id}.Of(cli.Chats), text)
+		return t.p.showPrompt(ctx, t.c, cli.Item{ID: t.id}.As(cli.Chats), text)
 	},
 }
 

@@ -41,7 +41,7 @@ type knowledgeFile struct {
 }
 
 func (f *knowledgeFile) item() cli.Item {
-	return cli.Item{ID: f.ID, Name: f.Name, UpdatedAt: f.UpdatedAt, State: f.State}.Of(cli.Files)
+	return cli.Item{ID: f.ID, Name: f.Name, UpdatedAt: f.UpdatedAt, State: f.State}.As(cli.Files)
 }
 
 // ended reports whether nothing more will happen by itself.

@@ -176,7 +176,7 @@ func (p *program) savePoint(cmd *cobra.Command, wholeNames bool, f func(ctx cont
 
 func savePath(ctx context.Context, c *cli.Client, word, conversation string) (string, error) {
 	if cli.IsID(word) {
-		return cli.Item{ID: strings.ToLower(word)}.Of(cli.Saves).Path, nil
+		return cli.Item{ID: strings.ToLower(word)}.As(cli.Saves).Path, nil
 	}
 	path, err := conversationPath(ctx, c, conversation)
 	if err != nil {
@@ -188,7 +188,7 @@ func savePath(ctx context.Context, c *cli.Client, word, conversation string) (st
 	}
 	items := make([]cli.Item, len(list))
 	for i, s := range list {
-		items[i] = cli.Item{ID: s.ID, Title: s.Description, UpdatedAt: time.UnixMilli(s.Timestamp)}.Of(cli.Saves)
+		items[i] = cli.Item{ID: s.ID, Title: s.Description, UpdatedAt: time.UnixMilli(s.Timestamp)}.As(cli.Saves)
 	}
 	found, err := c.Choice(ctx, word, items, cli.Saves)
 	return found.Path, err

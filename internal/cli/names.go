@@ -41,13 +41,13 @@ func (c *Client) Items(ctx context.Context, of ...*Kind) ([]Item, error) {
 func (c *Client) list(ctx context.Context, k *Kind, path string) ([]Item, error) {
 	items, err := All[Item](ctx, c, path)
 	for i := range items {
-		items[i] = items[i].Of(k)
+		items[i] = items[i].As(k)
 	}
 	return items, err
 }
 
-// Of is the item as one of a kind.
-func (i Item) Of(k *Kind) Item {
+// As returns the item as one of a kind.
+func (i Item) As(k *Kind) Item {
 	i.Kind, i.Path = k, k.Path+"/"+url.PathEscape(i.ID)
 	return i
 }
@@ -83,7 +83,7 @@ func IsID(word string) bool {
 
 // Get returns the item of a kind with an id.
 func (c *Client) Get(ctx context.Context, k *Kind, id string) (Item, error) {
-	found := Item{ID: strings.ToLower(id)}.Of(k)
+	found := Item{ID: strings.ToLower(id)}.As(k)
 	err := c.Call(ctx, http.MethodGet, found.Path, nil, &found)
 	return found, err
 }

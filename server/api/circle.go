@@ -11,7 +11,7 @@ import (
 	"nodest/nodest"
 )
 
-// circleOperations are about the social circle. What has no command exists in REST only.
+// circleOperations are about the social circle. An operation without a command exists in REST only.
 var circleOperations = []Operation{
 	{Command: "circle.feed", Route: "GET /circle/posts", Data: takes(circleFeed)},
 	{Command: "circle.post", Route: "POST /circle/posts", Status: http.StatusCreated, Key: true, Data: takes(func(ctx context.Context, c *Call, in circle.PostInput) (any, error) {

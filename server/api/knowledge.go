@@ -10,7 +10,7 @@ import (
 	"nodest/knowledge/search"
 )
 
-// knowledgeOperations are about files and knowledge bases. What has no command exists in REST only.
+// knowledgeOperations are about files and knowledge bases. An operation without a command exists in REST only.
 var knowledgeOperations = []Operation{
 	{Route: "GET /files", Data: takes(func(ctx context.Context, c *Call, in filesListData) (any, error) {
 		return pageOf(knowledge.WireFile)(c.Knowledge.Files(ctx, c.UserID, in.State, in.Cursor, int(in.Limit)))

@@ -16,7 +16,7 @@ import (
 )
 
 // memoryOperations are about what a character remembers, and about the summaries of conversations.
-// What has no command exists in REST only; files are in memory_files.go.
+// An operation without a command exists in REST only; those on files are in memory_files.go.
 var memoryOperations = []Operation{
 	{Command: "memory.search", Route: "GET /characters/:characterId/memories", Data: takes(memorySearch)},
 	{Command: "memory.create", Route: "POST /characters/:characterId/memories", Status: http.StatusCreated, Key: true, Data: takes(func(ctx context.Context, c *Call, in memoryCreateData) (any, error) {

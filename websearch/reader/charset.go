@@ -18,7 +18,7 @@ var metaCharset = regexp.MustCompile(`(?i)<meta[^>]{0,200}?charset\s*=\s*["']?\s
 
 // decode returns a body as UTF-8, and the name of the encoding that it had.
 //
-// What says more wins: a byte order mark, the header, the meta element in the first 1,024 bytes,
+// The more certain source wins: a byte order mark, the header, the meta element in the first 1,024 bytes,
 // and last the bytes themselves. A label of latin-1 is not believed if the bytes are valid UTF-8;
 // otherwise it means windows-1252, as in browsers, and gb2312 and gbk mean GB18030.
 func decode(body []byte, contentType string) (string, string) {
