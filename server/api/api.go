@@ -12,6 +12,7 @@ import (
 	"nodest/chat"
 	"nodest/chat/archive"
 	"nodest/circle"
+	"nodest/cognition"
 	"nodest/internal/attachment"
 	"nodest/internal/mcptool"
 	"nodest/internal/stream"
@@ -29,6 +30,7 @@ type Services struct {
 	Archives    *archive.Service
 	Memory      *memory.Service
 	Circle      *circle.Service
+	Cognition   *cognition.Service
 	Knowledge   *knowledge.Service
 	Attachments *attachment.Service
 	Web         *websearch.Service
@@ -38,7 +40,7 @@ type Services struct {
 
 // Operations is the one list of what both transports offer, except files.
 var Operations = slices.Concat(
-	chatOperations, historyOperations, saveOperations, memoryOperations,
+	chatOperations, historyOperations, saveOperations, memoryOperations, cognitionOperations,
 	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, toolOperations, knowledgeOperations, jobOperations, syncOperations,
 )
 
