@@ -17,6 +17,7 @@ import (
 	"nodest/internal/stream"
 	"nodest/knowledge"
 	"nodest/memory"
+	"nodest/memory/dream"
 	"nodest/nodest"
 	"nodest/websearch"
 )
@@ -28,6 +29,7 @@ type Services struct {
 	Chats       *chat.Service
 	Archives    *archive.Service
 	Memory      *memory.Service
+	Dreams      *dream.Service
 	Circle      *circle.Service
 	Knowledge   *knowledge.Service
 	Attachments *attachment.Service
@@ -38,7 +40,7 @@ type Services struct {
 
 // Operations is the one list of what both transports offer, except files.
 var Operations = slices.Concat(
-	chatOperations, historyOperations, saveOperations, memoryOperations,
+	chatOperations, historyOperations, saveOperations, memoryOperations, dreamOperations,
 	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, toolOperations, knowledgeOperations, jobOperations, syncOperations,
 )
 
