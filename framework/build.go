@@ -242,23 +242,34 @@ func (b *builder) buildFrame() {
 	if p := b.in.Profile; len(p.Facts) > 0 {
 		b.head = append(b.head, b.profilePiece(p))
 	}
+	if n := b.in.Notes; len(n.Documents) > 0 {
+		b.head = append(b.head, b.notesPiece(n))
+	}
 	if len(b.documents) > 0 {
 		b.knowledge = &b.head[documents]
 	}
 }
 
-// profilePiece makes the message of the profile. Like everything that was said it
-// has the rank of the user.
-func (b *builder) profilePiece(profile Profile) piece {
-	text := profile.Heading
+// profilePiece makes the message of the profile.
+func (b *builder) profilePiece(p Profile) piece {
+	return b.listPiece(SourceProfile, "Profile", p.Heading, "\n- ", p.Facts)
+}
+
+// notesPiece makes the message of the notes.
+func (b *builder) notesPiece(n Notes) piece {
+	return b.listPiece(SourceDocument, "Notes", n.Heading, "\n", n.Documents)
+}
+
+// listPiece makes a message of items. Like everything that was said it has the rank of the user.
+func (b *builder) listPiece(source Source, name, text, mark string, items []Memory) piece {
 	p := piece{chat: -1, entry: Entry{
-		Source: SourceProfile, Name: "Profile", Why: whyFixed, Role: llm.User,
+		Source: source, Name: name, Why: whyFixed, Role: llm.User,
 		Tokens: b.counter.count(text) + messageOverhead,
 	}}
-	for _, f := range profile.Facts {
-		line := "\n- " + f.Text
+	for _, item := range items {
+		line := mark + item.Text
 		text += line
-		p.more = append(p.more, Entry{Source: SourceProfile, ID: f.ID, Why: whyFixed, Role: llm.User, Tokens: b.counter.count(line)})
+		p.more = append(p.more, Entry{Source: source, ID: item.ID, Why: whyFixed, Role: llm.User, Tokens: b.counter.count(line)})
 	}
 	p.text = text
 	return p

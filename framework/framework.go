@@ -117,6 +117,13 @@ type Profile struct {
 	Facts   []Memory // a line each; none = there is no profile
 }
 
+// Notes are the documents that a character keeps about the user and itself. They come directly behind
+// the profile, and from outside, as it does.
+type Notes struct {
+	Heading   string
+	Documents []Memory // by their names, each a title and lines; none = there are no notes
+}
+
 // Findings are what was found for the message. They come from outside and are
 // put into blocks that they cannot break out of.
 type Findings struct {
@@ -145,6 +152,7 @@ type Input struct {
 	Settings []Setting        // the user's global one first, then the character's own (left out when marked Global)
 	Persona  Persona
 	Profile  Profile
+	Notes    Notes
 	Scripts  *ScriptRun // those that are for the request only are applied to the history; nil = none
 
 	// History is the branch up to the message that is answered, oldest first,
@@ -245,6 +253,7 @@ const (
 	SourceUser        Source = "user_message"
 	SourceMemory      Source = "memory"
 	SourceProfile     Source = "profile"
+	SourceDocument    Source = "memory_document"
 	SourceWeb         Source = "websearch"
 	SourceKnowledge   Source = "knowledge" // documents, and passages of them
 	SourceTools       Source = "tools"     // the rules for tools

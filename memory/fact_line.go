@@ -41,3 +41,6 @@ func blockLine(text string, day *time.Time) string {
 	}
 	return line
 }
+
+// PromptLine returns a text as one line of a prompt, with the tags of blocks defused.
+func PromptLine(text string) string { return blockLine(text, nil) }

@@ -71,6 +71,7 @@ type Findings struct {
 	Memories []framework.Memory // best first
 	Recalled []record.Recalled  // texts of the chat that Memories have pieces of
 	Profile  framework.Profile
+	Notes    framework.Notes
 	Uses     []memory.Use  // the memories of Memories and Profile, best first
 	Sources  []cite.Source // that the reply may cite, by the numbers that Web gives them
 	Search   []Search      // of the web
@@ -246,6 +247,9 @@ func (t *turn) add(f Findings) {
 	}
 	if len(f.Profile.Facts) > 0 {
 		t.input.Profile = f.Profile
+	}
+	if len(f.Notes.Documents) > 0 {
+		t.input.Notes = f.Notes
 	}
 	for _, source := range f.Sources {
 		t.found.numbers.Add(source, tools.InWeb)

@@ -95,6 +95,7 @@ func (h *testServer) newFixtures() *fixtures {
 	e.saved = h.rest("GET", "/saves/"+e.save+"/export", "").body
 	e.token = id(h.rest("POST", "/tokens", `{"name":"phone"}`), 201)
 	e.memory = id(h.rest("POST", "/characters/"+e.character+"/memories", `{"text":"Mia keeps bees."}`), 201)
+	h.rest("PUT", "/characters/"+e.character+"/memory-documents/user.md", `{"text":"Mia keeps bees."}`).wants(t, 200)
 	e.summary = h.makeSummary(e.conversation)
 	e.attachment = id(h.upload("POST", "/attachments", "a.png", onePixel), 201)
 	e.post = id(h.rest("POST", "/circle/posts", `{"text":"Ahoy","images":["`+e.attachment+`"]}`), 201)
@@ -164,6 +165,10 @@ func (e *fixtures) bodyFor(method, path string) string {
 		return `{"all":true}`
 	case "POST /characters/:id/memories/bulk":
 		return `{"action":"purge","filter":{"all":true}}`
+	case "PUT /characters/:id/memory-documents/:pid":
+		return `{"text":"Mia keeps no bees."}`
+	case "POST /characters/:id/memory-documents/:pid/rollback":
+		return `{"version":1}`
 	case "POST /characters/:id/memories/suggestions/:sid":
 		return `{"decision":"accept"}`
 	case "POST /conversations/:id/cognition-log/import":
@@ -209,7 +214,7 @@ func TestStrangersSeeNothingOnAnyRoute(t *testing.T) {
 		t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 			ask := func(id, token string) *restResponse {
 				path := strings.NewReplacer(":id", id, ":mid", e.memory, ":sid", e.summary, ":cid", e.comment, ":tid", h.user.ID,
-					":fid", e.file, ":kid", e.base, ":uid", h.user.ID).Replace(strings.TrimPrefix(r.Path, base))
+					":fid", e.file, ":kid", e.base, ":uid", h.user.ID, ":pid", "user.md").Replace(strings.TrimPrefix(r.Path, base))
 				if strings.HasSuffix(path, "/diff") {
 					path += "?with=" + e.prompt2
 				}
@@ -242,7 +247,7 @@ func (h *testServer) readAll(e *fixtures) string {
 	for _, path := range []string{
 		"/characters/" + e.character, "/conversations/" + e.conversation, "/conversations/" + e.conversation + "/messages",
 		"/conversations/" + e.conversation + "/branches", "/conversations/" + e.conversation + "/tree", "/conversations/" + e.conversation + "/saves?automatic=true", "/saves/" + e.save,
-		"/characters/" + e.character + "/memories?status=any", "/conversations/" + e.conversation + "/summaries",
+		"/characters/" + e.character + "/memories?status=any", "/characters/" + e.character + "/memory-documents/user.md", "/conversations/" + e.conversation + "/summaries",
 		"/circle/posts", "/circle/relationships", "/circle/actions", "/circle/posts/" + e.post + "/turns", "/attachments/" + e.attachment,
 		"/knowledge-bases/" + e.base, "/knowledge-bases/" + e.base + "/files", "/knowledge-bases/" + e.base + "/grants", "/characters/" + e.character + "/knowledge",
 		"/generations/" + e.generation, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",

@@ -34,6 +34,7 @@ import (
 	"nodest/knowledge"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/memory/dream"
 	"nodest/memory/extract"
 	"nodest/nodest"
 	"nodest/nodest/app"
@@ -58,6 +59,7 @@ type testServer struct {
 	chats      *chat.Service
 	engine     *nodest.Engine
 	memory     *memory.Service
+	dreams     *dream.Service
 	circle     *circle.Service
 	knowledge  *knowledge.Service
 	jobs       *jobs.Runner
@@ -113,6 +115,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}
 	h.jobs = jobs.New(h.db, jobs.Options{Alone: true, Lease: lease, Log: log})
 	h.memory = memory.New(h.db.Memory(), memory.Options{Scenes: h.scene, Settings: h.settings, Log: log})
+	h.dreams = dream.New(h.db.Dreams(), dream.Options{})
 	h.hub = stream.NewHub(h.db, stream.HubOptions{Log: log})
 	quick := &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	h.accounts, err = account.New(h.db, bytes.Repeat([]byte{7}, 32), account.Options{
@@ -142,7 +145,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		Store: h.db, Characters: h.characters, Chats: h.chats, Models: own.models, Publisher: h.hub,
 	}, nodest.Options{
 		Alone: true, Log: log, Embedder: offlineEmbedder,
-		Sources: []nodest.Source{nodest.Memories(h.memory, testTimeout), webtool.Source(search, testTimeout)},
+		Sources: []nodest.Source{nodest.WithDocuments(nodest.Memories(h.memory, testTimeout), h.dreams), webtool.Source(search, testTimeout)},
 		Tools:   []nodest.Toolbox{kbtool.Toolbox(h.knowledge, testTimeout), webtool.Toolbox(search, testTimeout), own.tools.Toolbox()},
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
@@ -166,7 +169,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		change(&opts)
 	}
 	services := api.Services{
-		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory,
+		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Dreams: h.dreams,
 		Circle: h.circle, Cognition: cognition.NewService(h.db.Cognition()), Knowledge: h.knowledge, Attachments: attachments, Web: search, Tools: own.tools, Hub: h.hub,
 	}
 	h.server = New(Deps{

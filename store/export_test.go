@@ -12,6 +12,7 @@ import (
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/knowledge"
+	"nodest/memory/dream"
 	"nodest/nodest"
 	"nodest/nodest/app"
 	"nodest/store/sqldb"
@@ -67,6 +68,9 @@ func AppKeys(t nodest.Tx) app.KeyTx { return t.Tx.(*tx).app }
 
 // Web is t as package websearch has it.
 func Web(t nodest.Tx) websearch.Tx { return t.Tx.(*tx).forWebSearch() }
+
+// Dreams is t as package dream has it.
+func Dreams(t nodest.Tx) dream.Tx { return t.Tx.(*tx).forDreams() }
 
 // Circle is t as package circle has it.
 func Circle(t nodest.Tx) circle.Tx { return t.Tx.(*tx).forCircle() }

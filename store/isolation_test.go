@@ -20,6 +20,7 @@ import (
 	"nodest/internal/stream"
 	"nodest/knowledge"
 	"nodest/memory"
+	"nodest/memory/dream"
 	"nodest/memory/recall"
 	"nodest/nodest"
 	"nodest/nodest/app"
@@ -110,7 +111,7 @@ func fill(e *env, user string) fixture {
 		m.Rev++
 		return tx.Chats.UpdateMessage(m)
 	}))
-	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillMemory(tx, x) }))
+	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillMemory(tx, x), fillDreams(tx, x)) }))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillCircle(tx, x), fillCognition(tx, x)) }))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillKnowledge(e, tx, x), fillIndex(tx, x)) }))
 	must(e.db.Enqueue(ctx, jobs.Spec{Kind: "test.fill", UserID: user, Subject: x.conversation}))
@@ -696,7 +697,7 @@ func partsOf() (parts []reflect.Type) {
 		}
 	}
 	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx](), reflect.TypeFor[websearch.Tx](),
-		reflect.TypeFor[circle.Tx](), reflect.TypeFor[cognition.Tx](), reflect.TypeFor[attachment.Tx](), reflect.TypeFor[knowledge.Tx]()} {
+		reflect.TypeFor[circle.Tx](), reflect.TypeFor[cognition.Tx](), reflect.TypeFor[dream.Tx](), reflect.TypeFor[attachment.Tx](), reflect.TypeFor[knowledge.Tx]()} {
 		add(tx)
 	}
 	return parts

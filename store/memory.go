@@ -47,6 +47,7 @@ type scopeNews struct {
 	facts   []string                // ids
 	vectors map[string]storedVector // of texts and facts, by id
 	buried  []string                // hashes of contents that got a tombstone
+	sources []string                // revisions of texts that were buried
 	copied  bool                    // texts of change 0 were copied
 	gone    []lived                 // rows whose words were removed for good
 	whole   bool                    // rows went, or came back: older indexes must be loaded whole

@@ -87,7 +87,7 @@ func (t *textTx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(t.dropPromptsOfUnits(t.userID, "?", revisionIDs), t.dropSuggestions(scope, revisionIDs, nil))
+	return cmp.Or(t.dropPromptsOfUnits(t.userID, "?", revisionIDs), t.dropSuggestions(scope, revisionIDs, nil), t.dropLines(scope, revisionIDs, nil))
 }
 
 // bury marks the texts that a fact which is purged was taken from, and removes them and those of the
@@ -97,19 +97,19 @@ func (t *textTx) bury(characterID, hash string, revisionIDs []string) error {
 		" RETURNING first_change, change", t.userID, characterID, revisionIDs)
 	t.memory.noteGone(characterID, gone)
 	n := t.memory.news(characterID)
-	n.buried = append(n.buried, hash)
+	n.buried, n.sources = append(n.buried, hash), append(n.sources, revisionIDs...)
 	return err
 }
 
-// noteSame notes that the texts with words that were buried are gone. It reads all rows of the
-// scope, once for all words of the transaction.
+// noteSame notes that the texts with words that were buried are gone, and removes lines with them. It
+// reads all rows of the scope, once for all words of the transaction.
 func (t *memoryTx) noteSame(characterID string, n *scopeNews) error {
 	if len(n.buried) == 0 {
 		return nil
 	}
 	same, err := sqldb.All[lived](t, "SELECT first_change, change FROM memory_texts WHERE "+ofScope+" AND NOT is_buried AND hash IN (?)", t.userID, characterID, n.buried)
 	n.gone = append(n.gone, same...)
-	return err
+	return cmp.Or(err, t.dropLines(memory.Scope{UserID: t.userID, CharacterID: characterID}, n.sources, n.buried))
 }
 
 // partsPurged is how many parts of segments PurgeTexts removes: about as many bytes as of texts.
@@ -157,6 +157,7 @@ func (t factTx) PurgeScope(characterID string) error {
 		t.dropPromptsOfUnits(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
 			t.userID, characterID, t.userID, characterID),
 		t.each([]string{
+			"DELETE FROM memory_documents WHERE " + ofScope,
 			"DELETE FROM memory_suggestions WHERE " + ofScope,
 			"DELETE FROM memory_tombstones WHERE " + ofScope,
 			"DELETE FROM memories WHERE " + ofScope,
@@ -230,7 +231,7 @@ type goneTexts struct {
 }
 
 func (s *session) forgetTexts(scope memory.Scope, g goneTexts) error {
-	if err := s.dropSuggestions(scope, g.revisions, nil); err != nil {
+	if err := cmp.Or(s.dropSuggestions(scope, g.revisions, nil), s.dropLines(scope, g.revisions, nil)); err != nil {
 		return err
 	}
 	roots, err := s.baseless(scope, g.revisions)

@@ -23,7 +23,7 @@ var layers = []string{
 	"internal/account character internal/attachment memory/lang circle/rules internal/cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
 	"internal/summary memory/recall",
 	"memory cognition",
-	"memory/extract chat circle websearch websearch/research knowledge store/first",
+	"memory/extract memory/dream chat circle websearch websearch/research knowledge store/first",
 	"chat/archive knowledge/shelf nodest/tools nodest/recent nodest/record",
 	"nodest",
 	"nodest/app internal/mcptool internal/kbtool internal/webtool",

@@ -31,6 +31,7 @@ import (
 	"nodest/knowledge"
 	"nodest/llm"
 	"nodest/memory"
+	"nodest/memory/dream"
 	"nodest/memory/extract"
 	"nodest/nodest"
 	"nodest/nodest/app"
@@ -70,6 +71,7 @@ type Instance struct {
 	hub        *stream.Hub
 	jobs       *jobs.Runner
 	memory     *memory.Service
+	dreams     *dream.Service
 	web        *Web
 	search     *websearch.Service
 	mcp        *mcptool.Service
@@ -171,6 +173,7 @@ func (r *Instance) build(alone bool) {
 	r.memory = memory.New(r.db.Memory(), memory.Options{
 		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.Models.Embedder, Log: log,
 	})
+	r.dreams = dream.New(r.db.Dreams(), dream.Options{})
 	r.search = r.web.service(r)
 	r.knowledge = r.newKnowledge()
 	r.engine = nodest.New(nodest.Deps{
@@ -201,7 +204,7 @@ func (r *Instance) build(alone bool) {
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
 	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
-		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory,
+		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Dreams: r.dreams,
 		Circle: r.circle, Cognition: cognition.NewService(r.db.Cognition()), Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{

@@ -85,7 +85,7 @@ func (w *Web) service(r *Instance) *websearch.Service {
 
 // sources are what a turn asks besides the chat itself.
 func (r *Instance) sources() []nodest.Source {
-	return []nodest.Source{nodest.Memories(r.memory, RecallTimeout), webtool.Source(r.search, searchTimeout)}
+	return []nodest.Source{nodest.WithDocuments(nodest.Memories(r.memory, RecallTimeout), r.dreams), webtool.Source(r.search, searchTimeout)}
 }
 
 // tools are what models may call while they write.

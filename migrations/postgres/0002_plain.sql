@@ -702,6 +702,33 @@ CREATE TABLE memory_readings (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 
+-- The documents of memories, which the user and dreams write. Path is the name.
+CREATE TABLE memory_documents (
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  path TEXT COLLATE "C" NOT NULL,
+  version BIGINT NOT NULL, -- in force
+  is_locked BOOLEAN NOT NULL,
+  made BIGINT NOT NULL, -- lines so far: their ids count on
+  PRIMARY KEY (user_id, character_id, path),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE memory_document_versions (
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  path TEXT COLLATE "C" NOT NULL,
+  version BIGINT NOT NULL,
+  author TEXT COLLATE "C" NOT NULL,
+  run_id UUID, -- NULL = the user wrote it
+  size BIGINT NOT NULL, -- code points
+  lines BYTEA NOT NULL, -- JSON array, as zstd if it is long
+  at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, character_id, path, version),
+  FOREIGN KEY (user_id, character_id, path) REFERENCES memory_documents (user_id, character_id, path) ON DELETE CASCADE
+);
+CREATE INDEX memory_document_versions_at ON memory_document_versions (at);
+
 -- Pages of the web that were read for a user.
 CREATE TABLE web_pages (
   user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,

@@ -696,6 +696,33 @@ CREATE TABLE memory_readings (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 
+-- The documents of memories, which the user and dreams write. Path is the name.
+CREATE TABLE memory_documents (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  path TEXT NOT NULL,
+  version BIGINT NOT NULL, -- in force
+  is_locked BOOLEAN NOT NULL,
+  made BIGINT NOT NULL, -- lines so far: their ids count on
+  PRIMARY KEY (user_id, character_id, path),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE memory_document_versions (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  path TEXT NOT NULL,
+  version BIGINT NOT NULL,
+  author TEXT NOT NULL,
+  run_id BLOB(16) CHECK (length(run_id) = 16 AND run_id > x''), -- NULL = the user wrote it
+  size BIGINT NOT NULL, -- code points
+  lines BLOB NOT NULL, -- JSON array, as zstd if it is long
+  at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, character_id, path, version),
+  FOREIGN KEY (user_id, character_id, path) REFERENCES memory_documents (user_id, character_id, path) ON DELETE CASCADE
+);
+CREATE INDEX memory_document_versions_at ON memory_document_versions (at);
+
 -- Pages of the web that were read for a user.
 CREATE TABLE web_pages (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,

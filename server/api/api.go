@@ -18,6 +18,7 @@ import (
 	"nodest/internal/stream"
 	"nodest/knowledge"
 	"nodest/memory"
+	"nodest/memory/dream"
 	"nodest/nodest"
 	"nodest/websearch"
 )
@@ -29,6 +30,7 @@ type Services struct {
 	Chats       *chat.Service
 	Archives    *archive.Service
 	Memory      *memory.Service
+	Dreams      *dream.Service
 	Circle      *circle.Service
 	Cognition   *cognition.Service
 	Knowledge   *knowledge.Service
@@ -40,7 +42,7 @@ type Services struct {
 
 // Operations is the one list of what both transports offer, except files.
 var Operations = slices.Concat(
-	chatOperations, historyOperations, saveOperations, memoryOperations, cognitionOperations,
+	chatOperations, historyOperations, saveOperations, memoryOperations, cognitionOperations, dreamOperations,
 	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, toolOperations, knowledgeOperations, jobOperations, syncOperations,
 )
 

@@ -1,0 +1,150 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+
+	"nodest/internal/fault"
+	"nodest/memory"
+	"nodest/memory/dream"
+	"nodest/memory/lang"
+	"nodest/nodest"
+	"nodest/store"
+)
+
+// fillDreams inserts the documents of a fixture.
+func fillDreams(tx nodest.Tx, x fixture) error {
+	return store.Dreams(tx).PutMemoryDocument(x.character, &dream.Document{Path: "user.md", Author: dream.ByDream, RunID: x.job0(), Lines: []dream.Line{{ID: "L1", Text: "private"}}})
+}
+
+// job0 is an id for a run.
+func (x fixture) job0() string { return x.turn }
+
+func init() { addIntrusions(dreamIntrusions) }
+
+var dreamIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
+	"MemoryDocuments": func(e *env, tx nodest.Tx, x fixture) error {
+		if _, err := store.Dreams(tx).MemoryDocuments(x.character); wantNotFound(e, err) != nil {
+			return err
+		}
+		all, err := store.Dreams(tx).MemoryDocuments(ownCharacter(e, tx))
+		return wantEmpty(e, len(all) == 0, err)
+	},
+	"MemoryDocument": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Dreams(tx).MemoryDocument(x.character, "user.md", 0)
+		return wantNotFound(e, err)
+	},
+	"PutMemoryDocument": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Dreams(tx).PutMemoryDocument(x.character, &dream.Document{Path: "user.md", Newest: 1}))
+	},
+	"LockMemoryDocument": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Dreams(tx).LockMemoryDocument(x.character, "user.md", true))
+	},
+	"DeleteMemoryDocument": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Dreams(tx).DeleteMemoryDocument(x.character, "user.md"))
+	},
+	"DocumentVersions": func(e *env, tx nodest.Tx, x fixture) error {
+		_, _, err := store.Dreams(tx).DocumentVersions(x.character, "user.md", "", 5)
+		return wantNotFound(e, err)
+	},
+	"VersionsOfDocuments": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Dreams(tx).VersionsOfDocuments(x.character)
+		return wantNotFound(e, err)
+	},
+}
+
+// Of two who write a document, the one who read the older version is told.
+func TestADocumentIsWrittenOnWhatIsInForce(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		c := e.character()
+		put := func(newest int64, text string) error {
+			return e.db.Update(t.Context(), e.user, func(tx nodest.Tx) error {
+				return store.Dreams(tx).PutMemoryDocument(c, &dream.Document{Path: "user.md", Newest: newest, Author: dream.ByUser, Lines: []dream.Line{{ID: "L1", Text: text}}})
+			})
+		}
+		for i, c := range []struct {
+			newest int64
+			ok     bool
+		}{{1, false}, {0, true}, {0, false}, {1, true}, {1, false}, {2, true}} {
+			if err := put(c.newest, "x"); (err == nil) != c.ok || err != nil && !fault.Is(err, fault.PreconditionFailed) {
+				e.Errorf("%d: %v", i, err)
+			}
+		}
+	})
+}
+
+// A line goes from all versions with a memory, a text, a chat or a whole memory that it rests on.
+func TestPurgesReachTheLinesOfDocuments(t *testing.T) {
+	t.Parallel()
+	for name, purge := range map[string]func(e *env, r *rememberedChat){
+		"a fact": func(e *env, r *rememberedChat) {
+			e.update(func(tx nodest.Tx) error {
+				return tx.Memory.PutTombstone(r.character, memory.Tombstone{ContentHash: lang.ContentHash("mine old"), Evidence: []memory.Evidence{evidenceOf(r.messages[0])}})
+			})
+		},
+		"the words of a fact": func(e *env, r *rememberedChat) {
+			e.update(func(tx nodest.Tx) error {
+				return tx.Memory.PutTombstone(r.character, memory.Tombstone{ContentHash: lang.ContentHash("mine zebra line")})
+			})
+		},
+		"a text": func(e *env, r *rememberedChat) {
+			e.update(func(tx nodest.Tx) error {
+				return tx.Memory.ForgetTexts(r.character, r.messages[0].Swipes[0].RevisionID)
+			})
+		},
+		"a chat": func(e *env, r *rememberedChat) {
+			e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(r.chat) })
+			e.clock.advance(31 * day)
+			e.maintain()
+		},
+		"everything": func(e *env, r *rememberedChat) {
+			e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeScope(r.character) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBothDatabases(t, func(e *env) {
+				r := e.remember("mine")
+				line := dream.Line{ID: "L1", Text: "mine zebra line", Author: dream.ByDream, Evidence: []memory.Evidence{evidenceOf(r.messages[0])}}
+				other := dream.Line{ID: "L2", Text: "the line of the user", Author: dream.ByUser}
+				e.update(func(tx nodest.Tx) error {
+					d := &dream.Document{Path: "user.md", Author: dream.ByDream, Lines: []dream.Line{line, other}}
+					if err := store.Dreams(tx).PutMemoryDocument(r.character, d); err != nil {
+						return err
+					}
+					return store.Dreams(tx).PutMemoryDocument(r.character, d)
+				})
+				e.equal("before", e.lines(r.character), []string{"mine zebra line", "the line of the user"})
+				purge(e, r)
+				left := []string{"the line of the user"}
+				if name == "everything" {
+					left = nil
+				}
+				e.equal("after", e.lines(r.character), left)
+			})
+		})
+	}
+}
+
+// lines returns the texts of the lines of both versions, each once.
+func (e *env) lines(character string) (texts []string) {
+	e.Helper()
+	e.view(func(tx nodest.Tx) error {
+		for version := int64(1); version <= 2; version++ {
+			d, err := store.Dreams(tx).MemoryDocument(character, "user.md", version)
+			if fault.Is(err, fault.NotFound) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			for _, l := range d.Lines {
+				texts = append(texts, l.Text)
+			}
+		}
+		return nil
+	})
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
