@@ -75,6 +75,25 @@ func Factor(votes []Vote, now time.Time) float64 {
 	return 1 + most*sum/weights
 }
 
+// Evaluation is a vote as it is stored.
+type Evaluation struct {
+	// Source is the id of a unit of memory, of a chunk or of a file, or an address.
+	Source         string
+	CharacterID    string // whose prompts it is about; "" = those of all
+	ConversationID string // with which it is removed; "" = none
+	Vote                  // of now, without a time
+}
+
+// Tx stores votes.
+type Tx interface {
+	// PutVotes stores votes; all but the newest Kept of a source are removed. A source that the user
+	// cannot reach, or not any more, is left out; a character or a conversation is fault.NotFound.
+	PutVotes(all ...Evaluation) error
+	// Votes returns the votes on chunks, by their ids, or on hosts, that count for a character, by
+	// source; "" = those of all characters. A vote on a whole file counts for each of its chunks.
+	Votes(characterID string, kind Kind, sources ...string) (map[string][]Vote, error)
+}
+
 // Record is what is known of a source.
 type Record struct {
 	Votes []Vote
