@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/internal/feedback"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/knowledge/chunk"
@@ -23,6 +24,7 @@ type Tx struct {
 	PassageTx
 	Jobs       jobs.Tx
 	Characters character.Tx
+	Feedback   feedback.Tx
 }
 
 // Store stores what a Service needs; package store implements it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"nodest/internal/feedback"
 	"nodest/internal/index"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
@@ -181,6 +182,9 @@ type TextTx interface {
 	// Uses returns what was recalled for a message's chosen text, by rank. A fork has none. Signals are nil
 	// when the generation ended long ago.
 	Uses(messageID string) ([]Use, error)
+	// Records returns what is known of units: their votes that count for the character, and whether a
+	// prompt has had them. Units without either are left out.
+	Records(characterID string, unitIDs ...string) (map[string]feedback.Record, error)
 	// Recalled returns the units that were found for a generation, by rank.
 	Recalled(conversationID, generationID string) ([]string, error)
 }

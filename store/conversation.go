@@ -237,5 +237,8 @@ func (t *chatTx) DeleteConversation(id string) error {
 		return err
 	}
 	t.memory.news(*character).whole = true
+	if err := t.Run("DELETE FROM source_votes WHERE user_id = ? AND conversation_id = ?", t.userID, id); err != nil {
+		return err
+	}
 	return t.jobs.cancel("subject = ? AND kind LIKE ?", id, memoryJobs)
 }

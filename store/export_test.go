@@ -9,6 +9,7 @@ import (
 	"nodest/cognition"
 	"nodest/internal/account"
 	"nodest/internal/attachment"
+	"nodest/internal/feedback"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/knowledge"
@@ -77,6 +78,9 @@ func Circle(t nodest.Tx) circle.Tx { return t.Tx.(*tx).forCircle() }
 
 // Attachments is t as package attachment has it.
 func Attachments(t nodest.Tx) attachment.Tx { return t.Tx.(*tx).forAttachments() }
+
+// Votes is t as package feedback has it.
+func Votes(t nodest.Tx) feedback.Tx { return t.Tx.(*tx).votes }
 
 // Knowledge is t as package knowledge has it.
 func Knowledge(t nodest.Tx) knowledge.Tx { return t.Tx.(*tx).forKnowledge() }

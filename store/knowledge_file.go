@@ -142,7 +142,7 @@ func (t knowledgeTx) DeleteFile(id string) error {
 			return err
 		}
 	}
-	return cmp.Or(t.dropPromptsOfFile(id), t.each([]string{
+	return cmp.Or(t.dropRecordsOfFile(id), t.each([]string{
 		"DELETE FROM knowledge_base_files WHERE file_user_id = ? AND file_id = ?",
 		"DELETE FROM character_files WHERE file_user_id = ? AND file_id = ?",
 	}, t.userID, id))

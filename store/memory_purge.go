@@ -61,7 +61,7 @@ func (s *session) purgeRoots(scope memory.Scope, rootIDs []string) (gone []lived
 	return gone, cmp.Or(
 		s.Run("DELETE FROM memory_suggestions WHERE user_id = ? AND memory_id IN (?)", scope.UserID, ids),
 		s.dropReplies(scope.UserID, ids...),
-		s.dropPromptsOfUnits(scope.UserID, "?", ids),
+		s.dropRecordsOfUnits(scope.UserID, "?", ids),
 		s.dropSuggestions(scope, nil, hashes),
 	)
 }
@@ -87,7 +87,7 @@ func (t *textTx) ForgetTexts(characterID string, revisionIDs ...string) error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(t.dropPromptsOfUnits(t.userID, "?", revisionIDs), t.dropSuggestions(scope, revisionIDs, nil), t.dropLines(scope, revisionIDs, nil))
+	return cmp.Or(t.dropRecordsOfUnits(t.userID, "?", revisionIDs), t.dropSuggestions(scope, revisionIDs, nil), t.dropLines(scope, revisionIDs, nil))
 }
 
 // bury marks the texts that a fact which is purged was taken from, and removes them and those of the
@@ -135,7 +135,7 @@ func (t factTx) PurgeTexts(characterID string, most int) (left bool, err error) 
 	}
 	texts, err := sqldb.All[string](t, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" ORDER BY change LIMIT ?", t.userID, characterID, most)
 	if err == nil && len(texts) > 0 {
-		if err = t.dropPromptsOfUnits(t.userID, "?", texts); err == nil {
+		if err = t.dropRecordsOfUnits(t.userID, "?", texts); err == nil {
 			err = t.Run("DELETE FROM memory_texts WHERE user_id = ? AND revision_id IN (?)", t.userID, texts)
 		}
 	}
@@ -154,7 +154,7 @@ func (t factTx) PurgeScope(characterID string) error {
 	t.memory.noteGone(characterID, []lived{{0, math.MaxInt64}})
 	return cmp.Or(
 		t.dropReplies(t.userID, told...),
-		t.dropPromptsOfUnits(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
+		t.dropRecordsOfUnits(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
 			t.userID, characterID, t.userID, characterID),
 		t.each([]string{
 			"DELETE FROM memory_documents WHERE " + ofScope,
@@ -216,7 +216,7 @@ func (s *session) forgetWhere(userID, column string, values []string) error {
 	}
 	for _, characterID := range slices.Sorted(maps.Keys(scopes)) { // as locks are taken
 		gone := scopes[characterID]
-		err := cmp.Or(s.dropPromptsOfUnits(userID, "?", gone.revisions), s.forgetTexts(memory.Scope{UserID: userID, CharacterID: characterID}, gone))
+		err := cmp.Or(s.dropRecordsOfUnits(userID, "?", gone.revisions), s.forgetTexts(memory.Scope{UserID: userID, CharacterID: characterID}, gone))
 		if err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ type textRow struct {
 	IsRead         bool
 	IsForgotten    bool
 	IsBuried       bool
+	IsUsed         bool
 	FirstChange    int64
 	Change         int64
 	SaidAt         time.Time

@@ -36,7 +36,7 @@ func (t *textTx) PutUses(conversationID, generationID, continued string, uses []
 	if err != nil {
 		return err
 	}
-	var facts, found []string
+	var facts, texts, found []string
 	for i := range uses {
 		u := &uses[i]
 		parts, err := partsOf(u.Signals)
@@ -51,6 +51,8 @@ func (t *textTx) PutUses(conversationID, generationID, continued string, uses []
 		}
 		if u.Layer == recall.Fact {
 			facts = append(facts, u.ID)
+		} else {
+			texts = append(texts, u.ID)
 		}
 		if !slices.ContainsFunc(rows, func(r useRow) bool { return r.UnitID == u.ID }) {
 			rows = append(rows, row)
@@ -64,10 +66,16 @@ func (t *textTx) PutUses(conversationID, generationID, continued string, uses []
 		t.found = map[string][]string{generationID: found}
 	}
 	slices.SortFunc(rows, func(a, b useRow) int { return strings.Compare(a.UnitID, b.UnitID) }) // as the key: pages are filled in order
-	if err := t.Insert("memory_uses", rows); err != nil || len(facts) == 0 {
+	if err := t.Insert("memory_uses", rows); err != nil {
 		return err
 	}
-	return t.Run("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
+	if len(facts) > 0 {
+		err = t.Run("UPDATE memories SET last_used_at = ? WHERE user_id = ? AND id IN (?)", t.Now(), t.userID, facts)
+	}
+	if err == nil && len(texts) > 0 {
+		err = t.Run("UPDATE memory_texts SET is_used = TRUE WHERE user_id = ? AND revision_id IN (?) AND NOT is_used", t.userID, texts)
+	}
+	return err
 }
 
 // Uses returns what was sent with the prompt of a message's chosen text, as far as it is still there.

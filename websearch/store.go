@@ -3,6 +3,7 @@ package websearch
 import (
 	"time"
 
+	"nodest/internal/feedback"
 	"nodest/internal/op"
 	"nodest/websearch/reader"
 )
@@ -34,6 +35,7 @@ type Host struct {
 type Tx struct {
 	op.Tx
 	PageTx
+	Feedback feedback.Tx
 }
 
 // PageTx stores pages and hosts.

@@ -580,6 +580,7 @@ CREATE TABLE memory_texts (
   is_read BOOLEAN NOT NULL,      -- by extraction
   is_forgotten BOOLEAN NOT NULL, -- by the user; name and hash are empty then
   is_buried BOOLEAN NOT NULL,    -- the user purged a fact that was taken from it
+  is_used BOOLEAN NOT NULL DEFAULT FALSE, -- a prompt has had it
   user_id UUID NOT NULL,
   revision_id UUID NOT NULL,
   character_id UUID NOT NULL,
@@ -1197,6 +1198,25 @@ CREATE TABLE knowledge_queries (
 );
 CREATE INDEX knowledge_queries_conversation ON knowledge_queries (conversation_id, user_id);
 CREATE INDEX knowledge_queries_age ON knowledge_queries (created_at);
+
+-- Evaluations of what prompts were given: the newest of each source (internal/feedback).
+CREATE TABLE source_votes (
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL, -- memory, chunk or host
+  source_id UUID, -- a unit of memory, or a document of whichever user; NULL = a host
+  part TEXT COLLATE "C" NOT NULL, -- of a document: edition and number of the chunk, '' = all of it; the host
+  character_id UUID, -- whose prompts it is about; NULL = those of all
+  conversation_id UUID, -- NULL = none
+  status TEXT COLLATE "C" NOT NULL,
+  evaluated_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX source_votes_source ON source_votes (source_id, user_id, part);
+CREATE INDEX source_votes_character ON source_votes (character_id);
+CREATE INDEX source_votes_conversation ON source_votes (conversation_id);
 
 -- Background work of all subjects. Of one kind, owner and subject one job is open;
 -- the next user's next job is found without looking at what others have enqueued.

@@ -578,6 +578,7 @@ CREATE TABLE memory_texts (
   is_read BOOLEAN NOT NULL,      -- by extraction
   is_forgotten BOOLEAN NOT NULL, -- by the user; name and hash are empty then
   is_buried BOOLEAN NOT NULL,    -- the user purged a fact that was taken from it
+  is_used BOOLEAN NOT NULL DEFAULT FALSE, -- a prompt has had it
   first_change INTEGER NOT NULL,  -- version of the scope that added it
   change INTEGER NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
@@ -1192,6 +1193,25 @@ CREATE TABLE knowledge_queries (
 CREATE INDEX knowledge_queries_conversation ON knowledge_queries (conversation_id, user_id);
 CREATE INDEX knowledge_queries_age ON knowledge_queries (created_at);
 
+-- Evaluations of what prompts were given: the newest of each source (internal/feedback).
+CREATE TABLE source_votes (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  kind TEXT NOT NULL, -- memory, chunk or host
+  source_id BLOB(16) CHECK (length(source_id) = 16 AND source_id > x''), -- a unit of memory, or a document of whichever user; NULL = a host
+  part TEXT NOT NULL, -- of a document: edition and number of the chunk, '' = all of it; the host
+  character_id BLOB(16) CHECK (length(character_id) = 16 AND character_id > x''), -- whose prompts it is about; NULL = those of all
+  conversation_id BLOB(16) CHECK (length(conversation_id) = 16 AND conversation_id > x''), -- NULL = none
+  status TEXT NOT NULL,
+  evaluated_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX source_votes_source ON source_votes (source_id, user_id, part);
+CREATE INDEX source_votes_character ON source_votes (character_id);
+CREATE INDEX source_votes_conversation ON source_votes (conversation_id);
+
 -- Background work of all subjects. Of one kind, owner and subject one job is open;
 -- the next user's next job is found without looking at what others have enqueued.
 
@@ -1307,7 +1327,7 @@ WITH key_columns AS (
     i."unique" AND c.seqno = MAX(c.seqno) OVER (PARTITION BY i.name) AS is_one
   FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
   WHERE t.type = 'table' AND t.name <> 'jobs' AND EXISTS (SELECT 1 FROM pragma_index_info(i.name) f
-    WHERE f.seqno = 0 AND f.name IN ('user_id', 'character_id', 'conversation_id', 'message_id', 'unit_id', 'resource_id', 'post_id', 'object_id'))
+    WHERE f.seqno = 0 AND f.name IN ('user_id', 'character_id', 'conversation_id', 'message_id', 'unit_id', 'source_id', 'resource_id', 'post_id', 'object_id'))
   ORDER BY i.name, c.seqno
 )
 SELECT tbl, idx, (1 << all_bits) || ' ' || GROUP_CONCAT(1 << CASE WHEN is_one THEN 0 ELSE MAX(all_bits - bits, 0) END, ' ')

@@ -27,7 +27,7 @@ var special = map[string][]Step{
 	"revisions":         {{"revisions", revision}},
 	"generations":       {{"generations", generation}},
 	"summary_texts":     {{"summary_texts", summary}},
-	"memory_texts":      {{"memory_texts", halved}},
+	"memory_texts":      {{"memory_texts", said}},
 	"memories":          {{"memories", halved}},
 	"knowledge_vectors": {{"knowledge_vectors", packed}},
 
@@ -86,6 +86,12 @@ func summary(r Row, add func(Row)) error {
 	r["document"] = codec.Pack([]byte(text))
 	add(r)
 	return nil
+}
+
+// said is a text, of which no prompt is known that had it.
+func said(r Row, add func(Row)) error {
+	r.fill("is_used", false)
+	return halved(r, add)
 }
 
 // halved has a vector in roots.
