@@ -7,9 +7,8 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"reflect"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/card"
 	"nodest/internal/fault"
@@ -27,12 +26,18 @@ func TestThumbnail(t *testing.T) {
 	blue, glass := color.NRGBA{B: 200, A: 255}, color.NRGBA{B: 200, A: 100}
 	asPNG := func(p image.Image) []byte {
 		var b bytes.Buffer
-		require.NoError(t, png.Encode(&b, p))
+		if err := png.Encode(&b, p); err != nil {
+			t.Fatal(err)
+		}
 		return b.Bytes()
 	}
 	var asJPEG, asGIF bytes.Buffer
-	require.NoError(t, jpeg.Encode(&asJPEG, plain(300, 600, blue), nil))
-	require.NoError(t, gif.Encode(&asGIF, plain(500, 100, blue), nil))
+	if err := jpeg.Encode(&asJPEG, plain(300, 600, blue), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := gif.Encode(&asGIF, plain(500, 100, blue), nil); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		data          []byte
 		width, height int
@@ -47,11 +52,19 @@ func TestThumbnail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, kind, err := card.Thumbnail(c.data, 128)
-			require.NoError(t, err)
-			require.Equal(t, c.kind, kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kind != c.kind {
+				t.Fatalf("kind is %q, want %q", kind, c.kind)
+			}
 			config, _, err := image.DecodeConfig(bytes.NewReader(got))
-			require.NoError(t, err)
-			require.Equal(t, []int{c.width, c.height}, []int{config.Width, config.Height})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := ([]int{config.Width, config.Height}), ([]int{c.width, c.height}); !reflect.DeepEqual(got, want) {
+				t.Fatalf("[]int{config.Width, config.Height} is %+v, want %+v", got, want)
+			}
 		})
 	}
 	for name, c := range map[string]struct {
@@ -64,7 +77,9 @@ func TestThumbnail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := card.Thumbnail(c.data, 128)
-			require.True(t, fault.Is(err, c.code), "%v", err)
+			if !fault.Is(err, c.code) {
+				t.Fatal(err)
+			}
 		})
 	}
 }
@@ -75,10 +90,14 @@ func TestThumbnailOfAJPEGOfManyScans(t *testing.T) {
 	for scans, want := range map[int]fault.Code{12: "", 5000: fault.TooLarge} {
 		_, _, err := card.Thumbnail(progressiveJPEG(1024, 1024, scans), 64)
 		if want == "" {
-			require.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			continue
 		}
-		require.True(t, fault.Is(err, want), "%v", err)
+		if !fault.Is(err, want) {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func Reword(m *Message, text string, now time.Time) {
 func SiblingOf(m *Message, text string, now time.Time) *Message {
 	return &Message{
 		ID: op.NewID(), ConversationID: m.ConversationID, ParentID: m.ParentID, AuthorID: m.AuthorID,
-		Role: m.Role, Name: m.Name, Greeting: m.Greeting, Hidden: m.Hidden, Rev: 1, Status: StatusComplete, CreatedAt: now,
+		Role: m.Role, Name: m.Name, Greeting: m.Greeting, Hidden: m.Hidden, Rev: 1, Status: StatusComplete, Dates: Dates{CreatedAt: now},
 		Swipes: []Swipe{NewSwipe(text, now)},
 	}
 }

@@ -30,7 +30,7 @@ func NewGreeting(tx Tx, ch *character.Character, conversationID, user string) (*
 	now := tx.Now()
 	m := &Message{
 		ID: op.NewID(), ConversationID: conversationID, Role: RoleAssistant, Name: ch.Name,
-		Greeting: true, Rev: 1, Status: StatusComplete, CreatedAt: now,
+		Greeting: true, Rev: 1, Status: StatusComplete, Dates: Dates{CreatedAt: now},
 	}
 	n := namer{char: cmp.Or(character.Nickname(view), ch.Name), user: user, old: card.Dialect(ch.Dialect) == card.SillyTavern, left: maxNamed}
 	for _, text := range append(view.Greetings(), more...) {

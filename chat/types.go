@@ -89,15 +89,20 @@ type Message struct {
 	Status         string       `json:"status"`
 	Error          *fault.Error `json:"error,omitempty"`
 	GenerationID   string       `json:"generationId,omitempty"` // the newest that wrote here
-	CreatedAt      time.Time    `json:"createdAt"`
-	EditedAt       *time.Time   `json:"editedAt,omitempty"`
-	DeletedAt      *time.Time   `json:"deletedAt,omitempty"`
+	Dates
 
 	// Extra is the line of an imported log as it came, for export. It is stored
 	// once by InsertMessage and Load, and read by Line; nothing changes it.
 	Extra json.RawMessage `json:"-"`
 	// Imported says of a stored message that it has such a line.
 	Imported bool `json:"-"`
+}
+
+// Dates are the times at which a message was stored, edited and deleted.
+type Dates struct {
+	CreatedAt time.Time  `json:"createdAt"`
+	EditedAt  *time.Time `json:"editedAt,omitempty"`
+	DeletedAt *time.Time `json:"deletedAt,omitempty"`
 }
 
 // Text is the chosen swipe's text.
@@ -220,22 +225,37 @@ type Generation struct {
 	Model          string                `json:"model,omitempty"`          // that answered, as far as is known
 	RequestedModel string                `json:"requestedModel,omitempty"` // that was asked, if it has another name, such as an alias
 	PromptID       string                `json:"promptId,omitempty"`
-	Text           string                `json:"text"` // what it wrote: the checkpoint while running, all of it at the end
-	Reasoning      string                `json:"reasoning,omitempty"`
-	Blocks         []Block               `json:"blocks,omitempty"`
-	Citations      *Citations            `json:"-"` // of Text; not stored with it
-	InMessage      bool                  `json:"-"` // Base and Text are a revision of the message, so an end is stored without them
-	Tools          *ToolTrace            `json:"tools,omitempty"`
-	Base           string                `json:"base,omitempty"` // continue: the text that stood before; Text follows it
-	Usage          *llm.Usage            `json:"usage,omitempty"`
-	Error          *fault.Error          `json:"error,omitempty"`
-	CreatedAt      time.Time             `json:"createdAt"`
-	StartedAt      *time.Time            `json:"startedAt,omitempty"`
-	FirstTokenAt   *time.Time            `json:"firstTokenAt,omitempty"`
-	EndedAt        *time.Time            `json:"endedAt,omitempty"`
-	Timing         *Timing               `json:"-"` // nil = it never began
-	LeaseOwner     string                `json:"-"` // process that writes it
-	LeaseUntil     time.Time             `json:"-"`
+	Writing
+	Usage *llm.Usage   `json:"usage,omitempty"`
+	Error *fault.Error `json:"error,omitempty"`
+	Moments
+	Lease
+}
+
+// Writing is the text of a generation, as far as it is written, with its thoughts, blocks and tools.
+type Writing struct {
+	Text      string     `json:"text"` // what it wrote: the checkpoint while running, all of it at the end
+	Reasoning string     `json:"reasoning,omitempty"`
+	Blocks    []Block    `json:"blocks,omitempty"`
+	Citations *Citations `json:"-"` // of Text; not stored with it
+	InMessage bool       `json:"-"` // Base and Text are a revision of the message, so an end is stored without them
+	Tools     *ToolTrace `json:"tools,omitempty"`
+	Base      string     `json:"base,omitempty"` // continue: the text that stood before; Text follows it
+}
+
+// Moments are the times at which a generation took its steps.
+type Moments struct {
+	CreatedAt    time.Time  `json:"createdAt"`
+	StartedAt    *time.Time `json:"startedAt,omitempty"`
+	FirstTokenAt *time.Time `json:"firstTokenAt,omitempty"`
+	EndedAt      *time.Time `json:"endedAt,omitempty"`
+	Timing       *Timing    `json:"-"` // nil = it never began
+}
+
+// Lease names the process that writes a generation, and how long it may without renewing.
+type Lease struct {
+	LeaseOwner string    `json:"-"` // process that writes it
+	LeaseUntil time.Time `json:"-"`
 }
 
 // Timing says when a generation took its steps, in milliseconds since CreatedAt. Steps

@@ -14,21 +14,29 @@ import (
 // server/openapi.yaml describes them.
 
 type wireMessage struct {
-	ID             string           `json:"id"`
-	ConversationID string           `json:"conversationId"`
-	ParentID       *string          `json:"parentId"`
-	ClientMsgID    string           `json:"clientMsgId,omitempty"`
-	Seq            int64            `json:"seq"`
-	Role           string           `json:"role"`
-	Name           string           `json:"name"`
-	AuthorID       string           `json:"authorId,omitempty"`
-	Greeting       bool             `json:"greeting,omitempty"`
-	Text           string           `json:"text"`
-	Swipes         []wireSwipe      `json:"swipes"`
-	SwipeIndex     int              `json:"swipeIndex"`
-	Rev            int64            `json:"rev"`
-	Status         string           `json:"status"`
-	GenerationID   string           `json:"generationId,omitempty"`
+	ID             string      `json:"id"`
+	ConversationID string      `json:"conversationId"`
+	ParentID       *string     `json:"parentId"`
+	ClientMsgID    string      `json:"clientMsgId,omitempty"`
+	Seq            int64       `json:"seq"`
+	Role           string      `json:"role"`
+	Name           string      `json:"name"`
+	AuthorID       string      `json:"authorId,omitempty"`
+	Greeting       bool        `json:"greeting,omitempty"`
+	Text           string      `json:"text"`
+	Swipes         []wireSwipe `json:"swipes"`
+	SwipeIndex     int         `json:"swipeIndex"`
+	Rev            int64       `json:"rev"`
+	Status         string      `json:"status"`
+	GenerationID   string      `json:"generationId,omitempty"`
+	wireAnswer
+	Error     *op.Failure `json:"error,omitempty"`
+	CreatedAt op.Time     `json:"createdAt"`
+	EditedAt  *op.Time    `json:"editedAt,omitempty"`
+}
+
+// wireAnswer is how the chosen text of a message came about: its sources, tools and model.
+type wireAnswer struct {
 	References     []cite.Reference `json:"references"`
 	CitationReport *cite.Report     `json:"citationReport,omitempty"`
 	Tools          *ToolTrace       `json:"tools,omitempty"`
@@ -36,9 +44,6 @@ type wireMessage struct {
 	Model          string           `json:"model,omitempty"`
 	RequestedModel string           `json:"requestedModel,omitempty"`
 	Usage          *llm.Usage       `json:"usage,omitempty"`
-	Error          *op.Failure      `json:"error,omitempty"`
-	CreatedAt      op.Time          `json:"createdAt"`
-	EditedAt       *op.Time         `json:"editedAt,omitempty"`
 }
 
 type wireSwipe struct {
@@ -82,7 +87,7 @@ func messageAround(m *Message, at int) wireMessage {
 		ID: m.ID, ConversationID: m.ConversationID, ClientMsgID: m.ClientMsgID, Seq: m.Seq,
 		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting,
 		Swipes: make([]wireSwipe, 0, len(m.Swipes)), Rev: m.Rev, Status: m.Status,
-		GenerationID: m.GenerationID, References: []cite.Reference{}, MemoryIDs: []string{},
+		GenerationID: m.GenerationID, wireAnswer: wireAnswer{References: []cite.Reference{}, MemoryIDs: []string{}},
 		Error: op.FailureOf(m.Error), CreatedAt: op.Time(m.CreatedAt), EditedAt: op.OptionalTime(m.EditedAt),
 	}
 	if m.ParentID != "" {

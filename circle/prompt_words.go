@@ -18,29 +18,46 @@ type words struct {
 	User             string // what a user without a name is called
 	You              string // name
 
-	Now                           string // day, weekday, time
-	Weekdays                      [7]string
-	JustNow, Minutes, Hours, Days string
+	timeWords
+	headings
+	tasks
+	shapes
 
 	Relation string            // name, type, strength
 	Did      map[string]string // name, by the type of the item; of an alert by its text
 	Quote    string            // text
 	Offers   map[string]string // name, by the type of the action
 
-	Relations, Box, Memories, OwnPosts, History, Hint, Context string // headings
+	TellPost      tellWords
+	Happened      happened
+	ForwardedPost struct{ Post, Images, Note string } // that the user shows in a private chat: author; names; its text in a message box
+}
 
+// timeWords tell when something happened.
+type timeWords struct {
+	Now                           string // day, weekday, time
+	Weekdays                      [7]string
+	JustNow, Minutes, Hours, Days string
+}
+
+// headings stand above the parts of a prompt.
+type headings struct {
+	Relations, Box, Memories, OwnPosts, History, Hint, Context string
+}
+
+// tasks say what the character is asked to do, and why an answer was sent back.
+type tasks struct {
 	ReactToPost                     string // author, age
 	ReactToComment, AnswerOnOwnPost string // id, author, text
 	Write, Own, Continued           string
 	Forwarded                       string // author
 	Repeats, Unfounded              string // what was wrong with an answer
 	Review                          string // types
+}
 
+// shapes describe the JSON that an answer must be.
+type shapes struct {
 	ShapeReaction, ShapeResponse, ShapePost, ShapeReview string
-
-	TellPost      tellWords
-	Happened      happened
-	ForwardedPost struct{ Post, Images, Note string } // that the user shows in a private chat: author; names; its text in a message box
 }
 
 //go:embed words

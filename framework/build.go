@@ -60,15 +60,20 @@ type builder struct {
 	runs       []run   // what is inserted into the chat
 	knowledge  *piece  // the documents, in head; nil = none
 	documents  []KnowledgePart
-	answered   *piece // the message that is answered; nil = none
-	findings   found
-	behind     []piece // messages behind the base, by their order in the chat
-	summaries  []piece // before the base, oldest first
-	history    []piece // other messages before the base that fit, oldest first
-	last       *piece  // the instruction; nil = none
+	talk
 
 	dropped  []Dropped
 	warnings []Warning
+}
+
+// talk is the part of a request that comes from the chat.
+type talk struct {
+	answered  *piece // the message that is answered; nil = none
+	findings  found
+	behind    []piece // messages behind the base, by their order in the chat
+	summaries []piece // before the base, oldest first
+	history   []piece // other messages before the base that fit, oldest first
+	last      *piece  // the instruction; nil = none
 }
 
 // piece is a message of the request in the making.

@@ -32,7 +32,7 @@ func (s *Service) Upload(ctx context.Context, c *op.Call, in NewFile) (*File, er
 		return nil, err
 	}
 	f := &File{
-		ID: op.NewID(), Name: filename.Clean(in.Name), Declared: op.Truncate(in.Type, filename.Longest), Size: in.Size, SHA256: hash,
+		ID: op.NewID(), Name: filename.Clean(in.Name), Original: Original{Declared: op.Truncate(in.Type, filename.Longest), Size: in.Size, SHA256: hash},
 		Source: SourceUpload, SourceURL: in.SourceURL, State: Pending, Version: 1,
 	}
 	if in.Source == SourceWeb {
@@ -203,7 +203,7 @@ func (s *Service) Replace(ctx context.Context, c *op.Call, id string, ifVersion 
 	if err != nil {
 		return nil, err
 	}
-	next := File{SHA256: hash, Size: in.Size, Declared: op.Truncate(in.Type, filename.Longest)}
+	next := File{Original: Original{SHA256: hash, Size: in.Size, Declared: op.Truncate(in.Type, filename.Longest)}}
 	if in.Name != "" {
 		next.Name = filename.Clean(in.Name)
 	}

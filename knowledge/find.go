@@ -278,8 +278,8 @@ func (f *finder) answer(ctx context.Context, found *search.Result) error {
 // file is what a search knows of a file.
 func (r *FileRef) file(userID string) *File {
 	f := &File{
-		ID: r.ID, OwnerID: r.OwnerID, Access: AccessRead, Name: r.Name, ContentType: r.ContentType,
-		State: r.State, Chars: r.Chars, Chunks: r.Chunks, Edition: r.Edition, UpdatedAt: r.UpdatedAt,
+		ID: r.ID, OwnerID: r.OwnerID, Access: AccessRead, Name: r.Name, Original: Original{ContentType: r.ContentType},
+		State: r.State, Extract: Extract{Chars: r.Chars, Chunks: r.Chunks}, Edition: r.Edition, UpdatedAt: r.UpdatedAt,
 	}
 	if r.OwnerID == userID {
 		f.Access = AccessOwner

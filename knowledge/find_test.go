@@ -3,12 +3,11 @@ package knowledge_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/knowledge"
 	"nodest/knowledge/search"
@@ -30,11 +29,17 @@ func TestASearchFindsTheSameWithLittleMemory(t *testing.T) {
 				for _, question := range []string{"Where does the chapel stand?", "ships at the archive and the brewery", "crane"} {
 					in := knowledge.SearchRequest{Query: question, Mode: mode, BaseIDs: []string{base}}
 					want := p.search(in)
-					require.NotEmpty(t, want.Chunks)
+					if len(want.Chunks) == 0 {
+						t.Fatalf("want.Chunks is %+v, want more", want.Chunks)
+					}
 					for range 2 { // without and with what is in the cache
 						got, err := little.Search(context.Background(), p.user, in)
-						require.NoError(t, err)
-						require.Equal(t, want, got, "%d bytes: %s %s", bytes, mode, question)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if !reflect.DeepEqual(got, want) {
+							t.Fatalf("%d bytes: %s %s: got is %+v, want %+v", bytes, mode, question, got, want)
+						}
 					}
 				}
 			}
@@ -52,9 +57,13 @@ func TestASearchWaitsForMemoryUntilItsContextEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 500*time.Millisecond, late)
 		defer cancel()
 		_, err := p.svc.Search(ctx, p.user, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
-		require.ErrorIs(t, err, late)
+		if !errors.Is(err, late) {
+			t.Fatalf("got error %v, want %v", err, late)
+		}
 		release()
-		require.NotEmpty(t, p.search(knowledge.SearchRequest{Query: "chapel"}).Chunks)
+		if got := p.search(knowledge.SearchRequest{Query: "chapel"}).Chunks; len(got) == 0 {
+			t.Fatalf("got %+v, want more", got)
+		}
 	})
 }
 
@@ -68,7 +77,9 @@ func TestASearchStaysWithTheEditionThatItHasBegunWith(t *testing.T) {
 		p.must(err)
 		lib := knowledge.LibraryOf(p.svc, p.user, []knowledge.FileRef{{OwnerID: p.user, ID: f.ID, Edition: f.Edition}}, p.embeds.ModelID(), 4)
 		p.must(lib.Vectors(context.Background(), []int{0}, func(_ []int, vectors []*search.Vectors) error {
-			require.NotNil(t, vectors[0])
+			if vectors[0] == nil {
+				t.Fatal("vectors[0] is nil, want a value")
+			}
 			return nil
 		}))
 		text := harbour("tannery")
@@ -76,7 +87,9 @@ func TestASearchStaysWithTheEditionThatItHasBegunWith(t *testing.T) {
 		p.must(err)
 		p.drain()
 		p.must(lib.Segments(context.Background(), []int{0}, func(_ []int, segments []*search.Segment) error {
-			require.Nil(t, segments[0], "the segment of a later edition")
+			if segments[0] != nil {
+				t.Fatalf("the segment of a later edition: segments[0] is %+v, want nil", segments[0])
+			}
 			return nil
 		}))
 	})

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
 	"nodest/knowledge"
@@ -65,11 +63,11 @@ func TestSlowDocumentsDoNotHoldUpASmallFile(t *testing.T) {
 			cancel()
 			_ = runner.Close(now)
 		})
-		require.Eventually(t, func() bool {
+		eventually(t, "the member's documents are being parsed", func() bool {
 			slow.mu.Lock()
 			defer slow.mu.Unlock()
 			return slow.running == 2
-		}, time.Minute, time.Millisecond, "the member's documents are being parsed")
+		})
 		ready := func(f *fixture, id string) func() bool {
 			return func() bool {
 				file, err := f.svc.File(context.Background(), f.user, id)
@@ -81,14 +79,16 @@ func TestSlowDocumentsDoNotHoldUpASmallFile(t *testing.T) {
 		for i, f := range []*fixture{other, third, other} {
 			f.svc = p.svc
 			small := f.upload("small.md", harbour("chapel", fmt.Sprint("mill", i)))
-			require.Eventually(t, ready(f, small.ID), time.Minute, time.Millisecond, "a small file beside slow ones")
+			eventually(t, "a small file beside slow ones is ready", ready(f, small.ID))
 		}
 		slow.mu.Lock()
-		require.Equal(t, 2, slow.most, "slow documents of one member at once")
+		if slow.most != 2 {
+			t.Fatalf("slow documents of one member at once: slow.most is %d, want %d", slow.most, 2)
+		}
 		slow.mu.Unlock()
 		close(slow.release)
 		for _, id := range slows {
-			require.Eventually(t, ready(p.fixture, id), time.Minute, time.Millisecond, "the slow documents")
+			eventually(t, "a slow document is ready", ready(p.fixture, id))
 		}
 	})
 }
@@ -107,11 +107,29 @@ func TestSearchesAreSharedBetweenMembers(t *testing.T) {
 		defer release()
 		found, err := p.svc.Search(context.Background(), other.user, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
 		p.must(err)
-		require.NotEmpty(t, found.Chunks, "a search beside those of another member")
+		if len(found.Chunks) == 0 {
+			t.Fatalf("a search beside those of another member: found.Chunks is %+v, want more", found.Chunks)
+		}
 		knowledge.WaitLess(p.svc, func() {
 			_, err = p.svc.Search(context.Background(), p.user, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
 		})
-		require.True(t, fault.Is(err, fault.RateLimited), "the error is %v", err)
-		require.Positive(t, fault.Public(err).RetryAfter)
+		if !fault.Is(err, fault.RateLimited) {
+			t.Fatalf("the error is %v", err)
+		}
+		if got := fault.Public(err).RetryAfter; got <= 0 {
+			t.Fatalf("fault.Public(err).RetryAfter is %v, want more than 0", got)
+		}
 	})
+}
+
+// eventually waits until it holds, for a minute at most.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); !holds(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("after a minute it is still not so that %s", what)
+		}
+	}
 }

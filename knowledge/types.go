@@ -36,24 +36,18 @@ const (
 
 // File is a document of a user.
 type File struct {
-	ID          string
-	OwnerID     string
-	Access      string // of the acting user: AccessOwner or AccessRead
-	Name        string
-	ContentType string // by its content; "" = not known yet
-	Declared    string // content type that the client declared; may be ""
-	Size        int64  // bytes
-	SHA256      string // of the content, in hexadecimal
-	ContentID   string // of the parts that the original is stored in
-	Source      string
-	SourceURL   string // of SourceWeb
-	State       string
-	Error       *FileError // of Failed
-	Warnings    []string
-	Progress    *Progress // of the running step; nil = none
-	Language    string    // "" = not known
-	Chars       int       // of its text, in code points
-	Chunks      int
+	ID      string
+	OwnerID string
+	Access  string // of the acting user: AccessOwner or AccessRead
+	Name    string
+	Original
+	Source    string
+	SourceURL string // of SourceWeb
+	State     string
+	Error     *FileError // of Failed
+	Warnings  []string
+	Progress  *Progress // of the running step; nil = none
+	Extract
 	Edition     int64 // what is searched and read; 0 = nothing yet
 	LastEdition int64 // the newest number that was given to an edition
 	Version     int64 // grows with every change of name or content
@@ -61,6 +55,22 @@ type File struct {
 	UpdatedAt   time.Time // when name or content changed last
 
 	Duplicate bool // the upload brought what the user has already; not stored
+}
+
+// Original describes the content of a file as it was uploaded.
+type Original struct {
+	ContentType string // by its content; "" = not known yet
+	Declared    string // content type that the client declared; may be ""
+	Size        int64  // bytes
+	SHA256      string // of the content, in hexadecimal
+	ContentID   string // of the parts that the original is stored in
+}
+
+// Extract describes the text that was taken out of a file.
+type Extract struct {
+	Language string // "" = not known
+	Chars    int    // of its text, in code points
+	Chunks   int
 }
 
 // FileError is why a file has failed.

@@ -280,7 +280,7 @@ func TestABulkActionCountsAMemoryWithARetiredVersionOnce(t *testing.T) {
 			for i, text := range []string{"Clara sails", "Clara rows"} {
 				m := &memory.Memory{
 					ID: []string{oldest, newest}[i], RootID: oldest, Version: i + 1, Text: text, Subject: lang.AboutCharacter, Kind: lang.KindOther,
-					Origin: memory.ByModel, Status: []memory.Status{memory.Retired, memory.Active}[i], SeenCount: 1, LastSeenAt: time.UnixMilli(1),
+					Origin: memory.ByModel, Standing: memory.Standing{Status: []memory.Status{memory.Retired, memory.Active}[i]}, Sightings: memory.Sightings{SeenCount: 1, LastSeenAt: time.UnixMilli(1)},
 				}
 				s.Must(s.DB.Update(t.Context(), nodesttest.Ann, func(tx nodest.Tx) error { return tx.Memory.InsertFacts(alice.ID, m) }))
 			}
@@ -397,7 +397,7 @@ func TestTheListMarksTheMemoriesInUse(t *testing.T) {
 		id := op.NewID()
 		fact := &memory.Memory{
 			ID: id, RootID: id, Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindOther,
-			Origin: memory.ByRule, Status: memory.Active, ConversationID: source.ID, Evidence: []memory.Evidence{{
+			Origin: memory.ByRule, Standing: memory.Standing{Status: memory.Active}, ConversationID: source.ID, Evidence: []memory.Evidence{{
 				ConversationID: source.ID, MessageID: m.ID, RevisionID: m.Chosen().RevisionID, Seq: m.Seq,
 			}},
 		}

@@ -57,19 +57,34 @@ type Memory struct {
 	EventTime      *time.Time   `json:"eventTime,omitempty"`
 	Evidence       []Evidence   `json:"evidence"`
 	Origin         Origin       `json:"origin"`
-	Pinned         bool         `json:"pinned"`
-	Locked         bool         `json:"locked"`
-	Shareable      bool         `json:"shareable"`        // may be told in the circle
-	Source         string       `json:"source,omitempty"` // id of the post or comment of the circle that it was made of
-	Status         Status       `json:"status"`
-	SupersededBy   string       `json:"supersededBy,omitempty"` // ID
-	EndedBy        []Evidence   `json:"-"`                      // why a run retired it; empty = nobody but the user did
-	SeenCount      int          `json:"seenCount"`
-	LastSeenAt     time.Time    `json:"lastSeenAt"`
-	LastUsedAt     *time.Time   `json:"lastUsedAt,omitempty"`
-	ContentHash    string       `json:"-"` // ContentHash of Text
-	CreatedAt      time.Time    `json:"createdAt"`
-	UpdatedAt      time.Time    `json:"updatedAt"`
+	Rights
+	Source string `json:"source,omitempty"` // id of the post or comment of the circle that it was made of
+	Standing
+	Sightings
+	ContentHash string    `json:"-"` // ContentHash of Text
+	CreatedAt   time.Time `json:"createdAt"`
+	UpdatedAt   time.Time `json:"updatedAt"`
+}
+
+// Rights are what the user has said about a memory: who may change it, and who may be told it.
+type Rights struct {
+	Pinned    bool `json:"pinned"`
+	Locked    bool `json:"locked"`
+	Shareable bool `json:"shareable"` // may be told in the circle
+}
+
+// Standing says whether a memory is searched, and if not, why.
+type Standing struct {
+	Status       Status     `json:"status"`
+	SupersededBy string     `json:"supersededBy,omitempty"` // ID
+	EndedBy      []Evidence `json:"-"`                      // why a run retired it; empty = nobody but the user did
+}
+
+// Sightings count how often a memory was said, and when it was said and used last.
+type Sightings struct {
+	SeenCount  int        `json:"seenCount"`
+	LastSeenAt time.Time  `json:"lastSeenAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 }
 
 // Evidence names a text that supports a memory. Entries of one sighting belong together: a
@@ -96,8 +111,11 @@ func (m *Memory) Guarded() bool { return m.Pinned || m.Locked || m.Origin == ByU
 // unit is a fact as a unit, without its terms.
 func (m *Memory) unit() recall.Unit {
 	return recall.Unit{
-		ID: m.ID, Layer: recall.Fact, Root: m.RootID, Text: m.Text, Hash: m.ContentHash, At: m.at(), Importance: m.Importance, Pinned: m.Pinned,
-		ByRule: m.Origin == ByRule, Circle: m.Origin == ByCircle, Public: IsPublic(m.Origin, m.Shareable), Sources: SourcesOf(m.Evidence),
+		ID: m.ID, Layer: recall.Fact, Text: m.Text, Hash: m.ContentHash, At: m.at(), Importance: m.Importance, Pinned: m.Pinned,
+		Claim: recall.Claim{
+			Root: m.RootID, ByRule: m.Origin == ByRule, Circle: m.Origin == ByCircle, Public: IsPublic(m.Origin, m.Shareable),
+			Sources: SourcesOf(m.Evidence),
+		},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func validMemory() Memory {
 	return Memory{
 		ID: "m1", RootID: "m1", Version: 1, Text: "User loves tea", Subject: lang.AboutUser, Kind: lang.KindPreference, Importance: 0.5,
-		Evidence: []Evidence{{"conv", "msg", "rev", 1, 0}}, Origin: ByModel, Status: Active, SeenCount: 1,
+		Evidence: []Evidence{{"conv", "msg", "rev", 1, 0}}, Origin: ByModel, Standing: Standing{Status: Active}, Sightings: Sightings{SeenCount: 1},
 	}
 }
 

@@ -226,7 +226,7 @@ func (r *fixture) addFact(character, text string, change func(*memory.Memory), f
 	id := newID()
 	m := &memory.Memory{
 		ID: id, RootID: id, Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindOther, Importance: 0.5,
-		Origin: memory.ByModel, Status: memory.Active, SeenCount: 1, LastSeenAt: r.now, ContentHash: lang.ContentHash(text),
+		Origin: memory.ByModel, Standing: memory.Standing{Status: memory.Active}, Sightings: memory.Sightings{SeenCount: 1, LastSeenAt: r.now}, ContentHash: lang.ContentHash(text),
 		CreatedAt: r.now, UpdatedAt: r.now, Evidence: evidenceOf(from...),
 	}
 	if change != nil {

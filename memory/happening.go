@@ -53,7 +53,7 @@ func (h *Happening) fact(now time.Time) (*Memory, error) {
 	m := &Memory{
 		ID: id, RootID: id, Version: 1, Text: strings.TrimSpace(op.Truncate(h.Text, maxText)), Subject: lang.AboutCharacter,
 		Kind: lang.KindEvent, Importance: happeningImportance, EventTime: &h.At, Evidence: []Evidence{}, Origin: ByCircle,
-		Source: h.Source, Status: Active, SeenCount: 1, LastSeenAt: h.At, CreatedAt: now, UpdatedAt: now,
+		Source: h.Source, Standing: Standing{Status: Active}, Sightings: Sightings{SeenCount: 1, LastSeenAt: h.At}, CreatedAt: now, UpdatedAt: now,
 	}
 	m.ContentHash = lang.ContentHash(m.Text)
 	return m, m.Validate()

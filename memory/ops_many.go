@@ -134,7 +134,7 @@ func (s *Service) List(ctx context.Context, userID, characterID string, f Filter
 func counting(tx Tx, characterID string, items []Memory) ([]bool, error) {
 	units := make([]*recall.Unit, len(items))
 	for i := range items {
-		units[i] = &recall.Unit{ID: items[i].ID, Layer: recall.Fact, Root: items[i].RootID}
+		units[i] = &recall.Unit{ID: items[i].ID, Layer: recall.Fact, Claim: recall.Claim{Root: items[i].RootID}}
 	}
 	b := newBranch(nil, "", &Ask{CharacterID: characterID}, "")
 	if err := b.load(tx, units); err != nil {

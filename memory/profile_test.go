@@ -23,7 +23,7 @@ import (
 func profileFact(id int, text string, change func(*memory.Memory)) memory.Memory {
 	m := memory.Memory{
 		ID: fmt.Sprint("m", id), RootID: fmt.Sprint("m", id), Text: text, Subject: lang.AboutUser, Kind: lang.KindProfile, Importance: 0.5,
-		Origin: memory.ByModel, Status: memory.Active, LastSeenAt: noon.AddDate(0, 0, id), CreatedAt: noon,
+		Origin: memory.ByModel, Standing: memory.Standing{Status: memory.Active}, Sightings: memory.Sightings{LastSeenAt: noon.AddDate(0, 0, id)}, CreatedAt: noon,
 	}
 	if change != nil {
 		change(&m)
@@ -329,7 +329,7 @@ func BenchmarkProfile(b *testing.B) {
 			}
 			err := tx.Memory.InsertFacts(character, &memory.Memory{
 				ID: id, RootID: id, Version: 1, Text: fmt.Sprintf("User keeps %d hens at farm %d", i+2, i), Subject: lang.AboutUser, Kind: kind,
-				Importance: 0.5, Origin: memory.ByRule, Status: memory.Active, SeenCount: 1, LastSeenAt: noon, CreatedAt: noon, UpdatedAt: noon,
+				Importance: 0.5, Origin: memory.ByRule, Standing: memory.Standing{Status: memory.Active}, Sightings: memory.Sightings{SeenCount: 1, LastSeenAt: noon}, CreatedAt: noon, UpdatedAt: noon,
 			})
 			if err != nil {
 				return err

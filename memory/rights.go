@@ -44,8 +44,8 @@ func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	now := tx.Now()
 	m := &Memory{
 		ID: op.NewID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: DefaultImportance,
-		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: ByUser, Pinned: d.Pinned, Locked: d.Locked, Shareable: d.Shareable,
-		Status: Active, SeenCount: 1, LastSeenAt: now, CreatedAt: now, UpdatedAt: now,
+		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: ByUser, Rights: Rights{Pinned: d.Pinned, Locked: d.Locked, Shareable: d.Shareable},
+		Standing: Standing{Status: Active}, Sightings: Sightings{SeenCount: 1, LastSeenAt: now}, CreatedAt: now, UpdatedAt: now,
 	}
 	fill(&m.Subject, lang.AboutUser)
 	fill(&m.Kind, lang.KindOther)

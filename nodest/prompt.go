@@ -51,7 +51,7 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	if in.Text != "" {
 		h.behind = 1
 	}
-	turn := e.newTurn(s, h, &chat.Generation{UserID: userID, CreatedAt: s.at})
+	turn := e.newTurn(s, h, &chat.Generation{UserID: userID, Moments: chat.Moments{CreatedAt: s.at}})
 	if err := turn.readPreview(ctx, in.Text); err != nil {
 		return nil, err
 	}

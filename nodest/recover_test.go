@@ -165,7 +165,7 @@ func TestRecoverEndsGenerationsWithExpiredLeases(t *testing.T) {
 	past, lost := time.Now().Add(-time.Hour), op.NewID()
 	s.Must(s.DB.Update(t.Context(), nodesttest.Ann, func(tx nodest.Tx) error {
 		return tx.InsertGeneration(&chat.Generation{ID: lost, UserID: nodesttest.Ann, ConversationID: c.ID, Kind: chat.KindImpersonate,
-			Status: chat.GenStreaming, Text: "so far", LeaseOwner: "gone", LeaseUntil: past, CreatedAt: past})
+			Status: chat.GenStreaming, Writing: chat.Writing{Text: "so far"}, Lease: chat.Lease{LeaseOwner: "gone", LeaseUntil: past}, Moments: chat.Moments{CreatedAt: past}})
 	}))
 	s.Options.Alone = false
 	s.Engine = s.AnotherEngine()

@@ -112,7 +112,7 @@ var errNotCompiled = errors.New("the character's documents must be compiled firs
 func said(at time.Time, in SendInput, parent, name string) *chat.Message {
 	return &chat.Message{
 		ID: op.NewID(), ConversationID: in.ConversationID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
-		Role: chat.RoleUser, Name: name, Rev: 1, Status: chat.StatusComplete, CreatedAt: at,
+		Role: chat.RoleUser, Name: name, Rev: 1, Status: chat.StatusComplete, Dates: chat.Dates{CreatedAt: at},
 		Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: at}},
 	}
 }
@@ -162,7 +162,7 @@ func (e *Engine) answer(
 func placeholder(at time.Time, s *turnSetup, conversationID, parentID string) *chat.Message {
 	return &chat.Message{
 		ID: op.NewID(), ConversationID: conversationID, ParentID: parentID, GenerationID: op.NewID(),
-		Role: chat.RoleAssistant, Name: s.Docs.Card.Name, Rev: 1, Status: chat.StatusPending, CreatedAt: at,
+		Role: chat.RoleAssistant, Name: s.Docs.Card.Name, Rev: 1, Status: chat.StatusPending, Dates: chat.Dates{CreatedAt: at},
 	}
 }
 

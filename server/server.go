@@ -51,7 +51,15 @@ type Options struct {
 	Figures  func(context.Context) (*Figures, error) // nil = health has none
 	Backup   func(context.Context, io.Writer) error  // writes a backup of everything; nil = there is no backup
 
-	TempDir        string        // folder for uploads while they arrive; "" = that of the system
+	TempDir string // folder for uploads while they arrive; "" = that of the system
+	Limits
+	Intervals
+
+	Generations int // the engine's limit per user, announced in hello; default 2
+}
+
+// Limits bound what clients may send, hold open and leave waiting.
+type Limits struct {
 	BodyBytes      int64         // JSON body of a request; default 256 KiB, as FrameBytes
 	BodyWithin     time.Duration // to receive the next 256 KiB of a body; default 1 min
 	AnswerWithin   time.Duration // to read the next 64 KiB of an answer; default 1 min
@@ -65,13 +73,15 @@ type Options struct {
 	CommandsPer10s int           // per WebSocket; default 50
 	Burst          int           // commands at once; default 20
 	ReplayMax      int64         // events that a resume replays; default 2,000
-	HelloWithin    time.Duration // default 10 s
-	WriteWithin    time.Duration // one frame; default 10 s
-	Tick           time.Duration // how often pings and expiries are checked; default 1 s
-	Recheck        time.Duration // how often the tokens of connections are verified again; 0 = no other process revokes any
-	DrainNotice    time.Duration // time until a restart, announced to clients; default 10 s
+}
 
-	Generations int // the engine's limit per user, announced in hello; default 2
+// Intervals are how long the server waits for a client, and how often it looks after all of them.
+type Intervals struct {
+	HelloWithin time.Duration // default 10 s
+	WriteWithin time.Duration // one frame; default 10 s
+	Tick        time.Duration // how often pings and expiries are checked; default 1 s
+	Recheck     time.Duration // how often the tokens of connections are verified again; 0 = no other process revokes any
+	DrainNotice time.Duration // time until a restart, announced to clients; default 10 s
 }
 
 // withDefaults is the only place that knows the defaults.
@@ -113,11 +123,16 @@ type Server struct {
 	disk     gate // those in temporary files
 	pictures *card.Thumbnails
 	spools   spools
-	started  time.Time
+	lifetime
 	requests *prometheus.CounterVec
 
-	proxyHint  sync.Once  // logs that a proxy may be missing from TrustedProxies
-	backingUp  sync.Mutex // held while a backup is downloaded
+	proxyHint sync.Once  // logs that a proxy may be missing from TrustedProxies
+	backingUp sync.Mutex // held while a backup is downloaded
+}
+
+// lifetime is what a server needs to start, and to end all that it started.
+type lifetime struct {
+	started    time.Time
 	draining   atomic.Bool
 	ctx        context.Context // ends when the server does
 	cancel     context.CancelFunc
@@ -127,7 +142,7 @@ type Server struct {
 
 // New returns a server. Drain ends what it starts.
 func New(d Deps, opts Options) *Server {
-	s := &Server{Deps: d, opts: opts.withDefaults(), started: time.Now()}
+	s := &Server{Deps: d, opts: opts.withDefaults(), lifetime: lifetime{started: time.Now()}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.origins = newAllowed(s.opts)
 	s.requests = requestCounter()

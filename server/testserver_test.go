@@ -164,7 +164,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds())...)
 	h.jobs.Start()
-	opts := Options{Log: log, Version: "test", CommandsPer10s: 1e9, Burst: 1e9}
+	opts := Options{Log: log, Version: "test", Limits: Limits{CommandsPer10s: 1e9, Burst: 1e9}}
 	if change != nil {
 		change(&opts)
 	}

@@ -27,7 +27,7 @@ func TestFiguresCountAllUsers(t *testing.T) {
 		id := e.conversation()
 		e.update(func(tx nodest.Tx) error {
 			for _, status := range []string{chat.GenStreaming, chat.GenDone} {
-				g := &chat.Generation{ID: op.NewID(), ConversationID: id, Status: status, LeaseUntil: time.Now(), CreatedAt: tx.Now()}
+				g := &chat.Generation{ID: op.NewID(), ConversationID: id, Status: status, Lease: chat.Lease{LeaseUntil: time.Now()}, Moments: chat.Moments{CreatedAt: tx.Now()}}
 				if err := tx.InsertGeneration(g); err != nil {
 					return err
 				}

@@ -19,7 +19,7 @@ import (
 func generation(conversation, owner string, until time.Time) *chat.Generation {
 	return &chat.Generation{
 		ID: id(), ConversationID: conversation, Kind: chat.KindReply, Status: chat.GenStreaming,
-		LeaseOwner: owner, LeaseUntil: until,
+		Lease: chat.Lease{LeaseOwner: owner, LeaseUntil: until},
 	}
 }
 
@@ -232,7 +232,7 @@ func TestAnEndedGenerationHasNoTextOfItsOwn(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
-		g := &chat.Generation{ID: id(), ConversationID: conversation, Kind: chat.KindContinue, Status: chat.GenStreaming, Base: "Once ", Text: "upon a time", Usage: &llm.Usage{PromptTokens: 3, CompletionTokens: 4}}
+		g := &chat.Generation{ID: id(), ConversationID: conversation, Kind: chat.KindContinue, Status: chat.GenStreaming, Writing: chat.Writing{Base: "Once ", Text: "upon a time"}, Usage: &llm.Usage{PromptTokens: 3, CompletionTokens: 4}}
 		m := &chat.Message{ID: id(), ConversationID: conversation, Role: "assistant", Swipes: []chat.Swipe{{Text: "Once upon a time", GenerationID: g.ID, Usage: g.Usage}}}
 		e.update(func(tx nodest.Tx) error {
 			if err := tx.Chats.InsertMessage(m); err != nil {

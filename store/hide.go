@@ -129,5 +129,5 @@ type bareRow struct {
 }
 
 func (r *bareRow) message(conversationID string, deletedAt *time.Time) *chat.Message {
-	return &chat.Message{ID: r.ID, ConversationID: conversationID, Seq: r.Seq, Rev: r.Rev, DeletedAt: deletedAt}
+	return &chat.Message{ID: r.ID, ConversationID: conversationID, Seq: r.Seq, Rev: r.Rev, Dates: chat.Dates{DeletedAt: deletedAt}}
 }

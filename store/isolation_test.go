@@ -87,7 +87,7 @@ func fill(e *env, user string) fixture {
 			tx.Chats.PutWords(x.words(), []string{x.revision}, []byte("private")),
 			tx.Chats.OpenLoad(chat.Load{ConversationID: x.conversation, Branch: noBranch}, 0),
 			tx.Chats.InsertSummary(x.keptSummary(m)),
-			tx.InsertGeneration(&chat.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: chat.GenStreaming, LeaseOwner: "p"}),
+			tx.InsertGeneration(&chat.Generation{ID: x.generation, ConversationID: x.conversation, MessageID: x.message, Status: chat.GenStreaming, Lease: chat.Lease{LeaseOwner: "p"}}),
 			tx.Chats.InsertSave(&chat.Save{ID: x.save, ConversationID: x.conversation, Version: 1, Description: "private",
 				Pins: &character.Pins{Resources: []character.ResourceStamp{{Kind: character.WorldBook, ID: x.book, Version: 1}}}}),
 			appKeys(tx).PutAppChat("app", x.conversation),
@@ -626,7 +626,7 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		return wantNotFound(e, err)
 	},
 	"UpdateGeneration": func(e *env, tx nodest.Tx, x fixture) error {
-		return wantNotFound(e, tx.UpdateGeneration(&chat.Generation{ID: x.generation, Text: "intruder"}))
+		return wantNotFound(e, tx.UpdateGeneration(&chat.Generation{ID: x.generation, Writing: chat.Writing{Text: "intruder"}}))
 	},
 	"Running": func(e *env, tx nodest.Tx, x fixture) error {
 		for _, c := range []string{"", x.conversation} {
@@ -750,7 +750,7 @@ func TestAnotherUsersRowsAreNotFound(t *testing.T) {
 		for table, rows := range before {
 			e.equal("rows of "+table, after[table], rows)
 		}
-		g := &chat.Generation{ID: victim.generation, UserID: e.user, LeaseOwner: "p", Text: "intruder"}
+		g := &chat.Generation{ID: victim.generation, UserID: e.user, Lease: chat.Lease{LeaseOwner: "p"}, Writing: chat.Writing{Text: "intruder"}}
 		e.code(fault.Conflict, e.db.Checkpoint(context.Background(), g, time.Minute))
 		events, err := e.db.Events(context.Background(), victim.user, 0, 50)
 		if err != nil {

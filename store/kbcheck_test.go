@@ -27,8 +27,8 @@ func TestDocumentsAreCounted(t *testing.T) {
 			e.update(func(tx nodest.Tx) error {
 				k := store.Knowledge(tx)
 				return errors.Join(
-					k.InsertFile(&knowledge.File{ID: ready, Name: "a.md", SHA256: "a", ContentID: id(), State: knowledge.Ready, Edition: 2, LastEdition: 2}),
-					k.InsertFile(&knowledge.File{ID: failed, Name: "b.md", SHA256: "b", ContentID: id(), State: knowledge.Failed}),
+					k.InsertFile(&knowledge.File{ID: ready, Name: "a.md", Original: knowledge.Original{SHA256: "a", ContentID: id()}, State: knowledge.Ready, Edition: 2, LastEdition: 2}),
+					k.InsertFile(&knowledge.File{ID: failed, Name: "b.md", Original: knowledge.Original{SHA256: "b", ContentID: id()}, State: knowledge.Failed}),
 					k.PutChunks([]knowledge.StoredChunk{{FileID: ready, Edition: 2, Hash: "one"}}),
 					k.PutEdition(&knowledge.Edition{FileID: ready, Edition: 2, Chunks: 1}),
 					k.PutFileSegment(ready, 2, []byte("index")),

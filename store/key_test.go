@@ -222,7 +222,7 @@ func TestNothingThatIsGoneIsInAStoredAnswer(t *testing.T) {
 			return s.ID, func() { e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteSave(s.ID) }) }
 		},
 		"document": func(e *env) (string, func()) {
-			f := &knowledge.File{ID: id(), Name: "a.md", SHA256: "a", ContentID: id(), State: knowledge.Failed}
+			f := &knowledge.File{ID: id(), Name: "a.md", Original: knowledge.Original{SHA256: "a", ContentID: id()}, State: knowledge.Failed}
 			e.update(func(tx nodest.Tx) error {
 				k := store.Knowledge(tx)
 				return errors.Join(k.InsertFile(f), k.DeleteFile(f.ID))

@@ -13,8 +13,8 @@ const privateURL = "https://private.test/file"
 
 func (x fixture) keptFile() *knowledge.File {
 	return &knowledge.File{
-		ID: x.file, OwnerID: x.user, ContentID: x.content, Name: "private/a.md", SHA256: x.content, Size: 7, Source: knowledge.SourceWeb,
-		SourceURL: privateURL, State: knowledge.Ready, Edition: 1, LastEdition: 1, Version: 1, Language: "en", ContentType: "markdown",
+		ID: x.file, OwnerID: x.user, Original: knowledge.Original{ContentID: x.content, SHA256: x.content, Size: 7, ContentType: "markdown"}, Name: "private/a.md", Source: knowledge.SourceWeb,
+		SourceURL: privateURL, State: knowledge.Ready, Edition: 1, LastEdition: 1, Version: 1, Extract: knowledge.Extract{Language: "en"},
 	}
 }
 

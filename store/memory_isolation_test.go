@@ -21,7 +21,7 @@ func (x fixture) evidence() memory.Evidence {
 func (x fixture) memory() *memory.Memory {
 	return &memory.Memory{
 		ID: x.fact, RootID: x.fact, Version: 1, Text: "private", Subject: lang.AboutUser, Kind: lang.KindOther,
-		Evidence: []memory.Evidence{x.evidence()}, Origin: memory.ByRule, Status: memory.Active,
+		Evidence: []memory.Evidence{x.evidence()}, Origin: memory.ByRule, Standing: memory.Standing{Status: memory.Active},
 		Source: x.save, // any id
 	}
 }

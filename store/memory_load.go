@@ -177,7 +177,7 @@ func (u *factUnit) unit(models modelList) (recall.Unit, bool) {
 	u.ByHand = u.ByHand || u.Origin == memory.ByUser
 	u.ByRule, u.Circle, u.Public = u.Origin == memory.ByRule, u.Origin == memory.ByCircle, memory.IsPublic(u.Origin, u.IsShareable)
 	u.Profile = u.Searched && memory.ForProfile(&memory.Memory{
-		Text: u.Text, Pinned: u.Pinned, Subject: u.Subject, Kind: u.Kind, Origin: u.Origin,
+		Text: u.Text, Rights: memory.Rights{Pinned: u.Pinned}, Subject: u.Subject, Kind: u.Kind, Origin: u.Origin,
 	})
 	return u.Unit, true
 }

@@ -26,7 +26,7 @@ import (
 func fact(text string, evidence ...memory.Evidence) *memory.Memory {
 	m := &memory.Memory{
 		ID: id(), Version: 1, Text: text, Subject: lang.AboutUser, Kind: lang.KindPreference, Importance: 0.5,
-		Evidence: evidence, Origin: memory.ByRule, Status: memory.Active, SeenCount: 1, LastSeenAt: start,
+		Evidence: evidence, Origin: memory.ByRule, Standing: memory.Standing{Status: memory.Active}, Sightings: memory.Sightings{SeenCount: 1, LastSeenAt: start},
 	}
 	m.RootID = m.ID
 	return m

@@ -65,7 +65,8 @@ func (t *textTx) PutUses(conversationID, generationID, continued string, uses []
 	if continued == "" {
 		t.found = map[string][]string{generationID: found}
 	}
-	slices.SortFunc(rows, func(a, b useRow) int { return strings.Compare(a.UnitID, b.UnitID) }) // as the key: pages are filled in order
+	// SQLite keeps the rows in the order of their key: its pages are filled in order.
+	slices.SortFunc(rows, func(a, b useRow) int { return strings.Compare(a.UnitID, b.UnitID) })
 	if err := t.Insert("memory_uses", rows); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func TestAMessageComesBackAsItWas(t *testing.T) {
 			ID: id(), ConversationID: conversation, ClientMsgID: "mine-1", Role: chat.RoleAssistant, Name: "Grüße 茶",
 			AuthorID: "x", Greeting: true, Hidden: true, SwipeIndex: 1, Rev: 1, Status: chat.StatusError,
 			Error:        fault.New(fault.Blocked, "blocked").With("provider", "p"),
-			GenerationID: id(), CreatedAt: start.Add(-time.Hour), EditedAt: &edited, DeletedAt: &deleted,
+			GenerationID: id(), Dates: chat.Dates{CreatedAt: start.Add(-time.Hour), EditedAt: &edited, DeletedAt: &deleted},
 			Extra: []byte(`{"send_date":"x", "z":1}`),
 			Swipes: []chat.Swipe{
 				{ID: id(), RevisionID: id(), Rev: 1, Text: "it's 100% \\ \"tea\"\n?", CreatedAt: start, Deleted: true},

@@ -32,7 +32,7 @@ func TestADeletedDocumentIsInNoPrompt(t *testing.T) {
 		own, theirs, without := put(e.user, other, gone), put(reader, gone), put(reader, other)
 		e.update(func(tx nodest.Tx) error {
 			k := store.Knowledge(tx)
-			if err := k.InsertFile(&knowledge.File{ID: gone, Name: "a.md", SHA256: "a", ContentID: id(), State: knowledge.Ready}); err != nil {
+			if err := k.InsertFile(&knowledge.File{ID: gone, Name: "a.md", Original: knowledge.Original{SHA256: "a", ContentID: id()}, State: knowledge.Ready}); err != nil {
 				return err
 			}
 			return k.DeleteFile(gone)

@@ -108,7 +108,7 @@ func (t *messageTx) fillPreviews(runs []*chat.Run) error {
 		ids = append(ids, r.First.ID, r.Last.ID)
 	}
 	note := func(r *row) error {
-		m := chat.Message{ID: r.ID, Role: r.Role, CreatedAt: r.CreatedAt, Swipes: []chat.Swipe{{Text: r.Text}}}
+		m := chat.Message{ID: r.ID, Role: r.Role, Dates: chat.Dates{CreatedAt: r.CreatedAt}, Swipes: []chat.Swipe{{Text: r.Text}}}
 		byID[r.ID] = m.Preview()
 		return nil
 	}

@@ -7,11 +7,9 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/fault"
 	"nodest/internal/outbound"
@@ -42,7 +40,9 @@ func TestPagesOfOneUserDoNotHoldUpThoseOfOthers(t *testing.T) {
 			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 		},
 	})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	pages := reader.New(guard, reader.Config{Wait: 50 * time.Millisecond, Timeout: time.Minute})
 	t.Cleanup(pages.Close)
 	db := storetest.Open(t)
@@ -60,17 +60,29 @@ func TestPagesOfOneUserDoNotHoldUpThoseOfOthers(t *testing.T) {
 		<-asked
 	}
 	_, err = svc.Read(t.Context(), one, "http://mill.test/", "")
-	require.True(t, fault.Is(err, fault.RateLimited), "%v", err)
-	assert.Equal(t, time.Second, fault.Public(err).RetryAfter)
+	if !fault.Is(err, fault.RateLimited) {
+		t.Fatal(err)
+	}
+	if got := fault.Public(err).RetryAfter; got != time.Second {
+		t.Errorf("fault.Public(err).RetryAfter is %d, want %d", got, time.Second)
+	}
 	page, err := svc.Read(t.Context(), other, "http://mill.test/", "Who built the mill?")
-	require.NoError(t, err)
-	assert.Contains(t, page.Markdown, "two brothers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(page.Markdown, "two brothers") {
+		t.Errorf("page.Markdown is %q, want it with %q", page.Markdown, "two brothers")
+	}
 	close(end)
 	for range share { // some have waited too long for the work on others
 		if err := <-answers; err != nil {
-			require.True(t, fault.Is(err, fault.RateLimited), "%v", err)
+			if !fault.Is(err, fault.RateLimited) {
+				t.Fatal(err)
+			}
 		}
 	}
 	_, err = svc.Read(t.Context(), one, "http://mill.test/", "")
-	require.NoError(t, err, "the share is free again")
+	if err != nil {
+		t.Fatalf("the share is free again: %v", err)
+	}
 }

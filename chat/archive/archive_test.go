@@ -101,7 +101,7 @@ func eventfulChat(t *testing.T, h *nodesttest.Fixture) *chat.Conversation {
 	nodesttest.Must(t, h.DB.Update(t.Context(), nodesttest.Ann, func(tx nodest.Tx) error {
 		m := &chat.Message{
 			ID: nodesttest.NewID(tx), ConversationID: conv.ID, ParentID: conv.HeadID, ClientMsgID: "mine-1", Role: chat.RoleAssistant, Name: "Alice",
-			AuthorID: "guest", Hidden: true, Rev: 1, Status: chat.StatusError, CreatedAt: tx.Now(), Extra: json.RawMessage(`{"mes":"<x>"}`),
+			AuthorID: "guest", Hidden: true, Rev: 1, Status: chat.StatusError, Dates: chat.Dates{CreatedAt: tx.Now()}, Extra: json.RawMessage(`{"mes":"<x>"}`),
 			Error: fault.New(fault.UpstreamDown, "no answer").With("provider", "p"),
 		}
 		return tx.Chats.InsertMessage(m)

@@ -138,7 +138,7 @@ func importedTitle(filename, ch string) string {
 func importedMessage(in *card.ChatMessage, names card.ChatNames, at time.Time) *chat.Message {
 	m := &chat.Message{
 		ID: op.NewID(), Role: in.Role, Name: character.OneLine(in.Name), Hidden: in.Hidden, SwipeIndex: in.Swipe,
-		Rev: 1, Status: chat.StatusComplete, CreatedAt: at, Extra: in.Raw,
+		Rev: 1, Status: chat.StatusComplete, Dates: chat.Dates{CreatedAt: at}, Extra: in.Raw,
 	}
 	switch in.Role {
 	case chat.RoleUser:

@@ -205,7 +205,7 @@ func ReadHistory(field string, raw json.RawMessage) ([]Entry, error) {
 func Messages(entries []Entry, character, user string, now time.Time) []*chat.Message {
 	messages := make([]*chat.Message, len(entries))
 	for i, p := range entries {
-		m := &chat.Message{ID: op.NewID(), Role: chat.RoleSystem, Rev: 1, Status: chat.StatusComplete, CreatedAt: now}
+		m := &chat.Message{ID: op.NewID(), Role: chat.RoleSystem, Rev: 1, Status: chat.StatusComplete, Dates: chat.Dates{CreatedAt: now}}
 		switch p.Role {
 		case "user":
 			m.Role, m.Name = chat.RoleUser, user

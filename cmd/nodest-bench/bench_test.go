@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/bench"
 	"nodest/store/storetest"
 )
@@ -43,8 +41,12 @@ func measured(t *testing.T, found any, args ...string) {
 	storetest.NeedSQLite(t)
 	var out, errOut strings.Builder
 	env := func(name string) string { return map[string]string{"GORACE": os.Getenv("GORACE")}[name] }
-	require.NoError(t, run(t.Context(), args, env, &out, &errOut), errOut.String())
-	require.NoError(t, json.Unmarshal([]byte(out.String()), found), out.String())
+	if err := run(t.Context(), args, env, &out, &errOut); err != nil {
+		t.Fatalf("%v: %s", err, errOut.String())
+	}
+	if err := json.Unmarshal([]byte(out.String()), found); err != nil {
+		t.Fatalf("%s: %v", out.String(), err)
+	}
 }
 
 // Two measurements run in small sizes, with NODEST_LONG=1 all of them; their figures mean nothing.
@@ -60,7 +62,9 @@ func TestChatRuns(t *testing.T) {
 	for _, part := range parts {
 		var found map[string]any
 		measured(t, &found, "chat", "--small", "--json", "--only", part, "--program", product)
-		require.Contains(t, found, part)
+		if _, ok := found[part]; !ok {
+			t.Fatalf("found is %+v, want it with %q", found, part)
+		}
 	}
 }
 
@@ -73,11 +77,17 @@ func TestHistoryRuns(t *testing.T) {
 		}
 	}
 	measured(t, &found, "history", "--small", "--json", "--program", product)
-	require.Len(t, found.Chats, 2)
+	if len(found.Chats) != 2 {
+		t.Fatalf("found.Chats has %d, want %d: %+v", len(found.Chats), 2, found.Chats)
+	}
 	for _, chat := range found.Chats {
-		require.Len(t, chat.Times, 9, "%v", chat)
+		if len(chat.Times) != 9 {
+			t.Fatalf("%v: chat.Times has %d, want %d: %+v", chat, len(chat.Times), 9, chat.Times)
+		}
 		for name, times := range chat.Times {
-			require.Positive(t, times.P50, name)
+			if times.P50 <= 0 {
+				t.Fatalf("%s: times.P50 is %v, want more than 0", name, times.P50)
+			}
 		}
 	}
 }
@@ -92,10 +102,16 @@ func TestYearRuns(t *testing.T) {
 		"bytesPerTurn", "bytesPerTurnKept", "textPerTurn", "indexedAfterS", "firstTurnMs", "turnMs", "firstRecallMs",
 		"recallP50Ms", "recallP95Ms", "recallFound", "searchMs", "rssMb", "firstTokenMs", "cpuPerTurnMs",
 	} {
-		require.Positive(t, found[name], name)
+		if n, _ := found[name].(float64); n <= 0 {
+			t.Fatalf("%s is %v, want more than 0", name, found[name])
+		}
 	}
-	require.Greater(t, found["recallFound"], 0.9)
-	require.Contains(t, found, "turnsWithoutMemories") // so short a chat is in the prompt as a whole
+	if share, _ := found["recallFound"].(float64); share <= 0.9 {
+		t.Fatalf("recallFound is %v, want more than 0.9", share)
+	}
+	if _, ok := found["turnsWithoutMemories"]; !ok {
+		t.Fatalf("found is %+v, want it with %q", found, "turnsWithoutMemories")
+	} // so short a chat is in the prompt as a whole
 }
 
 // The measurements within one process print JSON too, in their shortest runs.
@@ -103,11 +119,17 @@ func TestTheOthersRun(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	corpus := filepath.Join(folder, "corpus")
-	require.NoError(t, os.Mkdir(corpus, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(corpus, "light.md"), []byte("# The light\n\nThe lighthouse of Halden was automated in 1987."), 0o600))
+	if err := os.Mkdir(corpus, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(corpus, "light.md"), []byte("# The light\n\nThe lighthouse of Halden was automated in 1987."), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	queries := filepath.Join(folder, "queries.jsonl")
 	line := `{"id":"1","lang":"en","question":"When was the lighthouse of Halden automated?","answerable":true,"file":"light.md","quote":"automated in 1987"}`
-	require.NoError(t, os.WriteFile(queries, []byte(line), 0o600))
+	if err := os.WriteFile(queries, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"retrieval", "--json", "--items", "100"},
 		{"circle", "--json", "--days", "1", "--characters", "2"},
@@ -117,8 +139,12 @@ func TestTheOthersRun(t *testing.T) {
 			t.Parallel()
 			storetest.NeedSQLite(t)
 			var out strings.Builder
-			require.NoError(t, run(t.Context(), args, os.Getenv, &out, &out), out.String())
-			require.Contains(t, out.String(), `":`)
+			if err := run(t.Context(), args, os.Getenv, &out, &out); err != nil {
+				t.Fatalf("%s: %v", out.String(), err)
+			}
+			if got := out.String(); !strings.Contains(got, `":`) {
+				t.Fatalf("out.String() is %q, want it with %q", got, `":`)
+			}
 		})
 	}
 }
@@ -133,7 +159,9 @@ func TestWrongCommandsAreRefused(t *testing.T) {
 		"unknown flag":    {"framework", "--json"},
 	} {
 		var out strings.Builder
-		require.ErrorContains(t, run(t.Context(), args, os.Getenv, &out, &out), want)
+		if err := run(t.Context(), args, os.Getenv, &out, &out); err == nil || !strings.Contains(err.Error(), want) {
+			t.Fatalf("got error %v, want one with %q", err, want)
+		}
 	}
 }
 
@@ -143,17 +171,31 @@ func TestTheProgramBesideIsMeasured(t *testing.T) {
 	t.Parallel()
 	installed := t.TempDir()
 	beside := filepath.Join(installed, "nodest")
-	require.NoError(t, os.WriteFile(beside, nil, 0o700))
+	if err := os.WriteFile(beside, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	path, remove, err := findProgram(t.Context(), installed)
-	require.NoError(t, err)
-	require.Equal(t, beside, path)
-	require.NoError(t, remove())
-	require.FileExists(t, beside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path != beside {
+		t.Fatalf("path is %q, want %q", path, beside)
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(beside); err != nil {
+		t.Fatal(err)
+	}
 
 	cancelled, cancel := context.WithCancel(t.Context()) // go build fails
 	cancel()
 	empty := t.TempDir()
 	_, _, err = findProgram(cancelled, empty)
-	require.ErrorContains(t, err, fmt.Sprintf("there is no nodest in %s", empty))
-	require.ErrorContains(t, err, "--program")
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("there is no nodest in %s", empty)) {
+		t.Fatalf("got error %v, want one with %q", err, fmt.Sprintf("there is no nodest in %s", empty))
+	}
+	if err == nil || !strings.Contains(err.Error(), "--program") {
+		t.Fatalf("got error %v, want one with %q", err, "--program")
+	}
 }

@@ -11,12 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/account"
 	"nodest/internal/cli"
@@ -44,10 +43,14 @@ func eachDatabasePair(t *testing.T, f func(t *testing.T, from, to string)) {
 func getBody(t *testing.T, c *cli.Client, path string) string {
 	t.Helper()
 	res, err := c.Send(t.Context(), http.MethodGet, path, nil, "application/json")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return string(text)
 }
 
@@ -77,40 +80,72 @@ func TestBackupAndRestoreKeepEverything(t *testing.T) {
 		character := sampleCharacter(t, p.client)
 		conversation := newConversation(t, p.client, character)
 		for _, text := range []string{"Hello", "日本語 \u0001 \u2028 \"quoted\" \\", "My name is Ada and I live in Paris."} {
-			require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": text}, nil))
+			if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": text}, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
-		require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/saves", map[string]any{"description": "here"}, nil))
-		require.NoError(t, p.client.Call(t.Context(), http.MethodPut, "/api/v1/providers/gemini/key", map[string]any{"key": "key-of-the-owner"}, nil))
+		if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/saves", map[string]any{"description": "here"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.client.Call(t.Context(), http.MethodPut, "/api/v1/providers/gemini/key", map[string]any{"key": "key-of-the-owner"}, nil); err != nil {
+			t.Fatal(err)
+		}
 		_, _, err := here.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		before := userState(t, p.client, []string{conversation})
 		var epoch, later struct{ Epoch string }
-		require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &epoch))
+		if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &epoch); err != nil {
+			t.Fatal(err)
+		}
 
 		file := filepath.Join(t.TempDir(), "moved.zip")
 		out := here.mustRun(t, "backup", file)
-		require.Contains(t, out, "written and verified")
+		if !strings.Contains(out, "written and verified") {
+			t.Fatalf("out is %q, want it with %q", out, "written and verified")
+		}
 		info, err := os.Stat(file)
-		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-		require.Contains(t, here.mustRun(t, "restore", "--check", file), "is complete")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != os.FileMode(0o600) {
+			t.Fatalf("info.Mode().Perm() is %d, want %d", got, os.FileMode(0o600))
+		}
+		if got := here.mustRun(t, "restore", "--check", file); !strings.Contains(got, "is complete") {
+			t.Fatalf("got %q, want it with %q", got, "is complete")
+		}
 		p.stop(t)
 
 		target := newInstallation(t, to)
-		require.Contains(t, target.mustRun(t, "restore", file), "restored into")
+		if got := target.mustRun(t, "restore", file); !strings.Contains(got, "restored into") {
+			t.Fatalf("got %q, want it with %q", got, "restored into")
+		}
 		wantHealthy(t, target)
 		if from == "" && to == "" {
-			require.LessOrEqual(t, databaseSize(t, target), databaseSize(t, source))
+			if got := databaseSize(t, target); got > databaseSize(t, source) {
+				t.Fatalf("databaseSize(t, target) is %d, want at most %d", got, databaseSize(t, source))
+			}
 		}
 		q := target.start(t)
 		old := newTestClient(q.client.Base, p.client.Token)
 		for path, now := range userState(t, old, []string{conversation}) {
-			require.Equal(t, before[path], now, "an old token signs in and finds everything: %s", path)
+			if now != before[path] {
+				t.Fatalf("an old token signs in and finds everything: %s: now is %q, want %q", path, now, before[path])
+			}
 		}
-		require.NoError(t, newTestClient(q.client.Base, "").Call(t.Context(), http.MethodPost, "/api/v1/auth/login", map[string]any{"username": "alice", "password": "correct horse battery"}, nil))
-		require.NoError(t, old.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &later))
-		require.NotEqual(t, epoch.Epoch, later.Epoch, "devices must load everything again")
-		require.NoError(t, old.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "And on we go."}, nil))
+		if err := newTestClient(q.client.Base, "").Call(t.Context(), http.MethodPost, "/api/v1/auth/login", map[string]any{"username": "alice", "password": "correct horse battery"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := old.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &later); err != nil {
+			t.Fatal(err)
+		}
+		if later.Epoch == epoch.Epoch {
+			t.Fatalf("devices must load everything again: got %q, want another", later.Epoch)
+		}
+		if err := old.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "And on we go."}, nil); err != nil {
+			t.Fatal(err)
+		}
 		q.stop(t)
 		requireKey(t, target, "key-of-the-owner")
 	})
@@ -120,7 +155,9 @@ func TestBackupAndRestoreKeepEverything(t *testing.T) {
 func databaseSize(t *testing.T, inst *installation) int64 {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(inst.options().Dir, "nodest.db"))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return info.Size()
 }
 
@@ -132,28 +169,48 @@ func TestADownloadedBackupIsRestored(t *testing.T) {
 		source := newInstallation(t, url)
 		p := source.start(t)
 		conversation := newConversation(t, p.client, sampleCharacter(t, p.client))
-		require.NoError(t, p.client.Call(t.Context(), http.MethodPut, "/api/v1/providers/gemini/key", map[string]any{"key": "key-of-the-owner"}, nil))
+		if err := p.client.Call(t.Context(), http.MethodPut, "/api/v1/providers/gemini/key", map[string]any{"key": "key-of-the-owner"}, nil); err != nil {
+			t.Fatal(err)
+		}
 		before := userState(t, p.client, []string{conversation})
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.client.Base+"/api/v1/backup", nil)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		req.Header.Set("Authorization", "Bearer "+p.client.Token)
 		res, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		data, err := io.ReadAll(res.Body)
-		require.NoError(t, errors.Join(err, res.Body.Close()))
-		require.Equal(t, http.StatusOK, res.StatusCode)
+		if err := errors.Join(err, res.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("res.StatusCode is %d, want %d", res.StatusCode, http.StatusOK)
+		}
 		p.stop(t)
 
 		file := filepath.Join(t.TempDir(), "download.zip")
 		target := newInstallation(t, "")
-		require.NoError(t, os.WriteFile(file, data[:len(data)-100], 0o600))
+		if err := os.WriteFile(file, data[:len(data)-100], 0o600); err != nil {
+			t.Fatal(err)
+		}
 		_, _, err = target.command(t, nil, "restore", file)
-		require.Error(t, err)
-		require.NoError(t, os.WriteFile(file, data, 0o600))
-		require.Contains(t, target.mustRun(t, "restore", "--check", file), "is complete")
+		if err == nil {
+			t.Fatal("got no error, want one")
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := target.mustRun(t, "restore", "--check", file); !strings.Contains(got, "is complete") {
+			t.Fatalf("got %q, want it with %q", got, "is complete")
+		}
 		target.mustRun(t, "restore", file)
 		q := target.start(t)
-		require.Equal(t, before, userState(t, newTestClient(q.client.Base, p.client.Token), []string{conversation}))
+		if got := userState(t, newTestClient(q.client.Base, p.client.Token), []string{conversation}); !reflect.DeepEqual(got, before) {
+			t.Fatalf("got %+v, want %+v", got, before)
+		}
 		q.stop(t)
 		requireKey(t, target, "key-of-the-owner")
 	})
@@ -170,12 +227,22 @@ func TestHealthOfARunningServer(t *testing.T) {
 			Provider struct{ Name, Model string }
 			Server   map[string]int64
 		}
-		require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/health", nil, &health))
-		require.Equal(t, "offline", health.Provider.Name)
-		require.Equal(t, url != "", health.Database == "postgres")
-		require.Equal(t, int64(1), health.Server["users"])
+		if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/health", nil, &health); err != nil {
+			t.Fatal(err)
+		}
+		if health.Provider.Name != "offline" {
+			t.Fatalf("health.Provider.Name is %q, want %q", health.Provider.Name, "offline")
+		}
+		if got, want := health.Database == "postgres", url != ""; got != want {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+		if health.Server["users"] != int64(1) {
+			t.Fatalf("got %d, want %d", health.Server["users"], int64(1))
+		}
 		for _, figure := range []string{"databaseBytes", "dataBytes", "diskFreeBytes"} {
-			require.Positive(t, health.Server[figure], figure)
+			if health.Server[figure] <= 0 {
+				t.Fatalf("%s: health.Server[figure] is %d, want more than 0", figure, health.Server[figure])
+			}
 		}
 		p.stop(t)
 	})
@@ -186,15 +253,27 @@ func requireKey(t *testing.T, i *installation, want string) {
 	t.Helper()
 	db := storetest.OpenWith(t, i.options())
 	secret, err := account.Secret(filepath.Join(i.dir, "data"), "")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	accounts, err := account.New(db, secret, account.Options{})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	owner, err := accounts.Owner(t.Context())
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	keys, err := accounts.ProviderKeys(t.Context(), owner.ID)
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"gemini": want}, keys)
-	require.NoError(t, db.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if expected := (map[string]string{"gemini": want}); !reflect.DeepEqual(keys, expected) {
+		t.Fatalf("keys is %+v, want %+v", keys, expected)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestABackupOfABusyServer: a backup of a busy server contains every message that
@@ -268,9 +347,13 @@ func TestABackupOfABusyServer(t *testing.T) {
 			}
 			for i, id := range list {
 				if i < len(before[conversation]) {
-					require.True(t, there[id], "message %d was acknowledged before the backup", i)
+					if !there[id] {
+						t.Fatalf("message %d was acknowledged before the backup", i)
+					}
 				} else if i > 0 && there[id] {
-					require.True(t, there[list[i-1]], "message %d is there and the one before is not", i)
+					if !there[list[i-1]] {
+						t.Fatalf("message %d is there and the one before is not", i)
+					}
 				}
 			}
 		}
@@ -300,40 +383,68 @@ func TestARestoreRefusesToOverwrite(t *testing.T) {
 
 		for _, args := range [][]string{{"restore", file}, {"restore", "--force", file}} {
 			_, _, err := here.command(t, nil, args...)
-			require.ErrorContains(t, err, "in use", "a server runs")
+			if err == nil || !strings.Contains(err.Error(), "in use") {
+				t.Fatalf("a server runs: got error %v, want one with %q", err, "in use")
+			}
 		}
 		_, _, err := here.command(t, nil, "backup", file)
-		require.ErrorContains(t, err, "already exists")
+		if err == nil || !strings.Contains(err.Error(), "already exists") {
+			t.Fatalf("got error %v, want one with %q", err, "already exists")
+		}
 		folder := filepath.Join(t.TempDir(), "nightly") + "/"
 		_, _, err = here.command(t, nil, "backup", folder)
-		require.ErrorContains(t, err, "there is no folder "+folder)
-		require.NoError(t, os.Mkdir(folder, 0o700))
+		if err == nil || !strings.Contains(err.Error(), "there is no folder "+folder) {
+			t.Fatalf("got error %v, want one with %q", err, "there is no folder "+folder)
+		}
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
 		here.mustRun(t, "backup", folder)
 		_, _, err = here.command(t, nil, "backup", filepath.Join(file, "below.zip"))
-		require.ErrorContains(t, err, "not a directory")
-		require.NotContains(t, err.Error(), "exists")
+		if err == nil || !strings.Contains(err.Error(), "not a directory") {
+			t.Fatalf("got error %v, want one with %q", err, "not a directory")
+		}
+		if got := err.Error(); strings.Contains(got, "exists") {
+			t.Fatalf("err.Error() is %q, want it without %q", got, "exists")
+		}
 		p.stop(t)
 		_, _, err = inst.command(t, nil, "restore", file)
-		require.ErrorContains(t, err, "already contains data")
+		if err == nil || !strings.Contains(err.Error(), "already contains data") {
+			t.Fatalf("got error %v, want one with %q", err, "already contains data")
+		}
 		out := inst.mustRun(t, "restore", "--force", file)
-		require.Contains(t, out, "The previous data is in ")
+		if !strings.Contains(out, "The previous data is in ") {
+			t.Fatalf("out is %q, want it with %q", out, "The previous data is in ")
+		}
 
 		q := inst.start(t)
 		list := getBody(t, q.client, "/api/v1/characters")
-		require.Contains(t, list, mira)
-		require.NotContains(t, list, late)
+		if !strings.Contains(list, mira) {
+			t.Fatalf("list is %q, want it with %q", list, mira)
+		}
+		if strings.Contains(list, late) {
+			t.Fatalf("list is %q, want it without %q", list, late)
+		}
 		q.stop(t)
 		if url != "" {
 			return
 		}
 		// The replaced data folder can be put back by hand.
 		aside, err := filepath.Glob(filepath.Join(inst.dir, "data", "replaced-*"))
-		require.NoError(t, err)
-		require.Len(t, aside, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(aside) != 1 {
+			t.Fatalf("aside has %d, want %d: %q", len(aside), 1, aside)
+		}
 		again := newInstallation(t, "")
-		require.NoError(t, os.Rename(aside[0], filepath.Join(again.dir, "data")))
+		if err := os.Rename(aside[0], filepath.Join(again.dir, "data")); err != nil {
+			t.Fatal(err)
+		}
 		r := again.start(t)
-		require.Contains(t, getBody(t, r.client, "/api/v1/characters"), late)
+		if got := getBody(t, r.client, "/api/v1/characters"); !strings.Contains(got, late) {
+			t.Fatalf("got %q, want it with %q", got, late)
+		}
 		r.stop(t)
 	})
 }
@@ -341,7 +452,9 @@ func TestARestoreRefusesToOverwrite(t *testing.T) {
 func importedID(t *testing.T, printed string) string {
 	t.Helper()
 	id, _, ok := strings.Cut(printed, "  ")
-	require.True(t, ok, printed)
+	if !ok {
+		t.Fatal(printed)
+	}
 	return id
 }
 
@@ -355,7 +468,9 @@ func TestBadBackupsAreRefused(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "good.zip")
 		source.mustRun(t, "backup", file)
 		good, err := os.ReadFile(file)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		rng := newRand(t)
 		target := newInstallation(t, url)
 		for n := range scaled(t, 40, 2000) {
@@ -367,18 +482,26 @@ func TestBadBackupsAreRefused(t *testing.T) {
 				bad[at] ^= byte(1 + rng.IntN(255))
 			}
 			name := filepath.Join(t.TempDir(), "bad.zip")
-			require.NoError(t, os.WriteFile(name, bad, 0o600))
+			if err := os.WriteFile(name, bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
 			_, _, err := target.command(t, nil, "restore", name)
 			if err == nil { // the changed byte has no meaning, such as the time of an entry
-				require.Equal(t, 1, n%2)
+				if got := n % 2; got != 1 {
+					t.Fatalf("got %d, want %d", got, 1)
+				}
 				target.mustRun(t, "restore", "--force", name)
 				target = newInstallation(t, emptyDatabaseLike(t, url))
 				continue
 			}
-			require.NotContains(t, oneLine(err), "\n")
-			require.NoDirExists(t, filepath.Join(target.dir, "data"), "after %v", err)
+			if got := oneLine(err); strings.Contains(got, "\n") {
+				t.Fatalf("oneLine(err) is %q, want it without %q", got, "\n")
+			}
+			wantNone(t, filepath.Join(target.dir, "data"))
 		}
-		require.Contains(t, target.mustRun(t, "restore", file), "restored into")
+		if got := target.mustRun(t, "restore", file); !strings.Contains(got, "restored into") {
+			t.Fatalf("got %q, want it with %q", got, "restored into")
+		}
 	})
 }
 
@@ -393,7 +516,9 @@ func TestAKilledBackupOrRestoreLeavesNoDamage(t *testing.T) {
 		conversation := newConversation(t, p.client, character)
 		for n := range 50 {
 			body := map[string]any{"text": fmt.Sprintf("%d %s", n, strings.Repeat("long text ", 2000)), "reply": false}
-			require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, nil))
+			if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
 		whole := getBody(t, p.client, "/api/v1/conversations/"+conversation+"/messages?limit=200")
 		here := source.withAddrOf(p)
@@ -403,7 +528,7 @@ func TestAKilledBackupOrRestoreLeavesNoDamage(t *testing.T) {
 		for range scaled(t, 3, 60) {
 			killed := filepath.Join(t.TempDir(), "killed.zip")
 			if err := here.runAndKill(t, rng.IntN(100), "backup", killed); err != nil {
-				require.NoFileExists(t, killed)
+				wantNone(t, killed)
 			} else {
 				here.mustRun(t, "restore", "--check", killed)
 			}
@@ -416,12 +541,18 @@ func TestAKilledBackupOrRestoreLeavesNoDamage(t *testing.T) {
 			old := newTestClient(q.client.Base, p.client.Token)
 			there := old.Greet(t.Context()) == nil
 			if err == nil {
-				require.True(t, there)
+				if !there {
+					t.Fatal("there is false, want true")
+				}
 			}
 			if there { // all of it, or nothing
-				require.Equal(t, whole, getBody(t, old, "/api/v1/conversations/"+conversation+"/messages?limit=200"))
+				if got := getBody(t, old, "/api/v1/conversations/"+conversation+"/messages?limit=200"); got != whole {
+					t.Fatalf("got %q, want %q", got, whole)
+				}
 			} else {
-				require.NotContains(t, getBody(t, q.client, "/api/v1/characters"), character)
+				if got := getBody(t, q.client, "/api/v1/characters"); strings.Contains(got, character) {
+					t.Fatalf("got %q, want it without %q", got, character)
+				}
 			}
 			q.stop(t)
 			target.mustRun(t, "restore", "--force", file)
@@ -440,7 +571,9 @@ func (i *installation) runAndKill(t *testing.T, ms int, args ...string) error {
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && ctx.Err() == nil {
-		require.True(t, errors.As(err, &exit) && exit.ExitCode() < 0, "%v: %s", err, text)
+		if !errors.As(err, &exit) || exit.ExitCode() >= 0 {
+			t.Fatalf("%v: %s", err, text)
+		}
 	}
 	return err
 }
@@ -450,26 +583,46 @@ func TestBackupErrorMessages(t *testing.T) {
 	inst := newInstallation(t, "")
 	file := filepath.Join(t.TempDir(), "b.zip")
 	_, _, err := inst.command(t, nil, "backup", file)
-	require.ErrorContains(t, err, "the data folder "+filepath.Join(inst.dir, "data")+" has no secret.key")
-	require.NoDirExists(t, filepath.Join(inst.dir, "data"), "it made nothing")
+	if err == nil || !strings.Contains(err.Error(), "the data folder "+filepath.Join(inst.dir, "data")+" has no secret.key") {
+		t.Fatalf("got error %v, want one with %q", err, "the data folder "+filepath.Join(inst.dir, "data")+" has no secret.key")
+	}
+	wantNone(t, filepath.Join(inst.dir, "data"))
 	inst.mustRun(t, "migrate")
 	folder := t.TempDir()
 	var written struct{ File string }
-	require.NoError(t, json.Unmarshal([]byte(inst.mustRun(t, "backup", "--json", folder)), &written))
-	require.Equal(t, folder, filepath.Dir(written.File))
+	if err := json.Unmarshal([]byte(inst.mustRun(t, "backup", "--json", folder)), &written); err != nil {
+		t.Fatal(err)
+	}
+	if got := filepath.Dir(written.File); got != folder {
+		t.Fatalf("filepath.Dir(written.File) is %q, want %q", got, folder)
+	}
 	piped, said, err := inst.command(t, nil, "backup", "-")
-	require.NoError(t, err)
-	require.Contains(t, said, "written and verified")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said, "written and verified") {
+		t.Fatalf("said is %q, want it with %q", said, "written and verified")
+	}
 	out, _, err := newInstallation(t, "").command(t, strings.NewReader(piped), "restore", "-")
-	require.NoError(t, err)
-	require.Contains(t, out, "restored into")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "restored into") {
+		t.Fatalf("out is %q, want it with %q", out, "restored into")
+	}
 	_, _, err = inst.command(t, nil, "restore", tempFile(t, "x.zip", "no zip"))
-	require.ErrorContains(t, err, "not a complete NodeST backup")
+	if err == nil || !strings.Contains(err.Error(), "not a complete NodeST backup") {
+		t.Fatalf("got error %v, want one with %q", err, "not a complete NodeST backup")
+	}
 	_, _, err = inst.command(t, nil, "restore", filepath.Join(folder, "none.zip"))
-	require.ErrorContains(t, err, "no such file")
+	if err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Fatalf("got error %v, want one with %q", err, "no such file")
+	}
 
 	other := newInstallation(t, "", "NODEST_SECRET_KEY=another secret")
 	_, _, err = other.command(t, nil, "restore", written.File)
-	require.ErrorContains(t, err, "NODEST_SECRET_KEY differs from the key in the backup")
-	require.NoDirExists(t, filepath.Join(other.dir, "data"))
+	if err == nil || !strings.Contains(err.Error(), "NODEST_SECRET_KEY differs from the key in the backup") {
+		t.Fatalf("got error %v, want one with %q", err, "NODEST_SECRET_KEY differs from the key in the backup")
+	}
+	wantNone(t, filepath.Join(other.dir, "data"))
 }

@@ -18,11 +18,20 @@ import (
 const (
 	packageLines     = 6000 // without tests
 	interfaceMethods = 40   // including those of embedded interfaces
+	structFields     = 20   // including those of unnamed structs in it; a part with a name of its own is one
 )
 
 // largePackages may have more lines, for the reason given.
 var largePackages = map[string]string{
 	"store": "lock order, group commit, event numbers and effects with their events and jobs are said once for all tables",
+}
+
+// wideStructs may have more fields, for the reason given.
+var wideStructs = map[string]string{
+	"character.Settings":           "the settings of a character as they are stored, in their groups",
+	"framework.words":              "a file of words, with those of the clock in a group",
+	"internal/bench.circleFigures": "one figure a line, as the report of the benchmark prints them",
+	"websearch/miniweb.Route":      "a line of the file that describes the web of the tests",
 }
 
 // ownPackages returns the files of our packages, by path within the module.
@@ -76,6 +85,55 @@ func TestInterfacesStaySmall(t *testing.T) {
 			t.Errorf("interface %s has %d methods, the bound is %d", name, n, interfaceMethods)
 		}
 	}
+}
+
+// A person can hold each struct in the head. (Of a turn the parts count too: TestNoPartOfATurnIsWide.)
+func TestStructsStaySmall(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for pkg, files := range ownPackages(t) {
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				spec, ok := n.(*ast.TypeSpec)
+				if !ok {
+					return true
+				}
+				of, ok := spec.Type.(*ast.StructType)
+				if !ok {
+					return true
+				}
+				found++
+				name := pkg + "." + spec.Name.Name
+				if _, wide := wideStructs[name]; wide != (fieldsOf(of) > structFields) {
+					t.Errorf("struct %s has %d fields; the bound is %d, and wideStructs names the exceptions", name, fieldsOf(of), structFields)
+				}
+				return true
+			})
+		}
+	}
+	if found < 1000 {
+		t.Errorf("only %d structs were found", found)
+	}
+}
+
+// fieldsOf counts the fields of a struct, and those of unnamed structs in it in their place.
+func fieldsOf(of *ast.StructType) (n int) {
+	for _, f := range of.Fields.List {
+		fields := max(len(f.Names), 1) // an embedded one has no name
+		kind := f.Type
+		if p, ok := kind.(*ast.StarExpr); ok {
+			kind = p.X
+		}
+		if part, ok := kind.(*ast.StructType); ok {
+			fields *= fieldsOf(part)
+		}
+		n += fields
+	}
+	return n
 }
 
 // interfaces holds, by package and name, how many methods an interface declares and

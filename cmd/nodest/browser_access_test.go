@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 
 	"nodest/llm/llmtest"
 )
@@ -261,14 +261,18 @@ func (a *accessPage) media(features ...string) {
 		p.Features = append(p.Features, &emulation.MediaFeature{Name: features[i], Value: features[i+1]})
 	}
 	_, err := chromedp.Call(a.ctx, emulation.SetEmulatedMedia, p)
-	require.NoError(a.t, err)
+	if err != nil {
+		a.t.Fatal(err)
+	}
 }
 
 // check lists what is wrong with what is shown.
 func (a *accessPage) check(where, js string) (wrong []string) {
 	a.t.Helper()
 	list, err := chromedp.Run(a.ctx, chromedp.Evaluate[[]string](js, chromedp.EvalAwaitPromise))
-	require.NoError(a.t, err, where)
+	if err != nil {
+		a.t.Fatalf("%s: %v", where, err)
+	}
 	for _, w := range list {
 		wrong = append(wrong, where+": "+w)
 	}
@@ -317,9 +321,13 @@ func TestPageAccessible(t *testing.T) {
 	if os.IsNotExist(err) {
 		t.Skip("skipped: there is no web/node_modules (make web-check)")
 	}
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	own, err := os.ReadFile("testdata/access.js")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	walk := func(t *testing.T, phone bool) {
 		a := newAccessPage(t)
 		size := chromedp.EmulateViewport(1440, 900)
@@ -327,13 +335,21 @@ func TestPageAccessible(t *testing.T) {
 		if a.phone = phone; phone {
 			size = chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)
 		}
-		require.NoError(t, chromedp.Do(a.ctx, size))
+		if err := chromedp.Do(a.ctx, size); err != nil {
+			t.Fatal(err)
+		}
 		_, err := chromedp.Call(a.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: string(axe) + ";\n" + string(own)})
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		_, err = chromedp.Call(a.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		a.media("prefers-color-scheme", a.theme(phone))
-		require.NoError(a.t, chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.Base)))
+		if err := chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.Base)); err != nil {
+			a.t.Fatal(err)
+		}
 		a.see("signing in", found("[name=password]"))
 		a.see("four faults", `(() => {
 			const bad = document.createElement("main")
@@ -348,18 +364,26 @@ func TestPageAccessible(t *testing.T) {
 		})()`)
 		faults := strings.Join(a.checks("faults"), "\n")
 		for _, f := range []string{"landmark-no-duplicate-main", "color-contrast", "unnamed field", "focus is not visible"} {
-			require.Contains(t, faults, f, "the checks find what is wrong")
+			if !strings.Contains(faults, f) {
+				t.Fatalf("the checks find what is wrong: faults is %q, want it with %q", faults, f)
+			}
 		}
 		if phone {
-			require.Contains(t, faults, "too wide")
-			require.Contains(t, faults, "small target")
+			if !strings.Contains(faults, "too wide") {
+				t.Fatalf("faults is %q, want it with %q", faults, "too wide")
+			}
+			if !strings.Contains(faults, "small target") {
+				t.Fatalf("faults is %q, want it with %q", faults, "small target")
+			}
 		}
 		a.see("without them", `(document.querySelector("#bad").remove(), true)`)
 		wrong := a.checks("signing in")
 		signInWithPassword(a.t, a.ctx, "mia", "staple battery horse")
 		a.see("no chats yet", pageText("Welcome"))
 		wrong = append(wrong, a.checks("welcome")...)
-		require.NoError(t, chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.Base+"/signin#"+a.p.link)))
+		if err := chromedp.Do(a.ctx, chromedp.Navigate(a.p.client.Base+"/signin#"+a.p.link)); err != nil {
+			t.Fatal(err)
+		}
 		a.see("the page of the owner", `document.querySelector("main h1") && `+found("[href='#/chats/"+a.chat+"']"))
 		for _, v := range a.views() {
 			if !phone && !a.both && v.press != nil {
@@ -414,29 +438,47 @@ func TestPageInstalls(t *testing.T) {
 	p := newPageInstallation(t).start(t)
 	signInPage(t, ctx, p)
 	manifest, err := chromedp.Call(ctx, page.GetAppManifest, page.GetAppManifestParams{})
-	require.NoError(t, err)
-	require.Empty(t, manifest.Errors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(manifest.Errors) != 0 {
+		t.Fatalf("manifest.Errors is %+v, want none", manifest.Errors)
+	}
 	var m struct {
 		Name, ID, Display string
 		StartURL          string `json:"start_url"`
 		ThemeColor        string `json:"theme_color"`
 		Icons             []struct{ Src, Sizes, Type, Purpose string }
 	}
-	require.NoError(t, json.Unmarshal([]byte(manifest.Data), &m))
-	require.Equal(t, []string{"NodeST", "/", "/", "standalone"}, []string{m.Name, m.ID, m.StartURL, m.Display})
-	require.NotEmpty(t, m.ThemeColor)
+	if err := json.Unmarshal([]byte(manifest.Data), &m); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := ([]string{m.Name, m.ID, m.StartURL, m.Display}), ([]string{"NodeST", "/", "/", "standalone"}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	if m.ThemeColor == "" {
+		t.Fatalf("m.ThemeColor is %q, want more", m.ThemeColor)
+	}
 	want := map[string]bool{"192x192 ": true, "512x512 ": true, "512x512 maskable": true}
 	for _, icon := range m.Icons {
 		delete(want, icon.Sizes+" "+icon.Purpose)
 		size, err := chromedp.Run(ctx, chromedp.Evaluate[string](`new Promise((done) => { const i = new Image(); i.onload = () => done(i.width + "x" + i.height); i.onerror = () => done("broken"); i.src = `+jsString(icon.Src)+` })`, chromedp.EvalAwaitPromise))
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if icon.Sizes != "any" {
-			require.Equal(t, icon.Sizes, size, icon.Src)
+			if size != icon.Sizes {
+				t.Fatalf("%s: size is %q, want %q", icon.Src, size, icon.Sizes)
+			}
 		}
 	}
-	require.Empty(t, want, "icons that are missing")
+	if len(want) != 0 {
+		t.Fatalf("icons that are missing: want is %+v, want none", want)
+	}
 	problems, err := chromedp.Call(ctx, page.GetInstallabilityErrors, cdp.Empty{})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, e := range problems.InstallabilityErrors {
 		if e.ErrorID != "in-incognito" { // says nothing about the page
 			t.Errorf("the page cannot be installed: %s", e.ErrorID)

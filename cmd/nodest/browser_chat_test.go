@@ -13,7 +13,6 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 	"nodest/llm/llmtest"
@@ -160,14 +159,20 @@ func (c *chatPage) keys(keys string, opts ...chromedp.KeyOption) {
 // fill types into the field with a label; what was in it is replaced.
 func (c *chatPage) fill(selector, text string) {
 	c.t.Helper()
-	require.NoError(c.t, chromedp.Do(c.ctx, chromedp.WaitVisible(selector)))
+	if err := chromedp.Do(c.ctx, chromedp.WaitVisible(selector)); err != nil {
+		c.t.Fatal(err)
+	}
 	c.see("choosing all of "+selector, `(e => (e.focus(), e.select(), true))(document.querySelector(`+jsString(selector)+`))`)
-	require.NoError(c.t, chromedp.Do(c.ctx, chromedp.SendKeys(selector, text)))
+	if err := chromedp.Do(c.ctx, chromedp.SendKeys(selector, text)); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 func (c *chatPage) reload() {
 	c.t.Helper()
-	require.NoError(c.t, chromedp.Do(c.ctx, chromedp.Reload()))
+	if err := chromedp.Do(c.ctx, chromedp.Reload()); err != nil {
+		c.t.Fatal(err)
+	}
 	c.see("the chat", `document.querySelector("article")`)
 }
 
@@ -191,17 +196,29 @@ func (c *chatPage) restart() {
 func (c *chatPage) holdWrites() (release func()) {
 	c.t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(c.inst.dir, "data", "nodest.db")+"?_busy_timeout=10000")
-	require.NoError(c.t, err)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	conn, err := db.Conn(c.t.Context())
-	require.NoError(c.t, err)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	_, err = conn.ExecContext(c.t.Context(), "BEGIN IMMEDIATE")
-	require.NoError(c.t, err)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	return func() {
 		c.t.Helper()
 		_, err := conn.ExecContext(c.t.Context(), "ROLLBACK")
-		require.NoError(c.t, err)
-		require.NoError(c.t, conn.Close())
-		require.NoError(c.t, db.Close())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if err := conn.Close(); err != nil {
+			c.t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			c.t.Fatal(err)
+		}
 	}
 }
 
@@ -402,7 +419,9 @@ func TestPageServerIsKilledDuringAReply(t *testing.T) {
 // break, the button sends, and what is touched is large enough.
 func TestPageOnAPhone(t *testing.T) {
 	c := newChatPage(t)
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)))
+	if err := chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)); err != nil {
+		t.Fatal(err)
+	}
 	openSample(t, c.ctx, c.p)
 	small := func(where string) {
 		t.Helper()
@@ -415,8 +434,12 @@ func TestPageOnAPhone(t *testing.T) {
 		c.see(selector, `(e => { if (!e) return false; const r = e.getBoundingClientRect(); const x = r.x + r.width / 2, y = r.y + r.height / 2; window.at = x + " " + y; return e.contains(document.elementFromPoint(x, y)) })(document.querySelector(`+jsString(selector)+`))`)
 		var x, y float64
 		_, err := fmt.Sscan(evalString(t, c.ctx, `window.at`), &x, &y)
-		require.NoError(t, err)
-		require.NoError(t, chromedp.Do(c.ctx, chromedp.TapXY(x, y)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := chromedp.Do(c.ctx, chromedp.TapXY(x, y)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	c.see("nothing is wider than the screen", `document.documentElement.scrollWidth <= 390`)
 	small("in the chat")
@@ -437,7 +460,9 @@ func TestPageOnAPhone(t *testing.T) {
 	tap(`[aria-label="Open menu"]`)
 	c.see("the drawer is open", `!document.querySelector("aside").inert && `+inside)
 	small("in the drawer")
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.TapXY(375, 500)))
+	if err := chromedp.Do(c.ctx, chromedp.TapXY(375, 500)); err != nil {
+		t.Fatal(err)
+	}
 	c.see("a tap beside it closes it", `document.querySelector("aside").inert && !`+inside)
 	tap(`[aria-label="Open menu"]`)
 	c.see("open", inside)
@@ -447,7 +472,9 @@ func TestPageOnAPhone(t *testing.T) {
 	tap(`article.last footer [aria-haspopup=menu]`)
 	c.see("the menu", `document.querySelector("[role=menu]")`)
 	small("in the menu")
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.TapXY(200, 20)))
+	if err := chromedp.Do(c.ctx, chromedp.TapXY(200, 20)); err != nil {
+		t.Fatal(err)
+	}
 	c.see("no menu", `!document.querySelector("[role=menu]")`)
 
 	c.see("notes stay", `(real => (window.setTimeout = (f, ms) => ms < 5000 ? real(f, ms) : 0, true))(window.setTimeout)`)
@@ -465,13 +492,17 @@ func TestPageOnAPhone(t *testing.T) {
 	// The keyboard of the phone: the page becomes lower, or only what is seen of it.
 	tap(compose)
 	const seen = `(r => r.height >= 44 && r.top > 200 && r.bottom <= 420)(document.querySelector("` + compose + `").getBoundingClientRect())`
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 420, chromedp.EmulateMobile, chromedp.EmulateTouch)))
+	if err := chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 420, chromedp.EmulateMobile, chromedp.EmulateTouch)); err != nil {
+		t.Fatal(err)
+	}
 	c.see("the field above the keyboard", `innerHeight == 420 && document.documentElement.scrollHeight <= 420 && `+seen)
 	c.see("the end of the reply above it", `(r => r.bottom <= document.querySelector("`+compose+`").getBoundingClientRect().top)(document.querySelector("article.last").getBoundingClientRect())`)
 	uncovered("above the keyboard")
 	tap(`.note [aria-label="Dismiss"]`)
 	c.see("no note", `!document.querySelector(".note")`)
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)))
+	if err := chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)); err != nil {
+		t.Fatal(err)
+	}
 	c.see("without the keyboard", `innerHeight == 844 && document.querySelector("`+compose+`").getBoundingClientRect().bottom > 800`)
 	c.see("a keyboard over the page", `(Object.defineProperty(visualViewport, "height", {value: 420, configurable: true}), visualViewport.dispatchEvent(new Event("resize")))`)
 	c.see("the field above it", seen)
@@ -484,7 +515,9 @@ func TestPageOnAPhone(t *testing.T) {
 // of a message and back.
 func TestPageByKeyboard(t *testing.T) {
 	c := newChatPage(t)
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.Navigate(c.p.client.Base)))
+	if err := chromedp.Do(c.ctx, chromedp.Navigate(c.p.client.Base)); err != nil {
+		t.Fatal(err)
+	}
 	c.see("signing in", `document.querySelector("[name=secret]")`)
 	reach := func(what, js string, opts ...chromedp.KeyOption) {
 		t.Helper()
@@ -492,7 +525,9 @@ func TestPageByKeyboard(t *testing.T) {
 		for range 60 {
 			c.keys(kb.Tab, opts...)
 			there, err := chromedp.Run(c.ctx, chromedp.Evaluate[bool](`Boolean((`+js+`)(document.activeElement))`))
-			require.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if there {
 				return
 			}
@@ -579,7 +614,9 @@ func TestPageByKeyboard(t *testing.T) {
 	c.see("past the navigation", `document.activeElement.closest("main") && document.activeElement != document.querySelector("main")`)
 
 	// On a small screen the navigation is a drawer.
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844)))
+	if err := chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844)); err != nil {
+		t.Fatal(err)
+	}
 	const opener = `document.activeElement.matches("main button.drawer")`
 	reach("the drawer", `e => e.matches("main button.drawer")`, chromedp.KeyModifiers(chromedp.ModifierShift))
 	c.keys(kb.Enter)
@@ -597,7 +634,9 @@ func TestPageByKeyboard(t *testing.T) {
 	reach("the library", `e => e.hash == "#/library"`)
 	c.keys(kb.Enter)
 	heading("Library")
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
+	if err := chromedp.Do(c.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	c.see("a page that is loaded has the focus nowhere", `document.querySelector("main nav [aria-current]") && document.activeElement == document.body`)
 	c.p.stop(t)
 }
@@ -605,7 +644,9 @@ func TestPageByKeyboard(t *testing.T) {
 // TestPageInChinese: the browser's language is the page's.
 func TestPageInChinese(t *testing.T) {
 	c := newChatPage(t, chromedp.Flag("accept-lang", "zh-CN"))
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.Navigate(c.p.client.Base+"/signin#"+c.p.link)))
+	if err := chromedp.Do(c.ctx, chromedp.Navigate(c.p.client.Base+"/signin#"+c.p.link)); err != nil {
+		t.Fatal(err)
+	}
 	c.press("示例角色")
 	c.messages(1)
 	c.see("the language of the document", `document.documentElement.lang == "zh-CN"`)
@@ -630,8 +671,10 @@ func (c *chatPage) longChat(length int) (chat cli.Item) {
 	for i := range length {
 		fmt.Fprintf(&log, "\n"+`{"name":"Mia","is_user":%t,"send_date":"2025-03-14T09:00:00.000Z","mes":"message %d. %s","extra":{}}`, i%2 == 0, i, strings.Repeat("The river is high tonight. ", i*7%40))
 	}
-	require.NoError(c.t, c.p.client.Upload(c.t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
-		map[string]string{"characterId": sampleCharacter(c.t, c.p.client)}, &chat))
+	if err := c.p.client.Upload(c.t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
+		map[string]string{"characterId": sampleCharacter(c.t, c.p.client)}, &chat); err != nil {
+		c.t.Fatal(err)
+	}
 	return chat
 }
 
@@ -686,9 +729,13 @@ func TestPageLongChat(t *testing.T) {
 		})()
 		return true
 	})()`))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c.see("six pages were read", `window.read.done`)
-	require.Equal(t, "[]", evalString(t, c.ctx, `JSON.stringify(window.read.jumps)`), "jumps")
+	if got := evalString(t, c.ctx, `JSON.stringify(window.read.jumps)`); got != "[]" {
+		t.Fatalf("jumps: got %q, want %q", got, "[]")
+	}
 	c.see("the frames are counted", `window.read.frames`)
 	t.Logf("a frame while it is read upwards: %s p50, %s p99", evalString(t, c.ctx, `window.read.frames[0]`), evalString(t, c.ctx, `window.read.frames[1]`))
 	c.see("far up", `window.read.pages >= 6 && document.querySelectorAll("article").length < 60`)
@@ -729,7 +776,9 @@ func TestPageFollowsAReply(t *testing.T) {
 		next()
 		c.see(has, shownAs("One.")+`?.innerText.includes(`+jsString(has)+`) && `+atEnd)
 	}
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.MouseEvent("mouseWheel", 640, 400, func(p *input.DispatchMouseEventParams) { p.DeltaX, p.DeltaY = 1, -500 })))
+	if err := chromedp.Do(c.ctx, chromedp.MouseEvent("mouseWheel", 640, 400, func(p *input.DispatchMouseEventParams) { p.DeltaX, p.DeltaY = 1, -500 })); err != nil {
+		t.Fatal(err)
+	}
 	c.see("scrolled up", `!`+atEnd+` && (window.top0 = document.querySelector(".scroller").scrollTop, true)`)
 	c.see("the scrolling has ended", `(s => { const same = s.scrollTop == window.top0; window.top0 = s.scrollTop; return same })(document.querySelector(".scroller"))`)
 	next()
@@ -760,6 +809,8 @@ func TestPageSaysWhoAnswers(t *testing.T) {
 	waitJS(t, ctx, "the demo", `document.querySelector("aside").innerText.includes("Demo")`)
 	sendInPage(t, ctx, "Good evening! Where does the ferry go?")
 	waitJS(t, ctx, "the reply", `document.querySelectorAll("article.assistant[data-status=complete]").length == 2`)
-	require.NotEmpty(t, strings.TrimSpace(evalString(t, ctx, `document.querySelector("article.last .text").innerText`)))
+	if got := strings.TrimSpace(evalString(t, ctx, `document.querySelector("article.last .text").innerText`)); got == "" {
+		t.Fatalf("got %q, want more", got)
+	}
 	p.stop(t)
 }

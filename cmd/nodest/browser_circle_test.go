@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 
 	"nodest/circle"
 	"nodest/internal/op"
@@ -80,20 +79,28 @@ func TestPageCircle(t *testing.T) {
 	m.see("it can be posted as it", `[...document.querySelectorAll("form select option")].some(o => o.value == `+jsString(m.character)+`)`)
 
 	m.fill("main form textarea", "The first snow!")
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.SetUploadFiles("main form input[type=file]", []string{pictureFile(t, color.RGBA{255, 0, 0, 255})}, chromedp.NodeReady)))
+	if err := chromedp.Do(m.ctx, chromedp.SetUploadFiles("main form input[type=file]", []string{pictureFile(t, color.RGBA{255, 0, 0, 255})}, chromedp.NodeReady)); err != nil {
+		t.Fatal(err)
+	}
 	m.see("the picture", `document.querySelector("main form li img")?.naturalWidth > 0`)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.Reload()))
+	if err := chromedp.Do(m.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	m.see("the draft is kept", `document.querySelector("main form textarea")?.value == "The first snow!" && document.querySelector("main form li img")?.naturalWidth > 0`)
 	m.press("Remove the picture face.png")
 	m.see("no picture", `!document.querySelector("main form li")`)
 	dropped, err := os.ReadFile(pictureFile(t, color.RGBA{0, 255, 0, 255}))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	m.see("dropping a picture", fmt.Sprintf(`(files => (files.items.add(new File([Uint8Array.from(atob(%q), c => c.charCodeAt(0))], "dropped.png", {type: "image/png"})),
 		document.querySelector("main form").dispatchEvent(new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true})), true))(new DataTransfer())`, base64.StdEncoding.EncodeToString(dropped)))
 	m.see("the dropped picture", `document.querySelector("main form li img")?.naturalWidth > 0`)
 	m.press("Remove the picture dropped.png")
 	m.see("no picture again", `!document.querySelector("main form li, dialog[open]")`)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.SetUploadFiles("main form input[type=file]", []string{pictureFile(t, color.RGBA{255, 0, 0, 255})}, chromedp.NodeReady)))
+	if err := chromedp.Do(m.ctx, chromedp.SetUploadFiles("main form input[type=file]", []string{pictureFile(t, color.RGBA{255, 0, 0, 255})}, chromedp.NodeReady)); err != nil {
+		t.Fatal(err)
+	}
 	m.see("another picture", `document.querySelector("main form li img")?.naturalWidth > 0`)
 	m.press("Post")
 	m.posted("the post", "The first snow!")
@@ -165,9 +172,11 @@ func TestPageCircleShowsWhatWasThought(t *testing.T) {
 	m.call(http.MethodGet, "/me", nil, &me)
 	m.p.stop(t)
 	db, err := store.Open(t.Context(), inst.options())
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	now := time.Now()
-	require.NoError(t, db.Circle().Update(t.Context(), me.ID, func(tx circle.Tx) error {
+	if err := db.Circle().Update(t.Context(), me.ID, func(tx circle.Tx) error {
 		id := op.NewID()
 		if err := tx.InsertComment(&circle.Comment{ID: id, PostID: post, AuthorID: m.character, AuthorName: "Wren", Thread: id, Depth: 1, Text: "I do!", Thoughts: "At last.", CreatedAt: now}); err != nil {
 			return err
@@ -191,11 +200,17 @@ func TestPageCircleShowsWhatWasThought(t *testing.T) {
 			}
 		}
 		return nil
-	}))
-	require.NoError(t, db.Close())
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
 
 	m.p = inst.start(t)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.Navigate(m.p.client.Base+"/signin#"+m.p.link)))
+	if err := chromedp.Do(m.ctx, chromedp.Navigate(m.p.client.Base+"/signin#"+m.p.link)); err != nil {
+		t.Fatal(err)
+	}
 	click(t, m.ctx, "nav [href='#/circle']")
 	m.see("the comment without thoughts", `document.querySelector(".comment .text")?.innerText == "I do!" && !`+pageText("At last."))
 	m.press("More: Who wants to go sailing?")
@@ -229,7 +244,9 @@ func TestPageCircleShowsWhatWasThought(t *testing.T) {
 // member, and scrolls to the end of the feed, on a phone.
 func TestPageCircleParts(t *testing.T) {
 	m := openMemoryPage(t)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)))
+	if err := chromedp.Do(m.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)); err != nil {
+		t.Fatal(err)
+	}
 	m.call(http.MethodPost, "/circle/characters/"+m.character+"/init", nil, nil)
 	part := func(name, ready string) {
 		t.Helper()

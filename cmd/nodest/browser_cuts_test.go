@@ -13,14 +13,15 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 )
 
 // database opens the server's database beside it.
 func (c *chatPage) database() *sql.DB {
 	c.t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(c.inst.dir, "data", "nodest.db")+"?_busy_timeout=10000")
-	require.NoError(c.t, err)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	c.t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -44,7 +45,9 @@ func TestPageSignInEnds(t *testing.T) {
 	c.see("they wait", unsent+` == 2`)
 	c.fill(compose, "not sent")
 	_, err := c.database().ExecContext(t.Context(), "DELETE FROM tokens WHERE is_session")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	c.restart()
 	c.see("signing in is asked for", `document.querySelector("[name=secret]")`)
@@ -110,9 +113,13 @@ func TestPageTwoTabs(t *testing.T) {
 	ctx, closeTab := chromedp.NewContext(c.ctx)
 	t.Cleanup(closeTab)
 	other := &chatPage{t: t, ctx: ctx, inst: c.inst, p: c.p, replies: c.replies}
-	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900)))
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900)); err != nil {
+		t.Fatal(err)
+	}
 	watchConsole(t, ctx)
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(evalString(t, c.ctx, "location.href"))))
+	if err := chromedp.Do(ctx, chromedp.Navigate(evalString(t, c.ctx, "location.href"))); err != nil {
+		t.Fatal(err)
+	}
 	other.messages(1)
 	c.kill()
 	other.see("the lost connection is shown", `document.querySelector("main [role=status]")?.innerText.includes("No connection")`)
@@ -236,7 +243,9 @@ type cutting struct {
 func newCutting(t *testing.T, to string) *cutting {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &cutting{listener: l, to: to, open: map[net.Conn]bool{}}
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -313,7 +322,9 @@ func (p *cutting) forward(t *testing.T, from net.Conn) {
 func TestPageConnectionIsCut(t *testing.T) {
 	c := newChatPage(t)
 	wire := newCutting(t, strings.TrimPrefix(c.p.client.Base, "http://"))
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.Navigate("http://"+wire.listener.Addr().String()+"/signin#"+c.p.link)))
+	if err := chromedp.Do(c.ctx, chromedp.Navigate("http://"+wire.listener.Addr().String()+"/signin#"+c.p.link)); err != nil {
+		t.Fatal(err)
+	}
 	clickText(t, c.ctx, "Sample character")
 	c.messages(1)
 	lost := func() {

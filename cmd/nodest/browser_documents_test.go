@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -18,7 +19,6 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/stretchr/testify/require"
 )
 
 // rowJS finds a row of an ordered list by its name.
@@ -32,7 +32,9 @@ func centre(t *testing.T, ctx context.Context, element string) (x, y float64) {
 	waitJS(t, ctx, "it is in sight: "+element, `(e => { if (!e) return false; const r = e.getBoundingClientRect(); window.centre = [r.x + r.width / 2, r.y + r.height / 2]; `+
 		`return e.contains(document.elementFromPoint(...window.centre)) || (e.scrollIntoView({block: "center"}), false) })(`+element+`)`)
 	at, err := chromedp.Run(ctx, chromedp.Evaluate[[]float64]("window.centre"))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return at[0], at[1]
 }
 
@@ -52,7 +54,9 @@ func dragRow(t *testing.T, ctx context.Context, finger bool, name, to string) {
 				return err
 			})
 		}
-		require.NoError(t, chromedp.Do(ctx, event))
+		if err := chromedp.Do(ctx, event); err != nil {
+			t.Fatal(err)
+		}
 	}
 	x, y := centre(t, ctx, rowJS(name)+`?.querySelector(".handle")`)
 	press("mousePressed", "touchStart", x, y)
@@ -108,7 +112,9 @@ func TestPageMovesRows(t *testing.T) {
 		}
 		return names
 	}
-	require.Equal(t, []string{"extra", "chatHistory", "main"}, stored())
+	if got, want := stored(), ([]string{"extra", "chatHistory", "main"}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("stored() is %q, want %q", got, want)
+	}
 
 	goTo(t, ctx, "/library/regexscript/"+scripts.ID, `document.querySelectorAll("main ol li").length == 2`)
 	dragRow(t, ctx, false, "Shout", "Stars")
@@ -124,9 +130,13 @@ func TestPageMovesRows(t *testing.T) {
 		Document []struct{ ScriptName string }
 	}
 	api(t, p, http.MethodGet, "/regexscripts/"+scripts.ID, nil, &got)
-	require.Equal(t, "Shout", got.Document[0].ScriptName)
+	if got.Document[0].ScriptName != "Shout" {
+		t.Fatalf("got.Document[0].ScriptName is %q, want %q", got.Document[0].ScriptName, "Shout")
+	}
 
-	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)))
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)); err != nil {
+		t.Fatal(err)
+	}
 	usable := func(rows string) {
 		t.Helper()
 		waitJS(t, ctx, "nothing is wider than the screen", `document.documentElement.scrollWidth <= 390 && document.querySelector("main").scrollWidth <= 390`)
@@ -139,7 +149,9 @@ func TestPageMovesRows(t *testing.T) {
 	dragRow(t, ctx, true, "Main", "Extra")
 	order(t, ctx, "Main", "Extra", "The chat")
 	saveInPage(t, ctx)
-	require.Equal(t, []string{"main", "extra", "chatHistory"}, stored())
+	if got, want := stored(), ([]string{"main", "extra", "chatHistory"}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("stored() is %q, want %q", got, want)
+	}
 	goTo(t, ctx, "/library/worldbook/"+book.ID, `document.querySelector("main .item b")?.innerText == "Tower"`)
 	usable("main .item")
 	p.stop(t)
@@ -149,11 +161,17 @@ func TestPageMovesRows(t *testing.T) {
 func download(t *testing.T, p *process, path string) string {
 	t.Helper()
 	r, err := p.client.Send(t.Context(), http.MethodGet, "/api/v1"+path, nil, "*/*")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer r.Body.Close() //nolint:errcheck // it was read
 	data, err := io.ReadAll(r.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, r.StatusCode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.StatusCode != http.StatusOK {
+		t.Fatalf("r.StatusCode is %d, want %d", r.StatusCode, http.StatusOK)
+	}
 	return string(data)
 }
 
@@ -189,7 +207,9 @@ func TestPageTakesAnyFile(t *testing.T) {
 	take("scripts.json", scriptsFile, "Regex scripts “scripts” was imported.", "/library/regexscript/", heading("scripts"))
 	var list struct{ Items []struct{ ID string } }
 	api(t, p, http.MethodGet, "/characters", nil, &list)
-	require.Len(t, list.Items, 3)
+	if len(list.Items) != 3 {
+		t.Fatalf("list.Items has %d, want %d: %+v", len(list.Items), 3, list.Items)
+	}
 	for _, c := range list.Items {
 		if c.ID != alice.ID { // so that a log by her name is hers
 			api(t, p, http.MethodDelete, "/characters/"+c.ID, nil, nil)
@@ -212,8 +232,12 @@ func TestPageTakesAnyFile(t *testing.T) {
 	var other bytes.Buffer
 	z := zip.NewWriter(&other)
 	_, err := z.Create("readme.txt")
-	require.NoError(t, err)
-	require.NoError(t, z.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
 	refuse("other.charx", other.String(), "the archive has no card.json")
 	p.stop(t)
 }
@@ -310,7 +334,9 @@ func TestPagePersonaAndNote(t *testing.T) {
 	waitJS(t, ctx, "her editor", `document.querySelector("main h1")?.innerText == "Mia"`)
 	typeLabelled(t, ctx, "Description", "{{user}} is a sailor from the coast.")
 	waitJS(t, ctx, "for whom", `(b => b && !b.checked && (b.click(), true))(`+labelled("All characters")+`)`)
-	require.NoError(t, chromedp.Do(ctx, chromedp.SetUploadFiles(".portrait input[type=file]", []string{pictureFile(t, color.RGBA{0, 0, 255, 255})})))
+	if err := chromedp.Do(ctx, chromedp.SetUploadFiles(".portrait input[type=file]", []string{pictureFile(t, color.RGBA{0, 0, 255, 255})})); err != nil {
+		t.Fatal(err)
+	}
 	showsPicture(t, ctx, ".portrait", "001")
 	saveInPage(t, ctx)
 	clickText(t, ctx, "Make it the default")
@@ -327,8 +353,12 @@ func TestPagePersonaAndNote(t *testing.T) {
 		}
 	}
 	api(t, p, http.MethodGet, "/characters/"+alice.ID, nil, &stored)
-	require.Equal(t, "Speak of the tide.", stored.AuthorNote.Content)
-	require.Equal(t, 1, stored.AuthorNote.Depth)
+	if stored.AuthorNote.Content != "Speak of the tide." {
+		t.Fatalf("stored.AuthorNote.Content is %q, want %q", stored.AuthorNote.Content, "Speak of the tide.")
+	}
+	if stored.AuthorNote.Depth != 1 {
+		t.Fatalf("stored.AuthorNote.Depth is %d, want %d", stored.AuthorNote.Depth, 1)
+	}
 
 	goTo(t, ctx, "/prompts/new/"+chat.ID, `document.querySelector("main form textarea")`)
 	typeIn(t, ctx, "main form textarea", "Who am I?")
@@ -340,10 +370,12 @@ func TestPagePersonaAndNote(t *testing.T) {
 	waitJS(t, ctx, "the bar shares out the tokens", `(bar => bar && Math.abs([...bar.children].reduce((sum, i) => sum + i.getBoundingClientRect().width, 0) - bar.getBoundingClientRect().width) < 2 * bar.children.length)(document.querySelector(".bar"))`)
 
 	dir := t.TempDir()
-	require.NoError(t, chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+	if err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: dir})
 		return err
-	})))
+	})); err != nil {
+		t.Fatal(err)
+	}
 	click(t, ctx, `main header [aria-haspopup=menu]`)
 	clickText(t, ctx, "Download")
 	eventually(t, "the file", func() error {
@@ -370,7 +402,9 @@ func TestPageTwoDevices(t *testing.T) {
 	openPage(t, ctx, p)
 	var made struct{ Link string }
 	api(t, p, http.MethodPost, "/auth/links", map[string]any{}, &made)
-	require.NoError(t, chromedp.Do(phone, chromedp.Navigate(p.client.Base+"/signin#"+made.Link)))
+	if err := chromedp.Do(phone, chromedp.Navigate(p.client.Base+"/signin#"+made.Link)); err != nil {
+		t.Fatal(err)
+	}
 	for _, device := range []context.Context{ctx, phone} {
 		waitJS(t, device, "signed in", `document.querySelector("main h1")`)
 		goTo(t, device, "/library/preset/"+preset.ID, `document.querySelectorAll("main ol li").length == 3`)

@@ -11,13 +11,13 @@ import (
 	"hash/crc32"
 	"mime"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 	"nodest/llm/llmtest"
@@ -38,11 +38,15 @@ func longestTask(t *testing.T, ctx context.Context, what string) {
 	t.Helper()
 	waitJS(t, ctx, "a pause", `(window.pause ??= 0) == 0 ? (pause = 1, setTimeout(() => requestAnimationFrame(() => setTimeout(() => pause = 2, 50))), false) : pause == 2 && (pause = 0, true)`)
 	ms, err := chromedp.Run(ctx, chromedp.Evaluate[float64](`(m => (tasks.length = 0, m))(Math.round(Math.max(0, ...tasks)))`))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if ms > 0 { // one of 50 ms or more
 		t.Logf("%-44s longest task %4.0f ms", what, ms)
 	}
-	require.Less(t, ms, float64(freeze), "%s freezes the page", what)
+	if ms >= float64(freeze) {
+		t.Fatalf("%s freezes the page: ms is %v, want less than %v", what, ms, float64(freeze))
+	}
 }
 
 // hostileScripts want to run something, lead somewhere, or lie over the page.
@@ -127,7 +131,9 @@ func TestPageHostileReply(t *testing.T) {
 	c.press("Copy text")
 	c.see("copied as it is shown", `window.copied?.includes("`+"`ab`"+`")`)
 
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844)))
+	if err := chromedp.Do(c.ctx, chromedp.EmulateViewport(390, 844)); err != nil {
+		t.Fatal(err)
+	}
 	texts, character := hostileTexts(), sampleCharacter(t, c.p.client)
 	for _, what := range hostileStreams(t) {
 		text := texts[what]
@@ -172,10 +178,14 @@ func importChat(t *testing.T, p *process, character, title, said, reply string) 
 		map[string]any{"name": "Mia", "is_user": true, "mes": said, "extra": map[string]any{}},
 		map[string]any{"name": "Wren", "is_user": false, "mes": reply, "extra": map[string]any{}},
 	} {
-		require.NoError(t, json.NewEncoder(&log).Encode(line))
+		if err := json.NewEncoder(&log).Encode(line); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var chat cli.Item
-	require.NoError(t, p.client.Upload(t.Context(), "/api/v1/conversations/import", title+".jsonl", log.Bytes(), map[string]string{"characterId": character}, &chat))
+	if err := p.client.Upload(t.Context(), "/api/v1/conversations/import", title+".jsonl", log.Bytes(), map[string]string{"characterId": character}, &chat); err != nil {
+		t.Fatal(err)
+	}
 	return chat.ID
 }
 
@@ -184,7 +194,9 @@ func importChat(t *testing.T, p *process, character, title, said, reply string) 
 func TestPageHostileTexts(t *testing.T) {
 	ctx := browser(t)
 	p := newPageInstallation(t).start(t)
-	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 844)))
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 844)); err != nil {
+		t.Fatal(err)
+	}
 	openPage(t, ctx, p)
 	watchTasks(t, ctx)
 	character := sampleCharacter(t, p.client)
@@ -240,7 +252,9 @@ func TestPageHostileStorage(t *testing.T) {
 		})) localStorage.setItem(name, value)
 		return true
 	})()`)
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
+	if err := chromedp.Do(c.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	c.last("complete", "I am.")
 	c.see("the draft is a text", `document.querySelector("`+compose+`").value.startsWith("<img")`)
 	c.see("without it", `(f => (f.value = "", f.dispatchEvent(new Event("input")), true))(document.querySelector("`+compose+`"))`)
@@ -263,7 +277,9 @@ const hostileName = "\u202egnp.exe\u2066<img src=x onerror=\"window.hit=1\">"
 func TestPageHostileNames(t *testing.T) {
 	ctx := browser(t)
 	p := newPageInstallation(t).start(t)
-	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 844)))
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 844)); err != nil {
+		t.Fatal(err)
+	}
 	openPage(t, ctx, p)
 	watchTasks(t, ctx)
 
@@ -277,9 +293,13 @@ func TestPageHostileNames(t *testing.T) {
 		fields[field] = long
 	}
 	card, err := json.Marshal(map[string]any{"spec": "chara_card_v3", "spec_version": "3.0", "data": fields})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var imported struct{ ID string }
-	require.NoError(t, p.client.Upload(t.Context(), "/api/v1/characters/import", hostileName+".json", card, nil, &imported))
+	if err := p.client.Upload(t.Context(), "/api/v1/characters/import", hostileName+".json", card, nil, &imported); err != nil {
+		t.Fatal(err)
+	}
 	chat := importChat(t, p, imported.ID, hostileName, hostileScripts, hostileScripts)
 	short := hostileName + strings.Repeat("W", 100)
 	api(t, p, http.MethodPatch, "/conversations/"+chat, map[string]any{"title": short, "tags": []string{"__proto__", hostileName[:40]}}, nil)
@@ -365,9 +385,13 @@ func bomb(t *testing.T, card string) []byte {
 	z := zlib.NewWriter(&pixels)
 	for range side {
 		_, err := z.Write(make([]byte, 1+side/8))
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	require.NoError(t, z.Close())
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
 	file := []byte("\x89PNG\r\n\x1a\n")
 	chunk := func(kind string, data []byte) {
 		file = binary.BigEndian.AppendUint32(file, uint32(len(data)))
@@ -410,11 +434,17 @@ func TestPageHostileFiles(t *testing.T) {
 	}) bool {
 		return i.Name == "Alice"
 	})
-	require.GreaterOrEqual(t, at, 0, "the card in the picture is there")
-	require.False(t, found.Items[at].HasAvatar, "its picture is not")
+	if at < 0 {
+		t.Fatalf("the card in the picture is there: at is %d, want at least %d", at, 0)
+	}
+	if found.Items[at].HasAvatar {
+		t.Fatal("its picture is not")
+	}
 	for name, data := range map[string][]byte{"avatar.png": []byte(svg), "bomb.png": picture, "avatar.svg": []byte(svg)} {
 		status := evalString(t, c.ctx, `window.put = ""; (async () => { const form = new FormData(); form.append("file", new File([Uint8Array.from(atob("`+base64.StdEncoding.EncodeToString(data)+`"), c => c.charCodeAt(0))], "`+name+`", {type: "image/png"})); put = String((await fetch("/api/v1/characters/`+found.Items[at].ID+`/avatar", {method: "PUT", body: form, headers: {"Idempotency-Key": "`+name+`"}})).status) })(); ""`)
-		require.Empty(t, status)
+		if status != "" {
+			t.Fatalf("status is %q, want none", status)
+		}
 		c.see(name+" is refused", `window.put.startsWith("4")`)
 	}
 	goTo(t, c.ctx, "/characters", `[...document.querySelectorAll("main .tile")].some(e => e.innerText.includes("Alice") && e.querySelector(".avatar").innerText == "A")`)
@@ -424,14 +454,28 @@ func TestPageHostileFiles(t *testing.T) {
 	api(t, c.p, http.MethodPatch, "/conversations/"+chat, map[string]any{"title": "\u202e\"; filename=x.exe/../" + hostileName}, nil)
 	for _, path := range []string{"/conversations/" + chat + "/export?format=jsonl", "/conversations/" + chat + "/export?format=json", "/characters/" + found.Items[at].ID + "/export"} {
 		answer, err := c.p.client.Send(t.Context(), http.MethodGet, "/api/v1"+path, nil, "*/*")
-		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answer.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
 		kind, params, err := mime.ParseMediaType(answer.Header.Get("Content-Disposition"))
-		require.NoError(t, err)
-		require.Equal(t, "attachment", kind)
-		require.NotRegexp(t, "[\u202a-\u202e\u2066-\u2069\\\\/<>\"\r\n]", params["filename"])
-		require.Regexp(t, `\.jsonl?$`, params["filename"])
-		require.Equal(t, "nosniff", answer.Header.Get("X-Content-Type-Options"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind != "attachment" {
+			t.Fatalf("kind is %q, want %q", kind, "attachment")
+		}
+		if regexp.MustCompile("[\u202a-\u202e\u2066-\u2069\\\\/<>\"\r\n]").MatchString(params["filename"]) {
+			t.Fatalf("got %q, want no match of %s", params["filename"], "[\u202a-\u202e\u2066-\u2069\\\\/<>\"\r\n]")
+		}
+		if !regexp.MustCompile(`\.jsonl?$`).MatchString(params["filename"]) {
+			t.Fatalf("got %q, want a match of %s", params["filename"], `\.jsonl?$`)
+		}
+		if got := answer.Header.Get("X-Content-Type-Options"); got != "nosniff" {
+			t.Fatalf("got %q, want %q", got, "nosniff")
+		}
 	}
 	c.see("nothing has run", `window.hit === undefined`)
 	c.p.stop(t)

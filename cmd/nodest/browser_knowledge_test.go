@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 
 	"nodest/llm/llmtest"
 )
@@ -67,7 +66,9 @@ func (a *accessPage) fillKnowledge() {
 func (a *accessPage) upload(name, text string) string {
 	a.t.Helper()
 	var got struct{ File struct{ ID string } }
-	require.NoError(a.t, a.p.client.Upload(a.t.Context(), "/api/v1/files", name, []byte(text), map[string]string{"knowledgeBaseId": a.base}, &got))
+	if err := a.p.client.Upload(a.t.Context(), "/api/v1/files", name, []byte(text), map[string]string{"knowledgeBaseId": a.base}, &got); err != nil {
+		a.t.Fatal(err)
+	}
 	return got.File.ID
 }
 
@@ -75,7 +76,9 @@ func (a *accessPage) upload(name, text string) string {
 func textFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return path
 }
 
@@ -84,7 +87,9 @@ const harbour = "# The harbour\n\nThe light at Halden Point was automated in Mar
 // upload chooses files with the field of the list that is shown.
 func (m *memoryPage) upload(paths ...string) {
 	m.t.Helper()
-	require.NoError(m.t, chromedp.Do(m.ctx, chromedp.SetUploadFiles("main input[type=file]", paths, chromedp.NodeReady)))
+	if err := chromedp.Do(m.ctx, chromedp.SetUploadFiles("main input[type=file]", paths, chromedp.NodeReady)); err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 // states waits until exactly these files are in the list, as "name: state", in any order.
@@ -187,7 +192,9 @@ func TestPageKnowledgeInAChat(t *testing.T) {
 	})
 	calling := func(id, tool string, args map[string]any) {
 		text, err := json.Marshal(args)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		c.replies <- llmtest.Reply{Parts: []llmtest.Part{{Call: &llmtest.Call{ID: id, Name: tool, Args: string(text)}}}}
 	}
 	calling("a", "searchKnowledgeBase", map[string]any{"query": "lighthouse automated"})
@@ -201,13 +208,17 @@ func TestPageKnowledgeInAChat(t *testing.T) {
 	m.press("What was used for this reply")
 	m.see("what it has done", `(d => d?.innerText.includes("Searched for “lighthouse automated”") && d.innerText.includes("Read harbour.md") && d.querySelector("a[href*='"+`+jsString(file)+`+"']"))(document.querySelector("dialog[open]"))`)
 	m.press("Close")
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
+	if err := chromedp.Do(c.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	m.see("the reply after a reload", `[...document.querySelectorAll("article")].at(-1)?.innerText.includes("the last keeper left the island")`)
 	m.press("What was used for this reply")
 	m.see("what is stored of it", `(d => d?.innerText.includes("Searched for “lighthouse automated”") && d.querySelector("a")?.innerText == "harbour.md")(document.querySelector("dialog[open]"))`)
 	m.see("a source that is there", `document.querySelector("article ol summary")?.innerText == "harbour.md"`)
 	m.call(http.MethodDelete, "/files/"+file, nil, nil)
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
+	if err := chromedp.Do(c.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	m.see("that the source is gone", `document.querySelector("article ol summary")?.innerText == "harbour.md not available"`)
 	m.p.stop(t)
 }
@@ -218,20 +229,32 @@ func TestPageKnowledgeUploads(t *testing.T) {
 	m := &memoryPage{t: t, ctx: browser(t), p: newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s", "NODEST_KB_FILES=2").start(t)}
 	var base struct{ ID string }
 	m.call(http.MethodPost, "/knowledge-bases", map[string]any{"name": "Notes"}, &base)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.Navigate(m.p.client.Base+"/signin#"+m.p.link)))
+	if err := chromedp.Do(m.ctx, chromedp.Navigate(m.p.client.Base+"/signin#"+m.p.link)); err != nil {
+		t.Fatal(err)
+	}
 	goTo(t, m.ctx, "/knowledge/"+base.ID, pageText("No files yet."))
 	archive := filepath.Join(t.TempDir(), "notes.zip")
 	f, err := os.Create(archive)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	z := zip.NewWriter(f)
 	for i := range 3 {
 		w, err := z.Create(fmt.Sprintf("notes/%d.md", i))
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		_, err = fmt.Fprintf(w, "Note number %d about the harbour.", i)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	require.NoError(t, z.Close())
-	require.NoError(t, f.Close())
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
 	m.upload(archive)
 	m.states("two of the files", "notes/0.md: ready", "notes/1.md: ready")
 	m.see("what was not added", `(u => u?.includes("2 files were added from the archive.") && u.includes("notes/2.md"))(document.querySelector("[data-upload=done]")?.innerText)`)
@@ -317,7 +340,9 @@ func (m *memoryPage) replacedWhileRead(other *memoryPage) {
 	m.call(http.MethodGet, "/files", nil, &own)
 	at := "/files/" + own.Items[0].ID
 	const next = "Bees.\n\nThe keepers of the light keep bees now, and they sell the honey at the harbour in the summer."
-	require.NoError(m.t, m.p.client.UploadFile(m.t.Context(), http.MethodPut, "/api/v1"+at+"/content", textFile(m.t, "harbour.md", next), map[string]string{"name": "harbour.md"}, &struct{}{}))
+	if err := m.p.client.UploadFile(m.t.Context(), http.MethodPut, "/api/v1"+at+"/content", textFile(m.t, "harbour.md", next), map[string]string{"name": "harbour.md"}, &struct{}{}); err != nil {
+		m.t.Fatal(err)
+	}
 	eventually(m.t, "the new text is there", func() error {
 		var text struct{ Edition int }
 		if m.call(http.MethodGet, at+"/text", nil, &text); text.Edition != 2 {
@@ -331,8 +356,10 @@ func (m *memoryPage) replacedWhileRead(other *memoryPage) {
 // signInAs signs a browser in with a name and a password.
 func signInAs(ctx context.Context, t *testing.T, p *process, username, password string) {
 	t.Helper()
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/"), chromedp.WaitVisible("[name=password]"),
-		chromedp.SendKeys("[name=username]", username), chromedp.SendKeys("[name=password]", password+"\r")))
+	if err := chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/"), chromedp.WaitVisible("[name=password]"),
+		chromedp.SendKeys("[name=username]", username), chromedp.SendKeys("[name=password]", password+"\r")); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "signed in", `document.querySelector("nav [href='#/knowledge']")`)
 }
 

@@ -6,17 +6,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 )
 
 // openPage signs in with the printed link and waits for the page.
 func openPage(t *testing.T, ctx context.Context, p *process) {
 	t.Helper()
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/signin#"+p.link)))
+	if err := chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/signin#"+p.link)); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "the page", `document.querySelector("main h1") && location.pathname == "/"`)
 }
 
@@ -113,12 +115,18 @@ func TestPageEditsACharacter(t *testing.T) {
 	waitJS(t, ctx, "where it went", `document.querySelector(".notes")?.innerText.includes("Character “Alice” was imported.")`)
 
 	var list struct{ Items []testCharacter }
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/characters", nil, &list))
-	require.Len(t, list.Items, 1)
+	if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/characters", nil, &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != 1 {
+		t.Fatalf("list.Items has %d, want %d: %+v", len(list.Items), 1, list.Items)
+	}
 	address := "/characters/" + list.Items[0].ID
 	read := func() (c testCharacter) {
 		t.Helper()
-		require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1"+address, nil, &c))
+		if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1"+address, nil, &c); err != nil {
+			t.Fatal(err)
+		}
 		return c
 	}
 
@@ -131,12 +139,24 @@ func TestPageEditsACharacter(t *testing.T) {
 	click(t, ctx, `[aria-label="Move greeting 2 up"]`)
 	saveInPage(t, ctx)
 	c := read()
-	require.Equal(t, "A guide of few words. {{weather}}", c.RoleCard.Data.Description)
-	require.Equal(t, c.RoleCard.Data.Description, c.RoleCard.Description, "the copy at the top level changes too")
-	require.Equal(t, []string{"Who goes there?", "Ahoy!"}, c.RoleCard.Data.AlternateGreetings)
-	require.True(t, c.RoleCard.UnknownTop["kept"])
-	require.Equal(t, []int{1, 2}, c.RoleCard.Data.UnknownInside)
-	require.Contains(t, c.RoleCard.Data.Extensions, "other_app")
+	if c.RoleCard.Data.Description != "A guide of few words. {{weather}}" {
+		t.Fatalf("c.RoleCard.Data.Description is %q, want %q", c.RoleCard.Data.Description, "A guide of few words. {{weather}}")
+	}
+	if c.RoleCard.Description != c.RoleCard.Data.Description {
+		t.Fatalf("the copy at the top level changes too: c.RoleCard.Description is %q, want %q", c.RoleCard.Description, c.RoleCard.Data.Description)
+	}
+	if want := ([]string{"Who goes there?", "Ahoy!"}); !reflect.DeepEqual(c.RoleCard.Data.AlternateGreetings, want) {
+		t.Fatalf("c.RoleCard.Data.AlternateGreetings is %q, want %q", c.RoleCard.Data.AlternateGreetings, want)
+	}
+	if !c.RoleCard.UnknownTop["kept"] {
+		t.Fatal(`want c.RoleCard.UnknownTop["kept"]`)
+	}
+	if want := ([]int{1, 2}); !reflect.DeepEqual(c.RoleCard.Data.UnknownInside, want) {
+		t.Fatalf("c.RoleCard.Data.UnknownInside is %+v, want %+v", c.RoleCard.Data.UnknownInside, want)
+	}
+	if _, ok := c.RoleCard.Data.Extensions["other_app"]; !ok {
+		t.Fatalf("c.RoleCard.Data.Extensions is %+v, want it with %q", c.RoleCard.Data.Extensions, "other_app")
+	}
 
 	typeIn(t, ctx, "[data-path=name]", " ")
 	clickText(t, ctx, "Save")
@@ -159,11 +179,21 @@ func TestPageEditsACharacter(t *testing.T) {
 			Recount  bool
 		}
 	}
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1"+address+"/settings", nil, &settings))
-	require.Equal(t, 3, settings.Memory.ExtractEvery)
-	require.Equal(t, "zh", settings.Prompt.Language)
-	require.True(t, settings.Prompt.Recount, "imported characters are not asked by default")
-	require.Equal(t, "curious", read().RoleCard.Data.Personality)
+	if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1"+address+"/settings", nil, &settings); err != nil {
+		t.Fatal(err)
+	}
+	if settings.Memory.ExtractEvery != 3 {
+		t.Fatalf("settings.Memory.ExtractEvery is %d, want %d", settings.Memory.ExtractEvery, 3)
+	}
+	if settings.Prompt.Language != "zh" {
+		t.Fatalf("settings.Prompt.Language is %q, want %q", settings.Prompt.Language, "zh")
+	}
+	if !settings.Prompt.Recount {
+		t.Fatal("imported characters are not asked by default")
+	}
+	if got := read().RoleCard.Data.Personality; got != "curious" {
+		t.Fatalf("read().RoleCard.Data.Personality is %q, want %q", got, "curious")
+	}
 
 	// The check leads to the field.
 	goTo(t, ctx, address+"/check", `[...document.querySelectorAll("main li")].some(li => li.innerText.includes("unknown macro {{weather}}"))`)
@@ -181,30 +211,46 @@ func TestPageEditsACharacter(t *testing.T) {
 	clickText(t, ctx, "Test")
 	waitJS(t, ctx, "it is quiet", `document.querySelector(".test")?.innerText.includes("0 of 1 entry fires")`)
 	saveInPage(t, ctx)
-	require.Equal(t, []string{"lighthouse", "beacon"}, read().WorldBook.Entries["0"].Key)
+	if got, want := read().WorldBook.Entries["0"].Key, ([]string{"lighthouse", "beacon"}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
 	click(t, ctx, `main .item [role=switch]`)
 	saveInPage(t, ctx)
-	require.True(t, read().WorldBook.Entries["0"].Disable)
+	if !read().WorldBook.Entries["0"].Disable {
+		t.Fatal(`want read().WorldBook.Entries["0"].Disable`)
+	}
 
 	// Another device stores something else: what was typed here stays.
 	goTo(t, ctx, address+"/card", `document.querySelector("[data-path=scenario]")?.value == "A harbour."`)
 	typeIn(t, ctx, "[data-path=description]", "Typed on this device.")
 	var card map[string]any
 	full := map[string]any{}
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1"+address, nil, &full))
+	if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1"+address, nil, &full); err != nil {
+		t.Fatal(err)
+	}
 	card = full["roleCard"].(map[string]any)
 	card["data"].(map[string]any)["scenario"] = "A lighthouse."
 	card["data"].(map[string]any)["description"] = "Typed on the phone."
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPatch, "/api/v1"+address, map[string]any{"roleCard": card}, nil))
+	if err := p.client.Call(t.Context(), http.MethodPatch, "/api/v1"+address, map[string]any{"roleCard": card}, nil); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "the conflict is shown", `document.querySelector(".banner[role=alert]")?.innerText.includes("changed on another device")`)
 	waitJS(t, ctx, "where both changed", `document.querySelector(".banner[role=alert]")?.innerText.includes("Description")`)
-	require.Equal(t, "Typed on this device.", evalString(t, ctx, `document.querySelector("[data-path=description]").value`))
-	require.Equal(t, "Typed on the phone.", read().RoleCard.Data.Description, "nothing was overwritten")
+	if got := evalString(t, ctx, `document.querySelector("[data-path=description]").value`); got != "Typed on this device." {
+		t.Fatalf("got %q, want %q", got, "Typed on this device.")
+	}
+	if got := read().RoleCard.Data.Description; got != "Typed on the phone." {
+		t.Fatalf("nothing was overwritten: read().RoleCard.Data.Description is %q, want %q", got, "Typed on the phone.")
+	}
 	clickText(t, ctx, "Keep my text and take over their other changes")
 	waitJS(t, ctx, "their other change", `document.querySelector("[data-path=scenario]")?.value == "A lighthouse."`)
 	saveInPage(t, ctx)
-	require.Equal(t, "Typed on this device.", read().RoleCard.Data.Description)
-	require.Equal(t, "A lighthouse.", read().RoleCard.Data.Scenario)
+	if got := read().RoleCard.Data.Description; got != "Typed on this device." {
+		t.Fatalf("read().RoleCard.Data.Description is %q, want %q", got, "Typed on this device.")
+	}
+	if got := read().RoleCard.Data.Scenario; got != "A lighthouse." {
+		t.Fatalf("read().RoleCard.Data.Scenario is %q, want %q", got, "A lighthouse.")
+	}
 
 	// Leaving asks while something is not saved.
 	typeIn(t, ctx, "[data-path=personality]", "restless")
@@ -241,7 +287,9 @@ func TestPageLibrary(t *testing.T) {
 	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)
 	call := func(method, path string, body, out any) {
 		t.Helper()
-		require.NoError(t, p.client.Call(t.Context(), method, "/api/v1"+path, body, out))
+		if err := p.client.Call(t.Context(), method, "/api/v1"+path, body, out); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var alice struct{ ID string }
 	call(http.MethodPost, "/characters", map[string]any{"roleCard": json.RawMessage(aliceCard)}, &alice)
@@ -260,7 +308,9 @@ func TestPageLibrary(t *testing.T) {
 	waitJS(t, ctx, "the import is over", `!document.body.innerText.includes("Importing")`)
 	results := evalString(t, ctx, `document.querySelector("dialog[open]")?.innerText`)
 	for _, want := range []string{"Towns", "World book", "Preset", "Regex scripts", "Chat", "nobodys.jsonl\nChat · Not imported", "You left it out: no character was chosen.", "img src=x"} {
-		require.Contains(t, results, want)
+		if !strings.Contains(results, want) {
+			t.Fatalf("results is %q, want it with %q", results, want)
+		}
 	}
 	click(t, ctx, `dialog[open] [aria-label="Close"]`)
 	waitJS(t, ctx, "nothing was run", `window.hacked === undefined`)
@@ -279,7 +329,9 @@ func TestPageLibrary(t *testing.T) {
 		}
 	}
 	call(http.MethodGet, "/worldbooks", nil, &books)
-	require.Equal(t, []string{alice.ID}, books.Items[0].CharacterIDs)
+	if want := ([]string{alice.ID}); !reflect.DeepEqual(books.Items[0].CharacterIDs, want) {
+		t.Fatalf("books.Items[0].CharacterIDs is %q, want %q", books.Items[0].CharacterIDs, want)
+	}
 
 	// A preset: one prompt up by its menu, one off.
 	var presets struct{ Items []struct{ ID string } }
@@ -302,12 +354,22 @@ func TestPageLibrary(t *testing.T) {
 		}
 	}
 	call(http.MethodGet, "/presets/"+presets.Items[0].ID, nil, &preset)
-	require.Len(t, preset.Document.PromptOrder, 2)
+	if len(preset.Document.PromptOrder) != 2 {
+		t.Fatalf("preset.Document.PromptOrder has %d, want %d: %+v", len(preset.Document.PromptOrder), 2, preset.Document.PromptOrder)
+	}
 	order := preset.Document.PromptOrder[1].Order
-	require.Equal(t, "extra", order[0].Identifier)
-	require.Equal(t, "main", order[1].Identifier)
-	require.False(t, order[1].Enabled)
-	require.InDelta(t, 0.7, preset.Document.Temperature, 0)
+	if order[0].Identifier != "extra" {
+		t.Fatalf("order[0].Identifier is %q, want %q", order[0].Identifier, "extra")
+	}
+	if order[1].Identifier != "main" {
+		t.Fatalf("order[1].Identifier is %q, want %q", order[1].Identifier, "main")
+	}
+	if order[1].Enabled {
+		t.Fatal("order[1].Enabled is true, want false")
+	}
+	if got := preset.Document.Temperature; got != 0.7 {
+		t.Fatalf("the temperature is %v, want 0.7", got)
+	}
 
 	// Regex scripts are tried on a text.
 	var scripts struct{ Items []struct{ ID string } }
@@ -332,7 +394,9 @@ func TestPageLibrary(t *testing.T) {
 	var personas struct{ Items []struct{ ID, Name string } }
 	call(http.MethodGet, "/settings", nil, &settings)
 	call(http.MethodGet, "/personas", nil, &personas)
-	require.Equal(t, personas.Items[0].ID, settings.PersonaID)
+	if settings.PersonaID != personas.Items[0].ID {
+		t.Fatalf("settings.PersonaID is %q, want %q", settings.PersonaID, personas.Items[0].ID)
+	}
 	p.stop(t)
 }
 
@@ -378,7 +442,9 @@ func TestPageChatSettings(t *testing.T) {
 		Settings struct{ Temperature *float64 }
 	}
 	var list struct{ Items []conversation }
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations", nil, &list))
+	if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations", nil, &list); err != nil {
+		t.Fatal(err)
+	}
 	chat := list.Items[0]
 	goTo(t, ctx, "/characters/"+chat.CharacterID+"/chats", `document.querySelector('[aria-label^="Settings of this chat"]')`)
 	click(t, ctx, `[aria-label^="Settings of this chat"]`)
@@ -387,17 +453,29 @@ func TestPageChatSettings(t *testing.T) {
 	typeLabelled(t, ctx, "Depth", "2")
 	typeLabelled(t, ctx, "Temperature", "0.5")
 	path := "/api/v1/conversations/" + chat.ID
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPatch, path, map[string]any{"settings": map[string]any{"topP": 0.9}}, nil))
+	if err := p.client.Call(t.Context(), http.MethodPatch, path, map[string]any{"settings": map[string]any{"topP": 0.9}}, nil); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "another device was first", `document.querySelector("dialog[open] .banner")`)
 	clickText(t, ctx, "Keep my text and take over their other changes")
 	waitJS(t, ctx, "saving", `(b => b && !b.disabled && (b.click(), true))(document.querySelector("dialog[open] form .primary"))`)
 	waitJS(t, ctx, "closed", `!document.querySelector("dialog[open]")`)
 	var got conversation
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, path, nil, &got))
-	require.Equal(t, "The frozen harbour", got.Title)
-	require.Equal(t, "Keep it short.", got.AuthorNote.Content)
-	require.Equal(t, 2, got.AuthorNote.Depth)
-	require.InDelta(t, 0.5, *got.Settings.Temperature, 0)
+	if err := p.client.Call(t.Context(), http.MethodGet, path, nil, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Title != "The frozen harbour" {
+		t.Fatalf("got.Title is %q, want %q", got.Title, "The frozen harbour")
+	}
+	if got.AuthorNote.Content != "Keep it short." {
+		t.Fatalf("got.AuthorNote.Content is %q, want %q", got.AuthorNote.Content, "Keep it short.")
+	}
+	if got.AuthorNote.Depth != 2 {
+		t.Fatalf("got.AuthorNote.Depth is %d, want %d", got.AuthorNote.Depth, 2)
+	}
+	if temperature := *got.Settings.Temperature; temperature != 0.5 {
+		t.Fatalf("the temperature is %v, want 0.5", temperature)
+	}
 	p.stop(t)
 }
 
@@ -411,7 +489,9 @@ func TestPageLargeWorldBook(t *testing.T) {
 		entries[fmt.Sprint(i)] = map[string]any{"key": []string{fmt.Sprintf("key%d", i)}, "comment": fmt.Sprintf("Entry %d", i), "content": strings.Repeat("A fact. ", 20)}
 	}
 	var book struct{ ID string }
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/worldbooks", map[string]any{"name": "Large", "dialect": "sillytavern", "document": map[string]any{"entries": entries}}, &book))
+	if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/worldbooks", map[string]any{"name": "Large", "dialect": "sillytavern", "document": map[string]any{"entries": entries}}, &book); err != nil {
+		t.Fatal(err)
+	}
 	openPage(t, ctx, p)
 	goTo(t, ctx, "/library/worldbook/"+book.ID, `document.querySelector("main")?.innerText.includes("3,000 entries")`)
 	waitJS(t, ctx, "some rows", `(n => n > 5 && n < 60)(document.querySelectorAll("main .item").length)`)
@@ -424,8 +504,14 @@ func TestPageLargeWorldBook(t *testing.T) {
 			Entries map[string]struct{ Disable bool }
 		}
 	}
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/worldbooks/"+book.ID, nil, &got))
-	require.Len(t, got.Document.Entries, 3000)
-	require.True(t, got.Document.Entries["2999"].Disable)
+	if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/worldbooks/"+book.ID, nil, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Document.Entries) != 3000 {
+		t.Fatalf("got.Document.Entries has %d, want %d: %+v", len(got.Document.Entries), 3000, got.Document.Entries)
+	}
+	if !got.Document.Entries["2999"].Disable {
+		t.Fatal(`want got.Document.Entries["2999"].Disable`)
+	}
 	p.stop(t)
 }

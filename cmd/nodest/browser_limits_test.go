@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 )
 
 // TestPageSettingsStorage shows what a user has, how much there may be, and what to do
@@ -43,9 +42,13 @@ func TestPageSettingsStorage(t *testing.T) {
 		}
 	}
 	api(t, p, http.MethodGet, "/users", nil, &people)
-	require.EqualValues(t, 3<<29, people.Items[0].Limits.Bytes)
+	if people.Items[0].Limits.Bytes != 3<<29 {
+		t.Fatalf("people.Items[0].Limits.Bytes is %d, want %d", people.Items[0].Limits.Bytes, 3<<29)
+	}
 	api(t, p, http.MethodPatch, "/users/"+me.ID, map[string]any{"limits": map[string]any{"bytes": 1000_000_001}}, nil)
-	require.NoError(t, chromedp.Do(ctx, chromedp.Reload()))
+	if err := chromedp.Do(ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	click(t, ctx, `[data-section] [aria-label^="More: "]`)
 	clickIn(t, ctx, "[role=menu]", "Limits…")
 	waitJS(t, ctx, "a rounded size", `document.querySelector("[name=bytes]").value == "0.931"`)
@@ -53,7 +56,9 @@ func TestPageSettingsStorage(t *testing.T) {
 	clickIn(t, ctx, "dialog", "Save")
 	waitJS(t, ctx, "the tokens", `document.querySelector("[data-section] li").innerText.includes("20 tokens a day")`)
 	api(t, p, http.MethodGet, "/users", nil, &people)
-	require.EqualValues(t, 1000_000_001, people.Items[0].Limits.Bytes, "what was not typed stays as it was")
+	if people.Items[0].Limits.Bytes != 1000_000_001 {
+		t.Fatalf("what was not typed stays as it was: people.Items[0].Limits.Bytes is %d, want %d", people.Items[0].Limits.Bytes, 1000_000_001)
+	}
 
 	showSettings(t, ctx, "storage")
 	shows("bytes", "of 954 MB")
@@ -80,7 +85,9 @@ func TestPageSaysWhichLimitIsReached(t *testing.T) {
 	clickText(t, ctx, "Discard")
 
 	waitJS(t, ctx, "in Chinese", `(localStorage.setItem("nodest.language", "zh"), true)`)
-	require.NoError(t, chromedp.Do(ctx, chromedp.Reload()))
+	if err := chromedp.Do(ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "the page", `document.querySelector("`+compose+`")`)
 	dropFiles(t, ctx, "alice.json", aliceCard)
 	noted(t, ctx, "已达到上限：角色最多 1。请删除不再需要的内容，或请服务器的所有者提高上限。")
@@ -171,7 +178,9 @@ func TestPageImportsAgain(t *testing.T) {
 
 	var books struct{ Items []struct{ Name string } }
 	api(t, p, http.MethodGet, "/worldbooks", nil, &books)
-	require.Len(t, books.Items, 4)
+	if len(books.Items) != 4 {
+		t.Fatalf("books.Items has %d, want %d: %+v", len(books.Items), 4, books.Items)
+	}
 	p.stop(t)
 }
 

@@ -18,7 +18,6 @@ import (
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 )
@@ -57,7 +56,9 @@ func (c *chatPage) downloads() func(name, has string) {
 	c.t.Helper()
 	dir := c.t.TempDir()
 	_, err := chromedp.Call(c.ctx, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{Behavior: cdpbrowser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir})
-	require.NoError(c.t, err)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	return func(name, has string) {
 		c.t.Helper()
 		eventually(c.t, name+" is downloaded", func() error {
@@ -156,7 +157,9 @@ func TestPageChatList(t *testing.T) {
 	api(t, c.p, http.MethodGet, "/conversations/"+harbour, nil, nil)
 	// Leaving the page ends the time for undo.
 	remove("The long road")
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.Reload()))
+	if err := chromedp.Do(c.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	c.see("without it", listed+`.includes("The tower") && !`+listed+`.includes("The long road")`)
 	eventually(t, "deleted", func() error {
 		if err := c.p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+road, nil, nil); err == nil {
@@ -240,9 +243,13 @@ func TestPageCharacterList(t *testing.T) {
 	c.press("sea")
 
 	goTo(t, c.ctx, "/characters/"+wren, `document.querySelector(".portrait")`)
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.SetUploadFiles(".portrait input[type=file]", []string{pictureFile(t, color.RGBA{255, 0, 0, 255})})))
+	if err := chromedp.Do(c.ctx, chromedp.SetUploadFiles(".portrait input[type=file]", []string{pictureFile(t, color.RGBA{255, 0, 0, 255})})); err != nil {
+		t.Fatal(err)
+	}
 	showsPicture(t, c.ctx, ".portrait", "100")
-	require.NoError(t, chromedp.Do(c.ctx, chromedp.SetUploadFiles(".portrait input[type=file]", []string{pictureFile(t, color.RGBA{0, 0, 255, 255})})))
+	if err := chromedp.Do(c.ctx, chromedp.SetUploadFiles(".portrait input[type=file]", []string{pictureFile(t, color.RGBA{0, 0, 255, 255})})); err != nil {
+		t.Fatal(err)
+	}
 	showsPicture(t, c.ctx, ".portrait", "001")
 	showsPicture(t, c.ctx, "aside a[href*='"+chat+"']", "001")
 	goTo(t, c.ctx, "/chats/"+chat, shownAs("I am Wren."))
@@ -290,8 +297,12 @@ func TestPageCharacterList(t *testing.T) {
 		RoleCard struct{ Description string }
 	}
 	api(t, c.p, http.MethodGet, "/characters/"+wren, nil, &saved)
-	require.Equal(t, "Typed meanwhile.", saved.RoleCard.Description)
-	require.False(t, saved.Archived)
+	if saved.RoleCard.Description != "Typed meanwhile." {
+		t.Fatalf("saved.RoleCard.Description is %q, want %q", saved.RoleCard.Description, "Typed meanwhile.")
+	}
+	if saved.Archived {
+		t.Fatal("saved.Archived is true, want false")
+	}
 	goTo(t, c.ctx, "/characters", tiles+` == "Jay,Mira,Tom,Wren"`)
 
 	c.choose("Wren", "Delete")
@@ -320,7 +331,9 @@ func TestPageThousands(t *testing.T) {
 		})
 	}
 	create.Wait()
-	require.NoError(t, errors.Join(failed[:]...))
+	if err := errors.Join(failed[:]...); err != nil {
+		t.Fatal(err)
+	}
 	openPage(t, c.ctx, c.p)
 	c.see("the chats", `document.querySelector("aside [role=listitem]")`)
 
@@ -349,9 +362,13 @@ func pictureFile(t *testing.T, of color.Color) string {
 		img.Set(i%300, i/300, of)
 	}
 	var b bytes.Buffer
-	require.NoError(t, png.Encode(&b, img))
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "face.png")
-	require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return file
 }
 

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 )
 
 // memoryPage is a browser that is signed in, and a chat with the sample character.
@@ -28,14 +28,18 @@ func openMemoryPage(t *testing.T, said ...string) *memoryPage {
 	m.character = made.Character.ID
 	m.chat = m.newChat("The ferry")
 	m.say(m.chat, said...)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(m.p.client.Base+"/signin#"+m.p.link)))
+	if err := chromedp.Do(m.ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(m.p.client.Base+"/signin#"+m.p.link)); err != nil {
+		t.Fatal(err)
+	}
 	m.see("the newest chat, which the page goes to by itself", `document.querySelector("nav [href='#/memory']") && location.hash == `+jsString("#/chats/"+m.chat)+` && document.querySelector("article")`)
 	return m
 }
 
 func (m *memoryPage) call(method, path string, body, out any) {
 	m.t.Helper()
-	require.NoError(m.t, m.p.client.Call(m.t.Context(), method, "/api/v1"+path, body, out))
+	if err := m.p.client.Call(m.t.Context(), method, "/api/v1"+path, body, out); err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 func (m *memoryPage) newChat(title string) string {
@@ -87,7 +91,9 @@ func (m *memoryPage) choose(fact, item string) {
 
 func (m *memoryPage) fill(selector, text string) {
 	m.t.Helper()
-	require.NoError(m.t, chromedp.Do(m.ctx, chromedp.WaitVisible(selector), chromedp.SendKeys(selector, text)))
+	if err := chromedp.Do(m.ctx, chromedp.WaitVisible(selector), chromedp.SendKeys(selector, text)); err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 // set chooses a value of a field, found by its label.
@@ -387,10 +393,14 @@ func TestPageMemoryFiles(t *testing.T) {
 	m.press("Export") // the browser downloads it; the test reads the same address
 	m.see("the file", `(fetch("/api/v1/characters/`+m.character+`/memories/export").then(r => r.text()).then(x => window.exported = x), window.exported)`)
 	exported := evalString(t, m.ctx, "window.exported")
-	require.Contains(t, exported, "Ana is allergic to peanuts.")
+	if !strings.Contains(exported, "Ana is allergic to peanuts.") {
+		t.Fatalf("exported is %q, want it with %q", exported, "Ana is allergic to peanuts.")
+	}
 
 	file := filepath.Join(t.TempDir(), "memory.jsonl")
-	require.NoError(t, os.WriteFile(file, []byte(exported+"{\"text\":\"Rex is a dog.\"}\n{\"text\":\"\"}\nnonsense\n"), 0o600))
+	if err := os.WriteFile(file, []byte(exported+"{\"text\":\"Rex is a dog.\"}\n{\"text\":\"\"}\nnonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var made struct{ Character struct{ ID string } }
 	m.call(http.MethodPost, "/characters/sample", nil, &made)
 	m.character = made.Character.ID
@@ -399,7 +409,9 @@ func TestPageMemoryFiles(t *testing.T) {
 		m.press("More")
 		m.press("Import…")
 		m.see("the dialog", `document.querySelector("dialog[open] [type=file]")`)
-		require.NoError(t, chromedp.Do(m.ctx, chromedp.SetUploadFiles("dialog [type=file]", []string{file}, chromedp.NodeReady)))
+		if err := chromedp.Do(m.ctx, chromedp.SetUploadFiles("dialog [type=file]", []string{file}, chromedp.NodeReady)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	take()
 	m.see("what became of it", `(d => d?.includes("2 memories imported") && d.includes("2 lines are invalid") && /Line \d+: .*blank/.test(d) && d.includes("Left out"))(document.querySelector("dialog[open]")?.innerText)`)
@@ -416,7 +428,9 @@ func TestPageMemoryKeyboard(t *testing.T) {
 	m := openMemoryPage(t)
 	m.add(map[string]any{"text": "安娜对花生过敏。"})
 	m.see("Chinese", `(localStorage.setItem("nodest.language", "zh"), true)`)
-	require.NoError(t, chromedp.Do(m.ctx, chromedp.EmulateViewport(390, 844), chromedp.Reload()))
+	if err := chromedp.Do(m.ctx, chromedp.EmulateViewport(390, 844), chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	m.open("")
 	m.see("the fact", `(f => f && (f.focus(), document.activeElement == f))(document.querySelector(".fact .text"))`)
 	press := func(key string) { typeKeys(t, m.ctx, key) }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 )
@@ -30,7 +29,9 @@ func noise(t *testing.T, side int) string {
 		img.Set(i%side, i/side, color.RGBA{byte(v), byte(v >> 8), byte(v >> 16), 255})
 	}
 	var b bytes.Buffer
-	require.NoError(t, png.Encode(&b, img))
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
@@ -48,12 +49,16 @@ func TestPagePictures(t *testing.T) {
 	log := `{"chat_metadata":{},"user_name":"Mia","character_name":"Wren"}`
 	for _, text := range said {
 		line, err := json.Marshal(map[string]any{"name": "Wren", "is_user": false, "send_date": "2025-03-14T09:00:00.000Z", "mes": text})
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		log += "\n" + string(line)
 	}
 	var chat cli.Item
-	require.NoError(t, c.p.client.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log),
-		map[string]string{"characterId": sampleCharacter(t, c.p.client)}, &chat))
+	if err := c.p.client.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log),
+		map[string]string{"characterId": sampleCharacter(t, c.p.client)}, &chat); err != nil {
+		t.Fatal(err)
+	}
 	openPage(t, c.ctx, c.p)
 	goTo(t, c.ctx, "/chats/"+chat.ID, shownAs("Broken:"))
 	has := func(begins, what, js string) {
@@ -101,7 +106,9 @@ func TestPageCitations(t *testing.T) {
 				{marker: 3, kind: "web", title: "\u202egnp.exe", url: "javascript:hit=1", exactQuote: "<script>hit=1</script>", evidence: "snippet"},
 			]) + ',"citationReport":' + JSON.stringify({sentences: 3, marked: 2, marks: 2, supported: 2, unsourced: ["1989", "<img src=x onerror=hit=1>\u202e"]}) + text.slice(at + 15), response)
 		}`})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	chat := importChat(t, c.p, sampleCharacter(t, c.p.client), "Ferries", "When?", "At nine.[^1] Not in winter.[^3] Nobody knows.[^2] `a[^1]`")
 	openPage(t, c.ctx, c.p)
 	goTo(t, c.ctx, "/chats/"+chat, shownAs("At nine."))
@@ -181,7 +188,9 @@ func TestPageWish(t *testing.T) {
 	c.fill("dialog[open] textarea", "Shorter, please")
 	c.press("Regenerate")
 	c.last("complete", "Evening.")
-	require.Contains(t, c.asked(), "Shorter, please")
+	if got := c.asked(); !strings.Contains(got, "Shorter, please") {
+		t.Fatalf("c.asked() is %q, want it with %q", got, "Shorter, please")
+	}
 	c.said("Good evening!", 1)
 	c.press("Previous swipe")
 	c.last("complete", "Good evening, traveller of the long road.")
@@ -230,7 +239,9 @@ func TestPageChatDetails(t *testing.T) {
 	openPage(t, c.ctx, c.p)
 	goTo(t, c.ctx, "/chats/"+chat.ID, shownAs("Hello."))
 	c.ask("Good evening!", "Good evening.")
-	require.NotContains(t, c.asked(), "clockmaker")
+	if got := c.asked(); strings.Contains(got, "clockmaker") {
+		t.Fatalf("c.asked() is %q, want it without %q", got, "clockmaker")
+	}
 
 	click(t, c.ctx, `main header [aria-haspopup=menu]`)
 	c.press("Chat settings")
@@ -244,7 +255,9 @@ func TestPageChatDetails(t *testing.T) {
 	c.see("the title", `document.querySelector("main h1").innerText == "The frozen harbour" && `+listed+` == "The frozen harbour"`)
 	c.ask("Who am I?", "Mia, who else?")
 	for _, part := range []string{"Mia is a clockmaker.", "It snows all day.", "another-model", "0.25"} {
-		require.Contains(t, c.asked(), part)
+		if got := c.asked(); !strings.Contains(got, part) {
+			t.Fatalf("c.asked() is %q, want it with %q", got, part)
+		}
 	}
 	c.see("her name at the message", shownAs("Who am I?")+`.closest("article").querySelector("header b").innerText == "Mia"`)
 	c.p.stop(t)
@@ -270,7 +283,9 @@ func TestPageGreetings(t *testing.T) {
 
 	write := func(text string) {
 		t.Helper()
-		require.NoError(t, chromedp.Do(c.ctx, chromedp.SendKeys(compose, text)))
+		if err := chromedp.Do(c.ctx, chromedp.SendKeys(compose, text)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	draft := func(text string) {
 		t.Helper()

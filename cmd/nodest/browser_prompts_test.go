@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 )
 
 // promptChat starts a chat with the sample character, a memory and three replies, the
@@ -15,7 +14,9 @@ func promptChat(t *testing.T, ctx context.Context, p *process) string {
 	t.Helper()
 	call := func(path string, body, out any) {
 		t.Helper()
-		require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1"+path, body, out))
+		if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1"+path, body, out); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var made struct{ Character struct{ ID string } }
 	call("/characters/sample", nil, &made)
@@ -25,7 +26,9 @@ func promptChat(t *testing.T, ctx context.Context, p *process) string {
 	for _, said := range []string{"Good evening!", "What do you know about the drowned bridge?", "Is Ana allergic to peanuts?"} {
 		call("/conversations/"+chat.ID+"/messages", map[string]any{"text": said}, nil)
 	}
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/signin#"+p.link)))
+	if err := chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/signin#"+p.link)); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "signed in", `document.querySelector("main")`)
 	waitJS(t, ctx, "going to the chat", `(location.hash = "#/chats/`+chat.ID+`")`)
 	waitJS(t, ctx, "the last reply", `document.querySelector("article.last.assistant[data-status=complete]")`)
@@ -73,7 +76,9 @@ func TestPagePrompt(t *testing.T) {
 	waitJS(t, ctx, "only the world book", `(b => b && (b.click(), true))([...document.querySelectorAll("[aria-label=Budget] button")].find(b => b.innerText.startsWith("World book")))`)
 	waitJS(t, ctx, "one source", `document.querySelectorAll(".part").length > 0 && [...document.querySelectorAll(".part")].every(e => e.dataset.source == "worldbook")`)
 	clickText(t, ctx, "Show all parts")
-	require.NoError(t, chromedp.Do(ctx, chromedp.SendKeys(`[aria-label="Find in prompt"]`, "allergic to pea")))
+	if err := chromedp.Do(ctx, chromedp.SendKeys(`[aria-label="Find in prompt"]`, "allergic to pea")); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "what was looked for is open", `document.querySelectorAll(".part").length == 2 && document.querySelectorAll(".part pre").length == 2`)
 
 	tabOf(t, ctx, "Left out")
@@ -89,7 +94,9 @@ func TestPagePrompt(t *testing.T) {
 	old := evalString(t, ctx, `location.hash`)
 
 	clickText(t, ctx, "Run again")
-	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible("dialog textarea"), chromedp.SendKeys("dialog textarea", "shorter, please")))
+	if err := chromedp.Do(ctx, chromedp.WaitVisible("dialog textarea"), chromedp.SendKeys("dialog textarea", "shorter, please")); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "without memories", `(s => s && (s.value = "Off", s.dispatchEvent(new Event("change", {bubbles: true})), s.value == "Off"))(`+labelled("Memories")+`)`)
 	click(t, ctx, "dialog button.primary")
 	waitJS(t, ctx, "another reply", `location.hash.startsWith("#/prompts/") && location.hash != `+jsString(old))
@@ -103,7 +110,9 @@ func TestPagePrompt(t *testing.T) {
 	click(t, ctx, `main [aria-haspopup=menu]`)
 	clickText(t, ctx, "Copy the request as JSON")
 	waitJS(t, ctx, "the request", `window.copied && JSON.parse(window.copied).at(-1).content.includes("shorter, please")`)
-	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 844)))
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 844)); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "on a phone nothing is wider than the screen", `document.documentElement.scrollWidth <= 390 && document.querySelector("main").scrollWidth <= 390`)
 	p.stop(t)
 }
@@ -118,7 +127,9 @@ func TestPagePromptPreview(t *testing.T) {
 
 	const view = `document.querySelector("main h1")?.innerText.startsWith("Next request")`
 	goTo(t, ctx, "/prompts/new/"+id, view)
-	require.NoError(t, chromedp.Do(ctx, chromedp.WaitVisible("main form textarea"), chromedp.SendKeys("main form textarea", "And the lantern?")))
+	if err := chromedp.Do(ctx, chromedp.WaitVisible("main form textarea"), chromedp.SendKeys("main form textarea", "And the lantern?")); err != nil {
+		t.Fatal(err)
+	}
 	clickText(t, ctx, "Preview")
 	waitJS(t, ctx, "the message is a part", partJS("And the lantern?")+`?.textContent.trim().startsWith("Your message")`)
 	tabOf(t, ctx, "Changes")
@@ -133,8 +144,12 @@ func TestPagePromptPreview(t *testing.T) {
 	tabOf(t, ctx, "Left out")
 	waitJS(t, ctx, "no room", `document.querySelector("[role=tabpanel]").innerText.match(/No room[^]*The prompt would have been longer than the budget[^]*messages of the chat/)`)
 	var list struct{ Items []struct{ ID string } }
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+id+"/messages", nil, &list))
-	require.Len(t, list.Items, 7, "a preview stores nothing")
+	if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+id+"/messages", nil, &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != 7 {
+		t.Fatalf("a preview stores nothing: list.Items has %d, want %d: %+v", len(list.Items), 7, list.Items)
+	}
 
 	// A provider has the request of the last reply, although that was deleted since.
 	api(t, p, http.MethodDelete, "/messages/"+list.Items[6].ID, nil, nil)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/stretchr/testify/require"
 
 	"nodest/llm/llmtest"
 )
@@ -53,14 +53,21 @@ func TestPageSettingsGeneral(t *testing.T) {
 	clickText(t, ctx, "Save")
 	waitJS(t, ctx, "saved", `!document.querySelector(".save")`)
 	api(t, p, http.MethodGet, "/settings", nil, &stored)
-	require.Equal(t, []any{"Mia", "Asia/Tokyo", 0.5, 600, "She is a captain."},
-		[]any{stored.UserName, stored.TimeZone, stored.Temperature, stored.MaxTokens, stored.CustomSetting.Content})
-	require.Equal(t, []string{"Mia:", "End"}, stored.Stop)
-	require.False(t, *stored.Memory)
+	if got, want := ([]any{stored.UserName, stored.TimeZone, stored.Temperature, stored.MaxTokens, stored.CustomSetting.Content}), ([]any{"Mia", "Asia/Tokyo", 0.5, 600, "She is a captain."}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	if want := ([]string{"Mia:", "End"}); !reflect.DeepEqual(stored.Stop, want) {
+		t.Fatalf("stored.Stop is %q, want %q", stored.Stop, want)
+	}
+	if *stored.Memory {
+		t.Fatal("*stored.Memory is true, want false")
+	}
 
 	var preset struct{ ID string }
 	api(t, p, http.MethodPost, "/presets", map[string]any{"name": "House style", "document": map[string]any{"prompts": []any{}}}, &preset)
-	require.NoError(t, chromedp.Do(ctx, chromedp.Reload()))
+	if err := chromedp.Do(ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "the preset", `document.querySelector("[data-path=globalPreset]")?.innerText.includes("House style")`)
 	fill(t, ctx, "[data-path=globalPreset]", "House style")
 	fill(t, ctx, "[data-path=temperature]", "")
@@ -68,14 +75,22 @@ func TestPageSettingsGeneral(t *testing.T) {
 	waitJS(t, ctx, "saved", `!document.querySelector(".save")`)
 	stored.Temperature = 0
 	api(t, p, http.MethodGet, "/settings", nil, &stored)
-	require.True(t, stored.GlobalPreset.Enabled)
-	require.Equal(t, preset.ID, stored.GlobalPreset.ID)
-	require.Zero(t, stored.Temperature, "an empty field is no value")
+	if !stored.GlobalPreset.Enabled {
+		t.Fatal("stored.GlobalPreset.Enabled is false, want true")
+	}
+	if stored.GlobalPreset.ID != preset.ID {
+		t.Fatalf("stored.GlobalPreset.ID is %q, want %q", stored.GlobalPreset.ID, preset.ID)
+	}
+	if stored.Temperature != 0 {
+		t.Fatalf("an empty field is no value: stored.Temperature is %v, want none", stored.Temperature)
+	}
 
 	click(t, ctx, "input[value=zh]")
 	waitJS(t, ctx, "Chinese", `document.documentElement.lang == "zh-CN" && document.body.innerText.includes("时区")`)
 	click(t, ctx, "input[value=dark]")
-	require.NoError(t, chromedp.Do(ctx, chromedp.Reload()))
+	if err := chromedp.Do(ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "Chinese and dark after a reload", `document.body.innerText.includes("时区") && document.documentElement.dataset.theme == "dark" && document.querySelector("input[value=dark]").checked`)
 	p.stop(t)
 }
@@ -114,21 +129,31 @@ func TestPageSettingsModels(t *testing.T) {
 
 	click(t, ctx, card+" button")
 	waitJS(t, ctx, "its models", `document.querySelectorAll("dialog [role=option]").length == 4`)
-	require.NoError(t, chromedp.Do(ctx, chromedp.SendKeys("dialog [role=combobox]", "harbour")))
+	if err := chromedp.Do(ctx, chromedp.SendKeys("dialog [role=combobox]", "harbour")); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "two fit", `document.querySelector("dialog [role=status]").innerText.startsWith("2 models")`)
-	require.NoError(t, chromedp.Do(ctx, chromedp.SendKeys("dialog [role=combobox]", kb.ArrowDown+kb.Enter)))
+	if err := chromedp.Do(ctx, chromedp.SendKeys("dialog [role=combobox]", kb.ArrowDown+kb.Enter)); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "chosen", `document.querySelector(".chosen")?.innerText.includes("OpenRouter · harbour-large")`)
 	var chosen struct{ Provider, Model string }
 	api(t, p, http.MethodGet, "/settings", nil, &chosen)
-	require.Equal(t, "openrouter harbour-large", chosen.Provider+" "+chosen.Model)
+	if got := chosen.Provider + " " + chosen.Model; got != "openrouter harbour-large" {
+		t.Fatalf("got %q, want %q", got, "openrouter harbour-large")
+	}
 
 	clickIn(t, ctx, card, "Test")
 	waitJS(t, ctx, "it answers", `/harbour-large answered in .*\s.*Good evening/.test(document.querySelector("`+card+` .result")?.innerText)`)
 	askOnce(t, p)
 	requests := fake.Requests()
 	at := slices.IndexFunc(requests, func(r llmtest.Request) bool { return strings.Contains(string(r.Body), "Where does the ferry go?") })
-	require.GreaterOrEqual(t, at, 0)
-	require.Equal(t, []string{"sk-right", "harbour-large"}, []string{requests[at].Key, requests[at].Model})
+	if at < 0 {
+		t.Fatalf("at is %d, want at least %d", at, 0)
+	}
+	if got, want := ([]string{requests[at].Key, requests[at].Model}), ([]string{"sk-right", "harbour-large"}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
 
 	showSettings(t, ctx, "usage")
 	waitJS(t, ctx, "the use of the reply", `/openrouter · harbour-large\s.*\d/.test(document.querySelector("table")?.innerText)`)
@@ -161,12 +186,16 @@ func TestPageSettingsAccount(t *testing.T) {
 	clickIn(t, ctx, "dialog", "Create token")
 	waitJS(t, ctx, "the token, once", `document.querySelector("input.token")?.value.startsWith("nst_")`)
 	token := newTestClient(p.client.Base, evalString(t, ctx, `document.querySelector("input.token").value`))
-	require.NoError(t, token.Call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil))
+	if err := token.Call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	clickIn(t, ctx, "dialog", "Done")
 	click(t, ctx, `[aria-label="Revoke: my phone"]`)
 	clickIn(t, ctx, "dialog", "Revoke")
 	waitJS(t, ctx, "it is gone", `document.body.innerText.includes("Revoked.") && !document.querySelector('[aria-label="Revoke: my phone"]')`)
-	require.Error(t, token.Call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil))
+	if err := token.Call(t.Context(), http.MethodGet, "/api/v1/me", nil, nil); err == nil {
+		t.Fatal("got no error, want one")
+	}
 
 	fill(t, ctx, "[name=password]", "correct horse battery")
 	clickText(t, ctx, "Set password")
@@ -191,7 +220,9 @@ func TestPageSettingsAccount(t *testing.T) {
 	clickIn(t, ctx, "dialog", "Done")
 	waitJS(t, ctx, "in the list", `[...document.querySelectorAll("li")].some(e => e.innerText.includes("my app") && e.innerText.includes("until revoked"))`)
 
-	require.NoError(t, chromedp.Do(phone, chromedp.EmulateViewport(390, 844), chromedp.Navigate(p.client.Base)))
+	if err := chromedp.Do(phone, chromedp.EmulateViewport(390, 844), chromedp.Navigate(p.client.Base)); err != nil {
+		t.Fatal(err)
+	}
 	signInWithPassword(t, phone, "owner", "correct horse battery")
 	waitJS(t, phone, "not with the old one", `document.querySelector("[role=alert]")?.innerText.includes("did not work")`)
 	waitJS(t, phone, "nothing is wider than the phone", `document.documentElement.scrollWidth <= 390`)
@@ -199,14 +230,18 @@ func TestPageSettingsAccount(t *testing.T) {
 	waitJS(t, phone, "signed in", `document.querySelector("main#content")`)
 	showSettings(t, phone, "account")
 	clickText(t, phone, "Sign out")
-	require.NoError(t, chromedp.Do(phone, chromedp.WaitVisible("[name=username]")))
+	if err := chromedp.Do(phone, chromedp.WaitVisible("[name=username]")); err != nil {
+		t.Fatal(err)
+	}
 
 	clickText(t, ctx, "Show QR code")
 	waitJS(t, ctx, "no code for an address that a phone cannot open", `document.body.innerText.includes("A phone cannot open 127.0.0.1:") && !document.querySelector("svg[data-text]")`)
 	fill(t, ctx, "[name=address]", "https://chat.example.org/")
 	waitJS(t, ctx, "a code for one that it can", `document.querySelector("svg[data-text]")?.dataset.text.startsWith("https://chat.example.org/signin#")`)
 	link := strings.Replace(evalString(t, ctx, `document.querySelector("svg[data-text]").dataset.text`), "https://chat.example.org", p.client.Base, 1)
-	require.NoError(t, chromedp.Do(phone, chromedp.Navigate(link)))
+	if err := chromedp.Do(phone, chromedp.Navigate(link)); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, phone, "the link signs in", `document.querySelector("main#content") && location.pathname == "/"`)
 	for _, section := range []string{"", "general", "models", "search", "usage", "account", "people", "server"} {
 		showSettings(t, phone, section)
@@ -219,7 +254,9 @@ func TestPageSettingsAccount(t *testing.T) {
 // not see the people, and may use the rest.
 func TestPageSettingsPeople(t *testing.T) {
 	ctx, other := browser(t), anotherBrowser(t)
-	require.NoError(t, chromedp.Do(other, chromedp.EmulateViewport(1440, 900)))
+	if err := chromedp.Do(other, chromedp.EmulateViewport(1440, 900)); err != nil {
+		t.Fatal(err)
+	}
 	p := newPageInstallation(t).start(t)
 	signInPage(t, ctx, p)
 	showSettings(t, ctx, "people")
@@ -227,7 +264,9 @@ func TestPageSettingsPeople(t *testing.T) {
 	fill(t, ctx, "dialog [name=username]", "mia")
 	clickIn(t, ctx, "dialog", "Suggest one")
 	password := evalString(t, ctx, `document.querySelector("dialog [name=newPassword]").value`)
-	require.Greater(t, len(password), 15)
+	if len(password) <= 15 {
+		t.Fatalf("len(password) is %d, want more than %d", len(password), 15)
+	}
 	clickIn(t, ctx, "dialog", "Create account")
 	clickIn(t, ctx, "dialog", "Show QR code")
 	waitJS(t, ctx, "a link for her", `document.querySelector("dialog").innerText.includes("Signs in mia.")`)
@@ -237,7 +276,9 @@ func TestPageSettingsPeople(t *testing.T) {
 	link := evalString(t, ctx, `window.copied`)
 	clickIn(t, ctx, "dialog", "Done")
 
-	require.NoError(t, chromedp.Do(other, chromedp.Navigate(link)))
+	if err := chromedp.Do(other, chromedp.Navigate(link)); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, other, "she is signed in", `document.querySelector("main#content")`)
 	showSettings(t, other, "account")
 	waitJS(t, other, "as herself", `document.querySelector("h2")?.innerText == "Signed in as mia"`)
@@ -295,8 +336,12 @@ func TestPageSettingsUsageOfPeople(t *testing.T) {
 		}
 	}
 	api(t, p, http.MethodGet, "/usage/users", nil, &used)
-	require.Len(t, used.Items, 1, "whoever used nothing is left out")
-	require.Equal(t, owner.ID, used.Items[0].UserID)
+	if len(used.Items) != 1 {
+		t.Fatalf("whoever used nothing is left out: used.Items has %d, want %d: %+v", len(used.Items), 1, used.Items)
+	}
+	if used.Items[0].UserID != owner.ID {
+		t.Fatalf("used.Items[0].UserID is %q, want %q", used.Items[0].UserID, owner.ID)
+	}
 	tokens := strconv.Itoa(used.Items[0].PromptTokens + used.Items[0].CompletionTokens)
 
 	signInPage(t, ctx, p)
@@ -325,14 +370,18 @@ func TestPageSettingsServer(t *testing.T) {
 	waitJS(t, ctx, "its health", `/Database\s+SQLite/.test(document.body.innerText) && /Accounts\s+1/.test(document.body.innerText)`)
 	waitJS(t, ctx, "its jobs", `[...document.querySelectorAll("li b")].some(b => b.innerText == "Index for search")`)
 	backup := evalString(t, ctx, `document.querySelector("a[download]").href`)
-	require.Equal(t, p.client.Base+"/api/v1/backup", backup)
+	if want := p.client.Base + "/api/v1/backup"; backup != want {
+		t.Fatalf("backup is %q, want %q", backup, want)
+	}
 	p.stop(t)
 }
 
 // api makes a REST call as the owner.
 func api(t *testing.T, p *process, method, path string, in, out any) {
 	t.Helper()
-	require.NoError(t, p.client.Call(t.Context(), method, "/api/v1"+path, in, out))
+	if err := p.client.Call(t.Context(), method, "/api/v1"+path, in, out); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // askOnce sends a message to the sample character and waits for the reply.
@@ -361,7 +410,9 @@ func askOnce(t *testing.T, p *process) {
 // signInPage opens the page with the printed link.
 func signInPage(t *testing.T, ctx context.Context, p *process) {
 	t.Helper()
-	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(p.client.Base+"/signin#"+p.link)))
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(p.client.Base+"/signin#"+p.link)); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "the page", `document.querySelector("main#content")`)
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 )
 
 // took prints the time in the page from an action to the frame that shows its result.
@@ -52,14 +51,18 @@ func TestPageStreamsMarkdown(t *testing.T) {
 	measure := func() (at time.Time, used map[string]float64) {
 		used = map[string]float64{}
 		metrics, err := chromedp.Call(c.ctx, performance.GetMetrics, cdp.Empty{})
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, m := range metrics.Metrics {
 			used[m.Name] = m.Value
 		}
 		return time.Now(), used
 	}
 	_, err := chromedp.Call(c.ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	begin, before := measure()
 	ticks := time.NewTicker(16 * time.Second / second)
 	defer ticks.Stop()

@@ -15,7 +15,6 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/stretchr/testify/require"
 
 	"nodest/store/storetest"
 )
@@ -46,7 +45,9 @@ func chromium() (path string, err error) {
 func anotherBrowser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	path, err := chromium()
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	opts := append(slices.Concat(chromedp.DefaultExecAllocatorOptions[:], flags), chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(testTimeout))
@@ -56,7 +57,9 @@ func anotherBrowser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 8*testTimeout) // of a test with many pages, on a machine that does much else
 	t.Cleanup(cancel)
-	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900)))
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900)); err != nil {
+		t.Fatal(err)
+	}
 	watchConsole(t, ctx)
 	return ctx
 }
@@ -88,7 +91,9 @@ func watchConsole(t *testing.T, ctx context.Context) {
 	t.Cleanup(func() {
 		mu.Lock()
 		defer mu.Unlock()
-		require.Empty(t, found, "the console of the page")
+		if len(found) != 0 {
+			t.Fatalf("the console of the page: found is %q, want none", found)
+		}
 	})
 }
 
@@ -119,7 +124,9 @@ func waitJS(t *testing.T, ctx context.Context, what, js string) {
 // character.
 func openSample(t *testing.T, ctx context.Context, p *process) {
 	t.Helper()
-	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/signin#"+p.link)))
+	if err := chromedp.Do(ctx, chromedp.Navigate(p.client.Base+"/signin#"+p.link)); err != nil {
+		t.Fatal(err)
+	}
 	clickText(t, ctx, "Sample character")
 	waitJS(t, ctx, "the greeting", `document.querySelectorAll("article.assistant .text").length == 1`)
 }
@@ -159,7 +166,9 @@ func typeKeys(t *testing.T, ctx context.Context, keys string, opts ...chromedp.K
 		}
 		return nil
 	})
-	require.NoError(t, chromedp.Do(ctx, press))
+	if err := chromedp.Do(ctx, press); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // sendInPage types a message and sends it with Enter.
@@ -173,7 +182,9 @@ func sendInPage(t *testing.T, ctx context.Context, message string) {
 func evalString(t *testing.T, ctx context.Context, js string) string {
 	t.Helper()
 	s, err := chromedp.Run(ctx, chromedp.Evaluate[string](js))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

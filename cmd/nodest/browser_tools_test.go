@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/stretchr/testify/require"
 )
 
 // toolServer starts an MCP server with two tools and returns its address.
@@ -55,11 +57,17 @@ func TestPageGivesACharacterTools(t *testing.T) {
 	click(t, ctx, "[data-path='tools.servers.weather']")
 	click(t, ctx, "[data-path='tools.servers.home']")
 	saveInPage(t, ctx)
-	require.Equal(t, []string{"weather", "home"}, servers())
-	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(390, 800)))
+	if got, want := servers(), ([]string{"weather", "home"}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("servers() is %q, want %q", got, want)
+	}
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 800)); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "nothing is wider than a phone", `document.documentElement.scrollWidth <= innerWidth`)
 	waitJS(t, ctx, "another language", `(localStorage.setItem("nodest.language", "zh"), true)`)
-	require.NoError(t, chromedp.Do(ctx, chromedp.Reload()))
+	if err := chromedp.Do(ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
 	waitJS(t, ctx, "Chinese", `document.querySelector("[data-path='tools.servers.weather']")?.checked && document.body.innerText.includes("其他服务器的工具")`)
 	p.stop(t)
 }
@@ -69,12 +77,24 @@ func TestDoctorAsksTheToolServers(t *testing.T) {
 	srv := toolServer(t)
 	inst := newInstallation(t, "", "NODEST_SEARCH=none", "NODEST_MCP_SERVERS=weather="+srv.URL+"/mcp,home=http://127.0.0.1:1/mcp")
 	out, _, err := inst.command(t, nil, "doctor")
-	require.ErrorIs(t, err, errSaid)
-	require.Contains(t, out, "✓ MCP server weather: 2 tools")
-	require.Contains(t, out, "✗ MCP server home: not usable\n    home at http://127.0.0.1:1 does not respond: connection refused")
+	if !errors.Is(err, errSaid) {
+		t.Fatalf("got error %v, want %v", err, errSaid)
+	}
+	if !strings.Contains(out, "✓ MCP server weather: 2 tools") {
+		t.Fatalf("out is %q, want it with %q", out, "✓ MCP server weather: 2 tools")
+	}
+	if !strings.Contains(out, "✗ MCP server home: not usable\n    home at http://127.0.0.1:1 does not respond: connection refused") {
+		t.Fatalf("out is %q, want it with %q", out, "✗ MCP server home: not usable\n    home at http://127.0.0.1:1 does not respond: connection refused")
+	}
 	inst.env = append(inst.env, "NODEST_MCP_KEYS=other=abc")
 	out, _, err = inst.command(t, nil, "doctor")
-	require.ErrorIs(t, err, errSaid)
-	require.Contains(t, out, "NODEST_MCP_KEYS")
-	require.NotContains(t, out, "abc")
+	if !errors.Is(err, errSaid) {
+		t.Fatalf("got error %v, want %v", err, errSaid)
+	}
+	if !strings.Contains(out, "NODEST_MCP_KEYS") {
+		t.Fatalf("out is %q, want it with %q", out, "NODEST_MCP_KEYS")
+	}
+	if strings.Contains(out, "abc") {
+		t.Fatalf("out is %q, want it without %q", out, "abc")
+	}
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 )
@@ -116,7 +116,9 @@ func TestPageWebSearchSwitch(t *testing.T) {
 	s.see("what it is doing", `document.querySelector("article.last")?.innerText.includes("Searching the web…")`)
 	close(gate)
 	s.last("complete", "It has been automatic for long.")
-	require.Contains(t, s.chatPage.asked(), "automated in March 1987")
+	if got := s.chatPage.asked(); !strings.Contains(got, "automated in March 1987") {
+		t.Fatalf("s.chatPage.asked() is %q, want it with %q", got, "automated in March 1987")
+	}
 	s.press("Web search for this reply")
 	s.see("what was searched for", `(d => d?.includes(`+jsString("Searched for “"+s.query()+"” with SearXNG: 1 result, ")+`) && d.includes("Halden Point") && d.includes("127.0.0.1"))(document.querySelector("dialog[open]")?.innerText)`)
 	s.press("Close")
@@ -136,8 +138,12 @@ func TestPageWebSearchSwitch(t *testing.T) {
 	state("false")
 	var stored struct{ Settings struct{ SearchEnabled *bool } }
 	api(t, s.p, http.MethodGet, "/conversations/"+other.ID, nil, &stored)
-	require.NotNil(t, stored.Settings.SearchEnabled)
-	require.False(t, *stored.Settings.SearchEnabled)
+	if stored.Settings.SearchEnabled == nil {
+		t.Fatal("stored.Settings.SearchEnabled is nil, want a value")
+	}
+	if *stored.Settings.SearchEnabled {
+		t.Fatal("*stored.Settings.SearchEnabled is true, want false")
+	}
 	s.p.stop(t)
 }
 
@@ -178,7 +184,9 @@ func TestPageSearchSettings(t *testing.T) {
 	const status = `document.querySelector("[data-section=search] [role=status]")?.innerText.trim()`
 	clickText(t, s.ctx, "Search")
 	s.see("a result", `/^1 result from SearXNG, /.test(`+status+`) && document.querySelector("form + div + ol b")?.innerText == "Halden Point"`)
-	require.Equal(t, "Height of Mount Everest", s.query())
+	if got := s.query(); got != "Height of Mount Everest" {
+		t.Fatalf("s.query() is %q, want %q", got, "Height of Mount Everest")
+	}
 	clickText(t, s.ctx, "Search")
 	s.see("the same again", status+`?.includes("kept from an earlier search")`)
 	// A status of the server that the browser complains about would fail the test.
@@ -186,7 +194,9 @@ func TestPageSearchSettings(t *testing.T) {
 	clickText(t, s.ctx, "Search")
 	s.see("why it failed", status+` == "web search failed: SearXNG did not answer in time" && !document.querySelector("form + div + ol")`)
 
-	require.NoError(t, chromedp.Do(s.ctx, chromedp.EmulateViewport(390, 844)))
+	if err := chromedp.Do(s.ctx, chromedp.EmulateViewport(390, 844)); err != nil {
+		t.Fatal(err)
+	}
 	s.see("it fits a phone", `document.documentElement.scrollWidth <= 390 && [...document.querySelectorAll(".body *")].every(e => e.getBoundingClientRect().right <= 391)`)
 	s.p.stop(t)
 

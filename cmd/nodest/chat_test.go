@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // terminal collects what a program prints.
@@ -42,14 +40,20 @@ func startChat(t *testing.T, i *installation, out *terminal) (cmd *exec.Cmd, wri
 	cmd = exec.CommandContext(t.Context(), os.Args[0], "chat")
 	cmd.Env = i.env
 	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd.Stdout, cmd.Stderr = out, out
-	require.NoError(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	out.shows(t, "\n> ", 1)
 	return cmd, func(line string) {
 		t.Helper()
 		_, err := in.Write([]byte(line + "\n"))
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -69,25 +73,33 @@ func TestChatSaysThatTheServerStopped(t *testing.T) {
 	write("Hello again.")
 	out.shows(t, "! no NodeST server at "+strings.TrimPrefix(p.client.Base, "http://"), 1)
 	write("/quit")
-	require.NoError(t, cmd.Wait(), out.b.String())
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%s: %v", out.b.String(), err)
+	}
 }
 
 func TestCtrlCStopsTheReplyAndNotTheProgram(t *testing.T) {
 	t.Parallel()
 	i := newDatabase(t, "NODEST_OFFLINE_DELAY=1s") // a reply takes longer than the test
 	_, errOut, err := i.command(t, nil, "import", "--sample")
-	require.NoError(t, err, errOut)
+	if err != nil {
+		t.Fatalf("%s: %v", errOut, err)
+	}
 
 	var out terminal
 	cmd, write := startChat(t, i, &out)
 	write("Hello there.")
 	out.shows(t, "\nWren Halloway: ", 1) // the reply: the greeting has a number
-	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
 	out.shows(t, "(stopped)", 1)
 	write("/history 1")
 	out.shows(t, "Wren Halloway: ", 2)
 	write("/quit")
-	require.NoError(t, cmd.Wait(), out.b.String())
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%s: %v", out.b.String(), err)
+	}
 }
 
 func nothingMissing(string, int) (string, error) { return "", nil }
@@ -103,18 +115,28 @@ func TestTheRestOfAFastReplyIsPrinted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			p := &printer{out: &out, name: "Mara", whole: func(generation string, from int) (string, error) {
-				require.Equal(t, "g1", generation)
+				if generation != "g1" {
+					t.Fatalf("generation is %q, want %q", generation, "g1")
+				}
 				if len(deltas) > 0 {
-					require.Equal(t, 7, from)
+					if from != 7 {
+						t.Fatalf("from is %d, want %d", from, 7)
+					}
 				}
 				return "Good evening.", nil
 			}}
 			for _, frame := range append(deltas, `{"ev":"gen.done","generationId":"g1","data":{"status":"done"}}`) {
 				var ev event
-				require.NoError(t, json.Unmarshal([]byte(frame), &ev))
-				require.NoError(t, p.event(ev, nil))
+				if err := json.Unmarshal([]byte(frame), &ev); err != nil {
+					t.Fatal(err)
+				}
+				if err := p.event(ev, nil); err != nil {
+					t.Fatal(err)
+				}
 			}
-			require.Equal(t, "\nMara: Good evening.\n", out.String())
+			if got := out.String(); got != "\nMara: Good evening.\n" {
+				t.Fatalf("out.String() is %q, want %q", got, "\nMara: Good evening.\n")
+			}
 		})
 	}
 }
@@ -130,10 +152,16 @@ func TestSourcesFollowTheReply(t *testing.T) {
 		`{"ev":"gen.done","data":{"status":"done"}}`,
 	} {
 		var ev event
-		require.NoError(t, json.Unmarshal([]byte(frame), &ev))
-		require.NoError(t, p.event(ev, nil))
+		if err := json.Unmarshal([]byte(frame), &ev); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.event(ev, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
-	require.Equal(t, "(The web could not be searched; the reply does without.)\n\nMara: In 1987 [1].\n  [1] Keepers – https://keepers.test/\n", out.String())
+	if got := out.String(); got != "(The web could not be searched; the reply does without.)\n\nMara: In 1987 [1].\n  [1] Keepers – https://keepers.test/\n" {
+		t.Fatalf("out.String() is %q, want %q", got, "(The web could not be searched; the reply does without.)\n\nMara: In 1987 [1].\n  [1] Keepers – https://keepers.test/\n")
+	}
 }
 
 // The server checks the marks of a reply when it is complete: wrong ones go, the others are numbered
@@ -152,12 +180,18 @@ func TestTheNumbersOfAReplyAreThoseOfItsSources(t *testing.T) {
 			var out strings.Builder
 			p := &printer{out: &out, name: "Mara", whole: func(string, int) (string, error) { return c.stored, nil }}
 			delta, err := json.Marshal(map[string]string{"text": streamed})
-			require.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, ev := range []event{{Ev: "gen.delta", Data: delta}, {Ev: "gen.references", Data: []byte(`{"references":[
 				{"kind":"knowledge","marker":1,"page":3,"title":"keepers.pdf","url":"nodest:file/f1","exactQuote":"Maren kept\nthe light."}]}`)}, {Ev: "gen.done", Data: []byte(`{}`)}} {
-				require.NoError(t, p.event(ev, nil))
+				if err := p.event(ev, nil); err != nil {
+					t.Fatal(err)
+				}
 			}
-			require.Equal(t, "\nMara: "+streamed+c.want+"  [1] keepers.pdf, page 3: “Maren kept the light.”\n", out.String())
+			if got, expected := out.String(), "\nMara: "+streamed+c.want+"  [1] keepers.pdf, page 3: “Maren kept the light.”\n"; got != expected {
+				t.Fatalf("out.String() is %q, want %q", got, expected)
+			}
 		})
 	}
 }
@@ -173,8 +207,14 @@ func TestReasoningSentAsTextIsMarked(t *testing.T) {
 		`{"ev":"gen.done","data":{"status":"done"}}`,
 	} {
 		var ev event
-		require.NoError(t, json.Unmarshal([]byte(frame), &ev))
-		require.NoError(t, p.event(ev, nil))
+		if err := json.Unmarshal([]byte(frame), &ev); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.event(ev, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
-	require.Equal(t, "\nMara: Hm, tea?\n(The text above is what the model thought, not its reply.)\n\nMara: Tea!\n", out.String())
+	if got := out.String(); got != "\nMara: Hm, tea?\n(The text above is what the model thought, not its reply.)\n\nMara: Tea!\n" {
+		t.Fatalf("out.String() is %q, want %q", got, "\nMara: Hm, tea?\n(The text above is what the model thought, not its reply.)\n\nMara: Tea!\n")
+	}
 }

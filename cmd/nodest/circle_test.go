@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"image/color"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/fault"
-
 	"nodest/llm/llmtest"
 )
 
@@ -22,50 +20,94 @@ func TestCircleCommands(t *testing.T) {
 	inst := newDatabase(t)
 	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 	_, _, err := inst.command(t, nil, "circle", "post", "Hello.", "--as", "Mira")
-	require.ErrorContains(t, err, "does not take part in the circle")
+	if err == nil || !strings.Contains(err.Error(), "does not take part in the circle") {
+		t.Fatalf("got error %v, want one with %q", err, "does not take part in the circle")
+	}
 	inst.mustRun(t, "circle", "enable", "Mira")
 
 	inst.mustRun(t, "circle", "post", "The", "first", "snow!", "--image", pictureFile(t, color.White))
 	inst.mustRun(t, "circle", "post", "The lamp burned all night.", "--as", "mira")
 	_, _, err = inst.command(t, nil, "circle", "post")
-	require.ErrorContains(t, err, "a post needs a TEXT or an --image")
+	if err == nil || !strings.Contains(err.Error(), "a post needs a TEXT or an --image") {
+		t.Fatalf("got error %v, want one with %q", err, "a post needs a TEXT or an --image")
+	}
 	_, _, err = inst.command(t, nil, "circle", "post", "x", "--image", tempFile(t, "a.png", "no image"))
-	require.ErrorContains(t, fault.Public(err), "a.png: not a PNG")
+	if err := fault.Public(err); err == nil || !strings.Contains(err.Error(), "a.png: not a PNG") {
+		t.Fatalf("got error %v, want one with %q", err, "a.png: not a PNG")
+	}
 
 	var comment struct{ ID string }
-	require.NoError(t, json.Unmarshal([]byte(inst.mustRun(t, "circle", "comment", "The lamp", "I", "saw it.", "--json")), &comment))
+	if err := json.Unmarshal([]byte(inst.mustRun(t, "circle", "comment", "The lamp", "I", "saw it.", "--json")), &comment); err != nil {
+		t.Fatal(err)
+	}
 	inst.mustRun(t, "circle", "comment", "The lamp", "It was bright.")
 	inst.mustRun(t, "circle", "comment", "The lamp", "From the pier.", "--reply-to", comment.ID)
-	require.Regexp(t, `you: I saw it\.\n {10}\S+  you: From the pier\.\n {8}\S+  you: It was bright\.`, inst.mustRun(t, "circle", "show", "The lamp"))
+	if got := inst.mustRun(t, "circle", "show", "The lamp"); !regexp.MustCompile(`you: I saw it\.\n {10}\S+  you: From the pier\.\n {8}\S+  you: It was bright\.`).MatchString(got) {
+		t.Fatalf("got %q, want a match of %s", got, `you: I saw it\.\n {10}\S+  you: From the pier\.\n {8}\S+  you: It was bright\.`)
+	}
 	inst.mustRun(t, "circle", "like", "The lamp")
 	feed := inst.mustRun(t, "circle")
-	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .* Mira \(likes: 1, comments: 3\)$`, feed)
-	require.Regexp(t, `(?m)^[0-9a-f-]{36}  .* you \(likes: 0, comments: 0\)\n    The first snow!\n    \[image: face.png\]$`, feed)
-	require.Contains(t, feed, "        "+comment.ID+"  you: I saw it.\n")
-	require.Less(t, strings.Index(feed, "The lamp"), strings.Index(feed, "The first snow!"), "the newest first")
-	require.NotContains(t, inst.mustRun(t, "circle", "--author", "me"), "The lamp")
-	require.NotContains(t, inst.mustRun(t, "circle", "--author", "Mira"), "snow")
+	if !regexp.MustCompile(`(?m)^[0-9a-f-]{36}  .* Mira \(likes: 1, comments: 3\)$`).MatchString(feed) {
+		t.Fatalf("got %q, want a match of %s", feed, `(?m)^[0-9a-f-]{36}  .* Mira \(likes: 1, comments: 3\)$`)
+	}
+	if !regexp.MustCompile(`(?m)^[0-9a-f-]{36}  .* you \(likes: 0, comments: 0\)\n    The first snow!\n    \[image: face.png\]$`).MatchString(feed) {
+		t.Fatalf("got %q, want a match of %s", feed, `(?m)^[0-9a-f-]{36}  .* you \(likes: 0, comments: 0\)\n    The first snow!\n    \[image: face.png\]$`)
+	}
+	if !strings.Contains(feed, "        "+comment.ID+"  you: I saw it.\n") {
+		t.Fatalf("feed is %q, want it with %q", feed, "        "+comment.ID+"  you: I saw it.\n")
+	}
+	if got := strings.Index(feed, "The lamp"); got >= strings.Index(feed, "The first snow!") {
+		t.Fatalf("the newest first: got %d, want less than %d", got, strings.Index(feed, "The first snow!"))
+	}
+	if got := inst.mustRun(t, "circle", "--author", "me"); strings.Contains(got, "The lamp") {
+		t.Fatalf("got %q, want it without %q", got, "The lamp")
+	}
+	if got := inst.mustRun(t, "circle", "--author", "Mira"); strings.Contains(got, "snow") {
+		t.Fatalf("got %q, want it without %q", got, "snow")
+	}
 	inst.mustRun(t, "circle", "like", "The lamp", "--undo")
-	require.Contains(t, inst.mustRun(t, "circle", "show", "The lamp"), "(likes: 0, comments: 3)")
+	if got := inst.mustRun(t, "circle", "show", "The lamp"); !strings.Contains(got, "(likes: 0, comments: 3)") {
+		t.Fatalf("got %q, want it with %q", got, "(likes: 0, comments: 3)")
+	}
 	_, _, err = inst.command(t, nil, "circle", "like", "The")
-	require.ErrorContains(t, err, `"The" is ambiguous (2 matches)`)
+	if err == nil || !strings.Contains(err.Error(), `"The" is ambiguous (2 matches)`) {
+		t.Fatalf("got error %v, want one with %q", err, `"The" is ambiguous (2 matches)`)
+	}
 
 	_, _, err = inst.command(t, strings.NewReader(""), "circle", "delete", "The first snow!")
-	require.ErrorContains(t, err, "add --yes to confirm")
+	if err == nil || !strings.Contains(err.Error(), "add --yes to confirm") {
+		t.Fatalf("got error %v, want one with %q", err, "add --yes to confirm")
+	}
 	_, _, err = inst.command(t, nil, "circle", "delete", "The first", "--yes")
-	require.Error(t, err, "deleting requires the whole text")
+	if err == nil {
+		t.Fatal("deleting requires the whole text: got no error, want one")
+	}
 	inst.mustRun(t, "circle", "delete", "The first snow!", "--yes")
-	require.NotContains(t, inst.mustRun(t, "circle"), "snow")
+	if got := inst.mustRun(t, "circle"); strings.Contains(got, "snow") {
+		t.Fatalf("got %q, want it without %q", got, "snow")
+	}
 	inst.mustRun(t, "circle", "delete", "The lamp burned all night.", "--comment", comment.ID, "--yes")
-	require.Contains(t, inst.mustRun(t, "circle"), "(deleted)")
+	if got := inst.mustRun(t, "circle"); !strings.Contains(got, "(deleted)") {
+		t.Fatalf("got %q, want it with %q", got, "(deleted)")
+	}
 
-	require.Regexp(t, `^MEMBER +ABOUT +STRENGTH +TYPE`, inst.mustRun(t, "circle", "relationships"))
-	require.Regexp(t, `^WHEN +CHARACTER +WHAT +STATE +WHY\n`, inst.mustRun(t, "circle", "turns"))
-	require.Empty(t, inst.mustRun(t, "circle", "turns", "--state", "failed"))
-	require.Contains(t, inst.mustRun(t, "circle", "cost"), "limits per day: 200 calls, 400000 tokens\n")
+	if got := inst.mustRun(t, "circle", "relationships"); !regexp.MustCompile(`^MEMBER +ABOUT +STRENGTH +TYPE`).MatchString(got) {
+		t.Fatalf("got %q, want a match of %s", got, `^MEMBER +ABOUT +STRENGTH +TYPE`)
+	}
+	if got := inst.mustRun(t, "circle", "turns"); !regexp.MustCompile(`^WHEN +CHARACTER +WHAT +STATE +WHY\n`).MatchString(got) {
+		t.Fatalf("got %q, want a match of %s", got, `^WHEN +CHARACTER +WHAT +STATE +WHY\n`)
+	}
+	if got := inst.mustRun(t, "circle", "turns", "--state", "failed"); got != "" {
+		t.Fatalf("got %q, want none", got)
+	}
+	if got := inst.mustRun(t, "circle", "cost"); !strings.Contains(got, "limits per day: 200 calls, 400000 tokens\n") {
+		t.Fatalf("got %q, want it with %q", got, "limits per day: 200 calls, 400000 tokens\n")
+	}
 	inst.mustRun(t, "circle", "disable", "Mira")
 	_, _, err = inst.command(t, nil, "circle", "post", "Hello.", "--as", "Mira")
-	require.ErrorContains(t, err, "does not take part in the circle")
+	if err == nil || !strings.Contains(err.Error(), "does not take part in the circle") {
+		t.Fatalf("got error %v, want one with %q", err, "does not take part in the circle")
+	}
 }
 
 // TestACharacterReactsThroughAKilledServer posts from a terminal and kills the server. The
@@ -88,7 +130,9 @@ func TestACharacterReactsThroughAKilledServer(t *testing.T) {
 	here.mustRun(t, "circle", "enable", "Mira")
 	put := func(path string, body any) {
 		t.Helper()
-		require.NoError(t, p.client.Call(t.Context(), http.MethodPut, path, body, nil))
+		if err := p.client.Call(t.Context(), http.MethodPut, path, body, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	put("/api/v1/characters/"+mira+"/settings", map[string]any{"circle": map[string]any{"enabled": true, "postsPerDay": 0}})
 	put(circlePath+"/settings", map[string]any{"quick": true, "quietFrom": "00:00", "quietUntil": "00:00"})
@@ -101,7 +145,9 @@ func TestACharacterReactsThroughAKilledServer(t *testing.T) {
 	wrote := func(text string) {
 		t.Helper()
 		eventually(t, "Mira writes", func() error {
-			require.NoError(t, json.Unmarshal([]byte(here.mustRun(t, "circle", "show", "Mira, the first", "--json")), &post))
+			if err := json.Unmarshal([]byte(here.mustRun(t, "circle", "show", "Mira, the first", "--json")), &post); err != nil {
+				t.Fatal(err)
+			}
 			if n := len(post.Comments); n == 0 || post.Comments[n-1].Text != text {
 				return errNotYet
 			}
@@ -111,8 +157,14 @@ func TestACharacterReactsThroughAKilledServer(t *testing.T) {
 	wrote("Snow on the lamp, at last.")
 	here.mustRun(t, "circle", "comment", "Mira, the first", "Who sweeps it off?", "--reply-to", post.Comments[0].ID)
 	wrote("The wind does.")
-	require.Len(t, post.Comments, 3, "each reaction once")
-	require.Regexp(t, `(?m)^Mira +you +3 +stranger`, here.mustRun(t, "circle", "relationships"))
-	require.Regexp(t, `(?m)^\d{4}-\d\d-\d\d +[23] `, here.mustRun(t, "circle", "cost"))
+	if len(post.Comments) != 3 {
+		t.Fatalf("each reaction once: post.Comments has %d, want %d: %+v", len(post.Comments), 3, post.Comments)
+	}
+	if got := here.mustRun(t, "circle", "relationships"); !regexp.MustCompile(`(?m)^Mira +you +3 +stranger`).MatchString(got) {
+		t.Fatalf("got %q, want a match of %s", got, `(?m)^Mira +you +3 +stranger`)
+	}
+	if got := here.mustRun(t, "circle", "cost"); !regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d +[23] `).MatchString(got) {
+		t.Fatalf("got %q, want a match of %s", got, `(?m)^\d{4}-\d\d-\d\d +[23] `)
+	}
 	p.stop(t)
 }

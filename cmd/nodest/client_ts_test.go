@@ -5,8 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // TestTypeScriptClient runs clients/typescript against the program: it streams replies over
@@ -29,7 +27,9 @@ func TestTypeScriptClient(t *testing.T) {
 	cmd := exec.CommandContext(ctx, node, "test/live.mjs", p.client.Base, p.client.Token)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	if err != nil {
+		t.Fatalf("%s: %v", out, err)
+	}
 	t.Logf("%s", out)
 	p.stop(t)
 }

@@ -2,15 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/fault"
 	"nodest/internal/setup"
@@ -22,14 +24,18 @@ import (
 func (i *installation) mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errOut, err := i.command(t, strings.NewReader(""), args...)
-	require.NoError(t, err, "%v: %s", args, errOut)
+	if err != nil {
+		t.Fatalf("%v: %s: %v", args, errOut, err)
+	}
 	return out
 }
 
 func tempFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return path
 }
 
@@ -40,13 +46,21 @@ const miraCard = `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"M
 func TestCommandsWithoutAServer(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "")
-	require.Equal(t, "the database is up to date\n", inst.mustRun(t, "migrate"))
+	if got := inst.mustRun(t, "migrate"); got != "the database is up to date\n" {
+		t.Fatalf("got %q, want %q", got, "the database is up to date\n")
+	}
 
 	imported := inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 	id, name, ok := strings.Cut(strings.TrimSpace(strings.SplitN(imported, "\n", 2)[0]), "  ")
-	require.True(t, ok, imported)
-	require.Equal(t, "Mira", name)
-	require.NotEmpty(t, inst.mustRun(t, "import", "--sample"))
+	if !ok {
+		t.Fatal(imported)
+	}
+	if name != "Mira" {
+		t.Fatalf("name is %q, want %q", name, "Mira")
+	}
+	if got := inst.mustRun(t, "import", "--sample"); got == "" {
+		t.Fatalf("got %q, want more", got)
+	}
 
 	var exported struct {
 		Data struct {
@@ -54,29 +68,53 @@ func TestCommandsWithoutAServer(t *testing.T) {
 			Extensions map[string]any
 		}
 	}
-	require.NoError(t, json.Unmarshal([]byte(inst.mustRun(t, "export", id, "--spec", "v2")), &exported))
-	require.Equal(t, "Mira", exported.Data.Name)
-	require.Equal(t, map[string]any{"row": 7.0}, exported.Data.Extensions["shelf"], "unknown fields stay")
+	if err := json.Unmarshal([]byte(inst.mustRun(t, "export", id, "--spec", "v2")), &exported); err != nil {
+		t.Fatal(err)
+	}
+	if exported.Data.Name != "Mira" {
+		t.Fatalf("exported.Data.Name is %q, want %q", exported.Data.Name, "Mira")
+	}
+	if want := (map[string]any{"row": 7.0}); !reflect.DeepEqual(exported.Data.Extensions["shelf"], want) {
+		t.Fatalf("unknown fields stay: got %+v, want %+v", exported.Data.Extensions["shelf"], want)
+	}
 	png := filepath.Join(t.TempDir(), "mira.png")
-	require.Empty(t, inst.mustRun(t, "export", id, "--format", "png", "-o", png))
-	require.Contains(t, inst.mustRun(t, "import", png), "Mira")
+	if got := inst.mustRun(t, "export", id, "--format", "png", "-o", png); got != "" {
+		t.Fatalf("got %q, want none", got)
+	}
+	if got := inst.mustRun(t, "import", png); !strings.Contains(got, "Mira") {
+		t.Fatalf("got %q, want it with %q", got, "Mira")
+	}
 
 	out, _, err := inst.command(t, strings.NewReader("Good evening.\n/quit\n"), "chat", id, "--new") // by id, because two have the name now
-	require.NoError(t, err)
-	require.Contains(t, out, "Mira: Hello.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "Mira: Hello.") {
+		t.Fatalf("out is %q, want it with %q", out, "Mira: Hello.")
+	}
 	_, rest, _ := strings.Cut(out, "(conversation ")
 	conversation, _, _ := strings.Cut(rest, ";")
-	require.Contains(t, inst.mustRun(t, "prompt", conversation, "--text", "Where is the key?"), "Where is the key?")
+	if got := inst.mustRun(t, "prompt", conversation, "--text", "Where is the key?"); !strings.Contains(got, "Where is the key?") {
+		t.Fatalf("got %q, want it with %q", got, "Where is the key?")
+	}
 	var prompt struct {
 		Messages []struct{ Role, Content string }
 	}
-	require.NoError(t, json.Unmarshal([]byte(inst.mustRun(t, "prompt", conversation, "--json", "--text", "Where is the key?")), &prompt))
-	require.NotEmpty(t, prompt.Messages)
+	if err := json.Unmarshal([]byte(inst.mustRun(t, "prompt", conversation, "--json", "--text", "Where is the key?")), &prompt); err != nil {
+		t.Fatal(err)
+	}
+	if len(prompt.Messages) == 0 {
+		t.Fatalf("prompt.Messages is %+v, want more", prompt.Messages)
+	}
 	_, _, err = inst.command(t, nil, "export", id, "--format", "gif")
-	require.ErrorContains(t, err, "format")
+	if err == nil || !strings.Contains(err.Error(), "format") {
+		t.Fatalf("got error %v, want one with %q", err, "format")
+	}
 	report := inst.mustRun(t, "doctor", "--no-network")
 	for _, line := range []string{"✓ database", "✓ documents: none yet", "idempotency keys: 48 hours", "✓ parser"} {
-		require.Contains(t, report, line)
+		if !strings.Contains(report, line) {
+			t.Fatalf("report is %q, want it with %q", report, line)
+		}
 	}
 }
 
@@ -84,76 +122,138 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	inst := newDatabase(t)
 	token := strings.TrimSpace(inst.mustRun(t, "token", "create", "--name", "phone", "--expires", "720h", "--quiet"))
-	require.NotContains(t, token, " ")
+	if strings.Contains(token, " ") {
+		t.Fatalf("token is %q, want it without %q", token, " ")
+	}
 	var phone string
 	for line := range strings.Lines(inst.mustRun(t, "token", "list", "--json")) {
 		var row struct{ ID, Name string }
-		require.NoError(t, json.Unmarshal([]byte(line), &row))
-		require.NotContains(t, line, token)
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(line, token) {
+			t.Fatalf("line is %q, want it without %q", line, token)
+		}
 		if row.Name == "phone" {
 			phone = row.ID
 		}
 	}
-	require.NotEmpty(t, phone)
+	if phone == "" {
+		t.Fatalf("phone is %q, want more", phone)
+	}
 	table := inst.mustRun(t, "token", "list")
-	require.Regexp(t, `(?m)^ID +CREATED +NAME +LAST USED +EXPIRES$`, table)
-	require.Regexp(t, `(?m)^`+phone+` +20[\d-]+ [\d:]+ +phone +never +20[\d-]+ [\d:]+$`, table)
-	require.NotContains(t, table, token)
+	if !regexp.MustCompile(`(?m)^ID +CREATED +NAME +LAST USED +EXPIRES$`).MatchString(table) {
+		t.Fatalf("got %q, want a match of %s", table, `(?m)^ID +CREATED +NAME +LAST USED +EXPIRES$`)
+	}
+	if !regexp.MustCompile(`(?m)^` + phone + ` +20[\d-]+ [\d:]+ +phone +never +20[\d-]+ [\d:]+$`).MatchString(table) {
+		t.Fatalf("got %q, want a match of %s", table, `(?m)^`+phone+` +20[\d-]+ [\d:]+ +phone +never +20[\d-]+ [\d:]+$`)
+	}
+	if strings.Contains(table, token) {
+		t.Fatalf("table is %q, want it without %q", table, token)
+	}
 	_, _, err := inst.command(t, nil, "token", "revoke", "pho")
-	require.ErrorContains(t, err, "did you mean phone", "deleting requires the whole name")
+	if err == nil || !strings.Contains(err.Error(), "did you mean phone") {
+		t.Fatalf("deleting requires the whole name: got error %v, want one with %q", err, "did you mean phone")
+	}
 	inst.mustRun(t, "token", "revoke", phone)
-	require.NotContains(t, inst.mustRun(t, "token", "list"), phone)
+	if got := inst.mustRun(t, "token", "list"); strings.Contains(got, phone) {
+		t.Fatalf("got %q, want it without %q", got, phone)
+	}
 	inst.mustRun(t, "token", "create", "--name", "phone")
 	inst.mustRun(t, "token", "create", "--name", "phone")
 	_, _, err = inst.command(t, nil, "token", "revoke", "phone")
-	require.ErrorContains(t, err, `"phone" is ambiguous (2 matches)`)
+	if err == nil || !strings.Contains(err.Error(), `"phone" is ambiguous (2 matches)`) {
+		t.Fatalf("got error %v, want one with %q", err, `"phone" is ambiguous (2 matches)`)
+	}
 	inst.mustRun(t, "token", "create", "--name", "Tablet")
 	inst.mustRun(t, "token", "revoke", "tablet")
-	require.NotContains(t, inst.mustRun(t, "token", "list"), "Tablet")
+	if got := inst.mustRun(t, "token", "list"); strings.Contains(got, "Tablet") {
+		t.Fatalf("got %q, want it without %q", got, "Tablet")
+	}
 	inst.mustRun(t, "token", "create")
 	_, _, err = inst.command(t, nil, "token", "revoke", "nope")
-	require.ErrorContains(t, err, `no token "nope"; run nodest token list to see all`, "a token without a name is no suggestion")
+	if err == nil || !strings.Contains(err.Error(), `no token "nope"; run nodest token list to see all`) {
+		t.Fatalf("a token without a name is no suggestion: got error %v, want one with %q", err, `no token "nope"; run nodest token list to see all`)
+	}
 
 	out, _, err := inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	id, name, _ := strings.Cut(strings.TrimSpace(out), "  ")
-	require.Equal(t, "alice", name)
-	require.Regexp(t, `(?m)^`+id+` +20[\d-]+ [\d:]+ +alice +member +yes$`, inst.mustRun(t, "user", "list"))
-	require.Contains(t, inst.mustRun(t, "user", "list", "--json"), `"username":"alice"`)
+	if name != "alice" {
+		t.Fatalf("name is %q, want %q", name, "alice")
+	}
+	if got := inst.mustRun(t, "user", "list"); !regexp.MustCompile(`(?m)^` + id + ` +20[\d-]+ [\d:]+ +alice +member +yes$`).MatchString(got) {
+		t.Fatalf("got %q, want a match of %s", got, `(?m)^`+id+` +20[\d-]+ [\d:]+ +alice +member +yes$`)
+	}
+	if got := inst.mustRun(t, "user", "list", "--json"); !strings.Contains(got, `"username":"alice"`) {
+		t.Fatalf("got %q, want it with %q", got, `"username":"alice"`)
+	}
 	inst.mustRun(t, "user", "limits", "alice", "--megabytes", "5120")
-	require.Equal(t, "storage: 5120 MB\ntokens per day: 9\nconcurrent replies: the server's default\n", inst.mustRun(t, "user", "limits", "Alice", "--tokens-per-day", "9"))
-	require.Contains(t, inst.mustRun(t, "doctor", "--no-network"), "quotas: the counters are correct")
+	if got := inst.mustRun(t, "user", "limits", "Alice", "--tokens-per-day", "9"); got != "storage: 5120 MB\ntokens per day: 9\nconcurrent replies: the server's default\n" {
+		t.Fatalf("got %q, want %q", got, "storage: 5120 MB\ntokens per day: 9\nconcurrent replies: the server's default\n")
+	}
+	if got := inst.mustRun(t, "doctor", "--no-network"); !strings.Contains(got, "quotas: the counters are correct") {
+		t.Fatalf("got %q, want it with %q", got, "quotas: the counters are correct")
+	}
 	_, _, err = inst.command(t, nil, "user", "delete", "alic", "--yes")
-	require.ErrorContains(t, err, "did you mean alice", "deleting requires the whole name")
+	if err == nil || !strings.Contains(err.Error(), "did you mean alice") {
+		t.Fatalf("deleting requires the whole name: got error %v, want one with %q", err, "did you mean alice")
+	}
 	_, _, err = inst.command(t, strings.NewReader("y\n"), "user", "delete", "alice")
-	require.ErrorContains(t, err, "this would delete the account alice and all its data; add --yes to confirm")
-	require.Equal(t, 2, exitCode(err, io.Discard))
-	require.Contains(t, inst.mustRun(t, "user", "list"), "alice")
+	if err == nil || !strings.Contains(err.Error(), "this would delete the account alice and all its data; add --yes to confirm") {
+		t.Fatalf("got error %v, want one with %q", err, "this would delete the account alice and all its data; add --yes to confirm")
+	}
+	if got := exitCode(err, io.Discard); got != 2 {
+		t.Fatalf("exitCode(err, io.Discard) is %d, want %d", got, 2)
+	}
+	if got := inst.mustRun(t, "user", "list"); !strings.Contains(got, "alice") {
+		t.Fatalf("got %q, want it with %q", got, "alice")
+	}
 	inst.mustRun(t, "user", "delete", id, "--yes")
-	require.NotContains(t, inst.mustRun(t, "user", "list"), id)
+	if got := inst.mustRun(t, "user", "list"); strings.Contains(got, id) {
+		t.Fatalf("got %q, want it without %q", got, id)
+	}
 	_, _, err = inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "bob")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, _, err = inst.command(t, nil, "user", "delete", "bobby")
-	require.ErrorContains(t, err, "did you mean bob?")
+	if err == nil || !strings.Contains(err.Error(), "did you mean bob?") {
+		t.Fatalf("got error %v, want one with %q", err, "did you mean bob?")
+	}
 	inst.mustRun(t, "user", "delete", "bob", "--yes")
-	require.NotContains(t, inst.mustRun(t, "user", "list"), "bob")
+	if got := inst.mustRun(t, "user", "list"); strings.Contains(got, "bob") {
+		t.Fatalf("got %q, want it without %q", got, "bob")
+	}
 }
 
 func TestALimitBelowAMegabyteIsShown(t *testing.T) {
 	t.Parallel()
-	require.Contains(t, limits{Bytes: 500_000}.String(), "storage: 488 kB\n")
-	require.Contains(t, limits{}.String(), "storage: the server's default\n")
+	if got := (limits{Bytes: 500_000}.String()); !strings.Contains(got, "storage: 488 kB\n") {
+		t.Fatalf("limits{Bytes: 500_000}.String() is %q, want it with %q", got, "storage: 488 kB\n")
+	}
+	if got := (limits{}.String()); !strings.Contains(got, "storage: the server's default\n") {
+		t.Fatalf("limits{}.String() is %q, want it with %q", got, "storage: the server's default\n")
+	}
 }
 
 func TestVersionAndHelp(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "")
-	require.Equal(t, "nodest "+version+"\n", inst.mustRun(t, "version"))
+	if got, want := inst.mustRun(t, "version"), "nodest "+version+"\n"; got != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
 	p := &program{getenv: func(string) string { return "" }, flags: map[string]string{}}
 	var check func(c *cobra.Command)
 	check = func(c *cobra.Command) {
-		require.NotEmpty(t, c.Example, "%s --help has no example", c.CommandPath())
-		require.NotEmpty(t, c.Short, c.CommandPath())
+		if c.Example == "" {
+			t.Fatalf("%s --help has no example: c.Example is %q, want more", c.CommandPath(), c.Example)
+		}
+		if c.Short == "" {
+			t.Fatalf("%s: c.Short is %q, want more", c.CommandPath(), c.Short)
+		}
 		for _, sub := range c.Commands() {
 			check(sub)
 		}
@@ -167,26 +267,50 @@ func TestLintNamesFileAndPath(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "")
 	good := tempFile(t, "good.json", strings.Replace(miraCard, `{"shelf":{"row":7}}`, "{}", 1))
-	require.Empty(t, inst.mustRun(t, "lint", good))
+	if got := inst.mustRun(t, "lint", good); got != "" {
+		t.Fatalf("got %q, want none", got)
+	}
 	out, _, err := inst.command(t, nil, "lint", tempFile(t, "mira.json", miraCard))
-	require.ErrorIs(t, err, errSaid)
-	require.Contains(t, out, "data.extensions.shelf: unknown_field: kept, not used: shelf")
+	if !errors.Is(err, errSaid) {
+		t.Fatalf("got error %v, want %v", err, errSaid)
+	}
+	if !strings.Contains(out, "data.extensions.shelf: unknown_field: kept, not used: shelf") {
+		t.Fatalf("out is %q, want it with %q", out, "data.extensions.shelf: unknown_field: kept, not used: shelf")
+	}
 	bad := tempFile(t, "bad.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Mira","first_mes":"Hello.","character_book":{"entries":[{"keys":[],"content":"","enabled":true,"insertion_order":0,"extensions":{}}]}}}`)
 	out, _, err = inst.command(t, nil, "lint", bad)
-	require.ErrorIs(t, err, errSaid)
-	require.Contains(t, out, bad+": ")
+	if !errors.Is(err, errSaid) {
+		t.Fatalf("got error %v, want %v", err, errSaid)
+	}
+	if !strings.Contains(out, bad+": ") {
+		t.Fatalf("out is %q, want it with %q", out, bad+": ")
+	}
 	out, _, err = inst.command(t, nil, "lint", "--json", bad, good)
-	require.ErrorIs(t, err, errSaid)
+	if !errors.Is(err, errSaid) {
+		t.Fatalf("got error %v, want %v", err, errSaid)
+	}
 	var found map[string][]struct{ Path, Code, Detail string }
-	require.NoError(t, json.Unmarshal([]byte(out), &found))
-	require.NotEmpty(t, found[bad])
-	require.Empty(t, found[good])
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		t.Fatal(err)
+	}
+	if len(found[bad]) == 0 {
+		t.Fatalf("found[bad] is %+v, want more", found[bad])
+	}
+	if len(found[good]) != 0 {
+		t.Fatalf("found[good] is %+v, want none", found[good])
+	}
 
 	nameless := tempFile(t, "nameless.json", `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":""}}`)
 	out, said, err := inst.command(t, nil, "lint", nameless, bad)
-	require.ErrorIs(t, err, errSaid)
-	require.Contains(t, said, nameless)
-	require.Contains(t, out, bad+": ", "the other files are checked all the same")
+	if !errors.Is(err, errSaid) {
+		t.Fatalf("got error %v, want %v", err, errSaid)
+	}
+	if !strings.Contains(said, nameless) {
+		t.Fatalf("said is %q, want it with %q", said, nameless)
+	}
+	if !strings.Contains(out, bad+": ") {
+		t.Fatalf("the other files are checked all the same: out is %q, want it with %q", out, bad+": ")
+	}
 }
 
 // TestErrorsAreOneLine: every wrong command fails with an error of one line that says
@@ -229,11 +353,19 @@ func TestErrorsAreOneLine(t *testing.T) {
 	} {
 		t.Run(strings.Join(tt.args[:min(2, len(tt.args))], " "), func(t *testing.T) {
 			out, errOut, err := inst.command(t, strings.NewReader(tt.in), tt.args...)
-			require.Error(t, err, out)
+			if err == nil {
+				t.Fatalf("%s: got no error, want one", out)
+			}
 			line := oneLine(err)
-			require.NotContains(t, line, "\n")
-			require.NotContains(t, line, "goroutine")
-			require.Contains(t, errOut+line, tt.want)
+			if strings.Contains(line, "\n") {
+				t.Fatalf("line is %q, want it without %q", line, "\n")
+			}
+			if strings.Contains(line, "goroutine") {
+				t.Fatalf("line is %q, want it without %q", line, "goroutine")
+			}
+			if got := errOut + line; !strings.Contains(got, tt.want) {
+				t.Fatalf("errOut+line is %q, want it with %q", got, tt.want)
+			}
 		})
 	}
 }
@@ -243,12 +375,20 @@ func TestDoctorReportsProblems(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "", "NODEST_PROVIDER=gemini")
 	out, _, err := inst.command(t, nil, "doctor", "--no-network")
-	require.ErrorIs(t, err, errSaid)
-	require.Contains(t, out, "GEMINI_API_KEY")
+	if !errors.Is(err, errSaid) {
+		t.Fatalf("got error %v, want %v", err, errSaid)
+	}
+	if !strings.Contains(out, "GEMINI_API_KEY") {
+		t.Fatalf("out is %q, want it with %q", out, "GEMINI_API_KEY")
+	}
 	inst = newInstallation(t, "", "NODEST_GRACE=soon")
 	out, _, err = inst.command(t, nil, "doctor", "--no-network")
-	require.ErrorIs(t, err, errSaid)
-	require.Contains(t, out, "NODEST_GRACE")
+	if !errors.Is(err, errSaid) {
+		t.Fatalf("got error %v, want %v", err, errSaid)
+	}
+	if !strings.Contains(out, "NODEST_GRACE") {
+		t.Fatalf("out is %q, want it with %q", out, "NODEST_GRACE")
+	}
 }
 
 func TestDoctorSaysWhereFailedFilesAreListed(t *testing.T) {
@@ -258,7 +398,9 @@ func TestDoctorSaysWhereFailedFilesAreListed(t *testing.T) {
 		"8 ready":  {knowledge.Ready: 8},
 		"8 ready, 6 failed (nodest kb files --state failed lists yours that have failed)": {knowledge.Ready: 8, knowledge.Failed: 6},
 	} {
-		require.Equal(t, want, documentCounts(&store.Documents{Files: files}))
+		if got := documentCounts(&store.Documents{Files: files}); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
 	}
 }
 
@@ -266,12 +408,16 @@ func TestAllSettingsButSecretsAreFlagsOfServe(t *testing.T) {
 	t.Parallel()
 	p := &program{getenv: os.Getenv, in: strings.NewReader(""), out: &strings.Builder{}, data: &strings.Builder{}, err: &strings.Builder{}, flags: map[string]string{}}
 	serve, _, err := p.root().Find([]string{"serve"})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, s := range setup.Settings {
 		name := s.Flag()
 		there := serve.Flags().Lookup(name) != nil || serve.InheritedFlags().Lookup(name) != nil
 		if s.Env != "NODEST_DATABASE_URL" { // may contain a password, but need not
-			require.Equal(t, !s.Secret, there, s.Env)
+			if there != !s.Secret {
+				t.Fatalf("%s: there is %v, want %v", s.Env, there, !s.Secret)
+			}
 		}
 	}
 }
@@ -281,8 +427,14 @@ func TestSettingsRefuseAnUnknownProvider(t *testing.T) {
 	inst := newInstallation(t, "")
 	p := inst.start(t)
 	err := p.client.Call(t.Context(), http.MethodPut, "/api/v1/settings", map[string]any{"provider": "nope"}, nil)
-	require.Error(t, err)
-	require.Equal(t, fault.Invalid, fault.Public(err).Code)
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPut, "/api/v1/settings", map[string]any{"provider": "gemini"}, nil), "its key can come later")
+	if err == nil {
+		t.Fatal("got no error, want one")
+	}
+	if got := fault.Public(err).Code; got != fault.Invalid {
+		t.Fatalf("fault.Public(err).Code is %q, want %q", got, fault.Invalid)
+	}
+	if err := p.client.Call(t.Context(), http.MethodPut, "/api/v1/settings", map[string]any{"provider": "gemini"}, nil); err != nil {
+		t.Fatalf("its key can come later: %v", err)
+	}
 	p.stop(t)
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/setup"
 )
 
@@ -31,11 +29,19 @@ func TestConfigMasksSecrets(t *testing.T) {
 	inst := newInstallation(t, "", secrets...)
 	for _, args := range [][]string{{"config"}, {"config", "--json"}} {
 		out, errOut, err := inst.command(t, nil, args...)
-		require.NoError(t, err)
-		require.NotContains(t, out+errOut, "secret-")
-		require.Contains(t, out, "NODEST_ADMIN_TOKEN")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := out + errOut; strings.Contains(got, "secret-") {
+			t.Fatalf("out+errOut is %q, want it without %q", got, "secret-")
+		}
+		if !strings.Contains(out, "NODEST_ADMIN_TOKEN") {
+			t.Fatalf("out is %q, want it with %q", out, "NODEST_ADMIN_TOKEN")
+		}
 		for _, s := range setup.Settings {
-			require.Contains(t, out, s.Env)
+			if !strings.Contains(out, s.Env) {
+				t.Fatalf("out is %q, want it with %q", out, s.Env)
+			}
 		}
 	}
 }
@@ -46,9 +52,15 @@ func TestServeRefusesAPublicAddressWithoutAccounts(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "", "NODEST_ADDR=0.0.0.0:0")
 	_, _, err := inst.command(t, nil, "serve")
-	require.Error(t, err)
-	require.Contains(t, oneLine(err), "NODEST_ADMIN_TOKEN")
-	require.NotContains(t, oneLine(err), "\n")
+	if err == nil {
+		t.Fatal("got no error, want one")
+	}
+	if got := oneLine(err); !strings.Contains(got, "NODEST_ADMIN_TOKEN") {
+		t.Fatalf("oneLine(err) is %q, want it with %q", got, "NODEST_ADMIN_TOKEN")
+	}
+	if got := oneLine(err); strings.Contains(got, "\n") {
+		t.Fatalf("oneLine(err) is %q, want it without %q", got, "\n")
+	}
 }
 
 // TestSettingsPageListsTheSettings compares the table of docs/settings.md with the
@@ -57,16 +69,26 @@ func TestSettingsPageListsTheSettings(t *testing.T) {
 	t.Parallel()
 	const path, begin, end = "../../docs/settings.md", "<!-- settings: checked against internal/setup/config.go by a test -->\n", "<!-- end of settings -->"
 	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	before, rest, ok := strings.Cut(string(text), begin)
-	require.True(t, ok, "the page has no %s", begin)
+	if !ok {
+		t.Fatalf("the page has no %s", begin)
+	}
 	table, after, ok := strings.Cut(rest, end)
-	require.True(t, ok, "the page has no %s", end)
+	if !ok {
+		t.Fatalf("the page has no %s", end)
+	}
 	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(before+begin+settingsTable()+end+after), 0o644))
+		if err := os.WriteFile(path, []byte(before+begin+settingsTable()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
 		return
 	}
-	require.Equal(t, settingsTable(), table, "go test ./cmd/nodest -run TestSettingsPage -update writes it")
+	if want := settingsTable(); table != want {
+		t.Fatalf("go test ./cmd/nodest -run TestSettingsPage -update writes it: table is %q, want %q", table, want)
+	}
 }
 
 // settingsTable returns the settings as a Markdown table.

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/llm/llmtest"
 )
 
@@ -53,7 +51,9 @@ func TestManyRepliesAtOnceShareTheirFrames(t *testing.T) {
 	texts, frames, done := map[string]string{}, 0, 0
 	for done < replies {
 		f, err := ws.next()
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		switch f.Ev {
 		case "gen.delta":
 			var d struct{ Text string }
@@ -67,15 +67,21 @@ func TestManyRepliesAtOnceShareTheirFrames(t *testing.T) {
 			frames++
 		case "gen.done":
 			done++
-			require.Equal(t, whole, strings.TrimSpace(texts[f.Gen]))
+			if got := strings.TrimSpace(texts[f.Gen]); got != whole {
+				t.Fatalf("strings.TrimSpace(texts[f.Gen]) is %q, want %q", got, whole)
+			}
 		case "gen.failed":
 			t.Fatalf("a reply failed: %s", f.Data)
 		}
 	}
 	for range replies {
-		require.NoError(t, <-answered)
+		if <-answered != nil {
+			t.Fatal(<-answered)
+		}
 	}
-	require.Less(t, frames, replies*pieces/2)
+	if frames >= replies*pieces/2 {
+		t.Fatalf("frames is %d, want less than %d", frames, replies*pieces/2)
+	}
 	t.Logf("%d frames for %d pieces", frames, replies*pieces)
 	p.stop(t)
 }

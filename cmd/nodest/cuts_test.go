@@ -7,11 +7,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 	"nodest/llm/llmtest"
@@ -77,7 +76,9 @@ func (a *resumingClient) connect() {
 			return &breakingConn{conn, bytes}, err
 		})
 		if err != nil {
-			require.GreaterOrEqual(a.t, bytes, 0, "the handshake failed by itself: %v", err)
+			if bytes < 0 {
+				a.t.Fatalf("the handshake failed by itself: %v: bytes is %d, want at least %d", err, bytes, 0)
+			}
 			a.releasePieces()
 			continue
 		}
@@ -107,7 +108,9 @@ func (a *resumingClient) hello() bool {
 	if a.epoch == "" {
 		a.seq = welcome.Seq
 	} else {
-		require.True(a.t, welcome.Resumed, "%s", a.answers[id].Data)
+		if !welcome.Resumed {
+			a.t.Fatal(a.answers[id].Data)
+		}
 	}
 	a.epoch = welcome.Epoch
 	for _, g := range welcome.Active {
@@ -172,27 +175,37 @@ func (a *resumingClient) releasePieces() {
 func (a *resumingClient) handle(f *frame) {
 	a.t.Helper()
 	if f.ID != "" {
-		require.True(a.t, f.OK != nil && *f.OK, "command %s: %s", f.ID, f.Error)
+		if f.OK == nil || !(*f.OK) {
+			a.t.Fatalf("command %s: %s", f.ID, f.Error)
+		}
 		a.answers[f.ID] = f
 		return
 	}
 	if f.Seq > 0 {
-		require.Equal(a.t, a.seq+1, f.Seq, "position of %s", f.Ev)
+		if want := a.seq + 1; f.Seq != want {
+			a.t.Fatalf("position of %s: f.Seq is %d, want %d", f.Ev, f.Seq, want)
+		}
 		a.seq = f.Seq
 	}
 	switch f.Ev {
 	case "gen.delta":
 		var d struct{ Text, Part string }
 		f.into(a.t, &d)
-		require.False(a.t, a.ended[f.Gen], "a delta after the end")
-		require.Equal(a.t, len([]rune(a.texts[f.Gen])), f.Off, "place of a delta")
+		if a.ended[f.Gen] {
+			a.t.Fatal("a delta after the end")
+		}
+		if want := len([]rune(a.texts[f.Gen])); f.Off != want {
+			a.t.Fatalf("place of a delta: f.Off is %d, want %d", f.Off, want)
+		}
 		a.texts[f.Gen] += d.Text
 	case "message.updated":
 		var d struct{ Message chatMessage }
 		f.into(a.t, &d)
 		a.stored[d.Message.ID] = d.Message.Text
 	case "gen.done", "gen.failed":
-		require.False(a.t, a.ended[f.Gen], "a generation ended twice")
+		if a.ended[f.Gen] {
+			a.t.Fatal("a generation ended twice")
+		}
 		a.ended[f.Gen] = true
 	}
 }
@@ -219,8 +232,12 @@ func (a *resumingClient) turn(conversation, key, want string) {
 	for !a.readUntil(func() bool { return a.ended[sent.GenerationID] }) {
 		a.connect()
 	}
-	require.Equal(a.t, want, a.stored[sent.Message.ID], "the stored text")
-	require.True(a.t, strings.HasPrefix(want, a.texts[sent.GenerationID]), "deltas gave %q, the provider sent %q", a.texts[sent.GenerationID], want)
+	if a.stored[sent.Message.ID] != want {
+		a.t.Fatalf("the stored text: a.stored[sent.Message.ID] is %q, want %q", a.stored[sent.Message.ID], want)
+	}
+	if !strings.HasPrefix(want, a.texts[sent.GenerationID]) {
+		a.t.Fatalf("deltas gave %q, the provider sent %q", a.texts[sent.GenerationID], want)
+	}
 }
 
 // TestCutConnectionsLoseNothing cuts the connection to a real server process at
@@ -235,8 +252,10 @@ func TestCutConnectionsLoseNothing(t *testing.T) {
 	p := inst.start(t)
 	character := sampleCharacter(t, p.client)
 	// The provider scripts one reply per turn: nothing else may call it.
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPut, "/api/v1/characters/"+character+"/settings",
-		map[string]any{"memory": map[string]any{"enabled": false}}, nil))
+	if err := p.client.Call(t.Context(), http.MethodPut, "/api/v1/characters/"+character+"/settings",
+		map[string]any{"memory": map[string]any{"enabled": false}}, nil); err != nil {
+		t.Fatal(err)
+	}
 	conversation := newConversation(t, p.client, character)
 	a := &resumingClient{
 		t: t, c: p.client, rng: rng, cuts: scaled(t, 25, 1000), gate: make(chan struct{}, 1<<16),
@@ -259,8 +278,12 @@ func TestCutConnectionsLoseNothing(t *testing.T) {
 			stored = append(stored, m.Text)
 		}
 	}
-	require.Equal(t, said, stored)
-	require.Equal(t, logEnd(t, p.client), a.seq, "the end of the log")
+	if !reflect.DeepEqual(stored, said) {
+		t.Fatalf("stored is %q, want %q", stored, said)
+	}
+	if want := logEnd(t, p.client); a.seq != want {
+		t.Fatalf("the end of the log: a.seq is %d, want %d", a.seq, want)
+	}
 	verifyLog(t, p.client)
 	t.Logf("%d cuts, %d replies, %d events", all, len(said), a.seq)
 	p.stop(t)

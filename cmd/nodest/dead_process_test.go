@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/llm/llmtest"
 	"nodest/store/storetest"
 )
@@ -46,11 +44,15 @@ func TestDeadProcessIsNoticedBeforeItsLeaseEnds(t *testing.T) {
 		killed := time.Now()
 		eventually(t, "the end of the reply", func() error {
 			var g struct{ Status, Text string }
-			require.NoError(t, survivor.client.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+sent.GenerationID+"?off=0", nil, &g))
+			if err := survivor.client.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+sent.GenerationID+"?off=0", nil, &g); err != nil {
+				t.Fatal(err)
+			}
 			if g.Status != "interrupted" {
 				return fmt.Errorf("the reply is %s: %w", g.Status, errNotYet)
 			}
-			require.Equal(t, "Half", g.Text)
+			if g.Text != "Half" {
+				t.Fatalf("g.Text is %q, want %q", g.Text, "Half")
+			}
 			return nil
 		})
 		took = append(took, time.Since(killed).Round(10*time.Millisecond))
@@ -60,7 +62,9 @@ func TestDeadProcessIsNoticedBeforeItsLeaseEnds(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("%d kills, noticed after %v (median), %v (longest)", len(took), took[len(took)/2], took[len(took)-1])
-	require.Less(t, took[len(took)-1], leaseOfKilled*2/3)
+	if got := took[len(took)-1]; got >= leaseOfKilled*2/3 {
+		t.Fatalf("took[len(took)-1] is %v, want less than %v", got, leaseOfKilled*2/3)
+	}
 	survivor.stop(t)
 }
 
@@ -94,7 +98,9 @@ func TestIdleProcessAsksLittle(t *testing.T) {
 func countedDatabase(t *testing.T, database string) (counted string, asked *atomic.Int64) {
 	t.Helper()
 	u, err := url.Parse(database)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	query := u.Query()
 	server := filepath.Join(query.Get("host"), ".s.PGSQL.5432")
 	if !filepath.IsAbs(server) {
@@ -103,7 +109,9 @@ func countedDatabase(t *testing.T, database string) (counted string, asked *atom
 	dir := t.TempDir()
 	var lc net.ListenConfig
 	ln, err := lc.Listen(t.Context(), "unix", filepath.Join(dir, ".s.PGSQL.5432"))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = ln.Close() })
 	query.Set("host", dir)
 	u.RawQuery = query.Encode()

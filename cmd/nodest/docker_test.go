@@ -4,11 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
 	"nodest/internal/setup"
@@ -18,7 +18,9 @@ import (
 func dockerfile(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../Dockerfile")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var lines []string
 	for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", " ")) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
@@ -40,19 +42,31 @@ func TestDockerfileBuilds(t *testing.T) {
 		if !ok {
 			continue
 		}
-		require.Contains(t, command, "-trimpath ")
-		require.Contains(t, command, "-o /out/nodest")
+		if !strings.Contains(command, "-trimpath ") {
+			t.Fatalf("command is %q, want it with %q", command, "-trimpath ")
+		}
+		if !strings.Contains(command, "-o /out/nodest") {
+			t.Fatalf("command is %q, want it with %q", command, "-o /out/nodest")
+		}
 		build := exec.CommandContext(t.Context(), "sh", "-c", "CGO_ENABLED=1 go build "+strings.NewReplacer("-trimpath ", "", "/out/", out+"/").Replace(command))
 		build.Dir = "../.."
 		build.Env = append(os.Environ(), "VERSION=of-the-test")
 		text, err := build.CombinedOutput()
-		require.NoError(t, err, "%s", text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
 		built = true
 	}
-	require.True(t, built, "the Dockerfile has no build command that this test knows")
+	if !built {
+		t.Fatal("the Dockerfile has no build command that this test knows")
+	}
 	version, err := exec.CommandContext(t.Context(), filepath.Join(out, "nodest"), "version").CombinedOutput()
-	require.NoError(t, err, "%s", version)
-	require.Equal(t, "nodest of-the-test\n", string(version))
+	if err != nil {
+		t.Fatalf("%s: %v", version, err)
+	}
+	if string(version) != "nodest of-the-test\n" {
+		t.Fatalf("string(version) is %q, want %q", string(version), "nodest of-the-test\n")
+	}
 }
 
 // TestDockerfileCopiesWhatExists checks that every path that the Dockerfile copies
@@ -62,7 +76,9 @@ func TestDockerfileCopiesWhatExists(t *testing.T) {
 	ignored, err := os.ReadFile("../../.dockerignore")
 	if err == nil {
 		for line := range strings.Lines(string(ignored)) {
-			require.NotContains(t, []string{"web", "web/dist", "migrations", "cmd", "go.mod", "go.sum"}, strings.Trim(strings.TrimSpace(line), "/"), "the build needs it")
+			if got := ([]string{"web", "web/dist", "migrations", "cmd", "go.mod", "go.sum"}); slices.Contains(got, strings.Trim(strings.TrimSpace(line), "/")) {
+				t.Fatalf("the build needs it: got %q, want it without %q", got, strings.Trim(strings.TrimSpace(line), "/"))
+			}
 		}
 	}
 	copied := 0
@@ -72,19 +88,29 @@ func TestDockerfileCopiesWhatExists(t *testing.T) {
 			continue
 		}
 		if strings.HasPrefix(fields[1], "--from=build") {
-			require.Equal(t, "/out/nodest", fields[2], "what the build makes")
+			if fields[2] != "/out/nodest" {
+				t.Fatalf("what the build makes: fields[2] is %q, want %q", fields[2], "/out/nodest")
+			}
 			continue
 		}
 		for _, path := range fields[1 : len(fields)-1] {
 			_, err := os.Stat(filepath.Join("../..", path))
-			require.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			copied++
 		}
 	}
-	require.Positive(t, copied)
+	if copied <= 0 {
+		t.Fatalf("copied is %d, want more than 0", copied)
+	}
 	entries, err := os.ReadDir("../../web/dist")
-	require.NoError(t, err, "the image is built without Node")
-	require.NotEmpty(t, entries)
+	if err != nil {
+		t.Fatalf("the image is built without Node: %v", err)
+	}
+	if len(entries) == 0 {
+		t.Fatalf("entries is %+v, want more", entries)
+	}
 }
 
 type composeService struct {
@@ -103,12 +129,16 @@ type composeService struct {
 func composeFile(t *testing.T) (services map[string]composeService, volumes map[string]any) {
 	t.Helper()
 	text, err := os.ReadFile("../../compose.yaml")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var compose struct {
 		Services map[string]composeService
 		Volumes  map[string]any
 	}
-	require.NoError(t, yaml.Unmarshal(text, &compose))
+	if err := yaml.Unmarshal(text, &compose); err != nil {
+		t.Fatal(err)
+	}
 	return compose.Services, compose.Volumes
 }
 
@@ -121,13 +151,19 @@ func TestComposePassesEverySetting(t *testing.T) {
 	fixed := environmentOfImage(t)
 	for _, s := range setup.Settings {
 		if slices.Contains(fixed, s.Env) {
-			require.NotContains(t, passed, s.Env, "an empty value would replace that of the image")
+			if _, ok := passed[s.Env]; ok {
+				t.Fatalf("an empty value would replace that of the image: passed is %+v, want it without %q", passed, s.Env)
+			}
 			continue
 		}
-		require.True(t, strings.HasPrefix(passed[s.Env], "${"+s.Env+":-") && strings.HasSuffix(passed[s.Env], "}"), "%s: %q", s.Env, passed[s.Env])
+		if !strings.HasPrefix(passed[s.Env], "${"+s.Env+":-") || !strings.HasSuffix(passed[s.Env], "}") {
+			t.Fatalf("%s: %q", s.Env, passed[s.Env])
+		}
 	}
 	for name := range passed {
-		require.True(t, slices.ContainsFunc(setup.Settings, func(s setup.Setting) bool { return s.Env == name }), "%s is no setting", name)
+		if !slices.ContainsFunc(setup.Settings, func(s setup.Setting) bool { return s.Env == name }) {
+			t.Fatalf("%s is no setting", name)
+		}
 	}
 }
 
@@ -139,18 +175,30 @@ func TestComposePrintsASignInLink(t *testing.T) {
 	services, _ := composeFile(t)
 	server := services["nodest"]
 	_, public, ok := strings.Cut(strings.TrimSuffix(server.Environment["NODEST_PUBLIC_URL"], "}"), ":-")
-	require.True(t, ok)
-	require.Equal(t, "http://127.0.0.1:8080", public)
-	require.Equal(t, []string{"127.0.0.1:8080:8080"}, server.Ports, "the link leads to the published port, and only from this machine")
+	if !ok {
+		t.Fatal("ok is false, want true")
+	}
+	if public != "http://127.0.0.1:8080" {
+		t.Fatalf("public is %q, want %q", public, "http://127.0.0.1:8080")
+	}
+	if want := ([]string{"127.0.0.1:8080:8080"}); !reflect.DeepEqual(server.Ports, want) {
+		t.Fatalf("the link leads to the published port, and only from this machine: server.Ports is %q, want %q", server.Ports, want)
+	}
 
 	inst := newInstallation(t, "", "NODEST_ADDR=0.0.0.0:0", "NODEST_PUBLIC_URL="+public)
 	p := inst.start(t)
-	require.Equal(t, public, p.linkBase)
+	if p.linkBase != public {
+		t.Fatalf("p.linkBase is %q, want %q", p.linkBase, public)
+	}
 	_, port, _ := strings.Cut(strings.TrimPrefix(p.client.Base, "http://"), ":")
 	inst.env = append(inst.env, "NODEST_ADDR=0.0.0.0:"+port)
 	link := strings.TrimSpace(inst.mustRun(t, "signin"))
-	require.True(t, strings.HasPrefix(link, public+"/signin#"), link)
-	require.NotContains(t, link, p.link)
+	if !strings.HasPrefix(link, public+"/signin#") {
+		t.Fatal(link)
+	}
+	if strings.Contains(link, p.link) {
+		t.Fatalf("link is %q, want it without %q", link, p.link)
+	}
 	p.stop(t)
 }
 
@@ -160,15 +208,27 @@ func TestComposeWaitsForPostgres(t *testing.T) {
 	t.Parallel()
 	services, volumes := composeFile(t)
 	wait := services["nodest"].DependsOn["postgres"]
-	require.Equal(t, "service_healthy", wait.Condition)
-	require.NotNil(t, wait.Required)
-	require.False(t, *wait.Required, "the server runs without the profile too")
-	require.Contains(t, strings.Join(services["postgres"].Healthcheck.Test, " "), "pg_isready")
+	if wait.Condition != "service_healthy" {
+		t.Fatalf("wait.Condition is %q, want %q", wait.Condition, "service_healthy")
+	}
+	if wait.Required == nil {
+		t.Fatal("wait.Required is nil, want a value")
+	}
+	if *wait.Required {
+		t.Fatal("the server runs without the profile too")
+	}
+	if got := strings.Join(services["postgres"].Healthcheck.Test, " "); !strings.Contains(got, "pg_isready") {
+		t.Fatalf("got %q, want it with %q", got, "pg_isready")
+	}
 	for service, s := range services {
-		require.True(t, s.Image != "" || s.Build != "", service)
+		if s.Image == "" && s.Build == "" {
+			t.Fatal(service)
+		}
 		for _, v := range s.Volumes {
 			volume, _, _ := strings.Cut(v, ":")
-			require.Contains(t, volumes, volume, service)
+			if _, ok := volumes[volume]; !ok {
+				t.Fatalf("%s: volumes is %+v, want it with %q", service, volumes, volume)
+			}
 		}
 	}
 }
@@ -185,6 +245,8 @@ func environmentOfImage(t *testing.T) []string {
 			}
 		}
 	}
-	require.NotEmpty(t, names)
+	if len(names) == 0 {
+		t.Fatalf("names is %q, want more", names)
+	}
 	return names
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/setup"
 	"nodest/llm/llmtest"
 )
@@ -17,9 +15,13 @@ import (
 func checksOf(t *testing.T, network bool, pairs ...string) []check {
 	t.Helper()
 	cfg, err := setup.Load(getenvOf(pairs...), nil)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	m, err := setup.NewModels(cfg, slog.New(slog.DiscardHandler), func(context.Context, string) (map[string]string, error) { return nil, nil })
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return modelChecks(t.Context(), cfg, m, network)
 }
 
@@ -38,20 +40,30 @@ func TestDoctorChecksTheEmbeddings(t *testing.T) {
 	env := []string{"OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server", "NODEST_MODEL", "deepseek-chat"}
 	checks := checksOf(t, true, env...)
 	for _, c := range checks {
-		require.Empty(t, c.fix, "%s: %s", c.name, c.detail)
+		if c.fix != "" {
+			t.Fatalf("%s: %s: c.fix is %q, want none", c.name, c.detail, c.fix)
+		}
 	}
 	vectors := func(checks []check) check {
 		return checks[slices.IndexFunc(checks, func(c check) bool { return c.name == "embeddings" })]
 	}
-	require.Contains(t, vectors(checks).detail, "offline-hash-512-1, because the server has no embeddings")
-	require.Contains(t, vectors(checksOf(t, true, append(env, "NODEST_EMBEDDINGS", "openai")...)).fix, "no embeddings here")
+	if got := vectors(checks).detail; !strings.Contains(got, "offline-hash-512-1, because the server has no embeddings") {
+		t.Fatalf("vectors(checks).detail is %q, want it with %q", got, "offline-hash-512-1, because the server has no embeddings")
+	}
+	if got := vectors(checksOf(t, true, append(env, "NODEST_EMBEDDINGS", "openai")...)).fix; !strings.Contains(got, "no embeddings here") {
+		t.Fatalf("got %q, want it with %q", got, "no embeddings here")
+	}
 
 	whole := llmtest.NewOpenAI(t)
 	whole.SetDimension(8)
 	env = []string{"OPENAI_BASE_URL", whole.URL, "OPENAI_API_KEY", "sk-server", "NODEST_EMBEDDING_MODEL", "small", "NODEST_EMBEDDINGS", "openai"}
-	require.Empty(t, vectors(checksOf(t, true, env...)).fix)
+	if got := vectors(checksOf(t, true, env...)).fix; got != "" {
+		t.Fatalf("vectors(checksOf(t, true, env...)).fix is %q, want none", got)
+	}
 	whole.LoseVectors()
-	require.NotEmpty(t, vectors(checksOf(t, true, env...)).fix)
+	if got := vectors(checksOf(t, true, env...)).fix; got == "" {
+		t.Fatalf("vectors(checksOf(t, true, env...)).fix is %q, want more", got)
+	}
 }
 
 func TestDoctorChecksTheModel(t *testing.T) {
@@ -62,15 +74,28 @@ func TestDoctorChecksTheModel(t *testing.T) {
 		return checksOf(t, true, append([]string{"NODEST_EMBEDDINGS", "offline"}, pairs...)...)[0].fix
 	}
 	at := func(model string) string { return fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", model) }
-	require.Empty(t, at("llama3.2"))
-	require.Empty(t, at("qwen3:8b"))
-	require.Equal(t, `model "qwen-3" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Set NODEST_MODEL.`, at("qwen-3"))
-	require.Equal(t, `model "xyz" is not among the models the server lists (4). Set NODEST_MODEL.`, at("xyz"))
-	require.Equal(t, `model "qwen-2" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Correct NODEST_FALLBACKS.`,
-		fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "llama3.2", "NODEST_FALLBACKS", "openai:qwen-2"))
+	if got := at("llama3.2"); got != "" {
+		t.Fatalf("got %q, want none", got)
+	}
+	if got := at("qwen3:8b"); got != "" {
+		t.Fatalf("got %q, want none", got)
+	}
+	if got := at("qwen-3"); got != `model "qwen-3" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Set NODEST_MODEL.` {
+		t.Fatalf("got %q, want %q", got, `model "qwen-3" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Set NODEST_MODEL.`)
+	}
+	if got := at("xyz"); got != `model "xyz" is not among the models the server lists (4). Set NODEST_MODEL.` {
+		t.Fatalf("got %q, want %q", got, `model "xyz" is not among the models the server lists (4). Set NODEST_MODEL.`)
+	}
+	if got := fix("OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "llama3.2", "NODEST_FALLBACKS", "openai:qwen-2"); got != `model "qwen-2" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Correct NODEST_FALLBACKS.` {
+		t.Fatalf("got %q, want %q", got, `model "qwen-2" is not among the models the server lists (4); did you mean qwen3:8b, qwen3:32b? Correct NODEST_FALLBACKS.`)
+	}
 	fake.SetModels("models/gemini-3.7-flash")
-	require.Empty(t, at("gemini-3.7-flash"), "Google's interface lists names that it takes in short as well")
-	require.Equal(t, "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused", fix("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"))
+	if got := at("gemini-3.7-flash"); got != "" {
+		t.Fatalf("Google's interface lists names that it takes in short as well: got %q, want none", got)
+	}
+	if got := fix("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"); got != "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused" {
+		t.Fatalf("got %q, want %q", got, "OpenAI-compatible server at http://127.0.0.1:1/v1 does not respond: connection refused")
+	}
 }
 
 // If the provider does not list its models, doctor says that it could not check the
@@ -80,9 +105,14 @@ func TestDoctorReportsAMissingModelList(t *testing.T) {
 	fake := llmtest.NewOpenAI(t)
 	fake.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: 404, Message: "no such page"} })
 	c := checksOf(t, true, "NODEST_EMBEDDINGS", "offline", "OPENAI_BASE_URL", fake.URL, "NODEST_MODEL", "m")[0]
-	require.Empty(t, c.fix)
-	require.Equal(t, "model m (default); not checked, because the server has no list of models (OpenAI-compatible server rejected the request: no such page). "+
-		"If it does not answer in a chat either, check the base URL", c.detail)
+	if c.fix != "" {
+		t.Fatalf("c.fix is %q, want none", c.fix)
+	}
+	if c.detail != "model m (default); not checked, because the server has no list of models (OpenAI-compatible server rejected the request: no such page). "+
+		"If it does not answer in a chat either, check the base URL" {
+		t.Fatalf("c.detail is %q, want %q", c.detail, "model m (default); not checked, because the server has no list of models (OpenAI-compatible server rejected the request: no such page). "+
+			"If it does not answer in a chat either, check the base URL")
+	}
 }
 
 // Gemini has two SDKs: doctor names the one in use.
@@ -92,12 +122,18 @@ func TestDoctorNamesTheTransportOfGemini(t *testing.T) {
 	checks := func(network bool) []check {
 		return checksOf(t, network, "NODEST_GEMINI_BASE_URL", fake.URL, "GEMINI_API_KEY", "k")
 	}
-	require.Equal(t, "model of the provider's list (default)", checks(false)[0].detail)
-	require.Equal(t, "model gemini-flash-latest through generative-ai-go (default)", checks(true)[0].detail)
+	if got := checks(false)[0].detail; got != "model of the provider's list (default)" {
+		t.Fatalf("checks(false)[0].detail is %q, want %q", got, "model of the provider's list (default)")
+	}
+	if got := checks(true)[0].detail; got != "model gemini-flash-latest through generative-ai-go (default)" {
+		t.Fatalf("checks(true)[0].detail is %q, want %q", got, "model gemini-flash-latest through generative-ai-go (default)")
+	}
 }
 
 // The offline model is known without a network.
 func TestDoctorNamesTheOfflineModel(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "model offline-demo (default)", checksOf(t, false)[0].detail)
+	if got := checksOf(t, false)[0].detail; got != "model offline-demo (default)" {
+		t.Fatalf("checksOf(t, false)[0].detail is %q, want %q", got, "model offline-demo (default)")
+	}
 }

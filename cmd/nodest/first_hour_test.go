@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"nodest/internal/cli"
-	"nodest/internal/instance"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"nodest/internal/instance"
 	"nodest/internal/setup"
 	"nodest/store/storetest"
 )
@@ -55,7 +52,9 @@ func (f *workDir) run(t *testing.T, args ...string) (string, int) {
 func (f *workDir) mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	out, code := f.run(t, args...)
-	require.Zero(t, code, "%v: %s", args, out)
+	if code != 0 {
+		t.Fatalf("%v: %s: code is %d, want none", args, out, code)
+	}
 	return out
 }
 
@@ -63,8 +62,12 @@ func (f *workDir) mustRun(t *testing.T, args ...string) string {
 func (f *workDir) mustBeEmpty(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir(f.dir)
-	require.NoError(t, err)
-	require.Empty(t, entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 0 {
+		t.Fatalf("entries is %+v, want none", entries)
+	}
 }
 
 // mustFail runs a command that must fail with exit code 1 and one line that contains
@@ -72,10 +75,16 @@ func (f *workDir) mustBeEmpty(t *testing.T) {
 func (f *workDir) mustFail(t *testing.T, args []string, want ...string) {
 	t.Helper()
 	out, code := f.run(t, args...)
-	require.Equal(t, 1, code, "%v: %s", args, out)
-	require.Equal(t, 1, strings.Count(out, "\n"), out)
+	if code != 1 {
+		t.Fatalf("%v: %s: code is %d, want %d", args, out, code, 1)
+	}
+	if got := strings.Count(out, "\n"); got != 1 {
+		t.Fatalf("%s: got %d, want %d", out, got, 1)
+	}
 	for _, w := range want {
-		require.Contains(t, out, w, "%v", args)
+		if !strings.Contains(out, w) {
+			t.Fatalf("%v: out is %q, want it with %q", args, out, w)
+		}
 	}
 	f.mustBeEmpty(t)
 }
@@ -84,8 +93,12 @@ func (f *workDir) mustFail(t *testing.T, args []string, want ...string) {
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, ln.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
 	return ln.Addr().String()
 }
 
@@ -104,17 +117,27 @@ func TestNoServerAndNoDatabase(t *testing.T) {
 	for _, args := range serverCommands {
 		f.mustFail(t, args, addr, "connection refused", filepath.Join(f.dir, "data"), "--local")
 	}
-	require.Contains(t, f.mustRun(t, "doctor", "--no-network"), "does not exist yet")
+	if got := f.mustRun(t, "doctor", "--no-network"); !strings.Contains(got, "does not exist yet") {
+		t.Fatalf("got %q, want it with %q", got, "does not exist yet")
+	}
 	f.mustBeEmpty(t)
 
 	// A folder without a database is not a data folder.
-	require.NoError(t, os.Mkdir(filepath.Join(f.dir, "data"), 0o700))
+	if err := os.Mkdir(filepath.Join(f.dir, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	out, code := f.run(t, "list", "characters")
-	require.Equal(t, 1, code, out)
+	if code != 1 {
+		t.Fatalf("%s: code is %d, want %d", out, code, 1)
+	}
 	f.mustRun(t, "doctor", "--no-network")
 	entries, err := os.ReadDir(filepath.Join(f.dir, "data"))
-	require.NoError(t, err)
-	require.Empty(t, entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 0 {
+		t.Fatalf("entries is %+v, want none", entries)
+	}
 }
 
 // TestNamedServersAreNotReplacedByTheDataFolder: if the command line, a token or
@@ -132,9 +155,15 @@ func TestNamedServersAreNotReplacedByTheDataFolder(t *testing.T) {
 	} {
 		g := &workDir{dir: f.dir, env: append(append([]string{}, f.env...), tt.env...)}
 		out, code := g.run(t, append([]string{"list", "characters"}, tt.args...)...)
-		require.Equal(t, 1, code, out)
-		require.Equal(t, 1, strings.Count(out, "no NodeST server at "), out)
-		require.Contains(t, out, "--local")
+		if code != 1 {
+			t.Fatalf("%s: code is %d, want %d", out, code, 1)
+		}
+		if got := strings.Count(out, "no NodeST server at "); got != 1 {
+			t.Fatalf("%s: got %d, want %d", out, got, 1)
+		}
+		if !strings.Contains(out, "--local") {
+			t.Fatalf("out is %q, want it with %q", out, "--local")
+		}
 	}
 }
 
@@ -143,16 +172,32 @@ func TestLocalMode(t *testing.T) {
 	t.Parallel()
 	f := newWorkDir(t, "NODEST_ADDR="+freeAddr(t))
 	out := f.mustRun(t, "import", "--sample", "--local")
-	require.Contains(t, out, "Wren Halloway")
-	require.Equal(t, 1, strings.Count(out, "level=INFO"), "one line reports the new database: %s", out)
-	require.Contains(t, out, "database created")
-	require.NotContains(t, f.mustRun(t, "list", "characters", "--local"), "no NodeST server")
+	if !strings.Contains(out, "Wren Halloway") {
+		t.Fatalf("out is %q, want it with %q", out, "Wren Halloway")
+	}
+	if got := strings.Count(out, "level=INFO"); got != 1 {
+		t.Fatalf("one line reports the new database: %s: got %d, want %d", out, got, 1)
+	}
+	if !strings.Contains(out, "database created") {
+		t.Fatalf("out is %q, want it with %q", out, "database created")
+	}
+	if got := f.mustRun(t, "list", "characters", "--local"); strings.Contains(got, "no NodeST server") {
+		t.Fatalf("got %q, want it without %q", got, "no NodeST server")
+	}
 	out = f.mustRun(t, "list", "characters")
-	require.NotContains(t, out, "level=")
-	require.Contains(t, out, "working directly on the data folder "+filepath.Join(f.dir, "data"), "it is clear that this is not the server's")
+	if strings.Contains(out, "level=") {
+		t.Fatalf("out is %q, want it without %q", out, "level=")
+	}
+	if !strings.Contains(out, "working directly on the data folder "+filepath.Join(f.dir, "data")) {
+		t.Fatalf("it is clear that this is not the server's: out is %q, want it with %q", out, "working directly on the data folder "+filepath.Join(f.dir, "data"))
+	}
 	out, code := f.run(t, "list", "characters", "--json")
-	require.Zero(t, code)
-	require.Contains(t, out, `"name":"Wren Halloway"`)
+	if code != 0 {
+		t.Fatalf("code is %d, want none", code)
+	}
+	if !strings.Contains(out, `"name":"Wren Halloway"`) {
+		t.Fatalf("out is %q, want it with %q", out, `"name":"Wren Halloway"`)
+	}
 }
 
 // TestPrintedCommandsWorkInAnotherTerminal: the commands that a new server prints
@@ -160,15 +205,27 @@ func TestLocalMode(t *testing.T) {
 func TestPrintedCommandsWorkInAnotherTerminal(t *testing.T) {
 	t.Parallel()
 	cfg, err := setup.Load(func(string) string { return "" }, map[string]string{"NODEST_DATA": "/my data/O'Neil"})
-	require.NoError(t, err)
-	require.Equal(t, shellWord(os.Args[0])+` --data '/my data/O'\''Neil'`, again(cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := again(cfg), shellWord(os.Args[0])+` --data '/my data/O'\''Neil'`; got != want {
+		t.Fatalf("again(cfg) is %q, want %q", got, want)
+	}
 	env := map[string]string{"NODEST_ADDR": "127.0.0.1:9000"}
 	cfg, err = setup.Load(func(name string) string { return env[name] }, nil)
-	require.NoError(t, err)
-	require.Equal(t, shellWord(os.Args[0])+" --addr 127.0.0.1:9000", again(cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := again(cfg), shellWord(os.Args[0])+" --addr 127.0.0.1:9000"; got != want {
+		t.Fatalf("again(cfg) is %q, want %q", got, want)
+	}
 	cfg, err = setup.Load(func(string) string { return "" }, nil)
-	require.NoError(t, err)
-	require.Equal(t, shellWord(os.Args[0]), again(cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := again(cfg), shellWord(os.Args[0]); got != want {
+		t.Fatalf("again(cfg) is %q, want %q", got, want)
+	}
 }
 
 // TestInvalidAddresses are refused, not taken for those of a server that is down.
@@ -180,8 +237,12 @@ func TestInvalidAddresses(t *testing.T) {
 		g := &workDir{dir: f.dir, env: append(append([]string{}, f.env...), "NODEST_ADDR="+addr)}
 		for _, args := range [][]string{{"list", "characters"}, {"serve"}} {
 			out, code := g.run(t, args...)
-			require.Equal(t, 1, code, out)
-			require.Contains(t, out, `"`+addr+`" is invalid; must be host:port`)
+			if code != 1 {
+				t.Fatalf("%s: code is %d, want %d", out, code, 1)
+			}
+			if !strings.Contains(out, `"`+addr+`" is invalid; must be host:port`) {
+				t.Fatalf("out is %q, want it with %q", out, `"`+addr+`" is invalid; must be host:port`)
+			}
 		}
 	}
 }
@@ -193,16 +254,26 @@ func TestHelpForUnknownCommands(t *testing.T) {
 	f := newWorkDir(t)
 	for _, args := range [][]string{{"help", "lst"}, {"lst", "--help"}, {"lst", "-h"}} {
 		out, code := f.run(t, args...)
-		require.Equal(t, 2, code, "%v: %s", args, out)
-		require.Contains(t, out, "did you mean list?")
+		if code != 2 {
+			t.Fatalf("%v: %s: code is %d, want %d", args, out, code, 2)
+		}
+		if !strings.Contains(out, "did you mean list?") {
+			t.Fatalf("out is %q, want it with %q", out, "did you mean list?")
+		}
 	}
 	for _, args := range [][]string{{"help", "list", "charcters"}, {"list", "charcters", "--help"}} {
 		out, code := f.run(t, args...)
-		require.Equal(t, 2, code, "%v: %s", args, out)
-		require.Contains(t, out, "did you mean characters?")
+		if code != 2 {
+			t.Fatalf("%v: %s: code is %d, want %d", args, out, code, 2)
+		}
+		if !strings.Contains(out, "did you mean characters?") {
+			t.Fatalf("out is %q, want it with %q", out, "did you mean characters?")
+		}
 	}
 	for _, args := range [][]string{{"help"}, {"help", "list"}, {"help", "list", "books"}, {"help", "help"}, {"list", "--help"}, {"chat", "Mira", "--help"}} {
-		require.Contains(t, f.mustRun(t, args...), "Usage:", "%v", args)
+		if got := f.mustRun(t, args...); !strings.Contains(got, "Usage:") {
+			t.Fatalf("%v: f.mustRun(t, args...) is %q, want it with %q", args, got, "Usage:")
+		}
 	}
 	f.mustBeEmpty(t)
 }
@@ -227,13 +298,21 @@ func TestReasonsForNotReachingTheServer(t *testing.T) {
 	other := newWorkDir(t)
 	other.mustRun(t, "import", "--sample", "--local")
 	out, code := other.run(t, "list", "characters", "--addr", addr)
-	require.Equal(t, 1, code)
-	require.Contains(t, out, "rejected the token from "+filepath.Join(other.dir, "data", instance.TokenFile))
+	if code != 1 {
+		t.Fatalf("code is %d, want %d", code, 1)
+	}
+	if !strings.Contains(out, "rejected the token from "+filepath.Join(other.dir, "data", instance.TokenFile)) {
+		t.Fatalf("out is %q, want it with %q", out, "rejected the token from "+filepath.Join(other.dir, "data", instance.TokenFile))
+	}
 
 	// With a valid token the folder does not matter.
 	right := newWorkDir(t, "NODEST_ADDR="+addr, "NODEST_TOKEN="+server.client.Token)
-	require.Contains(t, right.mustRun(t, "import", "--sample"), "Wren Halloway")
-	require.Contains(t, right.mustRun(t, "list", "characters"), "Wren Halloway")
+	if got := right.mustRun(t, "import", "--sample"); !strings.Contains(got, "Wren Halloway") {
+		t.Fatalf("got %q, want it with %q", got, "Wren Halloway")
+	}
+	if got := right.mustRun(t, "list", "characters"); !strings.Contains(got, "Wren Halloway") {
+		t.Fatalf("got %q, want it with %q", got, "Wren Halloway")
+	}
 	right.mustBeEmpty(t)
 
 	// The server's own folder, but an address on which nothing listens.
@@ -241,14 +320,24 @@ func TestReasonsForNotReachingTheServer(t *testing.T) {
 	lost.mustFail(t, []string{"list", "characters"}, "no NodeST server at", "the data folder is in use by another nodest process", "Set NODEST_ADDR")
 	lost.mustFail(t, []string{"list", "characters", "--local"}, "the data folder is in use by another nodest process")
 	out, code = lost.run(t, "doctor", "--no-network")
-	require.Equal(t, 1, code, out)
-	require.Contains(t, out, "in use")
+	if code != 1 {
+		t.Fatalf("%s: code is %d, want %d", out, code, 1)
+	}
+	if !strings.Contains(out, "in use") {
+		t.Fatalf("out is %q, want it with %q", out, "in use")
+	}
 	out, code = wrong.run(t, "doctor", "--no-network")
-	require.Equal(t, 1, code, out)
-	require.Contains(t, out, "rejected the token")
+	if code != 1 {
+		t.Fatalf("%s: code is %d, want %d", out, code, 1)
+	}
+	if !strings.Contains(out, "rejected the token") {
+		t.Fatalf("out is %q, want it with %q", out, "rejected the token")
+	}
 	wrong.mustBeEmpty(t)
 	server.stop(t)
-	require.Contains(t, lost.mustRun(t, "list", "characters"), "Wren Halloway", "the server's own database, in its place")
+	if got := lost.mustRun(t, "list", "characters"); !strings.Contains(got, "Wren Halloway") {
+		t.Fatalf("the server's own database, in its place: got %q, want it with %q", got, "Wren Halloway")
+	}
 }
 
 // TestTheAddressOfAnotherProgram: a program that is not NodeST is recognized as such,
@@ -278,8 +367,12 @@ func TestTheAddressOfAnotherProgram(t *testing.T) {
 			f := newWorkDir(t, "NODEST_ADDR="+addr)
 			f.mustFail(t, []string{"list", "characters"}, "the program at "+addr+" is not NodeST")
 			out, code := f.run(t, "doctor", "--no-network")
-			require.Equal(t, 1, code, out)
-			require.Contains(t, out, "is not NodeST")
+			if code != 1 {
+				t.Fatalf("%s: code is %d, want %d", out, code, 1)
+			}
+			if !strings.Contains(out, "is not NodeST") {
+				t.Fatalf("out is %q, want it with %q", out, "is not NodeST")
+			}
 			f.mustFail(t, []string{"serve"}, "cannot listen on "+addr, "another program")
 		})
 	}
@@ -324,27 +417,24 @@ func TestMistypedCommandsGetASuggestion(t *testing.T) {
 		"unbind preset A B --all": "leave out A, B",
 	} {
 		out, code := f.run(t, strings.Fields(line)...)
-		require.Equal(t, 2, code, "%s: %s", line, out)
-		require.Contains(t, out, want, line)
+		if code != 2 {
+			t.Fatalf("%s: %s: code is %d, want %d", line, out, code, 2)
+		}
+		if !strings.Contains(out, want) {
+			t.Fatalf("%s: out is %q, want it with %q", line, out, want)
+		}
 	}
 	for _, line := range []string{"--version", "-v", "version"} {
-		require.Equal(t, "nodest "+version+"\n", f.mustRun(t, line))
+		if got, want := f.mustRun(t, line), "nodest "+version+"\n"; got != want {
+			t.Fatalf("f.mustRun(t, line) is %q, want %q", got, want)
+		}
 	}
 	for _, line := range []string{"", "--help", "token", "list", "save", "help chat"} {
-		require.Contains(t, f.mustRun(t, strings.Fields(line)...), "Usage:", line)
+		if got := f.mustRun(t, strings.Fields(line)...); !strings.Contains(got, "Usage:") {
+			t.Fatalf("%s: f.mustRun(t, strings.Fields(line)...) is %q, want it with %q", line, got, "Usage:")
+		}
 	}
 	f.mustBeEmpty(t)
-}
-
-// TestNear: suggestions are similar words or words with that beginning.
-func TestNear(t *testing.T) {
-	t.Parallel()
-	words := []string{"Seraphina", "Serafim", "玄清", "Mira", "list", "lint"}
-	for word, want := range map[string][]string{
-		"seraphian": {"Seraphina"}, "Sera": {"Seraphina", "Serafim"}, "玄": {"玄清"}, "Mria": {"Mira"}, "lits": {"list"}, "xyz": nil,
-	} {
-		require.Equal(t, want, cli.Near(word, words), word)
-	}
 }
 
 // TestFilesThatCannotBeRead: the error names the file once.
@@ -365,11 +455,19 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		{[]string{"restore", "--check", "nix.zip"}, "nodest: nix.zip: no such file or directory\n"},
 	} {
 		out, code := f.run(t, tt.args...)
-		require.Equal(t, 1, code, out)
-		require.Equal(t, tt.want, out)
+		if code != 1 {
+			t.Fatalf("%s: code is %d, want %d", out, code, 1)
+		}
+		if out != tt.want {
+			t.Fatalf("out is %q, want %q", out, tt.want)
+		}
 	}
-	require.Contains(t, f.mustRun(t, "import", quotes), "  note: data.name: the name ")
-	require.Contains(t, f.mustRun(t, "backup", "-"), "backup written and verified: standard output (")
+	if got := f.mustRun(t, "import", quotes); !strings.Contains(got, "  note: data.name: the name ") {
+		t.Fatalf("got %q, want it with %q", got, "  note: data.name: the name ")
+	}
+	if got := f.mustRun(t, "backup", "-"); !strings.Contains(got, "backup written and verified: standard output (") {
+		t.Fatalf("got %q, want it with %q", got, "backup written and verified: standard output (")
+	}
 }
 
 // TestAStopSignalWhileWaitingForPostgres: the server stops without an error.
@@ -378,8 +476,12 @@ func TestAStopSignalWhileWaitingForPostgres(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log := &logTrigger{text: "PostgreSQL is not ready yet", seen: cancel}
 	env := map[string]string{"NODEST_ADDR": freeAddr(t), "NODEST_DATA": t.TempDir(), "NODEST_DATABASE_URL": "postgres://nobody@" + freeAddr(t) + "/x"}
-	require.NoError(t, run(ctx, []string{"serve"}, func(name string) string { return env[name] }, strings.NewReader(""), io.Discard, log))
-	require.Error(t, ctx.Err(), "it waited")
+	if err := run(ctx, []string{"serve"}, func(name string) string { return env[name] }, strings.NewReader(""), io.Discard, log); err != nil {
+		t.Fatal(err)
+	}
+	if err := ctx.Err(); err == nil {
+		t.Fatal("it waited: got no error, want one")
+	}
 }
 
 // logTrigger calls seen when a line that contains text is written to it.
@@ -408,16 +510,28 @@ func TestADamagedDatabase(t *testing.T) {
 	f.mustRun(t, "import", "--sample", "--local")
 	f.mustRun(t, "backup", "good.zip")
 	path := filepath.Join(f.dir, "data", "nodest.db")
-	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("no database", 1000)), 0o600))
+	if err := os.WriteFile(path, []byte(strings.Repeat("no database", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range append([][]string{{"list", "characters"}}, databaseCommands...) {
 		out, code := f.run(t, args...)
-		require.Equal(t, 1, code, "%v: %s", args, out)
-		require.Contains(t, out, "the database "+filepath.Join("data", "nodest.db")+" is damaged (file is not a database). ", "%v", args)
-		require.Contains(t, out, "nodest restore --force", "%v", args)
-		require.NotContains(t, out, "store:")
+		if code != 1 {
+			t.Fatalf("%v: %s: code is %d, want %d", args, out, code, 1)
+		}
+		if !strings.Contains(out, "the database "+filepath.Join("data", "nodest.db")+" is damaged (file is not a database). ") {
+			t.Fatalf("%v: out is %q, want it with %q", args, out, "the database "+filepath.Join("data", "nodest.db")+" is damaged (file is not a database). ")
+		}
+		if !strings.Contains(out, "nodest restore --force") {
+			t.Fatalf("%v: out is %q, want it with %q", args, out, "nodest restore --force")
+		}
+		if strings.Contains(out, "store:") {
+			t.Fatalf("out is %q, want it without %q", out, "store:")
+		}
 	}
 	f.mustRun(t, "restore", "--force", "good.zip")
-	require.Contains(t, f.mustRun(t, "list", "characters"), "Wren Halloway")
+	if got := f.mustRun(t, "list", "characters"); !strings.Contains(got, "Wren Halloway") {
+		t.Fatalf("got %q, want it with %q", got, "Wren Halloway")
+	}
 }
 
 // TestAFolderThatCannotBeWritten: the error names the file and what to check.
@@ -431,8 +545,14 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 		f.mustFail(t, args, "cannot open "+filepath.Join("/sys", "nodest.lock")+": ", "Check the owner and permissions", "the folder /sys")
 	}
 	out, code := f.run(t, "doctor", "--no-network")
-	require.Equal(t, 1, code, out)
-	require.Contains(t, out, "/sys is not writable")
-	require.NotContains(t, out, "doctor-", "the probe file is not named")
+	if code != 1 {
+		t.Fatalf("%s: code is %d, want %d", out, code, 1)
+	}
+	if !strings.Contains(out, "/sys is not writable") {
+		t.Fatalf("out is %q, want it with %q", out, "/sys is not writable")
+	}
+	if strings.Contains(out, "doctor-") {
+		t.Fatalf("the probe file is not named: out is %q, want it without %q", out, "doctor-")
+	}
 	f.mustBeEmpty(t)
 }

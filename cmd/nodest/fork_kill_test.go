@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
@@ -32,14 +30,20 @@ func TestForksSurviveKills(t *testing.T) {
 		}
 		var source, last cli.Item
 		character := sampleCharacter(t, p.client)
-		require.NoError(t, p.client.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
-			map[string]string{"characterId": character}, &source))
+		if err := p.client.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", []byte(log.String()),
+			map[string]string{"characterId": character}, &source); err != nil {
+			t.Fatal(err)
+		}
 		forks := map[string]bool{}
 		for range scaled(t, 3, 20) {
-			require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &last))
+			if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &last); err != nil {
+				t.Fatal(err)
+			}
 			forks[last.ID] = false
 			for range rng.IntN(100) { // let some time pass
-				require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+source.ID, nil, nil))
+				if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+source.ID, nil, nil); err != nil {
+					t.Fatal(err)
+				}
 			}
 			p.kill(t)
 			p = inst.start(t)
@@ -50,21 +54,33 @@ func TestForksSurviveKills(t *testing.T) {
 				if fault.Is(err, fault.NotFound) {
 					return errNotYet
 				}
-				require.NoError(t, err)
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
 			return nil
 		})
 		list, err := cli.All[cli.Item](t.Context(), p.client, "/api/v1/conversations?characterId="+character)
-		require.NoError(t, err)
-		require.Len(t, list, len(forks)+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) != (len(forks) + 1) {
+			t.Fatalf("list has %d, want %d: %+v", len(list), (len(forks) + 1), list)
+		}
 		created := createdEvents(t, p.client)
 		for id := range forks {
 			copied := history(t, p.client, id)
-			require.Len(t, copied, length)
-			for i, m := range copied {
-				require.Equal(t, fmt.Sprintf("text %d", i), m.Text)
+			if len(copied) != length {
+				t.Fatalf("copied has %d, want %d: %+v", len(copied), length, copied)
 			}
-			require.Equal(t, 1, created[id], "events of fork %s", id)
+			for i, m := range copied {
+				if want := fmt.Sprintf("text %d", i); m.Text != want {
+					t.Fatalf("m.Text is %q, want %q", m.Text, want)
+				}
+			}
+			if created[id] != 1 {
+				t.Fatalf("events of fork %s: created[id] is %d, want %d", id, created[id], 1)
+			}
 		}
 		verifyLog(t, p.client)
 		p.stop(t)

@@ -2,12 +2,11 @@ package main
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/fault"
 	"nodest/llm/llmtest"
@@ -49,7 +48,9 @@ func firstMessage(t *testing.T, fake *llmtest.Fake) (p *process, r geminiReply, 
 	p = newInstallation(t, "", "NODEST_PROVIDER=", "GEMINI_API_KEY=k", "NODEST_GEMINI_BASE_URL="+fake.URL).start(t)
 	conversation = newConversation(t, p.client, sampleCharacter(t, p.client))
 	r, err := say(t, p, conversation, map[string]any{"text": "Good evening."})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return p, r, conversation
 }
 
@@ -65,7 +66,9 @@ type storedGeneration struct{ Model, RequestedModel, PromptID string }
 func generation(t *testing.T, p *process, r geminiReply) storedGeneration {
 	t.Helper()
 	var answer struct{ Generation storedGeneration }
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+r.GenerationID, nil, &answer))
+	if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+r.GenerationID, nil, &answer); err != nil {
+		t.Fatal(err)
+	}
 	return answer.Generation
 }
 
@@ -97,16 +100,30 @@ func TestTheFirstMessageToGeminiGetsAReply(t *testing.T) {
 			t.Parallel()
 			fake := livingGemini(t, tt.models...)
 			p, r, _ := firstMessage(t, fake)
-			require.Equal(t, "Good evening.", r.Text)
-			require.Equal(t, tt.want, r.Model)
-			require.Equal(t, []string{tt.want + " through generative-ai-go"}, chatRequests(fake))
+			if r.Text != "Good evening." {
+				t.Fatalf("r.Text is %q, want %q", r.Text, "Good evening.")
+			}
+			if r.Model != tt.want {
+				t.Fatalf("r.Model is %q, want %q", r.Model, tt.want)
+			}
+			if got, expected := chatRequests(fake), ([]string{tt.want + " through generative-ai-go"}); !reflect.DeepEqual(got, expected) {
+				t.Fatalf("chatRequests(fake) is %q, want %q", got, expected)
+			}
 			var providers struct {
 				Items []struct{ Name, DefaultModel, Transport string }
 			}
-			require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/providers", nil, &providers))
-			require.Equal(t, "gemini", providers.Items[0].Name)
-			require.Equal(t, tt.want, providers.Items[0].DefaultModel)
-			require.Equal(t, "generative-ai-go", providers.Items[0].Transport)
+			if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/providers", nil, &providers); err != nil {
+				t.Fatal(err)
+			}
+			if providers.Items[0].Name != "gemini" {
+				t.Fatalf("providers.Items[0].Name is %q, want %q", providers.Items[0].Name, "gemini")
+			}
+			if providers.Items[0].DefaultModel != tt.want {
+				t.Fatalf("providers.Items[0].DefaultModel is %q, want %q", providers.Items[0].DefaultModel, tt.want)
+			}
+			if providers.Items[0].Transport != "generative-ai-go" {
+				t.Fatalf("providers.Items[0].Transport is %q, want %q", providers.Items[0].Transport, "generative-ai-go")
+			}
 		})
 	}
 }
@@ -125,26 +142,44 @@ func TestADefaultThatEndsIsReplaced(t *testing.T) {
 		return llmtest.Say("Good evening.")
 	})
 	p, r, conversation := firstMessage(t, fake)
-	require.Equal(t, "gemini-flash-latest", r.Model)
+	if r.Model != "gemini-flash-latest" {
+		t.Fatalf("r.Model is %q, want %q", r.Model, "gemini-flash-latest")
+	}
 
 	over.Store(true)
 	r, err := say(t, p, conversation, map[string]any{"text": "Good evening."})
-	require.NoError(t, err)
-	require.Equal(t, "gemini-3.7-flash", r.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Model != "gemini-3.7-flash" {
+		t.Fatalf("r.Model is %q, want %q", r.Model, "gemini-3.7-flash")
+	}
 	var prompt struct {
 		Warnings []struct{ Code, Detail string }
 	}
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/prompts/"+generation(t, p, r).PromptID, nil, &prompt))
-	require.Contains(t, prompt.Warnings, struct{ Code, Detail string }{"model_replaced", "gemini-flash-latest no longer exists; gemini-3.7-flash answered"})
+	if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/prompts/"+generation(t, p, r).PromptID, nil, &prompt); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(prompt.Warnings, struct{ Code, Detail string }{"model_replaced", "gemini-flash-latest no longer exists; gemini-3.7-flash answered"}) {
+		t.Fatalf("prompt.Warnings is %+v, want it with %+v", prompt.Warnings, struct{ Code, Detail string }{"model_replaced", "gemini-flash-latest no longer exists; gemini-3.7-flash answered"})
+	}
 
 	_, err = say(t, p, conversation, map[string]any{"text": "Good evening."})
-	require.NoError(t, err)
-	require.Equal(t, []string{"gemini-flash-latest through generative-ai-go", "gemini-flash-latest through generative-ai-go",
-		"gemini-3.7-flash through generative-ai-go", "gemini-3.7-flash through generative-ai-go"}, chatRequests(fake), "the next turn knows it")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := chatRequests(fake), ([]string{"gemini-flash-latest through generative-ai-go", "gemini-flash-latest through generative-ai-go",
+		"gemini-3.7-flash through generative-ai-go", "gemini-3.7-flash through generative-ai-go"}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("the next turn knows it: chatRequests(fake) is %q, want %q", got, want)
+	}
 
 	_, err = say(t, p, conversation, map[string]any{"text": "Good evening.", "options": map[string]any{"model": "gemini-2.0-flash"}})
-	require.True(t, fault.Is(err, fault.ModelNotFound), err)
-	require.ErrorContains(t, err, `(model "gemini-2.0-flash"); models that exist: gemini-3.7-flash, gemini-3.6-flash`)
+	if !fault.Is(err, fault.ModelNotFound) {
+		t.Fatal(err)
+	}
+	if err == nil || !strings.Contains(err.Error(), `(model "gemini-2.0-flash"); models that exist: gemini-3.7-flash, gemini-3.6-flash`) {
+		t.Fatalf("got error %v, want one with %q", err, `(model "gemini-2.0-flash"); models that exist: gemini-3.7-flash, gemini-3.6-flash`)
+	}
 }
 
 // The name that was asked stays beside the version that answered.
@@ -155,9 +190,17 @@ func TestAnAliasStaysBesideTheVersionThatAnswered(t *testing.T) {
 	reply.Model = "gemini-3.7-flash-001"
 	fake.Always(func(llmtest.Request) llmtest.Reply { return reply })
 	p, r, _ := firstMessage(t, fake)
-	require.Equal(t, "gemini-3.7-flash-001", r.Model)
-	require.Equal(t, "gemini-flash-latest", r.RequestedModel)
+	if r.Model != "gemini-3.7-flash-001" {
+		t.Fatalf("r.Model is %q, want %q", r.Model, "gemini-3.7-flash-001")
+	}
+	if r.RequestedModel != "gemini-flash-latest" {
+		t.Fatalf("r.RequestedModel is %q, want %q", r.RequestedModel, "gemini-flash-latest")
+	}
 	g := generation(t, p, r)
-	require.Equal(t, "gemini-3.7-flash-001", g.Model)
-	require.Equal(t, "gemini-flash-latest", g.RequestedModel)
+	if g.Model != "gemini-3.7-flash-001" {
+		t.Fatalf("g.Model is %q, want %q", g.Model, "gemini-3.7-flash-001")
+	}
+	if g.RequestedModel != "gemini-flash-latest" {
+		t.Fatalf("g.RequestedModel is %q, want %q", g.RequestedModel, "gemini-flash-latest")
+	}
 }

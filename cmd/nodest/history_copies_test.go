@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"mime/multipart"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 )
@@ -17,7 +16,9 @@ import (
 func (g *simulation) archive(p *chatModel) (*archived, []byte) {
 	g.t.Helper()
 	r := g.rest(apiCall{method: http.MethodGet, path: "/conversations/" + p.id + "/export", query: map[string]string{"format": "json"}}, "")
-	require.Empty(g.t, r.code(), "%+v", r.fault)
+	if got := r.code(); got != "" {
+		g.t.Fatalf("%+v: r.code() is %q, want none", r.fault, got)
+	}
 	var a archived
 	r.into(g, &a)
 	return &a, r.data
@@ -28,14 +29,24 @@ func (g *simulation) archive(p *chatModel) (*archived, []byte) {
 func (g *simulation) compareArchive(p *chatModel) {
 	g.t.Helper()
 	a, _ := g.archive(p)
-	require.Len(g.t, a.Messages, len(p.order), "messages of %s", p.id)
-	require.Equal(g.t, p.head(), a.Conversation.HeadID)
+	if len(a.Messages) != len(p.order) {
+		g.t.Fatalf("messages of %s: a.Messages has %d, want %d: %+v", p.id, len(a.Messages), len(p.order), a.Messages)
+	}
+	if want := p.head(); a.Conversation.HeadID != want {
+		g.t.Fatalf("a.Conversation.HeadID is %q, want %q", a.Conversation.HeadID, want)
+	}
 	for i := range a.Messages {
 		m := &a.Messages[i]
 		s := p.messages[m.ID]
-		require.NotNil(g.t, s, "message %s of the archive", m.ID)
-		require.Equal(g.t, []any{s.parent, s.role, s.seq, s.exists()}, []any{m.ParentID, m.Role, m.Seq, m.DeletedAt == nil}, "message %s", m.ID)
-		require.Equal(g.t, s.now().status, m.Status, "message %s", m.ID)
+		if s == nil {
+			g.t.Fatalf("message %s of the archive: s is nil, want a value", m.ID)
+		}
+		if got, want := ([]any{m.ParentID, m.Role, m.Seq, m.DeletedAt == nil}), ([]any{s.parent, s.role, s.seq, s.exists()}); !reflect.DeepEqual(got, want) {
+			g.t.Fatalf("message %s: got %+v, want %+v", m.ID, got, want)
+		}
+		if want := s.now().status; m.Status != want {
+			g.t.Fatalf("message %s: m.Status is %q, want %q", m.ID, m.Status, want)
+		}
 		texts := map[string]string{}
 		there := map[string]bool{}
 		for _, v := range m.Texts {
@@ -43,14 +54,22 @@ func (g *simulation) compareArchive(p *chatModel) {
 			there[v.Text] = true
 		}
 		if len(m.States) > 0 {
-			require.Equal(g.t, s.now().text, texts[m.States[len(m.States)-1].RevisionID], "message %s", m.ID)
+			if got, want := texts[m.States[len(m.States)-1].RevisionID], s.now().text; got != want {
+				g.t.Fatalf("message %s: got %q, want %q", m.ID, got, want)
+			}
 		}
 		for text := range g.textsOf[m.ID] {
-			require.True(g.t, there[text], "message %s has lost %q", m.ID, text)
+			if !there[text] {
+				g.t.Fatalf("message %s has lost %q", m.ID, text)
+			}
 		}
 		for k, v := range m.Swipes {
-			require.Equal(g.t, s.swipes[k].id, v.ID)
-			require.Equal(g.t, s.swipes[k].deleted, v.Deleted, "swipe %s of message %s", v.ID, m.ID)
+			if v.ID != s.swipes[k].id {
+				g.t.Fatalf("v.ID is %q, want %q", v.ID, s.swipes[k].id)
+			}
+			if v.Deleted != s.swipes[k].deleted {
+				g.t.Fatalf("swipe %s of message %s: v.Deleted is %v, want %v", v.ID, m.ID, v.Deleted, s.swipes[k].deleted)
+			}
 		}
 	}
 }
@@ -63,27 +82,41 @@ func (g *simulation) opArchive(p *chatModel) bool {
 	a, file := g.archive(p)
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
-	require.NoError(g.t, w.WriteField("characterId", g.docs.character))
+	if err := w.WriteField("characterId", g.docs.character); err != nil {
+		g.t.Fatal(err)
+	}
 	part, err := w.CreateFormFile("file", "chat.json")
-	require.NoError(g.t, err)
+	if err != nil {
+		g.t.Fatal(err)
+	}
 	_, err = part.Write(file)
-	require.NoError(g.t, err)
-	require.NoError(g.t, w.Close())
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		g.t.Fatal(err)
+	}
 	g.makeRoom(p)
 	g.keys++
 	g.record("POST /conversations/import of %s", p.id)
 	r := g.request(apiCall{method: http.MethodPost, path: "/conversations/import"}, &form, w.FormDataContentType(), fmt.Sprintf("key-%d", g.keys))
-	require.Empty(g.t, r.code(), "%+v", r.fault)
+	if got := r.code(); got != "" {
+		g.t.Fatalf("%+v: r.code() is %q, want none", r.fault, got)
+	}
 	var c wireChat
 	r.into(g, &c)
 	n := &chatModel{id: c.ID}
 	b, _ := g.archive(n)
-	require.Len(g.t, b.Messages, len(a.Messages))
+	if len(b.Messages) != len(a.Messages) {
+		g.t.Fatalf("b.Messages has %d, want %d: %+v", len(b.Messages), len(a.Messages), b.Messages)
+	}
 	names := map[string]string{"": ""}
 	for i := range a.Messages {
 		from, to := &a.Messages[i], &b.Messages[i]
 		names[from.ID] = to.ID
-		require.Len(g.t, to.Swipes, len(from.Swipes))
+		if len(to.Swipes) != len(from.Swipes) {
+			g.t.Fatalf("to.Swipes has %d, want %d: %+v", len(to.Swipes), len(from.Swipes), to.Swipes)
+		}
 		for k := range from.Swipes {
 			names[from.Swipes[k].ID] = to.Swipes[k].ID
 		}
@@ -93,10 +126,14 @@ func (g *simulation) opArchive(p *chatModel) bool {
 	g.chats = append(g.chats, n)
 	g.checkChat(n, true)
 	g.compareArchive(n)
-	require.Len(g.t, b.Saves, len(a.Saves))
+	if len(b.Saves) != len(a.Saves) {
+		g.t.Fatalf("b.Saves has %d, want %d: %+v", len(b.Saves), len(a.Saves), b.Saves)
+	}
 	for i := range a.Saves {
 		at := slices.IndexFunc(g.saves, func(k *savePoint) bool { return k.id == a.Saves[i].ID })
-		require.GreaterOrEqual(g.t, at, 0, "save point %s of the archive", a.Saves[i].ID)
+		if at < 0 {
+			g.t.Fatalf("save point %s of the archive: at is %d, want at least %d", a.Saves[i].ID, at, 0)
+		}
 		k := *g.saves[at]
 		k.id, k.chat = b.Saves[i].ID, n
 		k.fields.head = names[k.fields.head]
@@ -104,7 +141,9 @@ func (g *simulation) opArchive(p *chatModel) bool {
 		if k.prompt != "" {
 			was := k.prompt
 			k.prompt = g.prompt("/saves/" + k.id)
-			require.Equal(g.t, withoutMood(was), withoutMood(k.prompt), "the prompt of save point %s of the copy", k.id)
+			if got, want := withoutMood(k.prompt), withoutMood(was); got != want {
+				g.t.Fatalf("the prompt of save point %s of the copy: withoutMood(k.prompt) is %q, want %q", k.id, got, want)
+			}
 		}
 	}
 	return true
@@ -145,7 +184,9 @@ func (g *simulation) opFork(p *chatModel) bool {
 	}
 	b, _ := g.archive(&chatModel{id: c.ID})
 	branch := p.branch(s.id)
-	require.Len(g.t, b.Messages, len(branch), "the copied branch")
+	if len(b.Messages) != len(branch) {
+		g.t.Fatalf("the copied branch: b.Messages has %d, want %d: %+v", len(b.Messages), len(branch), b.Messages)
+	}
 	whole, names := forkModel(g, p, branch, b)
 	whole.id, whole.title = c.ID, title
 	frame := p.now()
@@ -155,7 +196,9 @@ func (g *simulation) opFork(p *chatModel) bool {
 	g.checkChat(whole, true)
 	g.compareArchive(whole)
 	if s.id == p.head() {
-		require.Equal(g.t, withoutMood(prompt), withoutMood(g.prompt("/conversations/"+c.ID)), "the prompt of the fork")
+		if got, want := withoutMood(g.prompt("/conversations/"+c.ID)), withoutMood(prompt); got != want {
+			g.t.Fatalf("the prompt of the fork: got %q, want %q", got, want)
+		}
 	}
 	return true
 }
@@ -167,8 +210,12 @@ func forkModel(g *simulation, p *chatModel, branch []*messageModel, copied *arch
 	whole = &chatModel{character: p.character, messages: map[string]*messageModel{}, partly: true}
 	for i, was := range branch {
 		to := &copied.Messages[i]
-		require.Equal(g.t, was.seq, to.Seq)
-		require.Len(g.t, to.Swipes, len(was.swipes))
+		if to.Seq != was.seq {
+			g.t.Fatalf("to.Seq is %d, want %d", to.Seq, was.seq)
+		}
+		if len(to.Swipes) != len(was.swipes) {
+			g.t.Fatalf("to.Swipes has %d, want %d: %+v", len(to.Swipes), len(was.swipes), to.Swipes)
+		}
 		names[was.id] = to.ID
 		n := &messageModel{id: to.ID, parent: names[was.parent], role: was.role, seq: was.seq, greeting: was.greeting, rev: 1}
 		l := was.now()
@@ -208,7 +255,9 @@ func (g *simulation) opBranches(p *chatModel) bool {
 		}
 		cursor = *page.NextCursor
 	}
-	require.Equal(g.t, want, got, "branches of %s", p.id)
+	if !reflect.DeepEqual(got, want) {
+		g.t.Fatalf("branches of %s: got is %q, want %q", p.id, got, want)
+	}
 	return true
 }
 
@@ -223,7 +272,9 @@ func (g *simulation) opSearch(p *chatModel) bool {
 	found := false
 	for more := true; more; {
 		r := g.rest(apiCall{method: http.MethodGet, path: "/messages/search", query: query}, "")
-		require.Empty(g.t, r.code(), "%+v", r.fault)
+		if got := r.code(); got != "" {
+			g.t.Fatalf("%+v: r.code() is %q, want none", r.fault, got)
+		}
 		var page cli.PageOf[struct{ Message *wireMessage }]
 		r.into(g, &page)
 		for _, h := range page.Items {
@@ -234,6 +285,8 @@ func (g *simulation) opSearch(p *chatModel) bool {
 			query["cursor"] = *page.NextCursor
 		}
 	}
-	require.True(g.t, found, "%q was not found", s.now().text)
+	if !found {
+		g.t.Fatalf("%q was not found", s.now().text)
+	}
 	return true
 }

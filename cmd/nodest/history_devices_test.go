@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
-
-	"github.com/stretchr/testify/require"
 )
 
 // device is an app of the user. It shows what it knows from events alone. Only of
@@ -42,14 +41,18 @@ func (d *device) connect() {
 	t := d.g.t
 	t.Helper()
 	p, err := dialWS(t, d.g.p.client, nil)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	d.conn, d.sent = p, 1
 	hello := map[string]any{"protocol": 1, "deviceId": d.name, "batch": d.g.chance(2), "want": []string{"memory"}}
 	if d.epoch != "" {
 		hello["resume"] = map[string]any{"epoch": d.epoch, "seq": d.seq}
 	}
 	f, err := p.answer(p.send("hello", "", hello))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var welcome struct {
 		Epoch   string
 		Seq     int64
@@ -60,7 +63,9 @@ func (d *device) connect() {
 		d.epoch, d.seq = welcome.Epoch, welcome.Seq
 		return
 	}
-	require.True(t, welcome.Resumed, "%s", f.Data)
+	if !welcome.Resumed {
+		t.Fatal(f.Data)
+	}
 }
 
 // read processes one frame. If the connection has ended, it connects again and
@@ -74,7 +79,9 @@ func (d *device) read() *frame {
 		return nil
 	}
 	if f.Seq > 0 {
-		require.Equal(d.g.t, d.seq+1, f.Seq, "position of %s at %s", f.Ev, d.name)
+		if want := d.seq + 1; f.Seq != want {
+			d.g.t.Fatalf("position of %s at %s: f.Seq is %d, want %d", f.Ev, d.name, f.Seq, want)
+		}
 		d.seq = f.Seq
 		d.apply(f)
 	}
@@ -88,7 +95,9 @@ func (d *device) ask(a apiCall, key string) *response {
 	id := d.conn.send(a.cmd, key, a.data())
 	for {
 		f := d.read()
-		require.NotNil(d.g.t, f, "cut off within %s", a.cmd)
+		if f == nil {
+			d.g.t.Fatalf("cut off within %s: f is nil, want a value", a.cmd)
+		}
 		if f.ID != id {
 			continue
 		}
@@ -133,7 +142,9 @@ func (d *device) apply(f *frame) {
 		f.into(t, &data)
 		d.chats[f.Conv].setDeleted(data.MessageIDs, f.Ev == "message.deleted")
 	case "gen.done", "gen.failed":
-		require.False(t, d.ended[f.Gen], "a generation ended twice")
+		if d.ended[f.Gen] {
+			t.Fatal("a generation ended twice")
+		}
 		d.ended[f.Gen] = true
 	}
 }
@@ -219,7 +230,9 @@ func (g *simulation) compareDevices() {
 	g.t.Helper()
 	g.catchUp()
 	for _, d := range g.devices {
-		require.Len(g.t, d.chats, len(g.chats), "conversations on %s", d.name)
+		if len(d.chats) != len(g.chats) {
+			g.t.Fatalf("conversations on %s: d.chats has %d, want %d: %+v", d.name, len(d.chats), len(g.chats), d.chats)
+		}
 		for _, p := range g.chats {
 			g.compareDevice(d, p)
 		}
@@ -229,9 +242,15 @@ func (g *simulation) compareDevices() {
 func (g *simulation) compareDevice(d *device, p *chatModel) {
 	g.t.Helper()
 	c := d.chats[p.id]
-	require.NotNil(g.t, c, "conversation %s on %s", p.id, d.name)
-	require.Equal(g.t, p.title, c.Title)
-	require.Equal(g.t, p.now(), c.fields(), "conversation %s on %s", p.id, d.name)
+	if c == nil {
+		g.t.Fatalf("conversation %s on %s: c is nil, want a value", p.id, d.name)
+	}
+	if c.Title != p.title {
+		g.t.Fatalf("c.Title is %q, want %q", c.Title, p.title)
+	}
+	if got, want := c.fields(), p.now(); !reflect.DeepEqual(got, want) {
+		g.t.Fatalf("conversation %s on %s: c.fields() is %+v, want %+v", p.id, d.name, got, want)
+	}
 	var want, got []string
 	for _, s := range p.shown() {
 		want = append(want, s.id)
@@ -242,13 +261,21 @@ func (g *simulation) compareDevice(d *device, p *chatModel) {
 			g.t.Fatalf("on %s: %s", d.name, diff)
 		}
 	}
-	require.Equal(g.t, want, got, "the branch of %s on %s", p.id, d.name)
+	if !reflect.DeepEqual(got, want) {
+		g.t.Fatalf("the branch of %s on %s: got is %q, want %q", p.id, d.name, got, want)
+	}
 	for _, id := range slices.Sorted(maps.Keys(c.messages)) {
 		s := p.messages[id]
-		require.NotNil(g.t, s, "message %s on %s", id, d.name)
-		require.Equal(g.t, !s.exists(), c.deleted[id], "message %s on %s is deleted", id, d.name)
+		if s == nil {
+			g.t.Fatalf("message %s on %s: s is nil, want a value", id, d.name)
+		}
+		if want := !s.exists(); c.deleted[id] != want {
+			g.t.Fatalf("message %s on %s is deleted: c.deleted[id] is %v, want %v", id, d.name, c.deleted[id], want)
+		}
 		if s.exists() {
-			require.Empty(g.t, s.diff(c.messages[id]), "on %s", d.name)
+			if got := s.diff(c.messages[id]); got != "" {
+				g.t.Fatalf("on %s: s.diff(c.messages[id]) is %q, want none", d.name, got)
+			}
 		}
 	}
 }
@@ -258,7 +285,9 @@ func (g *simulation) compareDevice(d *device, p *chatModel) {
 func (d *device) loadMissing(p *chatModel) {
 	g := d.g
 	g.t.Helper()
-	require.True(g.t, p.partly, "%s does not know all of conversation %s, although it got an event for every message", d.name, p.id)
+	if !p.partly {
+		g.t.Fatalf("%s does not know all of conversation %s, although it got an event for every message", d.name, p.id)
+	}
 	c := d.chats[p.id]
 	known := len(c.messages)
 	for _, s := range p.branch(p.head()) {
@@ -268,15 +297,21 @@ func (d *device) loadMissing(p *chatModel) {
 		var m wireMessage
 		r := g.rest(apiCall{method: http.MethodGet, path: "/messages/" + s.id}, "")
 		if r.fault != nil { // deleted: an app only needs to know that it is not shown
-			require.Equal(g.t, "not_found", r.code())
+			if got := r.code(); got != "not_found" {
+				g.t.Fatalf("r.code() is %q, want %q", got, "not_found")
+			}
 			m, c.deleted[s.id] = wireMessage{ID: s.id, ParentID: &s.parent}, true
 			if s.parent == "" {
 				m.ParentID = nil
 			}
 		} else {
-			require.NoError(g.t, json.Unmarshal(r.data, &m))
+			if err := json.Unmarshal(r.data, &m); err != nil {
+				g.t.Fatal(err)
+			}
 		}
 		c.messages[s.id] = &m
 	}
-	require.Greater(g.t, len(c.messages), known, fmt.Sprintf("conversation %s cannot be read", p.id))
+	if len(c.messages) <= known {
+		g.t.Fatalf("%s: len(c.messages) is %d, want more than %d", fmt.Sprintf("conversation %s cannot be read", p.id), len(c.messages), known)
+	}
 }

@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 )
@@ -41,7 +40,9 @@ func (g *simulation) opMemory(*chatModel) bool {
 		g.must(apiCall{method: http.MethodDelete, path: g.memoryPath(m), query: map[string]string{"purge": "true"}})
 		g.memories = slices.DeleteFunc(g.memories, func(o *memoryModel) bool { return o == m })
 		r := g.rest(apiCall{method: http.MethodGet, path: g.memoryPath(m) + "/history"}, "")
-		require.Equal(g.t, "not_found", r.code(), "a memory that was purged")
+		if got := r.code(); got != "not_found" {
+			g.t.Fatalf("a memory that was purged: r.code() is %q, want %q", got, "not_found")
+		}
 	case m.status == "retired":
 		r := g.must(apiCall{cmd: "memory.restore", method: http.MethodPost, path: g.memoryPath(m) + "/restore", ids: g.toMemory(m)})
 		g.applyMemory(r, m, m.text, "active")
@@ -71,7 +72,9 @@ func (g *simulation) applyMemory(r *response, m *memoryModel, text, status strin
 	g.t.Helper()
 	var got struct{ ID, Text, Status string }
 	r.into(g, &got)
-	require.Equal(g.t, []string{text, status}, []string{got.Text, got.Status})
+	if found, want := ([]string{got.Text, got.Status}), ([]string{text, status}); !reflect.DeepEqual(found, want) {
+		g.t.Fatalf("[]string{got.Text, got.Status} is %q, want %q", found, want)
+	}
 	*m = memoryModel{got.ID, text, status}
 }
 
@@ -94,7 +97,9 @@ func (g *simulation) opListMemories(*chatModel) bool {
 		}
 		cursor = *page.NextCursor
 	}
-	require.Equal(g.t, want, got, "memories written by the user")
+	if !reflect.DeepEqual(got, want) {
+		g.t.Fatalf("memories written by the user: got is %+v, want %+v", got, want)
+	}
 	return true
 }
 
@@ -130,13 +135,17 @@ func (g *simulation) opSearchMemory(*chatModel) bool {
 	}
 	for _, m := range g.memories {
 		if m.status != "active" || strings.Contains(m.text, " the "+word+".") {
-			require.Equal(g.t, m.status == "active", found[m.text], "%s memory %q, asked for %s", m.status, m.text, word)
+			if want := m.status == "active"; found[m.text] != want {
+				g.t.Fatalf("%s memory %q, asked for %s: found[m.text] is %v, want %v", m.status, m.text, word, found[m.text], want)
+			}
 		}
 	}
 	for _, p := range g.chats {
 		for _, s := range p.shown() {
 			if l := s.now(); s.role == "user" && l.swipe != "" && strings.HasSuffix(l.text, " the "+word+".") {
-				require.True(g.t, found[l.text], "%q is shown in %s and was not found", l.text, p.id)
+				if !found[l.text] {
+					g.t.Fatalf("%q is shown in %s and was not found", l.text, p.id)
+				}
 			}
 		}
 	}
@@ -148,15 +157,23 @@ func (g *simulation) checkHit(u *foundUnit) {
 	g.t.Helper()
 	if u.Said == nil {
 		if u.Memory.Origin == "user" {
-			require.True(g.t, slices.ContainsFunc(g.memories, func(m *memoryModel) bool { return m.id == u.ID && m.status == "active" }), "memory %q", u.Text)
+			if !slices.ContainsFunc(g.memories, func(m *memoryModel) bool { return m.id == u.ID && m.status == "active" }) {
+				g.t.Fatalf("memory %q", u.Text)
+			}
 		}
 		return
 	}
 	at := slices.IndexFunc(g.chats, func(p *chatModel) bool { return p.id == u.Said.ConversationID })
-	require.GreaterOrEqual(g.t, at, 0, "%q of a conversation that is not there", u.Text)
+	if at < 0 {
+		g.t.Fatalf("%q of a conversation that is not there: at is %d, want at least %d", u.Text, at, 0)
+	}
 	s := g.chats[at].messages[u.Said.MessageID]
-	require.Contains(g.t, g.chats[at].shown(), s, "%q is not shown", u.Text)
-	require.Equal(g.t, strings.TrimSpace(s.now().text), u.Text, "the text that is shown")
+	if !slices.Contains(g.chats[at].shown(), s) {
+		g.t.Fatalf("%q is not shown, want a text that is", u.Text)
+	}
+	if want := strings.TrimSpace(s.now().text); u.Text != want {
+		g.t.Fatalf("the text that is shown: u.Text is %q, want %q", u.Text, want)
+	}
 }
 
 // memBlock matches what recall appends to a message.
@@ -226,7 +243,9 @@ func (g *simulation) checkRecalled(recalled []string, path string) {
 		}
 	}
 	for _, name := range sentences.FindAllString(strings.Join(recalled, "\n"), -1) {
-		require.True(g.t, there[name], "%q was recalled for %s but does not exist", name, path)
+		if !there[name] {
+			g.t.Fatalf("%q was recalled for %s but does not exist", name, path)
+		}
 	}
 }
 
@@ -259,10 +278,14 @@ func (g *simulation) activeSummary(p *chatModel) *wireSummary {
 	var active *wireSummary
 	for i := range list.Items {
 		if list.Items[i].Active {
-			require.Nil(g.t, active, "two summaries are active")
+			if active != nil {
+				g.t.Fatalf("two summaries are active: active is %+v, want nil", active)
+			}
 			active = &list.Items[i]
 		}
-		require.True(g.t, i == 0 || list.Items[i].Generation < list.Items[i-1].Generation, "generations of %s", p.id)
+		if i != 0 && list.Items[i].Generation >= list.Items[i-1].Generation {
+			g.t.Fatalf("generations of %s", p.id)
+		}
 	}
 	return active
 }
@@ -272,14 +295,20 @@ func (g *simulation) opSummarise(p *chatModel) bool {
 	g.awaitSummaries()
 	r := g.do(apiCall{method: http.MethodPost, path: "/conversations/" + p.id + "/summaries", query: map[string]string{"wait": "1"}})
 	if r.fault != nil {
-		require.Equal(g.t, "conflict", r.code(), "%+v", r.fault)
+		if got := r.code(); got != "conflict" {
+			g.t.Fatalf("%+v: r.code() is %q, want %q", r.fault, got, "conflict")
+		}
 		g.done["nothing to summarise"]++
 		return true
 	}
 	var made wireSummary
 	r.into(g, &made)
-	require.True(g.t, made.Active)
-	require.Equal(g.t, made.ID, g.activeSummary(p).ID)
+	if !made.Active {
+		g.t.Fatal("made.Active is false, want true")
+	}
+	if got := g.activeSummary(p).ID; got != made.ID {
+		g.t.Fatalf("g.activeSummary(p).ID is %q, want %q", got, made.ID)
+	}
 	return true
 }
 
@@ -293,11 +322,15 @@ func (g *simulation) opChangeSummary(p *chatModel) bool {
 	ids := map[string]string{"conversationId": p.id, "summaryId": s.ID}
 	if g.chance(2) {
 		g.must(apiCall{method: http.MethodPatch, path: path, body: map[string]any{"summary": "In short: " + g.sentence()}})
-		require.Equal(g.t, s.ID, g.activeSummary(p).ID)
+		if got := g.activeSummary(p).ID; got != s.ID {
+			g.t.Fatalf("g.activeSummary(p).ID is %q, want %q", got, s.ID)
+		}
 	} else {
 		g.must(apiCall{cmd: "summary.delete", method: http.MethodDelete, path: path, ids: ids})
 		if now := g.activeSummary(p); now != nil {
-			require.NotEqual(g.t, s.ID, now.ID)
+			if now.ID == s.ID {
+				g.t.Fatalf("got %q, want another", now.ID)
+			}
 		}
 	}
 	return true

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 )
 
@@ -79,7 +77,9 @@ func (g *simulation) createChat() {
 	p.title = c.Title
 	var page cli.PageOf[*wireMessage]
 	g.get(&page, "/conversations/%s/messages", c.ID)
-	require.Len(g.t, page.Items, 1)
+	if len(page.Items) != 1 {
+		g.t.Fatalf("page.Items has %d, want %d: %+v", len(page.Items), 1, page.Items)
+	}
 	p.change(func() {
 		p.insert(page.Items[0])
 		p.setHead(page.Items[0].ID)
@@ -156,7 +156,9 @@ func (g *simulation) busy(p *chatModel, r *response) bool {
 		g.done["busy"]++
 		return true
 	}
-	require.Empty(g.t, r.code(), "%+v", r.fault)
+	if got := r.code(); got != "" {
+		g.t.Fatalf("%+v: r.code() is %q, want none", r.fault, got)
+	}
 	g.awaitGeneration(p)
 	return false
 }
@@ -210,8 +212,12 @@ func (g *simulation) sendMessage(p *chatModel, parent string, answered bool) boo
 	}
 	var got startedReply
 	r.into(g, &got)
-	require.Equal(g.t, text, got.UserMessage.Text)
-	require.Equal(g.t, "user", got.UserMessage.Role)
+	if got.UserMessage.Text != text {
+		g.t.Fatalf("got.UserMessage.Text is %q, want %q", got.UserMessage.Text, text)
+	}
+	if got.UserMessage.Role != "user" {
+		g.t.Fatalf("got.UserMessage.Role is %q, want %q", got.UserMessage.Role, "user")
+	}
 	g.checkParent(got.UserMessage, parent)
 	g.recordTexts(got.UserMessage)
 	p.change(func() {
@@ -226,7 +232,9 @@ func (g *simulation) sendMessage(p *chatModel, parent string, answered bool) boo
 		var sent struct{ Messages json.RawMessage }
 		g.get(&sent, "/prompts/%s", got.PromptID)
 		messages, _ := withoutRecall(sent.Messages)
-		require.Equal(g.t, withoutMood(previewed), withoutMood(messages), "what was sent to the model")
+		if got, want := withoutMood(messages), withoutMood(previewed); got != want {
+			g.t.Fatalf("what was sent to the model: withoutMood(messages) is %q, want %q", got, want)
+		}
 		g.done["prompts"]++
 	}
 	return true
@@ -247,10 +255,14 @@ func (g *simulation) awaitIfWaited(p *chatModel, r *response, m *wireMessage) {
 func (g *simulation) checkParent(m *wireMessage, parent string) {
 	g.t.Helper()
 	if m.ParentID == nil {
-		require.Empty(g.t, parent, "parent of message %s", m.ID)
+		if parent != "" {
+			g.t.Fatalf("parent of message %s: parent is %q, want none", m.ID, parent)
+		}
 		return
 	}
-	require.Equal(g.t, parent, *m.ParentID, "parent of message %s", m.ID)
+	if *m.ParentID != parent {
+		g.t.Fatalf("parent of message %s: *m.ParentID is %q, want %q", m.ID, *m.ParentID, parent)
+	}
 }
 
 func (g *simulation) opRegenerate(p *chatModel) bool {
@@ -277,7 +289,9 @@ func (g *simulation) applyRegenerate(p *chatModel, s *messageModel, r *response)
 		g.applyCardGreeting(p, s, got.Message)
 		return
 	}
-	require.NotEmpty(g.t, got.GenerationID)
+	if got.GenerationID == "" {
+		g.t.Fatalf("got.GenerationID is %q, want more", got.GenerationID)
+	}
 	if !p.hasChildren(s) {
 		p.active = &activeGeneration{gen: got.GenerationID, kind: "regenerate", message: s}
 		g.awaitIfWaited(p, r, got.Message)
@@ -285,7 +299,9 @@ func (g *simulation) applyRegenerate(p *chatModel, s *messageModel, r *response)
 	}
 	p.active = &activeGeneration{gen: got.GenerationID, kind: "regenerate", sibling: true}
 	m := got.Message
-	require.NotEqual(g.t, s.id, m.ID, "a reply with children is regenerated as a new message")
+	if m.ID == s.id {
+		g.t.Fatalf("a reply with children is regenerated as a new message: got %q, want another", m.ID)
+	}
 	g.checkParent(m, s.parent)
 	p.change(func() { p.active.message = p.insert(asPlaceholder(m)) })
 	g.awaitIfWaited(p, r, m)
@@ -299,7 +315,9 @@ func (g *simulation) applyCardGreeting(p *chatModel, s *messageModel, m *wireMes
 		texts[i] = v.Text
 	}
 	card := g.docs.cardGreetings(texts)
-	require.NotNil(g.t, card, "no card has the greetings %q", texts)
+	if card == nil {
+		g.t.Fatalf("no card has the greetings %q: card is nil, want a value", texts)
+	}
 	p.change(func() {
 		for i, text := range card {
 			if i == len(s.swipes) {
@@ -417,7 +435,9 @@ func (g *simulation) opEdit(p *chatModel) bool {
 			return
 		}
 		m := got.Message
-		require.NotEmpty(g.t, m.Swipes)
+		if len(m.Swipes) == 0 {
+			g.t.Fatalf("m.Swipes is %+v, want more", m.Swipes)
+		}
 		s.swipes = append(s.swipes, &swipeModel{id: m.Swipes[len(m.Swipes)-1].ID, text: text})
 		p.selectSwipe(s, s.swipes[len(s.swipes)-1], "complete")
 	})
@@ -447,8 +467,12 @@ func (g *simulation) opBranch(p *chatModel) bool {
 	if mode == "in_place" {
 		g.startReplyToEdit(p, s, text, &got)
 	} else {
-		require.Equal(g.t, s.role, got.Message.Role)
-		require.Equal(g.t, text, got.Message.Text)
+		if got.Message.Role != s.role {
+			g.t.Fatalf("got.Message.Role is %q, want %q", got.Message.Role, s.role)
+		}
+		if got.Message.Text != text {
+			g.t.Fatalf("got.Message.Text is %q, want %q", got.Message.Text, text)
+		}
 		g.checkParent(got.Message, s.parent)
 		p.change(func() {
 			m := p.insert(got.Message)
@@ -485,7 +509,9 @@ func (g *simulation) startReplyToEdit(p *chatModel, s *messageModel, text string
 			g.checkParent(got.Reply, s.id)
 			p.active = &activeGeneration{gen: got.GenerationID, kind: "regenerate", sibling: true, message: p.insert(asPlaceholder(got.Reply))}
 		default:
-			require.Equal(g.t, old.id, got.Reply.ID)
+			if got.Reply.ID != old.id {
+				g.t.Fatalf("got.Reply.ID is %q, want %q", got.Reply.ID, old.id)
+			}
 			p.active = &activeGeneration{gen: got.GenerationID, kind: "regenerate", message: old}
 		}
 	})

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 )
@@ -31,7 +30,9 @@ func (g *simulation) preview(path, text string) string {
 	g.t.Helper()
 	g.awaitSummaries()
 	r := g.rest(apiCall{method: http.MethodPost, path: path + "/prompt", body: map[string]any{"text": text}}, "")
-	require.Empty(g.t, r.code(), "%+v", r.fault)
+	if got := r.code(); got != "" {
+		g.t.Fatalf("%+v: r.code() is %q, want none", r.fault, got)
+	}
 	var got struct{ Messages json.RawMessage }
 	r.into(g, &got)
 	rest, recalled := withoutRecall(got.Messages)
@@ -51,9 +52,15 @@ type wireSave struct {
 // addSave adds a save point of the current state.
 func (g *simulation) addSave(p *chatModel, s *wireSave, prompt string) *savePoint {
 	g.t.Helper()
-	require.Equal(g.t, p.id, s.ConversationID)
-	require.Equal(g.t, p.head(), s.HeadID)
-	require.Equal(g.t, len(p.shown()), s.MessageCount)
+	if s.ConversationID != p.id {
+		g.t.Fatalf("s.ConversationID is %q, want %q", s.ConversationID, p.id)
+	}
+	if want := p.head(); s.HeadID != want {
+		g.t.Fatalf("s.HeadID is %q, want %q", s.HeadID, want)
+	}
+	if want := len(p.shown()); s.MessageCount != want {
+		g.t.Fatalf("s.MessageCount is %d, want %d", s.MessageCount, want)
+	}
 	k := &savePoint{id: s.ID, chat: p, tick: p.tick, fields: p.now(), prompt: prompt, auto: s.Automatic}
 	if s.HeadID == "" {
 		k.prompt = "" // restoring it shows a greeting
@@ -128,11 +135,17 @@ func (g *simulation) restore(k *savePoint) {
 	if rewound && got.Before != nil { // a summary has changed since, which the model does not track
 		var list cli.PageOf[wireSummary]
 		g.get(&list, "/conversations/%s/summaries", p.id)
-		require.NotEmpty(g.t, list.Items, "a save point of what the last restore made")
+		if len(list.Items) == 0 {
+			g.t.Fatalf("a save point of what the last restore made: list.Items is %+v, want more", list.Items)
+		}
 	}
-	require.True(g.t, rewound || got.Before != nil, "a save point of what was shown before")
+	if !rewound && got.Before == nil {
+		g.t.Fatal("a save point of what was shown before")
+	}
 	if got.Before != nil {
-		require.True(g.t, got.Before.Automatic)
+		if !got.Before.Automatic {
+			g.t.Fatal("got.Before.Automatic is false, want true")
+		}
 		g.addSave(p, got.Before, now)
 	}
 	p.change(func() {
@@ -142,11 +155,17 @@ func (g *simulation) restore(k *savePoint) {
 			g.applyNewGreeting(p, *got.Conversation.HeadID)
 		}
 	})
-	require.Equal(g.t, p.now(), got.Conversation.fields())
-	require.Equal(g.t, p.head(), *got.Head)
+	if found, want := got.Conversation.fields(), p.now(); !reflect.DeepEqual(found, want) {
+		g.t.Fatalf("got.Conversation.fields() is %+v, want %+v", found, want)
+	}
+	if want := p.head(); *got.Head != want {
+		g.t.Fatalf("*got.Head is %q, want %q", *got.Head, want)
+	}
 	prompt := g.prompt("/conversations/" + p.id)
 	if k.prompt != "" {
-		require.Equal(g.t, k.prompt, prompt, "the prompt after restoring save point %s", k.id)
+		if prompt != k.prompt {
+			g.t.Fatalf("the prompt after restoring save point %s: prompt is %q, want %q", k.id, prompt, k.prompt)
+		}
 	}
 }
 
@@ -155,7 +174,9 @@ func (g *simulation) opPreviewSave(p *chatModel) bool {
 	if k == nil || k.prompt == "" {
 		return false
 	}
-	require.Equal(g.t, k.prompt, g.prompt("/saves/"+k.id), "the prompt of save point %s", k.id)
+	if got := g.prompt("/saves/" + k.id); got != k.prompt {
+		g.t.Fatalf("the prompt of save point %s: got %q, want %q", k.id, got, k.prompt)
+	}
 	return true
 }
 
@@ -195,8 +216,12 @@ func (g *simulation) readSave(k *savePoint) []string {
 		is = append(is, m.ID+" "+m.Sender+" "+m.Text)
 		ids = append(ids, m.ID)
 	}
-	require.Equal(g.t, want, is, "messages of save point %s", k.id)
-	require.Equal(g.t, len(want), got.MessageCount)
+	if !reflect.DeepEqual(is, want) {
+		g.t.Fatalf("messages of save point %s: is is %q, want %q", k.id, is, want)
+	}
+	if got.MessageCount != len(want) {
+		g.t.Fatalf("got.MessageCount is %d, want %d", got.MessageCount, len(want))
+	}
 	return ids
 }
 
@@ -210,7 +235,7 @@ func (g *simulation) opListSaves(p *chatModel) bool {
 	for _, s := range page.Items {
 		got = append(got, s.ID)
 	}
-	require.ElementsMatch(g.t, want, got, "save points of %s", p.id)
+	wantSame(g.t, "what is saved of "+p.id, got, want)
 	return true
 }
 
@@ -222,7 +247,9 @@ func (g *simulation) opDeleteSave(p *chatModel) bool {
 	g.must(apiCall{cmd: "save.delete", method: http.MethodDelete, path: "/saves/" + k.id, ids: toSave(k)})
 	g.saves = slices.DeleteFunc(g.saves, func(o *savePoint) bool { return o == k })
 	r := g.rest(apiCall{method: http.MethodGet, path: "/saves/" + k.id}, "")
-	require.Equal(g.t, "not_found", r.code())
+	if got := r.code(); got != "not_found" {
+		g.t.Fatalf("r.code() is %q, want %q", got, "not_found")
+	}
 	return true
 }
 
@@ -239,12 +266,16 @@ func (g *simulation) opCopySave(p *chatModel) bool {
 		g.awaitGeneration(to)
 	}
 	file := g.rest(apiCall{method: http.MethodGet, path: "/saves/" + k.id + "/export"}, "")
-	require.Empty(g.t, file.code(), "%+v", file.fault)
+	if got := file.code(); got != "" {
+		g.t.Fatalf("%+v: file.code() is %q, want none", file.fault, got)
+	}
 	g.keys++
 	g.record("POST /conversations/%s/saves/import of %s", to.id, k.id)
 	a := apiCall{method: http.MethodPost, path: "/conversations/" + to.id + "/saves/import", wait: true}
 	r := g.request(a, bytes.NewReader(file.data), "application/json", fmt.Sprintf("key-%d", g.keys))
-	require.Empty(g.t, r.code(), "%+v", r.fault)
+	if got := r.code(); got != "" {
+		g.t.Fatalf("%+v: r.code() is %q, want none", r.fault, got)
+	}
 	var imported struct{ Save wireSave }
 	r.into(g, &imported)
 	s := imported.Save
@@ -257,7 +288,9 @@ func (g *simulation) opCopySave(p *chatModel) bool {
 	if n.fields.head != "" {
 		n.prompt = g.prompt("/saves/" + n.id)
 		if !hasSummary(k.prompt) {
-			require.Equal(g.t, withoutMood(k.prompt), withoutMood(n.prompt), "the prompt of the copy of save point %s", k.id)
+			if got, want := withoutMood(n.prompt), withoutMood(k.prompt); got != want {
+				g.t.Fatalf("the prompt of the copy of save point %s: withoutMood(n.prompt) is %q, want %q", k.id, got, want)
+			}
 		}
 	}
 	return true
@@ -270,21 +303,31 @@ func (g *simulation) applyImportedSave(to *chatModel, n, k *savePoint) {
 	var got struct{ Messages []struct{ ID string } }
 	g.get(&got, "/saves/%s", n.id)
 	path := k.chat.path(k.fields.head, k.tick)
-	require.Len(g.t, got.Messages, len(path))
+	if len(got.Messages) != len(path) {
+		g.t.Fatalf("got.Messages has %d, want %d: %+v", len(got.Messages), len(path), got.Messages)
+	}
 	parent := ""
 	for i, was := range path {
 		var m wireMessage
 		g.get(&m, "/messages/%s", got.Messages[i].ID)
 		g.checkParent(&m, parent)
 		l, _ := was.states.at(k.tick)
-		require.Equal(g.t, l.text, m.Text)
-		require.Equal(g.t, was.role, m.Role)
-		require.Nil(g.t, to.messages[m.ID])
+		if m.Text != l.text {
+			g.t.Fatalf("m.Text is %q, want %q", m.Text, l.text)
+		}
+		if m.Role != was.role {
+			g.t.Fatalf("m.Role is %q, want %q", m.Role, was.role)
+		}
+		if to.messages[m.ID] != nil {
+			g.t.Fatalf("to.messages[m.ID] is %+v, want nil", to.messages[m.ID])
+		}
 		to.insert(&m)
 		g.recordTexts(&m)
 		parent = m.ID
 	}
-	require.Equal(g.t, parent, n.fields.head)
+	if n.fields.head != parent {
+		g.t.Fatalf("n.fields.head is %q, want %q", n.fields.head, parent)
+	}
 	a, _ := g.archive(to)
 	for i := range a.Messages {
 		if s := to.messages[a.Messages[i].ID]; s.born == to.tick {

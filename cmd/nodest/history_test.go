@@ -12,11 +12,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 )
@@ -171,7 +170,9 @@ type response struct {
 
 func (r *response) into(g *simulation, out any) {
 	g.t.Helper()
-	require.NoError(g.t, json.Unmarshal(r.data, out), "%s", r.data)
+	if err := json.Unmarshal(r.data, out); err != nil {
+		g.t.Fatalf("%s: %v", r.data, err)
+	}
 }
 
 func (r *response) code() string {
@@ -196,16 +197,24 @@ func (g *simulation) do(a apiCall) *response {
 	r := g.send(a, key)
 	r.waited = a.wait
 	if r.fault != nil {
-		require.Nil(g.t, first, "it was answered before: %s", r.fault.Detail)
+		if first != nil {
+			g.t.Fatalf("it was answered before: %s: first is %+v, want nil", r.fault.Detail, first)
+		}
 		return r
 	}
 	if first != nil {
-		require.JSONEq(g.t, string(first.Data), cmp.Or(string(r.data), "{}"), "after the kill")
+		if got := cmp.Or(string(r.data), "{}"); !sameJSON([]byte(got), first.Data) {
+			g.t.Fatalf("after the kill: got %s, want %s", got, first.Data)
+		}
 	}
 	if g.chance(12) {
 		again := g.send(a, key)
-		require.Empty(g.t, again.code(), "sent twice")
-		require.JSONEq(g.t, cmp.Or(string(r.data), "{}"), cmp.Or(string(again.data), "{}"), "sent twice")
+		if got := again.code(); got != "" {
+			g.t.Fatalf("sent twice: again.code() is %q, want none", got)
+		}
+		if got, want := cmp.Or(string(again.data), "{}"), cmp.Or(string(r.data), "{}"); !sameJSON([]byte(got), []byte(want)) {
+			g.t.Fatalf("sent twice: got %s, want %s", got, want)
+		}
 	}
 	return r
 }
@@ -266,7 +275,9 @@ func (g *simulation) rest(a apiCall, key string) *response {
 		if len(a.ids) > 0 || a.cmd == "" {
 			text, err = json.Marshal(a.body)
 		}
-		require.NoError(g.t, err)
+		if err != nil {
+			g.t.Fatal(err)
+		}
 		if a.body != nil {
 			content = bytes.NewReader(text)
 		}
@@ -285,7 +296,9 @@ func (g *simulation) request(a apiCall, content io.Reader, contentType, key stri
 		path += "?" + query.Encode()
 	}
 	req, err := http.NewRequestWithContext(g.t.Context(), a.method, g.p.client.Base+"/api/v1"+path, content)
-	require.NoError(g.t, err)
+	if err != nil {
+		g.t.Fatal(err)
+	}
 	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("Authorization", "Bearer "+g.p.client.Token)
 	if a.method != http.MethodGet {
@@ -295,10 +308,14 @@ func (g *simulation) request(a apiCall, content io.Reader, contentType, key stri
 		req.Header.Set("Prefer", "respond-async")
 	}
 	res, err := g.p.client.HTTP.Do(req)
-	require.NoError(g.t, err)
+	if err != nil {
+		g.t.Fatal(err)
+	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
-	require.NoError(g.t, err)
+	if err != nil {
+		g.t.Fatal(err)
+	}
 	r := &response{data: bytes.TrimSpace(text)}
 	if res.StatusCode >= 400 {
 		r.setProblem(g, text)
@@ -308,7 +325,9 @@ func (g *simulation) request(a apiCall, content io.Reader, contentType, key stri
 
 func (r *response) setProblem(g *simulation, problem []byte) {
 	g.t.Helper()
-	require.NoError(g.t, json.Unmarshal(problem, &r.fault), "%s", problem)
+	if err := json.Unmarshal(problem, &r.fault); err != nil {
+		g.t.Fatalf("%s: %v", problem, err)
+	}
 	if r.fault.Code == "internal" {
 		g.t.Fatalf("%s\n%s", problem, g.p.stderr)
 	}
@@ -366,7 +385,9 @@ func (g *simulation) recordTexts(m *wireMessage) {
 	for _, s := range m.Swipes {
 		name := textKey{m.ID, s.ID, m.Rev}
 		if was, ok := g.texts[name]; ok {
-			require.Equal(g.t, was, s.Text, "the text of %v has changed", name)
+			if s.Text != was {
+				g.t.Fatalf("the text of %v has changed: s.Text is %q, want %q", name, s.Text, was)
+			}
 		}
 		g.texts[name] = s.Text
 		if g.textsOf[m.ID] == nil {
@@ -381,14 +402,18 @@ func (g *simulation) checkMessage(p *chatModel, m *wireMessage) {
 	g.t.Helper()
 	g.recordTexts(m)
 	s := p.messages[m.ID]
-	require.NotNil(g.t, s, "message %s is not in the model", m.ID)
+	if s == nil {
+		g.t.Fatalf("message %s is not in the model: s is nil, want a value", m.ID)
+	}
 	if p.active != nil && p.active.message == s {
 		return // it is being written
 	}
 	if d := s.diff(m); d != "" {
 		g.t.Fatal(d)
 	}
-	require.GreaterOrEqual(g.t, m.Rev, s.rev, "rev of message %s", m.ID)
+	if m.Rev < s.rev {
+		g.t.Fatalf("rev of message %s: m.Rev is %d, want at least %d", m.ID, m.Rev, s.rev)
+	}
 	s.rev = m.Rev
 }
 
@@ -399,9 +424,13 @@ func (g *simulation) checkChat(p *chatModel, whole bool) {
 	var c wireChat
 	g.get(&c, "/conversations/%s", p.id)
 	if p.active == nil {
-		require.Equal(g.t, p.now(), c.fields(), "conversation %s", p.id)
+		if got, want := c.fields(), p.now(); !reflect.DeepEqual(got, want) {
+			g.t.Fatalf("conversation %s: c.fields() is %+v, want %+v", p.id, got, want)
+		}
 	}
-	require.Equal(g.t, p.title, c.Title)
+	if c.Title != p.title {
+		g.t.Fatalf("c.Title is %q, want %q", c.Title, p.title)
+	}
 	if p.active != nil && p.active.sibling {
 		return // its end, which may be now, moves the head
 	}
@@ -419,8 +448,12 @@ func (g *simulation) checkChat(p *chatModel, whole bool) {
 			got = append(got, m.ID)
 			g.checkMessage(p, m)
 		}
-		require.Equal(g.t, want, got, "the shown branch of %s", p.id)
-		require.Equal(g.t, from > 0, page.NextCursor != nil, "more before the page")
+		if !reflect.DeepEqual(got, want) {
+			g.t.Fatalf("the shown branch of %s: got is %q, want %q", p.id, got, want)
+		}
+		if got, want := page.NextCursor != nil, from > 0; got != want {
+			g.t.Fatalf("more before the page: page.NextCursor != nil is %v, want %v", got, want)
+		}
 		path = path[:from]
 		if !whole || from == 0 {
 			return
@@ -465,10 +498,14 @@ func (g *simulation) awaitGeneration(p *chatModel) {
 	}
 	p.endGeneration(got.Status, got.Text, got.Generation.SwipeID)
 	if !w.message.exists() {
-		require.Equal(g.t, "not_found", r.code(), "a deleted message")
+		if got := r.code(); got != "not_found" {
+			g.t.Fatalf("a deleted message: r.code() is %q, want %q", got, "not_found")
+		}
 		return
 	}
-	require.Empty(g.t, r.code(), "message %s", w.message.id)
+	if got := r.code(); got != "" {
+		g.t.Fatalf("message %s: r.code() is %q, want none", w.message.id, got)
+	}
 	g.checkMessage(p, &m)
 }
 
@@ -558,7 +595,9 @@ func (g *simulation) finalChecks() {
 	for _, k := range slices.Clone(g.saves) {
 		g.readSave(k)
 		if k.prompt != "" {
-			require.Equal(g.t, k.prompt, g.prompt("/saves/"+k.id), "the prompt of save point %s", k.id)
+			if got := g.prompt("/saves/" + k.id); got != k.prompt {
+				g.t.Fatalf("the prompt of save point %s: got %q, want %q", k.id, got, k.prompt)
+			}
 		}
 		g.restore(k)
 	}

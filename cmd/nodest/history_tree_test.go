@@ -4,10 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"sync"
-
-	"github.com/stretchr/testify/require"
 )
 
 func (g *simulation) opDelete(p *chatModel) bool {
@@ -26,10 +25,14 @@ func (g *simulation) opDelete(p *chatModel) bool {
 	r := g.do(a)
 	left := s.visibleSwipes()
 	if scope == "swipe" && len(left) < 2 {
-		require.Equal(g.t, "invalid_field", r.code())
+		if got := r.code(); got != "invalid_field" {
+			g.t.Fatalf("r.code() is %q, want %q", got, "invalid_field")
+		}
 		return true
 	}
-	require.Empty(g.t, r.code(), "%+v", r.fault)
+	if got := r.code(); got != "" {
+		g.t.Fatalf("%+v: r.code() is %q, want none", r.fault, got)
+	}
 	var got struct {
 		MessageIDs            []string
 		HeadID, RestoredUntil string
@@ -51,9 +54,11 @@ func (g *simulation) opDelete(p *chatModel) bool {
 			gone = p.subtree(s, (*messageModel).exists)
 		}
 		p.remove(gone, got.RestoredUntil)
-		require.ElementsMatch(g.t, messageIDs(gone), got.MessageIDs)
+		wantSame(g.t, "what is deleted", got.MessageIDs, messageIDs(gone))
 	})
-	require.Equal(g.t, p.head(), got.HeadID)
+	if want := p.head(); got.HeadID != want {
+		g.t.Fatalf("got.HeadID is %q, want %q", got.HeadID, want)
+	}
 	if scope == "swipe" {
 		r := g.rest(apiCall{method: http.MethodGet, path: "/messages/" + s.id}, "")
 		g.applyChange(p, s, &response{data: []byte(`{"message":` + string(r.data) + `}`)})
@@ -97,8 +102,10 @@ func (g *simulation) opUndelete(p *chatModel) bool {
 			v.deleted = false
 		}
 	})
-	require.ElementsMatch(g.t, messageIDs(back), got.MessageIDs)
-	require.Equal(g.t, p.head(), got.HeadID)
+	wantSame(g.t, "what is restored", got.MessageIDs, messageIDs(back))
+	if want := p.head(); got.HeadID != want {
+		g.t.Fatalf("got.HeadID is %q, want %q", got.HeadID, want)
+	}
 	return true
 }
 
@@ -119,7 +126,9 @@ func (g *simulation) opHead(p *chatModel) bool {
 	p.moveHead(s)
 	var c wireChat
 	r.into(g, &c)
-	require.Equal(g.t, p.now(), c.fields())
+	if got, want := c.fields(), p.now(); !reflect.DeepEqual(got, want) {
+		g.t.Fatalf("c.fields() is %+v, want %+v", got, want)
+	}
 	return true
 }
 
@@ -135,7 +144,9 @@ func (g *simulation) opReset(p *chatModel) bool {
 	var c wireChat
 	r.into(g, &c)
 	p.change(func() { g.applyNewGreeting(p, *c.HeadID) })
-	require.Equal(g.t, p.now(), c.fields())
+	if got, want := c.fields(), p.now(); !reflect.DeepEqual(got, want) {
+		g.t.Fatalf("c.fields() is %+v, want %+v", got, want)
+	}
 	return true
 }
 
@@ -144,14 +155,22 @@ func (g *simulation) applyNewGreeting(p *chatModel, id string) {
 	g.t.Helper()
 	var m wireMessage
 	g.get(&m, "/messages/%s", id)
-	require.Nil(g.t, p.messages[id], "a greeting that was there")
-	require.Nil(g.t, m.ParentID)
-	require.True(g.t, m.Greeting)
+	if p.messages[id] != nil {
+		g.t.Fatalf("a greeting that was there: p.messages[id] is %+v, want nil", p.messages[id])
+	}
+	if m.ParentID != nil {
+		g.t.Fatalf("m.ParentID is %+v, want nil", m.ParentID)
+	}
+	if !m.Greeting {
+		g.t.Fatal("m.Greeting is false, want true")
+	}
 	texts := make([]string, len(m.Swipes))
 	for i, v := range m.Swipes {
 		texts[i] = v.Text
 	}
-	require.Equal(g.t, g.docs.cardGreetings(texts), texts, "the greeting of a card")
+	if want := g.docs.cardGreetings(texts); !reflect.DeepEqual(texts, want) {
+		g.t.Fatalf("the greeting of a card: texts is %q, want %q", texts, want)
+	}
 	p.insert(&m)
 	p.setHead(id)
 	g.recordTexts(&m)
@@ -168,9 +187,13 @@ func (g *simulation) opStale(p *chatModel) bool {
 		a = apiCall{cmd: "message.swipe", method: http.MethodPost, path: "/messages/" + s.id + "/swipe", ids: toMessage(s), body: map[string]any{"swipe": "next", "ifRev": g.rev(p, s) + 3}}
 	}
 	r := g.do(a)
-	require.Equal(g.t, "conflict", r.code())
+	if got := r.code(); got != "conflict" {
+		g.t.Fatalf("r.code() is %q, want %q", got, "conflict")
+	}
 	var current struct{ Current *wireMessage }
-	require.NoError(g.t, json.Unmarshal(r.fault.Details, &current))
+	if err := json.Unmarshal(r.fault.Details, &current); err != nil {
+		g.t.Fatal(err)
+	}
 	g.checkMessage(p, current.Current)
 	return true
 }
@@ -209,8 +232,12 @@ func (g *simulation) opRace(p *chatModel) bool {
 	if replies[0].fault != nil {
 		first = 1
 	}
-	require.Empty(g.t, replies[first].code())
-	require.Equal(g.t, "conflict", replies[1-first].code())
+	if got := replies[first].code(); got != "" {
+		g.t.Fatalf("replies[first].code() is %q, want none", got)
+	}
+	if got := replies[1-first].code(); got != "conflict" {
+		g.t.Fatalf("replies[1-first].code() is %q, want %q", got, "conflict")
+	}
 	p.change(func() { p.setText(s, texts[first]) })
 	g.applyChange(p, s, replies[first])
 	return true
@@ -229,7 +256,9 @@ func (g *simulation) opInvalid(p *chatModel) bool {
 			body: map[string]any{"text": "Lost.", "parentId": other.head(), "reply": false},
 		}
 	}
-	require.Equal(g.t, "not_found", g.do(a).code())
+	if got := g.do(a).code(); got != "not_found" {
+		g.t.Fatalf("g.do(a).code() is %q, want %q", got, "not_found")
+	}
 	return true
 }
 
@@ -260,7 +289,9 @@ func (g *simulation) opUpdateChat(p *chatModel) bool {
 	r.into(g, &c)
 	p.change(func() { p.setFields(change) })
 	if p.active == nil {
-		require.Equal(g.t, p.now(), c.fields())
+		if got, want := c.fields(), p.now(); !reflect.DeepEqual(got, want) {
+			g.t.Fatalf("c.fields() is %+v, want %+v", got, want)
+		}
 	}
 	return true
 }

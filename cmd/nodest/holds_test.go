@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 )
 
@@ -45,10 +43,14 @@ func TestMeasureLongChatsBesideWrites(t *testing.T) {
 			t.Logf("%d messages × %d: %s in %s: %s", size.messages, size.swipes, name, time.Since(begun).Round(time.Millisecond), spread(stop()))
 		}
 		call := func(method, path string, body, out any) {
-			require.NoError(t, c.Call(t.Context(), method, "/api/v1"+path, body, out))
+			if err := c.Call(t.Context(), method, "/api/v1"+path, body, out); err != nil {
+				t.Fatal(err)
+			}
 		}
 		beside("import", func() {
-			require.NoError(t, c.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(size.messages, size.swipes), map[string]string{"characterId": character}, &chat))
+			if err := c.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(size.messages, size.swipes), map[string]string{"characterId": character}, &chat); err != nil {
+				t.Fatal(err)
+			}
 		})
 		at := "/conversations/" + chat.ID
 		var save cli.Item
@@ -66,9 +68,13 @@ func TestMeasureLongChatsBesideWrites(t *testing.T) {
 		var gone struct{ MessageIDs []string }
 		for range 3 {
 			beside("delete after", func() { call(http.MethodDelete, "/messages/"+root+"?scope=after", nil, &gone) })
-			require.Len(t, gone.MessageIDs, size.messages)
+			if len(gone.MessageIDs) != size.messages {
+				t.Fatalf("gone.MessageIDs has %d, want %d: %q", len(gone.MessageIDs), size.messages, gone.MessageIDs)
+			}
 			beside("restore message", func() { call(http.MethodPost, "/messages/"+root+"/restore", nil, &gone) })
-			require.Len(t, gone.MessageIDs, size.messages)
+			if len(gone.MessageIDs) != size.messages {
+				t.Fatalf("gone.MessageIDs has %d, want %d: %q", len(gone.MessageIDs), size.messages, gone.MessageIDs)
+			}
 			beside("delete after", func() { call(http.MethodDelete, "/messages/"+root+"?scope=after", nil, &gone) })
 			beside("restore save", func() { call(http.MethodPost, "/saves/"+save.ID+"/restore", nil, nil) })
 		}

@@ -9,11 +9,10 @@ import (
 	"math/rand/v2"
 	"mime/multipart"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 	"nodest/knowledge"
@@ -59,20 +58,34 @@ func TestDocumentsSurviveKills(t *testing.T) {
 			p.killDuring(t, milliseconds(rng.IntN(moment)), func(ctx context.Context, c *cli.Client) { _ = upload(ctx, c, some) })
 			p = inst.start(t)
 		}
-		require.NoError(t, upload(t.Context(), p.client, sent))
+		if err := upload(t.Context(), p.client, sent); err != nil {
+			t.Fatal(err)
+		}
 		eventually(t, "all documents", func() error { return areReady(t, p.client, sent) })
 		took := time.Since(began)
 		for _, d := range sent {
-			require.Equal(t, d.content(), original(t, p.client, d.id), d.name)
+			if got, want := original(t, p.client, d.id), d.content(); !bytes.Equal(got, want) {
+				t.Fatalf("%s: original(t, p.client, d.id) is %q, want %q", d.name, got, want)
+			}
 		}
 		verifyLog(t, p.client)
 		p.stop(t)
-		require.Equal(t, want, indexed(t, inst, sent))
+		if got := indexed(t, inst, sent); !reflect.DeepEqual(got, want) {
+			t.Fatalf("indexed(t, inst, sent) is %+v, want %+v", got, want)
+		}
 		found, err := store.CountDocuments(t.Context(), inst.options())
-		require.NoError(t, err)
-		require.Equal(t, map[string]int64{knowledge.Ready: int64(files)}, found.Files)
-		require.Empty(t, found.Orphans)
-		require.LessOrEqual(t, found.Abandoned, int64(kills), "contents of uploads that a kill has ended")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (map[string]int64{knowledge.Ready: int64(files)}); !reflect.DeepEqual(found.Files, want) {
+			t.Fatalf("found.Files is %+v, want %+v", found.Files, want)
+		}
+		if len(found.Orphans) != 0 {
+			t.Fatalf("found.Orphans is %+v, want none", found.Orphans)
+		}
+		if found.Abandoned > int64(kills) {
+			t.Fatalf("contents of uploads that a kill has ended: found.Abandoned is %d, want at most %d", found.Abandoned, int64(kills))
+		}
 		t.Logf("%d kills, %d documents ready once in %s, %.1f files/s, 0 lost", kills, files, took.Round(time.Millisecond), float64(files)/took.Seconds())
 	})
 }
@@ -87,7 +100,9 @@ func undisturbed(t *testing.T, sent []*sentDocument) map[string]madeOf {
 	for i, d := range sent {
 		final[i] = &sentDocument{name: d.name, data: d.content()}
 	}
-	require.NoError(t, upload(t.Context(), p.client, final))
+	if err := upload(t.Context(), p.client, final); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "all documents without kills", func() error { return areReady(t, p.client, final) })
 	t.Logf("without kills: %.1f files/s", float64(len(sent))/time.Since(began).Seconds())
 	p.stop(t)
@@ -170,15 +185,21 @@ func areReady(t *testing.T, c *cli.Client, sent []*sentDocument) error {
 	if err != nil {
 		return err
 	}
-	require.Len(t, files, len(sent))
+	if len(files) != len(sent) {
+		t.Fatalf("files has %d, want %d: %+v", len(files), len(sent), files)
+	}
 	names := map[string]string{}
 	for _, d := range sent {
 		names[d.id] = d.name
 	}
 	waiting := 0
 	for _, f := range files {
-		require.NotEqual(t, knowledge.Failed, f.State, "%s: %s", f.Name, f.Error)
-		require.Equal(t, names[f.ID], f.Name, "an acknowledged upload")
+		if f.State == knowledge.Failed {
+			t.Fatalf("%s: %s: got %q, want another", f.Name, f.Error, f.State)
+		}
+		if f.Name != names[f.ID] {
+			t.Fatalf("an acknowledged upload: f.Name is %q, want %q", f.Name, names[f.ID])
+		}
 		if f.State != knowledge.Ready {
 			waiting++
 		}
@@ -193,11 +214,15 @@ func areReady(t *testing.T, c *cli.Client, sent []*sentDocument) error {
 func original(t *testing.T, c *cli.Client, id string) []byte {
 	t.Helper()
 	res, err := c.Send(t.Context(), http.MethodGet, "/api/v1/files/"+id+"/content", nil, "*/*")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer res.Body.Close() //nolint:errcheck // it was only read
 	var body bytes.Buffer
 	_, err = body.ReadFrom(res.Body)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return body.Bytes()
 }
 
@@ -212,11 +237,17 @@ type madeOf struct {
 func indexed(t *testing.T, inst *installation, sent []*sentDocument) map[string]madeOf {
 	t.Helper()
 	db, err := store.Open(t.Context(), inst.options())
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer db.Close() //nolint:errcheck // it was only read
 	users, err := db.Users(t.Context())
-	require.NoError(t, err)
-	require.Len(t, users, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(users) != 1 {
+		t.Fatalf("users has %d, want %d: %+v", len(users), 1, users)
+	}
 	made := map[string]madeOf{}
 	err = db.Knowledge().View(t.Context(), users[0].ID, func(tx knowledge.Tx) error {
 		for _, d := range sent {
@@ -224,12 +255,16 @@ func indexed(t *testing.T, inst *installation, sent []*sentDocument) map[string]
 			if err != nil {
 				return err
 			}
-			require.Equal(t, m.Chunks, m.Embedded, "vectors of %s", d.name)
+			if m.Embedded != m.Chunks {
+				t.Fatalf("vectors of %s: m.Embedded is %d, want %d", d.name, m.Embedded, m.Chunks)
+			}
 			made[d.name] = m
 		}
 		return nil
 	})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return made
 }
 

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 )
 
@@ -142,11 +140,15 @@ func (w *writer) resend(t *testing.T, c *cli.Client) {
 	text, ids := w.unanswered, map[string]bool{}
 	for range 3 {
 		id, err := w.post(t.Context(), c, text)
-		require.NoError(t, err, "sending %s again", text)
+		if err != nil {
+			t.Fatalf("sending %s again: %v", text, err)
+		}
 		ids[id] = true
 		w.acked[text] = id
 	}
-	require.Len(t, ids, 1, "one key, one message")
+	if len(ids) != 1 {
+		t.Fatalf("one key, one message: ids has %d, want %d: %+v", len(ids), 1, ids)
+	}
 	w.unanswered = ""
 	w.sequence++
 }
@@ -166,13 +168,19 @@ func (w *writer) verify(t *testing.T, c *cli.Client) {
 	for _, m := range history(t, c, w.conversation) {
 		if m.Role == "user" {
 			seen[m.Text]++
-			require.Equal(t, w.acked[m.Text], m.ID, "message %q", m.Text)
+			if m.ID != w.acked[m.Text] {
+				t.Fatalf("message %q: m.ID is %q, want %q", m.Text, m.ID, w.acked[m.Text])
+			}
 		}
 	}
 	for text := range w.acked {
-		require.Equal(t, 1, seen[text], "message %q", text)
+		if seen[text] != 1 {
+			t.Fatalf("message %q: seen[text] is %d, want %d", text, seen[text], 1)
+		}
 	}
-	require.Len(t, seen, len(w.acked))
+	if len(seen) != len(w.acked) {
+		t.Fatalf("seen has %d, want %d: %+v", len(seen), len(w.acked), seen)
+	}
 }
 
 // history reads a whole chat, oldest first.
@@ -186,7 +194,9 @@ func history(t *testing.T, c *cli.Client, conversation string) []chatMessage {
 		if before != "" {
 			path += "&before=" + before
 		}
-		require.NoError(t, c.Call(t.Context(), http.MethodGet, path, nil, &page))
+		if err := c.Call(t.Context(), http.MethodGet, path, nil, &page); err != nil {
+			t.Fatal(err)
+		}
 		whole = append(page.Items, whole...)
 		if page.NextCursor == nil || *page.NextCursor == "" || len(page.Items) == 0 {
 			return whole
@@ -199,9 +209,13 @@ func history(t *testing.T, c *cli.Client, conversation string) []chatMessage {
 func verifyLog(t *testing.T, c *cli.Client) {
 	t.Helper()
 	log := wholeLog(t, c)
-	require.NotEmpty(t, log, "the log has no events")
+	if len(log) == 0 {
+		t.Fatalf("the log has no events: log is %+v, want more", log)
+	}
 	for i, f := range log {
-		require.Equal(t, int64(i+1), f.Seq, "a gap in the log")
+		if want := int64(i + 1); f.Seq != want {
+			t.Fatalf("a gap in the log: f.Seq is %d, want %d", f.Seq, want)
+		}
 	}
 }
 
@@ -209,13 +223,17 @@ func sampleCharacter(t *testing.T, c *cli.Client) string {
 	t.Helper()
 	var ch cli.Item
 	body := map[string]any{"roleCard": map[string]any{"name": "Mira", "first_mes": "Hello, {{user}}.", "description": "A lighthouse keeper."}}
-	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch))
+	if err := c.Call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch); err != nil {
+		t.Fatal(err)
+	}
 	return ch.ID
 }
 
 func newConversation(t *testing.T, c *cli.Client, character string) string {
 	t.Helper()
 	var conv cli.Item
-	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &conv))
+	if err := c.Call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &conv); err != nil {
+		t.Fatal(err)
+	}
 	return conv.ID
 }

@@ -5,12 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/sharedtest"
 )
@@ -25,10 +24,18 @@ type lifetimes struct {
 func readLifetimes(t *testing.T) (l lifetimes) {
 	t.Helper()
 	b, err := os.ReadFile("../../llm/lifetimes.json")
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &l))
-	require.NotEmpty(t, l.AsOf)
-	require.NotEmpty(t, l.Models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, &l); err != nil {
+		t.Fatal(err)
+	}
+	if l.AsOf == "" {
+		t.Fatalf("l.AsOf is %q, want more", l.AsOf)
+	}
+	if len(l.Models) == 0 {
+		t.Fatalf("l.Models is %+v, want more", l.Models)
+	}
 	return l
 }
 
@@ -65,7 +72,7 @@ func TestNothingShippedNamesAModelThatHasEnded(t *testing.T) {
 	t.Parallel()
 	l, seen := readLifetimes(t), map[string]int{}
 	root := os.DirFS("../..")
-	require.NoError(t, fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+	if err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -87,9 +94,13 @@ func TestNothingShippedNamesAModelThatHasEnded(t *testing.T) {
 			t.Errorf("%s names %s, which has ended", path, name)
 		}
 		return nil
-	}))
+	}); err != nil {
+		t.Fatal(err)
+	}
 	for _, place := range []string{"README.md", "docs", "server", "web", "llm", "cmd", "websearch", "compose.yaml"} {
-		require.NotZero(t, seen[place], "%s was looked through", place)
+		if seen[place] == 0 {
+			t.Fatalf("%s was looked through: seen[place] is %d, want more", place, seen[place])
+		}
 	}
 }
 
@@ -101,11 +112,15 @@ func TestTheListOfEndedModelsIsWhole(t *testing.T) {
 		AsOf   string `json:"as_of"`
 		Gemini []struct{ Model, Ended string }
 	}
-	require.NoError(t, json.Unmarshal(b, &facts))
+	if err := json.Unmarshal(b, &facts); err != nil {
+		t.Fatal(err)
+	}
 	l := readLifetimes(t)
 	for _, f := range facts.Gemini {
 		if f.Ended != "" {
-			require.Equal(t, []string{strings.ReplaceAll(f.Model, "*", "x")}, l.ended(strings.ReplaceAll(f.Model, "*", "x")))
+			if got, want := l.ended(strings.ReplaceAll(f.Model, "*", "x")), ([]string{strings.ReplaceAll(f.Model, "*", "x")}); !reflect.DeepEqual(got, want) {
+				t.Fatalf("got %q, want %q", got, want)
+			}
 		}
 	}
 }
@@ -125,6 +140,8 @@ func TestEndedModelsAreFoundWhereverTheyStand(t *testing.T) {
 		`gemini-embedding-001 text-embedding-3-small`:    nil, // the end of the first is known, and lies ahead
 		`gemini-2.5-flash-lite gpt-4.1-mini ChatGPT 4.0`: nil,
 	} {
-		require.Equal(t, want, l.ended(text), text)
+		if got := l.ended(text); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s: l.ended(text) is %q, want %q", text, got, want)
+		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -31,7 +29,9 @@ func TestLinksOfThePagesResolve(t *testing.T) {
 	}
 	for page := range strings.FieldsSeq(string(out)) {
 		text, err := os.ReadFile(filepath.Join(root, page))
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, link := range markdownLinks.FindAllStringSubmatch(codeBlocks.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(link[1], "://") {
 				continue
@@ -59,7 +59,9 @@ func TestLinksOfThePagesResolve(t *testing.T) {
 func anchorsOf(t *testing.T, page string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	anchors := map[string]bool{}
 	for _, h := range headings.FindAllStringSubmatch(codeBlocks.ReplaceAllString(string(text), ""), -1) {
 		plain := notInAnchors.ReplaceAllString(strings.ToLower(strings.TrimSpace(h[1])), "")
@@ -71,6 +73,10 @@ func anchorsOf(t *testing.T, page string) map[string]bool {
 // TestReadmeIsReadInOneGo keeps the README below 1,800 words: details belong to docs/.
 func TestReadmeIsReadInOneGo(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
-	require.LessOrEqual(t, len(strings.Fields(string(text))), 1800)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(strings.Fields(string(text))); got > 1800 {
+		t.Fatalf("len(strings.Fields(string(text))) is %d, want at most %d", got, 1800)
+	}
 }

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 	"nodest/llm/llmtest"
@@ -178,7 +177,9 @@ func (r *memoryServer) sendMessage(texts ...string) {
 
 func (r *memoryServer) post(path string, body any) {
 	r.t.Helper()
-	require.NoError(r.t, r.p.client.Call(r.t.Context(), http.MethodPost, "/api/v1"+path, body, nil), path)
+	if err := r.p.client.Call(r.t.Context(), http.MethodPost, "/api/v1"+path, body, nil); err != nil {
+		r.t.Fatalf("%s: %v", path, err)
+	}
 }
 
 // killAndRestart kills the server, releases its request, and starts it again.
@@ -211,7 +212,9 @@ type wireJobs struct {
 func dueJobs(t *testing.T, c *cli.Client, character string, soon time.Duration) []wireJobs {
 	t.Helper()
 	var page cli.PageOf[wireJobs]
-	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/characters/"+character+"/memory/jobs?limit=60", nil, &page))
+	if err := c.Call(t.Context(), http.MethodGet, "/api/v1/characters/"+character+"/memory/jobs?limit=60", nil, &page); err != nil {
+		t.Fatal(err)
+	}
 	return slices.DeleteFunc(page.Items, func(j wireJobs) bool {
 		later := j.NotBefore != nil && time.Until(*j.NotBefore) > soon
 		return j.State != "running" && (j.State != "queued" || later)
@@ -229,16 +232,22 @@ func (r *memoryServer) verify(facts bool) {
 			texts = append(texts, m.Text)
 		}
 	}
-	require.Equal(r.t, r.sent, texts, "the chat")
+	if !reflect.DeepEqual(texts, r.sent) {
+		r.t.Fatalf("the chat: texts is %q, want %q", texts, r.sent)
+	}
 	memories, err := cli.All[struct{ Text, Status string }](r.t.Context(), r.p.client, "/api/v1/characters/"+r.character+"/memories?status=any")
-	require.NoError(r.t, err)
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	var known []string
 	for _, m := range memories {
-		require.Equal(r.t, "active", m.Status, m.Text)
+		if m.Status != "active" {
+			r.t.Fatalf("%s: m.Status is %q, want %q", m.Text, m.Status, "active")
+		}
 		known = append(known, m.Text)
 	}
 	if facts {
-		require.ElementsMatch(r.t, r.sent, known, "what is remembered")
+		wantSame(r.t, "what is remembered", known, r.sent)
 	}
 }
 
@@ -327,10 +336,14 @@ func TestKillWhileReembedding(t *testing.T) {
 	made := 0
 	for text, times := range model.embedded {
 		made += times
-		require.LessOrEqual(t, times, 1+kills+2, text) // queries are embedded, too
+		if times > 1+kills+2 {
+			t.Fatalf("%s: times is %d, want at most %d", text, times, 1+kills+2)
+		} // queries are embedded, too
 	}
 	model.mu.Unlock()
-	require.LessOrEqual(t, made, texts+(kills+1)*64+8, "texts that vectors were made for")
+	if made > texts+(kills+1)*64+8 {
+		t.Fatalf("texts that vectors were made for: made is %d, want at most %d", made, texts+(kills+1)*64+8)
+	}
 	r.wantVectors("openai:fake-embedding", texts)
 }
 
@@ -340,26 +353,42 @@ func (r *memoryServer) wantFound(query, want string) {
 	r.t.Helper()
 	var page cli.PageOf[struct{ Text string }]
 	path := "/api/v1/characters/" + r.character + "/memories?mode=recall&q=" + strings.ReplaceAll(query, " ", "+")
-	require.NoError(r.t, r.p.client.Call(r.t.Context(), http.MethodGet, path, nil, &page))
+	if err := r.p.client.Call(r.t.Context(), http.MethodGet, path, nil, &page); err != nil {
+		r.t.Fatal(err)
+	}
 	var texts []string
 	for _, hit := range page.Items {
 		texts = append(texts, hit.Text)
 	}
-	require.Contains(r.t, texts, want)
+	if !slices.Contains(texts, want) {
+		r.t.Fatalf("texts is %q, want it with %q", texts, want)
+	}
 }
 
 // wantVectors checks the embeddings in the database of a stopped server.
 func (r *memoryServer) wantVectors(model string, texts int) {
 	r.t.Helper()
 	db, err := store.Open(r.t.Context(), store.Options{Dir: filepath.Join(r.inst.dir, "data")})
-	require.NoError(r.t, err)
-	defer func() { require.NoError(r.t, db.Close()) }()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			r.t.Fatal(err)
+		}
+	}()
 	left, err := db.Memory().Unembedded(r.t.Context(), model, memory.Scope{}, 10)
-	require.NoError(r.t, err)
-	require.Empty(r.t, left, "characters without vectors")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(left) != 0 {
+		r.t.Fatalf("characters without vectors: left is %+v, want none", left)
+	}
 	users, err := db.Users(r.t.Context())
-	require.NoError(r.t, err)
-	require.NoError(r.t, db.Memory().View(r.t.Context(), users[0].ID, func(tx memory.Tx) error {
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := db.Memory().View(r.t.Context(), users[0].ID, func(tx memory.Tx) error {
 		all, err := tx.MemoryChanges(r.character, 0, 0, 0)
 		if err != nil {
 			return err
@@ -367,15 +396,20 @@ func (r *memoryServer) wantVectors(model string, texts int) {
 		said := 0
 		for i := range all.Units {
 			u := &all.Units[i]
-			require.Len(r.t, u.Vectors, 1, u.Text)
-			require.Equal(r.t, model, u.Vectors[0].Model, u.Text)
+			if len(u.Vectors) != 1 || u.Vectors[0].Model != model {
+				r.t.Fatalf("%s: the vectors are %+v, want one of %q", u.Text, u.Vectors, model)
+			}
 			if u.Speaker == lang.RoleUser {
 				said++
 			}
 		}
-		require.Equal(r.t, texts, said, "texts of the user")
+		if said != texts {
+			r.t.Fatalf("the user said %d texts, want %d", said, texts)
+		}
 		return nil
-	}))
+	}); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // TestKillDuringASummary kills the server while a model writes a summary, and right
@@ -418,16 +452,26 @@ func (r *memoryServer) wantGenerations(generation int) {
 	}]
 	eventually(r.t, "the summary", func() error {
 		path := "/api/v1/conversations/" + r.conversation + "/summaries"
-		require.NoError(r.t, r.p.client.Call(r.t.Context(), http.MethodGet, path, nil, &list))
+		if err := r.p.client.Call(r.t.Context(), http.MethodGet, path, nil, &list); err != nil {
+			r.t.Fatal(err)
+		}
 		if len(list.Items) < generation {
 			return errNotYet
 		}
 		return nil
 	})
-	require.Len(r.t, list.Items, generation)
+	if len(list.Items) != generation {
+		r.t.Fatalf("list.Items has %d, want %d: %+v", len(list.Items), generation, list.Items)
+	}
 	for i, s := range list.Items {
-		require.Equal(r.t, generation-i, s.Generation)
-		require.Equal(r.t, i == 0, s.Active, "summary %d is active", s.Generation)
-		require.True(r.t, strings.HasPrefix(s.Summary, "Notes "), s.Summary)
+		if want := generation - i; s.Generation != want {
+			r.t.Fatalf("s.Generation is %d, want %d", s.Generation, want)
+		}
+		if want := i == 0; s.Active != want {
+			r.t.Fatalf("summary %d is active: s.Active is %v, want %v", s.Generation, s.Active, want)
+		}
+		if !strings.HasPrefix(s.Summary, "Notes ") {
+			r.t.Fatal(s.Summary)
+		}
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
@@ -38,12 +36,16 @@ func measured(t *testing.T, env ...string) (p *process, other *cli.Client) {
 func (p *process) member(t *testing.T, name string) *cli.Client {
 	t.Helper()
 	const password = "a long enough password"
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": name, "password": password}, nil))
+	if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/users", map[string]any{"username": name, "password": password}, nil); err != nil {
+		t.Fatal(err)
+	}
 	var session struct {
 		Token string `json:"token"`
 	}
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/auth/login",
-		map[string]any{"username": name, "password": password}, &session))
+	if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/auth/login",
+		map[string]any{"username": name, "password": password}, &session); err != nil {
+		t.Fatal(err)
+	}
 	return newTestClient(p.client.Base, session.Token)
 }
 
@@ -51,7 +53,9 @@ func (p *process) member(t *testing.T, name string) *cli.Client {
 func (p *process) rss(t *testing.T) (now, most int) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	of := func(name string) int {
 		_, rest, _ := strings.Cut(string(status), name+":")
 		kib, _ := strconv.Atoi(strings.Fields(rest)[0])
@@ -63,7 +67,9 @@ func (p *process) rss(t *testing.T) (now, most int) {
 // resetPeak lets VmHWM begin anew.
 func (p *process) resetPeak(t *testing.T) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0o600))
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // writing stores messages of a user every 20 ms until stop is called, which returns how long each took.
@@ -71,7 +77,9 @@ func writing(t *testing.T, c *cli.Client) (stop func() []time.Duration) {
 	t.Helper()
 	character := sampleCharacter(t, c)
 	var chat cli.Item
-	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &chat))
+	if err := c.Call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": character}, &chat); err != nil {
+		t.Fatal(err)
+	}
 	done, ended := make(chan struct{}), make(chan []time.Duration, 1)
 	go func() {
 		var took []time.Duration
@@ -122,7 +130,9 @@ func TestMeasureAForkBesideWrites(t *testing.T) {
 	stop := writing(t, other)
 	begun := time.Now()
 	var source cli.Item
-	require.NoError(t, p.client.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", log.Bytes(), map[string]string{"characterId": character}, &source))
+	if err := p.client.Upload(t.Context(), "/api/v1/conversations/import", "log.jsonl", log.Bytes(), map[string]string{"characterId": character}, &source); err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("import of %d messages with %d swipes each, in %s: %s", messages, swipes, time.Since(begun).Round(time.Millisecond), spread(stop()))
 	time.Sleep(5 * time.Second) //nolint:forbidigo // a measurement begins at rest
 	p.resetPeak(t)
@@ -130,14 +140,18 @@ func TestMeasureAForkBesideWrites(t *testing.T) {
 	stop = writing(t, other)
 	begun = time.Now()
 	var fork cli.Item
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &fork))
+	if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+source.ID+"/fork", map[string]any{}, &fork); err != nil {
+		t.Fatal(err)
+	}
 	answered := time.Since(begun)
 	for {
 		err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+fork.ID, nil, nil)
 		if err == nil {
 			break
 		}
-		require.True(t, fault.Is(err, fault.NotFound), "%v", err)
+		if !fault.Is(err, fault.NotFound) {
+			t.Fatal(err)
+		}
 		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // a measurement
 	}
 	took := time.Since(begun)
@@ -148,11 +162,15 @@ func TestMeasureAForkBesideWrites(t *testing.T) {
 	var page struct {
 		Items []struct{ ID string } `json:"items"`
 	}
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+fork.ID+"/messages?limit=200", nil, &page))
+	if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+fork.ID+"/messages?limit=200", nil, &page); err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("a page of it has %d messages, in %s", len(page.Items), time.Since(before).Round(time.Millisecond))
 	stop = writing(t, other)
 	begun = time.Now()
-	require.NoError(t, p.client.Call(t.Context(), http.MethodDelete, "/api/v1/conversations/"+fork.ID, nil, nil))
+	if err := p.client.Call(t.Context(), http.MethodDelete, "/api/v1/conversations/"+fork.ID, nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("deleted in %s: %s", time.Since(begun).Round(time.Millisecond), spread(stop()))
 	p.stop(t)
 }
@@ -175,13 +193,19 @@ func TestMeasureASmallFileBesideSlowDocuments(t *testing.T) {
 	}
 	upload := func(c *cli.Client, name string, data []byte) string {
 		var got struct{ File struct{ ID string } }
-		require.NoError(t, c.Upload(t.Context(), "/api/v1/files", name, data, nil, &got))
+		if err := c.Upload(t.Context(), "/api/v1/files", name, data, nil, &got); err != nil {
+			t.Fatal(err)
+		}
 		return got.File.ID
 	}
 	ready := func(c *cli.Client, id string) bool {
 		var f struct{ State string }
-		require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/files/"+id, nil, &f))
-		require.NotEqual(t, "failed", f.State)
+		if err := c.Call(t.Context(), http.MethodGet, "/api/v1/files/"+id, nil, &f); err != nil {
+			t.Fatal(err)
+		}
+		if f.State == "failed" {
+			t.Fatalf("got %q, want another", f.State)
+		}
 		return f.State == "ready"
 	}
 	wait := func(c *cli.Client, id string) {

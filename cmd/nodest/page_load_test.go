@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
@@ -62,7 +60,9 @@ func TestManyPagesReadAtOnce(t *testing.T) {
 	pages := servePages(t, kinds...)
 	defer pages.Close()
 	at, err := url.Parse(pages.URL)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, kind := range kinds {
 		for _, route := range []string{"/api/v1/websearch/read", "/api/v1/files/web"} {
 			if route == "/api/v1/files/web" && kind != kinds[0] {
@@ -72,8 +72,12 @@ func TestManyPagesReadAtOnce(t *testing.T) {
 			p := inst.start(t)
 			var signedIn struct{ Token string }
 			account := map[string]any{"username": "mia", "password": "staple battery horse"}
-			require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/users", account, nil))
-			require.NoError(t, newTestClient(p.client.Base, "").Call(t.Context(), http.MethodPost, "/api/v1/auth/login", account, &signedIn))
+			if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/users", account, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := newTestClient(p.client.Base, "").Call(t.Context(), http.MethodPost, "/api/v1/auth/login", account, &signedIn); err != nil {
+				t.Fatal(err)
+			}
 			other := newTestClient(p.client.Base, signedIn.Token)
 			conversation := newConversation(t, other, sampleCharacter(t, other))
 			alone := speak(t, other, conversation, nil, 40)
@@ -106,7 +110,9 @@ func servePages(t *testing.T, kinds ...string) *httptest.Server {
 			var b bytes.Buffer
 			z := gzip.NewWriter(&b)
 			_, err := z.Write(text)
-			require.NoError(t, errors.Join(err, z.Close()))
+			if err := errors.Join(err, z.Close()); err != nil {
+				t.Fatal(err)
+			}
 			text = b.Bytes()
 		}
 		bodies[kind] = text
@@ -157,7 +163,9 @@ func speak(t *testing.T, c *cli.Client, conversation string, done <-chan struct{
 		default:
 		}
 		started := time.Now()
-		require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "Good evening.", "reply": false}, nil))
+		if err := c.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": "Good evening.", "reply": false}, nil); err != nil {
+			t.Fatal(err)
+		}
 		times = append(times, time.Since(started))
 	}
 	return times
@@ -168,9 +176,13 @@ var residentLine = regexp.MustCompile(`VmRSS:\s*(\d+) kB`)
 // resident is the memory of a process, in MiB.
 func resident(t *testing.T, p *process) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	kilobytes, err := strconv.Atoi(residentLine.FindStringSubmatch(string(text))[1])
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return kilobytes >> 10
 }
 

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // TestPhoneClient runs the phone client of docs/clients.md: it sends a message and
@@ -25,30 +23,46 @@ func TestPhoneClient(t *testing.T) {
 		t.Skip("skipped: there is no node on this machine")
 	}
 	text, err := os.ReadFile("../../docs/clients.md")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, rest, ok := strings.Cut(string(text), "<!-- phone client: a test runs it -->\n```js\n")
-	require.True(t, ok, "the page has no phone client")
+	if !ok {
+		t.Fatal("the page has no phone client")
+	}
 	program, _, ok := strings.Cut(rest, "```\n<!-- end of phone client -->")
-	require.True(t, ok, "the phone client of the page has no end")
+	if !ok {
+		t.Fatal("the phone client of the page has no end")
+	}
 
 	inst := newInstallation(t, "")
 	p := inst.start(t)
 	var made struct{ Character struct{ ID string } }
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/characters/sample", nil, &made))
+	if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/characters/sample", nil, &made); err != nil {
+		t.Fatal(err)
+	}
 	var chat struct{ ID string }
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": made.Character.ID}, &chat))
+	if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations", map[string]any{"characterId": made.Character.ID}, &chat); err != nil {
+		t.Fatal(err)
+	}
 
 	first, _, _ := strings.Cut(program, "\n")
 	here := "const server = '" + p.client.Base + "', token = '" + p.client.Token + "'"
 	file := filepath.Join(t.TempDir(), "phone.mjs")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(program, first, here, 1)), 0o600))
+	if err := os.WriteFile(file, []byte(strings.Replace(program, first, here, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*testTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, "--experimental-websocket", "--no-warnings", file)
 	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd.Stderr = os.Stderr
-	require.NoError(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
 		_ = cmd.Process.Kill() // the client runs until it is stopped
 		_ = cmd.Wait()
@@ -57,7 +71,9 @@ func TestPhoneClient(t *testing.T) {
 	reply := func() {
 		for lines.Scan() {
 			if reply, ok := strings.CutPrefix(lines.Text(), "Wren Halloway: "); ok {
-				require.NotEmpty(t, strings.TrimSpace(reply))
+				if got := strings.TrimSpace(reply); got == "" {
+					t.Fatalf("strings.TrimSpace(reply) is %q, want more", got)
+				}
 				return
 			}
 		}
@@ -71,7 +87,9 @@ func TestPhoneClient(t *testing.T) {
 	inst.env = append(inst.env, "NODEST_ADDR="+addr)
 	p = inst.start(t)
 	said := map[string]any{"text": "Are you still there?"}
-	require.NoError(t, p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+chat.ID+"/messages", said, nil))
+	if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+chat.ID+"/messages", said, nil); err != nil {
+		t.Fatal(err)
+	}
 	reply()
 	p.stop(t)
 }
@@ -80,12 +98,24 @@ func TestPhoneClient(t *testing.T) {
 func refuseOne(t *testing.T, addr string) {
 	t.Helper()
 	where, err := net.ResolveTCPAddr("tcp", addr)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	listener, err := net.ListenTCP("tcp", where)
-	require.NoError(t, err)
-	require.NoError(t, listener.SetDeadline(time.Now().Add(testTimeout)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.SetDeadline(time.Now().Add(testTimeout)); err != nil {
+		t.Fatal(err)
+	}
 	conn, err := listener.Accept()
-	require.NoError(t, err, "the client does not connect again")
-	require.NoError(t, conn.Close())
-	require.NoError(t, listener.Close())
+	if err != nil {
+		t.Fatalf("the client does not connect again: %v", err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

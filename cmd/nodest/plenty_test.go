@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/store"
@@ -110,7 +108,9 @@ func (o *plenty) many(n int, name, method, path string, body func(i int) any) {
 func (o *plenty) until(what string, done func() bool) {
 	o.Helper()
 	for end := time.Now().Add(10 * time.Minute); !done(); time.Sleep(50 * time.Millisecond) { //nolint:forbidigo // a measurement
-		require.True(o, time.Now().Before(end), what)
+		if !time.Now().Before(end) {
+			o.Fatal(what)
+		}
 	}
 }
 
@@ -139,13 +139,17 @@ func (o *plenty) archiveOf(files int) []byte {
 	z := zip.NewWriter(&b)
 	for i := range files {
 		w, err := z.Create(fmt.Sprintf("folder %d/page %d.md", i%7, i))
-		require.NoError(o, err)
+		if err != nil {
+			o.Fatal(err)
+		}
 		fmt.Fprintf(w, "# Harbour %d\n\n", i)
 		for p := range 60 {
 			fmt.Fprintf(w, "Boat %d of keeper %d lies beside pier %d, near word%d and word%d.\n\n", p, i, i*p%101, i*31+p, p*i%5000)
 		}
 	}
-	require.NoError(o, z.Close())
+	if err := z.Close(); err != nil {
+		o.Fatal(err)
+	}
 	return b.Bytes()
 }
 
@@ -187,7 +191,9 @@ func (o *plenty) stores() {
 	o.character = sampleCharacter(o.T, o.c)
 	var chat cli.Item
 	o.beside("import of a chat", func() {
-		require.NoError(o, o.c.Upload(o.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(o.least(20_000), 1), map[string]string{"characterId": o.character}, &chat))
+		if err := o.c.Upload(o.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(o.least(20_000), 1), map[string]string{"characterId": o.character}, &chat); err != nil {
+			o.Fatal(err)
+		}
 	})
 	o.chat = chat.ID
 	var state struct{ HeadID string }
@@ -196,13 +202,17 @@ func (o *plenty) stores() {
 	o.call(http.MethodGet, "/conversations/"+o.chat+"/tree", nil, &tree)
 	o.root, o.head = tree.Items[0].ID, state.HeadID
 	o.beside("import of memories", func() {
-		require.NoError(o, o.c.Upload(o.Context(), "/api/v1/characters/"+o.character+"/memories/import", "m.jsonl", o.lines(o.least(5000)), nil, new(json.RawMessage)))
+		if err := o.c.Upload(o.Context(), "/api/v1/characters/"+o.character+"/memories/import", "m.jsonl", o.lines(o.least(5000)), nil, new(json.RawMessage)); err != nil {
+			o.Fatal(err)
+		}
 	})
 	var base cli.Item
 	o.call(http.MethodPost, "/knowledge-bases", map[string]any{"name": "Harbours"}, &base)
 	o.base = base.ID
 	o.beside("import of documents, until they are searchable", func() {
-		require.NoError(o, o.c.Upload(o.Context(), "/api/v1/knowledge-bases/"+o.base+"/import", "all.zip", o.archiveOf(o.least(500)), nil, new(json.RawMessage)))
+		if err := o.c.Upload(o.Context(), "/api/v1/knowledge-bases/"+o.base+"/import", "all.zip", o.archiveOf(o.least(500)), nil, new(json.RawMessage)); err != nil {
+			o.Fatal(err)
+		}
 		o.until("documents", func() bool {
 			var busy struct{ Items []cli.Item }
 			o.call(http.MethodGet, "/jobs?state=running&limit=1", nil, &busy)
@@ -233,7 +243,9 @@ func (o *plenty) stores() {
 	o.many(100, "begin a chat with a small one", http.MethodPost, "/conversations", func(int) any { return map[string]any{"characterId": o.character} })
 	o.beside("branches, one request each", func() {
 		var short cli.Item
-		require.NoError(o, o.c.Upload(o.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(4, 1), map[string]string{"characterId": o.character}, &short))
+		if err := o.c.Upload(o.Context(), "/api/v1/conversations/import", "log.jsonl", longLog(4, 1), map[string]string{"characterId": o.character}, &short); err != nil {
+			o.Fatal(err)
+		}
 		o.branched = short.ID
 		o.call(http.MethodGet, "/conversations/"+o.branched+"/tree", nil, &tree)
 		for i := range o.least(5000) {
@@ -352,7 +364,9 @@ func (o *plenty) removes() {
 	o.call(http.MethodGet, "/me", nil, &me)
 	o.beside("make room: purge all that was deleted", func() {
 		limits := func(bytes int64) {
-			require.NoError(o, o.p.client.Call(o.Context(), http.MethodPatch, "/api/v1/users/"+me.ID, map[string]any{"limits": map[string]any{"bytes": bytes}}, nil))
+			if err := o.p.client.Call(o.Context(), http.MethodPatch, "/api/v1/users/"+me.ID, map[string]any{"limits": map[string]any{"bytes": bytes}}, nil); err != nil {
+				o.Fatal(err)
+			}
 		}
 		limits(1)
 		_ = o.ask(http.MethodPost, "/characters", map[string]any{"roleCard": map[string]any{"name": "Mira"}})
@@ -365,7 +379,9 @@ func (o *plenty) leaves() {
 	var me struct{ ID string }
 	o.call(http.MethodGet, "/me", nil, &me)
 	o.beside("delete the user", func() {
-		require.NoError(o, o.p.client.Call(o.Context(), http.MethodDelete, "/api/v1/users/"+me.ID, nil, nil))
+		if err := o.p.client.Call(o.Context(), http.MethodDelete, "/api/v1/users/"+me.ID, nil, nil); err != nil {
+			o.Fatal(err)
+		}
 	})
 }
 
@@ -384,16 +400,24 @@ func (o *plenty) returns() {
 	file := filepath.Join(inst.options().Dir, "nodest.db")
 	sqlite := func(statement string) string {
 		out, err := exec.Command("sqlite3", file, statement).CombinedOutput()
-		require.NoError(o, err, string(out))
+		if err != nil {
+			o.Fatalf("%s: %v", string(out), err)
+		}
 		return strings.TrimSpace(string(out))
 	}
 	const long = "5184000000" // 60 days in ms
 	sqlite("UPDATE conversations SET deleted_at = deleted_at - " + long + "; UPDATE resources SET deleted_at = deleted_at - " + long +
 		"; UPDATE call_keys SET created_at = created_at - " + long + "; UPDATE jobs SET updated_at = updated_at - " + long + ", created_at = created_at - " + long + " WHERE state = 'done'")
 	db, err := store.Open(o.Context(), inst.options())
-	require.NoError(o, err)
-	require.NoError(o, db.Enqueue(o.Context(), store.Upkeep)) // else it comes after an hour
-	require.NoError(o, db.Close())
+	if err != nil {
+		o.Fatal(err)
+	}
+	if err := db.Enqueue(o.Context(), store.Upkeep); err != nil {
+		o.Fatal(err)
+	} // else it comes after an hour
+	if err := db.Close(); err != nil {
+		o.Fatal(err)
+	}
 	tokens, other := o.c.Token, o.other.Token
 	o.p = inst.start(o.T)
 	o.c, o.other = newTestClient(o.p.client.Base, tokens), newTestClient(o.p.client.Base, other)

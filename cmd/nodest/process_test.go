@@ -9,8 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"nodest/internal/cli"
-	"nodest/internal/instance"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,8 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"nodest/internal/cli"
+	"nodest/internal/instance"
 	"nodest/store"
 	"nodest/store/storetest"
 )
@@ -72,7 +70,9 @@ func raceOptions() string { return "GORACE=" + cmp.Or(os.Getenv("GORACE"), "atex
 func commandLine(t *testing.T) string {
 	t.Helper()
 	path, err := withoutRace()
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return path
 }
 
@@ -145,7 +145,9 @@ func (i *installation) prepare(t *testing.T) {
 		return
 	}
 	if err := os.Mkdir(o.Dir, 0o700); !errors.Is(err, fs.ErrExist) {
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		storetest.Fill(t, o.Dir)
 	}
 }
@@ -180,10 +182,14 @@ func (i *installation) start(t *testing.T) *process {
 	cmd := exec.CommandContext(t.Context(), i.program, "serve")
 	cmd.Env = i.env
 	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &process{cmd: cmd, stderr: &strings.Builder{}, exited: make(chan error, 1)}
 	cmd.Stderr = p.stderr
-	require.NoError(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	listening := make(chan []string, 1)
 	go func() {
 		var base string
@@ -202,7 +208,9 @@ func (i *installation) start(t *testing.T) *process {
 	select {
 	case said := <-listening:
 		token, err := os.ReadFile(filepath.Join(i.dir, "data", instance.TokenFile))
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		p.client, p.link, p.linkBase = newTestClient(said[0], strings.TrimSpace(string(token))), said[1], said[2]
 		return p
 	case err := <-p.exited:
@@ -216,17 +224,23 @@ func (i *installation) start(t *testing.T) *process {
 // kill sends SIGKILL.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
-	require.NoError(t, p.cmd.Process.Kill())
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
 	<-p.exited
 }
 
 // stop sends SIGTERM and waits until the process has ended.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
-	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
 	select {
 	case err := <-p.exited:
-		require.NoError(t, err, p.stderr.String())
+		if err != nil {
+			t.Fatalf("%s: %v", p.stderr.String(), err)
+		}
 	case <-time.After(testTimeout):
 		t.Fatal("the server does not stop")
 	}
@@ -291,3 +305,19 @@ func (i *installation) command(t *testing.T, in io.Reader, args ...string) (out,
 }
 
 var errNotYet = errors.New("not yet")
+
+// wantSame fails unless got has the same elements as want, in any order.
+func wantSame(t testing.TB, what string, got, want []string) {
+	t.Helper()
+	if g, w := slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want)); !slices.Equal(g, w) {
+		t.Fatalf("%s: got %q, want %q", what, g, w)
+	}
+}
+
+// wantNone fails if there is a file or folder.
+func wantNone(t testing.TB, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("%s: got %v, want nothing there", path, err)
+	}
+}

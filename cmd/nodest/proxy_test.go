@@ -25,7 +25,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/stretchr/testify/require"
 )
 
 // publicSite is where docs/proxy.md has the server.
@@ -39,12 +38,18 @@ const largestUpload = 100 << 20
 func documentedConfig(t *testing.T, language string, replaced ...string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/proxy.md")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, config, found := strings.Cut(string(page), "\n```"+language+"\n")
 	config, _, ended := strings.Cut(config, "\n```\n")
-	require.True(t, found && ended, "docs/proxy.md has no %s configuration", language)
+	if !found || !ended {
+		t.Fatalf("docs/proxy.md has no %s configuration", language)
+	}
 	for i := 0; i < len(replaced); i += 2 {
-		require.Equal(t, 1, strings.Count(config, replaced[i]), "%q in the %s configuration", replaced[i], language)
+		if got := strings.Count(config, replaced[i]); got != 1 {
+			t.Fatalf("%q in the %s configuration: strings.Count(config, replaced[i]) is %d, want %d", replaced[i], language, got, 1)
+		}
 		config = strings.Replace(config, replaced[i], replaced[i+1], 1)
 	}
 	return config
@@ -54,21 +59,33 @@ func documentedConfig(t *testing.T, language string, replaced ...string) string 
 func certificate(t *testing.T, dir string) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	about := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{"chat.example"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(crand.Reader, about, about, &private.PublicKey, private)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	public := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	require.NoError(t, os.WriteFile(cert, public, 0o600))
-	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+	if err := os.WriteFile(cert, public, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	pool = x509.NewCertPool()
-	require.True(t, pool.AppendCertsFromPEM(public))
+	if !pool.AppendCertsFromPEM(public) {
+		t.Fatal("pool.AppendCertsFromPEM(public) is false, want true")
+	}
 	return cert, key, pool
 }
 
@@ -76,7 +93,9 @@ func certificate(t *testing.T, dir string) (cert, key string, pool *x509.CertPoo
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -101,17 +120,25 @@ func behind(t *testing.T, program string, config func(dir, plain, secure, server
 	}
 	inst := newInstallation(t, "", "NODEST_PUBLIC_URL="+publicSite, "NODEST_TRUSTED_PROXIES=127.0.0.1", "NODEST_OFFLINE_DELAY=200ms")
 	p := &proxied{t: t, server: inst.start(t), plain: freeAddress(t)}
-	require.Equal(t, publicSite, p.server.linkBase)
+	if p.server.linkBase != publicSite {
+		t.Fatalf("p.server.linkBase is %q, want %q", p.server.linkBase, publicSite)
+	}
 	dir, secure := t.TempDir(), freeAddress(t)
 	cert, key, pool := certificate(t, dir)
 	file, text := config(dir, p.plain, secure, strings.TrimPrefix(p.server.client.Base, "http://"), cert, key)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	said, err := os.Create(filepath.Join(dir, "said"))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer said.Close()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args(dir)...) // killed, nginx would leave its workers behind
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, dir, said, said
-	require.NoError(t, cmd.Start())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
@@ -125,7 +152,9 @@ func behind(t *testing.T, program string, config func(dir, plain, secure, server
 	}
 	p.tls = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	jar, err := cookiejar.New(nil)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.browser = &http.Client{Jar: jar, Transport: &http.Transport{DialContext: p.dial, TLSClientConfig: p.tls}}
 	t.Cleanup(p.browser.CloseIdleConnections)
 	eventually(t, program+" listens", func() error {
@@ -142,7 +171,9 @@ func behind(t *testing.T, program string, config func(dir, plain, secure, server
 func (p *proxied) do(method, path, kind string, body io.Reader, length int64, status int) *http.Response {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(p.t.Context(), method, publicSite+path, body)
-	require.NoError(p.t, err)
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	req.ContentLength = length
 	req.Header.Set("Origin", publicSite)
 	if kind != "" {
@@ -152,7 +183,9 @@ func (p *proxied) do(method, path, kind string, body io.Reader, length int64, st
 		req.Header.Set("Accept", "text/event-stream")
 	}
 	res, err := p.browser.Do(req)
-	require.NoError(p.t, err)
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	p.t.Cleanup(func() { _ = res.Body.Close() })
 	if res.StatusCode != status {
 		text, _ := io.ReadAll(res.Body)
@@ -164,13 +197,17 @@ func (p *proxied) do(method, path, kind string, body io.Reader, length int64, st
 func (p *proxied) json(method, path string, body any, status int, out any) {
 	p.t.Helper()
 	text, err := json.Marshal(body)
-	require.NoError(p.t, err)
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	if body == nil {
 		text = nil
 	}
 	res := p.do(method, path, "application/json", bytes.NewReader(text), int64(len(text)), status)
 	if out != nil {
-		require.NoError(p.t, json.NewDecoder(res.Body).Decode(out))
+		if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 }
 
@@ -178,13 +215,21 @@ func (p *proxied) json(method, path string, body any, status int, out any) {
 func (p *proxied) signIn() (conversation string) {
 	p.t.Helper()
 	page := p.do("GET", "/", "", nil, 0, 200)
-	require.Contains(p.t, page.Header.Get("Content-Security-Policy"), "wss://chat.example")
+	if got := page.Header.Get("Content-Security-Policy"); !strings.Contains(got, "wss://chat.example") {
+		p.t.Fatalf("got %q, want it with %q", got, "wss://chat.example")
+	}
 	text, err := json.Marshal(map[string]string{"link": p.server.link})
-	require.NoError(p.t, err)
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	in := p.do("POST", "/api/v1/auth/signin", "application/json", bytes.NewReader(text), int64(len(text)), 200)
 	cookie, err := http.ParseSetCookie(in.Header.Get("Set-Cookie"))
-	require.NoError(p.t, err)
-	require.True(p.t, cookie.Secure && cookie.HttpOnly, in.Header.Get("Set-Cookie"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if !cookie.Secure || !cookie.HttpOnly {
+		p.t.Fatal(in.Header.Get("Set-Cookie"))
+	}
 	var made struct{ Character struct{ ID string } }
 	p.json("POST", "/api/v1/characters/sample", nil, 201, &made)
 	var chat struct{ ID string }
@@ -197,7 +242,9 @@ func (p *proxied) cancel(generation string) {
 	p.t.Helper()
 	var state struct{ Status string }
 	p.json("POST", "/api/v1/generations/"+generation+"/cancel", nil, 200, &state)
-	require.Equal(p.t, "cancelled", state.Status, "the first words came when the reply had ended")
+	if state.Status != "cancelled" {
+		p.t.Fatalf("the first words came when the reply had ended: state.Status is %q, want %q", state.Status, "cancelled")
+	}
 }
 
 // streams reads a reply as server-sent events.
@@ -205,7 +252,9 @@ func (p *proxied) streams(conversation string) {
 	p.t.Helper()
 	body := `{"text":"Tell me a long story about the sea."}`
 	res := p.do("POST", "/api/v1/conversations/"+conversation+"/messages", "application/json", strings.NewReader(body), int64(len(body)), 200)
-	require.Equal(p.t, "text/event-stream", res.Header.Get("Content-Type"))
+	if got := res.Header.Get("Content-Type"); got != "text/event-stream" {
+		p.t.Fatalf("got %q, want %q", got, "text/event-stream")
+	}
 	var deltas, ends int
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, 1<<20)
@@ -215,7 +264,9 @@ func (p *proxied) streams(conversation string) {
 			continue
 		}
 		f := &frame{}
-		require.NoError(p.t, json.Unmarshal([]byte(data), f))
+		if err := json.Unmarshal([]byte(data), f); err != nil {
+			p.t.Fatal(err)
+		}
 		switch f.Ev {
 		case "gen.delta":
 			if deltas++; deltas == 1 {
@@ -225,8 +276,12 @@ func (p *proxied) streams(conversation string) {
 			ends++
 		}
 	}
-	require.NoError(p.t, lines.Err())
-	require.True(p.t, deltas > 0 && ends == 1, "%d deltas and %d ends", deltas, ends)
+	if err := lines.Err(); err != nil {
+		p.t.Fatal(err)
+	}
+	if deltas <= 0 || ends != 1 {
+		p.t.Fatalf("%d deltas and %d ends", deltas, ends)
+	}
 }
 
 // talks sends a message over a WebSocket and reads the reply.
@@ -235,27 +290,43 @@ func (p *proxied) talks(conversation string) {
 	dialer := websocket.Dialer{HandshakeTimeout: testTimeout, NetDialContext: p.dial, TLSClientConfig: p.tls, Jar: p.browser.Jar}
 	address := "wss" + strings.TrimPrefix(publicSite, "https") + "/api/v1/ws"
 	_, res, err := dialer.DialContext(p.t.Context(), address, http.Header{"Origin": {"https://evil.example"}})
-	require.Error(p.t, err)
-	require.Equal(p.t, http.StatusForbidden, res.StatusCode, "the WebSocket of another site")
+	if err == nil {
+		p.t.Fatal("got no error, want one")
+	}
+	if res.StatusCode != http.StatusForbidden {
+		p.t.Fatalf("the WebSocket of another site: res.StatusCode is %d, want %d", res.StatusCode, http.StatusForbidden)
+	}
 	ws, _, err := dialer.DialContext(p.t.Context(), address, http.Header{"Origin": {publicSite}})
-	require.NoError(p.t, err)
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	p.t.Cleanup(func() { _ = ws.Close() })
 	c := &wsClient{t: p.t, ws: ws}
 	f, err := c.answer(c.send("hello", "", map[string]any{"protocol": 1, "deviceId": "browser"}))
-	require.NoError(p.t, err)
-	require.True(p.t, *f.OK, "%s", f.Error)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if !(*f.OK) {
+		p.t.Fatal(f.Error)
+	}
 	c.send("chat.send", "a-key", map[string]any{"conversationId": conversation, "text": "And another one."})
 	for deltas := 0; ; {
 		f, err := c.next()
-		require.NoError(p.t, err)
-		require.Empty(p.t, f.Error)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if len(f.Error) != 0 {
+			p.t.Fatalf("f.Error is %q, want none", f.Error)
+		}
 		switch f.Ev {
 		case "gen.delta":
 			if deltas++; deltas == 1 {
 				p.cancel(f.Gen)
 			}
 		case "gen.done":
-			require.Positive(p.t, deltas)
+			if deltas <= 0 {
+				p.t.Fatalf("deltas is %d, want more than 0", deltas)
+			}
 			return
 		}
 	}
@@ -267,15 +338,23 @@ func (p *proxied) uploads() {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
 	_, err := w.CreateFormFile("file", "largest.txt")
-	require.NoError(p.t, err)
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	head := bytes.Clone(form.Bytes())
 	form.Reset()
-	require.NoError(p.t, w.Close())
+	if err := w.Close(); err != nil {
+		p.t.Fatal(err)
+	}
 	body := io.MultiReader(bytes.NewReader(head), io.LimitReader(zeros{}, largestUpload), &form)
 	res := p.do("POST", "/api/v1/files", w.FormDataContentType(), body, int64(len(head)+largestUpload+form.Len()), 202)
 	var stored struct{ File struct{ Size int64 } }
-	require.NoError(p.t, json.NewDecoder(res.Body).Decode(&stored))
-	require.EqualValues(p.t, largestUpload, stored.File.Size)
+	if err := json.NewDecoder(res.Body).Decode(&stored); err != nil {
+		p.t.Fatal(err)
+	}
+	if stored.File.Size != largestUpload {
+		p.t.Fatalf("stored.File.Size is %d, want %d", stored.File.Size, largestUpload)
+	}
 }
 
 // zeros reads the digit 0 without an end.
@@ -292,7 +371,9 @@ func (zeros) Read(b []byte) (int, error) {
 func (p *proxied) ends() {
 	p.t.Helper()
 	p.server.kill(p.t)
-	require.NotContains(p.t, p.server.stderr.String(), "NODEST_TRUSTED_PROXIES")
+	if got := p.server.stderr.String(); strings.Contains(got, "NODEST_TRUSTED_PROXIES") {
+		p.t.Fatalf("p.server.stderr.String() is %q, want it without %q", got, "NODEST_TRUSTED_PROXIES")
+	}
 }
 
 // behindNginx starts nginx with the configuration of docs/proxy.md, in which replaced is replaced.
@@ -328,12 +409,18 @@ func TestTheDocumentedNginxServesTheServer(t *testing.T) {
 
 	plain := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+p.plain+"/signin", nil)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	req.Host = "chat.example"
 	res, err := plain.Do(req)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer res.Body.Close()
-	require.Equal(t, publicSite+"/signin", res.Header.Get("Location"))
+	if got := res.Header.Get("Location"); got != publicSite+"/signin" {
+		t.Fatalf("got %q, want %q", got, publicSite+"/signin")
+	}
 	p.ends()
 }
 

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/llm/llmtest"
 )
 
@@ -23,24 +21,40 @@ func TestARestrictiveServer(t *testing.T) {
 		"OPENAI_BASE_URL="+fake.URL, "OPENAI_API_KEY=sk-4711-secret")
 	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 	out, errOut, err := inst.command(t, strings.NewReader("Good evening.\nI like tea, and I live in Rome.\n/quit\n"), "chat", "Mira", "--new")
-	require.NoError(t, err, errOut)
-	require.Equal(t, 2, strings.Count(out, "Mira: You like tea.\n\nGood evening."), "%s\n%s", out, errOut)
+	if err != nil {
+		t.Fatalf("%s: %v", errOut, err)
+	}
+	if got := strings.Count(out, "Mira: You like tea.\n\nGood evening."); got != 2 {
+		t.Fatalf("%s\n%s: got %d, want %d", out, errOut, got, 2)
+	}
 	chats := 0
 	for _, r := range fake.Requests() {
 		if strings.HasSuffix(r.Path, "/chat/completions") && len(r.Messages) > 1 {
-			require.NotContains(t, string(r.Body), "max_tokens")
+			if strings.Contains(string(r.Body), "max_tokens") {
+				t.Fatalf("string(r.Body) is %q, want it without %q", string(r.Body), "max_tokens")
+			}
 			chats++
 		}
 	}
-	require.Equal(t, 2, chats)
+	if chats != 2 {
+		t.Fatalf("chats is %d, want %d", chats, 2)
+	}
 
 	report := inst.mustRun(t, "doctor")
-	require.Contains(t, report, "✓ embeddings: offline-hash-512-1, because the server has no embeddings")
-	require.NotContains(t, report, "✗")
+	if !strings.Contains(report, "✓ embeddings: offline-hash-512-1, because the server has no embeddings") {
+		t.Fatalf("report is %q, want it with %q", report, "✓ embeddings: offline-hash-512-1, because the server has no embeddings")
+	}
+	if strings.Contains(report, "✗") {
+		t.Fatalf("report is %q, want it without %q", report, "✗")
+	}
 	inst.env = append(inst.env, "NODEST_MODEL=deepseek-chart")
 	report, _, err = inst.command(t, nil, "doctor")
-	require.Error(t, err)
-	require.Contains(t, report, `model "deepseek-chart" is not among the models the server lists (1); did you mean deepseek-chat?`)
+	if err == nil {
+		t.Fatal("got no error, want one")
+	}
+	if !strings.Contains(report, `model "deepseek-chart" is not among the models the server lists (1); did you mean deepseek-chat?`) {
+		t.Fatalf("report is %q, want it with %q", report, `model "deepseek-chart" is not among the models the server lists (1); did you mean deepseek-chat?`)
+	}
 }
 
 // withoutEmbeddings is a server that answers 404 to embedding requests.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/setup"
 )
 
@@ -21,7 +19,9 @@ func TestEverySettingOfTheServerIsRead(t *testing.T) {
 	var paths []string
 	for _, folder := range []string{".", "../../internal/setup", "../../internal/instance"} {
 		some, err := filepath.Glob(folder + "/*.go")
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		paths = append(paths, some...)
 	}
 	named := map[string]bool{}
@@ -32,7 +32,9 @@ func TestEverySettingOfTheServerIsRead(t *testing.T) {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.KeyValueExpr:
@@ -55,7 +57,9 @@ func TestEverySettingOfTheServerIsRead(t *testing.T) {
 		for _, m := range made {
 			read = read || strings.HasPrefix(s.Env, "NODEST_") && m.prefix == "NODEST_" && strings.HasSuffix(s.Env, m.suffix)
 		}
-		require.True(t, read, "nothing reads %s", s.Env)
+		if !read {
+			t.Fatalf("nothing reads %s", s.Env)
+		}
 	}
 }
 

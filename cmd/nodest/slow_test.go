@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 	"nodest/llm/llmtest"
 )
@@ -51,15 +49,25 @@ func TestAStalledReaderDelaysNobody(t *testing.T) {
 		}
 		return conn, err
 	})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f, err := silent.answer(silent.send("hello", "", map[string]any{"protocol": 1, "deviceId": "silent"}))
-	require.NoError(t, err)
-	require.True(t, *f.OK, "%s", f.Error)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(*f.OK) {
+		t.Fatal(f.Error)
+	}
 	beside := l.measureTurns(newConversation(t, p.client, character), turns)
 
-	require.Equal(t, len(alone), len(beside), "pieces that came")
+	if len(beside) != len(alone) {
+		t.Fatalf("pieces that came: len(beside) is %d, want %d", len(beside), len(alone))
+	}
 	t.Logf("%d and %d pieces; 99 of 100 came within %v of the one before, with a stalled device within %v", len(alone), len(beside), percentile(alone, 0.99), percentile(beside, 0.99))
-	require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/readyz", nil, nil))
+	if err := p.client.Call(t.Context(), http.MethodGet, "/readyz", nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	p.stop(t)
 }
 
@@ -85,7 +93,9 @@ func (l *pacedClient) measureTurns(conversation string, turns int) []time.Durati
 			answered <- l.client.Call(l.t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, nil)
 		}()
 		gaps = append(gaps, l.turn()...)
-		require.NoError(l.t, <-answered)
+		if <-answered != nil {
+			l.t.Fatal(<-answered)
+		}
 	}
 	return gaps
 }
@@ -100,7 +110,9 @@ func (l *pacedClient) turn() (gaps []time.Duration) {
 	last := time.Now()
 	for {
 		f, err := l.p.next()
-		require.NoError(l.t, err)
+		if err != nil {
+			l.t.Fatal(err)
+		}
 		switch f.Ev {
 		case "gen.delta":
 			var d struct{ Text string }
@@ -115,8 +127,12 @@ func (l *pacedClient) turn() (gaps []time.Duration) {
 		case "gen.failed":
 			l.t.Fatalf("the reply failed: %s", f.Data)
 		case "gen.done":
-			require.True(l.t, final == l.want, "the stored text has %d of %d bytes", len(final), len(l.want))
-			require.True(l.t, strings.TrimSpace(text) == l.want, "the pieces have %d of %d bytes", len(text), len(l.want))
+			if final != l.want {
+				l.t.Fatalf("the stored text has %d of %d bytes", len(final), len(l.want))
+			}
+			if strings.TrimSpace(text) != l.want {
+				l.t.Fatalf("the pieces have %d of %d bytes", len(text), len(l.want))
+			}
 			return gaps
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,17 +24,29 @@ func startInTerminal(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, screen *te
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		t.Skip("skipped: no terminal can be made here")
 	}
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	fd := int(keyboard.Fd())
-	require.NoError(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	line, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = line, line, line
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	require.NoError(t, cmd.Start())
-	require.NoError(t, line.Close())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := line.Close(); err != nil {
+		t.Fatal(err)
+	}
 	screen = &terminal{}
 	closed := make(chan struct{})
 	go func() { // ends when no process has the terminal open
@@ -70,10 +81,16 @@ func TestCtrlCEndsMakeRunCleanly(t *testing.T) {
 	keyboard, out := startInTerminal(t, cmd)
 	out.shows(t, " listens on ", 1)
 	_, err := keyboard.Write([]byte{3}) // Ctrl-C
-	require.NoError(t, err)
-	require.NoError(t, cmd.Wait(), out.text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%s: %v", out.text(), err)
+	}
 	out.shows(t, "stopping", 1) // may be read after the process has ended
-	require.NotContains(t, out.text(), "***")
+	if got := out.text(); strings.Contains(got, "***") {
+		t.Fatalf("out.text() is %q, want it without %q", got, "***")
+	}
 }
 
 // TestImportAsksForTheCharacter: a user who imports a chat with an unknown
@@ -87,8 +104,12 @@ func TestImportAsksForTheCharacter(t *testing.T) {
 	chat := tempFile(t, "boat.jsonl", log)
 
 	out, code := f.run(t, "import", chat)
-	require.Equal(t, 2, code, out)
-	require.Contains(t, out, `this is a chat with "Ilse"; choose its character with --character NAME`)
+	if code != 2 {
+		t.Fatalf("%s: code is %d, want %d", out, code, 2)
+	}
+	if !strings.Contains(out, `this is a chat with "Ilse"; choose its character with --character NAME`) {
+		t.Fatalf("out is %q, want it with %q", out, `this is a chat with "Ilse"; choose its character with --character NAME`)
+	}
 
 	for _, tt := range []struct{ answer, with string }{
 		{"nobody\r1\r", "Wren Halloway"}, {"wren halloway\r", "Wren Halloway"}, {"0\r", "Ilse"}, // 0 creates the character
@@ -98,12 +119,20 @@ func TestImportAsksForTheCharacter(t *testing.T) {
 		keyboard, screen := startInTerminal(t, cmd)
 		screen.shows(t, "a new character named Ilse", 1)
 		_, err := keyboard.Write([]byte(tt.answer))
-		require.NoError(t, err)
-		require.NoError(t, cmd.Wait(), screen.text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("%s: %v", screen.text(), err)
+		}
 		screen.shows(t, "(chat with "+tt.with+")", 1)
 	}
-	require.Contains(t, f.mustRun(t, "import", chat), "(chat with Ilse)", "it is known now")
-	require.Equal(t, 2, strings.Count(f.mustRun(t, "list", "chats", "--character", "ilse"), "The boat is gone."))
+	if got := f.mustRun(t, "import", chat); !strings.Contains(got, "(chat with Ilse)") {
+		t.Fatalf("it is known now: got %q, want it with %q", got, "(chat with Ilse)")
+	}
+	if got := strings.Count(f.mustRun(t, "list", "chats", "--character", "ilse"), "The boat is gone."); got != 2 {
+		t.Fatalf("got %d, want %d", got, 2)
+	}
 }
 
 // TestDeletingAnAccountIsConfirmed: the command asks before it deletes.
@@ -111,22 +140,34 @@ func TestDeletingAnAccountIsConfirmed(t *testing.T) {
 	t.Parallel()
 	inst := newDatabase(t)
 	_, _, err := inst.command(t, strings.NewReader("correct horse battery\n"), "user", "create", "alice")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, answer := range []string{"\r", "n\r", "y\r"} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "user", "delete", "Alice")
 		cmd.Env = slices.Concat(newWorkDir(t).env, inst.env)
 		keyboard, screen := startInTerminal(t, cmd)
 		screen.shows(t, "This will delete the account alice and all its data. It cannot be undone.", 1)
 		_, err := keyboard.Write([]byte(answer))
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if answer == "y\r" {
-			require.NoError(t, cmd.Wait(), screen.text())
-			require.NotContains(t, inst.mustRun(t, "user", "list"), "alice")
+			if err := cmd.Wait(); err != nil {
+				t.Fatalf("%s: %v", screen.text(), err)
+			}
+			if got := inst.mustRun(t, "user", "list"); strings.Contains(got, "alice") {
+				t.Fatalf("got %q, want it without %q", got, "alice")
+			}
 			continue
 		}
-		require.Error(t, cmd.Wait(), screen.text())
+		if err := cmd.Wait(); err == nil {
+			t.Fatalf("%s: got no error, want one", screen.text())
+		}
 		screen.shows(t, "nodest: nothing was deleted", 1)
-		require.Contains(t, inst.mustRun(t, "user", "list"), "alice")
+		if got := inst.mustRun(t, "user", "list"); !strings.Contains(got, "alice") {
+			t.Fatalf("got %q, want it with %q", got, "alice")
+		}
 	}
 }
 

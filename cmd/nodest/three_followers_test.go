@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // mirror is what a client knows of all conversations from events alone.
@@ -83,7 +81,9 @@ type follower struct {
 func newFollower(t *testing.T, f *fleet, device string, rng *rand.Rand) *follower {
 	t.Helper()
 	var at struct{ Epoch string }
-	require.NoError(t, f.client(0).Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &at))
+	if err := f.client(0).Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &at); err != nil {
+		t.Fatal(err)
+	}
 	return &follower{fleet: f, mirror: newMirror(), t: t, device: device, rng: rng, epoch: at.Epoch}
 }
 

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 	"nodest/nodest"
@@ -144,9 +143,13 @@ func (f *fleet) killOne(t *testing.T, rng *rand.Rand) {
 func (f *fleet) pauseOne(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	p := f.processes[rng.IntN(len(f.processes))].cmd.Process
-	require.NoError(t, p.Signal(syscall.SIGSTOP))
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
 	<-time.After(5 * time.Second) // the lease of tests is 3
-	require.NoError(t, p.Signal(syscall.SIGCONT))
+	if err := p.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // verify compares what is stored, what REST tells at one server and what is known from events
@@ -154,25 +157,35 @@ func (f *fleet) pauseOne(t *testing.T, rng *rand.Rand) {
 func (f *fleet) verify(t *testing.T) {
 	t.Helper()
 	for _, w := range f.talkers {
-		require.NoError(t, w.awaitAll(t.Context()))
+		if err := w.awaitAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	f.verifyStored(t)
 	asked, messages := map[string]bool{}, int64(0)
 	for _, w := range f.talkers {
 		messages += int64(len(w.order))
 		for _, id := range w.asked {
-			require.False(t, asked[id], "two requests for a text have one generation, %s", id)
+			if asked[id] {
+				t.Fatalf("two requests for a text have one generation, %s", id)
+			}
 			asked[id] = true
 		}
 	}
 	late := newMirror()
 	for _, e := range wholeLog(t, f.client(0)) {
-		require.NoError(t, late.apply(e))
+		if err := late.apply(e); err != nil {
+			t.Fatal(err)
+		}
 	}
-	require.Equal(t, asked, late.ended, "generations that were asked for, and that ended")
+	if !reflect.DeepEqual(late.ended, asked) {
+		t.Fatalf("generations that were asked for, and that ended: late.ended is %+v, want %+v", late.ended, asked)
+	}
 	mirrors := []*mirror{late}
 	for _, w := range f.followers {
-		require.NoError(t, w.catchUp(t, late.seq))
+		if err := w.catchUp(t, late.seq); err != nil {
+			t.Fatal(err)
+		}
 		mirrors = append(mirrors, w.mirror)
 	}
 	for _, w := range f.talkers {
@@ -181,9 +194,15 @@ func (f *fleet) verify(t *testing.T) {
 	var me struct {
 		Quotas map[string]struct{ Used int64 }
 	}
-	require.NoError(t, f.client(0).Call(t.Context(), http.MethodGet, "/api/v1/me", nil, &me))
-	require.Equal(t, messages, me.Quotas["messages"].Used, "the counter of messages")
-	require.Equal(t, int64(len(f.talkers)), me.Quotas["conversations"].Used, "the counter of conversations")
+	if err := f.client(0).Call(t.Context(), http.MethodGet, "/api/v1/me", nil, &me); err != nil {
+		t.Fatal(err)
+	}
+	if me.Quotas["messages"].Used != messages {
+		t.Fatalf("the counter of messages: got %d, want %d", me.Quotas["messages"].Used, messages)
+	}
+	if me.Quotas["conversations"].Used != int64(len(f.talkers)) {
+		t.Fatalf("the counter of conversations: got %d, want %d", me.Quotas["conversations"].Used, int64(len(f.talkers)))
+	}
 }
 
 // verifyStored compares the rows with what the talkers did. A server that has its database
@@ -191,23 +210,37 @@ func (f *fleet) verify(t *testing.T) {
 func (f *fleet) verifyStored(t *testing.T) {
 	t.Helper()
 	var me cli.Item
-	require.NoError(t, f.client(0).Call(t.Context(), http.MethodGet, "/api/v1/me", nil, &me))
+	if err := f.client(0).Call(t.Context(), http.MethodGet, "/api/v1/me", nil, &me); err != nil {
+		t.Fatal(err)
+	}
 	if len(f.processes) == 1 {
 		f.processes[0].stop(t)
 		defer func() { f.processes[0] = f.installations[0].start(t) }()
 	}
 	db, err := store.Open(t.Context(), f.installations[0].options())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, db.Close()) }()
-	require.NoError(t, db.View(t.Context(), me.ID, func(tx nodest.Tx) error {
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	if err := db.View(t.Context(), me.ID, func(tx nodest.Tx) error {
 		running, err := tx.Chats.Running("")
-		require.NoError(t, err)
-		require.Empty(t, running, "generations that have not ended")
+		if err != nil {
+			return err
+		}
+		if len(running) != 0 {
+			t.Fatalf("generations that have not ended are %+v, want none", running)
+		}
 		for _, w := range f.talkers {
 			w.verify(t, tx)
 		}
 		return nil
-	}))
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // figures says what the clients did.

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 	"nodest/internal/fault"
 )
@@ -41,9 +39,15 @@ func newTalker(t *testing.T, f *fleet, character string, rng *rand.Rand) *talker
 	c := f.processes[0].client
 	w := &talker{fleet: f, conversation: newConversation(t, c, character), rng: rng, told: newTold(), done: map[string]int{}}
 	var page cli.PageOf[*wireMessage]
-	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+w.conversation+"/messages", nil, &page))
-	require.Len(t, page.Items, 1)
-	require.NoError(t, w.add(page.Items[0], "assistant", ""))
+	if err := c.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+w.conversation+"/messages", nil, &page); err != nil {
+		t.Fatal(err)
+	}
+	if len(page.Items) != 1 {
+		t.Fatalf("page.Items has %d, want %d: %+v", len(page.Items), 1, page.Items)
+	}
+	if err := w.add(page.Items[0], "assistant", ""); err != nil {
+		t.Fatal(err)
+	}
 	w.shows(page.Items[0].ID)
 	return w
 }

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/chat"
 	"nodest/internal/cli"
@@ -148,27 +147,36 @@ func (w *talker) verify(t *testing.T, tx nodest.Tx) {
 	stored := map[string]*chat.Message{}
 	for queue := []string{""}; len(queue) > 0; queue = queue[1:] {
 		children, err := tx.Chats.Children(w.conversation, queue[0])
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, m := range children {
 			queue = append(queue, m.ID)
 			stored[m.ID] = m
 		}
 	}
-	require.ElementsMatch(t, slices.Collect(maps.Keys(w.messages)), slices.Collect(maps.Keys(stored)),
-		"messages of %s that were acknowledged, and that are stored", w.conversation)
+	wantSame(t, "what is stored of "+w.conversation, slices.Collect(maps.Keys(stored)), slices.Collect(maps.Keys(w.messages)))
 	last := int64(0)
 	for _, m := range w.order {
 		s := stored[m.id]
-		require.Equal(t, []any{m.parent, m.role}, []any{s.ParentID, s.Role}, "message %s", m.id)
-		require.Greater(t, s.Seq, last, "the order of message %s", m.id)
+		if got, want := ([]any{s.ParentID, s.Role}), ([]any{m.parent, m.role}); !reflect.DeepEqual(got, want) {
+			t.Fatalf("message %s: []any{s.ParentID, s.Role} is %+v, want %+v", m.id, got, want)
+		}
+		if s.Seq <= last {
+			t.Fatalf("the order of message %s: s.Seq is %d, want more than %d", m.id, s.Seq, last)
+		}
 		last = s.Seq
 		texts := m.verifyTexts(t, tx, s)
 		if m.beside && m.live() && texts == 0 {
 			m.deletedBy = byItself
 		}
-		require.Equal(t, m.live(), s.DeletedAt == nil, "message %s, deleted by %d: %+v", m.id, m.deletedBy, m)
+		if got, want := s.DeletedAt == nil, m.live(); got != want {
+			t.Fatalf("message %s, deleted by %d: %+v: s.DeletedAt == nil is %v, want %v", m.id, m.deletedBy, m, got, want)
+		}
 		if m.role == chat.RoleAssistant {
-			require.Contains(t, []string{chat.StatusComplete, chat.StatusCancelled, chat.StatusInterrupted}, s.Status, "message %s", m.id)
+			if got := ([]string{chat.StatusComplete, chat.StatusCancelled, chat.StatusInterrupted}); !slices.Contains(got, s.Status) {
+				t.Fatalf("message %s: got %q, want it with %q", m.id, got, s.Status)
+			}
 		}
 	}
 }
@@ -182,21 +190,31 @@ func (m *toldMessage) verifyTexts(t *testing.T, tx nodest.Tx, s *chat.Message) i
 		switch {
 		case a.generation != "":
 			g, err := tx.Generation(a.generation)
-			require.NoError(t, err)
-			require.Equal(t, m.id, g.MessageID, "generation %s", g.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.MessageID != m.id {
+				t.Fatalf("generation %s: g.MessageID is %q, want %q", g.ID, g.MessageID, m.id)
+			}
 			before, known := texts[g.SwipeID]
 			switch {
 			case !g.HasText():
-				require.NotEqual(t, chat.GenDone, g.Status, "a generation without a text is done")
+				if g.Status == chat.GenDone {
+					t.Fatalf("a generation without a text is done: got %q, want another", g.Status)
+				}
 			case g.Kind != chat.KindContinue:
-				require.False(t, known, "generation %s replaced a text", g.ID)
+				if known {
+					t.Fatalf("generation %s replaced a text", g.ID)
+				}
 				texts[g.SwipeID] = g.Text
 				if chosen == "" || g.Status == chat.GenDone || g.Status == chat.GenCancelled {
 					chosen = g.SwipeID
 				}
 			default:
 				longer := g.Base + g.Text // the whole text once it is in the message
-				require.True(t, !known || strings.HasPrefix(longer, before), "generation %s made %q of %q", g.ID, longer, before)
+				if known && !strings.HasPrefix(longer, before) {
+					t.Fatalf("generation %s made %q of %q", g.ID, longer, before)
+				}
 				texts[g.SwipeID] = longer
 			}
 		case a.edited != "":
@@ -212,17 +230,25 @@ func (m *toldMessage) verifyTexts(t *testing.T, tx nodest.Tx, s *chat.Message) i
 	}
 	got, gone := map[string]string{}, map[string]bool{}
 	for i, v := range s.Swipes {
-		require.NotContains(t, got, v.ID, "message %s has a swipe twice", m.id)
+		if _, ok := got[v.ID]; ok {
+			t.Fatalf("message %s has a swipe twice: got is %+v, want it without %q", m.id, got, v.ID)
+		}
 		got[v.ID] = v.Text
 		if v.Deleted {
 			gone[v.ID] = true
 		}
 		if i == s.SwipeIndex {
-			require.Equal(t, chosen, v.ID, "the swipe of message %s that is shown, after %+v", m.id, m.acts)
+			if v.ID != chosen {
+				t.Fatalf("the swipe of message %s that is shown, after %+v: v.ID is %q, want %q", m.id, m.acts, v.ID, chosen)
+			}
 		}
 	}
-	require.Equal(t, texts, got, "the texts of message %s, after %+v", m.id, m.acts)
-	require.Equal(t, dropped, gone, "the deleted swipes of message %s", m.id)
+	if !reflect.DeepEqual(got, texts) {
+		t.Fatalf("the texts of message %s, after %+v: got is %+v, want %+v", m.id, m.acts, got, texts)
+	}
+	if !reflect.DeepEqual(gone, dropped) {
+		t.Fatalf("the deleted swipes of message %s: gone is %+v, want %+v", m.id, gone, dropped)
+	}
 	return len(texts)
 }
 
@@ -230,20 +256,34 @@ func (m *toldMessage) verifyTexts(t *testing.T, tx nodest.Tx, s *chat.Message) i
 func (w *talker) compare(t *testing.T, c *cli.Client, mirrors []*mirror) {
 	t.Helper()
 	var conv wireChat
-	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+w.conversation, nil, &conv))
-	require.NotNil(t, conv.HeadID)
-	require.Contains(t, w.heads, *conv.HeadID, "the shown branch of %s", w.conversation)
+	if err := c.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+w.conversation, nil, &conv); err != nil {
+		t.Fatal(err)
+	}
+	if conv.HeadID == nil {
+		t.Fatal("conv.HeadID is nil, want a value")
+	}
+	if !slices.Contains(w.heads, *conv.HeadID) {
+		t.Fatalf("the shown branch of %s: w.heads is %q, want it with %q", w.conversation, w.heads, *conv.HeadID)
+	}
 	for _, r := range mirrors {
-		require.Equal(t, *conv.HeadID, *r.chats[w.conversation].HeadID, "the shown branch of %s, from events", w.conversation)
+		if *r.chats[w.conversation].HeadID != *conv.HeadID {
+			t.Fatalf("the shown branch of %s, from events: *r.chats[w.conversation].HeadID is %q, want %q", w.conversation, *r.chats[w.conversation].HeadID, *conv.HeadID)
+		}
 	}
 	for _, m := range w.order {
 		var now json.RawMessage
 		err := c.Call(t.Context(), http.MethodGet, "/api/v1/messages/"+m.id, nil, &now)
-		require.True(t, err == nil && m.live() || !m.live() && fault.Is(err, fault.NotFound), "message %s, deleted by %d: %v", m.id, m.deletedBy, err)
+		if (err != nil || !m.live()) && (m.live() || !fault.Is(err, fault.NotFound)) {
+			t.Fatalf("message %s, deleted by %d: %v", m.id, m.deletedBy, err)
+		}
 		for _, r := range mirrors {
-			require.Equal(t, !m.live(), r.chats[w.conversation].deleted[m.id], "message %s is deleted, from events", m.id)
+			if want := !m.live(); r.chats[w.conversation].deleted[m.id] != want {
+				t.Fatalf("message %s is deleted, from events: r.chats[w.conversation].deleted[m.id] is %v, want %v", m.id, r.chats[w.conversation].deleted[m.id], want)
+			}
 			if m.live() {
-				require.Equal(t, withoutRev(t, now, m), withoutRev(t, r.raw[m.id], m), "message %s, from REST and from events", m.id)
+				if got, want := withoutRev(t, r.raw[m.id], m), withoutRev(t, now, m); !reflect.DeepEqual(got, want) {
+					t.Fatalf("message %s, from REST and from events: withoutRev(t, r.raw[m.id], m) is %+v, want %+v", m.id, got, want)
+				}
 			}
 		}
 	}
@@ -253,7 +293,9 @@ func (w *talker) compare(t *testing.T, c *cli.Client, mirrors []*mirror) {
 func withoutRev(t *testing.T, message json.RawMessage, m *toldMessage) map[string]any {
 	t.Helper()
 	var fields map[string]any
-	require.NoError(t, json.Unmarshal(message, &fields), "message %s: %s", m.id, message)
+	if err := json.Unmarshal(message, &fields); err != nil {
+		t.Fatalf("message %s: %s: %v", m.id, message, err)
+	}
 	if m.wasDeleted {
 		delete(fields, "rev")
 	}

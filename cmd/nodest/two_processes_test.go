@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 	"nodest/llm/llmtest"
 	"nodest/store/storetest"
@@ -40,7 +38,9 @@ func TestTwoProcesses(t *testing.T) {
 	awaitCheckpoint(t, b.client, sent.GenerationID, "Once")
 	var attached struct{ Status, Text string }
 	there.ask("gen.attach", "", map[string]any{"generationId": sent.GenerationID, "off": 1}).into(t, &attached)
-	require.Equal(t, "nce", attached.Text)
+	if attached.Text != "nce" {
+		t.Fatalf("attached.Text is %q, want %q", attached.Text, "nce")
+	}
 	there.ask("gen.cancel", "", map[string]any{"generationId": sent.GenerationID})
 	for _, w := range []*watcher{here, there} {
 		w.wantEnd(sent, "Once", "cancelled")
@@ -69,7 +69,9 @@ func TestTwoProcesses(t *testing.T) {
 		read.WriteString(m.Text + "\n")
 	}
 	for _, said := range []string{"Well said.\n", "Tell me\n", "Once\n", "Tell me more\n", "Half\n", "And now?\n"} {
-		require.Contains(t, read.String(), said)
+		if got := read.String(); !strings.Contains(got, said) {
+			t.Fatalf("read.String() is %q, want it with %q", got, said)
+		}
 	}
 	there.wantNoGaps()
 	verifyLog(t, b.client)
@@ -83,8 +85,12 @@ func replyReachesOtherServer(t *testing.T, fake *llmtest.Fake, from, to *watcher
 	fake.Script(llmtest.Say("Well", " said."))
 	sent := from.sendMessage(conversation, "Hello")
 	to.wantEnd(sent, "Well said.", "complete")
-	require.Contains(t, to.created, sent.UserMessage.ID)
-	require.Contains(t, to.created, sent.Message.ID)
+	if _, ok := to.created[sent.UserMessage.ID]; !ok {
+		t.Fatalf("to.created is %+v, want it with %q", to.created, sent.UserMessage.ID)
+	}
+	if _, ok := to.created[sent.Message.ID]; !ok {
+		t.Fatalf("to.created is %+v, want it with %q", to.created, sent.Message.ID)
+	}
 	from.wantEnd(sent, "Well said.", "complete")
 }
 
@@ -111,7 +117,9 @@ func awaitCheckpoint(t *testing.T, c *cli.Client, generation, want string) {
 	t.Helper()
 	eventually(t, "the checkpoint", func() error {
 		var g struct{ Text string }
-		require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+generation+"?off=0", nil, &g))
+		if err := c.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+generation+"?off=0", nil, &g); err != nil {
+			t.Fatal(err)
+		}
 		if g.Text != want {
 			return errNotYet
 		}
@@ -150,7 +158,9 @@ func (w *watcher) ask(cmd, key string, data any) *frame {
 	id := w.send(cmd, key, data)
 	for {
 		if f := w.read(); f.ID == id {
-			require.True(w.t, *f.OK, "%s: %s", cmd, f.Error)
+			if !(*f.OK) {
+				w.t.Fatalf("%s: %s", cmd, f.Error)
+			}
 			return f
 		}
 	}
@@ -168,7 +178,9 @@ func (w *watcher) sendMessage(conversation, text string) *sentMessage {
 func (w *watcher) read() *frame {
 	w.t.Helper()
 	f, err := w.next()
-	require.NoError(w.t, err)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	if f.Seq > 0 {
 		w.seqs = append(w.seqs, f.Seq)
 	}
@@ -181,7 +193,9 @@ func (w *watcher) read() *frame {
 			w.created[d.Message.ID] = true
 		}
 	case "gen.done", "gen.failed":
-		require.False(w.t, w.ended[f.Gen], "a generation ended twice")
+		if w.ended[f.Gen] {
+			w.t.Fatal("a generation ended twice")
+		}
 		w.ended[f.Gen] = true
 	}
 	return f
@@ -194,14 +208,20 @@ func (w *watcher) wantEnd(sent *sentMessage, text, status string) {
 		w.read()
 	}
 	m := w.messages[sent.Message.ID]
-	require.Equal(w.t, text, m.Text, "received by %s", w.device)
-	require.Equal(w.t, status, m.Status, "received by %s", w.device)
+	if m.Text != text {
+		w.t.Fatalf("received by %s: m.Text is %q, want %q", w.device, m.Text, text)
+	}
+	if m.Status != status {
+		w.t.Fatalf("received by %s: m.Status is %q, want %q", w.device, m.Status, status)
+	}
 }
 
 // wantNoGaps checks that no event is missing or came twice.
 func (w *watcher) wantNoGaps() {
 	w.t.Helper()
 	for i, seq := range w.seqs {
-		require.Equal(w.t, w.seqs[0]+int64(i), seq, "position of an event")
+		if want := w.seqs[0] + int64(i); seq != want {
+			w.t.Fatalf("position of an event: seq is %d, want %d", seq, want)
+		}
 	}
 }

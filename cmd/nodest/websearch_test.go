@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"unicode"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 	"nodest/llm/llmtest"
@@ -81,14 +80,18 @@ type citedReply struct {
 // ask sends a message over REST and returns the reply.
 func ask(t *testing.T, c *cli.Client, conversation, text string) citedReply {
 	t.Helper()
-	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": text}, nil))
+	if err := c.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", map[string]any{"text": text}, nil); err != nil {
+		t.Fatal(err)
+	}
 	return lastReply(t, c, conversation)
 }
 
 func lastReply(t *testing.T, c *cli.Client, conversation string) citedReply {
 	t.Helper()
 	var page struct{ Items []citedReply }
-	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+conversation+"/messages", nil, &page))
+	if err := c.Call(t.Context(), http.MethodGet, "/api/v1/conversations/"+conversation+"/messages", nil, &page); err != nil {
+		t.Fatal(err)
+	}
 	return page.Items[len(page.Items)-1]
 }
 
@@ -96,7 +99,9 @@ func searchingChat(t *testing.T, c *cli.Client) string {
 	t.Helper()
 	chat := newConversation(t, c, sampleCharacter(t, c))
 	settings := map[string]any{"settings": map[string]any{"searchEnabled": true}}
-	require.NoError(t, c.Call(t.Context(), http.MethodPatch, "/api/v1/conversations/"+chat, settings, nil))
+	if err := c.Call(t.Context(), http.MethodPatch, "/api/v1/conversations/"+chat, settings, nil); err != nil {
+		t.Fatal(err)
+	}
 	return chat
 }
 
@@ -111,25 +116,49 @@ func TestAReplyRestsOnAPage(t *testing.T) {
 		watcher := connectWS(t, p.client, "watcher")
 
 		cited := ask(t, p.client, chat, lighthouseQuestion)
-		require.Equal(t, "The light was automated in March 1987[^1].", cited.Text)
-		require.Len(t, cited.References, 1)
-		require.Equal(t, h.web.URL+"/history", cited.References[0].URL)
-		require.Equal(t, "page", cited.References[0].Evidence)
-		require.Contains(t, lighthouse, cited.References[0].ExactQuote)
-		require.Equal(t, 1, cited.CitationReport.Supported)
-		require.Empty(t, warningsOf(t, watcher))
+		if cited.Text != "The light was automated in March 1987[^1]." {
+			t.Fatalf("cited.Text is %q, want %q", cited.Text, "The light was automated in March 1987[^1].")
+		}
+		if len(cited.References) != 1 {
+			t.Fatalf("cited.References has %d, want %d: %+v", len(cited.References), 1, cited.References)
+		}
+		if want := h.web.URL + "/history"; cited.References[0].URL != want {
+			t.Fatalf("cited.References[0].URL is %q, want %q", cited.References[0].URL, want)
+		}
+		if cited.References[0].Evidence != "page" {
+			t.Fatalf("cited.References[0].Evidence is %q, want %q", cited.References[0].Evidence, "page")
+		}
+		if !strings.Contains(lighthouse, cited.References[0].ExactQuote) {
+			t.Fatalf("got %q, want it with %q", lighthouse, cited.References[0].ExactQuote)
+		}
+		if cited.CitationReport.Supported != 1 {
+			t.Fatalf("cited.CitationReport.Supported is %d, want %d", cited.CitationReport.Supported, 1)
+		}
+		if got := warningsOf(t, watcher); len(got) != 0 {
+			t.Fatalf("warningsOf(t, watcher) is %q, want none", got)
+		}
 
 		h.engine.Fail(providertest.Fault{Status: http.StatusInternalServerError})
 		h.says("I do not know.")
 		plain := ask(t, p.client, chat, "When was the Cape Varga lighthouse built?")
-		require.Equal(t, "complete", plain.Status)
-		require.Equal(t, "I do not know.", plain.Text)
-		require.Empty(t, plain.References)
-		require.Equal(t, []string{"search_unavailable"}, warningsOf(t, watcher))
+		if plain.Status != "complete" {
+			t.Fatalf("plain.Status is %q, want %q", plain.Status, "complete")
+		}
+		if plain.Text != "I do not know." {
+			t.Fatalf("plain.Text is %q, want %q", plain.Text, "I do not know.")
+		}
+		if len(plain.References) != 0 {
+			t.Fatalf("plain.References is %+v, want none", plain.References)
+		}
+		if got, want := warningsOf(t, watcher), ([]string{"search_unavailable"}); !reflect.DeepEqual(got, want) {
+			t.Fatalf("warningsOf(t, watcher) is %q, want %q", got, want)
+		}
 
 		p.stop(t)
 		for _, secret := range []string{"Halden", "Varga", "automated", "key-of-the-test"} {
-			require.NotContains(t, p.stderr.String(), secret, "the log")
+			if got := p.stderr.String(); strings.Contains(got, secret) {
+				t.Fatalf("the log: p.stderr.String() is %q, want it without %q", got, secret)
+			}
 		}
 	})
 }
@@ -139,7 +168,9 @@ func warningsOf(t *testing.T, p *wsClient) []string {
 	t.Helper()
 	for {
 		f, err := p.next()
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if f.Ev == "gen.context" {
 			var data struct{ Warnings []string }
 			f.into(t, &data)
@@ -165,12 +196,16 @@ func TestAKillBetweenAcceptAndAskLeavesNoReplyOpen(t *testing.T) {
 			client := connectWS(t, p.client, "phone")
 			id := client.send("chat.send", "the-key-of-this-message", map[string]any{"conversationId": chat, "text": lighthouseQuestion})
 			answer, err := client.answer(id)
-			require.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			answer.into(t, &sent)
 			return sent
 		}
 		first := send()
-		require.NotEmpty(t, first.GenerationID)
+		if first.GenerationID == "" {
+			t.Fatalf("first.GenerationID is %q, want more", first.GenerationID)
+		}
 		eventually(t, "the search", func() error {
 			if len(h.engine.Asked()) == 0 {
 				return errNotYet
@@ -178,7 +213,9 @@ func TestAKillBetweenAcceptAndAskLeavesNoReplyOpen(t *testing.T) {
 			return nil
 		})
 		p.kill(t)
-		require.False(t, slices.ContainsFunc(h.model.Requests(), func(r llmtest.Request) bool { return len(r.Messages) > 1 }), "the model was asked for the reply")
+		if slices.ContainsFunc(h.model.Requests(), func(r llmtest.Request) bool { return len(r.Messages) > 1 }) {
+			t.Fatal("the model was asked for the reply")
+		}
 		h.engine.Fail(providertest.Fault{})
 		p = h.start(t)
 		eventually(t, "the end of the reply", func() error {
@@ -188,13 +225,25 @@ func TestAKillBetweenAcceptAndAskLeavesNoReplyOpen(t *testing.T) {
 			return nil
 		})
 		var generation struct{ Status, PromptID string }
-		require.NoError(t, p.client.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+first.GenerationID, nil, &generation))
-		require.Equal(t, "interrupted", generation.Status)
-		require.Empty(t, generation.PromptID, "nothing was sent")
-		require.Equal(t, first.UserMessage.ID, send().UserMessage.ID, "one key, one message")
+		if err := p.client.Call(t.Context(), http.MethodGet, "/api/v1/generations/"+first.GenerationID, nil, &generation); err != nil {
+			t.Fatal(err)
+		}
+		if generation.Status != "interrupted" {
+			t.Fatalf("generation.Status is %q, want %q", generation.Status, "interrupted")
+		}
+		if generation.PromptID != "" {
+			t.Fatalf("nothing was sent: generation.PromptID is %q, want none", generation.PromptID)
+		}
+		if got := send().UserMessage.ID; got != first.UserMessage.ID {
+			t.Fatalf("one key, one message: send().UserMessage.ID is %q, want %q", got, first.UserMessage.ID)
+		}
 		stored := history(t, p.client, chat)
-		require.Equal(t, first.UserMessage.ID, stored[len(stored)-2].ID)
-		require.Len(t, ask(t, p.client, chat, lighthouseQuestion).References, 1)
+		if got := stored[len(stored)-2].ID; got != first.UserMessage.ID {
+			t.Fatalf("stored[len(stored)-2].ID is %q, want %q", got, first.UserMessage.ID)
+		}
+		if got := ask(t, p.client, chat, lighthouseQuestion).References; len(got) != 1 {
+			t.Fatalf("got %d, want %d: %+v", len(got), 1, got)
+		}
 		p.stop(t)
 	})
 }
@@ -207,23 +256,41 @@ func TestSearchCommands(t *testing.T) {
 	h.env = append(h.env, "NODEST_ADDR="+strings.TrimPrefix(p.client.Base, "http://"))
 
 	out := h.mustRun(t, "search", "halden", "point")
-	require.Contains(t, out, " 1. Halden Point")
-	require.Contains(t, out, h.web.URL+"/history")
-	require.Equal(t, "halden point", h.engine.Asked()[0])
+	if !strings.Contains(out, " 1. Halden Point") {
+		t.Fatalf("out is %q, want it with %q", out, " 1. Halden Point")
+	}
+	if !strings.Contains(out, h.web.URL+"/history") {
+		t.Fatalf("out is %q, want it with %q", out, h.web.URL+"/history")
+	}
+	if got := h.engine.Asked()[0]; got != "halden point" {
+		t.Fatalf("h.engine.Asked()[0] is %q, want %q", got, "halden point")
+	}
 
 	page := h.mustRun(t, "read", h.web.URL+"/hostile", "--question", "When was the light automated?")
-	require.Contains(t, page, "automated in March 1987")
+	if !strings.Contains(page, "automated in March 1987") {
+		t.Fatalf("page is %q, want it with %q", page, "automated in March 1987")
+	}
 	for _, text := range []string{out, page} {
-		require.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool { return r != '\n' && unicode.IsControl(r) || r == '\u202e' }), "%q", text)
+		if got := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && unicode.IsControl(r) || r == '\u202e' }); got != -1 {
+			t.Fatalf("%q: got %d, want %d", text, got, -1)
+		}
 	}
 	_, _, err := h.command(t, nil, "read", "http://127.0.0.2/")
-	require.ErrorContains(t, err, "public page")
+	if err == nil || !strings.Contains(err.Error(), "public page") {
+		t.Fatalf("got error %v, want one with %q", err, "public page")
+	}
 
 	report, _, _ := h.command(t, nil, "doctor")
-	require.Contains(t, report, "✓ web search searxng")
+	if !strings.Contains(report, "✓ web search searxng") {
+		t.Fatalf("report is %q, want it with %q", report, "✓ web search searxng")
+	}
 	h.engine.Fail(providertest.Fault{Status: http.StatusForbidden})
 	report, _, err = h.command(t, nil, "doctor")
-	require.Error(t, err)
-	require.Contains(t, report, "add json to search.formats")
+	if err == nil {
+		t.Fatal("got no error, want one")
+	}
+	if !strings.Contains(report, "add json to search.formats") {
+		t.Fatalf("report is %q, want it with %q", report, "add json to search.formats")
+	}
 	p.stop(t)
 }

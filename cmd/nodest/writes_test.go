@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/cli"
 )
 
@@ -37,7 +35,9 @@ func newScenario(t *testing.T, c *cli.Client, character string) scenario {
 	t.Helper()
 	s := scenario{conversation: newConversation(t, c, character)}
 	var sent struct{ UserMessage, Message chatMessage }
-	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+s.conversation+"/messages", map[string]any{"text": "Good evening."}, &sent))
+	if err := c.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+s.conversation+"/messages", map[string]any{"text": "Good evening."}, &sent); err != nil {
+		t.Fatal(err)
+	}
 	s.userMessage, s.reply = sent.UserMessage.ID, sent.Message.ID
 	s.greeting = history(t, c, s.conversation)[0].ID
 	return s
@@ -82,7 +82,9 @@ func eachWrite(t *testing.T, c *cli.Client, character string, round int) []*writ
 	add(write{cmd: "message.delete", data: map[string]any{"messageId": s.reply},
 		method: http.MethodDelete, path: "/messages/" + s.reply, event: "message.deleted", about: in(s.conversation)})
 	s = newScenario(t, c, character)
-	require.NoError(t, c.Call(t.Context(), http.MethodDelete, "/api/v1/messages/"+s.reply, nil, nil))
+	if err := c.Call(t.Context(), http.MethodDelete, "/api/v1/messages/"+s.reply, nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	add(write{cmd: "message.restore", data: map[string]any{"messageId": s.reply},
 		method: http.MethodPost, path: "/messages/" + s.reply + "/restore", event: "message.restored", about: in(s.conversation)})
 	add(write{cmd: "chat.create", data: map[string]any{"characterId": character, "title": titled},
@@ -112,21 +114,31 @@ func (w *write) rest(t *testing.T, c *cli.Client) json.RawMessage {
 	var content io.Reader
 	if w.body != nil {
 		text, err := json.Marshal(w.body)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		content = bytes.NewReader(text)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), w.method, c.Base+"/api/v1"+w.path, content)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+c.Token)
 	req.Header.Set("Prefer", "respond-async")
 	req.Header.Set("Idempotency-Key", w.key)
 	res, err := c.HTTP.Do(req)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
-	require.Less(t, res.StatusCode, 400, "%s %s: %s", w.method, w.path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode >= 400 {
+		t.Fatalf("%s %s: %s: res.StatusCode is %d, want less than %d", w.method, w.path, text, res.StatusCode, 400)
+	}
 	return bytes.TrimSpace(text)
 }
 
@@ -140,7 +152,9 @@ func (w *write) wantSameAnswer(t *testing.T, transport string, answer json.RawMe
 		w.answer = answer
 		return
 	}
-	require.JSONEq(t, string(w.answer), string(answer), "%s again, %s", w.cmd, transport)
+	if !sameJSON(answer, w.answer) {
+		t.Fatalf("%s again, %s: got %s, want %s", w.cmd, transport, answer, w.answer)
+	}
 }
 
 // effects counts the events that announce the write.
@@ -192,9 +206,13 @@ func sendOnce(t *testing.T, p *process, all []*write, answered int) {
 	}
 	for answered > 0 {
 		f, err := first.next()
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if w := ids[f.ID]; w != nil {
-			require.True(t, *f.OK, "%s: %s", w.cmd, f.Error)
+			if !(*f.OK) {
+				t.Fatalf("%s: %s", w.cmd, f.Error)
+			}
 			w.wantSameAnswer(t, "first", f.Data)
 			answered--
 		}
@@ -209,9 +227,15 @@ func sendAgain(t *testing.T, c *cli.Client, all []*write) {
 		for range 2 {
 			w.wantSameAnswer(t, "REST", w.rest(t, c))
 			f, err := over.answer(over.send(w.cmd, w.key, w.data))
-			require.NoError(t, err)
-			require.True(t, *f.OK, "%s: %s", w.cmd, f.Error)
-			require.True(t, f.Replay, "%s again", w.cmd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !(*f.OK) {
+				t.Fatalf("%s: %s", w.cmd, f.Error)
+			}
+			if !f.Replay {
+				t.Fatalf("%s again", w.cmd)
+			}
 			w.wantSameAnswer(t, "WebSocket", f.Data)
 			over = transports[(i+1)%2]
 		}
@@ -231,7 +255,9 @@ func happenedOnce(log []*frame, all []*write) error {
 func wholeLog(t *testing.T, c *cli.Client) []*frame {
 	t.Helper()
 	var snapshot struct{ Epoch string }
-	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &snapshot))
+	if err := c.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &snapshot); err != nil {
+		t.Fatal(err)
+	}
 	var log []*frame
 	for {
 		after := int64(0)
@@ -239,7 +265,9 @@ func wholeLog(t *testing.T, c *cli.Client) []*frame {
 			after = log[len(log)-1].Seq
 		}
 		var page struct{ Events []*frame }
-		require.NoError(t, c.Call(t.Context(), http.MethodGet, fmt.Sprintf("/api/v1/sync?epoch=%s&since=%d&limit=500", snapshot.Epoch, after), nil, &page))
+		if err := c.Call(t.Context(), http.MethodGet, fmt.Sprintf("/api/v1/sync?epoch=%s&since=%d&limit=500", snapshot.Epoch, after), nil, &page); err != nil {
+			t.Fatal(err)
+		}
 		if len(page.Events) == 0 {
 			return log
 		}
@@ -250,7 +278,9 @@ func wholeLog(t *testing.T, c *cli.Client) []*frame {
 func logEnd(t *testing.T, c *cli.Client) int64 {
 	t.Helper()
 	var at struct{ Seq int64 }
-	require.NoError(t, c.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &at))
+	if err := c.Call(t.Context(), http.MethodGet, "/api/v1/sync", nil, &at); err != nil {
+		t.Fatal(err)
+	}
 	return at.Seq
 }
 
@@ -261,6 +291,8 @@ func twoGreetings(t *testing.T, c *cli.Client) string {
 	body := map[string]any{"roleCard": map[string]any{
 		"name": "Mira", "first_mes": "Hello, {{user}}.", "description": "A lighthouse keeper.", "alternate_greetings": []string{"You again?"},
 	}}
-	require.NoError(t, c.Call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch))
+	if err := c.Call(t.Context(), http.MethodPost, "/api/v1/characters", body, &ch); err != nil {
+		t.Fatal(err)
+	}
 	return ch.ID
 }

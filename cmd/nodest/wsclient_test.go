@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cli"
 )
@@ -34,7 +33,9 @@ type frame struct {
 // into decodes the data of a frame.
 func (f *frame) into(t *testing.T, out any) {
 	t.Helper()
-	require.NoError(t, json.Unmarshal(f.Data, out), "data of %s%s: %s", f.Ev, f.ID, f.Data)
+	if err := json.Unmarshal(f.Data, out); err != nil {
+		t.Fatalf("data of %s%s: %s: %v", f.Ev, f.ID, f.Data, err)
+	}
 }
 
 // wsClient is a client on one WebSocket. It has no goroutine: it reads only when
@@ -65,10 +66,16 @@ func dialWS(t *testing.T, c *cli.Client, dial func(ctx context.Context, network,
 func connectWS(t *testing.T, c *cli.Client, device string) *wsClient {
 	t.Helper()
 	p, err := dialWS(t, c, nil)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f, err := p.answer(p.send("hello", "", map[string]any{"protocol": 1, "deviceId": device}))
-	require.NoError(t, err)
-	require.True(t, *f.OK, "%s", f.Error)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(*f.OK) {
+		t.Fatal(f.Error)
+	}
 	return p
 }
 
@@ -83,7 +90,9 @@ func (p *wsClient) send(cmd, key string, data any) string {
 		object["key"] = key
 	}
 	text, err := json.Marshal(object)
-	require.NoError(p.t, err)
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	_ = p.ws.WriteMessage(websocket.TextMessage, text)
 	return id
 }
@@ -106,7 +115,9 @@ func (p *wsClient) next() (*frame, error) {
 			p.batch = []*frame{{}}
 			err = json.Unmarshal(text, p.batch[0])
 		}
-		require.NoError(p.t, err, "%s", text)
+		if err != nil {
+			p.t.Fatalf("%s: %v", text, err)
+		}
 	}
 	f := p.batch[0]
 	p.batch = p.batch[1:]

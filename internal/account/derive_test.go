@@ -1,10 +1,9 @@
 package account_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/account"
 	"nodest/internal/fault"
@@ -16,19 +15,33 @@ func (o *testService) offspring(t *testing.T, secret string) (made []string) {
 	t.Helper()
 	ctx := t.Context()
 	who, err := o.Authenticate(ctx, secret)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	token, _, err := o.CreateToken(ctx, who, "child", 0)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	session, _, err := o.SignInWithToken(ctx, secret, "1.2.3.4")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	link, _, err := o.NewLink(ctx, who, "")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	phone, _, err := o.SignIn(ctx, link, "1.2.3.4")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	again, err := o.Authenticate(ctx, token)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	grandchild, _, err := o.CreateToken(ctx, again, "grandchild", 365*24*time.Hour)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return []string{token, session, phone, grandchild}
 }
 
@@ -37,7 +50,9 @@ func TestATokenExpiresWithTheOneThatMadeIt(t *testing.T) {
 	ctx := t.Context()
 	o := newTestService(t)
 	secret, _, err := o.CreateToken(ctx, identityOf(o.member(t, "ann")), "an hour", time.Hour)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	made := o.offspring(t, secret)
 	o.clock.forward(time.Hour)
 	for _, secret := range made {
@@ -53,17 +68,27 @@ func TestATokenIsRevokedWithTheOneThatMadeIt(t *testing.T) {
 	ann := o.member(t, "ann")
 	for _, secret := range []string{first(o.CreateToken(ctx, identityOf(ann), "phone", 0)), first(o.Login(ctx, "ann", "correct horse", "1.2.3.4"))} {
 		who, err := o.Authenticate(ctx, secret)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		made := o.offspring(t, secret)
 		link, _, err := o.NewLink(ctx, who, "")
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ticket, err := o.NewSocketTicket(ctx, who)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		told := 0
 		stop := o.OnRevoke(func(string, string) { told++ })
-		require.NoError(t, o.RevokeToken(ctx, ann.ID, who.TokenID))
+		if err := o.RevokeToken(ctx, ann.ID, who.TokenID); err != nil {
+			t.Fatal(err)
+		}
 		stop()
-		require.Equal(t, 1+len(made), told, "the sockets of all are closed")
+		if want := 1 + len(made); told != want {
+			t.Fatalf("the sockets of all are closed: told is %d, want %d", told, want)
+		}
 		for _, secret := range made {
 			_, err := o.Authenticate(ctx, secret)
 			requireCode(t, err, fault.Unauthenticated)
@@ -83,32 +108,54 @@ func TestALinkForSomebodyElseEndsWithTheOwnersToken(t *testing.T) {
 	o := newTestService(t)
 	ann := o.member(t, "ann")
 	secret, tok, err := o.CreateToken(ctx, identityOf(o.owner(t)), "an hour", time.Hour)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	who, err := o.Authenticate(ctx, secret)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	link, _, err := o.NewLink(ctx, who, "ann")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	session, u, err := o.SignIn(ctx, link, "1.2.3.4")
-	require.NoError(t, err)
-	require.Equal(t, ann.ID, u.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.ID != ann.ID {
+		t.Fatalf("u.ID is %q, want %q", u.ID, ann.ID)
+	}
 	in, err := o.Authenticate(ctx, session)
-	require.NoError(t, err)
-	require.Equal(t, tok.ExpiresAt, in.ExpiresAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(in.ExpiresAt, tok.ExpiresAt) {
+		t.Fatalf("in.ExpiresAt is %+v, want %+v", in.ExpiresAt, tok.ExpiresAt)
+	}
 	app, _, err := o.CreateToken(ctx, in, "app", 0)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	link, _, err = o.NewLink(ctx, who, "ann")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	told := map[string]int{}
 	defer o.OnRevoke(func(userID, _ string) { told[userID]++ })()
-	require.NoError(t, o.RevokeToken(ctx, who.User.ID, who.TokenID))
+	if err := o.RevokeToken(ctx, who.User.ID, who.TokenID); err != nil {
+		t.Fatal(err)
+	}
 	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
 	requireCode(t, err, fault.Unauthenticated)
 	for _, secret := range []string{session, app} {
 		_, err = o.Authenticate(ctx, secret)
 		requireCode(t, err, fault.Unauthenticated)
 	}
-	require.Equal(t, map[string]int{who.User.ID: 1, ann.ID: 2}, told, "the sockets of all are closed")
+	if want := (map[string]int{who.User.ID: 1, ann.ID: 2}); !reflect.DeepEqual(told, want) {
+		t.Fatalf("the sockets of all are closed: told is %+v, want %+v", told, want)
+	}
 }
 
 // Sessions that a removed owner made for others end too, unless the password was given.
@@ -119,22 +166,34 @@ func TestLinksOfARemovedOwner(t *testing.T) {
 	owner := o.owner(t)
 	o.member(t, "ann")
 	boss, err := o.CreateUser(ctx, owner, account.NewUser{Username: "boss", Password: "correct horse", Role: account.RoleOwner})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	who, err := o.Authenticate(ctx, first(o.Login(ctx, "boss", "correct horse", "1.2.3.4")))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	alone, err := o.Alone(ctx, who, ptr("correct horse"))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	session := func(by *account.Identity) string {
 		link, _, err := o.NewLink(ctx, by, "ann")
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return first(o.SignIn(ctx, link, "1.2.3.4"))
 	}
 	ends, stays := session(who), session(alone)
-	require.NoError(t, o.DeleteUser(ctx, owner, boss.ID))
+	if err := o.DeleteUser(ctx, owner, boss.ID); err != nil {
+		t.Fatal(err)
+	}
 	_, err = o.Authenticate(ctx, ends)
 	requireCode(t, err, fault.Unauthenticated)
 	_, err = o.Authenticate(ctx, stays)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func first[T any](secret string, _ T, _ error) string { return secret }
@@ -145,24 +204,46 @@ func TestAPasswordMakesTokensAndLinksThatStandForThemselves(t *testing.T) {
 	o := newTestService(t)
 	ann := o.member(t, "ann")
 	who, err := o.Authenticate(ctx, first(o.Login(ctx, "ann", "correct horse", "1.2.3.4")))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	alone, err := o.Alone(ctx, who, ptr("correct horse"))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	lasting, token, err := o.CreateToken(ctx, alone, "app", 365*24*time.Hour)
-	require.NoError(t, err)
-	require.Equal(t, o.Now().Add(365*24*time.Hour), *token.ExpiresAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := o.Now().Add(365 * 24 * time.Hour); !reflect.DeepEqual(*token.ExpiresAt, want) {
+		t.Fatalf("*token.ExpiresAt is %+v, want %+v", *token.ExpiresAt, want)
+	}
 	link, _, err := o.NewLink(ctx, alone, "")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	same, err := o.Alone(ctx, who, nil)
-	require.NoError(t, err)
-	require.Equal(t, who, same)
-	require.NoError(t, o.RevokeToken(ctx, ann.ID, who.TokenID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(same, who) {
+		t.Fatalf("same is %+v, want %+v", same, who)
+	}
+	if err := o.RevokeToken(ctx, ann.ID, who.TokenID); err != nil {
+		t.Fatal(err)
+	}
 	_, err = o.Authenticate(ctx, lasting)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	phone, _, err := o.SignIn(ctx, link, "1.2.3.4")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, err = o.Authenticate(ctx, phone)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestAStolenTokenCannotGuessThePasswordForALastingOne(t *testing.T) {
@@ -171,7 +252,9 @@ func TestAStolenTokenCannotGuessThePasswordForALastingOne(t *testing.T) {
 	o := newTestService(t)
 	o.member(t, "ann")
 	who, err := o.Authenticate(ctx, first(o.Login(ctx, "ann", "correct horse", "1.2.3.4")))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 5 {
 		_, err = o.Alone(ctx, who, ptr("a guess"))
 		requireCode(t, err, fault.Invalid)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/alexedwards/argon2id"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/account"
 	"nodest/internal/fault"
@@ -47,10 +46,14 @@ func TestGuessesAtOnceCountBeforeTheyAreTried(t *testing.T) {
 	t.Parallel()
 	o := newTestService(t)
 	o.member(t, "ann")
-	require.LessOrEqual(t, o.guesses(t, 300, always("ann"), always("6.6.6.6")), int64(5))
+	if got := o.guesses(t, 300, always("ann"), always("6.6.6.6")); got > int64(5) {
+		t.Fatalf("got %d, want at most %d", got, int64(5))
+	}
 	o.clock.forward(time.Minute)
 	names := func(i int) string { return fmt.Sprint("nobody", i) }
-	require.LessOrEqual(t, o.guesses(t, 300, names, always("6.6.6.6")), int64(100), "other names of the same address count together")
+	if got := o.guesses(t, 300, names, always("6.6.6.6")); got > int64(100) {
+		t.Fatalf("other names of the same address count together: got %d, want at most %d", got, int64(100))
+	}
 }
 
 func TestAStrangerDoesNotLockTheOwnerOut(t *testing.T) {
@@ -59,32 +62,46 @@ func TestAStrangerDoesNotLockTheOwnerOut(t *testing.T) {
 	o := newTestService(t)
 	o.member(t, "ann")
 	for i := range 8 { // addresses
-		require.LessOrEqual(t, o.guesses(t, 10, always("Ann "), always(at(i))), int64(5))
+		if got := o.guesses(t, 10, always("Ann "), always(at(i))); got > int64(5) {
+			t.Fatalf("got %d, want at most %d", got, int64(5))
+		}
 	}
 	_, _, err := o.Login(ctx, "ann", "correct horse", "1.2.3.4")
-	require.NoError(t, err, "the name is not blocked at another address")
+	if err != nil {
+		t.Fatalf("the name is not blocked at another address: %v", err)
+	}
 	_, _, err = o.Login(ctx, "ann", "correct horse", at(1))
 	requireCode(t, err, fault.RateLimited)
-	require.Positive(t, fault.Public(err).RetryAfter)
+	if got := fault.Public(err).RetryAfter; got <= 0 {
+		t.Fatalf("fault.Public(err).RetryAfter is %v, want more than 0", got)
+	}
 	o.member(t, "bob")
 	_, _, err = o.Login(ctx, "bob", "correct horse", at(1))
-	require.NoError(t, err, "nor is the whole address")
+	if err != nil {
+		t.Fatalf("nor is the whole address: %v", err)
+	}
 	o.clock.forward(3 * time.Second)
 	_, _, err = o.Login(ctx, "ann", "correct horse", at(1))
-	require.NoError(t, err, "the wait is over")
+	if err != nil {
+		t.Fatalf("the wait is over: %v", err)
+	}
 }
 
 func TestEachFurtherGuessWaitsLonger(t *testing.T) {
 	t.Parallel()
 	o := newTestService(t)
 	o.member(t, "ann")
-	require.LessOrEqual(t, o.guesses(t, 6, always("ann"), always("6.6.6.6")), int64(5))
+	if got := o.guesses(t, 6, always("ann"), always("6.6.6.6")); got > int64(5) {
+		t.Fatalf("got %d, want at most %d", got, int64(5))
+	}
 	last := time.Duration(0)
 	for range 6 {
 		_, _, err := o.Login(t.Context(), "ann", "correct horse", "6.6.6.6")
 		requireCode(t, err, fault.RateLimited)
 		wait := fault.Public(err).RetryAfter
-		require.Greater(t, wait, last)
+		if wait <= last {
+			t.Fatalf("wait is %v, want more than %v", wait, last)
+		}
 		last = wait
 		o.clock.forward(wait)
 		_, _, err = o.Login(t.Context(), "ann", "a wrong guess", "6.6.6.6")
@@ -98,9 +115,13 @@ func TestAddressesOfANetworkCountTogether(t *testing.T) {
 	o := newTestService(t)
 	o.member(t, "ann")
 	from := func(i int) string { return fmt.Sprintf("2001:db8:7:7::%x", i+1) }
-	require.LessOrEqual(t, o.guesses(t, 50, always("ann"), from), int64(5))
+	if got := o.guesses(t, 50, always("ann"), from); got > int64(5) {
+		t.Fatalf("got %d, want at most %d", got, int64(5))
+	}
 	mapped := func(i int) string { return []string{"1.2.3.4", "::ffff:1.2.3.4"}[i%2] }
-	require.LessOrEqual(t, o.guesses(t, 50, always("ann"), mapped), int64(5))
+	if got := o.guesses(t, 50, always("ann"), mapped); got > int64(5) {
+		t.Fatalf("got %d, want at most %d", got, int64(5))
+	}
 }
 
 func TestGuessingTokensAndLinksIsLimited(t *testing.T) {
@@ -108,7 +129,9 @@ func TestGuessingTokensAndLinksIsLimited(t *testing.T) {
 	ctx := t.Context()
 	o := newTestService(t)
 	good, _, err := o.CreateToken(ctx, identityOf(o.member(t, "ann")), "phone", 0)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 50 { // of each
 		_, _, err := o.SignInWithToken(ctx, "nst_guess", "6.6.6.6")
 		requireCode(t, err, fault.Unauthenticated)
@@ -121,7 +144,9 @@ func TestGuessingTokensAndLinksIsLimited(t *testing.T) {
 	requireCode(t, err, fault.RateLimited) // failures of all ways to sign in count together
 	for range 200 {
 		_, _, err = o.SignInWithToken(ctx, good, "1.2.3.4")
-		require.NoError(t, err, "successes do not count, and other addresses are not blocked")
+		if err != nil {
+			t.Fatalf("successes do not count, and other addresses are not blocked: %v", err)
+		}
 	}
 }
 
@@ -134,8 +159,12 @@ func TestPasswordsAreHashedAFewAtATime(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	tried := o.guesses(t, 300, func(i int) string { return fmt.Sprint("nobody", i) }, at)
 	runtime.ReadMemStats(&after)
-	require.Less(t, tried, int64(300))
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(300*4<<20), "each that is hashed takes 4 MiB")
+	if tried >= int64(300) {
+		t.Fatalf("tried is %d, want less than %d", tried, int64(300))
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got >= uint64(300*4<<20) {
+		t.Fatalf("each that is hashed takes 4 MiB: after.TotalAlloc-before.TotalAlloc is %d, want less than %d", got, uint64(300*4<<20))
+	}
 }
 
 func TestGuessesOfAnyLengthTakeLittleMemory(t *testing.T) {
@@ -150,6 +179,8 @@ func TestGuessesOfAnyLengthTakeLittleMemory(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(4<<20))
+	if got := int64(after.HeapAlloc) - int64(before.HeapAlloc); got >= int64(4<<20) {
+		t.Fatalf("got %d, want less than %d", got, int64(4<<20))
+	}
 	runtime.KeepAlive(o)
 }

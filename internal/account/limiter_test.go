@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/fault"
 )
 
@@ -18,14 +16,20 @@ func TestASuccessLeavesTheWaitOfItsAddress(t *testing.T) {
 	begin := func(name string) func(outcome) {
 		t.Helper()
 		done, err := l.try(name, "6.6.6.6")
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		return done
 	}
 	refused := func() {
 		t.Helper()
 		_, err := l.try("ann", "6.6.6.6")
-		require.Equal(t, fault.RateLimited, fault.Public(err).Code)
-		require.Positive(t, fault.Public(err).RetryAfter)
+		if got := fault.Public(err).Code; got != fault.RateLimited {
+			t.Fatalf("fault.Public(err).Code is %q, want %q", got, fault.RateLimited)
+		}
+		if got := fault.Public(err).RetryAfter; got <= 0 {
+			t.Fatalf("fault.Public(err).RetryAfter is %v, want more than 0", got)
+		}
 	}
 	for i := range freeOfAddress - 2 {
 		begin(fmt.Sprint("victim", i))(failed)
@@ -54,10 +58,14 @@ func TestWhoSignsInIsNotKept(t *testing.T) {
 	l := newLimiter(time.Now)
 	for i := range 100 {
 		done, err := l.try(fmt.Sprint("user", i), fmt.Sprint("10.0.0.", i))
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		done(succeeded)
 	}
-	require.Empty(t, l.by)
+	if len(l.by) != 0 {
+		t.Fatalf("l.by is %+v, want none", l.by)
+	}
 }
 
 // The people of a busy address do not wait for mistakes of long ago.
@@ -68,13 +76,19 @@ func TestFailuresAreForgottenWhileOthersSignIn(t *testing.T) {
 	for i := range freeOfAddress + 1 {
 		for _, how := range []outcome{failed, succeeded} {
 			done, err := l.try(fmt.Sprint("user", i), "10.0.0.1")
-			require.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			done(how)
 			now = now.Add(longestWait / 2)
 		}
 		now = now.Add(time.Second)
 	}
 	_, err := l.try("ann", "10.0.0.1")
-	require.NoError(t, err)
-	require.Less(t, l.by[tryKey{"", "10.0.0.1"}].failures, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (l.by[tryKey{"", "10.0.0.1"}].failures); got >= 2 {
+		t.Fatalf("got %d, want less than %d", got, 2)
+	}
 }

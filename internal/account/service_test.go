@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/alexedwards/argon2id"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/account"
 	"nodest/internal/fault"
@@ -58,21 +58,27 @@ func newTestService(t *testing.T, change ...func(*account.Options)) *testService
 	}
 	var err error
 	o.Service, err = account.New(o.store, bytes.Repeat([]byte{7}, 32), opts)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return o
 }
 
 func (o *testService) owner(t *testing.T) *account.User {
 	t.Helper()
 	u, err := o.Owner(t.Context())
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return u
 }
 
 func (o *testService) member(t *testing.T, name string) *account.User {
 	t.Helper()
 	u, err := o.CreateUser(t.Context(), o.owner(t), account.NewUser{Username: name, Password: "correct horse"})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return u
 }
 
@@ -81,8 +87,12 @@ func identityOf(u *account.User) *account.Identity { return &account.Identity{Us
 
 func requireCode(t *testing.T, err error, code fault.Code) {
 	t.Helper()
-	require.Error(t, err)
-	require.Equal(t, code, fault.Public(err).Code, "%v", err)
+	if err == nil {
+		t.Fatal("got no error, want one")
+	}
+	if got := fault.Public(err).Code; got != code {
+		t.Fatalf("%v: fault.Public(err).Code is %q, want %q", err, got, code)
+	}
 }
 
 func TestFirstStart(t *testing.T) {
@@ -93,23 +103,41 @@ func TestFirstStart(t *testing.T) {
 	requireCode(t, err, fault.NotConfigured) // a public server, and nobody could sign in
 
 	link, err := o.Bootstrap(ctx, true)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	token, u, err := o.SignIn(ctx, link, "1.2.3.4")
-	require.NoError(t, err)
-	require.Equal(t, account.RoleOwner, u.Role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.Role != account.RoleOwner {
+		t.Fatalf("u.Role is %q, want %q", u.Role, account.RoleOwner)
+	}
 	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
 	requireCode(t, err, fault.Unauthenticated) // a link works once
 
 	who, err := o.Authenticate(ctx, token)
-	require.NoError(t, err)
-	require.Equal(t, u.ID, who.User.ID)
-	require.True(t, who.Owner())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who.User.ID != u.ID {
+		t.Fatalf("who.User.ID is %q, want %q", who.User.ID, u.ID)
+	}
+	if !who.Owner() {
+		t.Fatal("who.Owner() is false, want true")
+	}
 
 	unused, err := o.Bootstrap(ctx, true)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	link, err = o.Bootstrap(ctx, false)
-	require.NoError(t, err)
-	require.Empty(t, link, "no link on a public server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if link != "" {
+		t.Fatalf("no link on a public server: link is %q, want none", link)
+	}
 	_, _, err = o.SignIn(ctx, unused, "1.2.3.4")
 	requireCode(t, err, fault.Unauthenticated) // links end with the next start
 }
@@ -128,8 +156,12 @@ func TestTheFirstUserIsCreatedOnce(t *testing.T) {
 	}
 	wg.Wait()
 	for _, id := range ids {
-		require.NotEmpty(t, id)
-		require.Equal(t, ids[0], id)
+		if id == "" {
+			t.Fatalf("id is %q, want more", id)
+		}
+		if id != ids[0] {
+			t.Fatalf("id is %q, want %q", id, ids[0])
+		}
 	}
 }
 
@@ -137,11 +169,19 @@ func TestAdminToken(t *testing.T) {
 	t.Parallel()
 	o := newTestService(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
 	_, err := o.Bootstrap(t.Context(), false)
-	require.NoError(t, err, "with an admin token somebody can sign in")
+	if err != nil {
+		t.Fatalf("with an admin token somebody can sign in: %v", err)
+	}
 	who, err := o.Authenticate(t.Context(), "a long and random text")
-	require.NoError(t, err)
-	require.True(t, who.Owner())
-	require.NoError(t, o.Check(t.Context(), who))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !who.Owner() {
+		t.Fatal("who.Owner() is false, want true")
+	}
+	if err := o.Check(t.Context(), who); err != nil {
+		t.Fatal(err)
+	}
 	for _, wrong := range []string{"", "a long and random tex", "a long and random text "} {
 		_, err := o.Authenticate(t.Context(), wrong)
 		requireCode(t, err, fault.Unauthenticated)
@@ -154,23 +194,35 @@ func TestTokens(t *testing.T) {
 	o := newTestService(t)
 	u, other := o.member(t, "ann"), o.member(t, "bob")
 	secret, tok, err := o.CreateToken(ctx, identityOf(u), "phone", time.Hour)
-	require.NoError(t, err)
-	require.NotContains(t, string(tok.Hash), secret, "the secret itself is not stored")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(tok.Hash), secret) {
+		t.Fatalf("the secret itself is not stored: string(tok.Hash) is %q, want it without %q", string(tok.Hash), secret)
+	}
 	who, err := o.Authenticate(ctx, secret)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	requireCode(t, o.RevokeToken(ctx, other.ID, tok.ID), fault.NotFound)
 	var revoked []string
 	stop := o.OnRevoke(func(userID, tokenID string) { revoked = append(revoked, userID+"/"+tokenID) })
-	require.NoError(t, o.RevokeToken(ctx, u.ID, tok.ID))
-	require.Equal(t, []string{u.ID + "/" + tok.ID}, revoked)
+	if err := o.RevokeToken(ctx, u.ID, tok.ID); err != nil {
+		t.Fatal(err)
+	}
+	if want := ([]string{u.ID + "/" + tok.ID}); !reflect.DeepEqual(revoked, want) {
+		t.Fatalf("revoked is %q, want %q", revoked, want)
+	}
 	_, err = o.Authenticate(ctx, secret)
 	requireCode(t, err, fault.Unauthenticated)
 	requireCode(t, o.Check(ctx, who), fault.Unauthenticated)
 	stop()
 
 	secret, _, err = o.CreateToken(ctx, identityOf(u), "", time.Hour)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o.clock.forward(time.Hour)
 	_, err = o.Authenticate(ctx, secret)
 	requireCode(t, err, fault.TokenExpired)
@@ -184,18 +236,28 @@ func TestTicketsWorkOnceAndExpire(t *testing.T) {
 	o := newTestService(t)
 	u := o.member(t, "ann")
 	ticket, err := o.NewTicket(ctx, u.ID, account.PurposeWS)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, err = o.TakeTicket(ctx, account.PurposeSignIn, ticket)
 	requireCode(t, err, fault.Unauthenticated) // it has another purpose
 	who, err := o.TakeTicket(ctx, account.PurposeWS, ticket)
-	require.NoError(t, err)
-	require.Equal(t, u.ID, who.User.ID)
-	require.Empty(t, who.TokenID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who.User.ID != u.ID {
+		t.Fatalf("who.User.ID is %q, want %q", who.User.ID, u.ID)
+	}
+	if who.TokenID != "" {
+		t.Fatalf("who.TokenID is %q, want none", who.TokenID)
+	}
 	_, err = o.TakeTicket(ctx, account.PurposeWS, ticket)
 	requireCode(t, err, fault.Unauthenticated)
 
 	ticket, err = o.NewTicket(ctx, u.ID, account.PurposeWS)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o.clock.forward(31 * time.Second)
 	_, err = o.TakeTicket(ctx, account.PurposeWS, ticket)
 	requireCode(t, err, fault.Unauthenticated)
@@ -207,30 +269,54 @@ func TestASocketTicketActsAsItsToken(t *testing.T) {
 	o := newTestService(t)
 	u := o.member(t, "ann")
 	secret, tok, err := o.CreateToken(ctx, identityOf(u), "phone", time.Hour)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	who, err := o.Authenticate(ctx, secret)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ticket, err := o.NewSocketTicket(ctx, who)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	got, err := o.TakeTicket(ctx, account.PurposeWS, ticket)
-	require.NoError(t, err)
-	require.Equal(t, u.ID, got.User.ID)
-	require.Equal(t, tok.ID, got.TokenID)
-	require.Equal(t, who.ExpiresAt, got.ExpiresAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.User.ID != u.ID {
+		t.Fatalf("got.User.ID is %q, want %q", got.User.ID, u.ID)
+	}
+	if got.TokenID != tok.ID {
+		t.Fatalf("got.TokenID is %q, want %q", got.TokenID, tok.ID)
+	}
+	if !reflect.DeepEqual(got.ExpiresAt, who.ExpiresAt) {
+		t.Fatalf("got.ExpiresAt is %+v, want %+v", got.ExpiresAt, who.ExpiresAt)
+	}
 	_, err = o.TakeTicket(ctx, account.PurposeWS, ticket)
 	requireCode(t, err, fault.Unauthenticated)
 
 	ticket, err = o.NewSocketTicket(ctx, who)
-	require.NoError(t, err)
-	require.NoError(t, o.RevokeToken(ctx, u.ID, tok.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.RevokeToken(ctx, u.ID, tok.ID); err != nil {
+		t.Fatal(err)
+	}
 	_, err = o.TakeTicket(ctx, account.PurposeWS, ticket)
 	requireCode(t, err, fault.Unauthenticated)
 
 	admin, err := o.NewSocketTicket(ctx, &account.Identity{User: u}) // as with the admin token
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	got, err = o.TakeTicket(ctx, account.PurposeWS, admin)
-	require.NoError(t, err)
-	require.Empty(t, got.TokenID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.TokenID != "" {
+		t.Fatalf("got.TokenID is %q, want none", got.TokenID)
+	}
 }
 
 func TestPasswords(t *testing.T) {
@@ -239,8 +325,12 @@ func TestPasswords(t *testing.T) {
 	o := newTestService(t)
 	u := o.member(t, "Ann")
 	_, got, err := o.Login(ctx, " ann ", "correct horse", "1.2.3.4")
-	require.NoError(t, err)
-	require.Equal(t, u.ID, got.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ID != u.ID {
+		t.Fatalf("got.ID is %q, want %q", got.ID, u.ID)
+	}
 	for name, password := range map[string]string{"ann": "wrong", "nobody": "correct horse", "owner": ""} {
 		_, _, err := o.Login(ctx, name, password, "1.2.3.4")
 		requireCode(t, err, fault.Unauthenticated)
@@ -264,12 +354,18 @@ func TestManagingUsersIsForOwners(t *testing.T) {
 
 	requireCode(t, o.DeleteUser(ctx, owner, owner.ID), fault.Conflict) // the last owner stays
 	secret, _, err := o.CreateToken(ctx, identityOf(owner), "phone", 0)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	same := account.RoleOwner
 	_, err = o.UpdateUser(ctx, identityOf(owner), owner.ID, account.UserPatch{Role: &same})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, err = o.Authenticate(ctx, secret)
-	require.NoError(t, err, "the role that somebody has already ends no token")
+	if err != nil {
+		t.Fatalf("the role that somebody has already ends no token: %v", err)
+	}
 	member := account.RoleMember
 	_, err = o.UpdateUser(ctx, identityOf(owner), owner.ID, account.UserPatch{Role: &member})
 	requireCode(t, err, fault.Conflict)
@@ -281,7 +377,9 @@ func TestManagingUsersIsForOwners(t *testing.T) {
 		"negative limit": {Username: "eve", Password: "correct horse", Limits: account.Limits{Generations: -1}},
 	} {
 		_, err := o.CreateUser(ctx, owner, in)
-		require.Error(t, err, name)
+		if err == nil {
+			t.Fatalf("%s: got no error, want one", name)
+		}
 		requireCode(t, err, fault.Invalid)
 	}
 }
@@ -292,19 +390,29 @@ func TestANewPasswordRevokesOldTokens(t *testing.T) {
 	o := newTestService(t)
 	ann := o.member(t, "ann")
 	secret, _, err := o.CreateToken(ctx, identityOf(ann), "phone", 0)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	link, _, err := o.NewLink(ctx, identityOf(ann), "")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	other := "another password"
 	_, err = o.UpdateUser(ctx, identityOf(o.owner(t)), ann.ID, account.UserPatch{Password: &other})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, err = o.Authenticate(ctx, secret)
 	requireCode(t, err, fault.Unauthenticated)
 	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
 	requireCode(t, err, fault.Unauthenticated)
 	_, _, err = o.Login(ctx, "ann", other, "1.2.3.4")
-	require.NoError(t, err)
-	require.NoError(t, o.DeleteUser(ctx, o.owner(t), ann.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.DeleteUser(ctx, o.owner(t), ann.ID); err != nil {
+		t.Fatal(err)
+	}
 	_, _, err = o.Login(ctx, "ann", other, "1.2.3.4")
 	requireCode(t, err, fault.Unauthenticated)
 }
@@ -314,22 +422,42 @@ func TestProviderKeysAreEncrypted(t *testing.T) {
 	ctx := t.Context()
 	o := newTestService(t)
 	ann, bob := o.member(t, "ann"), o.member(t, "bob")
-	require.NoError(t, o.SetProviderKey(ctx, ann.ID, "gemini", "AIza-secret"))
+	if err := o.SetProviderKey(ctx, ann.ID, "gemini", "AIza-secret"); err != nil {
+		t.Fatal(err)
+	}
 	rows, err := o.store.ProviderKeys(ctx, ann.ID)
-	require.NoError(t, err)
-	require.NotContains(t, string(rows[0].Sealed), "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(rows[0].Sealed), "secret") {
+		t.Fatalf("string(rows[0].Sealed) is %q, want it without %q", string(rows[0].Sealed), "secret")
+	}
 
 	keys, err := o.ProviderKeys(ctx, ann.ID)
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"gemini": "AIza-secret"}, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (map[string]string{"gemini": "AIza-secret"}); !reflect.DeepEqual(keys, want) {
+		t.Fatalf("keys is %+v, want %+v", keys, want)
+	}
 
-	require.NoError(t, o.store.PutProviderKey(ctx, bob.ID, rows[0])) // moved to another user's row
+	if err := o.store.PutProviderKey(ctx, bob.ID, rows[0]); err != nil {
+		t.Fatal(err)
+	} // moved to another user's row
 	keys, err = o.ProviderKeys(ctx, bob.ID)
-	require.NoError(t, err)
-	require.Empty(t, keys)
-	require.NotContains(t, o.log.String(), "secret-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(keys) != 0 {
+		t.Fatalf("keys is %+v, want none", keys)
+	}
+	if got := o.log.String(); strings.Contains(got, "secret-") {
+		t.Fatalf("o.log.String() is %q, want it without %q", got, "secret-")
+	}
 
-	require.NoError(t, o.DeleteProviderKey(ctx, ann.ID, "gemini"))
+	if err := o.DeleteProviderKey(ctx, ann.ID, "gemini"); err != nil {
+		t.Fatal(err)
+	}
 	requireCode(t, o.DeleteProviderKey(ctx, ann.ID, "gemini"), fault.NotFound)
 	requireCode(t, o.SetProviderKey(ctx, ann.ID, "gemini", "  "), fault.Invalid)
 	requireCode(t, o.SetProviderKey(ctx, ann.ID, "gemini", "AIza\r\nX-Header: 1"), fault.Invalid)
@@ -345,17 +473,33 @@ func TestTheSecretIsCreatedOnceAndPrivate(t *testing.T) {
 	}
 	wg.Wait()
 	for _, s := range secrets {
-		require.Len(t, s, 32)
-		require.Equal(t, secrets[0], s)
+		if len(s) != 32 {
+			t.Fatalf("s has %d, want %d: %q", len(s), 32, s)
+		}
+		if !bytes.Equal(s, secrets[0]) {
+			t.Fatalf("s is %q, want %q", s, secrets[0])
+		}
 	}
 	info, err := os.Stat(filepath.Join(dir, "secret.key"))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); got != os.FileMode(0o600) {
+		t.Fatalf("info.Mode().Perm() is %d, want %d", got, os.FileMode(0o600))
+	}
 
 	configured, err := account.Secret(dir, "from the environment")
-	require.NoError(t, err)
-	require.NotEqual(t, secrets[0], configured)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret.key"), []byte("half"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(configured, secrets[0]) {
+		t.Fatalf("configured is %+v, want another", configured)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "secret.key"), []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	_, err = account.Secret(dir, "")
-	require.ErrorContains(t, err, "damaged")
+	if err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Fatalf("got error %v, want one with %q", err, "damaged")
+	}
 }

@@ -1,10 +1,9 @@
 package account_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/account"
 	"nodest/internal/fault"
@@ -19,7 +18,9 @@ func TestASessionEndsWithTheTokenItWasMadeFrom(t *testing.T) {
 	for ttl := range 8 {
 		o.clock.step = 0
 		secret, _, err := o.CreateToken(ctx, identityOf(owner), "short", time.Duration(ttl+1)*time.Second)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		o.clock.step = time.Second // with every look at the clock
 		session, _, err := o.SignInWithToken(ctx, secret, "1.2.3.4")
 		if err != nil {
@@ -44,11 +45,19 @@ func TestOwnersCreateLinksForAllAndMembersForThemselves(t *testing.T) {
 		want *account.User
 	}{{owner, "", owner}, {owner, " ANN ", ann}, {ann, "", ann}, {ann, "ann", ann}} {
 		link, whose, err := o.NewLink(ctx, identityOf(c.by), c.name)
-		require.NoError(t, err)
-		require.Equal(t, c.want.ID, whose.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whose.ID != c.want.ID {
+			t.Fatalf("whose.ID is %q, want %q", whose.ID, c.want.ID)
+		}
 		_, in, err := o.SignIn(ctx, link, "1.2.3.4")
-		require.NoError(t, err)
-		require.Equal(t, c.want.ID, in.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.ID != c.want.ID {
+			t.Fatalf("in.ID is %q, want %q", in.ID, c.want.ID)
+		}
 	}
 	for _, name := range []string{"bob", "owner", "nobody"} { // a member does not learn who exists
 		_, _, err := o.NewLink(ctx, identityOf(ann), name)
@@ -58,8 +67,12 @@ func TestOwnersCreateLinksForAllAndMembersForThemselves(t *testing.T) {
 	requireCode(t, err, fault.NotFound)
 
 	link, _, err := o.NewLink(ctx, identityOf(owner), "bob")
-	require.NoError(t, err)
-	require.NoError(t, o.DeleteUser(ctx, owner, bob.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.DeleteUser(ctx, owner, bob.ID); err != nil {
+		t.Fatal(err)
+	}
 	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
 	requireCode(t, err, fault.Unauthenticated)
 }
@@ -70,33 +83,61 @@ func TestSigningInWithATokenCreatesASession(t *testing.T) {
 	o := newTestService(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
 	ann := o.member(t, "ann")
 	secret, tok, err := o.CreateToken(ctx, identityOf(ann), "phone", time.Hour)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	session, u, err := o.SignInWithToken(ctx, " "+secret+"\n", "1.2.3.4")
-	require.NoError(t, err)
-	require.Equal(t, ann.ID, u.ID)
-	require.NotEqual(t, secret, session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.ID != ann.ID {
+		t.Fatalf("u.ID is %q, want %q", u.ID, ann.ID)
+	}
+	if session == secret {
+		t.Fatalf("got %q, want another", session)
+	}
 	who, err := o.Authenticate(ctx, session)
-	require.NoError(t, err)
-	require.Equal(t, *tok.ExpiresAt, *who.ExpiresAt, "the session expires with the token")
-	require.NoError(t, o.RevokeToken(ctx, ann.ID, who.TokenID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(*who.ExpiresAt, *tok.ExpiresAt) {
+		t.Fatalf("the session expires with the token: *who.ExpiresAt is %+v, want %+v", *who.ExpiresAt, *tok.ExpiresAt)
+	}
+	if err := o.RevokeToken(ctx, ann.ID, who.TokenID); err != nil {
+		t.Fatal(err)
+	}
 	_, err = o.Authenticate(ctx, secret)
-	require.NoError(t, err, "signing out does not revoke the token")
+	if err != nil {
+		t.Fatalf("signing out does not revoke the token: %v", err)
+	}
 
 	session, _, err = o.SignInWithToken(ctx, secret, "1.2.3.4")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var revoked []string
 	stop := o.OnRevoke(func(_, tokenID string) { revoked = append(revoked, tokenID) })
 	who, err = o.Authenticate(ctx, session)
-	require.NoError(t, err)
-	require.NoError(t, o.RevokeToken(ctx, ann.ID, tok.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.RevokeToken(ctx, ann.ID, tok.ID); err != nil {
+		t.Fatal(err)
+	}
 	stop()
 	_, err = o.Authenticate(ctx, session)
 	requireCode(t, err, fault.Unauthenticated)
-	require.Equal(t, []string{tok.ID, who.TokenID}, revoked, "the sockets of both are closed")
+	if want := ([]string{tok.ID, who.TokenID}); !reflect.DeepEqual(revoked, want) {
+		t.Fatalf("the sockets of both are closed: revoked is %q, want %q", revoked, want)
+	}
 
 	_, u, err = o.SignInWithToken(ctx, "a long and random text", "1.2.3.4")
-	require.NoError(t, err)
-	require.Equal(t, o.owner(t).ID, u.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := o.owner(t).ID; u.ID != want {
+		t.Fatalf("u.ID is %q, want %q", u.ID, want)
+	}
 }
 
 func TestChangingOnesOwnPassword(t *testing.T) {
@@ -105,17 +146,29 @@ func TestChangingOnesOwnPassword(t *testing.T) {
 	o := newTestService(t)
 	ann, bob := o.member(t, "ann"), o.member(t, "bob")
 	phone, _, err := o.CreateToken(ctx, identityOf(ann), "phone", 0)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	here, _, err := o.Login(ctx, "ann", "correct horse", "1.2.3.4")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	elsewhere, _, err := o.Login(ctx, "ann", "correct horse", "1.2.3.4")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	who, err := o.Authenticate(ctx, here)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	link, _, err := o.NewLink(ctx, identityOf(ann), "")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	others, _, err := o.NewLink(ctx, identityOf(bob), "")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 
 	old, wrong, next := "correct horse", "wrong horse", "battery staple"
 	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next})
@@ -131,19 +184,27 @@ func TestChangingOnesOwnPassword(t *testing.T) {
 	requireCode(t, err, fault.Forbidden)
 
 	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &old})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, stays := range []string{here, phone} {
 		_, err = o.Authenticate(ctx, stays)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	_, err = o.Authenticate(ctx, elsewhere)
 	requireCode(t, err, fault.Unauthenticated) // other sessions end
 	_, _, err = o.SignIn(ctx, link, "1.2.3.4")
 	requireCode(t, err, fault.Unauthenticated) // and sign-in links no longer work
 	_, _, err = o.SignIn(ctx, others, "1.2.3.4")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, _, err = o.Login(ctx, "ann", next, "1.2.3.4")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestGuessingTheCurrentPasswordIsLimited(t *testing.T) {
@@ -152,9 +213,13 @@ func TestGuessingTheCurrentPasswordIsLimited(t *testing.T) {
 	o := newTestService(t)
 	ann := o.member(t, "ann")
 	token, _, err := o.CreateToken(ctx, identityOf(ann), "phone", 0)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	who, err := o.Authenticate(ctx, token)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	old, wrong, next := "correct horse", "wrong horse", "battery staple"
 	for range 5 {
 		_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &wrong})
@@ -162,7 +227,9 @@ func TestGuessingTheCurrentPasswordIsLimited(t *testing.T) {
 	}
 	_, err = o.UpdateUser(ctx, who, ann.ID, account.UserPatch{Password: &next, CurrentPassword: &old})
 	requireCode(t, err, fault.RateLimited)
-	require.Equal(t, "too many wrong passwords; try again later", fault.Public(err).Message)
+	if got := fault.Public(err).Message; got != "too many wrong passwords; try again later" {
+		t.Fatalf("fault.Public(err).Message is %q, want %q", got, "too many wrong passwords; try again later")
+	}
 }
 
 func TestTheOwnerCanSetAPassword(t *testing.T) {
@@ -170,18 +237,30 @@ func TestTheOwnerCanSetAPassword(t *testing.T) {
 	ctx := t.Context()
 	o := newTestService(t, func(opts *account.Options) { opts.AdminToken = "a long and random text" })
 	token, _, err := o.CreateToken(ctx, identityOf(o.owner(t)), "command line", 0)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	who, err := o.Authenticate(ctx, token)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	first, second := "the first password", "the second password"
 	_, err = o.UpdateUser(ctx, who, who.User.ID, account.UserPatch{Password: &first})
-	require.NoError(t, err, "there was no password")
+	if err != nil {
+		t.Fatalf("there was no password: %v", err)
+	}
 	_, _, err = o.Login(ctx, "owner", first, "1.2.3.4")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, err = o.UpdateUser(ctx, who, who.User.ID, account.UserPatch{Password: &second})
 	requireCode(t, err, fault.Invalid)
 	admin, err := o.Authenticate(ctx, "a long and random text")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, err = o.UpdateUser(ctx, admin, who.User.ID, account.UserPatch{Password: &second})
-	require.NoError(t, err, "the admin token resets a forgotten password")
+	if err != nil {
+		t.Fatalf("the admin token resets a forgotten password: %v", err)
+	}
 }

@@ -147,8 +147,8 @@ func (f *filledChat) fill(tx nodest.Tx, s chatScript, from, to int) error {
 		}
 		m := &chat.Message{
 			ID: op.NewID(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: l.role, Name: l.name, Status: chat.StatusComplete, Rev: 1,
-			Swipes:    []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: l.text, CreatedAt: l.at}},
-			CreatedAt: l.at,
+			Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: l.text, CreatedAt: l.at}},
+			Dates:  chat.Dates{CreatedAt: l.at},
 		}
 		if err := tx.Chats.InsertMessage(m); err != nil {
 			return err

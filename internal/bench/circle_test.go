@@ -3,11 +3,10 @@ package bench
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/circle"
 	"nodest/circle/rules"
@@ -23,17 +22,29 @@ func TestReactionsAboveTheLimitsAreCounted(t *testing.T) {
 		}
 		return done
 	}
-	require.Equal(t, 0, overLimit("medium", to("b", "", 0, 1, 2)))
-	require.Equal(t, 2, overLimit("medium", to("b", "", 4, 3, 2, 1, 0)))
-	require.Equal(t, 0, overLimit("medium", to("b", "", 0, 1, 2, 25)), "the day rolls")
-	require.Equal(t, 1, overLimit("low", to("b", "thread", 0, 24)))
-	require.Equal(t, 0, overLimit("low", to(circle.Me, "", 0, 1, 2, 3)), "the user is not limited")
+	if got := overLimit("medium", to("b", "", 0, 1, 2)); got != 0 {
+		t.Fatalf("got %d, want %d", got, 0)
+	}
+	if got := overLimit("medium", to("b", "", 4, 3, 2, 1, 0)); got != 2 {
+		t.Fatalf("got %d, want %d", got, 2)
+	}
+	if got := overLimit("medium", to("b", "", 0, 1, 2, 25)); got != 0 {
+		t.Fatalf("the day rolls: got %d, want %d", got, 0)
+	}
+	if got := overLimit("low", to("b", "thread", 0, 24)); got != 1 {
+		t.Fatalf("got %d, want %d", got, 1)
+	}
+	if got := overLimit("low", to(circle.Me, "", 0, 1, 2, 3)); got != 0 {
+		t.Fatalf("the user is not limited: got %d, want %d", got, 0)
+	}
 
 	var many []reaction
 	for _, author := range []string{"b", "c", "d", "e", "f", "g"} {
 		many = append(many, to(author, "", 0)...)
 	}
-	require.Equal(t, 1, overLimit("medium", many), "the sixth author")
+	if got := overLimit("medium", many); got != 1 {
+		t.Fatalf("the sixth author: got %d, want %d", got, 1)
+	}
 }
 
 func TestALikeWithACommentIsOneReaction(t *testing.T) {
@@ -46,11 +57,13 @@ func TestALikeWithACommentIsOneReaction(t *testing.T) {
 			{ID: "2", AuthorID: "a", ReplyTo: "1", Thread: "1", CreatedAt: circleStart},
 		},
 	}, done)
-	require.Equal(t, map[string][]reaction{
+	if want := (map[string][]reaction{
 		"a": {{rules.Interaction{Author: "b", Thread: "1"}, circleStart}},
 		"b": {{rules.Interaction{Author: "a"}, circleStart}},
 		"c": {{rules.Interaction{Author: "a"}, circleStart}},
-	}, done)
+	}); !reflect.DeepEqual(done, want) {
+		t.Fatalf("done is %+v, want %+v", done, want)
+	}
 }
 
 // A circle of a day, on PostgreSQL with two processes. How lively it is does not matter
@@ -66,19 +79,43 @@ func TestASimulatedCircleKeepsItsPromises(t *testing.T) {
 				storetest.NeedSQLite(t)
 			}
 			var out strings.Builder
-			require.NoError(t, Circle(t.Context(), &out, CircleOptions{Days: 1, Characters: 5, JSON: true, Database: database}))
+			if err := Circle(t.Context(), &out, CircleOptions{Days: 1, Characters: 5, JSON: true, Database: database}); err != nil {
+				t.Fatal(err)
+			}
 			var f circleReport
-			require.NoError(t, json.Unmarshal([]byte(out.String()), &f))
-			require.Len(t, f.Models, 2)
-			require.Positive(t, f.Posts)
-			require.Positive(t, f.Comments)
-			require.Zero(t, f.ExactDuplicates)
-			require.Zero(t, f.OverLimit)
-			require.Zero(t, f.SlotsTwice)
-			require.Zero(t, f.PrivateLeaks)
-			require.Zero(t, f.Unfounded)
-			require.LessOrEqual(t, f.CallsPerDayMax, f.CallLimit)
-			require.LessOrEqual(t, f.TokensPerDayMax, f.TokenLimit)
+			if err := json.Unmarshal([]byte(out.String()), &f); err != nil {
+				t.Fatal(err)
+			}
+			if len(f.Models) != 2 {
+				t.Fatalf("f.Models has %d, want %d: %+v", len(f.Models), 2, f.Models)
+			}
+			if f.Posts <= 0 {
+				t.Fatalf("f.Posts is %d, want more than 0", f.Posts)
+			}
+			if f.Comments <= 0 {
+				t.Fatalf("f.Comments is %d, want more than 0", f.Comments)
+			}
+			if f.ExactDuplicates != 0 {
+				t.Fatalf("f.ExactDuplicates is %d, want none", f.ExactDuplicates)
+			}
+			if f.OverLimit != 0 {
+				t.Fatalf("f.OverLimit is %d, want none", f.OverLimit)
+			}
+			if f.SlotsTwice != 0 {
+				t.Fatalf("f.SlotsTwice is %d, want none", f.SlotsTwice)
+			}
+			if f.PrivateLeaks != 0 {
+				t.Fatalf("f.PrivateLeaks is %d, want none", f.PrivateLeaks)
+			}
+			if f.Unfounded != 0 {
+				t.Fatalf("f.Unfounded is %d, want none", f.Unfounded)
+			}
+			if f.CallsPerDayMax > f.CallLimit {
+				t.Fatalf("f.CallsPerDayMax is %d, want at most %d", f.CallsPerDayMax, f.CallLimit)
+			}
+			if f.TokensPerDayMax > f.TokenLimit {
+				t.Fatalf("f.TokensPerDayMax is %d, want at most %d", f.TokensPerDayMax, f.TokenLimit)
+			}
 		})
 	}
 }

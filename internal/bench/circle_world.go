@@ -186,8 +186,8 @@ func (w *circleWorld) confide(ctx context.Context, ch *character.Character) erro
 		conv.Version++
 		m := &chat.Message{
 			ID: op.NewID(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser, Name: "Ada", Status: chat.StatusComplete, Rev: 1,
-			Swipes:    []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: w.secret("chat"), CreatedAt: tx.Now()}},
-			CreatedAt: tx.Now(),
+			Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: w.secret("chat"), CreatedAt: tx.Now()}},
+			Dates:  chat.Dates{CreatedAt: tx.Now()},
 		}
 		if err := tx.Chats.InsertMessage(m); err != nil {
 			return err

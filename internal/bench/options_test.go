@@ -5,18 +5,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/fault"
 )
 
 func TestBadOptionsAreRefusedBeforeAnythingStarts(t *testing.T) {
 	t.Parallel()
 	chat := func(o ServerOptions) error { return Chat(t.Context(), io.Discard, o) }
-	require.True(t, fault.Is(chat(ServerOptions{Only: "everything"}), fault.Invalid))
-	require.True(t, fault.Is(chat(ServerOptions{FirstToken: -time.Second}), fault.Invalid))
+	if !fault.Is(chat(ServerOptions{Only: "everything"}), fault.Invalid) {
+		t.Fatal(`want fault.Is(chat(ServerOptions{Only: "everything"}), fault.Invalid)`)
+	}
+	if !fault.Is(chat(ServerOptions{FirstToken: -time.Second}), fault.Invalid) {
+		t.Fatal("fault.Is(chat(ServerOptions{FirstToken: -time.Second}), fault.Invalid) is false, want true")
+	}
 	for _, database := range []string{"nonsense", "mysql://localhost/x", "://"} {
 		err := Year(t.Context(), io.Discard, YearOptions{ServerOptions: ServerOptions{Database: database}, Messages: 100})
-		require.True(t, fault.Is(err, fault.Invalid), "%s: %v", database, err)
+		if !fault.Is(err, fault.Invalid) {
+			t.Fatalf("%s: %v", database, err)
+		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/websearch/miniweb"
 )
 
@@ -13,9 +11,13 @@ import (
 func TestReferencesPrint(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	require.NoError(t, measureReferences(t.Context(), &out, 50, 0))
+	if err := measureReferences(t.Context(), &out, 50, 0); err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{"references, 40 lines and 40 chunks", "by words", "best parts", "passages", "chunks of a text", "CPU ms"} {
-		require.Contains(t, out.String(), want)
+		if got := out.String(); !strings.Contains(got, want) {
+			t.Fatalf("out.String() is %q, want it with %q", got, want)
+		}
 	}
 }
 
@@ -24,21 +26,39 @@ func TestReferencesPrint(t *testing.T) {
 func TestCitationsOverTheMiniweb(t *testing.T) {
 	web := miniweb.Start(t)
 	c, err := judgeCitations(t.Context(), web)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out strings.Builder
 	c.print(&out)
 	t.Log(out.String())
-	require.Equal(t, c.questions, c.replies)
-	require.Equal(t, c.marks, c.precise)
-	require.Equal(t, c.stated, c.covered)
-	require.Equal(t, c.checks[rightMark].replies, c.checks[rightMark].kept)
-	require.LessOrEqual(t, c.checks[wrongMark].kept, 2)
-	require.LessOrEqual(t, c.checks[wrongNumber].kept, 2)
+	if c.replies != c.questions {
+		t.Fatalf("c.replies is %d, want %d", c.replies, c.questions)
+	}
+	if c.precise != c.marks {
+		t.Fatalf("c.precise is %d, want %d", c.precise, c.marks)
+	}
+	if c.covered != c.stated {
+		t.Fatalf("c.covered is %d, want %d", c.covered, c.stated)
+	}
+	if c.checks[rightMark].kept != c.checks[rightMark].replies {
+		t.Fatalf("c.checks[rightMark].kept is %d, want %d", c.checks[rightMark].kept, c.checks[rightMark].replies)
+	}
+	if c.checks[wrongMark].kept > 2 {
+		t.Fatalf("c.checks[wrongMark].kept is %d, want at most %d", c.checks[wrongMark].kept, 2)
+	}
+	if c.checks[wrongNumber].kept > 2 {
+		t.Fatalf("c.checks[wrongNumber].kept is %d, want at most %d", c.checks[wrongNumber].kept, 2)
+	}
 }
 
 func TestCitationsWithoutAMiniweb(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	require.NoError(t, measureCitations(t.Context(), &out, t.TempDir()+"/none"))
-	require.Contains(t, out.String(), "not judged")
+	if err := measureCitations(t.Context(), &out, t.TempDir()+"/none"); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "not judged") {
+		t.Fatalf("out.String() is %q, want it with %q", got, "not judged")
+	}
 }

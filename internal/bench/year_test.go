@@ -1,9 +1,8 @@
 package bench
 
 import (
+	"reflect"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 func TestYearTexts(t *testing.T) {
@@ -11,14 +10,22 @@ func TestYearTexts(t *testing.T) {
 	y, n, facts := yearChat{seed: 1, exchanges: 2000}, 0, map[string]bool{}
 	for i := range 4000 {
 		l := y.line(i)
-		require.Equal(t, l, y.line(i))
+		if got := y.line(i); !reflect.DeepEqual(got, l) {
+			t.Fatalf("y.line(i) is %+v, want %+v", got, l)
+		}
 		n += len(l.text)
 	}
 	for k := range y.facts() {
 		_, name, _, _ := y.planted(k)
-		require.False(t, facts[name])
+		if facts[name] {
+			t.Fatal("facts[name] is true, want false")
+		}
 		facts[name] = true
 	}
-	require.Greater(t, n/2000, 1100)
-	require.Less(t, n/2000, 1400)
+	if got := n / 2000; got <= 1100 {
+		t.Fatalf("n/2000 is %d, want more than %d", got, 1100)
+	}
+	if got := n / 2000; got >= 1400 {
+		t.Fatalf("n/2000 is %d, want less than %d", got, 1400)
+	}
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/stretchr/testify/require"
 )
 
 // checkChunks checks the positions of chunks in all units.
@@ -19,11 +17,19 @@ func checkChunks(t testing.TB, text string, chunks []Chunk) {
 	units := utf16.Encode(runes)
 	valid := strings.ToValidUTF8(text, "�") == text
 	for _, c := range chunks {
-		require.Equal(t, c.Text, text[c.Bytes[0]:c.Bytes[1]])
+		if got := text[c.Bytes[0]:c.Bytes[1]]; got != c.Text {
+			t.Fatalf("text[c.Bytes[0]:c.Bytes[1]] is %q, want %q", got, c.Text)
+		}
 		if valid {
-			require.True(t, utf8.ValidString(c.Text))
-			require.Equal(t, c.Text, string(runes[c.Points[0]:c.Points[1]]))
-			require.Equal(t, c.Text, string(utf16.Decode(units[c.Units[0]:c.Units[1]])))
+			if !utf8.ValidString(c.Text) {
+				t.Fatal("utf8.ValidString(c.Text) is false, want true")
+			}
+			if got := string(runes[c.Points[0]:c.Points[1]]); got != c.Text {
+				t.Fatalf("string(runes[c.Points[0]:c.Points[1]]) is %q, want %q", got, c.Text)
+			}
+			if got := string(utf16.Decode(units[c.Units[0]:c.Units[1]])); got != c.Text {
+				t.Fatalf("got %q, want %q", got, c.Text)
+			}
 		}
 	}
 }
@@ -33,11 +39,15 @@ var anyMark = regexp.MustCompile(`\[\^(\d{1,3})\]`)
 // checkCited checks what holds for every answer with marks.
 func checkCited(t testing.TB, answer string, sources []Source, got Cited) {
 	t.Helper()
-	require.Equal(t, StripMarks(answer), StripMarks(got.Answer))
+	if found, want := StripMarks(got.Answer), StripMarks(answer); found != want {
+		t.Fatalf("StripMarks(got.Answer) is %q, want %q", found, want)
+	}
 	checkNumbers(t, got)
 	checkReferences(t, StripMarks(answer), sources, got.References)
 	if utf8.ValidString(answer) {
-		require.True(t, utf8.ValidString(got.Answer))
+		if !utf8.ValidString(got.Answer) {
+			t.Fatal("utf8.ValidString(got.Answer) is false, want true")
+		}
 	}
 }
 
@@ -53,12 +63,18 @@ func checkNumbers(t testing.TB, got Cited) {
 			continue
 		}
 		n, _ := strconv.Atoi(got.Answer[m[2]:m[3]])
-		require.LessOrEqual(t, n, seen+1, got.Answer)
+		if n > seen+1 {
+			t.Fatalf("%s: n is %d, want at most %d", got.Answer, n, seen+1)
+		}
 		seen = max(seen, n)
 	}
-	require.Len(t, got.References, seen, got.Answer)
+	if len(got.References) != seen {
+		t.Fatalf("%s: got.References has %d, want %d: %+v", got.Answer, len(got.References), seen, got.References)
+	}
 	for i, ref := range got.References {
-		require.Equal(t, i+1, ref.Marker)
+		if want := i + 1; ref.Marker != want {
+			t.Fatalf("ref.Marker is %d, want %d", ref.Marker, want)
+		}
 	}
 }
 
@@ -66,9 +82,13 @@ func checkReferences(t testing.TB, clean string, sources []Source, refs []Refere
 	t.Helper()
 	for _, ref := range refs {
 		checkChunks(t, clean, []Chunk{{ref.AnswerChunk, ref.AnswerBytes, ref.AnswerUnits, *ref.AnswerChunkPosition}})
-		require.NotEmpty(t, ref.ExactQuote)
-		require.True(t, slices.ContainsFunc(sources, func(s Source) bool {
+		if ref.ExactQuote == "" {
+			t.Fatalf("ref.ExactQuote is %q, want more", ref.ExactQuote)
+		}
+		if !slices.ContainsFunc(sources, func(s Source) bool {
 			return s.URL == ref.URL && slices.ContainsFunc(s.Chunks, func(c Chunk) bool { return strings.Contains(c.Text, ref.ExactQuote) })
-		}), "%q is in no source", ref.ExactQuote)
+		}) {
+			t.Fatalf("%q is in no source", ref.ExactQuote)
+		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/llm"
 )
 
@@ -58,7 +56,9 @@ func FuzzCheckMarks(f *testing.F) {
 			checkReferences(t, clean, fuzzSources(page), got.References)
 		}
 		if utf8.ValidString(reply) {
-			require.True(t, utf8.ValidString(got.Answer))
+			if !utf8.ValidString(got.Answer) {
+				t.Fatal("utf8.ValidString(got.Answer) is false, want true")
+			}
 		}
 	})
 }

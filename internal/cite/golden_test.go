@@ -6,13 +6,12 @@ import (
 	"errors"
 	"hash/fnv"
 	"math"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/sharedtest"
 	"nodest/llm"
@@ -98,16 +97,22 @@ func TestGoldenEmbedder(t *testing.T) {
 			Nonzero map[string]float32
 		}
 	}
-	require.NoError(t, json.Unmarshal(sharedtest.Read(t, "golden/deepresearch/_embedder.json"), &f))
+	if err := json.Unmarshal(sharedtest.Read(t, "golden/deepresearch/_embedder.json"), &f); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range f.Cases {
-		require.Equal(t, c.Tokens, append([]string{}, hashTokens(c.Text)...), c.Text)
+		if got := append([]string{}, hashTokens(c.Text)...); !reflect.DeepEqual(got, c.Tokens) {
+			t.Fatalf("%s: got %q, want %q", c.Text, got, c.Tokens)
+		}
 		got := map[string]float32{}
 		for i, x := range hashVector(c.Text) {
 			if x != 0 {
 				got[strconv.Itoa(i)] = x
 			}
 		}
-		require.Equal(t, c.Nonzero, got, c.Text)
+		if !reflect.DeepEqual(got, c.Nonzero) {
+			t.Fatalf("%s: got is %+v, want %+v", c.Text, got, c.Nonzero)
+		}
 	}
 	t.Logf("_embedder.json: %d passed, 0 failed, 0 skipped", len(f.Cases))
 }
@@ -139,27 +144,47 @@ func TestGoldenChunkText(t *testing.T) {
 		}
 		chunks, err := ChunkText(in.Text, o)
 		if want.Error != "" {
-			require.Error(t, err)
+			if err == nil {
+				t.Fatal("got no error, want one")
+			}
 			return
 		}
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		checkChunks(t, in.Text, chunks)
 		if v.Bug == "splits-surrogate-pair" {
 			joined := ""
 			for _, c := range chunks {
-				require.LessOrEqual(t, c.Units[1]-c.Units[0], o.Size+1)
+				if got := c.Units[1] - c.Units[0]; got > o.Size+1 {
+					t.Fatalf("c.Units[1]-c.Units[0] is %d, want at most %d", got, o.Size+1)
+				}
 				joined += c.Text
 			}
-			require.True(t, strings.HasPrefix(in.Text, joined))
-			require.GreaterOrEqual(t, Len16(joined), Len16(in.Text)-o.Size)
+			if !strings.HasPrefix(in.Text, joined) {
+				t.Fatal("strings.HasPrefix(in.Text, joined) is false, want true")
+			}
+			if got := Len16(joined); got < Len16(in.Text)-o.Size {
+				t.Fatalf("Len16(joined) is %d, want at least %d", got, Len16(in.Text)-o.Size)
+			}
 			return
 		}
-		require.Empty(t, v.Bug)
-		require.Len(t, chunks, len(want.Chunks))
+		if v.Bug != "" {
+			t.Fatalf("v.Bug is %q, want none", v.Bug)
+		}
+		if len(chunks) != len(want.Chunks) {
+			t.Fatalf("chunks has %d, want %d: %+v", len(chunks), len(want.Chunks), chunks)
+		}
 		for i, c := range chunks {
-			require.Equal(t, want.Chunks[i], c.Text)
-			require.Equal(t, want.Positions[i], c.Units)
-			require.Equal(t, want.PositionsBytes[i], c.Bytes)
+			if c.Text != want.Chunks[i] {
+				t.Fatalf("c.Text is %q, want %q", c.Text, want.Chunks[i])
+			}
+			if !reflect.DeepEqual(c.Units, want.Positions[i]) {
+				t.Fatalf("c.Units is %+v, want %+v", c.Units, want.Positions[i])
+			}
+			if !reflect.DeepEqual(c.Bytes, want.PositionsBytes[i]) {
+				t.Fatalf("c.Bytes is %+v, want %+v", c.Bytes, want.PositionsBytes[i])
+			}
 		}
 	})
 }
@@ -174,15 +199,27 @@ func TestGoldenJaccardRank(t *testing.T) {
 		got := JaccardRank(in.Query, in.Documents)
 		switch v.Name {
 		case "chinese has no tokens (all zero)": // pairs of characters find the right text
-			require.Equal(t, 0, got[0].Index)
-			require.Greater(t, got[0].Score, 4*got[1].Score)
+			if got[0].Index != 0 {
+				t.Fatalf("got[0].Index is %d, want %d", got[0].Index, 0)
+			}
+			if got[0].Score <= 4*got[1].Score {
+				t.Fatalf("got[0].Score is %v, want more than %v", got[0].Score, 4*got[1].Score)
+			}
 		case "accented letters split words": // "café" is one word, and "caf na ve r sum" has none
-			require.Equal(t, []Ranked{{2, 1. / 3}, {0, 0}, {1, 0}}, got)
+			if want := ([]Ranked{{2, 1. / 3}, {0, 0}, {1, 0}}); !reflect.DeepEqual(got, want) {
+				t.Fatalf("got is %+v, want %+v", got, want)
+			}
 		case "kelvin sign and dotted I fold through lower-casing":
-			require.Equal(t, []Ranked{{0, 0.5}, {1, 0.5}}, got)
+			if want := ([]Ranked{{0, 0.5}, {1, 0.5}}); !reflect.DeepEqual(got, want) {
+				t.Fatalf("got is %+v, want %+v", got, want)
+			}
 		default:
-			require.Empty(t, v.Bug)
-			require.Equal(t, want, got)
+			if v.Bug != "" {
+				t.Fatalf("v.Bug is %q, want none", v.Bug)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("got is %+v, want %+v", got, want)
+			}
 		}
 	})
 }
@@ -203,15 +240,23 @@ func TestGoldenCherryPick(t *testing.T) {
 		emb := &recorded{kind: in.Embedder}
 		o := PickOptions{in.Options.SnippetLength, in.Options.NumSnippets, in.Options.ChunkSize}
 		got := CherryPick(t.Context(), emb, in.Question, in.LongContext, o)
-		require.True(t, utf8.ValidString(got.Text))
+		if !utf8.ValidString(got.Text) {
+			t.Fatal("utf8.ValidString(got.Text) is false, want true")
+		}
 		for _, c := range got.Snippets {
-			require.Equal(t, in.LongContext[c.Bytes[0]:c.Bytes[1]], c.Text)
+			if want := in.LongContext[c.Bytes[0]:c.Bytes[1]]; c.Text != want {
+				t.Fatalf("c.Text is %q, want %q", c.Text, want)
+			}
 		}
 		switch v.Name {
 		case "symbol-only chunk is skipped and shifts every later snippet":
 			// Recorded at 150 and 2,400: four chunks of 150 units were left out before them.
-			require.Equal(t, 750, got.Snippets[0].Units[0])
-			require.Equal(t, 3000, got.Snippets[1].Units[0])
+			if got.Snippets[0].Units[0] != 750 {
+				t.Fatalf("got.Snippets[0].Units[0] is %d, want %d", got.Snippets[0].Units[0], 750)
+			}
+			if got.Snippets[1].Units[0] != 3000 {
+				t.Fatalf("got.Snippets[1].Units[0] is %d, want %d", got.Snippets[1].Units[0], 3000)
+			}
 		case "31k page, 5 snippets, 9 minutes fact", "12,000 units: windowing starts":
 			// Not tagged, but recorded with exhausted-windows-repeat-start: their last snippets
 			// are the start of the page, which the first ones overlap or were already.
@@ -219,16 +264,22 @@ func TestGoldenCherryPick(t *testing.T) {
 		case "second snippet falls back to offset 0 when all windows overlap":
 			// Tagged, but the start is a free window here.
 			requireSame(t, want.Text, got.Text)
-			require.LessOrEqual(t, got.Snippets[1].Bytes[1], got.Snippets[0].Bytes[0])
+			if got.Snippets[1].Bytes[1] > got.Snippets[0].Bytes[0] {
+				t.Fatalf("got.Snippets[1].Bytes[1] is %d, want at most %d", got.Snippets[1].Bytes[1], got.Snippets[0].Bytes[0])
+			}
 		default:
-			require.Empty(t, v.Bug)
+			if v.Bug != "" {
+				t.Fatalf("v.Bug is %q, want none", v.Bug)
+			}
 			requireSame(t, want.Text, got.Text)
 		}
-		require.Equal(t, append([]int{}, want.EmbeddingCalls...), append([]int{}, emb.calls...))
+		if got, expected := append([]int{}, emb.calls...), append([]int{}, want.EmbeddingCalls...); !reflect.DeepEqual(got, expected) {
+			t.Fatalf("append([]int{}, emb.calls...) is %+v, want %+v", got, expected)
+		}
 	})
 }
 
-// requireSame is require.Equal for long texts.
+// requireSame compares long texts.
 func requireSame(t *testing.T, want, got string) {
 	t.Helper()
 	if want != got {
@@ -295,25 +346,47 @@ func TestGoldenBuildReferences(t *testing.T) {
 		o := ReferenceOptions{MinChunkLength: in.MinChunkLength, MaxRef: in.MaxRef, MinRelScore: in.MinRelScore, Hostnames: in.OnlyHostnames}
 		got := BuildReferences(t.Context(), emb, in.Answer, in.sources(), o)
 		checkCited(t, in.Answer, in.sources(), got)
-		require.LessOrEqual(t, len(emb.calls), 1)
+		if len(emb.calls) > 1 {
+			t.Fatalf("len(emb.calls) is %d, want at most %d", len(emb.calls), 1)
+		}
 		if better, ok := betterReferences[v.Name]; ok {
 			better(t, in, got)
 			return
 		}
 		if v.Bug != "list-order-differs-from-marker-order" {
-			require.Empty(t, v.Bug)
+			if v.Bug != "" {
+				t.Fatalf("v.Bug is %q, want none", v.Bug)
+			}
 		}
-		require.Equal(t, want.Answer, got.Answer)
-		require.Len(t, got.References, len(want.References))
+		if got.Answer != want.Answer {
+			t.Fatalf("got.Answer is %q, want %q", got.Answer, want.Answer)
+		}
+		if len(got.References) != len(want.References) {
+			t.Fatalf("got.References has %d, want %d: %+v", len(got.References), len(want.References), got.References)
+		}
 		for i, ref := range got.References {
 			recorded := want.References[want.MarkerOrder[i]]
-			require.Equal(t, recorded.ExactQuote, ref.ExactQuote)
-			require.Equal(t, recorded.URL, ref.URL)
-			require.Equal(t, recorded.Title, ref.Title)
-			require.Equal(t, recorded.AnswerChunk, ref.AnswerChunk)
-			require.Equal(t, recorded.Units, ref.AnswerUnits)
-			require.Equal(t, recorded.Bytes, ref.AnswerBytes)
-			require.False(t, math.Abs(recorded.RelevanceScore-ref.RelevanceScore) > 1e-12, "score %v, recorded %v", ref.RelevanceScore, recorded.RelevanceScore)
+			if ref.ExactQuote != recorded.ExactQuote {
+				t.Fatalf("ref.ExactQuote is %q, want %q", ref.ExactQuote, recorded.ExactQuote)
+			}
+			if ref.URL != recorded.URL {
+				t.Fatalf("ref.URL is %q, want %q", ref.URL, recorded.URL)
+			}
+			if ref.Title != recorded.Title {
+				t.Fatalf("ref.Title is %q, want %q", ref.Title, recorded.Title)
+			}
+			if ref.AnswerChunk != recorded.AnswerChunk {
+				t.Fatalf("ref.AnswerChunk is %q, want %q", ref.AnswerChunk, recorded.AnswerChunk)
+			}
+			if !reflect.DeepEqual(ref.AnswerUnits, recorded.Units) {
+				t.Fatalf("ref.AnswerUnits is %+v, want %+v", ref.AnswerUnits, recorded.Units)
+			}
+			if !reflect.DeepEqual(ref.AnswerBytes, recorded.Bytes) {
+				t.Fatalf("ref.AnswerBytes is %+v, want %+v", ref.AnswerBytes, recorded.Bytes)
+			}
+			if math.Abs(recorded.RelevanceScore-ref.RelevanceScore) > 1e-12 {
+				t.Fatalf("score %v, recorded %v", ref.RelevanceScore, recorded.RelevanceScore)
+			}
 		}
 	})
 }
@@ -322,28 +395,56 @@ func TestGoldenBuildReferences(t *testing.T) {
 // the list.
 var betterReferences = map[string]func(*testing.T, referencesInput, Cited){
 	"short chinese answer gets nothing (seed example text)": func(t *testing.T, in referencesInput, got Cited) {
-		require.Equal(t, in.Answer+"[^1]", got.Answer) // both sentences are one line
+		if want := in.Answer + "[^1]"; got.Answer != want {
+			t.Fatalf("got.Answer is %q, want %q", got.Answer, want)
+		} // both sentences are one line
 		got = BuildReferences(t.Context(), &recorded{kind: "hash256"}, in.Answer, in.sources(), DefaultReferences(BySentence))
-		require.Equal(t, "人工智能是计算机科学的一个分支[^1]。机器学习是AI的重要组成部分。", got.Answer)
+		if got.Answer != "人工智能是计算机科学的一个分支[^1]。机器学习是AI的重要组成部分。" {
+			t.Fatalf("got.Answer is %q, want %q", got.Answer, "人工智能是计算机科学的一个分支[^1]。机器学习是AI的重要组成部分。")
+		}
 	},
-	"maxRef 0": func(t *testing.T, in referencesInput, got Cited) { require.Equal(t, Cited{Answer: in.Answer}, got) },
+	"maxRef 0": func(t *testing.T, in referencesInput, got Cited) {
+		if want := (Cited{Answer: in.Answer}); !reflect.DeepEqual(got, want) {
+			t.Fatalf("got is %+v, want %+v", got, want)
+		}
+	},
 	"empty embeddings (402): nothing found": func(t *testing.T, _ referencesInput, got Cited) {
-		require.Len(t, got.References, 4)
+		if len(got.References) != 4 {
+			t.Fatalf("got.References has %d, want %d: %+v", len(got.References), 4, got.References)
+		}
 	},
 	"CRLF answer": func(t *testing.T, in referencesInput, got Cited) {
-		require.Equal(t, strings.NewReplacer("light.\r", "light.[^1]\r", "loads.\r", "loads.[^2]\r").Replace(in.Answer), got.Answer)
+		if want := strings.NewReplacer("light.\r", "light.[^1]\r", "loads.\r", "loads.[^2]\r").Replace(in.Answer); got.Answer != want {
+			t.Fatalf("got.Answer is %q, want %q", got.Answer, want)
+		}
 	},
-	"code block lines": func(t *testing.T, in referencesInput, got Cited) { require.Equal(t, Cited{Answer: in.Answer}, got) },
+	"code block lines": func(t *testing.T, in referencesInput, got Cited) {
+		if want := (Cited{Answer: in.Answer}); !reflect.DeepEqual(got, want) {
+			t.Fatalf("got is %+v, want %+v", got, want)
+		}
+	},
 	"answer already carries markers": func(t *testing.T, in referencesInput, got Cited) {
-		require.Equal(t, strings.NewReplacer("light[^3].", "light.[^1]", "[^1]", "[^2]").Replace(in.Answer), got.Answer)
+		if want := strings.NewReplacer("light[^3].", "light.[^1]", "[^1]", "[^2]").Replace(in.Answer); got.Answer != want {
+			t.Fatalf("got.Answer is %q, want %q", got.Answer, want)
+		}
 	},
 	"chinese with jaccard fallback finds nothing": func(t *testing.T, in referencesInput, got Cited) {
-		require.Equal(t, in.Answer+"[^1]", got.Answer)
-		require.Equal(t, 1., got.References[0].RelevanceScore)
+		if want := in.Answer + "[^1]"; got.Answer != want {
+			t.Fatalf("got.Answer is %q, want %q", got.Answer, want)
+		}
+		if got.References[0].RelevanceScore != 1. {
+			t.Fatalf("got.References[0].RelevanceScore is %v, want %v", got.References[0].RelevanceScore, 1.)
+		}
 	},
 	"explicit vectors: greedy choice starves the second line": func(t *testing.T, _ referencesInput, got Cited) {
-		require.Len(t, got.References, 2)
-		require.True(t, strings.HasPrefix(got.References[0].ExactQuote, "web-two"))
-		require.True(t, strings.HasPrefix(got.References[1].ExactQuote, "web-one"))
+		if len(got.References) != 2 {
+			t.Fatalf("got.References has %d, want %d: %+v", len(got.References), 2, got.References)
+		}
+		if !strings.HasPrefix(got.References[0].ExactQuote, "web-two") {
+			t.Fatal(`want strings.HasPrefix(got.References[0].ExactQuote, "web-two")`)
+		}
+		if !strings.HasPrefix(got.References[1].ExactQuote, "web-one") {
+			t.Fatal(`want strings.HasPrefix(got.References[1].ExactQuote, "web-one")`)
+		}
 	},
 }

@@ -3,10 +3,9 @@ package cite
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/llm"
 	"nodest/llm/offline"
@@ -34,17 +33,25 @@ func TestPassagesFindNumbersAndNames(t *testing.T) {
 		page := longPage(c.fact, 80)
 		for _, emb := range []llm.Embedder{nil, offline.Embedder{}, &recorded{kind: "fail"}} {
 			got := Passages(t.Context(), emb, c.question, page, PassageOptions{})
-			require.NotEmpty(t, got)
+			if len(got) == 0 {
+				t.Fatalf("got is %+v, want more", got)
+			}
 			all := ""
 			for i, p := range got {
 				checkChunks(t, page, []Chunk{p.Chunk})
-				require.LessOrEqual(t, Len16(p.Text), 2*600+2)
+				if got := Len16(p.Text); got > 2*600+2 {
+					t.Fatalf("Len16(p.Text) is %d, want at most %d", got, 2*600+2)
+				}
 				if i > 0 {
-					require.Greater(t, p.Bytes[0], got[i-1].Bytes[1])
+					if p.Bytes[0] <= got[i-1].Bytes[1] {
+						t.Fatalf("p.Bytes[0] is %d, want more than %d", p.Bytes[0], got[i-1].Bytes[1])
+					}
 				}
 				all += p.Text + "\n"
 			}
-			require.Contains(t, all, "## The fact\n\n"+c.fact)
+			if !strings.Contains(all, "## The fact\n\n"+c.fact) {
+				t.Fatalf("all is %q, want it with %q", all, "## The fact\n\n"+c.fact)
+			}
 		}
 	}
 }
@@ -52,17 +59,29 @@ func TestPassagesFindNumbersAndNames(t *testing.T) {
 func TestPassagesOfAPageWithoutTheWordsAreItsStart(t *testing.T) {
 	page := longPage("Nothing.", 30)
 	got := Passages(t.Context(), nil, "zebra?", page, PassageOptions{})
-	require.Equal(t, 0, got[0].Bytes[0])
-	require.Len(t, got, 1, "neighbours are one passage")
-	require.Empty(t, Passages(t.Context(), nil, "zebra?", " \n\n ", PassageOptions{}))
+	if got[0].Bytes[0] != 0 {
+		t.Fatalf("got[0].Bytes[0] is %d, want %d", got[0].Bytes[0], 0)
+	}
+	if len(got) != 1 {
+		t.Fatalf("neighbours are one passage: got has %d, want %d: %+v", len(got), 1, got)
+	}
+	if got := Passages(t.Context(), nil, "zebra?", " \n\n ", PassageOptions{}); len(got) != 0 {
+		t.Fatalf("got %+v, want none", got)
+	}
 }
 
 func TestPassagesCutLongParagraphsBetweenSentences(t *testing.T) {
 	page := strings.Repeat("这是一个很长的段落，里面没有任何换行。", 100) + "末班车是晚上九点。" + strings.Repeat("🙂", 2000)
 	got := Passages(t.Context(), nil, "末班车", page, PassageOptions{Count: 1})
-	require.Len(t, got, 1)
-	require.Contains(t, got[0].Text, "末班车是晚上九点。")
-	require.True(t, strings.HasPrefix(got[0].Text, "这是"))
+	if len(got) != 1 {
+		t.Fatalf("got has %d, want %d: %+v", len(got), 1, got)
+	}
+	if !strings.Contains(got[0].Text, "末班车是晚上九点。") {
+		t.Fatalf("got[0].Text is %q, want it with %q", got[0].Text, "末班车是晚上九点。")
+	}
+	if !strings.HasPrefix(got[0].Text, "这是") {
+		t.Fatal(`want strings.HasPrefix(got[0].Text, "这是")`)
+	}
 }
 
 // late counts what is embedded as the chunks of one text.
@@ -80,26 +99,40 @@ func TestChunksOfAPageAreEmbeddedTogetherWhereTheModelCan(t *testing.T) {
 	page := longPage("The tower has 201 steps.", 150)
 	var emb late
 	picked := CherryPick(t.Context(), &emb, "How many steps?", page, PickOptions{})
-	require.NotEmpty(t, picked.Snippets)
-	require.Equal(t, (Len16(page)+299)/300, emb.chunks)
+	if len(picked.Snippets) == 0 {
+		t.Fatalf("picked.Snippets is %+v, want more", picked.Snippets)
+	}
+	if want := (Len16(page) + 299) / 300; emb.chunks != want {
+		t.Fatalf("emb.chunks is %d, want %d", emb.chunks, want)
+	}
 	emb.chunks = 0
 	Passages(t.Context(), &emb, "How many steps?", page, PassageOptions{})
-	require.Positive(t, emb.chunks)
-	require.LessOrEqual(t, emb.chunks, maxEmbedded)
+	if emb.chunks <= 0 {
+		t.Fatalf("emb.chunks is %d, want more than 0", emb.chunks)
+	}
+	if emb.chunks > maxEmbedded {
+		t.Fatalf("emb.chunks is %d, want at most %d", emb.chunks, maxEmbedded)
+	}
 }
 
 func TestPickWithoutEmbedderComparesWords(t *testing.T) {
 	page := longPage("The tower has 201 steps.", 150)
 	picked := CherryPick(t.Context(), nil, "How many steps has the tower?", page, PickOptions{SnippetLength: 600, Snippets: 1, ChunkSize: 150})
-	require.Contains(t, picked.Text, "The tower has 201 steps.")
+	if !strings.Contains(picked.Text, "The tower has 201 steps.") {
+		t.Fatalf("picked.Text is %q, want it with %q", picked.Text, "The tower has 201 steps.")
+	}
 }
 
 func TestRegexThatTakesTooLongIsRefused(t *testing.T) {
 	_, err := ChunkText(strings.Repeat("a", 40)+"!", ChunkOptions{By: ByRegex, Pattern: `(a+)+$`})
-	require.ErrorContains(t, err, "too long")
+	if err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Fatalf("got error %v, want one with %q", err, "too long")
+	}
 	for _, pattern := range []string{"", "(", strings.Repeat("a", 2000)} {
 		_, err = ChunkText("text", ChunkOptions{By: ByRegex, Pattern: pattern})
-		require.ErrorContains(t, err, "invalid_field")
+		if err == nil || !strings.Contains(err.Error(), "invalid_field") {
+			t.Fatalf("got error %v, want one with %q", err, "invalid_field")
+		}
 	}
 }
 
@@ -115,12 +148,16 @@ func TestRegexSplitsAsJavaScriptDoes(t *testing.T) {
 		{"ab", "x?", []string{"a", "b"}},
 	} {
 		chunks, err := ChunkText(c.text, ChunkOptions{By: ByRegex, Pattern: c.pattern, MinLength: 1})
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var got []string
 		for _, chunk := range chunks {
 			got = append(got, chunk.Text)
 		}
-		require.Equal(t, c.want, got, c.pattern)
+		if !reflect.DeepEqual(got, c.want) {
+			t.Fatalf("%s: got is %q, want %q", c.pattern, got, c.want)
+		}
 		checkChunks(t, c.text, chunks)
 	}
 }

@@ -3,10 +3,10 @@ package cite
 import (
 	"context"
 	"encoding/json"
+	"math"
+	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/llm"
 	"nodest/llm/offline"
@@ -45,19 +45,39 @@ func seed() (string, near, []Source) {
 func TestSeedExampleComesOutAsWritten(t *testing.T) {
 	answer, emb, sources := seed()
 	got := BuildReferences(t.Context(), emb, answer, sources, DefaultReferences(BySentence))
-	require.Equal(t, "人工智能是计算机科学的一个分支[^1]。机器学习是AI的重要组成部分[^2]。", got.Answer)
-	require.Len(t, got.References, 2)
-	for i, score := range []float64{0.85, 0.78} {
-		require.Equal(t, sources[i].Chunks[0].Text, got.References[i].ExactQuote)
-		require.InDelta(t, score, got.References[i].RelevanceScore, 1e-6)
+	if got.Answer != "人工智能是计算机科学的一个分支[^1]。机器学习是AI的重要组成部分[^2]。" {
+		t.Fatalf("got.Answer is %q, want %q", got.Answer, "人工智能是计算机科学的一个分支[^1]。机器学习是AI的重要组成部分[^2]。")
 	}
-	require.Equal(t, Report{Sentences: 2, Marked: 2, Marks: 2, Supported: 2, Unsourced: []string{}}, NewReport(got, sources))
+	if len(got.References) != 2 {
+		t.Fatalf("got.References has %d, want %d: %+v", len(got.References), 2, got.References)
+	}
+	for i, score := range []float64{0.85, 0.78} {
+		if got.References[i].ExactQuote != sources[i].Chunks[0].Text {
+			t.Fatalf("got.References[i].ExactQuote is %q, want %q", got.References[i].ExactQuote, sources[i].Chunks[0].Text)
+		}
+		if is := got.References[i].RelevanceScore; math.Abs(is-score) > 1e-6 {
+			t.Fatalf("got.References[i].RelevanceScore is %v, want %v", is, score)
+		}
+	}
+	if found, want := NewReport(got, sources), (Report{Sentences: 2, Marked: 2, Marks: 2, Supported: 2, Unsourced: []string{}}); !reflect.DeepEqual(found, want) {
+		t.Fatalf("NewReport(got, sources) is %+v, want %+v", found, want)
+	}
 
 	data, err := json.Marshal(got.References[1])
-	require.NoError(t, err)
-	require.JSONEq(t, `{"exactQuote":"机器学习是人工智能的核心技术之一，通过算法让计算机从数据中学习","url":"https://example.com/machine-learning",
-		"title":"机器学习简介","relevanceScore":0.78,"answerChunk":"机器学习是AI的重要组成部分。","answerChunkPosition":[16,31],"kind":"web","marker":2,"auto":true}`,
-		strings.Replace(string(data), jsonNumber(got.References[1].RelevanceScore), "0.78", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var is, want any
+	if err := json.Unmarshal([]byte(`{"exactQuote":"机器学习是人工智能的核心技术之一，通过算法让计算机从数据中学习","url":"https://example.com/machine-learning",
+		"title":"机器学习简介","relevanceScore":0.78,"answerChunk":"机器学习是AI的重要组成部分。","answerChunkPosition":[16,31],"kind":"web","marker":2,"auto":true}`), &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(strings.Replace(string(data), jsonNumber(got.References[1].RelevanceScore), "0.78", 1)), &is); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(is, want) {
+		t.Fatalf("got %v, want %v", is, want)
+	}
 }
 
 func jsonNumber(x float64) string {
@@ -103,7 +123,9 @@ func TestSentencesGetMarksWhereTheyMayStand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, emb := range []llm.Embedder{nil, offline.Embedder{}} {
 				got := BuildReferences(t.Context(), emb, c.answer, pages(), DefaultReferences(BySentence))
-				require.Equal(t, c.want, got.Answer)
+				if got.Answer != c.want {
+					t.Fatalf("got.Answer is %q, want %q", got.Answer, c.want)
+				}
 				checkCited(t, c.answer, pages(), got)
 			}
 		})
@@ -113,16 +135,26 @@ func TestSentencesGetMarksWhereTheyMayStand(t *testing.T) {
 func TestSentenceGetsTwoMarksForFactsOfTwoQuotes(t *testing.T) {
 	answer := "The tower stands 38.5 metres above the water, and Ansel Brandt kept a weather diary for 30 years."
 	got := BuildReferences(t.Context(), nil, answer, pages(), DefaultReferences(BySentence))
-	require.Equal(t, strings.Replace(answer, "years.", "years[^1][^2].", 1), got.Answer)
+	if want := strings.Replace(answer, "years.", "years[^1][^2].", 1); got.Answer != want {
+		t.Fatalf("got.Answer is %q, want %q", got.Answer, want)
+	}
 	checkCited(t, answer, pages(), got)
-	require.Equal(t, 2, NewReport(got, pages()).Supported)
+	if found := NewReport(got, pages()).Supported; found != 2 {
+		t.Fatalf("NewReport(got, pages()).Supported is %d, want %d", found, 2)
+	}
 }
 
 func TestQuoteIsTheBestSentence(t *testing.T) {
 	got := BuildReferences(t.Context(), nil, "灯会一共点亮3600盏油灯。", pages(), DefaultReferences(BySentence))
-	require.Equal(t, "灯会一共点亮3600盏油灯[^1]。", got.Answer)
-	require.Equal(t, "沿河两岸一共要点亮三千六百盏油灯。", got.References[0].ExactQuote)
-	require.Equal(t, EvidencePage, got.References[0].Evidence)
+	if got.Answer != "灯会一共点亮3600盏油灯[^1]。" {
+		t.Fatalf("got.Answer is %q, want %q", got.Answer, "灯会一共点亮3600盏油灯[^1]。")
+	}
+	if got.References[0].ExactQuote != "沿河两岸一共要点亮三千六百盏油灯。" {
+		t.Fatalf("got.References[0].ExactQuote is %q, want %q", got.References[0].ExactQuote, "沿河两岸一共要点亮三千六百盏油灯。")
+	}
+	if got.References[0].Evidence != EvidencePage {
+		t.Fatalf("got.References[0].Evidence is %q, want %q", got.References[0].Evidence, EvidencePage)
+	}
 }
 
 func TestPageWinsAgainstSnippet(t *testing.T) {
@@ -130,7 +162,9 @@ func TestPageWinsAgainstSnippet(t *testing.T) {
 	snippet := page
 	snippet.Evidence, snippet.URL = EvidenceSnippet, "https://first.test"
 	got := BuildReferences(t.Context(), nil, "The tower stands 38.5 metres above the high-water mark.", []Source{snippet, page}, DefaultReferences(BySentence))
-	require.Equal(t, page.URL, got.References[0].URL)
+	if got.References[0].URL != page.URL {
+		t.Fatalf("got.References[0].URL is %q, want %q", got.References[0].URL, page.URL)
+	}
 }
 
 func TestTextOfTheSiteIsNotQuoted(t *testing.T) {
@@ -139,15 +173,21 @@ func TestTextOfTheSiteIsNotQuoted(t *testing.T) {
 	for _, path := range []string{"a", "b", "c"} {
 		sources = append(sources, Source{URL: "https://www.site.test/" + path, Chunks: lines(banner, 1)})
 	}
-	require.Empty(t, BuildReferences(t.Context(), nil, banner, sources, DefaultReferences(ByLine)).References)
-	require.Len(t, BuildReferences(t.Context(), nil, banner, sources[:2], DefaultReferences(ByLine)).References, 1)
+	if got := BuildReferences(t.Context(), nil, banner, sources, DefaultReferences(ByLine)).References; len(got) != 0 {
+		t.Fatalf("got %+v, want none", got)
+	}
+	if got := BuildReferences(t.Context(), nil, banner, sources[:2], DefaultReferences(ByLine)).References; len(got) != 1 {
+		t.Fatalf("got %d, want %d: %+v", len(got), 1, got)
+	}
 }
 
 func TestHostsAreComparedAsHosts(t *testing.T) {
 	o := DefaultReferences(BySentence)
 	for host, n := range map[string]int{"halden.test": 1, "WWW.halden.test": 1, "en.test": 0, "halden.test.evil.test": 0} {
 		o.Hostnames = []string{host}
-		require.Len(t, BuildReferences(t.Context(), nil, "It was built from 1,120 blocks of grey granite.", pages(), o).References, n, host)
+		if got := BuildReferences(t.Context(), nil, "It was built from 1,120 blocks of grey granite.", pages(), o).References; len(got) != n {
+			t.Fatalf("%s: got %d, want %d: %+v", host, len(got), n, got)
+		}
 	}
 }
 
@@ -155,12 +195,16 @@ func TestEndedContextComparesWords(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	got := BuildReferences(ctx, offline.Embedder{}, "It was built from 1,120 blocks of grey granite.", pages(), DefaultReferences(BySentence))
-	require.Len(t, got.References, 1)
+	if len(got.References) != 1 {
+		t.Fatalf("got.References has %d, want %d: %+v", len(got.References), 1, got.References)
+	}
 }
 
 func TestReportListsWhatNoSourceHas(t *testing.T) {
 	got := BuildReferences(t.Context(), nil, "The tower stands 38.5 metres above the high-water mark. It cost Queen Olga 77,000 crowns.", pages(), DefaultReferences(BySentence))
-	require.Equal(t, Report{Sentences: 2, Marked: 1, Marks: 1, Supported: 1, Unsourced: []string{"77000", "Queen", "Olga"}}, NewReport(got, pages()))
+	if found, want := NewReport(got, pages()), (Report{Sentences: 2, Marked: 1, Marks: 1, Supported: 1, Unsourced: []string{"77000", "Queen", "Olga"}}); !reflect.DeepEqual(found, want) {
+		t.Fatalf("NewReport(got, pages()) is %+v, want %+v", found, want)
+	}
 }
 
 func TestImagesGoToTheirSentences(t *testing.T) {
@@ -172,12 +216,22 @@ func TestImagesGoToTheirSentences(t *testing.T) {
 	}
 	for _, emb := range []llm.Embedder{nil, offline.Embedder{}} {
 		got := ImageReferences(t.Context(), emb, answer, images, 10)
-		require.Len(t, got, 2)
-		require.Equal(t, "https://x.test/tower.jpg", got[0].URL)
-		require.Equal(t, "龙过桥的布龙", got[1].Context)
-		require.Equal(t, got[1].AnswerChunk, string([]rune(answer)[got[1].AnswerChunkPosition[0]:got[1].AnswerChunkPosition[1]]))
+		if len(got) != 2 {
+			t.Fatalf("got has %d, want %d: %+v", len(got), 2, got)
+		}
+		if got[0].URL != "https://x.test/tower.jpg" {
+			t.Fatalf("got[0].URL is %q, want %q", got[0].URL, "https://x.test/tower.jpg")
+		}
+		if got[1].Context != "龙过桥的布龙" {
+			t.Fatalf("got[1].Context is %q, want %q", got[1].Context, "龙过桥的布龙")
+		}
+		if found := string([]rune(answer)[got[1].AnswerChunkPosition[0]:got[1].AnswerChunkPosition[1]]); found != got[1].AnswerChunk {
+			t.Fatalf("got %q, want %q", found, got[1].AnswerChunk)
+		}
 	}
-	require.Empty(t, ImageReferences(t.Context(), nil, answer, images, 0))
+	if got := ImageReferences(t.Context(), nil, answer, images, 0); len(got) != 0 {
+		t.Fatalf("got %+v, want none", got)
+	}
 }
 
 func TestFactsAreFoundInEitherSpelling(t *testing.T) {
@@ -199,6 +253,8 @@ func TestFactsAreFoundInEitherSpelling(t *testing.T) {
 		{"Aurora-3 and w77", "aurora", "", 1},
 	} {
 		missing := factsOf(c.sentence).missing(newEvidence(c.quote, c.title))
-		require.Equal(t, c.missing, missing.count(), "%s: %v", c.sentence, missing)
+		if got := missing.count(); got != c.missing {
+			t.Fatalf("%s: %v: missing.count() is %d, want %d", c.sentence, missing, got, c.missing)
+		}
 	}
 }

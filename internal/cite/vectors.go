@@ -52,6 +52,15 @@ func (v vectors) cosine(i int, w vectors, j int) float64 {
 	return float64(dot(v.of[i], w.of[j])) / (v.length[i] * w.length[j])
 }
 
+// Cosine is the similarity of two vectors; 0 if one of them is zero, or they are not of one dimension.
+func Cosine(a, b []float32) float64 {
+	v, ok := newVectors([][]float32{a, b}, 2)
+	if !ok {
+		return 0
+	}
+	return v.cosine(0, v, 1)
+}
+
 // dot needs vectors of the same dimension. Eight sums let the processor work on several
 // products at a time.
 func dot(a, b []float32) float32 {

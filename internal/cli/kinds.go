@@ -113,10 +113,10 @@ func (m Member) Called() string {
 
 // Item is what every entry of a list may have.
 type Item struct {
-	ID           string    `json:"id"`
-	Name         string    `json:"name"`
-	Title        string    `json:"title"`    // of a chat
-	Username     string    `json:"username"` // of a user
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Title string `json:"title"` // of a chat
+	userFacts
 	CharacterID  string    `json:"characterId"`
 	CharacterIDs []string  `json:"characterIds"`
 	Text         string    `json:"text"` // of a post, as is Author
@@ -125,18 +125,28 @@ type Item struct {
 	BindAll      bool      `json:"bindAll"`
 	Version      int64     `json:"version"`
 	CreatedAt    time.Time `json:"createdAt"`
-	UpdatedAt    time.Time `json:"updatedAt"`  // tokens and users have none
-	LastUsedAt   time.Time `json:"lastUsedAt"` // of a token, like ExpiresAt; zero: never
-	ExpiresAt    time.Time `json:"expiresAt"`
-	Role         string    `json:"role"` // of a user, as is HasPassword
-	HasPassword  bool      `json:"hasPassword"`
-	Files        int       `json:"files"` // of a knowledge base, as is Access
-	Access       string    `json:"access"`
-	State        string    `json:"state"` // of a file
-	LastMessage  *struct {
+	UpdatedAt    time.Time `json:"updatedAt"` // tokens and users have none
+	tokenTimes
+	Files       int    `json:"files"` // of a knowledge base, as is Access
+	Access      string `json:"access"`
+	State       string `json:"state"` // of a file
+	LastMessage *struct {
 		Text string `json:"text"`
 	} `json:"lastMessage"`
 
 	Kind *Kind  `json:"-"`
 	Path string `json:"-"` // in REST
+}
+
+// userFacts are what only a user has.
+type userFacts struct {
+	Username    string `json:"username"`
+	Role        string `json:"role"`
+	HasPassword bool   `json:"hasPassword"`
+}
+
+// tokenTimes are what only a token has.
+type tokenTimes struct {
+	LastUsedAt time.Time `json:"lastUsedAt"` // zero: never
+	ExpiresAt  time.Time `json:"expiresAt"`
 }

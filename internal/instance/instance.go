@@ -62,10 +62,21 @@ const TokenFile = "cli.token"
 
 // Instance is a server with everything below it.
 type Instance struct {
-	Cfg        *setup.Config
-	opts       Options
-	log        *slog.Logger
-	db         *store.DB
+	Cfg  *setup.Config
+	opts Options
+	log  *slog.Logger
+	db   *store.DB
+	services
+	server     *server.Server
+	http       *http.Server
+	Addr       string // where it listens
+	Failed     chan error
+	end        context.CancelFunc
+	Background sync.WaitGroup // tend, and the loading of memories
+}
+
+// services are the subjects of the program, in the order in which they are built.
+type services struct {
 	Accounts   *account.Service
 	Models     *setup.Models
 	hub        *stream.Hub
@@ -80,12 +91,6 @@ type Instance struct {
 	engine     *nodest.Engine
 	circle     *circle.Service
 	knowledge  *knowledge.Service
-	server     *server.Server
-	http       *http.Server
-	Addr       string // where it listens
-	Failed     chan error
-	end        context.CancelFunc
-	Background sync.WaitGroup // tend, and the loading of memories
 }
 
 // Open builds everything from the database up. It is closed with close.
@@ -211,11 +216,12 @@ func (r *Instance) build(alone bool) {
 		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.Accounts, Providers: r.Models,
 	}, server.Options{
 		Version: r.opts.Version, Backup: r.opts.Backup, Origins: setup.Split(cfg.Get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
-		PublicURL:      cfg.Get("NODEST_PUBLIC_URL"),
-		WorkBytes:      int64(cfg.Count("NODEST_REQUEST_MEGABYTES")) << 20,
-		TrustedProxies: proxies, OpenMetrics: cfg.Get("NODEST_METRICS") == "open",
-		Connections: cfg.Count("NODEST_MAX_CONNECTIONS"), Generations: cfg.Count("NODEST_GENERATIONS"),
-		DrainNotice: cfg.Duration("NODEST_GRACE"), Recheck: recheck, Database: database, TempDir: cfg.Get("NODEST_DATA"),
+		PublicURL: cfg.Get("NODEST_PUBLIC_URL"), TrustedProxies: proxies, OpenMetrics: cfg.Get("NODEST_METRICS") == "open",
+		Database: database, TempDir: cfg.Get("NODEST_DATA"), Generations: cfg.Count("NODEST_GENERATIONS"),
+		Limits: server.Limits{
+			WorkBytes: int64(cfg.Count("NODEST_REQUEST_MEGABYTES")) << 20, Connections: cfg.Count("NODEST_MAX_CONNECTIONS"),
+		},
+		Intervals: server.Intervals{DrainNotice: cfg.Duration("NODEST_GRACE"), Recheck: recheck},
 		Figures: func(ctx context.Context) (*server.Figures, error) {
 			f, err := r.db.Figures(ctx)
 			return (*server.Figures)(f), err

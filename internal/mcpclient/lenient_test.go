@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/mcpclient"
 	"nodest/llm"
@@ -52,7 +52,11 @@ func odd(t *testing.T, tools, result string, write func(w http.ResponseWriter, m
 		write(w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, call.ID, answer))
 	})
 	s := mcpclient.New(mcpclient.Config{Name: "weather", Address: srv.URL, Client: srv.Client()})
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 	return s
 }
 
@@ -66,12 +70,14 @@ func written(kind, format string) func(http.ResponseWriter, string) {
 // forecast is what the server's only tool answers.
 func forecast(t *testing.T, s *mcpclient.Server) (tool *mcp.Tool, text []string, failed bool) {
 	t.Helper()
-	require.NoError(t, s.Do(t.Context(), llm.Secrets{}, func(ctx context.Context, open *mcp.ClientSession) error {
+	if err := s.Do(t.Context(), llm.Secrets{}, func(ctx context.Context, open *mcp.ClientSession) error {
 		list, err := open.ListTools(ctx, nil)
 		if err != nil {
 			return err
 		}
-		require.Len(t, list.Tools, 1)
+		if len(list.Tools) != 1 {
+			t.Fatalf("list.Tools has %d, want 1: %+v", len(list.Tools), list.Tools)
+		}
 		tool = list.Tools[0]
 		result, err := open.CallTool(ctx, &mcp.CallToolParams{Name: tool.Name})
 		if err != nil {
@@ -82,7 +88,9 @@ func forecast(t *testing.T, s *mcpclient.Server) (tool *mcp.Tool, text []string,
 		}
 		failed = result.IsError
 		return nil
-	}))
+	}); err != nil {
+		t.Fatal(err)
+	}
 	return tool, text, failed
 }
 
@@ -105,7 +113,9 @@ func TestAnswersAreReadByTheirForm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, text, _ := forecast(t, odd(t, aTool, aRain, write))
-			require.Equal(t, []string{"It rains."}, text)
+			if want := ([]string{"It rains."}); !reflect.DeepEqual(text, want) {
+				t.Fatalf("text is %q, want %q", text, want)
+			}
 		})
 	}
 }
@@ -126,13 +136,23 @@ func TestAnOddMemberCostsItself(t *testing.T) {
 			t.Parallel()
 			for _, write := range []func(http.ResponseWriter, string){written(asJSON, "%s"), written(asSSE, "data: %s\n\n")} {
 				tool, text, failed := forecast(t, odd(t, tt.tools, tt.result, write))
-				require.Equal(t, "forecast", tool.Name)
-				require.Equal(t, map[string]any{"type": "object"}, tool.InputSchema)
-				require.Equal(t, []string{"It rains."}, text)
-				require.False(t, failed)
+				if tool.Name != "forecast" {
+					t.Fatalf("tool.Name is %q, want %q", tool.Name, "forecast")
+				}
+				if want := (map[string]any{"type": "object"}); !reflect.DeepEqual(tool.InputSchema, want) {
+					t.Fatalf("tool.InputSchema is %+v, want %+v", tool.InputSchema, want)
+				}
+				if want := ([]string{"It rains."}); !reflect.DeepEqual(text, want) {
+					t.Fatalf("text is %q, want %q", text, want)
+				}
+				if failed {
+					t.Fatal("failed is true, want false")
+				}
 			}
 		})
 	}
 	_, text, _ := forecast(t, odd(t, aTool, `{"content":[{"type":"hologram","x":1},{"type":"text","text":"It rains."}]}`, written(asJSON, "%s")))
-	require.Equal(t, []string{"[hologram]", "It rains."}, text, "a kind that nobody knows is named")
+	if want := ([]string{"[hologram]", "It rains."}); !reflect.DeepEqual(text, want) {
+		t.Fatalf("a kind that nobody knows is named: text is %q, want %q", text, want)
+	}
 }

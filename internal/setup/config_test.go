@@ -3,9 +3,9 @@ package setup
 import (
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/knowledge/chunk"
 )
@@ -22,21 +22,29 @@ func getenvOf(pairs ...string) func(string) string {
 func configFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "nodest.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return path
 }
 
 func TestNetworksOfIPv4MayBeWrittenAsIPv6(t *testing.T) {
 	t.Parallel()
 	nets, err := Networks("::ffff:10.0.0.0/104, ::ffff:127.0.0.1, 127.0.0.2, fd00::/8, ::/0")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
 	for _, n := range nets {
 		got = append(got, n.String())
 	}
-	require.Equal(t, []string{"10.0.0.0/8", "127.0.0.1/32", "127.0.0.2/32", "fd00::/8", "::/0"}, got)
+	if want := ([]string{"10.0.0.0/8", "127.0.0.1/32", "127.0.0.2/32", "fd00::/8", "::/0"}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("got is %q, want %q", got, want)
+	}
 	_, err = Networks("::ffff:10.0.0.0/129")
-	require.Error(t, err)
+	if err == nil {
+		t.Fatal("got no error, want one")
+	}
 }
 
 func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
@@ -63,9 +71,15 @@ func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg, err := Load(tt.getenv, tt.flags)
-			require.NoError(t, err)
-			require.Equal(t, tt.want, cfg.Get(tt.env))
-			require.Equal(t, tt.from, cfg.From(tt.env))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := cfg.Get(tt.env); got != tt.want {
+				t.Fatalf("cfg.Get(tt.env) is %q, want %q", got, tt.want)
+			}
+			if got := cfg.From(tt.env); got != tt.from {
+				t.Fatalf("cfg.From(tt.env) is %q, want %q", got, tt.from)
+			}
 		})
 	}
 }
@@ -82,9 +96,15 @@ func TestConfigErrorsNameTheSetting(t *testing.T) {
 		"NODEST_EMBEDDINGS": "word2vec", "NODEST_MEMORY_IDLE_CLOSE": "soon", "NODEST_MEMORY_SUMMARY_SYNC_WAIT": "3",
 	} {
 		_, err := Load(getenvOf(env, wrong), nil)
-		require.ErrorContains(t, err, env)
-		require.NotContains(t, err.Error(), "hunter2", env)
-		require.NotContains(t, err.Error(), "\n", env)
+		if err == nil || !strings.Contains(err.Error(), env) {
+			t.Fatalf("got error %v, want one with %q", err, env)
+		}
+		if got := err.Error(); strings.Contains(got, "hunter2") {
+			t.Fatalf("%s: err.Error() is %q, want it without %q", env, got, "hunter2")
+		}
+		if got := err.Error(); strings.Contains(got, "\n") {
+			t.Fatalf("%s: err.Error() is %q, want it without %q", env, got, "\n")
+		}
 	}
 }
 
@@ -98,20 +118,32 @@ func TestConfigFileRefusesUnknownSettings(t *testing.T) {
 	} {
 		path := configFile(t, text)
 		_, err := Load(getenvOf("NODEST_CONFIG", path), nil)
-		require.ErrorContains(t, err, want)
-		require.ErrorContains(t, err, path)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Fatalf("got error %v, want one with %q", err, want)
+		}
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Fatalf("got error %v, want one with %q", err, path)
+		}
 	}
 	_, err := Load(getenvOf("NODEST_CONFIG", "/no/such.yaml"), nil)
-	require.ErrorContains(t, err, "NODEST_CONFIG: no file /no/such.yaml")
+	if err == nil || !strings.Contains(err.Error(), "NODEST_CONFIG: no file /no/such.yaml") {
+		t.Fatalf("got error %v, want one with %q", err, "NODEST_CONFIG: no file /no/such.yaml")
+	}
 }
 
 func TestChunkRulesAreRead(t *testing.T) {
 	t.Parallel()
 	rules, err := ChunkRules("code=1500/200, csv=2000/0,default=800/100")
-	require.NoError(t, err)
-	require.Equal(t, map[string]chunk.Rules{"": {Size: 800, Overlap: 100}, "code": {Size: 1500, Overlap: 200}, "csv": {Size: 2000}}, rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (map[string]chunk.Rules{"": {Size: 800, Overlap: 100}, "code": {Size: 1500, Overlap: 200}, "csv": {Size: 2000}}); !reflect.DeepEqual(rules, want) {
+		t.Fatalf("rules is %+v, want %+v", rules, want)
+	}
 	for _, wrong := range []string{"code", "code=1500", "code=99/0", "code=800/401", "=800/400", "code=x/1"} {
 		_, err := ChunkRules(wrong)
-		require.Error(t, err, wrong)
+		if err == nil {
+			t.Fatalf("%s: got no error, want one", wrong)
+		}
 	}
 }

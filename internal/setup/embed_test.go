@@ -5,14 +5,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/llm"
 	"nodest/llm/llmtest"
@@ -24,7 +23,9 @@ import (
 func modelsOf(t *testing.T, own map[string]string, pairs ...string) (*Models, error) {
 	t.Helper()
 	cfg, err := Load(getenvOf(pairs...), nil)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return NewModels(cfg, slog.New(slog.DiscardHandler), func(context.Context, string) (map[string]string, error) { return own, nil })
 }
 
@@ -48,20 +49,34 @@ func TestChoiceOfTheEmbeddingProvider(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := modelsOf(t, nil, tt.env...)
 			if tt.want == "" {
-				require.ErrorContains(t, err, "NODEST_EMBEDDINGS")
+				if err == nil || !strings.Contains(err.Error(), "NODEST_EMBEDDINGS") {
+					t.Fatalf("got error %v, want one with %q", err, "NODEST_EMBEDDINGS")
+				}
 				return
 			}
-			require.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			e, err := m.Embedder(t.Context(), "")
-			require.NoError(t, err)
-			require.Equal(t, tt.want, e.ModelID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := e.ModelID(); got != tt.want {
+				t.Fatalf("e.ModelID() is %q, want %q", got, tt.want)
+			}
 			list := []server.ProviderInfo{{Name: "gemini"}, {Name: "openrouter"}, {Name: "openai"}, {Name: "offline"}}
-			require.NoError(t, m.nameVectors(t.Context(), "user", list))
+			if err := m.nameVectors(t.Context(), "user", list); err != nil {
+				t.Fatal(err)
+			}
 			for _, p := range list {
 				if p.Name == m.embeddings() {
-					require.Equal(t, tt.want, p.EmbeddingModel)
+					if p.EmbeddingModel != tt.want {
+						t.Fatalf("p.EmbeddingModel is %q, want %q", p.EmbeddingModel, tt.want)
+					}
 				} else {
-					require.Empty(t, p.EmbeddingModel)
+					if p.EmbeddingModel != "" {
+						t.Fatalf("p.EmbeddingModel is %q, want none", p.EmbeddingModel)
+					}
 				}
 			}
 		})
@@ -84,27 +99,51 @@ func TestServersWithoutEmbeddings(t *testing.T) {
 		env := []string{"OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server", "NODEST_MODEL", "deepseek-chat"}
 		var log strings.Builder
 		cfg, err := Load(getenvOf(env...), nil)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		m, err := NewModels(cfg, slog.New(slog.NewTextHandler(&log, nil)), func(context.Context, string) (map[string]string, error) { return nil, nil })
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for range 3 {
 			e, err := m.Embedder(t.Context(), "ann")
-			require.NoError(t, err)
-			require.Equal(t, "offline-hash-512-1", e.ModelID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := e.ModelID(); got != "offline-hash-512-1" {
+				t.Fatalf("e.ModelID() is %q, want %q", got, "offline-hash-512-1")
+			}
 		}
 		probes := slices.DeleteFunc(fake.Requests(), func(r llmtest.Request) bool { return !strings.HasSuffix(r.Path, "/embeddings") })
-		require.Len(t, probes, 1, "the server is asked once")
-		require.Equal(t, 1, strings.Count(log.String(), "has no embeddings"))
+		if len(probes) != 1 {
+			t.Fatalf("the server is asked once: probes has %d, want %d: %+v", len(probes), 1, probes)
+		}
+		if got := strings.Count(log.String(), "has no embeddings"); got != 1 {
+			t.Fatalf("got %d, want %d", got, 1)
+		}
 		_, e, why, err := m.Vectors(t.Context(), true)
-		require.NoError(t, err)
-		require.Equal(t, "offline-hash-512-1", e.ModelID())
-		require.ErrorContains(t, why, "no embeddings here")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.ModelID(); got != "offline-hash-512-1" {
+			t.Fatalf("e.ModelID() is %q, want %q", got, "offline-hash-512-1")
+		}
+		if why == nil || !strings.Contains(why.Error(), "no embeddings here") {
+			t.Fatalf("got error %v, want one with %q", why, "no embeddings here")
+		}
 
 		asked, err := modelsOf(t, nil, append(env, "NODEST_EMBEDDINGS", "openai")...)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		e, err = asked.Embedder(t.Context(), "ann")
-		require.NoError(t, err)
-		require.Equal(t, "openai:text-embedding-3-small@768", e.ModelID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.ModelID(); got != "openai:text-embedding-3-small@768" {
+			t.Fatalf("e.ModelID() is %q, want %q", got, "openai:text-embedding-3-small@768")
+		}
 	}
 }
 
@@ -115,7 +154,9 @@ func TestAServerThatIsDownIsProbedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := false
 		m, err := modelsOf(t, nil, "OPENAI_BASE_URL", "http://server.invalid/v1", "OPENAI_API_KEY", "k")
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		m.server["openai"], err = openai.New(llm.ParseKeys("k"), openai.Options{
 			BaseURL: "http://server.invalid/v1", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 				if !up {
@@ -124,16 +165,26 @@ func TestAServerThatIsDownIsProbedAgain(t *testing.T) {
 				return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 			}),
 		})
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		by := func() string { return m.vectorsBy(t.Context(), "") }
-		require.Equal(t, "openai", by())
+		if got := by(); got != "openai" {
+			t.Fatalf("by() is %q, want %q", got, "openai")
+		}
 		up = true
-		require.Equal(t, "openai", by(), "it is left alone for a while")
+		if got := by(); got != "openai" {
+			t.Fatalf("it is left alone for a while: by() is %q, want %q", got, "openai")
+		}
 		time.Sleep(probeSoon)
-		require.Equal(t, "offline", by())
+		if got := by(); got != "offline" {
+			t.Fatalf("by() is %q, want %q", got, "offline")
+		}
 		up = false
 		time.Sleep(time.Hour)
-		require.Equal(t, "offline", by(), "it stays so")
+		if got := by(); got != "offline" {
+			t.Fatalf("it stays so: by() is %q, want %q", got, "offline")
+		}
 	})
 }
 
@@ -144,7 +195,9 @@ func TestACancelledCallerDoesNotStopTheProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		m, err := modelsOf(t, nil, "OPENAI_BASE_URL", "http://server.invalid/v1", "OPENAI_API_KEY", "k")
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		m.server["openai"], err = openai.New(llm.ParseKeys("k"), openai.Options{
 			BaseURL: "http://server.invalid/v1", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 				if strings.HasSuffix(r.URL.Path, "/embeddings") {
@@ -158,12 +211,20 @@ func TestACancelledCallerDoesNotStopTheProbe(t *testing.T) {
 				return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 			}),
 		})
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		hurried, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		require.Equal(t, "openai", m.vectorsBy(hurried, "ann"), "its time is over")
-		require.Equal(t, "offline", m.vectorsBy(t.Context(), "ann"))
-		require.Equal(t, 1, asked)
+		if got := m.vectorsBy(hurried, "ann"); got != "openai" {
+			t.Fatalf("its time is over: got %q, want %q", got, "openai")
+		}
+		if got := m.vectorsBy(t.Context(), "ann"); got != "offline" {
+			t.Fatalf("got %q, want %q", got, "offline")
+		}
+		if asked != 1 {
+			t.Fatalf("asked is %d, want %d", asked, 1)
+		}
 	})
 }
 
@@ -179,14 +240,24 @@ func TestAUsersKeyDetectsMissingEmbeddings(t *testing.T) {
 		return llmtest.Reply{Status: 404, Message: "no embeddings here"}
 	})
 	cfg, err := Load(getenvOf("OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server"), nil)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	m, err := NewModels(cfg, slog.New(slog.DiscardHandler), func(_ context.Context, user string) (map[string]string, error) {
 		return map[string]map[string]string{"ann": {"openai": "sk-own"}}[user], nil
 	})
-	require.NoError(t, err)
-	require.Equal(t, "openai", m.vectorsBy(t.Context(), "bob"))
-	require.Equal(t, "offline", m.vectorsBy(t.Context(), "ann"))
-	require.Equal(t, "offline", m.vectorsBy(t.Context(), "bob"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.vectorsBy(t.Context(), "bob"); got != "openai" {
+		t.Fatalf("got %q, want %q", got, "openai")
+	}
+	if got := m.vectorsBy(t.Context(), "ann"); got != "offline" {
+		t.Fatalf("got %q, want %q", got, "offline")
+	}
+	if got := m.vectorsBy(t.Context(), "bob"); got != "offline" {
+		t.Fatalf("got %q, want %q", got, "offline")
+	}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -198,11 +269,17 @@ func TestGeminiReportsItsTransport(t *testing.T) {
 	t.Parallel()
 	fake := llmtest.NewGemini(t)
 	m, err := modelsOf(t, nil, "NODEST_GEMINI_BASE_URL", fake.URL, "GEMINI_API_KEY", "k")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var info server.ProviderInfo
 	m.describe(t.Context(), m.server["gemini"], &info)
-	require.Equal(t, "generative-ai-go", info.Transport)
-	require.Equal(t, "generative-ai-go", info.Models[0].Transport)
+	if info.Transport != "generative-ai-go" {
+		t.Fatalf("info.Transport is %q, want %q", info.Transport, "generative-ai-go")
+	}
+	if info.Models[0].Transport != "generative-ai-go" {
+		t.Fatalf("info.Models[0].Transport is %q, want %q", info.Models[0].Transport, "generative-ai-go")
+	}
 }
 
 // TestAUsersKeyIsUsedForTheirEmbeddings: the server's key is used for everybody
@@ -213,18 +290,28 @@ func TestAUsersKeyIsUsedForTheirEmbeddings(t *testing.T) {
 	fake.SetDimension(8)
 	m, err := modelsOf(t, map[string]string{"openai": "sk-own"},
 		"OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server", "NODEST_EMBEDDING_MODEL", "small")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var spaces, keys []string
 	for _, user := range []string{"", "ann"} {
 		e, err := m.Embedder(t.Context(), user)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		_, err = e.Embed(t.Context(), llm.Query, []string{"hello"})
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		spaces = append(spaces, e.ModelID())
 	}
 	for _, r := range fake.Requests() {
 		keys = append(keys, r.Key)
 	}
-	require.Equal(t, []string{"sk-server", "sk-server", "sk-own"}, keys, "the server is tried first")
-	require.Equal(t, spaces[0], spaces[1])
+	if want := ([]string{"sk-server", "sk-server", "sk-own"}); !reflect.DeepEqual(keys, want) {
+		t.Fatalf("the server is tried first: keys is %q, want %q", keys, want)
+	}
+	if spaces[1] != spaces[0] {
+		t.Fatalf("spaces[1] is %q, want %q", spaces[1], spaces[0])
+	}
 }

@@ -1,9 +1,9 @@
 package setup
 
 import (
+	"reflect"
+	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/fault"
 	"nodest/llm"
@@ -21,11 +21,15 @@ func TestProvidersListTheirModels(t *testing.T) {
 	env := []string{"NODEST_EMBEDDINGS", "offline", "OPENAI_BASE_URL", open.URL, "OPENAI_API_KEY", "sk-server", "NODEST_GEMINI_BASE_URL", gemini.URL}
 	own := map[string]string{}
 	m, err := modelsOf(t, own, env...)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	at := func(name string) server.ProviderInfo {
 		t.Helper()
 		list, err := m.Providers(t.Context(), "ann")
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, p := range list {
 			if p.Name == name {
 				return p
@@ -35,33 +39,65 @@ func TestProvidersListTheirModels(t *testing.T) {
 		panic("not reached")
 	}
 	p := at("openai")
-	require.Equal(t, []server.ProviderModel{{ID: "m-1"}}, p.Models, "models for chats")
-	require.True(t, *p.Healthy)
-	require.Nil(t, p.Error)
-	require.Nil(t, at("gemini").Healthy, "not configured")
-	require.Equal(t, "offline-demo", at("offline").Models[0].ID)
-	require.Len(t, open.Requests(), 1, "the list is kept")
+	if want := ([]server.ProviderModel{{ID: "m-1"}}); !reflect.DeepEqual(p.Models, want) {
+		t.Fatalf("models for chats: p.Models is %+v, want %+v", p.Models, want)
+	}
+	if !(*p.Healthy) {
+		t.Fatal("*p.Healthy is false, want true")
+	}
+	if p.Error != nil {
+		t.Fatalf("p.Error is %+v, want nil", p.Error)
+	}
+	if got := at("gemini").Healthy; got != nil {
+		t.Fatalf("not configured: got %+v, want nil", got)
+	}
+	if got := at("offline").Models[0].ID; got != "offline-demo" {
+		t.Fatalf("got %q, want %q", got, "offline-demo")
+	}
+	if got := open.Requests(); len(got) != 1 {
+		t.Fatalf("the list is kept: open.Requests() has %d, want %d: %+v", len(got), 1, got)
+	}
 
 	own["openai"] = "sk-a-bad-key" // the user stores a key: the list of that key is another one
 	p = at("openai")
-	require.False(t, *p.Healthy)
-	require.Equal(t, fault.UpstreamAuth, p.Error.Code)
-	require.NotContains(t, p.Error.Detail, "sk-a-bad-key")
-	require.Empty(t, p.Models)
+	if *p.Healthy {
+		t.Fatal("*p.Healthy is true, want false")
+	}
+	if p.Error.Code != fault.UpstreamAuth {
+		t.Fatalf("p.Error.Code is %q, want %q", p.Error.Code, fault.UpstreamAuth)
+	}
+	if strings.Contains(p.Error.Detail, "sk-a-bad-key") {
+		t.Fatalf("p.Error.Detail is %q, want it without %q", p.Error.Detail, "sk-a-bad-key")
+	}
+	if len(p.Models) != 0 {
+		t.Fatalf("p.Models is %+v, want none", p.Models)
+	}
 	own["openai"], own["gemini"] = "sk-good", "k"
-	require.Len(t, at("openai").Models, 1)
-	require.Len(t, at("gemini").Models, 3)
+	if got := at("openai").Models; len(got) != 1 {
+		t.Fatalf("got %d, want %d: %+v", len(got), 1, got)
+	}
+	if got := at("gemini").Models; len(got) != 3 {
+		t.Fatalf("got %d, want %d: %+v", len(got), 3, got)
+	}
 	for _, r := range open.Requests()[1:] {
-		require.NotEqual(t, "sk-server", r.Key)
+		if r.Key == "sk-server" {
+			t.Fatalf("got %q, want another", r.Key)
+		}
 	}
 
 	without := llmtest.NewOpenAI(t)
 	without.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: 404} })
 	m, err = modelsOf(t, nil, "NODEST_EMBEDDINGS", "offline", "OPENAI_BASE_URL", without.URL)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	p = at("openai")
-	require.Nil(t, p.Healthy, "a server without a list may work")
-	require.Equal(t, 404, p.Error.Details["providerStatus"])
+	if p.Healthy != nil {
+		t.Fatalf("a server without a list may work: p.Healthy is %+v, want nil", p.Healthy)
+	}
+	if !reflect.DeepEqual(p.Error.Details["providerStatus"], 404) {
+		t.Fatalf("got %+v, want %d", p.Error.Details["providerStatus"], 404)
+	}
 }
 
 // A key of a user is asked for, without the server's fallbacks.
@@ -71,14 +107,22 @@ func TestAResolvedModelCanBeAskedAlone(t *testing.T) {
 	fake.ForKey("sk-own", llmtest.Fail(401))
 	m, err := modelsOf(t, map[string]string{"openai": "sk-own"},
 		"NODEST_EMBEDDINGS", "offline", "OPENAI_BASE_URL", fake.URL, "OPENAI_API_KEY", "sk-server", "NODEST_FALLBACKS", "offline")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	model, err := m.Resolve(t.Context(), "ann", "openai", "m", "")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	req := llmtest.Ask("hi")
 	req.Alone = true
-	require.True(t, fault.Is(llmtest.Read(t, model.Generator.Stream(t.Context(), req)).Err, fault.UpstreamAuth))
+	if !fault.Is(llmtest.Read(t, model.Generator.Stream(t.Context(), req)).Err, fault.UpstreamAuth) {
+		t.Fatal("fault.Is(llmtest.Read(t, model.Generator.Stream(t.Context(), req)).Err, fault.UpstreamAuth) is false, want true")
+	}
 	req.Alone = false
-	require.NoError(t, llmtest.Read(t, model.Generator.Stream(t.Context(), req)).Err)
+	if err := llmtest.Read(t, model.Generator.Stream(t.Context(), req)).Err; err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The circle sends requests with one key one after another, and images only to models that
@@ -90,13 +134,21 @@ func TestAModelTellsItsKeyAndWhetherItSees(t *testing.T) {
 	own := map[string]string{}
 	m, err := modelsOf(t, own, "NODEST_EMBEDDINGS", "offline",
 		"OPENAI_BASE_URL", fake.URL, "OPENROUTER_API_KEY", "sk-router", "NODEST_OPENROUTER_BASE_URL", fake.URL)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	check := func(provider, model, key string, sees bool) {
 		t.Helper()
 		found, err := m.Resolve(t.Context(), "ann", provider, model, "")
-		require.NoError(t, err)
-		require.Equal(t, key, found.Key)
-		require.Equal(t, sees, found.Sees(t.Context()), "%s %s", provider, model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Key != key {
+			t.Fatalf("found.Key is %q, want %q", found.Key, key)
+		}
+		if got := found.Sees(t.Context()); got != sees {
+			t.Fatalf("%s %s: found.Sees(t.Context()) is %v, want %v", provider, model, got, sees)
+		}
 	}
 	check("openai", "gpt-4o", "openai", true)
 	check("openai", "llama3", "openai", false)
@@ -107,10 +159,16 @@ func TestAModelTellsItsKeyAndWhetherItSees(t *testing.T) {
 	check("openai", "gpt-4o", "openai/ann", true)
 
 	blind, err := m.Resolve(t.Context(), "ann", "openai", "llama3", "")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	req := llmtest.Ask("look")
 	req.Messages[0].Images = []llm.Image{{ContentType: "image/png", Data: []byte("cat")}}
-	require.NoError(t, llmtest.Read(t, blind.Generator.Stream(t.Context(), req)).Err)
+	if err := llmtest.Read(t, blind.Generator.Stream(t.Context(), req)).Err; err != nil {
+		t.Fatal(err)
+	}
 	all := fake.Requests()
-	require.Empty(t, all[len(all)-1].Messages[0].Images)
+	if got := all[len(all)-1].Messages[0].Images; len(got) != 0 {
+		t.Fatalf("all[len(all)-1].Messages[0].Images is %+v, want none", got)
+	}
 }

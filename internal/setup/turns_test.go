@@ -2,9 +2,9 @@ package setup
 
 import (
 	"encoding/json"
+	"reflect"
+	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/llm/llmtest"
 )
@@ -34,13 +34,21 @@ func TestStrictTurnsByProviderAndModel(t *testing.T) {
 		{"the offline model", "offline", "", nil, false},
 	} {
 		m, err := modelsOf(t, nil, tt.env...)
-		require.NoError(t, err, tt.name)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
 		model, err := m.Resolve(t.Context(), "ann", tt.provider, tt.model, "")
-		require.NoError(t, err, tt.name)
-		require.Equal(t, tt.strict, model.StrictTurns, tt.name)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if model.StrictTurns != tt.strict {
+			t.Fatalf("%s: model.StrictTurns is %v, want %v", tt.name, model.StrictTurns, tt.strict)
+		}
 	}
 	_, err := Load(getenvOf("NODEST_OPENAI_STRICT_TURNS", "maybe"), nil)
-	require.ErrorContains(t, err, "NODEST_OPENAI_STRICT_TURNS")
+	if err == nil || !strings.Contains(err.Error(), "NODEST_OPENAI_STRICT_TURNS") {
+		t.Fatalf("got error %v, want one with %q", err, "NODEST_OPENAI_STRICT_TURNS")
+	}
 }
 
 // Every request to OpenRouter contains the settings for its routing.
@@ -50,15 +58,35 @@ func TestOpenRouterSettingsAreSent(t *testing.T) {
 	m, err := modelsOf(t, nil, "OPENROUTER_API_KEY", "k", "NODEST_OPENROUTER_BASE_URL", fake.URL,
 		"NODEST_OPENROUTER_BACKUP_MODELS", "a/one, b/two", "NODEST_OPENROUTER_SORT", "price",
 		"NODEST_OPENROUTER_IGNORE", "cheap", "NODEST_OPENROUTER_DATA_COLLECTION", "deny")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	model, err := m.Resolve(t.Context(), "ann", "openrouter", "a/zero", "")
-	require.NoError(t, err)
-	require.NoError(t, llmtest.Read(t, model.Generator.Stream(t.Context(), llmtest.Ask("hi"))).Err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := llmtest.Read(t, model.Generator.Stream(t.Context(), llmtest.Ask("hi"))).Err; err != nil {
+		t.Fatal(err)
+	}
 	var sent map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(fake.Requests()[0].Body, &sent))
-	require.JSONEq(t, `["a/one", "b/two"]`, string(sent["models"]))
-	require.JSONEq(t, `{"sort": "price", "ignore": ["cheap"], "data_collection": "deny"}`, string(sent["provider"]))
+	if err := json.Unmarshal(fake.Requests()[0].Body, &sent); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]any{
+		"models":   []any{"a/one", "b/two"},
+		"provider": map[string]any{"sort": "price", "ignore": []any{"cheap"}, "data_collection": "deny"},
+	} {
+		var got any
+		if err := json.Unmarshal(sent[name], &got); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s is %v, want %v", name, got, want)
+		}
+	}
 
 	_, err = Load(getenvOf("NODEST_OPENROUTER_SORT", "beauty"), nil)
-	require.ErrorContains(t, err, "NODEST_OPENROUTER_SORT")
+	if err == nil || !strings.Contains(err.Error(), "NODEST_OPENROUTER_SORT") {
+		t.Fatalf("got error %v, want one with %q", err, "NODEST_OPENROUTER_SORT")
+	}
 }

@@ -6,12 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/fault"
 	"nodest/knowledge/rerank"
@@ -49,7 +48,9 @@ func client(t *testing.T, url, key string) *rerank.Client {
 	c, err := rerank.New(rerank.Config{
 		Server: rerank.Jina, BaseURL: url, Model: "small", Keys: llm.ParseKeys(key), Client: llm.HTTPClient(llm.Transport()),
 	})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 
@@ -58,8 +59,12 @@ var texts = []string{"a", "b", "c"}
 func TestOrderIsThatOfTheScores(t *testing.T) {
 	c, _ := server(t, http.StatusOK, `{"model":"small","results":[{"index":0,"relevance_score":0.1},{"index":2,"relevance_score":0.9,"document":{"text":"c"}}]}`)
 	order, err := c.Order(t.Context(), "Who?", texts)
-	require.NoError(t, err)
-	require.Equal(t, []int{2, 0}, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := ([]int{2, 0}); !reflect.DeepEqual(order, want) {
+		t.Fatalf("order is %+v, want %+v", order, want)
+	}
 }
 
 // A result that cannot be read does not cost the others.
@@ -71,8 +76,12 @@ func TestOddResultsAreLeftOut(t *testing.T) {
 	} {
 		c, _ := server(t, http.StatusOK, answer)
 		order, err := c.Order(t.Context(), "Who?", texts)
-		require.NoError(t, err)
-		require.Equal(t, []int{2, 0}, order, answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := ([]int{2, 0}); !reflect.DeepEqual(order, want) {
+			t.Fatalf("%s: order is %+v, want %+v", answer, order, want)
+		}
 	}
 }
 
@@ -85,7 +94,9 @@ func TestAnswersThatFitNothingAreRefused(t *testing.T) {
 	} {
 		c, _ := server(t, http.StatusOK, answer)
 		_, err := c.Order(t.Context(), "Who?", texts)
-		require.True(t, fault.Is(err, fault.UpstreamBadAnswer), "%s: %v", name, err)
+		if !fault.Is(err, fault.UpstreamBadAnswer) {
+			t.Fatalf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -93,9 +104,15 @@ func TestARefusalHasItsCodeAndNoKey(t *testing.T) {
 	for status, code := range map[int]fault.Code{401: fault.UpstreamAuth, 402: fault.UpstreamQuota, 429: fault.UpstreamRate, 503: fault.UpstreamDown, 302: fault.UpstreamBadAnswer} {
 		c, calls := server(t, status, `{"detail":"the-secret-key is wrong"}`)
 		_, err := c.Order(t.Context(), "Who?", texts)
-		require.True(t, fault.Is(err, code), "%d: %v", status, err)
-		require.NotContains(t, err.Error(), "the-secret-key")
-		require.Equal(t, 1, *calls)
+		if !fault.Is(err, code) {
+			t.Fatalf("%d: %v", status, err)
+		}
+		if got := err.Error(); strings.Contains(got, "the-secret-key") {
+			t.Fatalf("err.Error() is %q, want it without %q", got, "the-secret-key")
+		}
+		if *calls != 1 {
+			t.Fatalf("*calls is %d, want %d", *calls, 1)
+		}
 	}
 }
 
@@ -108,8 +125,12 @@ func TestAServerOfOnesOwnNeedsNoKey(t *testing.T) {
 	}))
 	defer s.Close()
 	order, err := client(t, s.URL, "").Order(t.Context(), "Who?", texts)
-	require.NoError(t, err)
-	require.Equal(t, []int{1, 0}, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := ([]int{1, 0}); !reflect.DeepEqual(order, want) {
+		t.Fatalf("order is %+v, want %+v", order, want)
+	}
 }
 
 // stuck is a server that does not answer.
@@ -123,19 +144,27 @@ func (stuck) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAStuckServerCostsTheTimeOfItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := rerank.New(rerank.Config{Server: rerank.Cohere, Keys: llm.ParseKeys("k"), Client: llm.HTTPClient(stuck{})})
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		begun := time.Now()
 		_, err = c.Order(ctx, "Who?", texts)
-		require.Error(t, err)
-		require.Equal(t, 2*time.Second, time.Since(begun))
+		if err == nil {
+			t.Fatal("got no error, want one")
+		}
+		if got := time.Since(begun); got != 2*time.Second {
+			t.Fatalf("time.Since(begun) is %d, want %d", got, 2*time.Second)
+		}
 	})
 }
 
 func TestAServiceNeedsAKey(t *testing.T) {
 	_, err := rerank.New(rerank.Config{Server: rerank.Cohere})
-	require.True(t, fault.Is(err, fault.NotConfigured), "%v", err)
+	if !fault.Is(err, fault.NotConfigured) {
+		t.Fatal(err)
+	}
 }
 
 // Text around the list of a model, and an element that is no number, does not cost the others.
@@ -146,7 +175,11 @@ func TestAModelsOrderIsReadAsFarAsItCanBe(t *testing.T) {
 	} {
 		model := llm.AskerFunc(func(context.Context, llm.Prompt) (string, error) { return reply, nil })
 		order, err := rerank.ByModel(t.Context(), model, "test", "Who?", texts)
-		require.Equal(t, want, order, reply)
-		require.Equal(t, want == nil, fault.Is(err, fault.UpstreamBadAnswer), "%s: %v", reply, err)
+		if !reflect.DeepEqual(order, want) {
+			t.Fatalf("%s: order is %+v, want %+v", reply, order, want)
+		}
+		if got, expected := fault.Is(err, fault.UpstreamBadAnswer), want == nil; got != expected {
+			t.Fatalf("%s: %v: fault.Is(err, fault.UpstreamBadAnswer) is %v, want %v", reply, err, got, expected)
+		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"nodest/internal/index"
 	"nodest/knowledge/chunk"
 	"nodest/knowledge/parse"
@@ -30,9 +28,13 @@ func generated(b *testing.B, chunks, dim int) search.Files {
 		}
 		cut := chunk.Cut(&parse.Document{Text: text.String()}, chunk.Default)
 		data, _, err := search.Encode(b.Context(), "name", text.String(), cut)
-		require.NoError(b, err)
+		if err != nil {
+			b.Fatal(err)
+		}
 		segment, err := search.Decode(data)
-		require.NoError(b, err)
+		if err != nil {
+			b.Fatal(err)
+		}
 		packed := make([]index.Packed, len(cut))
 		for i := range packed {
 			vector := make([]float32, dim)

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/index"
 	"nodest/knowledge/chunk"
@@ -33,10 +32,16 @@ func (l *library) add(t testing.TB, name, text string) {
 	d := &parse.Document{Text: text}
 	chunks := chunk.Cut(d, chunk.Rules{Size: 300, Overlap: 100})
 	data, _, err := search.Encode(t.Context(), name, text, chunks)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := search.Decode(data)
-	require.NoError(t, err)
-	require.Len(t, s.Units, len(chunks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Units) != len(chunks) {
+		t.Fatalf("s.Units has %d, want %d: %+v", len(s.Units), len(chunks), s.Units)
+	}
 	var packed []index.Packed
 	for _, c := range chunks {
 		packed = append(packed, index.Pack(vector(t, name+"\n"+c.Text)))
@@ -57,7 +62,9 @@ func (l *library) texts(_ context.Context, refs []search.Ref) ([]search.Passage,
 func vector(t testing.TB, text string) []float32 {
 	t.Helper()
 	e, err := offline.Embedder{}.Embed(t.Context(), llm.Passage, []string{text})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return e.Vectors[0]
 }
 
@@ -65,7 +72,9 @@ func vector(t testing.TB, text string) []float32 {
 func (l *library) found(t testing.TB, q search.Query) (texts []string) {
 	t.Helper()
 	r, err := search.Search(t.Context(), l.files, q)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, h := range r.Hits {
 		texts = append(texts, l.chunks[h.File][h.Chunk].Text)
 	}
@@ -103,13 +112,19 @@ func TestOnlyTheDirectionOfVectorsCounts(t *testing.T) {
 		l.files[i].Vectors = search.NewVectors([]index.Packed{index.Pack(v)})
 	}
 	r, err := search.Search(t.Context(), l.files, search.Query{Text: "?", Vector: []float32{7, 0}, Mode: search.Vector})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var files []int
 	for _, h := range r.Hits {
 		files = append(files, h.File)
 	}
-	require.Equal(t, []int{1, 0, 2}, files) // the last one looks away
-	require.InDelta(t, 2/math.Sqrt(5), r.Hits[0].Similarity, 0.005)
+	if want := ([]int{1, 0, 2}); !reflect.DeepEqual(files, want) {
+		t.Fatalf("files is %+v, want %+v", files, want)
+	} // the last one looks away
+	if got, want := r.Hits[0].Similarity, 2/math.Sqrt(5); math.Abs(float64(got)-want) > 0.005 {
+		t.Fatalf("r.Hits[0].Similarity is %v, want %v", got, want)
+	}
 }
 
 func TestASearchIsTheSameForEveryOrderOfTheFiles(t *testing.T) {
@@ -132,25 +147,41 @@ func TestASearchIsTheSameForEveryOrderOfTheFiles(t *testing.T) {
 func TestAFileNeedsNeitherSegmentNorVectors(t *testing.T) {
 	l := someFiles(t)
 	l.files[0].Vectors, l.files[1].Segment, l.files[2] = nil, nil, search.File{ID: "parsing"}
-	require.Contains(t, l.found(t, search.Query{Text: "ships at night", Vector: vector(t, "ships at night")})[0], "pay twice")
-	require.Contains(t, l.found(t, search.Query{Text: "乌龙茶", Vector: vector(t, "乌龙茶")})[0], "乌龙茶")
-	require.Empty(t, l.found(t, search.Query{Text: "the of and"}))
+	if got := l.found(t, search.Query{Text: "ships at night", Vector: vector(t, "ships at night")})[0]; !strings.Contains(got, "pay twice") {
+		t.Fatalf("got %q, want it with %q", got, "pay twice")
+	}
+	if got := l.found(t, search.Query{Text: "乌龙茶", Vector: vector(t, "乌龙茶")})[0]; !strings.Contains(got, "乌龙茶") {
+		t.Fatalf("got %q, want it with %q", got, "乌龙茶")
+	}
+	if got := l.found(t, search.Query{Text: "the of and"}); len(got) != 0 {
+		t.Fatalf("got %q, want none", got)
+	}
 	r, err := search.Search(t.Context(), search.Files(nil), search.Query{Text: "ships"})
-	require.NoError(t, err)
-	require.Empty(t, r.Hits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Hits) != 0 {
+		t.Fatalf("r.Hits is %+v, want none", r.Hits)
+	}
 }
 
 func TestWordFrequenciesAreCountedInTheGivenFilesOnly(t *testing.T) {
 	l := someFiles(t)
 	one := l.files[:1]
 	before, err := search.Search(t.Context(), one, search.Query{Text: "ships at night"})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range 30 {
 		l.add(t, fmt.Sprint("other", i), "ships ships ships at night")
 	}
 	after, err := search.Search(t.Context(), l.files[:1], search.Query{Text: "ships at night"})
-	require.NoError(t, err)
-	require.Equal(t, before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(after, before) {
+		t.Fatalf("after is %+v, want %+v", after, before)
+	}
 }
 
 // narrow is a library that gives one file at a time.
@@ -180,11 +211,19 @@ func TestASearchIsTheSameInWhicheverGroupsFilesCome(t *testing.T) {
 		for _, question := range []string{"Which ships pay twice?", "乌龙茶", "birds of the lighthouse, 茶", "茶"} {
 			q := search.Query{Text: question, More: []string{"harbour", "net.http"}, Vector: vector(t, question), Mode: mode, Texts: l.texts}
 			want, err := search.Search(t.Context(), l.files, q)
-			require.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			got, err := search.Search(t.Context(), narrow{l.files}, q)
-			require.NoError(t, err)
-			require.Equal(t, want, got)
-			require.NotEmpty(t, got.Hits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("got is %+v, want %+v", got, want)
+			}
+			if len(got.Hits) == 0 {
+				t.Fatalf("got.Hits is %+v, want more", got.Hits)
+			}
 		}
 	}
 }
@@ -195,35 +234,55 @@ func TestASearchEndsWithItsContext(t *testing.T) {
 	gone := errors.New("gone")
 	cancel(gone)
 	_, err := search.Search(ctx, l.files, search.Query{Text: "ships"})
-	require.ErrorIs(t, err, gone)
+	if !errors.Is(err, gone) {
+		t.Fatalf("got error %v, want %v", err, gone)
+	}
 }
 
 func TestALongQuestionIsCutAndSaysSo(t *testing.T) {
 	l := someFiles(t)
 	r, err := search.Search(t.Context(), l.files, search.Query{Text: strings.Repeat("ships 茶壶 ", 3000)})
-	require.NoError(t, err)
-	require.True(t, r.Truncated)
-	require.NotEmpty(t, r.Hits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Truncated {
+		t.Fatal("r.Truncated is false, want true")
+	}
+	if len(r.Hits) == 0 {
+		t.Fatalf("r.Hits is %+v, want more", r.Hits)
+	}
 }
 
 func TestOfManyLoneCharactersTheFirstFourAreSearched(t *testing.T) {
 	l := someFiles(t)
-	require.NotEmpty(t, l.found(t, search.Query{Text: "甲 乙 丙 茶 丁", Mode: search.Lexical}))
-	require.Empty(t, l.found(t, search.Query{Text: "甲 乙 丙 丁 茶", Mode: search.Lexical}))
-	require.NotEmpty(t, l.found(t, search.Query{Text: "甲 乙 丙 丁 茶 茶", Mode: search.Lexical})) // it is repeated
+	if got := l.found(t, search.Query{Text: "甲 乙 丙 茶 丁", Mode: search.Lexical}); len(got) == 0 {
+		t.Fatalf("got %q, want more", got)
+	}
+	if got := l.found(t, search.Query{Text: "甲 乙 丙 丁 茶", Mode: search.Lexical}); len(got) != 0 {
+		t.Fatalf("got %q, want none", got)
+	}
+	if got := l.found(t, search.Query{Text: "甲 乙 丙 丁 茶 茶", Mode: search.Lexical}); len(got) == 0 {
+		t.Fatalf("got %q, want more", got)
+	} // it is repeated
 }
 
 func TestDamagedSegmentsAreRefused(t *testing.T) {
 	text := strings.Repeat("The harbour master keeps a list of ships. ", 100)
 	data, _, err := search.Encode(t.Context(), "name.md", text, chunk.Cut(&parse.Document{Text: text}, chunk.Default))
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range data {
 		broken := slices.Clone(data)
 		broken[i] ^= 0x55
 		_, err := search.Decode(broken)
-		require.Error(t, err, "byte %d", i)
+		if err == nil {
+			t.Fatalf("byte %d: got no error, want one", i)
+		}
 		_, err = search.Decode(data[:i])
-		require.Error(t, err, "cut at %d", i)
+		if err == nil {
+			t.Fatalf("cut at %d: got no error, want one", i)
+		}
 	}
 }
 
@@ -247,7 +306,9 @@ func TestEachTermOfATextIsFoundAndNoOther(t *testing.T) {
 	l.add(t, "numbers", text.String())
 	for range 3000 {
 		n := number()
-		require.Equal(t, there[n], len(l.found(t, search.Query{Text: n, Mode: search.Lexical})) > 0, n)
+		if got := len(l.found(t, search.Query{Text: n, Mode: search.Lexical})) > 0; got != there[n] {
+			t.Fatalf("%s: got %v, want %v", n, got, there[n])
+		}
 	}
 }
 
@@ -258,14 +319,24 @@ func TestATextOfTooManyTermsIsFoundByThoseThatComeFirst(t *testing.T) {
 	}
 	chunks := chunk.Cut(&parse.Document{Text: text.String()}, chunk.Default)
 	data, whole, err := search.Encode(t.Context(), "inventory.txt", text.String(), chunks)
-	require.NoError(t, err)
-	require.False(t, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole {
+		t.Fatal("whole is true, want false")
+	}
 	s, err := search.Decode(data)
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for question, want := range map[string]bool{"0": true, strconv.Itoa(1<<20 - 1): true, strconv.Itoa(1 << 20): false, "inventory": true} {
 		r, err := search.Search(t.Context(), search.Files{{ID: "a", Segment: s}}, search.Query{Text: question})
-		require.NoError(t, err)
-		require.Equal(t, want, len(r.Hits) > 0, question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(r.Hits) > 0; got != want {
+			t.Fatalf("%s: len(r.Hits) > 0 is %v, want %v", question, got, want)
+		}
 	}
 }
 
@@ -274,5 +345,7 @@ func TestMakingAnIndexEndsWithItsContext(t *testing.T) {
 	cancel(errors.New("the file was deleted"))
 	text := strings.Repeat("The harbour master keeps a list of ships. ", 100)
 	_, _, err := search.Encode(ctx, "name.md", text, chunk.Cut(&parse.Document{Text: text}, chunk.Default))
-	require.EqualError(t, err, "the file was deleted")
+	if err == nil || err.Error() != "the file was deleted" {
+		t.Fatalf("got error %v, want %q", err, "the file was deleted")
+	}
 }

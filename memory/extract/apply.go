@@ -250,7 +250,7 @@ func (a *applying) add(i int) {
 func (a *applying) memory(c *candidate) *memory.Memory {
 	m := &memory.Memory{
 		Version: 1, Text: c.Text, Subject: c.Subject, Kind: c.Kind, Importance: c.Importance, EventTime: c.EventTime,
-		Evidence: slices.Clone(c.Evidence), Origin: c.Origin, Status: memory.Active, SeenCount: 1, LastSeenAt: a.saidAt(c),
+		Evidence: slices.Clone(c.Evidence), Origin: c.Origin, Standing: memory.Standing{Status: memory.Active}, Sightings: memory.Sightings{SeenCount: 1, LastSeenAt: a.saidAt(c)},
 		ContentHash: lang.ContentHash(c.Text), CreatedAt: a.Now, UpdatedAt: a.Now,
 	}
 	if len(c.Evidence) > 0 {

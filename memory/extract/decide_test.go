@@ -34,8 +34,8 @@ var monday = sunday.AddDate(0, 0, 1)
 func stored(id, text string, kind lang.Kind) memory.Memory {
 	return memory.Memory{
 		ID: id, RootID: id, Version: 1, ConversationID: "old", Text: text, Subject: lang.AboutUser, Kind: kind, Importance: 0.5,
-		Evidence: []memory.Evidence{{ConversationID: "old", MessageID: "m-" + id, RevisionID: "r-" + id, Seq: 1}}, Origin: memory.ByModel, Status: memory.Active, SeenCount: 1,
-		ContentHash: lang.ContentHash(text), LastSeenAt: sunday,
+		Evidence: []memory.Evidence{{ConversationID: "old", MessageID: "m-" + id, RevisionID: "r-" + id, Seq: 1}}, Origin: memory.ByModel, Standing: memory.Standing{Status: memory.Active}, Sightings: memory.Sightings{SeenCount: 1, LastSeenAt: sunday},
+		ContentHash: lang.ContentHash(text),
 	}
 }
 

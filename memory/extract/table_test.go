@@ -21,7 +21,7 @@ func (c *chatter) has(text string, kind lang.Kind, change func(*memory.Memory)) 
 	said := c.say(lang.RoleUser, "I told you: "+text)
 	m := &memory.Memory{
 		ID: newUUID(), Version: 1, ConversationID: c.chat, Text: text, Subject: lang.AboutUser, Kind: kind, Importance: 0.5,
-		Evidence: []memory.Evidence{c.evidence(said)}, Origin: memory.ByModel, Status: memory.Active, SeenCount: 1,
+		Evidence: []memory.Evidence{c.evidence(said)}, Origin: memory.ByModel, Standing: memory.Standing{Status: memory.Active}, Sightings: memory.Sightings{SeenCount: 1},
 		ContentHash: lang.ContentHash(text),
 	}
 	m.RootID = m.ID

@@ -35,16 +35,21 @@ type Unit struct {
 	At           time.Time // when it happened, else when it was said
 	Importance   float64   // 0 to 1
 	Pinned       bool
-	ByHand       bool     // of a fact: the user wrote it, or locked it
-	ByRule       bool     // of a fact: a rule took it from its sources
-	Circle       bool     // of a fact: it happened in the social circle
-	Public       bool     // of a fact: it may be told in the circle
-	Profile      bool     // of a fact: it may be in the user's profile
-	Sources      []Source // of a fact: what it was taken from; each is enough
-	Root         string   // of a fact: the id of its first version
+	Claim
 
 	Terms   string // index.Join of the text; the store fills it
 	Vectors []index.Kept
+}
+
+// Claim says where a fact comes from and who may know it. A text of an exchange has none.
+type Claim struct {
+	ByHand  bool     // the user wrote it, or locked it
+	ByRule  bool     // a rule took it from its sources
+	Circle  bool     // it happened in the social circle
+	Public  bool     // it may be told in the circle
+	Profile bool     // it may be in the user's profile
+	Sources []Source // what it was taken from; each is enough
+	Root    string   // the id of its first version
 }
 
 // Source is the ids of texts that were said together and support a fact: a question and the "yes"

@@ -55,7 +55,7 @@ func readSeen(texts []Shown) *seen {
 
 // Has reports whether a fact is visible: all texts of a source are, or one text has its words.
 func (v Visible) Has(text string, sources []Source) bool {
-	return v.shows(&Unit{Hash: lang.ContentHash(text), Sources: sources}) || v.says(index.Terms(text))
+	return v.shows(&Unit{Hash: lang.ContentHash(text), Claim: Claim{Sources: sources}}) || v.says(index.Terms(text))
 }
 
 // shows is Has without comparing words.

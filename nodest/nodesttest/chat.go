@@ -52,7 +52,7 @@ func (s *Fixture) AddMessage(t *testing.T, conversationID, parentID string, text
 		}
 		m := &chat.Message{
 			ID: NewID(tx), ConversationID: conversationID, ParentID: parentID, Role: chat.RoleUser, Name: "User",
-			Rev: 1, Status: chat.StatusComplete, CreatedAt: tx.Now(),
+			Rev: 1, Status: chat.StatusComplete, Dates: chat.Dates{CreatedAt: tx.Now()},
 		}
 		if parent.Role == chat.RoleUser {
 			m.Role, m.Name = chat.RoleAssistant, "Alice"
@@ -73,7 +73,7 @@ func (s *Fixture) AddMessage(t *testing.T, conversationID, parentID string, text
 func (s *Fixture) MarkAsWriting(t *testing.T, m *chat.Message) (end func()) {
 	t.Helper()
 	g := &chat.Generation{UserID: Ann, ConversationID: m.ConversationID, MessageID: m.ID, Kind: chat.KindReply,
-		Status: chat.GenStreaming, LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}
+		Status: chat.GenStreaming, Lease: chat.Lease{LeaseOwner: "other", LeaseUntil: time.Now().Add(time.Hour)}}
 	Must(t, s.DB.Update(t.Context(), Ann, func(tx nodest.Tx) error {
 		g.ID = NewID(tx)
 		return tx.InsertGeneration(g)

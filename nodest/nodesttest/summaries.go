@@ -214,7 +214,7 @@ func (s *Summaries) InsertExchanges(n int) {
 		for i := range 2 * n {
 			m := &chat.Message{
 				ID: uuid.Must(uuid.NewV7()).String(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser,
-				Rev: 1, Status: chat.StatusComplete, CreatedAt: tx.Now(),
+				Rev: 1, Status: chat.StatusComplete, Dates: chat.Dates{CreatedAt: tx.Now()},
 			}
 			if i%2 == 0 {
 				said++

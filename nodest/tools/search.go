@@ -1,9 +1,9 @@
 package tools
 
 import (
-	"math"
 	"slices"
 
+	"nodest/internal/cite"
 	"nodest/internal/index"
 )
 
@@ -31,25 +31,9 @@ func (s *pastSearch) repeats(before []*pastSearch) *pastSearch {
 			continue
 		}
 		both, all := index.Overlap(b.terms, s.terms)
-		if slices.Equal(b.terms, s.terms) || all > 0 && float64(both) >= sameWords*float64(all) || cosine(b.vector, s.vector) >= sameMeaning {
+		if slices.Equal(b.terms, s.terms) || all > 0 && float64(both) >= sameWords*float64(all) || cite.Cosine(b.vector, s.vector) >= sameMeaning {
 			return b
 		}
 	}
 	return nil
-}
-
-// cosine of two vectors; 0 if one is missing.
-func cosine(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return 0
-	}
-	var product, squareA, squareB float64
-	for i := range a {
-		x, y := float64(a[i]), float64(b[i])
-		product, squareA, squareB = product+x*y, squareA+x*x, squareB+y*y
-	}
-	if squareA*squareB == 0 {
-		return 0
-	}
-	return product / math.Sqrt(squareA*squareB)
 }

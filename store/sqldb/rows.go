@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,9 +16,9 @@ import (
 
 // A row is a struct. Its exported fields are columns: a field without the tag
 // `db:"name"` is the column of its name in snake case, one with `db:"-"` is none. The
-// fields of an embedded struct (not of an embedded pointer) are columns of the row too;
-// its tag names those that are called otherwise, and those that are not columns:
-// `db:"By=device -Uses"`. A field of the row itself hides an embedded one of the same
+// fields of an embedded struct (not of an embedded pointer) are columns of the row too, and
+// so on for the structs embedded in it; its tag names those that are called otherwise, and
+// those that are not columns: `db:"By=device -Uses"`. A field of the row itself hides an embedded one of the same
 // column.
 
 // field is a column of a row.
@@ -67,7 +68,9 @@ func (f *form) add(t reflect.Type, index []int, called map[string]string) {
 	}
 	for i := range t.NumField() {
 		if part := t.Field(i); part.Anonymous && part.Type.Kind() == reflect.Struct {
-			f.add(part.Type, append(slices.Clone(index), i), otherNames(part))
+			names := otherNames(part)
+			maps.Copy(names, called)
+			f.add(part.Type, append(slices.Clone(index), i), names)
 		}
 	}
 }

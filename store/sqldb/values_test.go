@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,5 +82,24 @@ func TestPlaceholdersAreBoundForEachDatabase(t *testing.T) {
 				t.Errorf("%v: %s %v %v", tt.list, got, args, err)
 			}
 		}
+	}
+}
+
+// A row names the columns of embedded structs, and of those embedded in them.
+func TestColumnsOfPartsInParts(t *testing.T) {
+	t.Parallel()
+	type times struct{ CreatedAt, EditedAt, ReadAt time.Time }
+	type note struct {
+		ID string
+		times
+		Text string
+	}
+	type row struct {
+		note   `db:"EditedAt=changed_at -ReadAt"`
+		UserID string
+	}
+	want := []string{"user_id", "id", "text", "created_at", "changed_at"}
+	if got := Columns[row](); !slices.Equal(got, want) {
+		t.Errorf("the columns are %q, want %q", got, want)
 	}
 }

@@ -9,9 +9,6 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 	"time"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func TestAUserHasAShareAndTheOthersTheRest(t *testing.T) {
@@ -21,23 +18,35 @@ func TestAUserHasAShareAndTheOthersTheRest(t *testing.T) {
 		var gives []func()
 		for range 2 {
 			give, err := g.take(t.Context(), "one", 1)
-			require.NoError(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
 			gives = append(gives, give)
 		}
 		started := time.Now()
 		_, err := g.take(t.Context(), "one", 1)
-		require.Equal(t, Busy, OutcomeOf(err), "more than the share")
-		require.Equal(t, time.Second, time.Since(started))
+		if got := OutcomeOf(err); got != Busy {
+			t.Fatalf("more than the share: OutcomeOf(err) is %q, want %q", got, Busy)
+		}
+		if got := time.Since(started); got != time.Second {
+			t.Fatalf("time.Since(started) is %d, want %d", got, time.Second)
+		}
 		give, err := g.take(t.Context(), "two", 99) // as much as a user may have
-		require.NoError(t, err, "another user waits for nobody")
+		if err != nil {
+			t.Fatalf("another user waits for nobody: %v", err)
+		}
 		gives = append(gives, give)
 		_, err = g.take(t.Context(), "three", 1)
-		require.Equal(t, Busy, OutcomeOf(err), "all is taken")
+		if got := OutcomeOf(err); got != Busy {
+			t.Fatalf("all is taken: OutcomeOf(err) is %q, want %q", got, Busy)
+		}
 		for _, give := range gives {
 			give()
 		}
 		give, err = g.take(t.Context(), "three", 2)
-		require.NoError(t, err, "what was given back is free")
+		if err != nil {
+			t.Fatalf("what was given back is free: %v", err)
+		}
 		give()
 	})
 }
@@ -49,7 +58,10 @@ func TestUsersTakeTurnsHoweverMuchOneOfThemWaitsFor(t *testing.T) {
 		work := func(user string) time.Duration {
 			started := time.Now()
 			give, err := g.take(t.Context(), user, 4)
-			require.NoError(t, err)
+			if err != nil {
+				t.Error(err)
+				return 0
+			}
 			waited := time.Since(started)
 			<-time.After(time.Second)
 			give()
@@ -59,7 +71,9 @@ func TestUsersTakeTurnsHoweverMuchOneOfThemWaitsFor(t *testing.T) {
 			go work("many")
 		}
 		synctest.Wait()
-		assert.LessOrEqual(t, work("few"), 2*time.Second, "one that runs, and one that was first")
+		if got := work("few"); got > 2*time.Second {
+			t.Errorf("one that runs, and one that was first: got %v, want at most %v", got, 2*time.Second)
+		}
 		<-time.After(time.Minute)
 	})
 }
@@ -69,14 +83,20 @@ func TestWhoLeavesWaitsNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(1, 1, time.Minute)
 		give, err := g.take(t.Context(), "one", 1)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err = g.take(ctx, "one", 1)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got error %v, want %v", err, context.DeadlineExceeded)
+		}
 		give()
 		give, err = g.take(t.Context(), "two", 1)
-		require.NoError(t, err, "the place is free")
+		if err != nil {
+			t.Fatalf("the place is free: %v", err)
+		}
 		give()
 	})
 }
@@ -104,16 +124,28 @@ func TestABodyIsKeptUpToItsBoundAndReadToItsEnd(t *testing.T) {
 		h := &hold{ctx: t.Context(), gate: g, user: "u"}
 		text, err := collect(c.body, c.keep, h)
 		if c.want < 0 {
-			assert.Error(t, err, name)
+			if err == nil {
+				t.Errorf("%s: got no error, want one", name)
+			}
 		} else {
-			require.NoError(t, err, name)
-			assert.Equal(t, long[:c.want], string(text), name)
-			assert.LessOrEqual(t, cap(text), max(c.keep, smallBody), name)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if expected := long[:c.want]; string(text) != expected {
+				t.Errorf("%s: string(text) is %q, want %q", name, string(text), expected)
+			}
+			if got := cap(text); got > max(c.keep, smallBody) {
+				t.Errorf("%s: cap(text) is %d, want at most %d", name, got, max(c.keep, smallBody))
+			}
 		}
-		assert.Equal(t, c.held, h.give != nil, "%s: memory is taken before it is used", name)
+		if got := h.give != nil; got != c.held {
+			t.Errorf("%s: memory is taken before it is used: h.give != nil is %v, want %v", name, got, c.held)
+		}
 		h.release()
 		give, err := g.take(t.Context(), "another", 1<<20)
-		require.NoError(t, err, "%s: all of it is given back", name)
+		if err != nil {
+			t.Fatalf("%s: all of it is given back: %v", name, err)
+		}
 		give()
 	}
 }
@@ -121,14 +153,18 @@ func TestABodyIsKeptUpToItsBoundAndReadToItsEnd(t *testing.T) {
 func TestThePartOfACharacterAtTheEndIsLeftOut(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"": "", "ab": "ab", "aé": "aé", "a\xc3": "a", "京\xe4\xba": "京", "京\xe4": "京", "\xb0\xa1\xb0": "\xb0\xa1\xb0", "😀\xf0\x9f\x98": "😀"} {
-		assert.Equal(t, want, string(wholeRunes([]byte(text))), "%q", text)
+		if got := string(wholeRunes([]byte(text))); got != want {
+			t.Errorf("%q: string(wholeRunes([]byte(text))) is %q, want %q", text, got, want)
+		}
 	}
 }
 
 func TestTheWindowOfABrotliBodyIsCounted(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[byte]int{0x00: 1 << 16, 0x0b: 1 << 22, 0x0f: 1 << 24, 0x01: 1 << 17, 0x21: 1 << 10, 0x71: 1 << 15, 0x03: 1 << 18} {
-		assert.Equal(t, want, brotliWindow(first), "%#x", first)
+		if got := brotliWindow(first); got != want {
+			t.Errorf("%#x: brotliWindow(first) is %d, want %d", first, got, want)
+		}
 	}
 }
 
@@ -137,11 +173,17 @@ func TestErrorsOfAGateAreOfThatRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(1, 1, time.Second)
 		give, err := g.take(t.Context(), "u", 1)
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer give()
 		_, one := g.take(t.Context(), "u", 1)
 		_, two := g.take(t.Context(), "u", 1)
-		require.NotSame(t, failure("http://a.test/", one), failure("http://b.test/", two))
-		require.False(t, errors.Is(one, two))
+		if a, b := failure("http://a.test/", one), failure("http://b.test/", two); a == b {
+			t.Fatalf("got the same failure %v twice, want one each", a)
+		}
+		if errors.Is(one, two) {
+			t.Fatal("errors.Is(one, two) is true, want false")
+		}
 	})
 }

@@ -3,8 +3,6 @@ package reader
 import (
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/assert"
 )
 
 func TestRobotsAreReadByTheirStandard(t *testing.T) {
@@ -45,10 +43,14 @@ func TestRobotsAreReadByTheirStandard(t *testing.T) {
 	} {
 		r := rules{list: robotsFor(c.text, robotsName)}
 		for _, path := range strings.Fields(c.allowed) {
-			assert.True(t, r.allow(path), "%s: %.40s", name, path)
+			if !r.allow(path) {
+				t.Errorf("%s: %.40s", name, path)
+			}
 		}
 		for _, path := range strings.Fields(c.taken) {
-			assert.False(t, r.allow(path), "%s: %.40s", name, path)
+			if r.allow(path) {
+				t.Errorf("%s: %.40s", name, path)
+			}
 		}
 	}
 }

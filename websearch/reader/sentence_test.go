@@ -5,9 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // places are the blocks of an article that a sentence may be in.
@@ -31,7 +28,9 @@ func articleWith(block string) string {
 func readArticle(t *testing.T, doc string) string {
 	t.Helper()
 	page, _, err := readHTML(doc, mill, "", time.Unix(1_700_000_000, 0))
-	require.NoError(t, err, doc)
+	if err != nil {
+		t.Fatalf("%s: %v", doc, err)
+	}
 	return strings.Join(strings.Fields(page.Markdown), " ")
 }
 
@@ -60,7 +59,9 @@ func TestASentenceArrivesWholeWhateverElementIsInIt(t *testing.T) {
 		for place, block := range places {
 			got := readArticle(t, articleWith(fmt.Sprintf(block, sentence(element))))
 			for _, part := range append(want, before, after, "Visitors are welcome", "six generations") {
-				assert.Contains(t, strings.ReplaceAll(got, "`", ""), part, "%s in a %s", element, place)
+				if found := strings.ReplaceAll(got, "`", ""); !strings.Contains(found, part) {
+					t.Errorf("%s in a %s: got %q, want it with %q", element, place, found, part)
+				}
 			}
 		}
 	}
@@ -89,7 +90,9 @@ func TestATableKeepsItsCaption(t *testing.T) {
 	t.Parallel()
 	got := readArticle(t, articleWith("<table><caption>Grain in <b>tonnes</b></caption><tr><th>Year</th><th>Rye</th></tr>"+
 		"<tr><td>1802, the first year of the mill</td><td>12 tonnes</td></tr><tr><td>1803, a dry summer</td><td>9 tonnes</td></tr></table>"))
-	assert.Contains(t, got, "Grain in tonnes | Year | Rye |")
+	if !strings.Contains(got, "Grain in tonnes | Year | Rye |") {
+		t.Errorf("got is %q, want it with %q", got, "Grain in tonnes | Year | Rye |")
+	}
 }
 
 func TestHiddenPartsOfASentenceLeaveTheRest(t *testing.T) {
@@ -110,9 +113,15 @@ func TestHiddenPartsOfASentenceLeaveTheRest(t *testing.T) {
 			}
 			doc.WriteString("<p>" + element + "At first" + after + "</p>")
 			got := readArticle(t, articleWith(doc.String()))
-			assert.Equal(t, len(places), strings.Count(got, before+" "+after+". Then it rained."), "%s: %s", element, got)
-			assert.Contains(t, got, "At first"+after, element)
-			assert.NotContains(t, got, "secret", element)
+			if found := strings.Count(got, before+" "+after+". Then it rained."); found != len(places) {
+				t.Errorf("%s: %s: got %d, want %d", element, got, found, len(places))
+			}
+			if !strings.Contains(got, "At first"+after) {
+				t.Errorf("%s: got is %q, want it with %q", element, got, "At first"+after)
+			}
+			if strings.Contains(got, "secret") {
+				t.Errorf("%s: got is %q, want it without %q", element, got, "secret")
+			}
 		}
 	}
 }
@@ -138,8 +147,12 @@ func TestWordsAreReadWithoutWhatIsBetweenTheirLetters(t *testing.T) {
 	} {
 		for place, block := range places {
 			got := readArticle(t, articleWith(fmt.Sprintf(block, sentence(element))))
-			assert.Contains(t, got, before+" "+want, "%s in a %s", element, place)
-			assert.Contains(t, got, after, "%s in a %s", element, place)
+			if !strings.Contains(got, before+" "+want) {
+				t.Errorf("%s in a %s: got is %q, want it with %q", element, place, got, before+" "+want)
+			}
+			if !strings.Contains(got, after) {
+				t.Errorf("%s in a %s: got is %q, want it with %q", element, place, got, after)
+			}
 		}
 	}
 }
@@ -166,6 +179,8 @@ func TestElementsEndWhereBrowsersEndThem(t *testing.T) {
 		"<a href=x>a<a href=y>b</a>c":                               "abc",
 	} {
 		got := strings.Join(strings.Fields(render(t, doc)), " ")
-		assert.Equal(t, want, got, doc)
+		if got != want {
+			t.Errorf("%s: got is %q, want %q", doc, got, want)
+		}
 	}
 }

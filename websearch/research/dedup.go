@@ -2,8 +2,8 @@ package research
 
 import (
 	"context"
-	"math"
 
+	"nodest/internal/cite"
 	"nodest/llm"
 )
 
@@ -27,7 +27,7 @@ func Fresh(ctx context.Context, emb llm.Embedder, queries, earlier []string) []s
 next:
 	for i, q := range queries {
 		for _, v := range asked {
-			if cosine(e.Vectors[i], v) >= sameQuery {
+			if cite.Cosine(e.Vectors[i], v) >= sameQuery {
 				continue next
 			}
 		}
@@ -35,20 +35,4 @@ next:
 		fresh = append(fresh, q)
 	}
 	return fresh
-}
-
-// cosine is 0 for vectors that cannot be compared.
-func cosine(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return 0
-	}
-	var dot, aa, bb float64
-	for i := range a {
-		x, y := float64(a[i]), float64(b[i])
-		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
-	}
-	if aa == 0 || bb == 0 {
-		return 0
-	}
-	return dot / (math.Sqrt(aa) * math.Sqrt(bb))
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cite"
 	"nodest/internal/sharedtest"
@@ -46,13 +45,17 @@ var untagged = map[string]string{
 func requireText(t *testing.T, in, bug, want, got string) {
 	t.Helper()
 	if bug != "" {
-		require.Contains(t, better, in)
+		if _, ok := better[in]; !ok {
+			t.Fatalf("better is %+v, want it with %q", better, in)
+		}
 		want = better[in]
 	} else if w, ok := untagged[in]; ok {
 		t.Logf("departs on purpose from the recorded output %q", want)
 		want = w
 	}
-	require.Equal(t, want, got)
+	if got != want {
+		t.Fatalf("got is %q, want %q", got, want)
+	}
 }
 
 func TestGoldenTexts(t *testing.T) {
@@ -89,9 +92,13 @@ func TestGoldenFootnotes(t *testing.T) {
 			t.Logf("departs on purpose from the recorded output %q", want)
 			want = untagged[name]
 		default:
-			require.Empty(t, bug)
+			if bug != "" {
+				t.Fatalf("bug is %q, want none", bug)
+			}
 		}
-		require.Equal(t, want, Footnotes(in.Markdown, in.References))
+		if got := Footnotes(in.Markdown, in.References); got != want {
+			t.Fatalf("Footnotes(in.Markdown, in.References) is %q, want %q", got, want)
+		}
 	})
 }
 
@@ -105,8 +112,12 @@ func TestGoldenFixLinks(t *testing.T) {
 		for _, h := range in.AllURLs {
 			known = append(known, h)
 		}
-		require.Empty(t, bug)
-		require.Equal(t, want, FixLinks(in.Markdown, known))
+		if bug != "" {
+			t.Fatalf("bug is %q, want none", bug)
+		}
+		if got := FixLinks(in.Markdown, known); got != want {
+			t.Fatalf("FixLinks(in.Markdown, known) is %q, want %q", got, want)
+		}
 	})
 }
 
@@ -127,7 +138,9 @@ func TestGoldenMessages(t *testing.T) {
 		for i := range want { // bug undefined-literal: no block without an address
 			want[i].Content = strings.Replace(want[i].Content, "<url>\nundefined\n</url>\n\n", "", 1)
 		}
-		require.Equal(t, want, wired(Messages(in.Knowledge)))
+		if got := wired(Messages(in.Knowledge)); !reflect.DeepEqual(got, want) {
+			t.Fatalf("wired(Messages(in.Knowledge)) is %+v, want %+v", got, want)
+		}
 	})
 }
 
@@ -143,7 +156,9 @@ func TestGoldenCompose(t *testing.T) {
 		last := &messages[len(messages)-1]
 		before, rest, ok := strings.Cut(last.Content, "<answer-requirements>\n")
 		if style, reviews, found := strings.Cut(rest, "\n\n<reviewer-1>"); ok && found {
-			require.Equal(t, 2, strings.Count(style, "\n- "))
+			if got := strings.Count(style, "\n- "); got != 2 {
+				t.Fatalf("got %d, want %d", got, 2)
+			}
 			last.Content = before + "<answer-requirements>\n\n<reviewer-1>" + reviews
 		}
 		return messages
@@ -153,9 +168,13 @@ func TestGoldenCompose(t *testing.T) {
 		for _, m := range in.Messages {
 			history = append(history, llm.Message{Role: m.Role, Text: m.Content})
 		}
-		require.Empty(t, bug)
+		if bug != "" {
+			t.Fatalf("bug is %q, want none", bug)
+		}
 		got := wired(Compose(history, in.Knowledge, in.Question, in.FinalAnswerPIP))
-		require.Equal(t, withoutStyle(want), withoutStyle(got))
+		if found, expected := withoutStyle(got), withoutStyle(want); !reflect.DeepEqual(found, expected) {
+			t.Fatalf("withoutStyle(got) is %+v, want %+v", found, expected)
+		}
 	})
 }
 
@@ -164,7 +183,9 @@ func TestGoldenKnowledgeTexts(t *testing.T) {
 		for i := range want { // bug undefined-literal
 			want[i] = strings.Replace(want[i], "<knowledge-url>\nundefined\n</knowledge-url>\n\n", "", 1)
 		}
-		require.Equal(t, want, Texts(in.Knowledge))
+		if got := Texts(in.Knowledge); !reflect.DeepEqual(got, want) {
+			t.Fatalf("Texts(in.Knowledge) is %q, want %q", got, want)
+		}
 	})
 }
 
@@ -174,12 +195,18 @@ func TestGoldenDates(t *testing.T) {
 		Format string
 	}
 	golden(t, "formatDateBasedOnType", func(t *testing.T, _, bug string, in input, want string) {
-		require.Empty(t, bug)
+		if bug != "" {
+			t.Fatalf("bug is %q, want none", bug)
+		}
 		if in.Format == "year" {
-			require.Equal(t, "Between "+want+" and "+want, Between(in.UTC, in.UTC))
+			if got, expected := Between(in.UTC, in.UTC), "Between "+want+" and "+want; got != expected {
+				t.Fatalf("Between(in.UTC, in.UTC) is %q, want %q", got, expected)
+			}
 			return
 		}
-		require.Equal(t, want, Updated(in.UTC))
+		if got := Updated(in.UTC); got != want {
+			t.Fatalf("Updated(in.UTC) is %q, want %q", got, want)
+		}
 	})
 }
 
@@ -234,8 +261,12 @@ func TestGoldenFresh(t *testing.T) {
 		Unique []string `json:"unique_queries"`
 	}
 	golden(t, "dedupQueries", func(t *testing.T, _, bug string, in input, want output) {
-		require.Empty(t, bug)
-		require.Equal(t, want.Unique, Fresh(t.Context(), recorded{in.Embedder}, in.NewQueries, in.ExistingQueries))
+		if bug != "" {
+			t.Fatalf("bug is %q, want none", bug)
+		}
+		if got := Fresh(t.Context(), recorded{in.Embedder}, in.NewQueries, in.ExistingQueries); !reflect.DeepEqual(got, want.Unique) {
+			t.Fatalf("got %q, want %q", got, want.Unique)
+		}
 	})
 }
 
@@ -279,26 +310,40 @@ func TestGoldenVisit(t *testing.T) {
 		switch bug {
 		case "":
 		case "page-key-not-normalised": // one address for the page, its knowledge and its source
-			require.Len(t, got.Pages, 1)
-			require.Equal(t, want.Knowledge[0].References, []string{got.Pages[0].URL})
+			if len(got.Pages) != 1 {
+				t.Fatalf("got.Pages has %d, want %d: %+v", len(got.Pages), 1, got.Pages)
+			}
+			if found := ([]string{got.Pages[0].URL}); !reflect.DeepEqual(found, want.Knowledge[0].References) {
+				t.Fatalf("[]string{got.Pages[0].URL} is %q, want %q", found, want.Knowledge[0].References)
+			}
 			want.VisitedURLs = append(want.VisitedURLs, got.Pages[0].URL)
 		case "invalid-url-marked-visited":
 			want.VisitedURLs = want.BadURLs
 		default:
 			t.Fatal(bug)
 		}
-		require.Equal(t, want.VisitedURLs, got.URLs)
-		require.Equal(t, want.Success, len(got.Pages) > 0)
-		require.Equal(t, append([]Knowledge{}, want.Knowledge...), append([]Knowledge{}, got.Knowledge...))
+		if !reflect.DeepEqual(got.URLs, want.VisitedURLs) {
+			t.Fatalf("got.URLs is %q, want %q", got.URLs, want.VisitedURLs)
+		}
+		if found := len(got.Pages) > 0; found != want.Success {
+			t.Fatalf("len(got.Pages) > 0 is %v, want %v", found, want.Success)
+		}
+		if found, expected := append([]Knowledge{}, got.Knowledge...), append([]Knowledge{}, want.Knowledge...); !reflect.DeepEqual(found, expected) {
+			t.Fatalf("append([]Knowledge{}, got.Knowledge...) is %+v, want %+v", found, expected)
+		}
 		bad := []string{}
 		for _, f := range got.Failures {
 			bad = append(bad, f.URL)
 		}
-		require.Equal(t, want.BadURLs, bad)
+		if !reflect.DeepEqual(bad, want.BadURLs) {
+			t.Fatalf("bad is %q, want %q", bad, want.BadURLs)
+		}
 		var left []weburl.Hit
 		for _, v := range want.AllURLs {
 			left = append(left, v.Value)
 		}
-		require.Equal(t, left, weburl.Filter{BadHosts: got.BadHosts}.Apply(pool.Hits()))
+		if found := (weburl.Filter{BadHosts: got.BadHosts}.Apply(pool.Hits())); !reflect.DeepEqual(found, left) {
+			t.Fatalf("got %+v, want %+v", found, left)
+		}
 	})
 }

@@ -2,14 +2,13 @@ package research
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
-
-	"github.com/stretchr/testify/require"
 
 	"nodest/internal/cite"
 	"nodest/llm"
@@ -51,29 +50,47 @@ func TestRepairs(t *testing.T) {
 		{"other fences within code are code", IndentCode, "  ~~~\n  ```\n~~~", "  ~~~\n  ```\n  ~~~"},
 		{"less-than is no tag", WithoutTags, "a < b, x<y and <b>c</b>", "a < b, x<y and c"},
 	} {
-		t.Run(c.promise, func(t *testing.T) { require.Equal(t, c.want, c.change(c.in)) })
+		t.Run(c.promise, func(t *testing.T) {
+			if got := c.change(c.in); got != c.want {
+				t.Fatalf("c.change(c.in) is %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 
 func TestLinksGetTitles(t *testing.T) {
 	known := []weburl.Hit{{URL: "https://a.org/x_(y)", Title: "A [draft]\nof x"}}
 	in := "[https://a.org/x_(y)](https://a.org/x_(y)) `[https://a.org](https://a.org)`"
-	require.Equal(t, `[A \[draft\] of x - a.org](https://a.org/x_(y)) `+"`[https://a.org](https://a.org)`", FixLinks(in, known))
+	if got := FixLinks(in, known); got != `[A \[draft\] of x - a.org](https://a.org/x_(y)) `+"`[https://a.org](https://a.org)`" {
+		t.Fatalf("FixLinks(in, known) is %q, want %q", got, `[A \[draft\] of x - a.org](https://a.org/x_(y)) `+"`[https://a.org](https://a.org)`")
+	}
 }
 
 func TestKnowledgeHasTheTimeOfItsKind(t *testing.T) {
 	at := time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC)
-	require.Empty(t, Updated(time.Time{}))
+	if got := Updated(time.Time{}); got != "" {
+		t.Fatalf("Updated(time.Time{}) is %q, want none", got)
+	}
 	known := []Knowledge{
 		{Question: "Q", Answer: "A", Kind: KindPage, Updated: Updated(at)},
 		{Question: "Q", Answer: "A", Kind: KindAnswer, Updated: Updated(at)},
 	}
 	messages := Compose([]llm.Message{{Role: llm.User, Text: "hello"}}, known, "Why?", []string{"Add dates."})
-	require.Len(t, messages, 6)
-	require.Equal(t, "<answer-datetime>\n2025-03-04 05:06:07\n</answer-datetime>\n\nA", messages[1].Text)
-	require.Equal(t, "A", messages[3].Text)
-	require.Contains(t, messages[5].Text, "<reviewer-1>\nAdd dates.\n</reviewer-1>")
-	require.Equal(t, "<knowledge-2>\nQ\n\nA\n</knowledge-2>", Texts(known)[1])
+	if len(messages) != 6 {
+		t.Fatalf("messages has %d, want %d: %+v", len(messages), 6, messages)
+	}
+	if messages[1].Text != "<answer-datetime>\n2025-03-04 05:06:07\n</answer-datetime>\n\nA" {
+		t.Fatalf("messages[1].Text is %q, want %q", messages[1].Text, "<answer-datetime>\n2025-03-04 05:06:07\n</answer-datetime>\n\nA")
+	}
+	if messages[3].Text != "A" {
+		t.Fatalf("messages[3].Text is %q, want %q", messages[3].Text, "A")
+	}
+	if !strings.Contains(messages[5].Text, "<reviewer-1>\nAdd dates.\n</reviewer-1>") {
+		t.Fatalf("messages[5].Text is %q, want it with %q", messages[5].Text, "<reviewer-1>\nAdd dates.\n</reviewer-1>")
+	}
+	if got := Texts(known)[1]; got != "<knowledge-2>\nQ\n\nA\n</knowledge-2>" {
+		t.Fatalf("Texts(known)[1] is %q, want %q", got, "<knowledge-2>\nQ\n\nA\n</knowledge-2>")
+	}
 }
 
 func TestVisitsReadTwoPagesOfAHostAtATime(t *testing.T) {
@@ -89,14 +106,22 @@ func TestVisitsReadTwoPagesOfAHostAtATime(t *testing.T) {
 		}
 		addresses := []string{"https://a.org/one", "https://a.org/one/", "https://a.org/copy", "mailto:x", "https://a.org/three", "https://a.org/fourth", "https://a.org/5", "https://a.org/sixth"}
 		got := Visit(t.Context(), read, recorded{"hash256"}, &weburl.Pool{}, addresses, "Q?")
-		require.EqualValues(t, 2, most.Load())
-		require.Equal(t, []string{"https://a.org/one", "https://a.org/copy", "https://a.org/three", "https://a.org/fourth", "https://a.org/5"}, got.URLs)
+		if got := most.Load(); got != 2 {
+			t.Fatalf("most.Load() is %d, want %d", got, 2)
+		}
+		if want := ([]string{"https://a.org/one", "https://a.org/copy", "https://a.org/three", "https://a.org/fourth", "https://a.org/5"}); !reflect.DeepEqual(got.URLs, want) {
+			t.Fatalf("got.URLs is %q, want %q", got.URLs, want)
+		}
 		var pages []string
 		for _, p := range got.Pages {
 			pages = append(pages, p.URL)
 		}
-		require.Equal(t, []string{"https://a.org/one", "https://a.org/three", "https://a.org/fourth", "https://a.org/5"}, pages)
-		require.Len(t, got.Knowledge, 4)
+		if want := ([]string{"https://a.org/one", "https://a.org/three", "https://a.org/fourth", "https://a.org/5"}); !reflect.DeepEqual(pages, want) {
+			t.Fatalf("pages is %q, want %q", pages, want)
+		}
+		if len(got.Knowledge) != 4 {
+			t.Fatalf("got.Knowledge has %d, want %d: %+v", len(got.Knowledge), 4, got.Knowledge)
+		}
 	})
 }
 
@@ -104,12 +129,16 @@ func TestACancelledVisitRecordsNothingUnread(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	read := func(ctx context.Context, _ string) (*reader.Page, error) { cancel(); return nil, ctx.Err() }
 	got := Visit(ctx, read, nil, &weburl.Pool{}, []string{"https://a.org/1", "https://a.org/2", "https://a.org/3"}, "Q?")
-	require.Equal(t, Visited{}, got)
+	if want := (Visited{}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("got is %+v, want %+v", got, want)
+	}
 }
 
 func TestFreshKeepsTheOrder(t *testing.T) {
 	got := Fresh(t.Context(), recorded{"hash256"}, []string{"b c", "a", "c b"}, []string{"A"})
-	require.Equal(t, []string{"b c"}, got)
+	if want := ([]string{"b c"}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("got is %q, want %q", got, want)
+	}
 }
 
 // all runs every repair in the order of an answer.
@@ -129,12 +158,18 @@ func FuzzRepair(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		require.True(t, utf8.ValidString(all(s)))
+		if !utf8.ValidString(all(s)) {
+			t.Fatal("utf8.ValidString(all(s)) is false, want true")
+		}
 		valid := strings.ToValidUTF8(s, "")
-		require.True(t, utf8.ValidString(WithoutTags(valid)))
+		if !utf8.ValidString(WithoutTags(valid)) {
+			t.Fatal("utf8.ValidString(WithoutTags(valid)) is false, want true")
+		}
 		body := strings.NewReplacer("\n", "\n.", "`", "'", "~", "-", string(utf8.RuneError), "").Replace("." + valid)
 		code := "```text\n" + body + "\n```"
-		require.Contains(t, all("See\n\n"+code+"\n\nend"), code, "code was changed")
+		if got := all("See\n\n" + code + "\n\nend"); !strings.Contains(got, code) {
+			t.Fatalf("code was changed: got %q, want it with %q", got, code)
+		}
 	})
 }
 
@@ -146,5 +181,7 @@ func TestRepeatedPiecesTakeTimeInProportion(t *testing.T) {
 	}
 	wide := "<tr>" + strings.Repeat("<td rowspan=20 colspan=20>"+strings.Repeat("x", maxRepeat), 2) + strings.Repeat("<tr>", 19)
 	table := "<table>" + strings.Repeat(wide, 400) + "</table>"
-	require.Less(t, len(Tables(table)), 10*len(table))
+	if got := len(Tables(table)); got >= 10*len(table) {
+		t.Fatalf("len(Tables(table)) is %d, want less than %d", got, 10*len(table))
+	}
 }
