@@ -30,19 +30,17 @@ var magic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 // Pack returns a frame of the text, or the text itself where it is short or a frame is no shorter.
 // A text that begins like a frame always becomes one, so Unpack knows which it has.
-func Pack(text []byte) []byte { return pack(text, textEncoders) }
+func Pack(text []byte) []byte { return pack(text, textEncoder()) }
 
 // PackNumbers is Pack for bytes that are no text, to which the dictionary is of no use.
-func PackNumbers(data []byte) []byte { return pack(data, numberEncoders) }
+func PackNumbers(data []byte) []byte { return pack(data, numberEncoder()) }
 
-func pack(text []byte, encoders *sync.Pool) []byte {
+func pack(text []byte, encoder *zstd.Encoder) []byte {
 	framed := bytes.HasPrefix(text, magic)
 	if len(text) < Least && !framed {
 		return text
 	}
-	e := encoders.Get().(*zstd.Encoder)
-	defer encoders.Put(e)
-	frame := e.EncodeAll(text, make([]byte, 0, len(text)/2))
+	frame := encoder.EncodeAll(text, make([]byte, 0, len(text)/2))
 	if len(frame) >= len(text) && !framed {
 		return text
 	}
@@ -62,21 +60,22 @@ func Unpack(stored []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Encoders are kept between uses: each has tables of several 100 KB.
+// Encoders are safe for concurrent use, with tables of several 100 KB for each processor. Numbers that repeat
+// nothing still have common ones, which get shorter codes.
 var (
-	textEncoders   = poolOf(zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderDict(dictionary))
-	numberEncoders = poolOf(zstd.WithEncoderLevel(zstd.SpeedFastest))
+	textEncoder   = encoderOf(zstd.WithEncoderDict(dictionary))
+	numberEncoder = encoderOf(zstd.WithAllLitEntropyCompression(true))
 )
 
-func poolOf(options ...zstd.EOption) *sync.Pool {
-	options = append(options, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
-	return &sync.Pool{New: func() any {
-		e, err := zstd.NewWriter(nil, options...)
+func encoderOf(option zstd.EOption) func() *zstd.Encoder {
+	return sync.OnceValue(func() *zstd.Encoder {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), option,
+			zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
 		if err != nil {
 			panic(err) // only for options that it does not know
 		}
 		return e
-	}}
+	})
 }
 
 // decoder is safe for concurrent use.

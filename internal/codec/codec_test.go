@@ -30,6 +30,23 @@ func TestAShortTextIsStoredAsItIs(t *testing.T) {
 	}
 }
 
+// The numbers of a vector repeat nothing, and yet few of them are common.
+func TestNumbersThatRepeatNothingAreShorter(t *testing.T) {
+	t.Parallel()
+	numbers, x := make([]byte, 512), uint32(1)
+	for i := range numbers {
+		x = x*1664525 + 1013904223
+		numbers[i] = byte(int8(x>>29) - 4)
+	}
+	stored := PackNumbers(numbers)
+	if got, err := Unpack(stored); err != nil || !bytes.Equal(got, numbers) {
+		t.Errorf("%x, %v", got, err)
+	}
+	if len(stored) > len(numbers)/2 {
+		t.Errorf("%d numbers of 3 bits take %d bytes", len(numbers), len(stored))
+	}
+}
+
 func TestOtherProgramsReadAFrame(t *testing.T) {
 	t.Parallel()
 	text := []byte(strings.Repeat("so it goes ", 1000))
