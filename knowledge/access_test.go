@@ -13,6 +13,7 @@ import (
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/knowledge"
+	"nodest/knowledge/knowledgetest"
 	"nodest/store/storetest"
 )
 
@@ -32,20 +33,20 @@ var roles = []string{knowledge.AccessOwner, knowledge.AccessWrite, knowledge.Acc
 func (f *fixture) share(role string) (*fixture, shared) {
 	f.Helper()
 	owner, writer, reader, none := f.other(), f.other(), f.other(), f.other()
-	base := owner.base("private")
-	x := shared{base: base.ID, character: owner.character(), reader: reader.user, stranger: storetest.User(f.T, f.db)}
-	owner.grant(base.ID, writer, knowledge.AccessWrite)
-	owner.grant(base.ID, reader, knowledge.AccessRead)
-	x.file = owner.uploadTo(base.ID, "private/a.md", "private text").ID
-	x.private = owner.upload("private/b.md", "more private text").ID
-	x.added = writer.uploadTo(base.ID, "private/c.md", "private text of the writer").ID
+	base := owner.Base("private")
+	x := shared{base: base.ID, character: owner.Character(), reader: reader.User, stranger: storetest.User(f.T, f.DB)}
+	owner.Grant(base.ID, writer.User, knowledge.AccessWrite)
+	owner.Grant(base.ID, reader.User, knowledge.AccessRead)
+	x.file = owner.UploadTo(base.ID, "private/a.md", "private text").ID
+	x.private = owner.Upload("private/b.md", "more private text").ID
+	x.added = writer.UploadTo(base.ID, "private/c.md", "private text of the writer").ID
 	owner.set(x.file, func(file *knowledge.File) { file.State = knowledge.Failed })
-	_, err := owner.svc.BindBase(background, owner.call(), x.character, x.base, nil)
-	f.must(err)
-	_, err = owner.svc.BindFile(background, owner.call(), x.character, x.file, nil, nil)
-	f.must(err)
+	_, err := owner.Svc.BindBase(background, owner.Call(), x.character, x.base, nil)
+	f.Must(err)
+	_, err = owner.Svc.BindFile(background, owner.Call(), x.character, x.file, nil, nil)
+	f.Must(err)
 	acting := map[string]*fixture{roles[0]: owner, roles[1]: writer, roles[2]: reader, roles[3]: none}[role]
-	x.own, x.ownBase, x.ownCharacter = acting.upload("own.md", "own text").ID, acting.base("own").ID, acting.character()
+	x.own, x.ownBase, x.ownCharacter = acting.Upload("own.md", "own text").ID, acting.Base("own").ID, acting.Character()
 	return acting, x
 }
 
@@ -74,101 +75,101 @@ var (
 )
 
 var fileAttempts = []attempt{
-	{"File", "a shared one", func(f *fixture, x shared) error { return errOf(f.svc.File(background, f.user, x.file)) }, everybodyElse},
-	{"File", "a private one", func(f *fixture, x shared) error { return errOf(f.svc.File(background, f.user, x.private)) }, hidden},
+	{"File", "a shared one", func(f *fixture, x shared) error { return errOf(f.Svc.File(background, f.User, x.file)) }, everybodyElse},
+	{"File", "a private one", func(f *fixture, x shared) error { return errOf(f.Svc.File(background, f.User, x.private)) }, hidden},
 	{"Content", "a shared one", func(f *fixture, x shared) error { return f.read(x.file) }, everybodyElse},
 	{"Content", "a private one", func(f *fixture, x shared) error { return f.read(x.private) }, hidden},
 	{"Replace", "a shared one", func(f *fixture, x shared) error {
-		return errOf(f.svc.Replace(background, f.call(), x.file, 0, newFile("", "other")))
+		return errOf(f.Svc.Replace(background, f.Call(), x.file, 0, knowledgetest.NewFile("", "other")))
 	}, ownersOnly},
 	{"Replace", "a private one", func(f *fixture, x shared) error {
-		return errOf(f.svc.Replace(background, f.call(), x.private, 0, newFile("", "other")))
+		return errOf(f.Svc.Replace(background, f.Call(), x.private, 0, knowledgetest.NewFile("", "other")))
 	}, hidden},
-	{"Room", "a shared one", func(f *fixture, x shared) error { return errOf(f.svc.Room(background, f.call(), x.file)) }, ownersOnly},
-	{"Room", "a private one", func(f *fixture, x shared) error { return errOf(f.svc.Room(background, f.call(), x.private)) }, hidden},
-	{"Retry", "a shared one", func(f *fixture, x shared) error { return errOf(f.svc.Retry(background, f.call(), x.file)) }, ownersOnly},
-	{"DeleteFile", "a shared one", func(f *fixture, x shared) error { return f.svc.DeleteFile(background, f.call(), x.file) }, ownersOnly},
-	{"DeleteFile", "a private one", func(f *fixture, x shared) error { return f.svc.DeleteFile(background, f.call(), x.private) }, hidden},
+	{"Room", "a shared one", func(f *fixture, x shared) error { return errOf(f.Svc.Room(background, f.Call(), x.file)) }, ownersOnly},
+	{"Room", "a private one", func(f *fixture, x shared) error { return errOf(f.Svc.Room(background, f.Call(), x.private)) }, hidden},
+	{"Retry", "a shared one", func(f *fixture, x shared) error { return errOf(f.Svc.Retry(background, f.Call(), x.file)) }, ownersOnly},
+	{"DeleteFile", "a shared one", func(f *fixture, x shared) error { return f.Svc.DeleteFile(background, f.Call(), x.file) }, ownersOnly},
+	{"DeleteFile", "a private one", func(f *fixture, x shared) error { return f.Svc.DeleteFile(background, f.Call(), x.private) }, hidden},
 	{
-		"DeleteFile", "one of the writer", func(f *fixture, x shared) error { return f.svc.DeleteFile(background, f.call(), x.added) },
+		"DeleteFile", "one of the writer", func(f *fixture, x shared) error { return f.Svc.DeleteFile(background, f.Call(), x.added) },
 		[4]fault.Code{forbidden, ok, forbidden, notFound},
 	},
 	{"Upload", "to the base", func(f *fixture, x shared) error {
-		in := newFile("new.md", "new")
+		in := knowledgetest.NewFile("new.md", "new")
 		in.BaseID = x.base
-		return errOf(f.svc.Upload(background, f.call(), in))
+		return errOf(f.Svc.Upload(background, f.Call(), in))
 	}, writers},
 	{"Unzip", "to the base", func(f *fixture, x shared) error {
 		in := archive(f.T, "new.md", "new")
 		in.BaseID = x.base
-		_, _, err := f.svc.Unzip(background, f.call(), in)
+		_, _, err := f.Svc.Unzip(background, f.Call(), in)
 		return err
 	}, writers},
 	{"Fetch", "to the base", func(f *fixture, x shared) error {
-		return errOf(f.svc.Fetch(background, f.call(), "https://halden.example/", x.base))
+		return errOf(f.Svc.Fetch(background, f.Call(), "https://halden.example/", x.base))
 	}, writers},
 }
 
 var baseAttempts = []attempt{
-	{"Base", "", func(f *fixture, x shared) error { return errOf(f.svc.Base(background, f.user, x.base)) }, everybodyElse},
-	{"BaseFiles", "", func(f *fixture, x shared) error { return errOf(f.svc.BaseFiles(background, f.user, x.base, "", 0)) }, everybodyElse},
-	{"Grants", "", func(f *fixture, x shared) error { return errOf(f.svc.Grants(background, f.user, x.base)) }, everybodyElse},
+	{"Base", "", func(f *fixture, x shared) error { return errOf(f.Svc.Base(background, f.User, x.base)) }, everybodyElse},
+	{"BaseFiles", "", func(f *fixture, x shared) error { return errOf(f.Svc.BaseFiles(background, f.User, x.base, "", 0)) }, everybodyElse},
+	{"Grants", "", func(f *fixture, x shared) error { return errOf(f.Svc.Grants(background, f.User, x.base)) }, everybodyElse},
 	{"allowed", "", func(f *fixture, x shared) error { return errOf(f.allowed(knowledge.Scope{BaseIDs: []string{x.base}})) }, everybodyElse},
 	{"allowed", "with an own one", func(f *fixture, x shared) error {
 		return errOf(f.allowed(knowledge.Scope{BaseIDs: []string{x.ownBase, x.base}}))
 	}, everybodyElse},
 	{"UpdateBase", "", func(f *fixture, x shared) error {
-		return errOf(f.svc.UpdateBase(background, f.call(), x.base, 0, knowledge.NewBase{Description: new("d")}))
+		return errOf(f.Svc.UpdateBase(background, f.Call(), x.base, 0, knowledge.NewBase{Description: new("d")}))
 	}, ownersOnly},
-	{"DeleteBase", "", func(f *fixture, x shared) error { return f.svc.DeleteBase(background, f.call(), x.base, false) }, ownersOnly},
-	{"DeleteBase", "with files", func(f *fixture, x shared) error { return f.svc.DeleteBase(background, f.call(), x.base, true) }, ownersOnly},
-	{"AddFile", "an own one", func(f *fixture, x shared) error { return f.svc.AddFile(background, f.call(), x.base, x.own) }, writers},
+	{"DeleteBase", "", func(f *fixture, x shared) error { return f.Svc.DeleteBase(background, f.Call(), x.base, false) }, ownersOnly},
+	{"DeleteBase", "with files", func(f *fixture, x shared) error { return f.Svc.DeleteBase(background, f.Call(), x.base, true) }, ownersOnly},
+	{"AddFile", "an own one", func(f *fixture, x shared) error { return f.Svc.AddFile(background, f.Call(), x.base, x.own) }, writers},
 	{
-		"AddFile", "one of the owner", func(f *fixture, x shared) error { return f.svc.AddFile(background, f.call(), x.base, x.private) },
+		"AddFile", "one of the owner", func(f *fixture, x shared) error { return f.Svc.AddFile(background, f.Call(), x.base, x.private) },
 		[4]fault.Code{ok, notFound, forbidden, notFound},
 	},
 	{"AddFile", "a shared one to an own base", func(f *fixture, x shared) error {
-		return f.svc.AddFile(background, f.call(), x.ownBase, x.file)
+		return f.Svc.AddFile(background, f.Call(), x.ownBase, x.file)
 	}, ownersOnly},
-	{"RemoveFile", "one of the owner", func(f *fixture, x shared) error { return f.svc.RemoveFile(background, f.call(), x.base, x.file, false) }, writers},
+	{"RemoveFile", "one of the owner", func(f *fixture, x shared) error { return f.Svc.RemoveFile(background, f.Call(), x.base, x.file, false) }, writers},
 	{"RemoveFile", "one of the writer", func(f *fixture, x shared) error {
-		return f.svc.RemoveFile(background, f.call(), x.base, x.added, false)
+		return f.Svc.RemoveFile(background, f.Call(), x.base, x.added, false)
 	}, writers},
 	{"PutGrant", "", func(f *fixture, x shared) error {
-		return errOf(f.svc.PutGrant(background, f.call(), x.base, x.stranger, knowledge.AccessRead))
+		return errOf(f.Svc.PutGrant(background, f.Call(), x.base, x.stranger, knowledge.AccessRead))
 	}, ownersOnly},
 	{"PutGrant", "to oneself", func(f *fixture, x shared) error {
-		return errOf(f.svc.PutGrant(background, f.call(), x.base, f.user, knowledge.AccessWrite))
+		return errOf(f.Svc.PutGrant(background, f.Call(), x.base, f.User, knowledge.AccessWrite))
 	}, [4]fault.Code{fault.Invalid, forbidden, forbidden, notFound}},
 	{
-		"DeleteGrant", "of the reader", func(f *fixture, x shared) error { return f.svc.DeleteGrant(background, f.call(), x.base, x.reader) },
+		"DeleteGrant", "of the reader", func(f *fixture, x shared) error { return f.Svc.DeleteGrant(background, f.Call(), x.base, x.reader) },
 		[4]fault.Code{ok, forbidden, ok, notFound},
 	},
 	{
-		"DeleteGrant", "of oneself", func(f *fixture, x shared) error { return f.svc.DeleteGrant(background, f.call(), x.base, f.user) },
+		"DeleteGrant", "of oneself", func(f *fixture, x shared) error { return f.Svc.DeleteGrant(background, f.Call(), x.base, f.User) },
 		[4]fault.Code{notFound, ok, ok, notFound},
 	},
 }
 
 var bindingAttempts = []attempt{
-	{"Bound", "", func(f *fixture, x shared) error { return errOf(f.svc.Bound(background, f.user, x.character)) }, hidden},
+	{"Bound", "", func(f *fixture, x shared) error { return errOf(f.Svc.Bound(background, f.User, x.character)) }, hidden},
 	{"BindBase", "to an own character", func(f *fixture, x shared) error {
-		return errOf(f.svc.BindBase(background, f.call(), x.ownCharacter, x.base, nil))
+		return errOf(f.Svc.BindBase(background, f.Call(), x.ownCharacter, x.base, nil))
 	}, everybodyElse},
 	{"BindBase", "to the owner's character", func(f *fixture, x shared) error {
-		return errOf(f.svc.BindBase(background, f.call(), x.character, x.ownBase, nil))
+		return errOf(f.Svc.BindBase(background, f.Call(), x.character, x.ownBase, nil))
 	}, hidden},
 	{"BindFile", "to an own character", func(f *fixture, x shared) error {
-		return errOf(f.svc.BindFile(background, f.call(), x.ownCharacter, x.file, nil, nil))
+		return errOf(f.Svc.BindFile(background, f.Call(), x.ownCharacter, x.file, nil, nil))
 	}, everybodyElse},
 	{"BindFile", "a private one", func(f *fixture, x shared) error {
-		return errOf(f.svc.BindFile(background, f.call(), x.ownCharacter, x.private, nil, nil))
+		return errOf(f.Svc.BindFile(background, f.Call(), x.ownCharacter, x.private, nil, nil))
 	}, hidden},
 	{"BindFile", "to the owner's character", func(f *fixture, x shared) error {
-		return errOf(f.svc.BindFile(background, f.call(), x.character, x.own, nil, nil))
+		return errOf(f.Svc.BindFile(background, f.Call(), x.character, x.own, nil, nil))
 	}, hidden},
-	{"UnbindBase", "", func(f *fixture, x shared) error { return f.svc.UnbindBase(background, f.call(), x.character, x.base) }, hidden},
-	{"UnbindFile", "", func(f *fixture, x shared) error { return f.svc.UnbindFile(background, f.call(), x.character, x.file) }, hidden},
+	{"UnbindBase", "", func(f *fixture, x shared) error { return f.Svc.UnbindBase(background, f.Call(), x.character, x.base) }, hidden},
+	{"UnbindFile", "", func(f *fixture, x shared) error { return f.Svc.UnbindFile(background, f.Call(), x.character, x.file) }, hidden},
 }
 
 // withoutIDs are methods that name nothing of others, or are tried where they are tested:
@@ -176,7 +177,7 @@ var bindingAttempts = []attempt{
 var withoutIDs = "Files Bases CreateBase Kinds Sweep Resume Cached Text Chunks View Search SearchIn VectorOf CountTokens Widen Reindexing Reindex CancelReindex Ask"
 
 func (f *fixture) read(id string) error {
-	_, r, err := f.svc.Content(background, f.user, id)
+	_, r, err := f.Svc.Content(background, f.User, id)
 	if err != nil {
 		return err
 	}
@@ -227,46 +228,46 @@ func TestARevokedGrantActsAtTheNextCall(t *testing.T) {
 	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		owner, friend := f.other(), f.other()
-		base, character := owner.base("lore"), friend.character()
-		owner.grant(base.ID, friend, knowledge.AccessWrite)
-		theirs := owner.uploadTo(base.ID, "a.md", "of the owner")
-		mine := friend.uploadTo(base.ID, "b.md", "of the friend")
-		_, err := friend.svc.BindBase(background, friend.call(), character, base.ID, nil)
-		f.must(err)
-		_, err = friend.svc.BindFile(background, friend.call(), character, theirs.ID, nil, nil)
-		f.must(err)
+		base, character := owner.Base("lore"), friend.Character()
+		owner.Grant(base.ID, friend.User, knowledge.AccessWrite)
+		theirs := owner.UploadTo(base.ID, "a.md", "of the owner")
+		mine := friend.UploadTo(base.ID, "b.md", "of the friend")
+		_, err := friend.Svc.BindBase(background, friend.Call(), character, base.ID, nil)
+		f.Must(err)
+		_, err = friend.Svc.BindFile(background, friend.Call(), character, theirs.ID, nil, nil)
+		f.Must(err)
 		names, err := friend.allowed(knowledge.Scope{BaseIDs: []string{base.ID}, CharacterID: character})
-		f.must(err)
-		f.equal("before", names, "[a.md b.md]")
-		_, open, err := friend.svc.Content(background, friend.user, theirs.ID)
-		f.must(err)
+		f.Must(err)
+		f.Equal("before", names, "[a.md b.md]")
+		_, open, err := friend.Svc.Content(background, friend.User, theirs.ID)
+		f.Must(err)
 
-		f.must(owner.svc.DeleteGrant(background, owner.call(), base.ID, friend.user))
+		f.Must(owner.Svc.DeleteGrant(background, owner.Call(), base.ID, friend.User))
 		_, err = friend.allowed(knowledge.Scope{BaseIDs: []string{base.ID}})
-		f.wants(err, notFound)
+		f.Wants(err, notFound)
 		for _, s := range []knowledge.Scope{{}, {CharacterID: character}, {CharacterID: character, FilesOnly: true}, {FilesOnly: true, FileIDs: []string{theirs.ID}}} {
 			names, err = friend.allowed(s)
-			f.must(err)
-			f.equal("after", names, "[]")
+			f.Must(err)
+			f.Equal("after", names, "[]")
 		}
 		_, err = open.Read(make([]byte, 1))
-		f.wants(err, notFound)
-		_, err = friend.svc.File(background, friend.user, theirs.ID)
-		f.wants(err, notFound)
-		bound, err := friend.svc.Bound(background, friend.user, character)
-		f.must(err)
-		f.equal("bound", []int{len(bound.Files), len(bound.Bases)}, "[0 0]")
-		page, err := friend.svc.Bases(background, friend.user, "", 0)
-		f.must(err)
-		f.equal("bases", len(page.Items), 0)
+		f.Wants(err, notFound)
+		_, err = friend.Svc.File(background, friend.User, theirs.ID)
+		f.Wants(err, notFound)
+		bound, err := friend.Svc.Bound(background, friend.User, character)
+		f.Must(err)
+		f.Equal("bound", []int{len(bound.Files), len(bound.Bases)}, "[0 0]")
+		page, err := friend.Svc.Bases(background, friend.User, "", 0)
+		f.Must(err)
+		f.Equal("bases", len(page.Items), 0)
 
 		// What the friend has added is the friend's alone again.
-		_, err = owner.svc.File(background, owner.user, mine.ID)
-		f.wants(err, notFound)
+		_, err = owner.Svc.File(background, owner.User, mine.ID)
+		f.Wants(err, notFound)
 		names, err = owner.allowed(knowledge.Scope{})
-		f.must(err)
-		f.equal("files of the owner", names, "[a.md]")
-		f.equal("content", friend.content(mine.ID), "of the friend")
+		f.Must(err)
+		f.Equal("files of the owner", names, "[a.md]")
+		f.Equal("content", friend.content(mine.ID), "of the friend")
 	})
 }
 
@@ -275,18 +276,18 @@ func TestUsersSeeOnlyWhatTheyMayInLists(t *testing.T) {
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
 		for i, role := range roles {
 			acting, x := f.share(role)
-			bases, err := acting.svc.Bases(background, acting.user, "", 0)
-			f.must(err)
+			bases, err := acting.Svc.Bases(background, acting.User, "", 0)
+			f.Must(err)
 			var got []string
 			for _, b := range bases.Items {
 				got = append(got, b.Name+" "+b.Access)
 			}
 			want := []string{"[own owner private owner]", "[own owner private write]", "[own owner private read]", "[own owner]"}[i]
-			f.equal("bases of "+role, got, want)
-			grants, err := acting.svc.Grants(background, acting.user, x.base)
+			f.Equal("bases of "+role, got, want)
+			grants, err := acting.Svc.Grants(background, acting.User, x.base)
 			if i < 3 {
-				f.must(err)
-				f.equal("grants for "+role, len(grants), []int{2, 1, 1}[i])
+				f.Must(err)
+				f.Equal("grants for "+role, len(grants), []int{2, 1, 1}[i])
 			}
 		}
 	})
@@ -303,11 +304,11 @@ func TestGuessedIDsShowNothing(t *testing.T) {
 		pick := func() string { return known[rng.IntN(len(known))] }
 		for range 300 {
 			base, file, character := pick(), pick(), pick()
-			one, _ := stranger.svc.File(background, stranger.user, file)
-			some, _ := stranger.svc.BaseFiles(background, stranger.user, base, "", 0)
-			b, _ := stranger.svc.Base(background, stranger.user, base)
-			bound, _ := stranger.svc.Bound(background, stranger.user, character)
-			grants, _ := stranger.svc.Grants(background, stranger.user, base)
+			one, _ := stranger.Svc.File(background, stranger.User, file)
+			some, _ := stranger.Svc.BaseFiles(background, stranger.User, base, "", 0)
+			b, _ := stranger.Svc.Base(background, stranger.User, base)
+			bound, _ := stranger.Svc.Bound(background, stranger.User, character)
+			grants, _ := stranger.Svc.Grants(background, stranger.User, base)
 			scope := knowledge.Scope{FilesOnly: rng.IntN(2) == 0, FileIDs: []string{file}}
 			if rng.IntN(2) == 0 {
 				scope.BaseIDs = []string{base}
@@ -316,8 +317,8 @@ func TestGuessedIDsShowNothing(t *testing.T) {
 				scope.CharacterID = character
 			}
 			names, _ := stranger.allowed(scope)
-			if stranger.read(file) == nil || stranger.svc.DeleteFile(background, stranger.call(), file) == nil ||
-				stranger.svc.RemoveFile(background, stranger.call(), base, file, true) == nil {
+			if stranger.read(file) == nil || stranger.Svc.DeleteFile(background, stranger.Call(), file) == nil ||
+				stranger.Svc.RemoveFile(background, stranger.Call(), base, file, true) == nil {
 				f.Fatalf("%q and %q could be used", base, file)
 			}
 			if shown := fmt.Sprint(one, some.Items, b, bound, grants, names); strings.Contains(shown, "private") {
@@ -330,19 +331,19 @@ func TestGuessedIDsShowNothing(t *testing.T) {
 func TestScopesSelectFiles(t *testing.T) {
 	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
-		lore, rules := f.base("lore"), f.base("rules")
-		a := f.uploadTo(lore.ID, "harbour/a.md", "a")
-		f.clock.Add(1000)
-		b := f.uploadTo(lore.ID, "harbour/old/b.pdf", "b")
-		f.must(f.svc.AddFile(background, f.call(), rules.ID, b.ID))
-		loose := f.upload("harbours/c.md", "c")
+		lore, rules := f.Base("lore"), f.Base("rules")
+		a := f.UploadTo(lore.ID, "harbour/a.md", "a")
+		f.Clock.Add(1000)
+		b := f.UploadTo(lore.ID, "harbour/old/b.pdf", "b")
+		f.Must(f.Svc.AddFile(background, f.Call(), rules.ID, b.ID))
+		loose := f.Upload("harbours/c.md", "c")
 		f.set(a.ID, func(file *knowledge.File) { file.ContentType = "markdown" })
 		f.set(b.ID, func(file *knowledge.File) { file.ContentType = "pdf" })
-		character := f.character()
-		_, err := f.svc.BindBase(background, f.call(), character, rules.ID, nil)
-		f.must(err)
-		_, err = f.svc.BindFile(background, f.call(), character, loose.ID, nil, nil)
-		f.must(err)
+		character := f.Character()
+		_, err := f.Svc.BindBase(background, f.Call(), character, rules.ID, nil)
+		f.Must(err)
+		_, err = f.Svc.BindFile(background, f.Call(), character, loose.ID, nil, nil)
+		f.Must(err)
 		for what, c := range map[string]struct {
 			scope knowledge.Scope
 			want  string
@@ -362,17 +363,17 @@ func TestScopesSelectFiles(t *testing.T) {
 			"not the character's": {knowledge.Scope{CharacterID: character, BaseIDs: []string{lore.ID}, FileIDs: []string{a.ID}}, "[]"},
 		} {
 			names, err := f.allowed(c.scope)
-			f.must(err)
-			f.equal(what, names, c.want)
+			f.Must(err)
+			f.Equal(what, names, c.want)
 		}
-		_, err = f.svc.BindBase(background, f.call(), character, rules.ID, new(false))
-		f.must(err)
+		_, err = f.Svc.BindBase(background, f.Call(), character, rules.ID, new(false))
+		f.Must(err)
 		names, err := f.allowed(knowledge.Scope{CharacterID: character})
-		f.must(err)
-		f.equal("switched off", names, "[]")
+		f.Must(err)
+		f.Equal("switched off", names, "[]")
 		refs, err := f.refs(knowledge.Scope{FilesOnly: true, FileIDs: []string{a.ID}})
-		f.must(err)
-		f.equal("base name", refs[0].BaseName, "lore")
+		f.Must(err)
+		f.Equal("base name", refs[0].BaseName, "lore")
 	})
 }
 
@@ -380,12 +381,12 @@ func TestScopesSelectFiles(t *testing.T) {
 func TestAFileOfADeletedKnowledgeBaseIsUnused(t *testing.T) {
 	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
-		old, notes := f.base("old"), f.base("notes")
-		file := f.uploadTo(old.ID, "a.md", "a")
-		f.must(f.svc.AddFile(background, f.call(), notes.ID, file.ID))
-		f.must(f.svc.DeleteBase(background, f.call(), old.ID, false))
-		f.must(f.svc.RemoveFile(background, f.call(), notes.ID, file.ID, true))
-		_, err := f.svc.File(background, f.user, file.ID)
-		f.wants(err, fault.NotFound)
+		old, notes := f.Base("old"), f.Base("notes")
+		file := f.UploadTo(old.ID, "a.md", "a")
+		f.Must(f.Svc.AddFile(background, f.Call(), notes.ID, file.ID))
+		f.Must(f.Svc.DeleteBase(background, f.Call(), old.ID, false))
+		f.Must(f.Svc.RemoveFile(background, f.Call(), notes.ID, file.ID, true))
+		_, err := f.Svc.File(background, f.User, file.ID)
+		f.Wants(err, fault.NotFound)
 	})
 }

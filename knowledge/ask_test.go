@@ -30,19 +30,19 @@ func TestAQuestionIsAnsweredWithSourcesThatAreThere(t *testing.T) {
 	model := scripted(&prompts, "The lighthouse of Halden was automated in March 1987 [1]. It is made of cheese [7].")
 	onPipes(t, func(o *knowledge.Options) { o.Model = model }, func(p *pipe) {
 		prompts = nil
-		b := p.base("World")
-		f := p.uploadTo(b.ID, "lore.md", lore)
+		b := p.Base("World")
+		f := p.UploadTo(b.ID, "lore.md", lore)
 		p.drain()
-		c := &op.Call{UserID: p.user, Key: "k", Hash: "h"}
+		c := &op.Call{UserID: p.User, Key: "k", Hash: "h"}
 		in := knowledge.AskRequest{Question: "When was the lighthouse automated?"}
-		a, err := p.svc.Ask(context.Background(), c, in)
-		p.must(err)
-		p.equal("answer", a.Answer, "The lighthouse of Halden was automated in March 1987[^1]. It is made of cheese.")
-		p.equal("model", a.Model, "test-1")
-		p.equal("references", len(a.References), 1)
+		a, err := p.Svc.Ask(context.Background(), c, in)
+		p.Must(err)
+		p.Equal("answer", a.Answer, "The lighthouse of Halden was automated in March 1987[^1]. It is made of cheese.")
+		p.Equal("model", a.Model, "test-1")
+		p.Equal("references", len(a.References), 1)
 		r := a.References[0]
-		p.equal("kind and file", []string{r.Kind, r.FileID}, []string{"knowledge", f.ID})
-		p.equal("address", r.URL, "nodest:file/"+f.ID+"#chunk="+r.ChunkID)
+		p.Equal("kind and file", []string{r.Kind, r.FileID}, []string{"knowledge", f.ID})
+		p.Equal("address", r.URL, "nodest:file/"+f.ID+"#chunk="+r.ChunkID)
 		if !strings.Contains(lore, r.ExactQuote) {
 			p.Errorf("%q is not in the file", r.ExactQuote)
 		}
@@ -51,48 +51,48 @@ func TestAQuestionIsAnsweredWithSourcesThatAreThere(t *testing.T) {
 			p.Errorf("the file ends the block:\n%s", prompt)
 		}
 
-		again, err := p.svc.Ask(context.Background(), c, in)
-		p.must(err)
-		p.equal("the same call again", []any{again.Answer, len(prompts)}, []any{a.Answer, 1})
-		_, err = p.svc.Ask(context.Background(), p.call(), knowledge.AskRequest{Question: in.Question, ConversationID: op.NewID()})
-		p.wants(err, fault.NotFound)
-		p.equal("prompts for a conversation that is not there", len(prompts), 1)
+		again, err := p.Svc.Ask(context.Background(), c, in)
+		p.Must(err)
+		p.Equal("the same call again", []any{again.Answer, len(prompts)}, []any{a.Answer, 1})
+		_, err = p.Svc.Ask(context.Background(), p.Call(), knowledge.AskRequest{Question: in.Question, ConversationID: op.NewID()})
+		p.Wants(err, fault.NotFound)
+		p.Equal("prompts for a conversation that is not there", len(prompts), 1)
 	})
 }
 
 func TestNothingFoundIsSaidWithoutAModel(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		a, err := p.svc.Ask(context.Background(), p.call(), knowledge.AskRequest{Question: "灯塔是什么时候自动化的？"})
-		p.must(err)
-		p.equal("answer", a.Answer, "文档中没有与此相关的内容。")
+		a, err := p.Svc.Ask(context.Background(), p.Call(), knowledge.AskRequest{Question: "灯塔是什么时候自动化的？"})
+		p.Must(err)
+		p.Equal("answer", a.Answer, "文档中没有与此相关的内容。")
 	})
 }
 
 func TestASharedFileIsSearchedAndReadUntilTheGrantIsTakenBack(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		b := p.base("World")
-		f := p.uploadTo(b.ID, "lore.md", lore)
+		b := p.Base("World")
+		f := p.UploadTo(b.ID, "lore.md", lore)
 		p.drain()
 		f = p.isReady(f.ID)
 		guest := &pipe{fixture: p.other(), embeds: p.embeds}
-		guest.svc = p.svc
+		guest.Svc = p.Svc
 		closed := func(when string) {
 			t.Helper()
-			_, err := p.svc.Search(context.Background(), guest.user, knowledge.SearchRequest{Query: "lighthouse", BaseIDs: []string{b.ID}})
-			p.wants(err, fault.NotFound)
-			p.equal(when+": found", len(guest.search(knowledge.SearchRequest{Query: "lighthouse", FileIDs: []string{f.ID}}).Chunks), 0)
-			_, err = p.svc.Text(context.Background(), guest.user, f.ID, 0, 0)
-			p.wants(err, fault.NotFound)
-			_, err = p.svc.Chunks(context.Background(), guest.user, f.ID, "", 0)
-			p.wants(err, fault.NotFound)
+			_, err := p.Svc.Search(context.Background(), guest.User, knowledge.SearchRequest{Query: "lighthouse", BaseIDs: []string{b.ID}})
+			p.Wants(err, fault.NotFound)
+			p.Equal(when+": found", len(guest.search(knowledge.SearchRequest{Query: "lighthouse", FileIDs: []string{f.ID}}).Chunks), 0)
+			_, err = p.Svc.Text(context.Background(), guest.User, f.ID, 0, 0)
+			p.Wants(err, fault.NotFound)
+			_, err = p.Svc.Chunks(context.Background(), guest.User, f.ID, "", 0)
+			p.Wants(err, fault.NotFound)
 		}
 		closed("before")
-		p.grant(b.ID, guest.fixture, knowledge.AccessRead)
+		p.Grant(b.ID, guest.User, knowledge.AccessRead)
 		r := guest.search(knowledge.SearchRequest{Query: "lighthouse", BaseIDs: []string{b.ID}})
-		p.equal("found", []any{r.Chunks[0].FileID, r.Files[0].File.Access, r.Chunks[0].Vector > 0, len(r.Degraded)}, []any{f.ID, knowledge.AccessRead, true, 0})
-		p.must(p.svc.DeleteGrant(context.Background(), p.call(), b.ID, guest.user))
+		p.Equal("found", []any{r.Chunks[0].FileID, r.Files[0].File.Access, r.Chunks[0].Vector > 0, len(r.Degraded)}, []any{f.ID, knowledge.AccessRead, true, 0})
+		p.Must(p.Svc.DeleteGrant(context.Background(), p.Call(), b.ID, guest.User))
 		closed("after")
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"nodest/internal/fault"
 	"nodest/knowledge"
+	"nodest/knowledge/knowledgetest"
 	"nodest/knowledge/search"
 	"nodest/llm"
 )
@@ -71,8 +72,8 @@ func onContexts(t *testing.T, test func(p *pipe, w *writer, base string)) {
 		*w = writer{}
 		on := true
 		name := "Harbour"
-		b, err := p.svc.CreateBase(context.Background(), p.call(), knowledge.NewBase{Name: &name, ContextLines: &on})
-		p.must(err)
+		b, err := p.Svc.CreateBase(context.Background(), p.Call(), knowledge.NewBase{Name: &name, ContextLines: &on})
+		p.Must(err)
 		test(p, w, b.ID)
 	})
 }
@@ -80,11 +81,11 @@ func onContexts(t *testing.T, test func(p *pipe, w *writer, base string)) {
 func TestContextLinesAreSearchedAndNeverShown(t *testing.T) {
 	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
-		f := p.uploadTo(base, "places.md", harbour(append(places, "mill", "quay")...))
+		f := p.UploadTo(base, "places.md", harbour(append(places, "mill", "quay")...))
 		p.drain()
 		f = p.isReady(f.ID)
-		p.equal("warnings", len(f.Warnings), 0)
-		p.equal("calls for nine chunks", w.calls(), 2)
+		p.Equal("warnings", len(f.Warnings), 0)
+		p.Equal("calls for nine chunks", w.calls(), 2)
 		if !strings.Contains(w.seen[0], `<document name="places.md"`) || !strings.Contains(w.seen[0], "The lighthouse stands") {
 			p.Errorf("the model was shown %.300s", w.seen[0])
 		}
@@ -111,11 +112,11 @@ func TestNoContextLineIsPaidForTwice(t *testing.T) {
 		words := append(slices.Clone(places), "mill", "quay", "dock", "crane", "rope", "anchor", "barrel", "sail", "mast", "hull") // 17 chunks, three calls
 		for n := 1; ; n++ {
 			before := w.calls()
-			f := p.uploadTo(base, fmt.Sprint("places", n, ".md"), harbour(append(words, fmt.Sprint("pier", n))...))
+			f := p.UploadTo(base, fmt.Sprint("places", n, ".md"), harbour(append(words, fmt.Sprint("pier", n))...))
 			p.killAt = n
 			p.drain()
 			p.isReady(f.ID)
-			p.equal("rows of lines", p.rows("knowledge_contexts", f.ID), len(words)+1)
+			p.Equal("rows of lines", p.rows("knowledge_contexts", f.ID), len(words)+1)
 			if paid := w.calls() - before; paid > 3+3 { // the answers that were not stored
 				p.Errorf("killed at %d: %d calls", n, paid)
 			}
@@ -125,19 +126,19 @@ func TestNoContextLineIsPaidForTwice(t *testing.T) {
 			}
 		}
 
-		f := p.uploadTo(base, "again.md", harbour(words...))
+		f := p.UploadTo(base, "again.md", harbour(words...))
 		p.drain()
 		before := w.calls()
-		_, err := p.svc.Replace(context.Background(), p.call(), f.ID, 0, newFile("again.md", harbour(append(words, "lantern")...)))
-		p.must(err)
+		_, err := p.Svc.Replace(context.Background(), p.Call(), f.ID, 0, knowledgetest.NewFile("again.md", harbour(append(words, "lantern")...)))
+		p.Must(err)
 		p.drain()
 		p.isReady(f.ID)
-		p.equal("calls for one new chunk", w.calls()-before, 1)
-		p.equal("rows of lines", p.rows("knowledge_contexts", f.ID), len(words)+1)
+		p.Equal("calls for one new chunk", w.calls()-before, 1)
+		p.Equal("rows of lines", p.rows("knowledge_contexts", f.ID), len(words)+1)
 
-		p.must(p.svc.DeleteFile(context.Background(), p.call(), f.ID))
+		p.Must(p.Svc.DeleteFile(context.Background(), p.Call(), f.ID))
 		p.drain()
-		p.equal("rows of lines of a deleted file", p.rows("knowledge_contexts", f.ID), 0)
+		p.Equal("rows of lines of a deleted file", p.rows("knowledge_contexts", f.ID), 0)
 	})
 }
 
@@ -145,11 +146,11 @@ func TestAModelThatFailsLeavesTheFileWithoutLines(t *testing.T) {
 	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		w.fail = func(int) error { return llm.Upstream("test", fault.UpstreamAuth, 401, nil) }
-		f := p.uploadTo(base, "places.md", harbour(places...))
+		f := p.UploadTo(base, "places.md", harbour(places...))
 		p.drain()
 		f = p.isReady(f.ID)
-		p.equal("warnings", f.Warnings, []string{"7_chunks_without_context"})
-		p.equal("calls", w.calls(), 1)
+		p.Equal("warnings", f.Warnings, []string{"7_chunks_without_context"})
+		p.Equal("calls", w.calls(), 1)
 
 		w.fail = func(call int) error {
 			if call == 2 { // of the second attempt
@@ -157,12 +158,12 @@ func TestAModelThatFailsLeavesTheFileWithoutLines(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := p.svc.Reindex(context.Background(), p.call(), base)
-		p.must(err)
+		_, err := p.Svc.Reindex(context.Background(), p.Call(), base)
+		p.Must(err)
 		p.drain()
 		f = p.isReady(f.ID)
-		p.equal("warnings after another try", len(f.Warnings), 0)
-		p.equal("chunks found by their line", len(p.search(knowledge.SearchRequest{Query: unsaid, Mode: search.Lexical}).Chunks) > 0, true)
+		p.Equal("warnings after another try", len(f.Warnings), 0)
+		p.Equal("chunks found by their line", len(p.search(knowledge.SearchRequest{Query: unsaid, Mode: search.Lexical}).Chunks) > 0, true)
 	})
 }
 
@@ -170,10 +171,10 @@ func TestAnswersOfAnotherFormAreNotUsed(t *testing.T) {
 	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		w.say = func(n int) []string { return make([]string, n+1) }
-		f := p.uploadTo(base, "places.md", harbour(places...))
+		f := p.UploadTo(base, "places.md", harbour(places...))
 		p.drain()
-		p.equal("warnings", p.isReady(f.ID).Warnings, []string{"7_chunks_without_context"})
-		p.equal("calls", w.calls(), 3)
+		p.Equal("warnings", p.isReady(f.ID).Warnings, []string{"7_chunks_without_context"})
+		p.Equal("calls", w.calls(), 3)
 	})
 }
 
@@ -185,7 +186,7 @@ func TestAModelThatNeverAnswersInFormIsGivenUp(t *testing.T) {
 		for i := range words {
 			words[i] = fmt.Sprint("pier", i)
 		}
-		f := p.uploadTo(base, "places.md", harbour(words...))
+		f := p.UploadTo(base, "places.md", harbour(words...))
 		p.drain()
 		p.isReady(f.ID)
 		if most := (4 + 3) * 3; w.calls() > most { // and those that were under way
@@ -204,26 +205,26 @@ func TestAnEmptyAnswerIsAskedForAgain(t *testing.T) {
 			}
 			return nil
 		}
-		f := p.uploadTo(base, "places.md", harbour(places...))
+		f := p.UploadTo(base, "places.md", harbour(places...))
 		p.drain()
-		p.equal("warnings", len(p.isReady(f.ID).Warnings), 0)
+		p.Equal("warnings", len(p.isReady(f.ID).Warnings), 0)
 	})
 }
 
 func TestSwitchingContextLinesOffRemovesThem(t *testing.T) {
 	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
-		f := p.uploadTo(base, "places.md", harbour(places...))
+		f := p.UploadTo(base, "places.md", harbour(places...))
 		p.drain()
 		off := false
-		_, err := p.svc.UpdateBase(context.Background(), p.call(), base, 0, knowledge.NewBase{ContextLines: &off})
-		p.must(err)
-		_, err = p.svc.Reindex(context.Background(), p.call(), base)
-		p.must(err)
+		_, err := p.Svc.UpdateBase(context.Background(), p.Call(), base, 0, knowledge.NewBase{ContextLines: &off})
+		p.Must(err)
+		_, err = p.Svc.Reindex(context.Background(), p.Call(), base)
+		p.Must(err)
 		p.drain()
 		p.isReady(f.ID)
-		p.equal("rows of lines", p.rows("knowledge_contexts", f.ID), 0)
-		p.equal("chunks found", len(p.search(knowledge.SearchRequest{Query: unsaid, Mode: search.Lexical}).Chunks), 0)
+		p.Equal("rows of lines", p.rows("knowledge_contexts", f.ID), 0)
+		p.Equal("chunks found", len(p.search(knowledge.SearchRequest{Query: unsaid, Mode: search.Lexical}).Chunks), 0)
 	})
 }
 
@@ -231,16 +232,16 @@ func TestSwitchingContextLinesOffRemovesThem(t *testing.T) {
 func TestContextLinesAreOnlyForFilesOfTheOwner(t *testing.T) {
 	t.Parallel()
 	onContexts(t, func(p *pipe, w *writer, base string) {
-		owner := p.user
+		owner := p.User
 		guest := p.other()
-		_, err := p.svc.PutGrant(context.Background(), p.call(), base, guest.user, knowledge.AccessWrite)
-		p.must(err)
-		p.user = guest.user
-		f := p.uploadTo(base, "places.md", harbour(places...))
+		_, err := p.Svc.PutGrant(context.Background(), p.Call(), base, guest.User, knowledge.AccessWrite)
+		p.Must(err)
+		p.User = guest.User
+		f := p.UploadTo(base, "places.md", harbour(places...))
 		p.drain()
 		p.isReady(f.ID)
-		p.user = owner
-		p.equal("calls", w.calls(), 0)
+		p.User = owner
+		p.Equal("calls", w.calls(), 0)
 	})
 }
 
@@ -250,7 +251,7 @@ func TestFilesThatWaitForAModelHoldNobodyUp(t *testing.T) {
 	onContexts(t, func(p *pipe, w *writer, base string) {
 		asked, answer := make(chan bool, 100), make(chan bool)
 		w.hold = func() { asked <- true; <-answer }
-		slow := []string{p.uploadTo(base, "a.md", harbour(places...)).ID, p.uploadTo(base, "b.md", harbour("mill", "quay")).ID}
+		slow := []string{p.UploadTo(base, "a.md", harbour(places...)).ID, p.UploadTo(base, "b.md", harbour("mill", "quay")).ID}
 		var running sync.WaitGroup
 		for range slow {
 			j := p.claim(2)
@@ -259,17 +260,17 @@ func TestFilesThatWaitForAModelHoldNobodyUp(t *testing.T) {
 		<-asked
 		<-asked
 		guest := p.other()
-		owner := p.user
-		p.user = guest.user
-		f := p.upload("notes.md", harbour("dock"))
+		owner := p.User
+		p.User = guest.User
+		f := p.Upload("notes.md", harbour("dock"))
 		p.drain()
 		p.isReady(f.ID)
-		p.user = owner
+		p.User = owner
 		close(answer)
 		running.Wait()
 		p.drain()
 		for _, id := range slow {
-			p.equal("warnings", len(p.isReady(id).Warnings), 0)
+			p.Equal("warnings", len(p.isReady(id).Warnings), 0)
 		}
 	})
 }

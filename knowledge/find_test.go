@@ -17,14 +17,14 @@ func TestASearchFindsTheSameWithLittleMemory(t *testing.T) {
 	t.Parallel()
 	var pipeline knowledge.Pipeline
 	onPipes(t, func(o *knowledge.Options) { pipeline = o.Pipeline }, func(p *pipe) {
-		base := p.base("harbour").ID
+		base := p.Base("harbour").ID
 		for i, place := range places {
-			p.uploadTo(base, place+".md", harbour(append(slices.Clone(places[i:]), "crane")...))
+			p.UploadTo(base, place+".md", harbour(append(slices.Clone(places[i:]), "crane")...))
 		}
 		p.drain()
 		for _, bytes := range []int{1, 5_000, 20_000} { // a file at a time, some, and all words but not all vectors
 			pipeline.CacheBytes = bytes
-			little := knowledge.New(p.db.Knowledge(), knowledge.Options{Pipeline: pipeline})
+			little := knowledge.New(p.DB.Knowledge(), knowledge.Options{Pipeline: pipeline})
 			for _, mode := range []string{search.Hybrid, search.Lexical, search.Vector} {
 				for _, question := range []string{"Where does the chapel stand?", "ships at the archive and the brewery", "crane"} {
 					in := knowledge.SearchRequest{Query: question, Mode: mode, BaseIDs: []string{base}}
@@ -33,7 +33,7 @@ func TestASearchFindsTheSameWithLittleMemory(t *testing.T) {
 						t.Fatalf("want.Chunks is %+v, want more", want.Chunks)
 					}
 					for range 2 { // without and with what is in the cache
-						got, err := little.Search(context.Background(), p.user, in)
+						got, err := little.Search(context.Background(), p.User, in)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -50,13 +50,13 @@ func TestASearchFindsTheSameWithLittleMemory(t *testing.T) {
 func TestASearchWaitsForMemoryUntilItsContextEnds(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		p.upload("places.md", harbour(places...))
+		p.Upload("places.md", harbour(places...))
 		p.drain()
-		release := knowledge.HoldMemory(p.svc)
+		release := knowledge.HoldMemory(p.Svc)
 		late := errors.New("nobody waits for it any more")
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 500*time.Millisecond, late)
 		defer cancel()
-		_, err := p.svc.Search(ctx, p.user, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
+		_, err := p.Svc.Search(ctx, p.User, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
 		if !errors.Is(err, late) {
 			t.Fatalf("got error %v, want %v", err, late)
 		}
@@ -71,22 +71,22 @@ func TestASearchWaitsForMemoryUntilItsContextEnds(t *testing.T) {
 func TestASearchStaysWithTheEditionThatItHasBegunWith(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
-		f, err := p.svc.File(context.Background(), p.user, f.ID)
-		p.must(err)
-		lib := knowledge.LibraryOf(p.svc, p.user, []knowledge.FileRef{{OwnerID: p.user, ID: f.ID, Edition: f.Edition}}, p.embeds.ModelID(), 4)
-		p.must(lib.Vectors(context.Background(), []int{0}, func(_ []int, vectors []*search.Vectors) error {
+		f, err := p.Svc.File(context.Background(), p.User, f.ID)
+		p.Must(err)
+		lib := knowledge.LibraryOf(p.Svc, p.User, []knowledge.FileRef{{OwnerID: p.User, ID: f.ID, Edition: f.Edition}}, p.embeds.ModelID(), 4)
+		p.Must(lib.Vectors(context.Background(), []int{0}, func(_ []int, vectors []*search.Vectors) error {
 			if vectors[0] == nil {
 				t.Fatal("vectors[0] is nil, want a value")
 			}
 			return nil
 		}))
 		text := harbour("tannery")
-		_, err = p.svc.Replace(context.Background(), p.call(), f.ID, 0, knowledge.NewFile{Name: "places.md", Body: strings.NewReader(text), Size: int64(len(text))})
-		p.must(err)
+		_, err = p.Svc.Replace(context.Background(), p.Call(), f.ID, 0, knowledge.NewFile{Name: "places.md", Body: strings.NewReader(text), Size: int64(len(text))})
+		p.Must(err)
 		p.drain()
-		p.must(lib.Segments(context.Background(), []int{0}, func(_ []int, segments []*search.Segment) error {
+		p.Must(lib.Segments(context.Background(), []int{0}, func(_ []int, segments []*search.Segment) error {
 			if segments[0] != nil {
 				t.Fatalf("the segment of a later edition: segments[0] is %+v, want nil", segments[0])
 			}

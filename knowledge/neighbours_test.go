@@ -51,11 +51,11 @@ func TestSlowDocumentsDoNotHoldUpASmallFile(t *testing.T) {
 	slow := &slowParser{release: make(chan struct{})}
 	onPipes(t, func(o *knowledge.Options) { o.Parser = slow.parse }, func(p *pipe) {
 		slow.release = make(chan struct{})
-		runner := jobs.New(p.db, jobs.Options{Poll: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
-		runner.Handle(p.svc.Kinds()...)
+		runner := jobs.New(p.DB, jobs.Options{Poll: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+		runner.Handle(p.Svc.Kinds()...)
 		var slows []string
 		for i := range 12 {
-			slows = append(slows, p.upload(fmt.Sprint("slow ", i, ".md"), harbour(append(places, fmt.Sprint("pier", i))...)).ID)
+			slows = append(slows, p.Upload(fmt.Sprint("slow ", i, ".md"), harbour(append(places, fmt.Sprint("pier", i))...)).ID)
 		}
 		runner.Start()
 		t.Cleanup(func() {
@@ -70,15 +70,15 @@ func TestSlowDocumentsDoNotHoldUpASmallFile(t *testing.T) {
 		})
 		ready := func(f *fixture, id string) func() bool {
 			return func() bool {
-				file, err := f.svc.File(context.Background(), f.user, id)
-				f.must(err)
+				file, err := f.Svc.File(context.Background(), f.User, id)
+				f.Must(err)
 				return file.State == knowledge.Ready
 			}
 		}
 		other, third := p.other(), p.other()
 		for i, f := range []*fixture{other, third, other} {
-			f.svc = p.svc
-			small := f.upload("small.md", harbour("chapel", fmt.Sprint("mill", i)))
+			f.Svc = p.Svc
+			small := f.Upload("small.md", harbour("chapel", fmt.Sprint("mill", i)))
 			eventually(t, "a small file beside slow ones is ready", ready(f, small.ID))
 		}
 		slow.mu.Lock()
@@ -97,21 +97,21 @@ func TestSlowDocumentsDoNotHoldUpASmallFile(t *testing.T) {
 // place beside somebody who runs many.
 func TestSearchesAreSharedBetweenMembers(t *testing.T) {
 	onPipes(t, nil, func(p *pipe) {
-		p.upload("places.md", harbour(places...))
+		p.Upload("places.md", harbour(places...))
 		p.drain()
 		other := p.other()
-		other.svc = p.svc
-		other.upload("places.md", harbour(places...))
+		other.Svc = p.Svc
+		other.Upload("places.md", harbour(places...))
 		p.drain()
-		release := knowledge.HoldSearches(p.svc, p.user)
+		release := knowledge.HoldSearches(p.Svc, p.User)
 		defer release()
-		found, err := p.svc.Search(context.Background(), other.user, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
-		p.must(err)
+		found, err := p.Svc.Search(context.Background(), other.User, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
+		p.Must(err)
 		if len(found.Chunks) == 0 {
 			t.Fatalf("a search beside those of another member: found.Chunks is %+v, want more", found.Chunks)
 		}
-		knowledge.WaitLess(p.svc, func() {
-			_, err = p.svc.Search(context.Background(), p.user, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
+		knowledge.WaitLess(p.Svc, func() {
+			_, err = p.Svc.Search(context.Background(), p.User, knowledge.SearchRequest{Query: "chapel", FileOnly: true})
 		})
 		if !fault.Is(err, fault.RateLimited) {
 			t.Fatalf("the error is %v", err)

@@ -17,6 +17,7 @@ import (
 	"nodest/internal/jobs"
 	"nodest/internal/stream"
 	"nodest/knowledge"
+	"nodest/knowledge/knowledgetest"
 	"nodest/knowledge/parse"
 	"nodest/knowledge/search"
 	"nodest/llm"
@@ -153,7 +154,7 @@ func onPipes(t *testing.T, change func(o *knowledge.Options), test func(p *pipe)
 		if change != nil {
 			change(&o)
 		}
-		p.svc = knowledge.New(killed{f.db.Knowledge(), p}, o)
+		p.Svc = knowledge.New(killed{f.DB.Knowledge(), p}, o)
 		test(p)
 	})
 }
@@ -162,12 +163,12 @@ func onPipes(t *testing.T, change func(o *knowledge.Options), test func(p *pipe)
 func (p *pipe) claim(perUser int) *jobs.Job {
 	p.Helper()
 	var wants []jobs.Want
-	for _, k := range p.svc.Kinds() {
+	for _, k := range p.Svc.Kinds() {
 		wants = append(wants, jobs.Want{Kind: k.Name, Free: 1, PerUser: perUser})
 	}
 	for _, w := range wants {
-		claimed, err := p.db.ClaimJobs(context.Background(), "p", time.Hour, []jobs.Want{w})
-		p.must(err)
+		claimed, err := p.DB.ClaimJobs(context.Background(), "p", time.Hour, []jobs.Want{w})
+		p.Must(err)
 		if len(claimed) > 0 {
 			return claimed[0]
 		}
@@ -181,7 +182,7 @@ func (p *pipe) run(ctx context.Context, j *jobs.Job) {
 	p.mu.Lock()
 	p.attempts++
 	p.mu.Unlock()
-	kinds := p.svc.Kinds()
+	kinds := p.Svc.Kinds()
 	kind := kinds[slices.IndexFunc(kinds, func(k jobs.Kind) bool { return k.Name == j.Kind })]
 	err := kind.Run(ctx, j)
 	o := jobs.Outcome{State: jobs.Done}
@@ -192,14 +193,14 @@ func (p *pipe) run(ctx context.Context, j *jobs.Job) {
 		for _, k := range kinds {
 			attempts[k.Name] = k.Attempts
 		}
-		p.must(p.db.RecoverJobs(context.Background(), attempts, "another"))
+		p.Must(p.DB.RecoverJobs(context.Background(), attempts, "another"))
 		return
 	case err != nil && public.Retry() == "no":
 		o = jobs.Outcome{State: jobs.Failed, Error: &jobs.Failure{Code: public.Code, Message: public.Message}}
 	case err != nil:
 		o = jobs.Outcome{State: jobs.Queued}
 	}
-	if err := p.db.EndJob(context.Background(), j, o); err != nil && !errors.Is(err, jobs.ErrLost) {
+	if err := p.DB.EndJob(context.Background(), j, o); err != nil && !errors.Is(err, jobs.ErrLost) {
 		p.Fatal(err)
 	}
 }
@@ -208,7 +209,7 @@ func (p *pipe) run(ctx context.Context, j *jobs.Job) {
 func (p *pipe) drain() {
 	p.Helper()
 	for n := 0; ; n++ {
-		p.clock.Add(int64(time.Hour / time.Millisecond)) // nothing waits for its time
+		p.Clock.Add(int64(time.Hour / time.Millisecond)) // nothing waits for its time
 		j := p.claim(1)
 		if j == nil {
 			return
@@ -222,8 +223,8 @@ func (p *pipe) drain() {
 
 func (p *pipe) file(id string) *knowledge.File {
 	p.Helper()
-	f, err := p.svc.File(context.Background(), p.user, id)
-	p.must(err)
+	f, err := p.Svc.File(context.Background(), p.User, id)
+	p.Must(err)
 	return f
 }
 
@@ -241,8 +242,8 @@ func (p *pipe) search(in knowledge.SearchRequest) *knowledge.SearchResult {
 	if in.BaseIDs == nil {
 		in.FileOnly = true
 	}
-	r, err := p.svc.Search(context.Background(), p.user, in)
-	p.must(err)
+	r, err := p.Svc.Search(context.Background(), p.User, in)
+	p.Must(err)
 	return r
 }
 
@@ -250,7 +251,7 @@ func (p *pipe) search(in knowledge.SearchRequest) *knowledge.SearchResult {
 func (p *pipe) rows(table, file string) int64 {
 	p.Helper()
 	var rows map[string]int64
-	p.must(p.db.Knowledge().View(context.Background(), p.user, func(tx knowledge.Tx) (err error) {
+	p.Must(p.DB.Knowledge().View(context.Background(), p.User, func(tx knowledge.Tx) (err error) {
 		rows, err = tx.IndexRows(file)
 		return err
 	}))
@@ -272,33 +273,33 @@ func TestAFileBecomesSearchable(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		text := harbour(places...)
-		f := p.upload("places.md", text)
+		f := p.Upload("places.md", text)
 		p.take()
 		p.drain()
 		f = p.isReady(f.ID)
-		p.equal("states told", p.take(), []string{"file.updated", "file.updated", "file.updated", "file.updated"})
-		p.equal("chunks", f.Chunks, len(places))
-		p.equal("rows of chunks", p.rows("knowledge_chunks", f.ID), f.Chunks)
-		p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), f.Chunks)
-		p.equal("calls", p.embeds.calls(), f.Chunks)
+		p.Equal("states told", p.take(), []string{"file.updated", "file.updated", "file.updated", "file.updated"})
+		p.Equal("chunks", f.Chunks, len(places))
+		p.Equal("rows of chunks", p.rows("knowledge_chunks", f.ID), f.Chunks)
+		p.Equal("rows of vectors", p.rows("knowledge_vectors", f.ID), f.Chunks)
+		p.Equal("calls", p.embeds.calls(), f.Chunks)
 		for _, mode := range []string{search.Hybrid, search.Lexical, search.Vector} {
 			r := p.search(knowledge.SearchRequest{Query: "where is the brewery?", Mode: mode})
 			if len(r.Chunks) == 0 || !strings.Contains(r.Chunks[0].Text, "brewery") || len(r.Degraded) > 0 {
 				p.Errorf("%s: %+v", mode, r)
 			}
-			p.equal("file", r.Files[0].File.ID, f.ID)
+			p.Equal("file", r.Files[0].File.ID, f.ID)
 		}
-		read, err := p.svc.Text(context.Background(), p.user, f.ID, 0, 0)
-		p.must(err)
-		p.equal("text", read.Text, strings.TrimSpace(text))
-		page, err := p.svc.Chunks(context.Background(), p.user, f.ID, "", 3)
-		p.must(err)
+		read, err := p.Svc.Text(context.Background(), p.User, f.ID, 0, 0)
+		p.Must(err)
+		p.Equal("text", read.Text, strings.TrimSpace(text))
+		page, err := p.Svc.Chunks(context.Background(), p.User, f.ID, "", 3)
+		p.Must(err)
 		points := []rune(read.Text)
 		for _, c := range page.Items {
-			p.equal("text of a chunk", c.Text, string(points[c.Start:c.End]))
-			p.equal("has a vector", c.Embedded, true)
+			p.Equal("text of a chunk", c.Text, string(points[c.Start:c.End]))
+			p.Equal("has a vector", c.Embedded, true)
 		}
-		p.equal("next", page.NextCursor, "3")
+		p.Equal("next", page.NextCursor, "3")
 	})
 }
 
@@ -308,16 +309,16 @@ func TestAKilledProcessLosesAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	onPipes(t, func(o *knowledge.Options) { o.InFlight = 1 }, func(p *pipe) {
 		for n := 0; ; n++ {
-			f := p.upload(fmt.Sprint("places", n, ".md"), harbour(append(places, fmt.Sprint("pier", n))...))
+			f := p.Upload(fmt.Sprint("places", n, ".md"), harbour(append(places, fmt.Sprint("pier", n))...))
 			before := p.embeds.calls()
 			p.killAt, p.killLate = 1+n/2, n%2 == 1
 			p.drain()
 			f = p.isReady(f.ID)
-			p.equal("chunks", f.Chunks, len(places)+1)
-			p.equal("rows of chunks", p.rows("knowledge_chunks", f.ID), f.Chunks)
-			p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), f.Chunks)
-			p.equal("rows of documents", p.rows("knowledge_documents", f.ID), 1)
-			p.equal("rows of segments", p.rows("knowledge_segments", f.ID), 1)
+			p.Equal("chunks", f.Chunks, len(places)+1)
+			p.Equal("rows of chunks", p.rows("knowledge_chunks", f.ID), f.Chunks)
+			p.Equal("rows of vectors", p.rows("knowledge_vectors", f.ID), f.Chunks)
+			p.Equal("rows of documents", p.rows("knowledge_documents", f.ID), 1)
+			p.Equal("rows of segments", p.rows("knowledge_segments", f.ID), 1)
 			if paid := p.embeds.calls() - before; paid > f.Chunks+3 { // a batch that was killed before it was stored
 				p.Errorf("killed at %d: %d embeddings for %d chunks", n, paid, f.Chunks)
 			}
@@ -338,11 +339,11 @@ func TestATextThatTheModelRejectsIsFoundByWords(t *testing.T) {
 			}
 			return nil
 		}
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
 		f = p.isReady(f.ID)
-		p.equal("warnings", f.Warnings, "[1_chunks_without_vector]")
-		p.equal("calls", p.embeds.calls(), f.Chunks-1)
+		p.Equal("warnings", f.Warnings, "[1_chunks_without_vector]")
+		p.Equal("calls", p.embeds.calls(), f.Chunks-1)
 		r := p.search(knowledge.SearchRequest{Query: "chapel"})
 		if len(r.Chunks) == 0 || !strings.Contains(r.Chunks[0].Text, "chapel") {
 			p.Errorf("got %+v", r.Chunks)
@@ -354,12 +355,12 @@ func TestAModelThatRejectsEverythingFailsTheFile(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.embeds.fail = func([]string) error { return llm.StatusError("test", 400, 0, nil) }
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
 		f = p.file(f.ID)
-		p.equal("state", f.State, knowledge.Failed)
-		p.equal("code", f.Error.Code, "upstream_bad_answer")
-		p.equal("found by words", len(p.search(knowledge.SearchRequest{Query: "brewery"}).Files), 1)
+		p.Equal("state", f.State, knowledge.Failed)
+		p.Equal("code", f.Error.Code, "upstream_bad_answer")
+		p.Equal("found by words", len(p.search(knowledge.SearchRequest{Query: "brewery"}).Files), 1)
 	})
 }
 
@@ -373,11 +374,11 @@ func TestFailuresThatPassAreRetried(t *testing.T) {
 			}
 			return nil
 		}
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
 		f = p.isReady(f.ID)
-		p.equal("attempts", p.attempts, 2)
-		p.equal("calls", p.embeds.calls(), f.Chunks)
+		p.Equal("attempts", p.attempts, 2)
+		p.Equal("calls", p.embeds.calls(), f.Chunks)
 	})
 }
 
@@ -385,12 +386,12 @@ func TestARejectedKeyStopsAtOnceAndTheNextOneGoesOn(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.embeds.fail = func([]string) error { return llm.StatusError("test", 401, 0, nil) }
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
-		p.equal("attempts", p.attempts, 2)
-		p.equal("code", p.file(f.ID).Error.Code, "upstream_auth")
+		p.Equal("attempts", p.attempts, 2)
+		p.Equal("code", p.file(f.ID).Error.Code, "upstream_auth")
 		p.embeds.fail = nil
-		p.must(p.svc.Resume(context.Background(), p.user))
+		p.Must(p.Svc.Resume(context.Background(), p.User))
 		p.drain()
 		p.isReady(f.ID)
 	})
@@ -400,14 +401,14 @@ func TestAProviderThatStaysAwayFailsTheFileAfterFiveAttempts(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.embeds.fail = func([]string) error { return llm.StatusError("test", 503, time.Microsecond, nil) }
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
-		p.equal("attempts", p.attempts, 1+5)
+		p.Equal("attempts", p.attempts, 1+5)
 		f = p.file(f.ID)
-		p.equal("error", *f.Error, knowledge.FileError{Code: "upstream_unavailable", Detail: "test is not available", Retryable: true})
+		p.Equal("error", *f.Error, knowledge.FileError{Code: "upstream_unavailable", Detail: "test is not available", Retryable: true})
 		p.embeds.fail = nil
-		_, err := p.svc.Retry(context.Background(), p.call(), f.ID)
-		p.must(err)
+		_, err := p.Svc.Retry(context.Background(), p.Call(), f.ID)
+		p.Must(err)
 		p.drain()
 		p.isReady(f.ID)
 	})
@@ -417,37 +418,37 @@ func TestAProviderThatStaysAwayFailsTheFileAfterFiveAttempts(t *testing.T) {
 func TestAReplacedFileDoesNotFailForItsOldContent(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		replaced := false
 		p.embeds.fail = func([]string) error {
 			if replaced {
 				return nil
 			}
 			replaced = true
-			_, err := p.svc.Replace(context.Background(), p.call(), f.ID, 0, newFile("places.md", harbour("observatory")))
-			p.must(err)
+			_, err := p.Svc.Replace(context.Background(), p.Call(), f.ID, 0, knowledgetest.NewFile("places.md", harbour("observatory")))
+			p.Must(err)
 			return llm.StatusError("test", 401, 0, nil)
 		}
 		for j := p.claim(1); j != nil; j = p.claim(1) {
 			p.run(context.Background(), j)
-			p.clock.Add(1000)
+			p.Clock.Add(1000)
 			if now := p.file(f.ID); now.State == knowledge.Failed {
 				p.Fatalf("the file has failed: %+v", now.Error)
 			}
 		}
-		p.equal("chunks", p.isReady(f.ID).Chunks, 1)
+		p.Equal("chunks", p.isReady(f.ID).Chunks, 1)
 	})
 }
 
 func TestVectorsOfAnotherLengthAreRefused(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		p.upload("a.md", harbour("lighthouse"))
+		p.Upload("a.md", harbour("lighthouse"))
 		p.drain()
 		p.embeds.dim = 100
-		f := p.upload("b.md", harbour("customs"))
+		f := p.Upload("b.md", harbour("customs"))
 		p.drain()
-		p.equal("error", *p.file(f.ID).Error, knowledge.FileError{
+		p.Equal("error", *p.file(f.ID).Error, knowledge.FileError{
 			Code: "embedding_dimension_mismatch", Detail: "the embedding model sent vectors with 100 numbers where 512 were expected",
 		})
 	})
@@ -470,10 +471,10 @@ func TestVectorsWithoutADirectionAreRefused(t *testing.T) {
 				o.Embedder = func(context.Context, string) (llm.Embedder, error) { return provider, nil }
 			}
 			onPipes(t, change, func(p *pipe) {
-				f := p.upload("a.md", harbour("lighthouse"))
+				f := p.Upload("a.md", harbour("lighthouse"))
 				p.drain()
-				p.equal("code", p.file(f.ID).Error.Code, string(fault.UpstreamBadAnswer))
-				p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), 0)
+				p.Equal("code", p.file(f.ID).Error.Code, string(fault.UpstreamBadAnswer))
+				p.Equal("rows of vectors", p.rows("knowledge_vectors", f.ID), 0)
 			})
 		})
 	}
@@ -486,12 +487,12 @@ func TestAStepWithoutProgressIsTakenBackAndFailsInTheEnd(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	onPipes(t, func(o *knowledge.Options) { o.Parser, o.Stall = hang, 5*time.Millisecond }, func(p *pipe) {
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
-		p.equal("attempts", p.attempts, 5)
+		p.Equal("attempts", p.attempts, 5)
 		f = p.file(f.ID)
-		p.equal("code", f.Error.Code, "stalled")
-		p.equal("retryable", f.Error.Retryable, true)
+		p.Equal("code", f.Error.Code, "stalled")
+		p.Equal("retryable", f.Error.Retryable, true)
 	})
 }
 
@@ -499,37 +500,37 @@ func TestAPanicCountsAsAFailure(t *testing.T) {
 	t.Parallel()
 	broken := func(context.Context, parse.Input) (*parse.Document, error) { panic("a case that nobody thought of") }
 	onPipes(t, func(o *knowledge.Options) { o.Parser = broken }, func(p *pipe) {
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
-		p.equal("attempts", p.attempts, 5)
+		p.Equal("attempts", p.attempts, 5)
 		f = p.file(f.ID)
-		p.equal("state", f.State, knowledge.Failed)
-		p.equal("code", f.Error.Code, "internal")
+		p.Equal("state", f.State, knowledge.Failed)
+		p.Equal("code", f.Error.Code, "internal")
 	})
 }
 
 func TestAFileThatCannotBeParsedSaysWhy(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		f := p.upload("empty.md", " \n\n ")
+		f := p.Upload("empty.md", " \n\n ")
 		p.drain()
-		p.equal("attempts", p.attempts, 1)
+		p.Equal("attempts", p.attempts, 1)
 		f = p.file(f.ID)
-		p.equal("state", f.State, knowledge.Failed)
-		p.equal("code", f.Error.Code, "empty_document")
-		p.equal("retryable", f.Error.Retryable, false)
+		p.Equal("state", f.State, knowledge.Failed)
+		p.Equal("code", f.Error.Code, "empty_document")
+		p.Equal("retryable", f.Error.Retryable, false)
 	})
 }
 
 func TestAReplacedFileIsSearchedThroughout(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
 		first := p.isReady(f.ID)
-		in := newFile("places.md", harbour(append(places[1:], "observatory")...))
-		_, err := p.svc.Replace(context.Background(), p.call(), f.ID, 0, in)
-		p.must(err)
+		in := knowledgetest.NewFile("places.md", harbour(append(places[1:], "observatory")...))
+		_, err := p.Svc.Replace(context.Background(), p.Call(), f.ID, 0, in)
+		p.Must(err)
 		made := p.embeds.calls()
 		for j := p.claim(1); j != nil; j = p.claim(1) {
 			r := p.search(knowledge.SearchRequest{Query: "lighthouse"})
@@ -537,13 +538,13 @@ func TestAReplacedFileIsSearchedThroughout(t *testing.T) {
 				p.Fatalf("before %s: %+v", j.Kind, r)
 			}
 			p.run(context.Background(), j)
-			p.clock.Add(1000)
+			p.Clock.Add(1000)
 		}
 		now := p.isReady(f.ID)
-		p.equal("embedded again", p.embeds.calls()-made, 1)
-		p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), now.Chunks)
-		p.equal("rows of chunks", p.rows("knowledge_chunks", f.ID), now.Chunks)
-		p.equal("rows of documents", p.rows("knowledge_documents", f.ID), 1)
+		p.Equal("embedded again", p.embeds.calls()-made, 1)
+		p.Equal("rows of vectors", p.rows("knowledge_vectors", f.ID), now.Chunks)
+		p.Equal("rows of chunks", p.rows("knowledge_chunks", f.ID), now.Chunks)
+		p.Equal("rows of documents", p.rows("knowledge_documents", f.ID), 1)
 		if now.Edition <= first.Edition {
 			p.Errorf("edition %d after %d", now.Edition, first.Edition)
 		}
@@ -557,92 +558,92 @@ func TestAReplacedFileIsSearchedThroughout(t *testing.T) {
 func TestOtherChunkRulesMakeAnotherEdition(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		b := p.base("World")
-		f := p.uploadTo(b.ID, "places.md", harbour(places...))
+		b := p.Base("World")
+		f := p.UploadTo(b.ID, "places.md", harbour(places...))
 		p.drain()
 		first := p.isReady(f.ID)
 		size, overlap := 200, 0
-		_, err := p.svc.UpdateBase(context.Background(), p.call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
-		p.must(err)
-		state, err := p.svc.Reindex(context.Background(), p.call(), b.ID)
-		p.must(err)
-		p.equal("state before the job begins", state.State, "running")
-		state, err = p.svc.Reindexing(context.Background(), p.user, b.ID)
-		p.must(err)
-		p.equal("state before the job begins", state.State, "running")
+		_, err := p.Svc.UpdateBase(context.Background(), p.Call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
+		p.Must(err)
+		state, err := p.Svc.Reindex(context.Background(), p.Call(), b.ID)
+		p.Must(err)
+		p.Equal("state before the job begins", state.State, "running")
+		state, err = p.Svc.Reindexing(context.Background(), p.User, b.ID)
+		p.Must(err)
+		p.Equal("state before the job begins", state.State, "running")
 		p.drain()
-		state, err = p.svc.Reindexing(context.Background(), p.user, b.ID)
-		p.must(err)
-		p.equal("state at the end", state.State, "idle")
+		state, err = p.Svc.Reindexing(context.Background(), p.User, b.ID)
+		p.Must(err)
+		p.Equal("state at the end", state.State, "idle")
 		now := p.isReady(f.ID)
 		if now.Chunks <= first.Chunks {
 			p.Errorf("%d chunks after %d", now.Chunks, first.Chunks)
 		}
-		p.equal("rows of chunks", p.rows("knowledge_chunks", f.ID), now.Chunks)
+		p.Equal("rows of chunks", p.rows("knowledge_chunks", f.ID), now.Chunks)
 		made := p.embeds.calls()
-		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
-		p.must(err)
+		_, err = p.Svc.Reindex(context.Background(), p.Call(), b.ID)
+		p.Must(err)
 		p.drain()
-		p.equal("embedded without a change", p.embeds.calls()-made, 0)
-		p.equal("edition", p.isReady(f.ID).Edition, now.Edition)
+		p.Equal("embedded without a change", p.embeds.calls()-made, 0)
+		p.Equal("edition", p.isReady(f.ID).Edition, now.Edition)
 	})
 }
 
 func TestAnotherModelIsBuiltBesideTheOneThatIsSearched(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		b := p.base("World")
-		f := p.uploadTo(b.ID, "places.md", harbour(places...))
+		b := p.Base("World")
+		f := p.UploadTo(b.ID, "places.md", harbour(places...))
 		p.drain()
 		p.older, p.embeds = p.embeds, &embedder{name: "test:two", dim: 256}
-		p.must(p.svc.Sweep(context.Background()))
-		state, err := p.svc.Reindexing(context.Background(), p.user, b.ID)
-		p.must(err)
-		p.equal("state", *state, knowledge.Reindexing{State: "running", Model: "test:two", Total: 7, Calls: 3, SearchedBy: "test:one"})
+		p.Must(p.Svc.Sweep(context.Background()))
+		state, err := p.Svc.Reindexing(context.Background(), p.User, b.ID)
+		p.Must(err)
+		p.Equal("state", *state, knowledge.Reindexing{State: "running", Model: "test:two", Total: 7, Calls: 3, SearchedBy: "test:one"})
 		r := p.search(knowledge.SearchRequest{Query: "brewery", Mode: search.Vector})
-		p.equal("degraded", r.Degraded, "[]")
-		p.equal("by vectors", r.Chunks[0].Vector, 1)
+		p.Equal("degraded", r.Degraded, "[]")
+		p.Equal("by vectors", r.Chunks[0].Vector, 1)
 
 		old := p.older
 		p.older = nil // its provider is gone
 		r = p.search(knowledge.SearchRequest{Query: "the brewery"})
-		p.equal("degraded", r.Degraded, "[vector]")
-		p.equal("found by words", r.Chunks[0].Lexical, 1)
+		p.Equal("degraded", r.Degraded, "[vector]")
+		p.Equal("found by words", r.Chunks[0].Lexical, 1)
 		p.older = old
 
 		p.killAt = 3
 		p.drain()
 		p.isReady(f.ID)
-		p.equal("vectors of the old model are gone", p.rows("knowledge_vectors", f.ID), 7)
-		state, err = p.svc.Reindexing(context.Background(), p.user, b.ID)
-		p.must(err)
-		p.equal("state", *state, knowledge.Reindexing{State: "idle", Model: "test:two", Done: 7, Total: 7, SearchedBy: "test:two"})
+		p.Equal("vectors of the old model are gone", p.rows("knowledge_vectors", f.ID), 7)
+		state, err = p.Svc.Reindexing(context.Background(), p.User, b.ID)
+		p.Must(err)
+		p.Equal("state", *state, knowledge.Reindexing{State: "idle", Model: "test:two", Done: 7, Total: 7, SearchedBy: "test:two"})
 		r = p.search(knowledge.SearchRequest{Query: "brewery", Mode: search.Vector})
-		p.equal("degraded", r.Degraded, "[]")
+		p.Equal("degraded", r.Degraded, "[]")
 	})
 }
 
 func TestACancelledReindexStaysCancelled(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		b := p.base("World")
-		f := p.uploadTo(b.ID, "places.md", harbour(places...))
+		b := p.Base("World")
+		f := p.UploadTo(b.ID, "places.md", harbour(places...))
 		p.drain()
 		p.older, p.embeds = p.embeds, &embedder{name: "test:two"}
-		p.must(p.svc.Sweep(context.Background()))
-		p.must(p.svc.CancelReindex(context.Background(), p.call(), b.ID))
-		p.must(p.svc.Sweep(context.Background()))
+		p.Must(p.Svc.Sweep(context.Background()))
+		p.Must(p.Svc.CancelReindex(context.Background(), p.Call(), b.ID))
+		p.Must(p.Svc.Sweep(context.Background()))
 		p.drain()
-		p.equal("new vectors", p.embeds.calls(), 0)
-		another := p.upload("more.md", harbour("tannery"))
+		p.Equal("new vectors", p.embeds.calls(), 0)
+		another := p.Upload("more.md", harbour("tannery"))
 		p.drain()
 		p.isReady(another.ID)
-		p.equal("vectors of the model that is searched", p.rows("knowledge_vectors", another.ID), 1)
-		p.equal("new vectors", p.embeds.calls(), 0)
-		_, err := p.svc.Reindex(context.Background(), p.call(), b.ID)
-		p.must(err)
+		p.Equal("vectors of the model that is searched", p.rows("knowledge_vectors", another.ID), 1)
+		p.Equal("new vectors", p.embeds.calls(), 0)
+		_, err := p.Svc.Reindex(context.Background(), p.Call(), b.ID)
+		p.Must(err)
 		p.drain()
-		p.equal("new vectors", p.embeds.calls(), 8)
+		p.Equal("new vectors", p.embeds.calls(), 8)
 		p.isReady(f.ID)
 	})
 }
@@ -650,17 +651,17 @@ func TestACancelledReindexStaysCancelled(t *testing.T) {
 func TestACancellationThatIsRepeatedCancelsNothingLater(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		b := p.base("World")
-		f := p.uploadTo(b.ID, "places.md", harbour(places...))
+		b := p.Base("World")
+		f := p.UploadTo(b.ID, "places.md", harbour(places...))
 		p.drain()
-		cancel := p.call()
+		cancel := p.Call()
 		cancel.Key = "cancel"
-		p.must(p.svc.CancelReindex(context.Background(), cancel, b.ID))
-		_, err := p.svc.Reindex(context.Background(), p.call(), b.ID)
-		p.must(err)
+		p.Must(p.Svc.CancelReindex(context.Background(), cancel, b.ID))
+		_, err := p.Svc.Reindex(context.Background(), p.Call(), b.ID)
+		p.Must(err)
 		queued := p.jobs(f.ID)
-		p.must(p.svc.CancelReindex(context.Background(), cancel, b.ID))
-		p.equal("jobs after the repetition", p.jobs(f.ID), queued)
+		p.Must(p.Svc.CancelReindex(context.Background(), cancel, b.ID))
+		p.Equal("jobs after the repetition", p.jobs(f.ID), queued)
 	})
 }
 
@@ -686,7 +687,7 @@ func TestNoVectorOutlivesItsModel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onPipes(t, nil, func(p *pipe) {
-				p.upload("first.md", harbour("tannery"))
+				p.Upload("first.md", harbour("tannery"))
 				p.drain()
 				one, two := p.embeds, &embedder{name: "test:two"}
 				one.fail = func(texts []string) error {
@@ -695,16 +696,16 @@ func TestNoVectorOutlivesItsModel(t *testing.T) {
 					}
 					return fail(texts)
 				}
-				f := p.upload("places.md", harbour(places...))
+				f := p.Upload("places.md", harbour(places...))
 				p.nested(one, func() {
 					p.older, p.embeds = one, two
-					p.must(p.svc.Sweep(context.Background()))
+					p.Must(p.Svc.Sweep(context.Background()))
 				})
 				p.drain()
 				now := p.isReady(f.ID)
-				p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), now.Chunks)
-				p.equal("warnings", now.Warnings, "[]")
-				p.equal("made by the other model", two.calls(), now.Chunks+1)
+				p.Equal("rows of vectors", p.rows("knowledge_vectors", f.ID), now.Chunks)
+				p.Equal("warnings", now.Warnings, "[]")
+				p.Equal("made by the other model", two.calls(), now.Chunks+1)
 			})
 		})
 	}
@@ -714,20 +715,20 @@ func TestNoVectorOutlivesItsModel(t *testing.T) {
 func TestNoVectorOutlivesItsContent(t *testing.T) {
 	t.Parallel()
 	onPipes(t, func(o *knowledge.Options) { o.InFlight = 9 }, func(p *pipe) { // of which some wait
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
 		two := &embedder{name: "test:two"}
 		p.older, p.embeds = p.embeds, two
-		p.must(p.svc.Sweep(context.Background()))
+		p.Must(p.Svc.Sweep(context.Background()))
 		p.nested(two, func() {
-			_, err := p.svc.Replace(context.Background(), p.call(), f.ID, 0, newFile("places.md", harbour("observatory", "tannery")))
-			p.must(err)
+			_, err := p.Svc.Replace(context.Background(), p.Call(), f.ID, 0, knowledgetest.NewFile("places.md", harbour("observatory", "tannery")))
+			p.Must(err)
 		})
 		p.drain()
 		p.drain()
 		now := p.isReady(f.ID)
-		p.equal("chunks", now.Chunks, 2)
-		p.equal("rows of vectors", p.rows("knowledge_vectors", f.ID), now.Chunks)
+		p.Equal("chunks", now.Chunks, 2)
+		p.Equal("rows of vectors", p.rows("knowledge_vectors", f.ID), now.Chunks)
 	})
 }
 
@@ -735,19 +736,19 @@ func TestNoVectorOutlivesItsContent(t *testing.T) {
 func TestACancelledJobThatHasBegunChangesNothing(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		b := p.base("World")
-		f := p.uploadTo(b.ID, "places.md", harbour(places...))
+		b := p.Base("World")
+		f := p.UploadTo(b.ID, "places.md", harbour(places...))
 		p.drain()
 		size, overlap := 200, 0
-		_, err := p.svc.UpdateBase(context.Background(), p.call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
-		p.must(err)
-		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
-		p.must(err)
+		_, err := p.Svc.UpdateBase(context.Background(), p.Call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
+		p.Must(err)
+		_, err = p.Svc.Reindex(context.Background(), p.Call(), b.ID)
+		p.Must(err)
 		j := p.claim(1)
-		p.must(p.svc.CancelReindex(context.Background(), p.call(), b.ID))
+		p.Must(p.Svc.CancelReindex(context.Background(), p.Call(), b.ID))
 		p.run(context.Background(), j)
 		p.drain()
-		p.equal("edition", p.isReady(f.ID).LastEdition, 1)
+		p.Equal("edition", p.isReady(f.ID).LastEdition, 1)
 	})
 }
 
@@ -756,31 +757,31 @@ func TestACancelledJobThatHasBegunChangesNothing(t *testing.T) {
 func TestAReindexingWhoseKeyIsRefusedSaysSo(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		b := p.base("World")
-		p.uploadTo(b.ID, "places.md", harbour(places...))
+		b := p.Base("World")
+		p.UploadTo(b.ID, "places.md", harbour(places...))
 		p.drain()
 		p.older, p.embeds = p.embeds, &embedder{name: "test:two"}
 		p.embeds.fail = func([]string) error { return llm.StatusError("test", 401, 0, nil) }
-		p.must(p.svc.Sweep(context.Background()))
+		p.Must(p.Svc.Sweep(context.Background()))
 		p.take()
 		p.attempts = 0
 		p.drain()
-		state, err := p.svc.Reindexing(context.Background(), p.user, b.ID)
-		p.must(err)
-		p.equal("state", state.State, "failed")
-		p.equal("code", state.Error.Code, "upstream_auth")
-		p.equal("searched", state.SearchedBy, "test:one")
-		p.equal("told", p.reindexed(), "[failed]")
-		p.must(p.svc.Sweep(context.Background()))
+		state, err := p.Svc.Reindexing(context.Background(), p.User, b.ID)
+		p.Must(err)
+		p.Equal("state", state.State, "failed")
+		p.Equal("code", state.Error.Code, "upstream_auth")
+		p.Equal("searched", state.SearchedBy, "test:one")
+		p.Equal("told", p.reindexed(), "[failed]")
+		p.Must(p.Svc.Sweep(context.Background()))
 		p.drain()
-		p.equal("attempts", p.attempts, 1)
+		p.Equal("attempts", p.attempts, 1)
 		p.embeds.fail = nil
-		p.must(p.svc.Resume(context.Background(), p.user))
+		p.Must(p.Svc.Resume(context.Background(), p.User))
 		p.drain()
-		state, err = p.svc.Reindexing(context.Background(), p.user, b.ID)
-		p.must(err)
-		p.equal("state", state.State, "idle")
-		p.equal("searched", state.SearchedBy, "test:two")
+		state, err = p.Svc.Reindexing(context.Background(), p.User, b.ID)
+		p.Must(err)
+		p.Equal("state", state.State, "idle")
+		p.Equal("searched", state.SearchedBy, "test:two")
 	})
 }
 
@@ -796,33 +797,33 @@ func (p *pipe) reindexed() (states []string) {
 func TestTheEndOfAReindexingIsTold(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		b := p.base("World")
-		p.uploadTo(b.ID, "places.md", harbour(places...))
-		p.uploadTo(b.ID, "more.md", harbour("tannery"))
+		b := p.Base("World")
+		p.UploadTo(b.ID, "places.md", harbour(places...))
+		p.UploadTo(b.ID, "more.md", harbour("tannery"))
 		p.drain()
-		p.equal("new files", p.reindexed(), "[]")
+		p.Equal("new files", p.reindexed(), "[]")
 
 		size, overlap := 400, 0
-		_, err := p.svc.UpdateBase(context.Background(), p.call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
-		p.must(err)
-		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
-		p.must(err)
+		_, err := p.Svc.UpdateBase(context.Background(), p.Call(), b.ID, 0, knowledge.NewBase{ChunkSize: &size, ChunkOverlap: &overlap})
+		p.Must(err)
+		_, err = p.Svc.Reindex(context.Background(), p.Call(), b.ID)
+		p.Must(err)
 		p.drain()
-		p.equal("other chunks", p.reindexed(), "[running idle]")
-		_, err = p.svc.Reindex(context.Background(), p.call(), b.ID)
-		p.must(err)
+		p.Equal("other chunks", p.reindexed(), "[running idle]")
+		_, err = p.Svc.Reindex(context.Background(), p.Call(), b.ID)
+		p.Must(err)
 		p.drain()
 		states := p.reindexed()
-		p.equal("nothing to do", states[len(states)-1], "idle")
+		p.Equal("nothing to do", states[len(states)-1], "idle")
 
 		p.older, p.embeds = p.embeds, &embedder{name: "test:two"}
-		p.must(p.svc.Sweep(context.Background()))
+		p.Must(p.Svc.Sweep(context.Background()))
 		p.drain()
-		p.equal("another model", p.reindexed(), "[idle]")
+		p.Equal("another model", p.reindexed(), "[idle]")
 		p.older, p.embeds = p.embeds, &embedder{name: "test:three"}
-		p.must(p.svc.Sweep(context.Background()))
-		p.must(p.svc.CancelReindex(context.Background(), p.call(), b.ID))
-		p.equal("cancelled", p.reindexed(), "[idle]")
+		p.Must(p.Svc.Sweep(context.Background()))
+		p.Must(p.Svc.CancelReindex(context.Background(), p.Call(), b.ID))
+		p.Equal("cancelled", p.reindexed(), "[idle]")
 	})
 }
 
@@ -830,27 +831,27 @@ func TestASweepDoesNotTryARefusedKeyEachTime(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
 		p.embeds.fail = func([]string) error { return llm.StatusError("test", 401, 0, nil) }
-		p.upload("places.md", harbour(places...))
+		p.Upload("places.md", harbour(places...))
 		p.drain()
-		p.must(p.svc.Sweep(context.Background()))
+		p.Must(p.Svc.Sweep(context.Background()))
 		p.drain()
 		p.take()
-		p.must(p.svc.Sweep(context.Background()))
-		p.equal("events", p.take(), "[]")
-		p.equal("job", p.claim(1), "<nil>")
+		p.Must(p.Svc.Sweep(context.Background()))
+		p.Equal("events", p.take(), "[]")
+		p.Equal("job", p.claim(1), "<nil>")
 	})
 }
 
 func TestASweepRemovesWhatAFailedPurgeHasLeft(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.drain()
-		p.must(p.svc.DeleteFile(context.Background(), p.call(), f.ID))
-		p.must(p.db.Knowledge().Update(context.Background(), p.user, func(tx knowledge.Tx) error { return tx.Jobs.CancelJobs("all") }))
-		p.must(p.svc.Sweep(context.Background()))
+		p.Must(p.Svc.DeleteFile(context.Background(), p.Call(), f.ID))
+		p.Must(p.DB.Knowledge().Update(context.Background(), p.User, func(tx knowledge.Tx) error { return tx.Jobs.CancelJobs("all") }))
+		p.Must(p.Svc.Sweep(context.Background()))
 		p.drain()
-		p.equal("rows", p.rows("knowledge_chunks", f.ID), 0)
+		p.Equal("rows", p.rows("knowledge_chunks", f.ID), 0)
 	})
 }
 
@@ -862,10 +863,10 @@ func TestADeletedFileStopsAtOnceAndLeavesNothing(t *testing.T) {
 			started <- struct{}{}
 			<-ctx.Done()
 		}
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.run(context.Background(), p.claim(1))
 		j := p.claim(1)
-		p.equal("kind", j.Kind, knowledge.EmbedKind)
+		p.Equal("kind", j.Kind, knowledge.EmbedKind)
 		ctx, cancel := context.WithCancelCause(context.Background()) // a runner cancels it when the job is
 		ended := make(chan struct{})
 		go func() {
@@ -873,14 +874,14 @@ func TestADeletedFileStopsAtOnceAndLeavesNothing(t *testing.T) {
 			p.run(ctx, j)
 		}()
 		<-started
-		p.must(p.svc.DeleteFile(context.Background(), p.call(), f.ID))
-		p.equal("job", p.jobs(f.ID)[0], knowledge.EmbedKind+" cancelled")
+		p.Must(p.Svc.DeleteFile(context.Background(), p.Call(), f.ID))
+		p.Equal("job", p.jobs(f.ID)[0], knowledge.EmbedKind+" cancelled")
 		cancel(jobs.ErrLost)
 		<-ended
-		p.equal("found", len(p.search(knowledge.SearchRequest{Query: "lighthouse"}).Files), 0)
+		p.Equal("found", len(p.search(knowledge.SearchRequest{Query: "lighthouse"}).Files), 0)
 		p.drain()
 		for _, table := range []string{"knowledge_documents", "knowledge_texts", "knowledge_chunks", "knowledge_segments", "knowledge_vectors"} {
-			p.equal("rows of "+table, p.rows(table, f.ID), 0)
+			p.Equal("rows of "+table, p.rows(table, f.ID), 0)
 		}
 	})
 }
@@ -888,12 +889,12 @@ func TestADeletedFileStopsAtOnceAndLeavesNothing(t *testing.T) {
 func TestASweepFindsWhatWasLost(t *testing.T) {
 	t.Parallel()
 	onPipes(t, nil, func(p *pipe) {
-		f := p.upload("places.md", harbour(places...))
+		f := p.Upload("places.md", harbour(places...))
 		p.run(context.Background(), p.claim(1))
-		p.must(p.db.Knowledge().Update(context.Background(), p.user, func(tx knowledge.Tx) error { return tx.Jobs.CancelJobs(f.ID) }))
+		p.Must(p.DB.Knowledge().Update(context.Background(), p.User, func(tx knowledge.Tx) error { return tx.Jobs.CancelJobs(f.ID) }))
 		p.drain()
-		p.equal("state", p.file(f.ID).State, knowledge.Embedding)
-		p.must(p.svc.Sweep(context.Background()))
+		p.Equal("state", p.file(f.ID).State, knowledge.Embedding)
+		p.Must(p.Svc.Sweep(context.Background()))
 		p.drain()
 		p.isReady(f.ID)
 	})

@@ -41,11 +41,11 @@ func TestARerankerOrdersWhatWasFoundAndDropsNothing(t *testing.T) {
 	}
 	onPipes(t, func(o *knowledge.Options) { o.Rerank, o.RerankTime = rerank, 20*time.Millisecond }, func(p *pipe) {
 		order, failure, wait = nil, nil, false
-		p.upload("one.md", harbour("lighthouse", "mill", "well", "gate"))
-		p.upload("two.md", harbour("crane", "tower"))
+		p.Upload("one.md", harbour("lighthouse", "mill", "well", "gate"))
+		p.Upload("two.md", harbour("crane", "tower"))
 		p.drain()
 		before, r := p.found(0)
-		p.equal("nothing is degraded", r.Degraded, []string(nil))
+		p.Equal("nothing is degraded", r.Degraded, []string(nil))
 		n := len(before)
 		if n < 6 || len(seen) != n || !strings.Contains(seen[0], ".md › ") {
 			p.Fatalf("%d chunks, %d texts: %q", n, len(seen), seen[0])
@@ -53,27 +53,27 @@ func TestARerankerOrdersWhatWasFoundAndDropsNothing(t *testing.T) {
 
 		order = []int{n - 1, 2}
 		after, r := p.found(0)
-		p.equal("the best two", after[:2], []string{before[n-1], before[2]})
-		p.equal("the others stay in their order", after[2:], slices.Concat(before[:2], before[3:n-1]))
-		p.equal("the file of the best chunk is the first", r.Files[0].File.ID, r.Chunks[0].FileID)
+		p.Equal("the best two", after[:2], []string{before[n-1], before[2]})
+		p.Equal("the others stay in their order", after[2:], slices.Concat(before[:2], before[3:n-1]))
+		p.Equal("the file of the best chunk is the first", r.Files[0].File.ID, r.Chunks[0].FileID)
 
 		few, r := p.found(1)
-		p.equal("one of all that were found", few, before[n-1:])
-		p.equal("its file alone", len(r.Files), 1)
+		p.Equal("one of all that were found", few, before[n-1:])
+		p.Equal("its file alone", len(r.Files), 1)
 
 		order, seen = []int{0, 1}, nil
 		for name, bad := range map[string][]int{"unknown": {n}, "negative": {-1}, "twice": {1, 1}} {
 			order = bad
 			after, r = p.found(0)
-			p.equal(name, after, before)
-			p.equal(name, r.Degraded, []string{"rerank"})
+			p.Equal(name, after, before)
+			p.Equal(name, r.Degraded, []string{"rerank"})
 		}
 		order, failure = nil, errors.New("down")
 		after, r = p.found(0)
-		p.equal("a failure", []any{after, r.Degraded}, []any{before, []string{"rerank"}})
+		p.Equal("a failure", []any{after, r.Degraded}, []any{before, []string{"rerank"}})
 		failure, wait = nil, true
 		after, r = p.found(0)
-		p.equal("too slow", []any{after, r.Degraded}, []any{before, []string{"rerank"}})
+		p.Equal("too slow", []any{after, r.Degraded}, []any{before, []string{"rerank"}})
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"nodest/internal/fault"
 	"nodest/knowledge"
+	"nodest/knowledge/knowledgetest"
 )
 
 // archive makes a zip archive of names and contents.
@@ -34,13 +35,13 @@ func archive(t *testing.T, entries ...string) knowledge.NewFile {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return newFile("all.zip", b.String())
+	return knowledgetest.NewFile("all.zip", b.String())
 }
 
 func (f *fixture) unzip(in knowledge.NewFile) (names, refused []string) {
 	f.Helper()
-	files, why, err := f.svc.Unzip(background, f.call(), in)
-	f.must(err)
+	files, why, err := f.Svc.Unzip(background, f.Call(), in)
+	f.Must(err)
 	for _, file := range files {
 		names = append(names, file.Name)
 	}
@@ -54,7 +55,7 @@ func TestAnArchiveBecomesFilesWithItsFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
-		base := f.base("lore")
+		base := f.Base("lore")
 		in := archive(t,
 			"lore/", "",
 			"lore/a.md", "alpha",
@@ -71,40 +72,40 @@ func TestAnArchiveBecomesFilesWithItsFolders(t *testing.T) {
 		)
 		in.BaseID = base.ID
 		names, refused := f.unzip(in)
-		f.equal("files", names, "[lore/a.md lore/deep/b.md etc/passwd win/c.txt 设定/雾渡城.md book.docx]")
-		f.equal("refused", refused, "[bomb.txt old.zip]")
-		got, err := f.svc.Base(background, f.user, base.ID)
-		f.must(err)
-		f.equal("files of the base", got.Files, 6)
+		f.Equal("files", names, "[lore/a.md lore/deep/b.md etc/passwd win/c.txt 设定/雾渡城.md book.docx]")
+		f.Equal("refused", refused, "[bomb.txt old.zip]")
+		got, err := f.Svc.Base(background, f.User, base.ID)
+		f.Must(err)
+		f.Equal("files of the base", got.Files, 6)
 
-		keyed := f.call()
+		keyed := f.Call()
 		keyed.Key, keyed.Hash = "k", "one"
-		_, _, err = f.svc.Unzip(background, keyed, archive(t, "nested.zip", "refused"))
-		f.must(err)
+		_, _, err = f.Svc.Unzip(background, keyed, archive(t, "nested.zip", "refused"))
+		f.Must(err)
 		keyed.Hash = "two"
-		_, _, err = f.svc.Unzip(background, keyed, archive(t, "nested.zip", "refused", "other.md", "theta"))
-		f.wants(err, fault.KeyReused)
+		_, _, err = f.Svc.Unzip(background, keyed, archive(t, "nested.zip", "refused", "other.md", "theta"))
+		f.Wants(err, fault.KeyReused)
 
 		again, _ := f.unzip(in)
-		f.equal("again", again, names)
-		page, err := f.svc.Files(background, f.user, "", "", 0)
-		f.must(err)
-		f.equal("all files", len(page.Items), 6)
+		f.Equal("again", again, names)
+		page, err := f.Svc.Files(background, f.User, "", "", 0)
+		f.Must(err)
+		f.Equal("all files", len(page.Items), 6)
 	})
 }
 
 func TestArchivesStayWithinLimits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, knowledge.Options{}, func(f *fixture) {
-		_, _, err := f.svc.Unzip(background, f.call(), newFile("a.zip", "no archive"))
-		f.wants(err, fault.UnsupportedMedia)
+		_, _, err := f.Svc.Unzip(background, f.Call(), knowledgetest.NewFile("a.zip", "no archive"))
+		f.Wants(err, fault.UnsupportedMedia)
 
 		var many []string
 		for i := range 2001 {
 			many = append(many, fmt.Sprint(i), "")
 		}
-		_, _, err = f.svc.Unzip(background, f.call(), archive(t, many...))
-		f.wants(err, fault.TooLarge)
+		_, _, err = f.Svc.Unzip(background, f.Call(), archive(t, many...))
+		f.Wants(err, fault.TooLarge)
 
 		// A directory that lists more than is read.
 		long := strings.Repeat("n", 60000)
@@ -112,24 +113,24 @@ func TestArchivesStayWithinLimits(t *testing.T) {
 		for i := range 100 {
 			huge = append(huge, fmt.Sprint(i, long), "")
 		}
-		_, _, err = f.svc.Unzip(background, f.call(), archive(t, huge...))
-		f.wants(err, fault.TooLarge)
+		_, _, err = f.Svc.Unzip(background, f.Call(), archive(t, huge...))
+		f.Wants(err, fault.TooLarge)
 
 		// An entry that says it has 300 MiB.
 		in := archive(t, "a.txt", strings.Repeat("text ", 100))
 		data, err := io.ReadAll(io.NewSectionReader(in.Body, 0, in.Size))
-		f.must(err)
+		f.Must(err)
 		at := bytes.Index(data, []byte("PK\x01\x02"))
 		binary.LittleEndian.PutUint32(data[at+24:], 300<<20)
-		_, _, err = f.svc.Unzip(background, f.call(), newFile("a.zip", string(data)))
-		f.wants(err, fault.TooLarge)
+		_, _, err = f.Svc.Unzip(background, f.Call(), knowledgetest.NewFile("a.zip", string(data)))
+		f.Wants(err, fault.TooLarge)
 
 		// One that says it has less, and one that says it has more, than it has.
 		for _, n := range []uint32{10, 600} {
 			binary.LittleEndian.PutUint32(data[at+24:], n)
-			names, refused := f.unzip(newFile("a.zip", string(data)))
-			f.equal("files", len(names), 0)
-			f.equal("refused", refused, "[a.txt]")
+			names, refused := f.unzip(knowledgetest.NewFile("a.zip", string(data)))
+			f.Equal("files", len(names), 0)
+			f.Equal("refused", refused, "[a.txt]")
 		}
 	})
 }

@@ -30,7 +30,7 @@ var layers = []string{
 	"server/api",
 	"store server",
 	"store/storetest internal/bench internal/bench/kb internal/setup",
-	"nodest/nodesttest internal/instance",
+	"nodest/nodesttest knowledge/knowledgetest internal/instance",
 	"cmd/nodest cmd/nodest-bench",
 }
 
