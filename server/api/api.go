@@ -13,6 +13,7 @@ import (
 	"nodest/chat/archive"
 	"nodest/circle"
 	"nodest/cognition"
+	"nodest/cognition/side"
 	"nodest/internal/attachment"
 	"nodest/internal/mcptool"
 	"nodest/internal/stream"
@@ -31,6 +32,7 @@ type Services struct {
 	Memory      *memory.Service
 	Circle      *circle.Service
 	Cognition   *cognition.Service
+	Side        *side.Service
 	Knowledge   *knowledge.Service
 	Attachments *attachment.Service
 	Web         *websearch.Service
