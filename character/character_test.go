@@ -284,6 +284,7 @@ func TestCharacterSettings(t *testing.T) {
 		"lastSummarizedAt":0,"extractEvery":5,"scanSummary":false},
 		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"includeCircle":true},
 		"knowledge":{"citations":"inline"},"tools":{"servers":[]},
+		"cognition":{"logMemoryQueries":false},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
 		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false},
 		"user":{"name":"","customSetting":null}}`))
