@@ -284,6 +284,7 @@ func TestCharacterSettings(t *testing.T) {
 		"lastSummarizedAt":0,"extractEvery":5,"scanSummary":false},
 		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"includeCircle":true},
 		"knowledge":{"citations":"inline"},"tools":{"servers":[]},
+		"cognition":{"logMemoryQueries":false},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
 		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false},
 		"user":{"name":"","customSetting":null}}`))
@@ -315,12 +316,12 @@ func TestStoredSettingsLoseMembersThatAreNoneAnyMore(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		stored.Settings = json.RawMessage(`{"dream":{"enabled":false,"at":"05:00"},"cognition":{"autoCommit":true},"retrieval":{"limit":3,"shareAcrossCharacters":true},"memory":{"mine":"kept"}}`)
+		stored.Settings = json.RawMessage(`{"dream":{"enabled":false,"at":"05:00"},"weather":{"autoCommit":true},"retrieval":{"limit":3,"shareAcrossCharacters":true},"memory":{"mine":"kept"}}`)
 		return character.Put(tx.Characters, h.Call(), stored)
 	}))
 	raw, version, err := h.Characters.Settings(t.Context(), nodesttest.Ann, ch.ID)
 	nodesttest.Must(t, err)
-	for _, gone := range []string{"dream", "cognition", "shareAcrossCharacters"} {
+	for _, gone := range []string{"dream", "weather", "shareAcrossCharacters"} {
 		if strings.Contains(string(raw), gone) {
 			t.Errorf("settings have %s: %s", gone, raw)
 		}
@@ -355,7 +356,7 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"tools":{"servers":["weather"]}}`:            "tools.servers[0]",
 		`{"tools":{"servers":"weather"}}`:              "tools.servers",
 		`{"dream":{"at":"04:00"}}`:                     "dream",
-		`{"cognition":{"autoCommit":false}}`:           "cognition",
+		`{"cognition":{"logMemoryQueries":1}}`:         "cognition.logMemoryQueries",
 		`{"retrieval":{"shareAcrossCharacters":true}}`: "retrieval.shareAcrossCharacters",
 		`{"circle":{"interactionFrequency":"always"}}`: "circle.interactionFrequency",
 		`{"circle":{"scheduledTimes":["8:15"]}}`:       "circle.scheduledTimes[0]",

@@ -172,6 +172,9 @@ var characterSettings = []settingGroup{
 	{name: "tools", rules: []settingRule{
 		{name: "servers", def: []string{}, max: 16, text: 32},
 	}},
+	{name: "cognition", rules: []settingRule{
+		{name: "logMemoryQueries", def: false},
+	}},
 	{name: "circle", rules: []settingRule{
 		{name: "enabled", def: false},
 		{name: "postsPerDay", def: 1.0, min: 0, max: 24},
@@ -220,6 +223,9 @@ type Settings struct {
 	Tools struct {
 		Servers []string `json:"servers"` // whose tools it may call: names of the operator's MCP servers
 	} `json:"tools"`
+	Cognition struct {
+		LogMemoryQueries bool `json:"logMemoryQueries"` // recalled memories are logged as queries
+	} `json:"cognition"`
 	Circle struct {
 		Enabled        bool     `json:"enabled"`
 		PostsPerDay    int      `json:"postsPerDay"`

@@ -51,6 +51,8 @@ type Options struct {
 	// Model returns the model that writes a user's summaries, and its name; nil = none,
 	// and rules write them.
 	Model func(ctx context.Context, userID string) (model llm.Asker, name string, err error)
+	// Before runs before messages of a conversation are summarised, if it is not nil; the summary waits for it.
+	Before func(ctx context.Context, userID, conversationID string)
 	// ForkStep is how many texts of a fork one transaction copies; default 300.
 	ForkStep int
 	// SearchReach is how many messages one call of Search reads; default 20,000.

@@ -45,6 +45,9 @@ func (svc *Service) draftSummary(ctx context.Context, userID, conversationID str
 	if err := svc.extractFirst(ctx, userID, conversationID); err != nil {
 		return nil, err
 	}
+	if svc.opts.Before != nil {
+		svc.opts.Before(ctx, userID, conversationID)
+	}
 	if err := d.write(ctx, model); err != nil {
 		return nil, err
 	}

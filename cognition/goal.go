@@ -62,3 +62,35 @@ func (svc *Service) Goals(ctx context.Context, userID, conversationID, status, c
 		return tx.Goals(conversationID, status, cursor, limit)
 	})
 }
+
+// LogQueries adds queries to a log, with the goal that the conversation has then: the newest one that is active.
+func LogQueries(tx Tx, conversationID string, queries ...*Event) error {
+	goals, _, err := tx.Goals(conversationID, GoalActive, "", 1)
+	if err != nil {
+		return err
+	}
+	for _, e := range queries {
+		if len(goals) > 0 {
+			e.Body = withMember(e.Body, "goal_id", goals[0].ID)
+		}
+	}
+	return tx.AppendEvents(conversationID, queries...)
+}
+
+// wireGoal is the wire format of a goal.
+type wireGoal struct {
+	ID             string  `json:"id"`
+	ConversationID string  `json:"conversationId"`
+	ParentID       string  `json:"parentId,omitempty"`
+	Kind           string  `json:"kind"`
+	Description    string  `json:"description"`
+	Status         string  `json:"status"`
+	Version        int64   `json:"version"`
+	CreatedAt      op.Time `json:"createdAt"`
+	UpdatedAt      op.Time `json:"updatedAt"`
+}
+
+// WireGoal returns g in its wire format.
+func WireGoal(g *Goal) any {
+	return wireGoal{g.ID, g.ConversationID, g.ParentID, g.Kind, g.Description, g.Status, g.Version, op.Time(g.CreatedAt), op.Time(g.UpdatedAt)}
+}

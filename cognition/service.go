@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"nodest/internal/fault"
 	"nodest/internal/op"
@@ -14,6 +15,7 @@ type Tx struct {
 	op.Tx
 	LogTx
 	GoalTx
+	StateTx
 }
 
 // LogTx stores the logs of conversations. Without the conversation, each method returns fault.NotFound.
@@ -28,6 +30,8 @@ type LogTx interface {
 	// OpenEvents returns the oldest events of a type that wait: queries without an evaluation, extractions that
 	// are not committed, reflections that are not consumed.
 	OpenEvents(conversationID, kind string, limit int) ([]*Event, error)
+	// OpenQueries returns the oldest queries without an evaluation that are not older than a time.
+	OpenQueries(conversationID string, since time.Time, limit int) ([]*Event, error)
 }
 
 // Store stores what a Service needs; package store implements it.

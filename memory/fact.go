@@ -23,6 +23,8 @@ const (
 	ByUser   Origin = "user"
 	ByImport Origin = "import"
 	ByCircle Origin = "circle" // something that happened in the social circle
+	// ByExtraction is knowledge that the user has approved: a committed extraction of a log.
+	ByExtraction Origin = "extraction"
 )
 
 type Status string
@@ -207,7 +209,7 @@ func (m *Memory) Validate() error {
 }
 
 var (
-	origins  = []Origin{ByModel, ByRule, ByUser, ByImport, ByCircle}
+	origins  = []Origin{ByModel, ByRule, ByUser, ByImport, ByCircle, ByExtraction}
 	statuses = []Status{Active, Superseded, Retired, Deleted}
 )
 

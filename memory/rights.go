@@ -41,10 +41,19 @@ type Patch struct {
 // create stores a memory of origin user. An active one with the same words is returned instead,
 // with its count raised. Forgotten words may be written again.
 func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
+	return createBy(tx, by, characterID, d, ByUser)
+}
+
+// Keep stores knowledge that the user has approved, like create.
+func Keep(tx Tx, by, characterID, text string) (*Memory, error) {
+	return createBy(tx, by, characterID, Draft{Text: text, Subject: lang.AboutWorld}, ByExtraction)
+}
+
+func createBy(tx Tx, by, characterID string, d Draft, origin Origin) (*Memory, error) {
 	now := tx.Now()
 	m := &Memory{
 		ID: op.NewID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: DefaultImportance,
-		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: ByUser, Rights: Rights{Pinned: d.Pinned, Locked: d.Locked, Shareable: d.Shareable},
+		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: origin, Rights: Rights{Pinned: d.Pinned, Locked: d.Locked, Shareable: d.Shareable},
 		Standing: Standing{Status: Active}, Sightings: Sightings{SeenCount: 1, LastSeenAt: now}, CreatedAt: now, UpdatedAt: now,
 	}
 	fill(&m.Subject, lang.AboutUser)

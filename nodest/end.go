@@ -1,6 +1,7 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -103,7 +104,7 @@ func (e *Engine) commit(t *task, g *chat.Generation, how end) (endedGeneration, 
 		if err != nil {
 			return endedGeneration{}, err
 		}
-		return written, t.dueSummary(tx, written)
+		return written, cmp.Or(e.ended(tx, t, written), t.dueSummary(tx, written))
 	})
 }
 

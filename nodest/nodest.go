@@ -76,6 +76,8 @@ type Options struct {
 	Sources            []Source      // asked in every turn, in the order of what they find; nil = none
 	Tools              []Toolbox     // opened in every turn, in the order in which models see their tools; nil = none
 	ToolLimits         tools.Limits  // of one turn
+	// Ended are told of each reply with a text, in the transaction that stores its end. An error undoes that.
+	Ended []func(tx Tx, r *Ended) error
 	// Embedder compares replies with the sources that they cite; nil, and a nil result,
 	// mean that they are compared by words.
 	Embedder    func(ctx context.Context, userID string) (llm.Embedder, error)

@@ -106,6 +106,7 @@ type found struct {
 	uses     []memory.Use
 	recalled []record.Recalled
 	numbers  tools.Numbers // of the sources that may be cited
+	lookups  []tools.Lookup
 	search   []Search
 	warnings []framework.Warning
 }
@@ -240,9 +241,12 @@ func (t *turn) add(f Findings) {
 	if first := t.found.numbers.Len() + 1; f.Web != nil {
 		in.Web = strings.TrimSpace(in.Web + "\n" + f.Web(first))
 		for i := range f.Search {
+			var refs []int
 			for j := range f.Search[i].Pages {
 				f.Search[i].Pages[j].Marker += first - 1
+				refs = append(refs, f.Search[i].Pages[j].Marker)
 			}
+			t.found.looked(f.Search[i].Query, refs)
 		}
 	}
 	if len(f.Profile.Facts) > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/cognition"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/memory"
@@ -40,6 +41,7 @@ type Tx struct {
 	Memory     memory.Tx
 	Characters character.Tx
 	Chats      chat.Tx
+	Cognition  cognition.Tx
 	UserTx
 	GenerationTx
 }

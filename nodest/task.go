@@ -140,6 +140,7 @@ type provenance struct {
 	cites   bool          // they were found for this reply
 	ruled   bool          // the model was told how to cite
 	request []llm.Message // with sources
+	lookups []Lookup
 
 	mu    sync.Mutex
 	tools *chat.ToolTrace // nil = the model has none
@@ -151,6 +152,7 @@ func (p *provenance) note(turn *turn) {
 	if p.sources, p.cites = turn.citable(); p.sources != nil {
 		p.request = turn.prompt.Messages
 	}
+	p.lookups = turn.lookups(p.sources)
 	if trace := turn.offer.trace; trace.Path != "" {
 		trace.Searches, trace.Reads = append([]chat.ToolSearch{}, trace.Searches...), append([]string{}, trace.Reads...)
 		p.mu.Lock()

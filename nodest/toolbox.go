@@ -143,7 +143,9 @@ func (t *turn) inject(a *tools.Answer) {
 	if a == nil {
 		return
 	}
-	text := a.Text(t.found.numbers.Sheet(injectedRoom, tools.InPassages))
+	sheet := t.found.numbers.Sheet(injectedRoom, tools.InPassages)
+	text := a.Text(sheet)
+	t.found.looked(a.Query, sheet.Refs())
 	t.input.Findings.Passages = strings.TrimSpace(t.input.Findings.Passages + "\n" + text)
 	t.offer.trace.Path = pathInject
 	if a.Query != "" {

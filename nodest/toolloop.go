@@ -66,7 +66,7 @@ func (l *toolLoop) newRun() *tools.Run {
 		Tools: l.turn.offer.tools, Limits: l.e.opts.ToolLimits, Language: l.turn.setup.Docs.Language,
 		Room:    l.turn.input.Options.Context - l.turn.offer.reserve - l.turn.prompt.Tokens,
 		Count:   l.turn.count,
-		Numbers: &l.turn.found.numbers, Trace: &l.turn.offer.trace,
+		Numbers: &l.turn.found.numbers, Trace: &l.turn.offer.trace, Lookups: &l.turn.found.lookups,
 		Publish: func(ev tools.Event) { l.e.publish(l.t, "gen.tool", ev) },
 		Log:     l.e.opts.Log.With("generation", l.t.id),
 	})

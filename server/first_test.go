@@ -64,7 +64,7 @@ func firstAnswers(t *testing.T) (tokens map[string]string, all []firstAnswer) {
 var changing = regexp.MustCompile(`"exportedAt":"[^"]*"|"quotas":{.*}}|\d\.\d{5,}`)
 
 // dropped are settings that programs of schema 1 had and that never had an effect.
-var dropped = strings.NewReplacer(`"shareAcrossCharacters":false,`, "", `,"cognition":{"autoCommit":false,"logMemoryQueries":false}`, "",
+var dropped = strings.NewReplacer(`"shareAcrossCharacters":false,`, "", `"autoCommit":false,"logMemoryQueries":false`, `"logMemoryQueries":false`,
 	`,"dream":{"enabled":true,"at":"04:00"}`, "")
 
 // asStored is an answer without what changes.

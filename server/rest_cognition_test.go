@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"nodest/internal/op"
+	"nodest/llm"
 )
 
 // seedLog is a log in the format, with an event of each type, one of an unknown type, and unknown members.
@@ -87,4 +89,178 @@ func TestAnOldLogIsImported(t *testing.T) {
 	h.rest("GET", path+"?type=query,", "").refuses(t, 400, "invalid_field", "type")
 	h.rest("GET", path+"?limit=2000", "").refuses(t, 400, "invalid_field", "limit")
 	h.rest("GET", "/conversations/"+h.newCharacter()+"/cognition-log", "").refuses(t, 404, "not_found")
+}
+
+// A search of documents that the model asks for, and one of the web before the request, are a query each, in the
+// transaction of the reply. The response is the reply, and goes when its message is deleted for good.
+func TestWhatIsLookedUpForAReplyIsLogged(t *testing.T) {
+	t.Parallel()
+	clock := &leaping{}
+	h := newTestServerOf(t, parts{now: clock.now}, nil)
+	base := h.newBase("Harbour notes")
+	file := h.addFile("harbour.md", harbour, "knowledgeBaseId="+base)["id"].(string)
+	h.processed(file)
+	h.web.pages(t, map[string]string{"halden-point.test": lighthousePage})
+	h.web.search.Answer("", lighthouseResult)
+	chat, p := h.knowing(base)
+	h.rest("PATCH", "/conversations/"+chat, `{"settings":{"searchEnabled":true}}`).wants(t, 200)
+	h.model.enqueue(&script{calls: []llm.ToolCall{call("a", "searchKnowledgeBase", `{"query":"Who kept the light?"}`)}})
+	h.model.enqueue(&script{pieces: []string{"In March 1987, after Maren Oduya the zorbalik."}})
+	reply, _ := h.reply(p, chat, lighthouseQuestion, nil)
+
+	events := h.logOf(chat, "")
+	if len(events) != 2 {
+		t.Fatalf("the log has %s", op.MustJSON(events))
+	}
+	web, documents := events[0].(map[string]any), events[1].(map[string]any)
+	for _, q := range []map[string]any{web, documents} {
+		if q["type"] != "query" || q["sequence"] != reply["seq"] || q["response"] != reply["text"] || q["goal_id"] != nil || q["query_id"] == "" || q["timestamp"] == "" {
+			t.Errorf("the query is %s", op.MustJSON(q))
+		}
+	}
+	page := web["sources"].([]any)[0].(map[string]any)
+	if page["id"] != "http://halden-point.test/history" || page["task"] != "Halden Point Lighthouse: a short history" || !strings.Contains(stringAt(page, "content"), "1987") || len([]rune(stringAt(page, "content"))) > 500 {
+		t.Errorf("the page is %s", op.MustJSON(page))
+	}
+	chunk := documents["sources"].([]any)[0].(map[string]any)
+	if documents["query"] != "Who kept the light?" || !strings.HasPrefix(stringAt(chunk, "id"), file+".") || !strings.Contains(harbour, stringAt(chunk, "content")) ||
+		documents["source_ids"].([]any)[0] != chunk["id"] {
+		t.Errorf("the documents are %s", op.MustJSON(documents))
+	}
+	h.rest("DELETE", "/files/"+file, "").wants(t, 204)
+	h.rested()
+	if left := string(op.MustJSON(h.logOf(chat, ""))); strings.Contains(left, "Maren Oduya kept") || !strings.Contains(left, file) {
+		t.Errorf("after the document was deleted: %s", left)
+	}
+	h.rest("DELETE", "/messages/"+reply["id"].(string), "").wants(t, 200)
+	clock.leap(31 * 24 * time.Hour)
+	h.maintain()
+	if left := h.logOf(chat, ""); len(left) != 0 {
+		t.Errorf("after the message was deleted for good: %s", op.MustJSON(left))
+	}
+}
+
+// What the memory gives is no query, unless the character's settings say so; nor is a turn without a search.
+func TestMemoriesAreLoggedOnlyIfTheSettingsSaySo(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	fact := h.addMemory(h.memoriesOf(chat), "Mia keeps a zorbalik in the barn.", "")
+	h.turn(chat, "What does Mia keep in the barn?", "A zorbalik.")
+	if got := h.logOf(chat, ""); len(got) != 0 {
+		t.Errorf("the log has %v", got)
+	}
+	h.rest("PUT", "/characters/"+h.characterOf(chat)+"/settings", `{"cognition":{"logMemoryQueries":true}}`).wants(t, 200)
+	other := h.newChatWith(h.characterOf(chat))
+	h.turn(other, "What does Mia keep in the barn?", "A zorbalik, of course.")
+	events := h.logOf(other, "?type=query")
+	if len(events) != 1 || !strings.Contains(string(op.MustJSON(events)), fact) || stringAt(events[0].(map[string]any), "response") != "A zorbalik, of course." {
+		t.Fatalf("the log has %s", op.MustJSON(events))
+	}
+	h.rest("DELETE", h.memoriesOf(chat)+"/"+fact+"?purge=true", "").wants(t, 204)
+	if left := string(op.MustJSON(h.logOf(other, ""))); strings.Contains(left, "Mia keeps a zorbalik in") {
+		t.Errorf("after the memory was purged: %s", left)
+	}
+}
+
+// When a goal ends, what was looked up is evaluated source by source, once, with the trigger; the model sees the conversation and
+// the parts of the instruction, and nothing of it becomes a message.
+func TestAnEndedGoalHasWhatWasLookedUpEvaluated(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	h.web.pages(t, map[string]string{"halden-point.test": lighthousePage})
+	h.web.search.Answer("", lighthouseResult)
+	chat, p := h.searching()
+	goal := stringAt(h.rest("POST", "/conversations/"+chat+"/goals", `{"description":"Learn about the light."}`).wants(t, 201), "id")
+	h.model.enqueue(&script{pieces: []string{"In March 1987 [1]."}})
+	h.reply(p, chat, lighthouseQuestion, nil)
+	query := h.logOf(chat, "?type=query")[0].(map[string]any)
+	if query["goal_id"] != goal {
+		t.Errorf("the goal of the query is %v, want %s", query["goal_id"], goal)
+	}
+	messages := len(h.texts(chat))
+	verdict := fmt.Sprintf(`{"query_sequence":%v,"assessments":[{"knowledge_id":"http://halden-point.test/history","eval_status":"helpful","reason":"It has the year."},
+		{"source_id":"http://other.test/","status":"helpful"},{"source_id":"http://halden-point.test/history","status":"splendid"}]}`, query["sequence"])
+	h.model.enqueue(&script{pieces: []string{"Here it is:\n```json\n{\"evaluations\":[" + verdict + "]}\n```"}})
+	h.rest("PATCH", "/goals/"+goal, `{"status":"completed"}`).wants(t, 200)
+	eventually(t, "the query is evaluated", func() bool { return len(h.logOf(chat, "?type=evaluation")) > 0 })
+	e := h.logOf(chat, "?type=evaluation")
+	one := e[0].(map[string]any)
+	if len(e) != 1 || one["query_sequence"] != query["sequence"] || one["query_id"] != query["query_id"] || one["knowledge_id"] != "http://halden-point.test/history" ||
+		stringAt(one, "eval_result.status") != "helpful" || one["evaluated_at_trigger"] != "goal_completion" {
+		t.Errorf("evaluations: %s", op.MustJSON(e))
+	}
+	_, texts := h.model.results()
+	at := 0
+	for _, part := range []string{lighthouseQuestion, "You assess knowledge", "Current task", "Current goal", "Query ", "halden-point.test/history", "source by source", "## Statuses", `{"evaluations"`} {
+		i := strings.Index(texts[at:], part)
+		if i < 0 {
+			t.Fatalf("%q is not in its place in\n%s", part, texts)
+		}
+		at += i
+	}
+	if n := len(h.texts(chat)); n != messages {
+		t.Errorf("%d messages, were %d", n, messages)
+	}
+	h.rest("PATCH", "/goals/"+goal, `{"status":"active"}`).wants(t, 200)
+	h.rest("PATCH", "/goals/"+goal, `{"status":"abandoned"}`).wants(t, 200)
+	h.rested()
+	if again := h.logOf(chat, "?type=evaluation"); len(again) != 1 {
+		t.Errorf("evaluated again: %s", op.MustJSON(again))
+	}
+	h.rest("POST", "/conversations/"+chat+"/goals", `{"description":" "}`).refuses(t, 400, "invalid_field", "description")
+	h.rest("PATCH", "/goals/"+goal, `{"status":"won"}`).refuses(t, 400, "invalid_field", "status")
+}
+
+// An extraction is reviewed as often as the user likes, the latest decision counts, and a commit makes one memory of it.
+func TestAReviewedExtractionBecomesOneMemory(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	path := "/conversations/" + chat + "/extractions"
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	h.rest("POST", "/conversations/"+chat+"/cognition-log/import", `{"events":[
+		{"type":"extraction_pending","extraction_id":"pending-1","sequence":1,"payload":{"content":"The ferry sails at nine.","mine":1}},
+		{"type":"extraction_pending","extraction_id":"pending-2","sequence":1,"payload":{"content":"The inn is closed."}},
+		{"type":"extraction_pending","extraction_id":"pending-3","sequence":1,"payload":{"task":"empty"}}]}`).wants(t, 200)
+	states := func() (all []string) {
+		t.Helper()
+		for _, x := range h.rest("GET", path, "").wants(t, 200)["items"].([]any) {
+			all = append(all, stringAt(x.(map[string]any), "state"))
+		}
+		return all
+	}
+	h.rest("POST", path+"/pending-1/review", `{"decision":"edit"}`).refuses(t, 400, "invalid_field", "editedPayload")
+	h.rest("POST", path+"/pending-1/review", `{"decision":"edit","editedPayload":{"content":""}}`).refuses(t, 400, "invalid_field", "editedPayload")
+	h.rest("POST", path+"/pending-1/review", `{"decision":"maybe"}`).refuses(t, 400, "invalid_field", "decision")
+	h.rest("POST", path+"/pending-9/review", `{"decision":"approve"}`).refuses(t, 404, "not_found")
+	h.rest("POST", path+"/pending-1/review", `{"decision":"discard"}`).wants(t, 200)
+	edited := h.rest("POST", path+"/pending-1/review", `{"decision":"edit","editedPayload":{"content":"The ferry sails at ten."}}`).wants(t, 200)
+	if stringAt(edited, "payload.content") != "The ferry sails at ten." || stringAt(edited, "proposed.content") != "The ferry sails at nine." {
+		t.Errorf("edited: %v", edited)
+	}
+	h.rest("POST", path+"/pending-2/review", `{"decision":"approve"}`).wants(t, 200)
+	h.rest("POST", path+"/pending-2/review", `{"decision":"discard"}`).wants(t, 200)
+	h.rest("POST", path+"/pending-3/review", `{"decision":"approve"}`).wants(t, 200)
+	if got := fmt.Sprint(states()); got != "[approved discarded approved]" {
+		t.Errorf("states: %s", got)
+	}
+	report := h.rest("POST", path+"/commit", "").wants(t, 200)
+	done := report["committed"].([]any)
+	if len(done) != 1 || len(report["failed"].([]any)) != 1 || fmt.Sprint(report["skipped"]) != "[pending-2]" {
+		t.Fatalf("the report is %s", op.MustJSON(report))
+	}
+	memories := h.rest("GET", h.memoriesOf(chat), "").items(t)
+	if len(memories) != 1 || memories[0]["id"] != stringAt(done[0].(map[string]any), "knowledge_id") || memories[0]["text"] != "The ferry sails at ten." || memories[0]["origin"] != "extraction" {
+		t.Errorf("memories: %v", memories)
+	}
+	if again := h.rest("POST", path+"/commit", "").wants(t, 200); len(again["committed"].([]any)) != 0 || len(h.rest("GET", h.memoriesOf(chat), "").items(t)) != 1 {
+		t.Errorf("again: %v", again)
+	}
+	h.rest("POST", path+"/pending-1/review", `{"decision":"approve"}`).refuses(t, 409, "conflict")
+	p.event("extraction.reviewed", "")
+	p.event("extraction.committed", "")
+	if n := len(h.logOf(chat, "?type=extraction_committed")); n != 1 {
+		t.Errorf("%d commits", n)
+	}
 }

@@ -71,7 +71,7 @@ type fixtures struct {
 
 	post, comment, attachment, action, turn string
 
-	file, base string
+	file, base, goal string
 
 	resources map[string]string // path -> id
 	saved     []byte            // the save point as a file
@@ -97,6 +97,7 @@ func (h *testServer) newFixtures() *fixtures {
 	e.memory = id(h.rest("POST", "/characters/"+e.character+"/memories", `{"text":"Mia keeps bees."}`), 201)
 	h.rest("PUT", "/characters/"+e.character+"/memory-documents/user.md", `{"text":"Mia keeps bees."}`).wants(t, 200)
 	e.summary = h.makeSummary(e.conversation)
+	e.goal = id(h.rest("POST", "/conversations/"+e.conversation+"/goals", `{"description":"Find the harbour."}`), 201)
 	e.attachment = id(h.upload("POST", "/attachments", "a.png", onePixel), 201)
 	e.post = id(h.rest("POST", "/circle/posts", `{"text":"Ahoy","images":["`+e.attachment+`"]}`), 201)
 	e.comment = id(h.rest("POST", "/circle/posts/"+e.post+"/comments", `{"text":"Hello"}`), 201)
@@ -124,7 +125,7 @@ func (e *fixtures) idFor(path string) (id string, ok bool) {
 		"characters": e.character, "conversations": e.conversation, "messages": e.message, "generations": e.generation,
 		"prompts": e.prompt, "saves": e.save, "tokens": e.token, "jobs": e.job,
 		"posts": e.post, "relationships": e.character, "actions": e.action, "turns": e.turn, "attachments": e.attachment,
-		"files": e.file, "knowledge-bases": e.base,
+		"files": e.file, "knowledge-bases": e.base, "goals": e.goal,
 		"users":   "", // see TestOnlyOwnersManageUsers
 		"devices": "", // chosen by the client
 	}[kind]
@@ -173,6 +174,10 @@ func (e *fixtures) bodyFor(method, path string) string {
 		return `{"decision":"accept"}`
 	case "POST /conversations/:id/cognition-log/import":
 		return `{"events":[]}`
+	case "POST /conversations/:id/goals":
+		return `{"description":"Find the harbour."}`
+	case "POST /conversations/:id/extractions/:eid/review":
+		return `{"decision":"approve"}`
 	case "PATCH /conversations/:id/summaries/:sid":
 		return `{"summary":"They kept bees."}`
 	case "PUT /knowledge-bases/:id/grants/:uid":
@@ -248,6 +253,7 @@ func (h *testServer) readAll(e *fixtures) string {
 		"/characters/" + e.character, "/conversations/" + e.conversation, "/conversations/" + e.conversation + "/messages",
 		"/conversations/" + e.conversation + "/branches", "/conversations/" + e.conversation + "/tree", "/conversations/" + e.conversation + "/saves?automatic=true", "/saves/" + e.save,
 		"/characters/" + e.character + "/memories?status=any", "/characters/" + e.character + "/memory-documents/user.md", "/conversations/" + e.conversation + "/summaries",
+		"/conversations/" + e.conversation + "/goals", "/conversations/" + e.conversation + "/extractions",
 		"/circle/posts", "/circle/relationships", "/circle/actions", "/circle/posts/" + e.post + "/turns", "/attachments/" + e.attachment,
 		"/knowledge-bases/" + e.base, "/knowledge-bases/" + e.base + "/files", "/knowledge-bases/" + e.base + "/grants", "/characters/" + e.character + "/knowledge",
 		"/generations/" + e.generation, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",

@@ -23,10 +23,12 @@ import (
 	"nodest/chat/archive"
 	"nodest/circle"
 	"nodest/cognition"
+	"nodest/cognition/side"
 	"nodest/internal/account"
 	"nodest/internal/attachment"
 	"nodest/internal/jobs"
 	"nodest/internal/kbtool"
+	"nodest/internal/logtool"
 	"nodest/internal/mcptool"
 	"nodest/internal/op"
 	"nodest/internal/stream"
@@ -126,7 +128,12 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		own.tools = mcptool.New(mcptool.Options{})
 	}
 	h.characters = character.New(h.db.Characters(), character.Options{Replan: circle.Replan, HasToolServer: own.tools.Has})
-	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log})
+	var branches *side.Service
+	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log,
+		Before: func(ctx context.Context, userID, conversationID string) {
+			branches.BeforeSummary(ctx, userID, conversationID)
+		},
+	})
 	search := h.web.service(t, h.db.WebSearch(), log)
 	if own.models == nil {
 		own.models = fixedModel{h.model}
@@ -145,6 +152,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		Store: h.db, Characters: h.characters, Chats: h.chats, Models: own.models, Publisher: h.hub,
 	}, nodest.Options{
 		Alone: true, Log: log, Embedder: offlineEmbedder,
+		Ended:   []func(nodest.Tx, *nodest.Ended) error{logtool.LogQueries},
 		Sources: []nodest.Source{nodest.WithDocuments(nodest.Memories(h.memory, testTimeout), h.dreams), webtool.Source(search, testTimeout)},
 		Tools:   []nodest.Toolbox{kbtool.Toolbox(h.knowledge, testTimeout), webtool.Toolbox(search, testTimeout), own.tools.Toolbox()},
 	})
@@ -162,7 +170,14 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 			return err
 		},
 	})
-	h.jobs.Handle(slices.Concat(h.memory.Kinds(), extractor.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds())...)
+	branches = side.New(h.db.Side(), side.Options{Log: log, Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
+		m, err := h.engine.CircleModel(ctx, userID)
+		if m == nil {
+			return nil, "", err
+		}
+		return m, m.Name, err
+	}})
+	h.jobs.Handle(slices.Concat(h.memory.Kinds(), branches.Kinds(), extractor.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", Limits: Limits{CommandsPer10s: 1e9, Burst: 1e9}}
 	if change != nil {
@@ -170,7 +185,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}
 	services := api.Services{
 		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Dreams: h.dreams,
-		Circle: h.circle, Cognition: cognition.NewService(h.db.Cognition()), Knowledge: h.knowledge, Attachments: attachments, Web: search, Tools: own.tools, Hub: h.hub,
+		Circle: h.circle, Cognition: cognition.NewService(h.db.Cognition()), Side: branches, Knowledge: h.knowledge, Attachments: attachments, Web: search, Tools: own.tools, Hub: h.hub,
 	}
 	h.server = New(Deps{
 		Services: services, App: app.New(h.db.App(), h.chats, services.Archives, h.engine), Accounts: h.accounts, Providers: oneProvider{},

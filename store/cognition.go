@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodest/cognition"
+	"nodest/cognition/side"
 	"nodest/internal/op"
 	"nodest/store/sqldb"
 )
@@ -15,7 +16,15 @@ func (db *DB) Cognition() cognition.Store { return part[cognition.Tx]{db, (*tx).
 
 // forCognition returns t as package cognition has it.
 func (t *tx) forCognition() cognition.Tx {
-	return cognition.Tx{Tx: t, LogTx: t.cognition, GoalTx: t.cognition}
+	return cognition.Tx{Tx: t, LogTx: t.cognition, GoalTx: t.cognition, StateTx: t.cognition}
+}
+
+// Side returns the store of side.Service.
+func (db *DB) Side() side.Store { return part[side.Tx]{db, (*tx).forSide} }
+
+// forSide returns t as package side has it.
+func (t *tx) forSide() side.Tx {
+	return side.Tx{Tx: t, Jobs: t.jobs, Log: t.forCognition(), Chats: t.forChats(), Memory: t.forMemory()}
 }
 
 // cognitionTx stores the logs of conversations.
@@ -174,6 +183,36 @@ func (t cognitionTx) Events(conversationID string, after int64, limit int, types
 
 func (t cognitionTx) OpenEvents(conversationID, kind string, limit int) ([]*cognition.Event, error) {
 	return t.readEvents(conversationID, "is_open AND type = ? ORDER BY ordinal LIMIT ?", t.userID, conversationID, kind, limit)
+}
+
+func (t cognitionTx) OpenQueries(conversationID string, since time.Time, limit int) ([]*cognition.Event, error) {
+	return t.readEvents(conversationID, "is_open AND type = ? AND happened_at >= ? ORDER BY happened_at, ordinal LIMIT ?",
+		t.userID, conversationID, cognition.TypeQuery, since, limit)
+}
+
+func (t cognitionTx) ExtractionEvents(conversationID string, extractionIDs ...string) ([]*cognition.Event, error) {
+	return t.readEvents(conversationID, "extraction_key IN (?) AND extraction_key <> '' ORDER BY ordinal", t.userID, conversationID, extractionIDs)
+}
+
+func (t cognitionTx) SideState(conversationID string) (cognition.State, error) {
+	row, err := sqldb.One[cognitionStateRow](t.chats.with(conversationID), "SELECT * FROM cognition_states WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
+	if row == nil {
+		return cognition.State{}, err
+	}
+	return cognition.State{PendingEval: row.PendingEval, EvalTrigger: row.EvalTrigger, Queue: row.Queue}, err
+}
+
+func (t cognitionTx) LockSideState(conversationID string) (cognition.State, error) {
+	if _, err := t.lockLog(conversationID); err != nil {
+		return cognition.State{}, err
+	}
+	return t.SideState(conversationID)
+}
+
+func (t cognitionTx) PutSideState(conversationID string, s cognition.State) error {
+	row := &cognitionStateRow{UserID: t.userID, ConversationID: conversationID, PendingEval: s.PendingEval, EvalTrigger: s.EvalTrigger, Queue: s.Queue}
+	return t.chats.with(conversationID).Insert("cognition_states", row, "ON CONFLICT (user_id, conversation_id) DO UPDATE SET"+
+		" pending_eval = EXCLUDED.pending_eval, eval_trigger = EXCLUDED.eval_trigger, queue = EXCLUDED.queue")
 }
 
 // readEvents returns events of a conversation, queries with their responses.

@@ -26,6 +26,25 @@ var cognitionIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 		}
 		return nil
 	},
+	"OpenQueries": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Cognition(tx).OpenQueries(x.conversation, start, 10)
+		return wantNotFound(e, err)
+	},
+	"ExtractionEvents": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Cognition(tx).ExtractionEvents(x.conversation, "pending-1")
+		return wantNotFound(e, err)
+	},
+	"SideState": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Cognition(tx).SideState(x.conversation)
+		return wantNotFound(e, err)
+	},
+	"LockSideState": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Cognition(tx).LockSideState(x.conversation)
+		return wantNotFound(e, err)
+	},
+	"PutSideState": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Cognition(tx).PutSideState(x.conversation, cognition.State{PendingEval: true}))
+	},
 	"InsertGoal": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Cognition(tx).InsertGoal(&cognition.Goal{ID: id(), ConversationID: x.conversation}))
 	},

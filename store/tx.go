@@ -70,7 +70,7 @@ func newTx(db *DB, s *session, userID string) *tx {
 // forTurns returns t as package nodest has it.
 func (t *tx) forTurns() nodest.Tx {
 	return nodest.Tx{
-		Tx: t, Jobs: t.jobs, Memory: t.forMemory(), Characters: t.forCharacters(), Chats: t.forChats(), UserTx: t.users, GenerationTx: t.generations,
+		Tx: t, Jobs: t.jobs, Memory: t.forMemory(), Characters: t.forCharacters(), Chats: t.forChats(), Cognition: t.forCognition(), UserTx: t.users, GenerationTx: t.generations,
 	}
 }
 

@@ -21,9 +21,11 @@ import (
 	"nodest/chat/archive"
 	"nodest/circle"
 	"nodest/cognition"
+	"nodest/cognition/side"
 	"nodest/internal/account"
 	"nodest/internal/attachment"
 	"nodest/internal/jobs"
+	"nodest/internal/logtool"
 	"nodest/internal/mcptool"
 	"nodest/internal/op"
 	"nodest/internal/setup"
@@ -90,6 +92,7 @@ type services struct {
 	chats      *chat.Service
 	engine     *nodest.Engine
 	circle     *circle.Service
+	branches   *side.Service
 	knowledge  *knowledge.Service
 }
 
@@ -174,6 +177,9 @@ func (r *Instance) build(alone bool) {
 		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
 			return r.engine.SummaryModel(ctx, userID)
 		},
+		Before: func(ctx context.Context, userID, conversationID string) {
+			r.branches.BeforeSummary(ctx, userID, conversationID)
+		},
 	})
 	r.memory = memory.New(r.db.Memory(), memory.Options{
 		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.Models.Embedder, Log: log,
@@ -187,7 +193,7 @@ func (r *Instance) build(alone bool) {
 		Process:            r.db.Process(),
 		MaxReply:           cfg.Count("NODEST_REPLY_KILOBYTES") << 10,
 		GenerationsPerUser: cfg.Count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.Count("NODEST_TOKENS_PER_DAY")),
-		Sources: r.sources(), Tools: r.tools(), Embedder: r.Models.Meaning,
+		Sources: r.sources(), Tools: r.tools(), Ended: []func(nodest.Tx, *nodest.Ended) error{logtool.LogQueries}, Embedder: r.Models.Meaning,
 		SummaryWait: cfg.Duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: Lease, Log: log,
 	})
 	reader := extract.New(r.db.Memory(), extract.Options{
@@ -206,11 +212,12 @@ func (r *Instance) build(alone bool) {
 			return err
 		},
 	})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
+	r.branches = side.New(r.db.Side(), side.Options{Model: r.engine.SummaryModel, Idle: cfg.Duration("NODEST_MEMORY_IDLE_CLOSE"), Log: log})
+	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
 	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Dreams: r.dreams,
-		Circle: r.circle, Cognition: cognition.NewService(r.db.Cognition()), Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
+		Circle: r.circle, Cognition: cognition.NewService(r.db.Cognition()), Side: r.branches, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.Accounts, Providers: r.Models,

@@ -48,6 +48,7 @@ type Options struct {
 	Count    func(text string) int // its tokens
 	Numbers  *Numbers              // of the turn
 	Trace    *chat.ToolTrace       // gets what was searched for and read
+	Lookups  *[]Lookup             // gets what was searched for and shown; nil = nobody wants to know
 	Publish  func(Event)           // tells clients about a call
 	Log      *slog.Logger
 }
@@ -232,6 +233,9 @@ func (r *Run) trace(c *plannedCall) {
 	case c.repeat != nil:
 		tr.Searches = append(tr.Searches, SearchTrace(c.query, len(c.repeat.refs), true))
 	case c.search != nil:
+		if r.Lookups != nil {
+			*r.Lookups = append(*r.Lookups, Lookup{c.query, c.search.refs})
+		}
 		tr.Searches = append(tr.Searches, SearchTrace(c.query, c.answer.Hits, !r.showsNew(c.answer)))
 	default:
 		for _, f := range c.answer.Files { // not what the model has made up

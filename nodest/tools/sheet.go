@@ -76,6 +76,15 @@ func (n *Numbers) draft(room int, at Place) *Sheet {
 	return (&Numbers{slices.Clone(n.list)}).Sheet(room, at)
 }
 
+// Refs are the numbers of the sources that its text has.
+func (s *Sheet) Refs() []int { return s.refs }
+
+// Lookup is a search, and the numbers of what was shown of it.
+type Lookup struct {
+	Query string
+	Refs  []int
+}
+
 // Ref is the number of a source, by which the reply cites it. A source that the turn has
 // shown already keeps its number. Sources are told apart by kind, URL, file and chunk.
 func (s *Sheet) Ref(source cite.Source) int {

@@ -13,6 +13,7 @@ import (
 	"nodest/chat/archive"
 	"nodest/circle"
 	"nodest/cognition"
+	"nodest/cognition/side"
 	"nodest/internal/attachment"
 	"nodest/internal/mcptool"
 	"nodest/internal/stream"
@@ -33,6 +34,7 @@ type Services struct {
 	Dreams      *dream.Service
 	Circle      *circle.Service
 	Cognition   *cognition.Service
+	Side        *side.Service
 	Knowledge   *knowledge.Service
 	Attachments *attachment.Service
 	Web         *websearch.Service

@@ -3,9 +3,11 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	"nodest/cognition"
+	"nodest/cognition/side"
 )
 
 // cognitionOperations are about the logs of conversations, which keep the names of their documents.
@@ -14,6 +16,56 @@ var cognitionOperations = []Operation{
 	{Route: "POST /conversations/:conversationId/cognition-log/import", Bytes: 16 << 20, Alone: true, Data: takes(func(ctx context.Context, c *Call, in cognitionImportData) (any, error) {
 		return c.Cognition.Import(ctx, c.Call, in.ConversationID, in.Events, in.Entries)
 	})},
+	{Route: "GET /conversations/:conversationId/goals", Data: takes(func(ctx context.Context, c *Call, in goalsData) (any, error) {
+		return Pages(cognition.WireGoal)(c.Cognition.Goals(ctx, c.UserID, in.ConversationID, in.Status, in.Cursor, int(in.Limit)))
+	})},
+	{Route: "POST /conversations/:conversationId/goals", Status: http.StatusCreated, Data: takes(func(ctx context.Context, c *Call, in goalCreateData) (any, error) {
+		return goalOf(c.Side.CreateGoal(ctx, c.Call, cognition.Goal{
+			ConversationID: in.ConversationID, ParentID: in.ParentID, Kind: in.Kind, Description: in.Description, Status: in.Status,
+		}))
+	})},
+	{Route: "PATCH /goals/:goalId", IfMatch: true, Data: takes(func(ctx context.Context, c *Call, in goalPatchData) (any, error) {
+		return goalOf(c.Side.ChangeGoal(ctx, c.Call, in.GoalID, side.GoalPatch{Description: in.Description, Status: in.Status, IfVersion: in.IfVersion}))
+	})},
+	{Route: "GET /conversations/:conversationId/extractions", Data: takes(func(ctx context.Context, c *Call, in extractionsData) (any, error) {
+		return c.Side.List(ctx, c.UserID, in.ConversationID, in.State, in.After, int(in.Limit))
+	})},
+	{Route: "POST /conversations/:conversationId/extractions/:extractionId/review", Data: takes(func(ctx context.Context, c *Call, in side.Review) (any, error) {
+		return c.Side.ReviewOne(ctx, c.Call, in)
+	})},
+	{Route: "POST /conversations/:conversationId/extractions/commit", Data: takes(func(ctx context.Context, c *Call, in conversationData) (any, error) {
+		return c.Side.Commit(ctx, c.Call, in.ConversationID)
+	})},
+}
+
+var goalOf = Result(cognition.WireGoal)
+
+type goalsData struct {
+	ConversationID string `json:"conversationId"`
+	Status         string `json:"status,omitempty"`
+	pageData
+}
+
+type goalCreateData struct {
+	ConversationID string `json:"conversationId"`
+	ParentID       string `json:"parentId,omitempty"`
+	Kind           string `json:"kind,omitempty"`
+	Description    string `json:"description"`
+	Status         string `json:"status,omitempty"`
+}
+
+type goalPatchData struct {
+	GoalID      string  `json:"goalId"`
+	Description *string `json:"description,omitempty"`
+	Status      *string `json:"status,omitempty"`
+	IfVersion   int64   `json:"ifVersion,omitempty"`
+}
+
+type extractionsData struct {
+	ConversationID string `json:"conversationId"`
+	State          string `json:"state,omitempty"`
+	After          int64  `json:"after,omitempty"`
+	Limit          int64  `json:"limit,omitempty"`
 }
 
 type cognitionLogData struct {

@@ -136,6 +136,7 @@ type settingsParts struct {
 	Memory    json.RawMessage `json:"memory,omitempty"`
 	Prompt    json.RawMessage `json:"prompt,omitempty"`
 	Retrieval json.RawMessage `json:"retrieval,omitempty"`
+	Cognition json.RawMessage `json:"cognition,omitempty"`
 	Tools     json.RawMessage `json:"tools,omitempty"`
 	User      json.RawMessage `json:"user,omitempty"`
 }

@@ -1,0 +1,263 @@
+package side
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"nodest/cognition"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/memory"
+)
+
+// Extraction is knowledge that was proposed, as its events leave it.
+type Extraction struct {
+	ID          string          `json:"extraction_id"`
+	State       string          `json:"state"`
+	Sequence    int64           `json:"sequence"`
+	Payload     json.RawMessage `json:"payload"`                // as it would be committed
+	Proposed    json.RawMessage `json:"proposed,omitempty"`     // the payload before an edit
+	KnowledgeID string          `json:"knowledge_id,omitempty"` // of the memory that it became
+	Timestamp   *op.Time        `json:"timestamp,omitempty"`    // when it was proposed
+}
+
+// The states of an extraction.
+const (
+	StatePending   = "pending"
+	StateApproved  = "approved"
+	StateDiscarded = "discarded"
+	StateCommitted = "committed"
+)
+
+var states = []string{StatePending, StateApproved, StateDiscarded, StateCommitted}
+
+// fold follows the events of an extraction, oldest first: the latest decision counts, and a commit is final.
+func fold(events []*cognition.Event) *Extraction {
+	var x *Extraction
+	for _, e := range events {
+		var p cognition.ExtractionPending
+		var r cognition.ExtractionReviewed
+		switch {
+		case e.Type == cognition.TypePending && x == nil && cognition.Read(e, &p) == nil:
+			x = &Extraction{ID: p.ExtractionID, State: StatePending, Sequence: p.Sequence, Payload: p.Payload}
+			if !e.Timestamp.IsZero() {
+				at := op.Time(e.Timestamp)
+				x.Timestamp = &at
+			}
+		case x == nil || x.State == StateCommitted:
+		case e.Type == cognition.TypeCommitted:
+			x.State, x.KnowledgeID = StateCommitted, cognition.PlaceOf(e).KnowledgeID
+		case e.Type == cognition.TypeReviewed && cognition.Read(e, &r) == nil:
+			if x.Proposed != nil { // an earlier edit counts no more
+				x.Payload, x.Proposed = x.Proposed, nil
+			}
+			x.State = StateApproved
+			if r.Decision == cognition.Discard {
+				x.State = StateDiscarded
+			}
+			if r.Decision == cognition.Edit {
+				x.Payload, x.Proposed = r.EditedPayload, x.Payload
+			}
+		}
+	}
+	return x
+}
+
+// Extractions are a page of them.
+type Extractions struct {
+	Items     []*Extraction `json:"items"`
+	NextAfter int64         `json:"next_after,omitempty"`
+}
+
+// List returns extractions of a conversation, the oldest first, in a state or in all ("").
+//
+// Errors: NotFound; Invalid.
+func (svc *Service) List(ctx context.Context, userID, conversationID, state string, after int64, limit int) (*Extractions, error) {
+	if state != "" && !slices.Contains(states, state) {
+		return nil, fault.InvalidField("state", "value", "must be one of pending, approved, discarded, committed")
+	}
+	limit, err := op.CheckLimit(limit)
+	if err != nil {
+		return nil, err
+	}
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Extractions, error) {
+		page := &Extractions{Items: []*Extraction{}}
+		for {
+			proposed, err := tx.Log.Events(conversationID, after, limit+1, cognition.TypePending)
+			if err != nil {
+				return nil, err
+			}
+			more := len(proposed) > limit
+			for _, e := range proposed[:min(len(proposed), limit)] {
+				x, err := extraction(tx, conversationID, cognition.PlaceOf(e).ExtractionID)
+				if err != nil {
+					return nil, err
+				}
+				if after = e.Ordinal; x != nil && (state == "" || x.State == state) {
+					page.Items = append(page.Items, x)
+				}
+				if len(page.Items) == limit {
+					page.NextAfter = after
+					return page, nil
+				}
+			}
+			if !more {
+				return page, nil
+			}
+		}
+	})
+}
+
+func extraction(tx Tx, conversationID, id string) (*Extraction, error) {
+	events, err := tx.Log.ExtractionEvents(conversationID, id)
+	return fold(events), err
+}
+
+// Review is a decision about an extraction.
+type Review struct {
+	ConversationID string          `json:"conversationId"`
+	ExtractionID   string          `json:"extractionId"`
+	Decision       string          `json:"decision"`
+	EditedPayload  json.RawMessage `json:"editedPayload,omitempty"`
+}
+
+func (r *Review) check() error {
+	if !slices.Contains([]string{cognition.Approve, cognition.Edit, cognition.Discard}, r.Decision) {
+		return fault.InvalidField("decision", "value", "must be one of approve, edit, discard")
+	}
+	if r.Decision != cognition.Edit {
+		r.EditedPayload = nil
+		return nil
+	}
+	if op.IsNull(r.EditedPayload) {
+		return fault.InvalidField("editedPayload", "required", "an edit needs the whole payload")
+	}
+	if bytes.TrimSpace(r.EditedPayload)[0] != '{' || contentOf(r.EditedPayload) == "" {
+		return fault.InvalidField("editedPayload", "type", "must be an object with a content")
+	}
+	return nil
+}
+
+// contentOf is what a payload says.
+func contentOf(payload json.RawMessage) string {
+	var p struct{ Content, Task json.RawMessage }
+	_ = json.Unmarshal(payload, &p)
+	var text string
+	_ = json.Unmarshal(p.Content, &text)
+	return text
+}
+
+// ReviewOne decides about an extraction. It may be decided again until it is committed.
+//
+// Errors: NotFound; Invalid; Conflict after a commit.
+func (svc *Service) ReviewOne(ctx context.Context, c *op.Call, r Review) (*Extraction, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	err := op.Do(ctx, svc.store, c, func(tx Tx) error {
+		if _, err := tx.Log.LockSideState(r.ConversationID); err != nil {
+			return err
+		}
+		x, err := extraction(tx, r.ConversationID, r.ExtractionID)
+		if err == nil && x == nil {
+			err = fault.New(fault.NotFound, "no such extraction")
+		}
+		if err == nil && x.State == StateCommitted {
+			err = fault.New(fault.Conflict, "the extraction is committed").With("knowledgeId", x.KnowledgeID)
+		}
+		if err != nil {
+			return err
+		}
+		e := cognition.New(r.ConversationID, &cognition.ExtractionReviewed{ExtractionID: r.ExtractionID, Decision: r.Decision, EditedPayload: r.EditedPayload})
+		if err := tx.Log.AppendEvents(r.ConversationID, e); err != nil {
+			return err
+		}
+		return tell(tx, c.By(), r.ConversationID, "extraction.reviewed", map[string]any{"extractionId": r.ExtractionID, "decision": r.Decision})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.Read(ctx, svc.store, c.UserID, func(tx Tx) (*Extraction, error) { return extraction(tx, r.ConversationID, r.ExtractionID) })
+}
+
+// tell emits an event about extractions, which has their ids and no text.
+func tell(tx Tx, by, conversationID, kind string, data map[string]any) error {
+	data["conversationId"] = conversationID
+	ev := op.Event(tx.UserID(), kind, by, data)
+	ev.ConversationID = conversationID
+	return tx.Emit(ev)
+}
+
+// CommitReport says what a commit has done.
+type CommitReport struct {
+	Committed []Committed `json:"committed"`
+	Failed    []Failed    `json:"failed"`
+	Skipped   []string    `json:"skipped"` // extractions that wait for a review, or are discarded
+}
+
+// Committed is an extraction that became a memory.
+type Committed struct {
+	ExtractionID string `json:"extraction_id"`
+	KnowledgeID  string `json:"knowledge_id"`
+}
+
+// Failed is one that did not.
+type Failed struct {
+	ExtractionID string `json:"extraction_id"`
+	Error        string `json:"error"`
+}
+
+// mostCommitted are committed at once.
+const mostCommitted = 500
+
+// Commit makes memories of the extractions that are approved or edited. The memory and its event are one transaction, so
+// that it can be repeated at any time. A failure writes no event.
+//
+// Errors: NotFound.
+func (svc *Service) Commit(ctx context.Context, c *op.Call, conversationID string) (*CommitReport, error) {
+	open, err := op.Read(ctx, svc.store, c.UserID, func(tx Tx) ([]*cognition.Event, error) {
+		return tx.Log.OpenEvents(conversationID, cognition.TypePending, mostCommitted)
+	})
+	if err != nil {
+		return nil, err
+	}
+	report := &CommitReport{Committed: []Committed{}, Failed: []Failed{}, Skipped: []string{}}
+	for _, e := range open {
+		id := cognition.PlaceOf(e).ExtractionID
+		knowledge, err := op.Write(ctx, svc.store, c.UserID, func(tx Tx) (string, error) { return commit(tx, c.By(), conversationID, id) })
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			report.Failed = append(report.Failed, Failed{id, fault.Public(err).Message})
+		case knowledge == "":
+			report.Skipped = append(report.Skipped, id)
+		default:
+			report.Committed = append(report.Committed, Committed{id, knowledge})
+		}
+	}
+	return report, nil
+}
+
+// commit makes a memory of an extraction and returns its id, "" if it is not approved or is committed.
+func commit(tx Tx, by, conversationID, id string) (string, error) {
+	conv, err := tx.Chats.LockConversation(conversationID)
+	if err != nil {
+		return "", err
+	}
+	x, err := extraction(tx, conversationID, id)
+	if err != nil || x == nil || x.State != StateApproved {
+		return "", err
+	}
+	m, err := memory.Keep(tx.Memory, by, conv.CharacterID, contentOf(x.Payload))
+	if err != nil {
+		return "", err
+	}
+	done := cognition.New(conversationID, &cognition.ExtractionCommitted{ExtractionID: id, KnowledgeID: m.ID})
+	err = cmp.Or(tx.Log.AppendEvents(conversationID, done),
+		tell(tx, by, conversationID, "extraction.committed", map[string]any{"extractionId": id, "knowledgeId": m.ID}))
+	return m.ID, err
+}

@@ -1,0 +1,59 @@
+// Package logtool connects the turns of package nodest with the log of their conversations: it writes down what was
+// looked up for a reply, and lets the model set goals.
+package logtool
+
+import (
+	"cmp"
+	"strings"
+
+	"nodest/cognition"
+	"nodest/cognition/side"
+	"nodest/internal/cite"
+	"nodest/internal/op"
+	"nodest/nodest"
+)
+
+// LogQueries adds what was looked up for a reply, and shown to the model, to the log: nodest.Options.Ended. What was
+// recalled from the memory counts only if a setting of the character says so.
+func LogQueries(tx nodest.Tx, r *nodest.Ended) error {
+	var events []*cognition.Event
+	for _, l := range r.Lookups {
+		q := &cognition.Query{Sequence: r.Message.Seq, Query: l.Query, QueryID: op.NewID()}
+		for i := range l.Sources {
+			q.Sources = append(q.Sources, sourceOf(&l.Sources[i]))
+		}
+		if r.Setup.Docs.Settings.Cognition.LogMemoryQueries {
+			for _, m := range l.Memories {
+				q.Sources = append(q.Sources, cognition.Source{ID: m.ID, Content: m.Text})
+			}
+		}
+		if len(q.Sources) == 0 {
+			continue
+		}
+		e := cognition.New(r.Conversation.ID, q)
+		e.MessageID, e.GenerationID = r.Message.ID, r.Generation.ID
+		events = append(events, e)
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	if err := cognition.LogQueries(tx.Cognition, r.Conversation.ID, events...); err != nil {
+		return err
+	}
+	return tx.Jobs.Enqueue(side.Look(r.Conversation.ID, tx.Now().Add(side.Idle)))
+}
+
+func sourceOf(s *cite.Source) cognition.Source {
+	var text strings.Builder
+	for _, c := range s.Chunks {
+		if text.Len() > 4*cognition.MostContent {
+			break
+		}
+		text.WriteString(c.Text + "\n")
+	}
+	id := s.URL
+	if s.FileID != "" {
+		id = cmp.Or(s.ChunkID, s.FileID)
+	}
+	return cognition.Source{ID: id, Task: op.Truncate(s.Title, cognition.MostContent), Content: strings.TrimSpace(text.String())}
+}
