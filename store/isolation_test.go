@@ -111,7 +111,9 @@ func fill(e *env, user string) fixture {
 	}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillMemory(tx, x) }))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillCircle(tx, x) }))
-	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillKnowledge(e, tx, x), fillIndex(tx, x), store.Votes(tx).PutVotes(x.votes(x.fact, x.revision, x.file, x.file+".1.0", pageURL)...)) }))
+	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
+		return errors.Join(fillKnowledge(e, tx, x), fillIndex(tx, x), store.Votes(tx).PutVotes(x.votes(x.fact, x.revision, x.file, x.file+".1.0", pageURL)...))
+	}))
 	must(e.db.Enqueue(ctx, jobs.Spec{Kind: "test.fill", UserID: user, Subject: x.conversation}))
 	claimed, err := e.db.ClaimJobs(ctx, "p", time.Hour, []jobs.Want{{Kind: "test.fill", Free: 1, PerUser: 1}})
 	must(err)

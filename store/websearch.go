@@ -11,7 +11,9 @@ import (
 func (db *DB) WebSearch() websearch.Store { return part[websearch.Tx]{db, (*tx).forWebSearch} }
 
 // forWebSearch returns t as package websearch has it.
-func (t *tx) forWebSearch() websearch.Tx { return websearch.Tx{Tx: t, PageTx: t.web, Feedback: t.votes} }
+func (t *tx) forWebSearch() websearch.Tx {
+	return websearch.Tx{Tx: t, PageTx: t.web, Feedback: t.votes}
+}
 
 // webTx stores web pages that were read, and hosts that failed.
 type webTx struct{ *tx }
