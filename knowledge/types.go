@@ -169,6 +169,9 @@ type SearchRequest struct {
 	After    time.Time
 	PerFile  int  // chunks of one file; 0 = no bound
 	FileOnly bool // BaseIDs is not looked at: FileIDs alone, which the user may read
+
+	CharacterID string // whose evaluations move the chunks; "" = those of all the user's characters
+	NoFeedback  bool   // evaluations move nothing
 }
 
 // SearchResult is what was found.
@@ -192,8 +195,9 @@ type FoundFile struct {
 type FoundChunk struct {
 	Chunk
 	Similarity float64
-	Lexical    int // rank by words; 0 = not found by them
-	Vector     int // rank by vectors; 0 = not found by them
+	Lexical    int     // rank by words; 0 = not found by them
+	Vector     int     // rank by vectors; 0 = not found by them
+	Factor     float64 // by which evaluations moved it
 }
 
 // PendingFile is a file that cannot be searched yet.
