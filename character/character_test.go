@@ -282,7 +282,7 @@ func TestCharacterSettings(t *testing.T) {
 	nodesttest.Must(t, err)
 	nodesttest.SameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryThreshold":6000,"summaryLength":1000,
 		"lastSummarizedAt":0,"extractEvery":5,"scanSummary":false},
-		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"includeCircle":true},
+		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"includeCircle":true,"feedback":true},
 		"knowledge":{"citations":"inline"},"tools":{"servers":[]},
 		"cognition":{"logMemoryQueries":false},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},

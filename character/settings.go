@@ -165,6 +165,7 @@ var characterSettings = []settingGroup{
 		{name: "limit", def: 10.0, min: 1, max: 10},
 		{name: "shareAcrossConversations", def: true},
 		{name: "includeCircle", def: true},
+		{name: "feedback", def: true},
 	}},
 	{name: "knowledge", rules: []settingRule{
 		{name: "citations", def: CiteInline, oneOf: []string{CiteInline, CiteHidden, CiteOff}},
@@ -216,6 +217,7 @@ type Settings struct {
 		Limit                    int  `json:"limit"`
 		ShareAcrossConversations bool `json:"shareAcrossConversations"`
 		IncludeCircle            bool `json:"includeCircle"` // memories of the circle are recalled in private chats
+		Feedback                 bool `json:"feedback"`      // evaluations move what is recalled and found
 	} `json:"retrieval"`
 	Knowledge struct {
 		Citations string `json:"citations"` // CiteInline, CiteHidden or CiteOff

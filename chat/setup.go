@@ -135,7 +135,8 @@ func (s *Setup) MemoryScene() memory.Scene {
 		Names:   lang.Names{User: s.Persona.Name, Character: s.Docs.Card.Name},
 		Enabled: set.Memory.Enabled, ExtractEvery: set.Memory.ExtractEvery,
 		Recall: set.Retrieval.Enabled, Limit: set.Retrieval.Limit, Share: set.Retrieval.ShareAcrossConversations,
-		Zone: s.Zone,
+		Feedback: set.Retrieval.Feedback,
+		Zone:     s.Zone,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"nodest/internal/fair"
 	"nodest/internal/fault"
+	"nodest/internal/feedback"
 	"nodest/internal/op"
 	"nodest/knowledge/search"
 	"nodest/llm"
@@ -200,7 +201,32 @@ func (f *finder) query() search.Query {
 	if !f.s.opts.NoRerank {
 		q.Texts = f.passages
 	}
+	if !f.in.NoFeedback {
+		q.Known = f.judged
+	}
 	return q
+}
+
+// judged is what evaluations say of chunks: search.Query.Known.
+func (f *finder) judged(ctx context.Context, refs []search.Ref) ([]search.Known, error) {
+	ids := make([]string, len(refs))
+	for i, r := range refs {
+		ids[i] = f.idOf(r)
+	}
+	votes, err := op.Read(ctx, f.s.store, f.userID, func(tx Tx) (map[string][]feedback.Vote, error) {
+		return tx.Feedback.Votes(f.in.CharacterID, feedback.Chunk, ids...)
+	})
+	now, known := time.Now(), make([]search.Known, len(refs))
+	for i, id := range ids {
+		known[i] = search.Known{Factor: feedback.Factor(votes[id], now), Judged: len(votes[id]) > 0}
+	}
+	return known, err
+}
+
+// idOf names a chunk.
+func (f *finder) idOf(r search.Ref) string {
+	file := f.refs[r.File]
+	return ChunkID{file.ID, file.Edition, r.Chunk}.String()
 }
 
 // read reads chunks that were not read yet, with few queries.
@@ -262,7 +288,7 @@ func (f *finder) answer(ctx context.Context, found *search.Result) error {
 			continue
 		}
 		c.Embedded = h.Vector > 0
-		f.out.Chunks = append(f.out.Chunks, FoundChunk{Chunk: *c.chunk(), Similarity: h.Similarity, Lexical: h.Lexical, Vector: h.Vector})
+		f.out.Chunks = append(f.out.Chunks, FoundChunk{Chunk: *c.chunk(), Similarity: h.Similarity, Lexical: h.Lexical, Vector: h.Vector, Factor: h.Factor})
 	}
 	for _, hit := range found.Files {
 		r := f.refs[hit.File]

@@ -42,6 +42,7 @@ func (f *finder) reorder(ctx context.Context, found *search.Result) error {
 		for i, from := range order {
 			found.Hits[i] = head[from]
 		}
+		weigh(found.Hits[:n])
 	}
 	found.Hits = found.Hits[:min(len(found.Hits), f.topK())]
 	best := map[int]int{} // place of a file's best chunk, from 1
@@ -55,6 +56,15 @@ func (f *finder) reorder(ctx context.Context, found *search.Result) error {
 		slices.SortStableFunc(found.Files, func(a, b search.FileHit) int { return cmp.Compare(best[a.File], best[b.File]) })
 	}
 	return nil
+}
+
+// weigh lets evaluations move hits in the order of a reranker, whose scores are unknown.
+func weigh(hits []search.Hit) {
+	worth := make(map[search.Ref]float64, len(hits))
+	for i, h := range hits {
+		worth[h.Ref] = h.Factor / float64(60+i)
+	}
+	slices.SortStableFunc(hits, func(a, b search.Hit) int { return cmp.Compare(worth[b.Ref], worth[a.Ref]) })
 }
 
 // topK is how many chunks the search gives.

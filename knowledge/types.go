@@ -179,6 +179,9 @@ type SearchRequest struct {
 	After    time.Time
 	PerFile  int  // chunks of one file; 0 = no bound
 	FileOnly bool // BaseIDs is not looked at: FileIDs alone, which the user may read
+
+	CharacterID string // whose evaluations move the chunks; "" = those of all the user's characters
+	NoFeedback  bool   // evaluations move nothing
 }
 
 // SearchResult is what was found.
@@ -202,8 +205,9 @@ type FoundFile struct {
 type FoundChunk struct {
 	Chunk
 	Similarity float64
-	Lexical    int // rank by words; 0 = not found by them
-	Vector     int // rank by vectors; 0 = not found by them
+	Lexical    int     // rank by words; 0 = not found by them
+	Vector     int     // rank by vectors; 0 = not found by them
+	Factor     float64 // by which evaluations moved it
 }
 
 // PendingFile is a file that cannot be searched yet.

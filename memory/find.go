@@ -8,7 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"nodest/internal/feedback"
 	"nodest/internal/index"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/llm/offline"
 	"nodest/memory/lang"
@@ -91,6 +93,11 @@ func (s *Service) question(ctx context.Context, userID string, a Ask, q recall.Q
 	if q.Here = a.Here.ConversationID; !scene.Share {
 		q.Only.Conversation = cmp.Or(q.Only.Conversation, q.Here)
 	}
+	if scene.Feedback && !q.Only.Public {
+		q.Records = func(ctx context.Context, units []string) (map[string]feedback.Record, error) {
+			return op.Read(ctx, s.store, userID, func(tx Tx) (map[string]feedback.Record, error) { return tx.Records(a.CharacterID, units...) })
+		}
+	}
 	asked := &question{ask: &a, q: &q, branch: newBranch(s.store, userID, &a, q.Only.Conversation)}
 	if !a.Lexical && !asked.q.Silent() {
 		asked.near = s.embedQuestion(ctx, userID, q.Text)
@@ -115,7 +122,17 @@ func (asked *question) find(ctx context.Context, x *index.Index) (hits []recall.
 		return nil, false, err
 	}
 	hits = slices.DeleteFunc(hits, func(h recall.Hit) bool { return slices.Contains(asked.known, h.ID) })
-	return hits[:min(len(hits), asked.q.Limit)], whole, nil
+	return atMost(hits, asked.q.Limit), whole, nil
+}
+
+// atMost leaves out the last hits; those that explore stay.
+func atMost(hits []recall.Hit, limit int) []recall.Hit {
+	for at := len(hits) - 1; at >= 0 && len(hits) > limit; at-- {
+		if hits[at].Signals[recall.SignalExploration] == 0 {
+			hits = slices.Delete(hits, at, at+1)
+		}
+	}
+	return hits[:min(len(hits), limit)]
 }
 
 // withName puts the fact with the user's name first if they ask who they are.

@@ -259,7 +259,7 @@ func TestIrrelevantQuestionsRecallNothing(t *testing.T) {
 // The database has the signals of a use by their places.
 func TestSignalsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
-	want := "words near around session answer speaker day kind length vector spelling recency importance profile"
+	want := "words near around session answer speaker day kind length vector spelling recency importance profile feedback exploration"
 	if got := strings.Join(memory.SignalNames, " "); got != want {
 		t.Errorf("the places are %s, want %s", got, want)
 	}

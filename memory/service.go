@@ -43,6 +43,7 @@ type Scene struct {
 	ExtractEvery int        // exchanges
 	Recall       bool       // memories go into prompts
 	Limit        int        // of items in a prompt
+	Feedback     bool       // evaluations move what is recalled, and a share of it explores
 	Share        bool       // from all conversations with the character, not only this one
 
 	Zone *time.Location // of the user's days; nil = UTC

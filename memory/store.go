@@ -204,7 +204,7 @@ type Text struct {
 }
 
 // SignalNames are the signals that a use can have, in the order in which they are stored: each keeps its place.
-var SignalNames = append(recall.SignalNames[:], "recency", "importance", profileSignal)
+var SignalNames = append(recall.SignalNames[:], "recency", "importance", profileSignal, recall.SignalFeedback, recall.SignalExploration)
 
 // Use says why a unit was sent with a message.
 type Use struct {

@@ -353,14 +353,14 @@ func TestMemoryScene(t *testing.T) {
 	_, err = s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, PersonaID: &persona.ID})
 	s.Must(err)
 	want := memory.Scene{
-		Names: lang.Names{User: "User", Character: "Alice"}, Enabled: true, ExtractEvery: 5, Recall: true, Limit: 10, Share: true, Zone: time.UTC,
+		Names: lang.Names{User: "User", Character: "Alice"}, Enabled: true, ExtractEvery: 5, Recall: true, Limit: 10, Feedback: true, Share: true, Zone: time.UTC,
 	}
 	got, err := s.Chats.MemoryScene(t.Context(), nodesttest.Ann, alice.ID, "")
 	if err != nil || got != want {
 		t.Errorf("scene without a conversation: %+v, %v; want %+v", got, err, want)
 	}
 	s.PutSettings(alice.ID, `{"memory":{"enabled":false,"extractEvery":9},"retrieval":{"enabled":false,"limit":2,"shareAcrossConversations":false}}`)
-	want = memory.Scene{Names: lang.Names{User: "Sam", Character: "Alice"}, ExtractEvery: 9, Limit: 2, Zone: time.UTC}
+	want = memory.Scene{Names: lang.Names{User: "Sam", Character: "Alice"}, ExtractEvery: 9, Limit: 2, Feedback: true, Zone: time.UTC}
 	if got, err = s.Chats.MemoryScene(t.Context(), nodesttest.Ann, alice.ID, c.ID); err != nil || got != want {
 		t.Errorf("scene of the conversation: %+v, %v; want %+v", got, err, want)
 	}

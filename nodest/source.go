@@ -99,6 +99,8 @@ type SearchPage struct {
 	URL      string `json:"url"`
 	Title    string `json:"title"`
 	Evidence string `json:"evidence"` // "page" or "snippet"
+
+	Factor float64 `json:"factor,omitempty"` // by which evaluations of its host moved it; 0 = they did not
 }
 
 // found is what the sources of a turn have found, as Findings has it.

@@ -42,6 +42,9 @@ type Turn struct {
 	Before []string // the user's message and the reply before it
 	Query  string   // what to search for; "" = it is taken from the message
 	Lang   string   // of the character: "en", "zh"; "" = unknown
+
+	CharacterID string // whose evaluations move the results; "" = those of all the user's characters
+	NoFeedback  bool   // evaluations move nothing
 }
 
 // Found is what a search for a reply has found.
@@ -52,7 +55,8 @@ type Found struct {
 	Results  int
 	Took     time.Duration
 	Places   []provider.Place
-	Sources  []cite.Source // the n-th is [n] in the prompt
+	Sources  []cite.Source      // the n-th is [n] in the prompt
+	Factors  map[string]float64 // by which evaluations moved sources, by their addresses, unless it is 1
 	lang     string
 }
 
@@ -72,7 +76,12 @@ func (s *Service) Quick(ctx context.Context, t Turn) (*Found, error) {
 	}
 	f.Provider, f.Cached, f.Results, f.Places = found.Provider, found.Cached, len(found.Results), found.Places
 	candidates := s.rank(ctx, t, found.Results)
-	f.Sources = s.sources(ctx, t, candidates)
+	f.Sources, f.Factors = s.sources(ctx, t, candidates), map[string]float64{}
+	for _, c := range candidates {
+		if c.factor != 1 && slices.ContainsFunc(f.Sources, func(source cite.Source) bool { return source.URL == c.url }) {
+			f.Factors[c.url] = c.factor
+		}
+	}
 	f.Took = s.opts.Now().Sub(begun)
 	s.opts.Log.InfoContext(ctx, "web search for a reply", "provider", f.Provider, "cached", f.Cached, "results", f.Results,
 		"pages", len(f.Sources), "failed", len(found.Failures), "took", f.Took.Round(time.Millisecond))
@@ -106,6 +115,9 @@ func (s *Service) keywords(ctx context.Context, t Turn) string {
 type candidate struct {
 	url    string
 	result provider.Result
+	score  float64 // of weburl.Rank, with the factor
+	factor float64 // of evaluations of its host
+	judged bool    // there are some
 }
 
 // rank orders results by how well they fit the message, each page once and at most two
@@ -132,10 +144,10 @@ func (s *Service) rank(ctx context.Context, t Turn, results []provider.Result) [
 	var out []candidate
 	for i, hit := range ranked {
 		if !bad[hosts[i]] {
-			out = append(out, candidate{hit.URL, byURL[hit.URL]})
+			out = append(out, candidate{url: hit.URL, result: byURL[hit.URL], score: hit.Score, factor: 1})
 		}
 	}
-	return out
+	return s.judge(ctx, t, out)
 }
 
 // read is a candidate that was read, or why it was not.

@@ -29,7 +29,7 @@ func Toolbox(s *knowledge.Service, limit time.Duration) nodest.Toolbox {
 		Wanted:  func(q *nodest.Question) bool { return q.Setup.Docs.HasKnowledge },
 		Open: func(ctx context.Context, q *nodest.Question) (*nodest.Toolkit, error) {
 			lang := string(q.Setup.Docs.Language)
-			sh, err := shelf.Open(ctx, s, q.UserID, q.Setup.Docs.CharacterID, lang, shelf.Room{Context: q.Context, Tokenizer: q.Tokenizer})
+			sh, err := shelf.Open(ctx, s, q.UserID, q.Setup.Docs.CharacterID, lang, shelf.Room{Context: q.Context, Tokenizer: q.Tokenizer, NoFeedback: !q.Setup.Docs.Settings.Retrieval.Feedback})
 			if err != nil || sh == nil {
 				return nil, err
 			}

@@ -27,7 +27,7 @@ func Source(w *websearch.Service, limit time.Duration) nodest.Source {
 }
 
 func searchWeb(ctx context.Context, w *websearch.Service, q *nodest.Question) (nodest.Findings, error) {
-	found, err := w.Quick(ctx, websearch.Turn{UserID: q.UserID, Text: q.Text, Before: q.Before, Lang: string(q.Setup.Docs.Language)})
+	found, err := w.Quick(ctx, websearch.Turn{UserID: q.UserID, Text: q.Text, Before: q.Before, Lang: string(q.Setup.Docs.Language), CharacterID: q.Setup.Docs.CharacterID, NoFeedback: !q.Setup.Docs.Settings.Retrieval.Feedback})
 	if err != nil {
 		return nodest.Findings{}, err
 	}
@@ -36,7 +36,7 @@ func searchWeb(ctx context.Context, w *websearch.Service, q *nodest.Question) (n
 		Pages: []nodest.SearchPage{},
 	}
 	for i, s := range found.Sources {
-		search.Pages = append(search.Pages, nodest.SearchPage{Marker: i + 1, URL: s.URL, Title: s.Title, Evidence: s.Evidence})
+		search.Pages = append(search.Pages, nodest.SearchPage{Marker: i + 1, URL: s.URL, Title: s.Title, Evidence: s.Evidence, Factor: found.Factors[s.URL]})
 	}
 	return nodest.Findings{
 		Web: found.Block, Sources: found.Sources, Search: []nodest.Search{search},

@@ -68,6 +68,7 @@ func webSearch(w *websearch.Service, q *nodest.Question, limit time.Duration) to
 			}
 			found, err := w.Quick(ctx, websearch.Turn{
 				UserID: q.UserID, Text: q.Text + "\n" + in.Query, Query: op.Truncate(in.Query, longestWebQuery), Lang: string(q.Setup.Docs.Language),
+				CharacterID: q.Setup.Docs.CharacterID, NoFeedback: !q.Setup.Docs.Settings.Retrieval.Feedback,
 			})
 			if err != nil {
 				return nil, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"nodest/internal/fault"
+	"nodest/internal/feedback"
 	"nodest/internal/index"
 )
 
@@ -96,6 +97,14 @@ type Query struct {
 	// what their texts say, and equal ones are dropped; nil = no reranking. An error leaves the
 	// order as it was.
 	Texts func(ctx context.Context, refs []Ref) ([]Passage, error)
+	// Known returns what evaluations say of the best 30 chunks, in the order of refs; nil = nothing.
+	Known func(ctx context.Context, refs []Ref) ([]Known, error)
+}
+
+// Known is what evaluations say of a chunk.
+type Known struct {
+	Factor float64 // of its score
+	Judged bool    // there are any; of a chunk that was never shown there are none
 }
 
 // Ref names a chunk by its file's place in the list that was searched, and its index.
@@ -110,6 +119,7 @@ type Hit struct {
 	Similarity float64 // cosine; of a search by words BM25 divided by the best of the query
 	Lexical    int     // rank by words, from 1; 0 = not found by words
 	Vector     int     // likewise by vectors
+	Factor     float64 // of Query.Known
 }
 
 // FileHit is a file that was found. Its relevance, from 0 to 1, comes from its best chunk, as
@@ -160,8 +170,51 @@ func Search(ctx context.Context, lib Library, q Query) (*Result, error) {
 	if err := s.rerank(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.weigh(ctx); err != nil {
+		return nil, err
+	}
 	s.collect()
 	return r, nil
+}
+
+// explored gives a share of the places, the last ones, to chunks that were found and never evaluated, if
+// there are evaluations. perFile counts the chosen ones.
+func (s *searching) explored(chosen, others []*candidate, perFile map[int]int) []*candidate {
+	next, tried, replaced := feedback.Explore(chosen, others, func(c *candidate) bool { return c.known.Judged })
+	for i := range tried {
+		if f := replaced[i].File; perFile[f] == 1 {
+			delete(perFile, f)
+		} else {
+			perFile[f]--
+		}
+		perFile[tried[i].File]++
+	}
+	return next
+}
+
+// weigh multiplies the scores of the best chunks with their factors. Where all are 1, nothing moves.
+func (s *searching) weigh(ctx context.Context) error {
+	if s.q.Known == nil || len(s.list) == 0 {
+		return nil
+	}
+	head := s.list[:min(reranked, len(s.list))]
+	refs := make([]Ref, len(head))
+	for i, c := range head {
+		refs[i] = c.Ref
+	}
+	known, err := s.q.Known(ctx, refs)
+	if err != nil {
+		return err
+	}
+	moved := false
+	for i, k := range known {
+		head[i].known, moved = k, moved || k.Factor != 1
+		head[i].score *= k.Factor
+	}
+	if moved {
+		slices.SortFunc(head, s.before)
+	}
+	return nil
 }
 
 // shortened cuts a question that is too long.
@@ -200,6 +253,7 @@ type candidate struct {
 	further       int     // best rank by a further wording
 	score         float64 // 0 to 1; by the ranks of the legs, then by the text
 	similarity    float64
+	known         Known
 	reranked      bool
 	repeats       bool // shares text with a better one
 
@@ -341,15 +395,20 @@ func (s *searching) collect() {
 			best[c.File] = c
 		}
 	}
-	for _, c := range s.list {
-		if len(s.result.Hits) == s.q.TopK {
-			break
-		}
+	var chosen, others []*candidate
+	for i, c := range s.list {
 		if s.q.PerFile > 0 && len(best) >= 3 && perFile[c.File] >= s.q.PerFile {
 			continue
 		}
-		perFile[c.File]++
-		s.result.Hits = append(s.result.Hits, Hit{c.Ref, c.similarity, c.lexical, c.vector})
+		if len(chosen) < s.q.TopK {
+			perFile[c.File]++
+			chosen = append(chosen, c)
+		} else if i < reranked {
+			others = append(others, c)
+		}
+	}
+	for _, c := range s.explored(chosen, others, perFile) {
+		s.result.Hits = append(s.result.Hits, Hit{c.Ref, c.similarity, c.lexical, c.vector, cmp.Or(c.known.Factor, 1)})
 	}
 	for f := range perFile {
 		s.result.Files = append(s.result.Files, FileHit{f, s.relevance(f, best[f])})

@@ -69,7 +69,7 @@ func (sh *Shelf) Search(ctx context.Context, round int, arguments json.RawMessag
 
 // find searches what the character has now, or those of its knowledge bases.
 func (sh *Shelf) find(ctx context.Context, query string, baseIDs []string, topK int) (*knowledge.SearchResult, error) {
-	return sh.svc.SearchIn(ctx, sh.userID, sh.scope(baseIDs), knowledge.SearchRequest{Query: query, TopK: topK, PerFile: excerptsPerFile})
+	return sh.svc.SearchIn(ctx, sh.userID, sh.scope(baseIDs), knowledge.SearchRequest{Query: query, TopK: topK, PerFile: excerptsPerFile, CharacterID: sh.characterID, NoFeedback: !sh.feedback})
 }
 
 func (sh *Shelf) scope(baseIDs []string) knowledge.Scope {

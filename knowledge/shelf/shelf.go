@@ -30,6 +30,7 @@ type Shelf struct {
 	svc                 *knowledge.Service
 	userID, characterID string
 	words               words
+	feedback            bool // evaluations move what is found
 	files               []shelved
 	bases               []knowledge.BoundBase
 
@@ -50,6 +51,8 @@ type shelved struct {
 type Room struct {
 	Context   int    // tokens of request and reply
 	Tokenizer string // what counts them: framework.TokenizerFor
+
+	NoFeedback bool // evaluations move nothing of what it finds
 }
 
 // Open reads what a character has. lang ("en" or "zh") is the language of the words around
@@ -57,14 +60,14 @@ type Room struct {
 //
 // Errors: NotFound for the character.
 func Open(ctx context.Context, svc *knowledge.Service, userID, characterID, lang string, room Room) (*Shelf, error) {
-	sh := &Shelf{svc: svc, userID: userID, characterID: characterID, words: wordsOf(lang), left: readPerTurn}
+	sh := &Shelf{svc: svc, userID: userID, characterID: characterID, words: wordsOf(lang), feedback: !room.NoFeedback, left: readPerTurn}
 	err := svc.View(ctx, userID, func(tx knowledge.Tx) error {
 		bound, err := tx.Bound(characterID)
 		if err != nil {
 			return err
 		}
 		sh.files, sh.bases = nil, slices.DeleteFunc(bound.Bases, func(b knowledge.BoundBase) bool { return !b.Enabled })
-		left := Room{min(room.Context/4, blockTokens), room.Tokenizer}
+		left := Room{Context: min(room.Context/4, blockTokens), Tokenizer: room.Tokenizer}
 		for _, f := range bound.Files {
 			if !f.Enabled {
 				continue

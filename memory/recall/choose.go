@@ -10,23 +10,28 @@ import (
 )
 
 // choose makes hits of the best units that count.
-func (r *ranking) choose() []Hit {
+func (r *ranking) choose() ([]Hit, error) {
 	r.found = r.present(r.found)
 	if r.q.gated() && !slices.ContainsFunc(r.found, func(c candidate) bool { return r.columns.proven.has(c.why) }) {
 		r.found = nil // what passes the gate does not count, or stands in sight
 	}
 	if r.q.whole() {
 		found := r.once(r.found, r.q.Limit, r.sameText)
-		return r.hits(found, math.MaxInt)
+		return r.hits(found, math.MaxInt), nil
 	}
 	found := r.once(r.found, varied, r.alike)
+	if err := r.judge(found); err != nil {
+		return nil, err
+	}
 	if r.q.gated() {
 		found = r.current(found)
 	}
+	pool := slices.Clone(found)
 	if found = r.vary(found); r.q.gated() {
 		found = r.latestFirst(found)
 	}
-	return r.hits(byHandFirst(found), r.q.Characters)
+	found = byHandFirst(found)
+	return r.explore(r.hits(found, r.q.Characters), found, pool), nil
 }
 
 // present leaves out rows that only repeat what the prompt shows.
@@ -196,7 +201,7 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 	hits := make([]Hit, 0, len(found))
 	for i := range found {
 		c := &found[i]
-		h := Hit{Unit: c.entry.Unit, Score: float64(c.score / r.most())}
+		h := Hit{Unit: c.entry.Unit, Score: float64((c.score + c.lifted) / r.most())}
 		if room < h.length() {
 			h.Cut = lang.Excerpt(h.Text, r.read.Terms, min(room, longText))
 		}
@@ -205,7 +210,7 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 		}
 		room -= h.length()
 		h.At = lang.LocalTime(h.At, r.q.Now.Location())
-		r.explain(&h, c.why)
+		r.explain(&h, c)
 		for _, s := range c.sources {
 			h.Sources = append(h.Sources, s.Unit)
 		}
@@ -214,8 +219,8 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 	return hits
 }
 
-func (r *ranking) explain(h *Hit, row int) {
-	total, sum := r.most(), float32(0)
+func (r *ranking) explain(h *Hit, c *candidate) {
+	row, total, sum := c.why, r.most(), float32(0)
 	h.Signals = map[string]float64{}
 	at := related{int32(row), int32(r.v.Neighbour(row, -1)), int32(r.v.Length(row)), r.line(row)}
 	for s, x := range r.signals(at) {
@@ -228,6 +233,12 @@ func (r *ranking) explain(h *Hit, row int) {
 	}
 	fresh, important := r.adjust(r.line(row))
 	h.Parts.Recency, h.Parts.Importance = float64(sum*fresh/total), float64(sum*important/total)
+	for name, x := range map[string]float32{SignalFeedback: c.voted, SignalExploration: c.lifted} {
+		if x != 0 {
+			h.Signals[name] = float64(x / total)
+			h.Parts.Add(name, h.Signals[name])
+		}
+	}
 }
 
 // most is the score of a unit whose signals are all 1.

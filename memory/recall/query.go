@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/internal/feedback"
 	"nodest/internal/index"
 	"nodest/memory/lang"
 )
@@ -18,6 +19,10 @@ type Query struct {
 	Before []string  // texts of the last turn, the user's first, which Text may refer to
 	Mode   Mode
 	Only   Filter
+
+	// Records returns what is known of units, by id: votes move their scores, and a share of a prompt's hits
+	// are units that were never shown. Nil = nothing moves.
+	Records func(ctx context.Context, units []string) (map[string]feedback.Record, error)
 
 	Visible    Visible // in the prompt anyway
 	Here       string  // the conversation that is being talked in; "" = none

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"nodest/internal/feedback"
 	"nodest/internal/index"
 	"nodest/memory/lang"
 )
@@ -28,6 +29,7 @@ type Parts struct {
 	Lexical    float64 `json:"lexical"`
 	Recency    float64 `json:"recency"`
 	Importance float64 `json:"importance"`
+	Feedback   float64 `json:"feedback"` // of evaluations, and of exploration; may be negative
 }
 
 // Add adds the share of a signal, by its name.
@@ -37,6 +39,8 @@ func (p *Parts) Add(signal string, x float64) {
 		p.Recency += x
 	case "importance":
 		p.Importance += x
+	case SignalFeedback, SignalExploration:
+		p.Feedback += x
 	case SignalNames[sigVector], SignalNames[sigSpelling]:
 		p.Vector += x
 	default:
@@ -93,8 +97,9 @@ func Find(ctx context.Context, x *index.Index, q *Query, near Vectors, branch Br
 		if err := r.replaceStale(); err != nil {
 			return err
 		}
-		hits, whole = r.choose(), r.columns.whole
-		return nil
+		hits, err = r.choose()
+		whole = r.columns.whole
+		return err
 	})
 	return hits, whole, err
 }
@@ -114,7 +119,8 @@ type ranking struct {
 	got     map[int]*unit    // rows that were read; nil = gone
 	facts   []*unit          // that may stand in for a line
 	numbers map[string]int32 // of words of candidates
-	found   []candidate      // the best first
+	records map[string]feedback.Record
+	found   []candidate // the best first
 }
 
 // unit is a row that was read.
@@ -140,6 +146,8 @@ type candidate struct {
 	score      float32
 	why        int      // row whose signals make the score
 	supporters []*unit  // neighbours without which it is not relevant
+	voted      float32  // share of score, by evaluations
+	lifted     float32  // what exploration adds to score
 	sources    []*entry // exchanges that the fact stands for
 	tells      *telling // once it is needed
 }

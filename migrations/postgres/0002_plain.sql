@@ -498,7 +498,7 @@ CREATE TABLE memory_uses (
   unit_id UUID NOT NULL, -- a revision, or a version of a fact
   layer TEXT COLLATE "C" NOT NULL, -- e = exchange, f = fact, p = profile: a fact that was there anyway
   signals TEXT COLLATE "C", -- JSON array, likewise: words, near, around, session, answer, speaker, day, kind, length, vector, spelling, recency,
-  -- importance, profile; zeros at the end can be missing; NULL = a copy, or the generation ended more than 90 days ago
+  -- importance, profile, feedback, exploration; zeros at the end can be missing; NULL = a copy, or the generation ended more than 90 days ago
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX memory_uses_key ON memory_uses (user_id, conversation_id, generation_id) WITH (fillfactor = 100);

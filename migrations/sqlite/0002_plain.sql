@@ -493,7 +493,7 @@ CREATE TABLE memory_uses (
   layer TEXT NOT NULL, -- e = exchange, f = fact, p = profile: a fact that was there anyway
   score INTEGER, -- the sum of the signals, in ten-thousandths; NULL = a copy in a fork
   signals TEXT, -- JSON array, likewise: words, near, around, session, answer, speaker, day, kind, length, vector, spelling, recency,
-  -- importance, profile; zeros at the end can be missing; NULL = a copy, or the generation ended more than 90 days ago
+  -- importance, profile, feedback, exploration; zeros at the end can be missing; NULL = a copy, or the generation ended more than 90 days ago
   PRIMARY KEY (user_id, conversation_id, generation_id, unit_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;

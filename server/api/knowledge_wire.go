@@ -100,6 +100,7 @@ type wireFoundChunk struct {
 	Similarity  float64 `json:"similarity"`
 	LexicalRank int     `json:"lexicalRank,omitempty"`
 	VectorRank  int     `json:"vectorRank,omitempty"`
+	Factor      float64 `json:"factor"`
 }
 
 type wireSearched struct {
@@ -121,7 +122,7 @@ func wireSearchedOf(r *knowledge.SearchResult) wireSearched {
 	}
 	for i := range r.Chunks {
 		c := &r.Chunks[i]
-		w.Chunks = append(w.Chunks, wireFoundChunk{wireChunkOf(&c.Chunk), c.Similarity, c.Lexical, c.Vector})
+		w.Chunks = append(w.Chunks, wireFoundChunk{wireChunkOf(&c.Chunk), c.Similarity, c.Lexical, c.Vector, c.Factor})
 	}
 	return w
 }
