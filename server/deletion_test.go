@@ -107,6 +107,16 @@ func (h *testServer) rested() {
 	})
 }
 
+// logAbout is a log in which the words of a source are everywhere that they can be.
+func logAbout(id, word string) string {
+	return `{"events":[
+		{"type":"query","sequence":1,"query":"x","response":"","query_id":"q","source_ids":["` + id + `"],"sources":[{"id":"` + id + `","task":"` + word + `","content":"` + word + `"}]},
+		{"type":"evaluation","query_sequence":1,"query_id":"q","knowledge_id":"` + id + `","eval_result":{"status":"helpful","reason":"It is about the ` + word + `."}},
+		{"type":"extraction_pending","extraction_id":"pending-1","payload":{"content":"The ` + word + `."}},
+		{"type":"extraction_reviewed","extraction_id":"pending-1","decision":"edit","edited_payload":{"content":"A ` + word + `."}},
+		{"type":"extraction_committed","extraction_id":"pending-1","knowledge_id":"` + strings.TrimSuffix(id, ".1.0") + `"}]}`
+}
+
 func TestNothingIsLeftOfAPurgedMemory(t *testing.T) {
 	t.Parallel()
 	clock := &leaping{}
@@ -121,6 +131,8 @@ func TestNothingIsLeftOfAPurgedMemory(t *testing.T) {
 	h.turn(chat, "And now?", "Another one.")
 	h.rest("POST", path+"/bulk", `{"action":"lock","filter":{"q":"quavendo"}}`, "Idempotency-Key: third").wants(t, 200)
 	h.rested()
+	h.rest("POST", "/conversations/"+chat+"/cognition-log/import", logAbout(fact, "zorbalik")).wants(t, 200)
+	h.wantWords("zorbalik", "cognition_events.body", "backup: tables/cognition_events.jsonl")
 	for _, word := range []string{"zorbalik", "quavendo"} {
 		h.wantWords(word, "memories.text", "backup: tables/memories.jsonl")
 		if !h.model.sent(word) {
@@ -199,6 +211,7 @@ func TestNothingIsLeftOfADeletedChat(t *testing.T) {
 	h.wantWords("zorbalik", "revisions.text", "message_words.words", "memory_segment_parts.data", "backup: tables/memory_segment_parts.jsonl")
 	h.wantWords("brundaflex", "summary_texts.document")
 	h.wantWords("calomurk", "summary_texts.document", "backup: tables/summary_texts.jsonl")
+	h.rest("POST", "/conversations/"+chat+"/cognition-log/import", logAbout("x", "zorbalik")).wants(t, 200)
 	h.wantWords("drolimant", "saves.description")
 	h.wantWords("vexatrill", "conversations.title")
 	h.wantWords("yonderquip", "conversations.author_note")
@@ -231,6 +244,7 @@ func TestNothingIsLeftOfADeletedDocument(t *testing.T) {
 	h.turn(chat, "When was the harbour automated?", "In March 1987.")
 	reader := h.newMember("tom")
 	h.rest("PUT", "/knowledge-bases/"+base+"/grants/tom", `{"role":"read"}`).wants(t, 200)
+	h.rest("POST", "/conversations/"+chat+"/cognition-log/import", logAbout(file+".1.0", "zorbalik")).wants(t, 200)
 	ask := func(word string) {
 		h.model.enqueue(&script{pieces: []string{"The " + word + ", in 1987."}})
 		h.rest("POST", "/knowledge/ask", `{"question":"When was the harbour automated?"}`, "Idempotency-Key: ask").wants(t, 200)

@@ -27,6 +27,8 @@ func TestOnPostgres(t *testing.T) {
 		{"TwoDevicesAtOnce", TestTwoDevicesAtOnce},
 		{"TwoRestoresAtOnce", TestTwoRestoresAtOnce},
 		{"ABackupOfTheFirstSchemaIsRestored", TestABackupOfTheFirstSchemaIsRestored},
+		{"ALogIsReadBackAsItWasImported", TestALogIsReadBackAsItWasImported},
+		{"AnOldLogIsImported", TestAnOldLogIsImported},
 		{"NothingIsLeftOfAPurgedMemory", TestNothingIsLeftOfAPurgedMemory},
 		{"NothingIsLeftOfADeletedMessage", TestNothingIsLeftOfADeletedMessage},
 		{"NothingIsLeftOfADeletedChat", TestNothingIsLeftOfADeletedChat},

@@ -171,6 +171,8 @@ func (e *fixtures) bodyFor(method, path string) string {
 		return `{"version":1}`
 	case "POST /characters/:id/memories/suggestions/:sid":
 		return `{"decision":"accept"}`
+	case "POST /conversations/:id/cognition-log/import":
+		return `{"events":[]}`
 	case "PATCH /conversations/:id/summaries/:sid":
 		return `{"summary":"They kept bees."}`
 	case "PUT /knowledge-bases/:id/grants/:uid":

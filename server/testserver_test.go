@@ -22,6 +22,7 @@ import (
 	"nodest/chat"
 	"nodest/chat/archive"
 	"nodest/circle"
+	"nodest/cognition"
 	"nodest/internal/account"
 	"nodest/internal/attachment"
 	"nodest/internal/jobs"
@@ -169,7 +170,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}
 	services := api.Services{
 		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Dreams: h.dreams,
-		Circle: h.circle, Knowledge: h.knowledge, Attachments: attachments, Web: search, Tools: own.tools, Hub: h.hub,
+		Circle: h.circle, Cognition: cognition.NewService(h.db.Cognition()), Knowledge: h.knowledge, Attachments: attachments, Web: search, Tools: own.tools, Hub: h.hub,
 	}
 	h.server = New(Deps{
 		Services: services, App: app.New(h.db.App(), h.chats, services.Archives, h.engine), Accounts: h.accounts, Providers: oneProvider{},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodest/circle"
+	"nodest/cognition"
 	"nodest/internal/account"
 	"nodest/internal/attachment"
 	"nodest/internal/jobs"
@@ -226,3 +227,6 @@ func PurgeChat(db *DB, userID string) (n int64, err error) {
 	})
 	return n, err
 }
+
+// Cognition returns the transaction as package cognition has it.
+func Cognition(t nodest.Tx) cognition.Tx { return t.Tx.(*tx).forCognition() }

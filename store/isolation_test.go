@@ -11,6 +11,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/circle"
+	"nodest/cognition"
 	"nodest/internal/account"
 	"nodest/internal/attachment"
 	"nodest/internal/fault"
@@ -33,7 +34,7 @@ type fixture struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
 	fact, suggestion, summary, loading                                                                 string
 	attachment, post, comment, turn, item, action                                                      string
-	file, content, base, query                                                                         string
+	file, content, base, query, goal                                                                   string
 
 	job *jobs.Job // running
 }
@@ -56,7 +57,7 @@ func fill(e *env, user string) fixture {
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
 		generation: id(), prompt: e.idNow(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(), loading: id(),
 		attachment: id(), post: id(), comment: id(), turn: id(), item: id(), action: id(),
-		file: id(), content: id(), base: id(), query: id(),
+		file: id(), content: id(), base: id(), query: id(), goal: id(),
 	}
 	must := func(err error) {
 		e.Helper()
@@ -111,7 +112,7 @@ func fill(e *env, user string) fixture {
 		return tx.Chats.UpdateMessage(m)
 	}))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillMemory(tx, x), fillDreams(tx, x)) }))
-	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return fillCircle(tx, x) }))
+	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillCircle(tx, x), fillCognition(tx, x)) }))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillKnowledge(e, tx, x), fillIndex(tx, x)) }))
 	must(e.db.Enqueue(ctx, jobs.Spec{Kind: "test.fill", UserID: user, Subject: x.conversation}))
 	claimed, err := e.db.ClaimJobs(ctx, "p", time.Hour, []jobs.Want{{Kind: "test.fill", Free: 1, PerUser: 1}})
@@ -696,7 +697,7 @@ func partsOf() (parts []reflect.Type) {
 		}
 	}
 	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx](), reflect.TypeFor[websearch.Tx](),
-		reflect.TypeFor[circle.Tx](), reflect.TypeFor[attachment.Tx](), reflect.TypeFor[knowledge.Tx](), reflect.TypeFor[dream.Tx]()} {
+		reflect.TypeFor[circle.Tx](), reflect.TypeFor[cognition.Tx](), reflect.TypeFor[dream.Tx](), reflect.TypeFor[attachment.Tx](), reflect.TypeFor[knowledge.Tx]()} {
 		add(tx)
 	}
 	return parts

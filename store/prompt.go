@@ -60,16 +60,23 @@ func (s *session) dropPromptsOfMessages(userID string, messageIDs []string) erro
 		WHERE m.user_id = ? AND m.id IN (?))`, userID, userID, messageIDs)
 }
 
-// dropPromptsOfUnits removes the prompts that contain memories which a condition selects. It looks at what
+// dropPromptsOfUnits removes the prompts that contain memories which a condition selects, and their words from the
+// logs. It looks at what
 // was recalled for each prompt of the user, which are those of a week: an index of the units would cost
 // every turn more.
 func (s *session) dropPromptsOfUnits(userID, units string, args ...any) error {
+	if err := s.dropFromLogs("user_id = ? AND object_id IN ("+units+")", append([]any{userID}, args...)...); err != nil {
+		return err
+	}
 	return s.Run("DELETE FROM prompts WHERE user_id = ? AND EXISTS (SELECT 1 FROM memory_uses u WHERE u.user_id = prompts.user_id"+
 		" AND u.conversation_id = prompts.conversation_id AND u.generation_id = COALESCE(prompts.generation_id, prompts.id)"+
 		" AND COALESCE(u.unit_id, u.unit_id) IN ("+units+"))", append([]any{userID}, args...)...)
 }
 
-// dropPromptsOfFile removes the prompts that may have texts of a document, of whichever users.
+// dropPromptsOfFile removes the prompts that may have texts of a document, and its words from the logs, of whichever users.
 func (s *session) dropPromptsOfFile(fileID string) error {
+	if err := s.dropFromLogs("object_id = ?", fileID); err != nil {
+		return err
+	}
 	return s.Run("DELETE FROM prompts WHERE (user_id, id) IN (SELECT f.user_id, f.prompt_id FROM prompt_files f WHERE f.file_id = ?)", fileID)
 }

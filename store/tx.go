@@ -32,6 +32,7 @@ type subjects struct {
 	characters  characterTx
 	chats       *chatTx
 	circle      circleTx
+	cognition   cognitionTx
 	dreams      dreamTx
 	facts       factTx
 	generations generationTx
@@ -51,7 +52,7 @@ type subjects struct {
 func newTx(db *DB, s *session, userID string) *tx {
 	t := &tx{session: s, db: db, userID: userID}
 	t.subjects = &subjects{
-		app: appTx{t}, archive: archiveTx{t}, attachments: attachmentTx{t}, characters: characterTx{t}, circle: circleTx{t}, dreams: dreamTx{t}, facts: factTx{t},
+		app: appTx{t}, archive: archiveTx{t}, attachments: attachmentTx{t}, characters: characterTx{t}, circle: circleTx{t}, cognition: cognitionTx{t}, dreams: dreamTx{t}, facts: factTx{t},
 		generations: generationTx{t}, history: historyTx{t}, index: indexTx{t}, knowledge: knowledgeTx{t}, summaries: summaryTx{t}, web: webTx{t},
 		chats:    &chatTx{tx: t, stored: map[string]chatNow{}, locked: map[string]*storedConversation{}, owned: map[string]bool{}},
 		jobs:     &jobTx{tx: t},

@@ -22,7 +22,7 @@ var layers = []string{
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework internal/index internal/stream/outbox knowledge/chunk",
 	"internal/account character internal/attachment memory/lang circle/rules internal/cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
 	"internal/summary memory/recall",
-	"memory",
+	"memory cognition",
 	"memory/extract memory/dream chat circle websearch websearch/research knowledge store/first",
 	"chat/archive knowledge/shelf nodest/tools nodest/recent nodest/record",
 	"nodest",

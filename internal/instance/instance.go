@@ -20,6 +20,7 @@ import (
 	"nodest/chat"
 	"nodest/chat/archive"
 	"nodest/circle"
+	"nodest/cognition"
 	"nodest/internal/account"
 	"nodest/internal/attachment"
 	"nodest/internal/jobs"
@@ -204,7 +205,7 @@ func (r *Instance) build(alone bool) {
 	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Dreams: r.dreams,
-		Circle: r.circle, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
+		Circle: r.circle, Cognition: cognition.NewService(r.db.Cognition()), Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.Accounts, Providers: r.Models,

@@ -1227,3 +1227,72 @@ CREATE INDEX jobs_ended ON jobs (updated_at) WHERE state IN ('done', 'failed', '
 CREATE INDEX jobs_failed ON jobs (updated_at) WHERE state = 'failed';
 CREATE INDEX jobs_list ON jobs (user_id, created_at, id);
 CREATE INDEX jobs_subject ON jobs (subject, created_at, id);
+
+-- The log of a conversation: what was looked up for it, whether that helped, what is kept of it, and reflections.
+CREATE TABLE cognition_events (
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  ordinal BIGINT NOT NULL,
+  type TEXT COLLATE "C" NOT NULL,
+  sequence BIGINT NOT NULL, -- of a query, and of an evaluation that of its query; 0 = none
+  query_key TEXT COLLATE "C" NOT NULL, -- '' = none
+  extraction_key TEXT COLLATE "C" NOT NULL, -- '' = none
+  range_start BIGINT NOT NULL, -- of a reflection; 0 = none
+  range_end BIGINT NOT NULL,
+  is_open BOOLEAN NOT NULL, -- a query without an evaluation, an extraction that is not committed, a reflection that is not consumed
+  message_id UUID, -- that the event is about, and goes with; NULL = none
+  generation_id UUID, -- its text is the response of a query; NULL = the body has the response
+  hash BYTEA NOT NULL, -- equal for events that say the same
+  happened_at BIGINT, -- NULL = it has no timestamp
+  created_at BIGINT NOT NULL,
+  body BYTEA NOT NULL, -- JSON, as a zstd frame if it is long
+  PRIMARY KEY (user_id, conversation_id, ordinal),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX cognition_events_once ON cognition_events (user_id, conversation_id, hash);
+CREATE INDEX cognition_events_type ON cognition_events (user_id, conversation_id, type, ordinal);
+CREATE INDEX cognition_events_open ON cognition_events (user_id, conversation_id, type, happened_at) WHERE is_open;
+CREATE INDEX cognition_events_extraction ON cognition_events (user_id, conversation_id, extraction_key) WHERE extraction_key <> '';
+CREATE INDEX cognition_events_message ON cognition_events (user_id, message_id) WHERE message_id IS NOT NULL;
+
+-- The facts, revisions and files that events have words of. A file may be another user's.
+CREATE TABLE cognition_sources (
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  ordinal BIGINT NOT NULL,
+  object_id UUID NOT NULL,
+  source TEXT COLLATE "C" NOT NULL, -- its id in the event; '' = the whole payload
+  PRIMARY KEY (user_id, conversation_id, ordinal, object_id, source),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX cognition_sources_object ON cognition_sources (object_id);
+
+-- How far the log of a conversation is, and the side branches that wait.
+CREATE TABLE cognition_states (
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  ordinal BIGINT NOT NULL, -- of the newest event
+  pending_eval BOOLEAN NOT NULL, -- pending_knowledge_eval: a goal has ended
+  eval_trigger TEXT COLLATE "C" NOT NULL, -- knowledge_eval_trigger
+  queue TEXT COLLATE "C", -- JSON array: side branches, the next one first
+  reflected BIGINT NOT NULL, -- the seq up to which messages were read for what is worth keeping
+  PRIMARY KEY (user_id, conversation_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE cognition_goals (
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  parent_id UUID,
+  kind TEXT COLLATE "C" NOT NULL,
+  description TEXT COLLATE "C" NOT NULL,
+  status TEXT COLLATE "C" NOT NULL,
+  version BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX cognition_goals_list ON cognition_goals (conversation_id, created_at, id);

@@ -1222,6 +1222,75 @@ CREATE INDEX jobs_failed ON jobs (updated_at) WHERE state = 'failed';
 CREATE INDEX jobs_list ON jobs (user_id, created_at, id);
 CREATE INDEX jobs_subject ON jobs (subject, created_at, id);
 
+-- The log of a conversation: what was looked up for it, whether that helped, what is kept of it, and reflections.
+CREATE TABLE cognition_events (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  ordinal BIGINT NOT NULL,
+  type TEXT NOT NULL,
+  sequence BIGINT NOT NULL, -- of a query, and of an evaluation that of its query; 0 = none
+  query_key TEXT NOT NULL, -- '' = none
+  extraction_key TEXT NOT NULL, -- '' = none
+  range_start BIGINT NOT NULL, -- of a reflection; 0 = none
+  range_end BIGINT NOT NULL,
+  is_open BOOLEAN NOT NULL, -- a query without an evaluation, an extraction that is not committed, a reflection that is not consumed
+  message_id BLOB(16) CHECK (length(message_id) = 16 AND message_id > x''), -- that the event is about, and goes with; NULL = none
+  generation_id BLOB(16) CHECK (length(generation_id) = 16 AND generation_id > x''), -- its text is the response of a query; NULL = the body has the response
+  hash BLOB NOT NULL, -- equal for events that say the same
+  happened_at BIGINT, -- NULL = it has no timestamp
+  created_at BIGINT NOT NULL,
+  body BLOB NOT NULL, -- JSON, as a zstd frame if it is long
+  PRIMARY KEY (user_id, conversation_id, ordinal),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX cognition_events_once ON cognition_events (user_id, conversation_id, hash);
+CREATE INDEX cognition_events_type ON cognition_events (user_id, conversation_id, type, ordinal);
+CREATE INDEX cognition_events_open ON cognition_events (user_id, conversation_id, type, happened_at) WHERE is_open;
+CREATE INDEX cognition_events_extraction ON cognition_events (user_id, conversation_id, extraction_key) WHERE extraction_key <> '';
+CREATE INDEX cognition_events_message ON cognition_events (user_id, message_id) WHERE message_id IS NOT NULL;
+
+-- The facts, revisions and files that events have words of. A file may be another user's.
+CREATE TABLE cognition_sources (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  ordinal BIGINT NOT NULL,
+  object_id BLOB(16) NOT NULL CHECK (length(object_id) = 16 AND object_id > x''),
+  source TEXT NOT NULL, -- its id in the event; '' = the whole payload
+  PRIMARY KEY (user_id, conversation_id, ordinal, object_id, source),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX cognition_sources_object ON cognition_sources (object_id);
+
+-- How far the log of a conversation is, and the side branches that wait.
+CREATE TABLE cognition_states (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  ordinal BIGINT NOT NULL, -- of the newest event
+  pending_eval BOOLEAN NOT NULL, -- pending_knowledge_eval: a goal has ended
+  eval_trigger TEXT NOT NULL, -- knowledge_eval_trigger
+  queue TEXT, -- JSON array: side branches, the next one first
+  reflected BIGINT NOT NULL, -- the seq up to which messages were read for what is worth keeping
+  PRIMARY KEY (user_id, conversation_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+
+CREATE TABLE cognition_goals (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  parent_id BLOB(16) CHECK (length(parent_id) = 16 AND parent_id > x''),
+  kind TEXT NOT NULL,
+  description TEXT NOT NULL,
+  status TEXT NOT NULL,
+  version BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX cognition_goals_list ON cognition_goals (conversation_id, created_at, id);
+
 -- What the planner is to believe, because it gathers no statistics of its own: a user
 -- has a million rows; a scope, a conversation and a chain have parts of them; one
 -- other column leaves few. Without it the planner takes a user for ten rows, and would
@@ -1238,7 +1307,7 @@ WITH key_columns AS (
     i."unique" AND c.seqno = MAX(c.seqno) OVER (PARTITION BY i.name) AS is_one
   FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
   WHERE t.type = 'table' AND t.name <> 'jobs' AND EXISTS (SELECT 1 FROM pragma_index_info(i.name) f
-    WHERE f.seqno = 0 AND f.name IN ('user_id', 'character_id', 'conversation_id', 'message_id', 'unit_id', 'resource_id', 'post_id'))
+    WHERE f.seqno = 0 AND f.name IN ('user_id', 'character_id', 'conversation_id', 'message_id', 'unit_id', 'resource_id', 'post_id', 'object_id'))
   ORDER BY i.name, c.seqno
 )
 SELECT tbl, idx, (1 << all_bits) || ' ' || GROUP_CONCAT(1 << CASE WHEN is_one THEN 0 ELSE MAX(all_bits - bits, 0) END, ' ')

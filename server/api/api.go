@@ -12,6 +12,7 @@ import (
 	"nodest/chat"
 	"nodest/chat/archive"
 	"nodest/circle"
+	"nodest/cognition"
 	"nodest/internal/attachment"
 	"nodest/internal/mcptool"
 	"nodest/internal/stream"
@@ -31,6 +32,7 @@ type Services struct {
 	Memory      *memory.Service
 	Dreams      *dream.Service
 	Circle      *circle.Service
+	Cognition   *cognition.Service
 	Knowledge   *knowledge.Service
 	Attachments *attachment.Service
 	Web         *websearch.Service
@@ -40,7 +42,7 @@ type Services struct {
 
 // Operations is the one list of what both transports offer, except files.
 var Operations = slices.Concat(
-	chatOperations, historyOperations, saveOperations, memoryOperations, dreamOperations,
+	chatOperations, historyOperations, saveOperations, memoryOperations, cognitionOperations, dreamOperations,
 	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, toolOperations, knowledgeOperations, jobOperations, syncOperations,
 )
 
