@@ -285,6 +285,7 @@ func TestCharacterSettings(t *testing.T) {
 		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"includeCircle":true},
 		"knowledge":{"citations":"inline"},"tools":{"servers":[]},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
+		"dream":{"mode":"full","at":"04:00","newMessages":20},
 		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false},
 		"user":{"name":"","customSetting":null}}`))
 
