@@ -316,12 +316,12 @@ func TestStoredSettingsLoseMembersThatAreNoneAnyMore(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		stored.Settings = json.RawMessage(`{"dream":{"enabled":false,"at":"05:00"},"cognition":{"autoCommit":true},"retrieval":{"limit":3,"shareAcrossCharacters":true},"memory":{"mine":"kept"}}`)
+		stored.Settings = json.RawMessage(`{"dreams":{"enabled":false,"at":"05:00"},"cognition":{"autoCommit":true},"retrieval":{"limit":3,"shareAcrossCharacters":true},"memory":{"mine":"kept"}}`)
 		return character.Put(tx.Characters, h.Call(), stored)
 	}))
 	raw, version, err := h.Characters.Settings(t.Context(), nodesttest.Ann, ch.ID)
 	nodesttest.Must(t, err)
-	for _, gone := range []string{"dream", "cognition", "shareAcrossCharacters"} {
+	for _, gone := range []string{"dreams", "cognition", "shareAcrossCharacters"} {
 		if strings.Contains(string(raw), gone) {
 			t.Errorf("settings have %s: %s", gone, raw)
 		}
@@ -355,7 +355,6 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"knowledge":{"citations":"loud"}}`:           "knowledge.citations",
 		`{"tools":{"servers":["weather"]}}`:            "tools.servers[0]",
 		`{"tools":{"servers":"weather"}}`:              "tools.servers",
-		`{"dream":{"at":"04:00"}}`:                     "dream",
 		`{"cognition":{"autoCommit":false}}`:           "cognition",
 		`{"retrieval":{"shareAcrossCharacters":true}}`: "retrieval.shareAcrossCharacters",
 		`{"circle":{"interactionFrequency":"always"}}`: "circle.interactionFrequency",
@@ -369,6 +368,7 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"user":{"customSetting":{"position":9}}}`:    "user.customSetting.position",
 		`{"user":{"customSetting":"me"}}`:              "user.customSetting",
 		`{"weather":{}}`:                               "weather",
+		`{"dream":{"at":"4 am"}}`:                      "dream.at",
 	} {
 		_, _, err := h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, json.RawMessage(sent), 0)
 		nodesttest.WantError(t, err, fault.Invalid, field)
