@@ -121,7 +121,7 @@ func (t dreamTx) DreamRuns(characterID, cursor string, limit int) ([]*dream.Run,
 
 func (t dreamTx) DreamsSince(characterID string, since time.Time) (calls, tokens int, err error) {
 	type spent struct{ Calls, Tokens int }
-	s, err := sqldb.Value[spent](t.characters.with(characterID), "SELECT COALESCE(SUM(calls), 0) AS calls, COALESCE(SUM(tokens), 0) AS tokens FROM dream_runs WHERE "+ofScope+" AND created_at >= ?",
+	s, err := sqldb.Value[spent](t.characters.with(characterID), "SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) AS calls, CAST(COALESCE(SUM(tokens), 0) AS BIGINT) AS tokens FROM dream_runs WHERE "+ofScope+" AND created_at >= ?",
 		t.userID, characterID, since)
 	return s.Calls, s.Tokens, err
 }

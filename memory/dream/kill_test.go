@@ -57,7 +57,11 @@ func (d *dying) Update(ctx context.Context, userID string, fn func(dream.Tx) err
 // and each reflection is worked in once.
 func TestARunThatIsKilledGoesOn(t *testing.T) {
 	t.Parallel()
-	db := storetest.Open(t)
+	storetest.Each(t, func(t *testing.T, open storetest.Opener) { killRuns(t, open(t, store.Options{})) })
+}
+
+func killRuns(t *testing.T, db *store.DB) {
+	t.Helper()
 	kills := 0
 	for _, after := range []bool{false, true} {
 		for at := 1; ; at++ {
