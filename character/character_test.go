@@ -286,6 +286,7 @@ func TestCharacterSettings(t *testing.T) {
 		"knowledge":{"citations":"inline"},"tools":{"servers":[]},
 		"cognition":{"logMemoryQueries":false},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
+		"dream":{"mode":"full","at":"04:00","newMessages":20},
 		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false},
 		"user":{"name":"","customSetting":null}}`))
 
@@ -316,12 +317,12 @@ func TestStoredSettingsLoseMembersThatAreNoneAnyMore(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		stored.Settings = json.RawMessage(`{"dream":{"enabled":false,"at":"05:00"},"weather":{"autoCommit":true},"retrieval":{"limit":3,"shareAcrossCharacters":true},"memory":{"mine":"kept"}}`)
+		stored.Settings = json.RawMessage(`{"dreams":{"enabled":false,"at":"05:00"},"weather":{"autoCommit":true},"retrieval":{"limit":3,"shareAcrossCharacters":true},"memory":{"mine":"kept"}}`)
 		return character.Put(tx.Characters, h.Call(), stored)
 	}))
 	raw, version, err := h.Characters.Settings(t.Context(), nodesttest.Ann, ch.ID)
 	nodesttest.Must(t, err)
-	for _, gone := range []string{"dream", "weather", "shareAcrossCharacters"} {
+	for _, gone := range []string{"dreams", "weather", "shareAcrossCharacters"} {
 		if strings.Contains(string(raw), gone) {
 			t.Errorf("settings have %s: %s", gone, raw)
 		}
@@ -355,7 +356,6 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"knowledge":{"citations":"loud"}}`:           "knowledge.citations",
 		`{"tools":{"servers":["weather"]}}`:            "tools.servers[0]",
 		`{"tools":{"servers":"weather"}}`:              "tools.servers",
-		`{"dream":{"at":"04:00"}}`:                     "dream",
 		`{"cognition":{"logMemoryQueries":1}}`:         "cognition.logMemoryQueries",
 		`{"retrieval":{"shareAcrossCharacters":true}}`: "retrieval.shareAcrossCharacters",
 		`{"circle":{"interactionFrequency":"always"}}`: "circle.interactionFrequency",
@@ -369,6 +369,7 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 		`{"user":{"customSetting":{"position":9}}}`:    "user.customSetting.position",
 		`{"user":{"customSetting":"me"}}`:              "user.customSetting",
 		`{"weather":{}}`:                               "weather",
+		`{"dream":{"at":"4 am"}}`:                      "dream.at",
 	} {
 		_, _, err := h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, json.RawMessage(sent), 0)
 		nodesttest.WantError(t, err, fault.Invalid, field)

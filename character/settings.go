@@ -182,6 +182,11 @@ var characterSettings = []settingGroup{
 		{name: "interactionFrequency", def: "medium", oneOf: []string{"low", "medium", "high"}},
 		{name: "scheduledTimes", def: []string{}, clock: true, max: 24},
 	}},
+	{name: "dream", rules: []settingRule{
+		{name: "mode", def: "full", oneOf: []string{"off", "recall", "full"}},
+		{name: "at", def: "04:00", clock: true},
+		{name: "newMessages", def: 20.0, min: 1, max: 1000},
+	}},
 	{name: "prompt", rules: []settingRule{
 		{name: "depthMode", def: "messages", oneOf: []string{"messages", "user_messages"}},
 		{name: "scanDepth", def: 20.0, min: -1, max: 100_000, notZero: true},
@@ -234,6 +239,11 @@ type Settings struct {
 		Frequency      string   `json:"interactionFrequency"` // low, medium or high
 		ScheduledTimes []string `json:"scheduledTimes"`       // HH:MM, each day
 	} `json:"circle"`
+	Dream struct {
+		Mode        string `json:"mode"`        // dream.Off, RecallOnly or Full
+		At          string `json:"at"`          // HH:MM of the user's day
+		NewMessages int    `json:"newMessages"` // that make a night worth its price
+	} `json:"dream"`
 	Prompt struct {
 		DepthMode   string `json:"depthMode"`
 		ScanDepth   int    `json:"scanDepth"`   // newest messages in which keys are looked for; -1 = all

@@ -12,6 +12,7 @@ import (
 	"nodest/framework"
 	"nodest/internal/op"
 	"nodest/memory"
+	"nodest/memory/dream"
 	"nodest/memory/lang"
 )
 
@@ -109,6 +110,20 @@ func (svc *Service) MemoryScene(ctx context.Context, userID, characterID, conver
 		return memory.Scene{}, err
 	}
 	return s.MemoryScene(), nil
+}
+
+// DreamScene returns the settings of a character's documents: dream.Options.Scenes.
+func (svc *Service) DreamScene(ctx context.Context, userID, characterID string) (dream.Scene, error) {
+	s, err := svc.memorySetup(ctx, userID, characterID, "")
+	if err != nil {
+		return dream.Scene{}, err
+	}
+	scene, set := s.MemoryScene(), s.Docs.Settings
+	d := dream.Scene{Names: scene.Names, Language: s.Docs.Language, Mode: set.Dream.Mode, At: set.Dream.At, Least: set.Dream.NewMessages, Zone: scene.Location()}
+	if !set.Memory.Enabled && d.Mode == dream.Full {
+		d.Mode = dream.RecallOnly
+	}
+	return d, nil
 }
 
 // memorySetup reads the setup of a conversation, played by a character ("" = its own), or

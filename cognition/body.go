@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"nodest/internal/op"
 )
@@ -108,7 +109,39 @@ type ExtractionCommitted struct {
 type Reflection struct {
 	SequenceRange [2]int64 `json:"sequence_range"` // both included
 	Summary       string   `json:"summary"`
+	Notes         []Note   `json:"notes,omitempty"`       // of which the summary is made
 	ConsumedAt    string   `json:"consumed_at,omitempty"` // RFC 3339
+}
+
+// Note is a statement of a reflection.
+type Note struct {
+	Text     string    `json:"text"`
+	Kind     string    `json:"kind,omitempty"` // as of a fact
+	Messages []Message `json:"messages"`       // that say so
+}
+
+// Message names a text of the conversation.
+type Message struct {
+	Sequence   int64  `json:"sequence"`
+	MessageID  string `json:"message_id"`
+	RevisionID string `json:"revision_id"`
+}
+
+// Summarise writes the notes as the summary.
+func (r *Reflection) Summarise() {
+	lines := make([]string, len(r.Notes))
+	for i, n := range r.Notes {
+		lines[i] = "- " + n.Text
+	}
+	r.Summary = strings.Join(lines, "\n")
+}
+
+// forget drops the notes that rest on one of these revisions.
+func (r *Reflection) forget(revisions []string) {
+	r.Notes = slices.DeleteFunc(r.Notes, func(n Note) bool {
+		return slices.ContainsFunc(n.Messages, func(m Message) bool { return slices.Contains(revisions, m.RevisionID) })
+	})
+	r.Summarise()
 }
 
 func (*Query) eventType() string               { return TypeQuery }
@@ -179,6 +212,12 @@ func (e *Event) Forget(sources ...string) {
 		if Read(e, &v) == nil && slices.Contains(sources, v.KnowledgeID) {
 			v.Result.Reason = ""
 			e.Body = replaced(e.Body, map[string]json.RawMessage{"eval_result": op.MustJSON(v.Result)})
+		}
+	case TypeReflection:
+		var r Reflection
+		if Read(e, &r) == nil {
+			r.forget(sources)
+			e.Body = replaced(e.Body, map[string]json.RawMessage{"summary": op.MustJSON(r.Summary), "notes": op.MustJSON(r.Notes)})
 		}
 	case TypePending, TypeReviewed:
 		empty := json.RawMessage("{}")

@@ -56,6 +56,15 @@ func (e *Event) Origins() (all []Origin) {
 		}
 	case TypeEvaluation:
 		ids = []string{PlaceOf(e).KnowledgeID}
+	case TypeReflection:
+		var r Reflection
+		if Read(e, &r) == nil {
+			for _, n := range r.Notes {
+				for _, m := range n.Messages {
+					ids = append(ids, m.RevisionID)
+				}
+			}
+		}
 	}
 	for _, id := range ids {
 		object, _, _ := strings.Cut(id, ".") // the file of a chunk
@@ -115,6 +124,11 @@ func whole(raw json.RawMessage) (n int64) {
 		return 0
 	}
 	return n
+}
+
+// Consume notes when a reflection was worked into the memory, the only later change of an event.
+func (e *Event) Consume(at time.Time) {
+	e.Body = withMember(e.Body, "consumed_at", at.UTC().Format(timeFormat))
 }
 
 // Identity is equal for two events that say the same: one of them is stored. An evaluation is that of a source

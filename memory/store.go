@@ -191,6 +191,7 @@ type TextTx interface {
 
 type SaidFilter struct {
 	Unread bool  // only those that extraction has not read
+	After  int64 // only those with a larger seq
 	Before int64 // only those with a smaller seq, and of these the last ones; 0 = all
 	Limit  int   // default 500
 }

@@ -14,6 +14,9 @@ func WithDocuments(memories Source, d *dream.Service) Source {
 	find := memories.Find
 	memories.Find = func(ctx context.Context, q *Question) (Findings, error) {
 		docs := q.Setup.Docs
+		if docs.Settings.Dream.Mode == dream.Off {
+			return find(ctx, q)
+		}
 		notes, failed := d.ForPrompt(ctx, q.UserID, docs.CharacterID, q.Here, docs.Language)
 		f, err := find(ctx, q)
 		f.Notes = notes

@@ -1,9 +1,13 @@
 package server
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"nodest/llm"
 )
 
 func (h *testServer) documentsOf(character string) string {
@@ -106,4 +110,152 @@ func TestDocumentsAreInPrompts(t *testing.T) {
 	if got := prompt(); strings.Contains(got, "lighthouse.") {
 		t.Errorf("without recall: %s", got)
 	}
+}
+
+// dreaming is a model that answers by a script: what it is asked first, and what it is asked then.
+type dreaming struct {
+	reflect, integrate string
+	calls              atomic.Int64
+}
+
+func (d *dreaming) Ask(_ context.Context, p llm.Prompt) (string, error) {
+	d.calls.Add(1)
+	if strings.Contains(p.Text, `{"updates":`) {
+		return d.integrate, nil
+	}
+	return d.reflect, nil
+}
+
+// dream lets a character dream, and returns the run with its report.
+func (h *testServer) dream(p *wsClient, character, body string) map[string]any {
+	h.t.Helper()
+	id := stringAt(h.rest("POST", "/characters/"+character+"/dream", body).wants(h.t, 202), "id")
+	waitFor(p, "the end of the dream", func(frames []*frame) *frame {
+		for _, f := range frames {
+			if f.Ev == "dream.finished" && field[string](h.t, f, "runId") == id {
+				return f
+			}
+		}
+		return nil
+	})
+	runs := h.rest("GET", "/characters/"+character+"/dream/runs", "").items(h.t)
+	if stringAt(runs[0], "id") != id {
+		h.t.Fatalf("the newest run is %v", runs[0])
+	}
+	return runs[0]
+}
+
+// A dream reads each message once, and changes lines with their evidence. What the user wrote, and what
+// nobody said, is refused. A second one makes no call.
+func TestADreamWorksChatsIntoDocuments(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	model := &dreaming{
+		reflect: "Sure! ```json\n" + `{"notes":[{"text":"User bought a red bicycle.","kind":"event","seqs":[2]},{"text":"User owns a castle in Spain.","seqs":[2]},{"text":"nonsense"}]}` + "\n```",
+		integrate: `{"updates":[{"path":"user.md","do":"add","text":"User bought a red bicycle.","notes":[1]},
+			{"path":"user.md","do":"remove","line":"L1"},{"path":"user.md","do":"add","text":"User owns a castle in Spain.","notes":[1]},
+			{"path":"user.md","do":"add","text":"user bought a red bicycle","notes":[1]}]}`,
+	}
+	h.dreamer = model
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	chat := h.newChat()
+	character := h.characterOf(chat)
+	h.rest("PUT", h.documentsOf(character)+"/user.md", `{"text":"User keeps bees."}`).wants(t, 200)
+	message := stringAt(h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"Yesterday I bought a red bicycle.","reply":false}`).wants(t, 200), "userMessage.id")
+	h.rest("POST", "/characters/"+character+"/dream", `{}`).refuses(t, 409, "conflict")
+
+	dry := h.dream(p, character, `{"force":true,"dryRun":true}`)
+	if len(dry["changes"].([]any)) != 4 || dry["consumed"].(float64) != 0 || len(h.rest("GET", h.documentsOf(character)+"/user.md/versions", "").items(t)) != 1 {
+		t.Errorf("the dry run: %v", dry)
+	}
+	run := h.dream(p, character, `{"force":true}`)
+	if run["state"] != "done" || run["consumed"].(float64) != 1 || run["calls"].(float64) != 1 {
+		t.Errorf("the run: %v", run)
+	}
+	refused := map[string]string{}
+	for _, c := range run["changes"].([]any) {
+		change := c.(map[string]any)
+		why, _ := change["refused"].(string)
+		after, _ := change["after"].(string)
+		refused[stringAt(change, "do")+" "+after] = why
+	}
+	for what, why := range map[string]string{
+		"add User bought a red bicycle.": "", "remove ": "the user wrote this line", "add User owns a castle in Spain.": "nothing that was said supports it",
+		"add user bought a red bicycle": "a line says this already",
+	} {
+		if got, ok := refused[what]; !ok || got != why {
+			t.Errorf("%s: %q, want %q", what, got, why)
+		}
+	}
+	document := h.rest("GET", h.documentsOf(character)+"/user.md", "").wants(t, 200)
+	if got := linesOf(document); !slices.Equal(got, []string{"L1 user User keeps bees.", "L2 dream User bought a red bicycle."}) {
+		t.Errorf("the lines: %q", got)
+	}
+	line := document["lines"].([]any)[1].(map[string]any)
+	if evidence := line["evidence"].([]any); len(evidence) != 1 || stringAt(evidence[0].(map[string]any), "messageId") != message {
+		t.Errorf("the evidence: %v", line)
+	}
+	calls := model.calls.Load()
+	if again := h.dream(p, character, `{"force":true}`); again["calls"].(float64) != 0 || model.calls.Load() != calls || len(again["changes"].([]any)) != 0 {
+		t.Errorf("the run after it: %v", again)
+	}
+	if got := h.rest("GET", h.documentsOf(character)+"/user.md/versions", "").items(t); len(got) != 2 {
+		t.Errorf("an empty night made a version: %v", got)
+	}
+}
+
+// Without a model, rules find what users say of themselves, and each statement is a dated line, once.
+func TestADreamWithoutAModel(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	chat := h.newChat()
+	character := h.characterOf(chat)
+	for range 2 {
+		h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"I live in Marseille.","reply":false}`).wants(t, 200)
+		if run := h.dream(p, character, `{"force":true}`); run["state"] != "done" || run["calls"].(float64) != 0 {
+			t.Errorf("the run: %v", run)
+		}
+	}
+	lines := linesOf(h.rest("GET", h.documentsOf(character)+"/user.md", "").wants(t, 200))
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "L1 dream 20") || !strings.HasSuffix(lines[0], "lives in Marseille") && !strings.HasSuffix(lines[0], "lives in Marseille.") {
+		t.Errorf("the lines: %q", lines)
+	}
+}
+
+// A dream changes no locked document, reads no deleted chat, ends over an empty memory, and fails with
+// nothing written when the model answers nonsense.
+func TestDreamsThatChangeNothing(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	model := &dreaming{reflect: `{"notes":[{"text":"User bought a red bicycle.","seqs":[2]}]}`, integrate: `{"updates":[{"path":"user.md","new_content":"User bought a red bicycle."}]}`}
+	h.dreamer = model
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	empty := h.newCharacter()
+	if run := h.dream(p, empty, `{"force":true}`); run["state"] != "done" || run["calls"].(float64) != 0 {
+		t.Errorf("over an empty memory: %v", run)
+	}
+	chat := h.newChat()
+	character := h.characterOf(chat)
+	h.rest("PUT", h.documentsOf(character)+"/user.md", `{"text":"Mine.","locked":true}`).wants(t, 200)
+	h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"Yesterday I bought a red bicycle.","reply":false}`).wants(t, 200)
+	run := h.dream(p, character, `{"force":true}`)
+	for _, c := range run["changes"].([]any) {
+		if c.(map[string]any)["refused"] != "the user has locked the document" {
+			t.Errorf("of a locked document: %v", c)
+		}
+	}
+	gone := h.newChatWith(character)
+	h.rest("POST", "/conversations/"+gone+"/messages", `{"text":"I sold the bicycle.","reply":false}`).wants(t, 200)
+	h.rest("DELETE", "/conversations/"+gone, "").wants(t, 204)
+	if run := h.dream(p, character, `{"force":true}`); run["reflections"].(float64) != 0 {
+		t.Errorf("of a deleted chat: %v", run)
+	}
+	h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"My bicycle is called Flash.","reply":false}`).wants(t, 200)
+	model.reflect = "I cannot do that."
+	if run := h.dream(p, character, `{"force":true}`); run["state"] != "failed" || run["reflections"].(float64) != 0 {
+		t.Errorf("after nonsense: %v", run)
+	}
+	h.rest("PUT", "/characters/"+character+"/settings", `{"dream":{"mode":"recall"}}`).wants(t, 200)
+	h.rest("POST", "/characters/"+character+"/dream", `{"force":true}`).refuses(t, 409, "conflict")
 }

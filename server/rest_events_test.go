@@ -38,6 +38,7 @@ func TestEveryDescribedEventIsSent(t *testing.T) {
 	quiet.ok("typing", "", map[string]any{"conversationId": e.conversation})
 	p.ok("ping", "", nil)
 	h.useCircle(p, e)
+	h.dream(p, e.character, `{"force":true}`)
 	h.processed(e.file)
 	h.rest("POST", "/knowledge-bases/"+e.base+"/reindex", "").wants(t, 202)
 	h.rest("DELETE", "/files/"+e.file, "").wants(t, 204)

@@ -62,6 +62,7 @@ type testServer struct {
 	engine     *nodest.Engine
 	memory     *memory.Service
 	dreams     *dream.Service
+	dreamer    llm.Asker // nil = there is no model
 	circle     *circle.Service
 	knowledge  *knowledge.Service
 	jobs       *jobs.Runner
@@ -117,7 +118,12 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}
 	h.jobs = jobs.New(h.db, jobs.Options{Alone: true, Lease: lease, Log: log})
 	h.memory = memory.New(h.db.Memory(), memory.Options{Scenes: h.scene, Settings: h.settings, Log: log})
-	h.dreams = dream.New(h.db.Dreams(), dream.Options{})
+	h.dreams = dream.New(h.db.Dreams(), dream.Options{
+		Scenes: func(ctx context.Context, userID, characterID string) (dream.Scene, error) {
+			return h.chats.DreamScene(ctx, userID, characterID)
+		},
+		Model: func(context.Context, string, string) (llm.Asker, error) { return h.dreamer, nil },
+	})
 	h.hub = stream.NewHub(h.db, stream.HubOptions{Log: log})
 	quick := &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	h.accounts, err = account.New(h.db, bytes.Repeat([]byte{7}, 32), account.Options{
@@ -177,7 +183,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		}
 		return m, m.Name, err
 	}})
-	h.jobs.Handle(slices.Concat(h.memory.Kinds(), branches.Kinds(), extractor.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds())...)
+	h.jobs.Handle(slices.Concat(h.memory.Kinds(), branches.Kinds(), extractor.Kinds(), h.dreams.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", Limits: Limits{CommandsPer10s: 1e9, Burst: 1e9}}
 	if change != nil {

@@ -15,11 +15,13 @@ import (
 )
 
 // Dreams returns the store of dream.Service.
-func (db *DB) Dreams() dream.Store { return part[dream.Tx]{db, (*tx).forDreams} }
+func (db *DB) Dreams() dream.Store { return dreamStore{part[dream.Tx]{db, (*tx).forDreams}} }
+
+type dreamStore struct{ part[dream.Tx] }
 
 // forDreams returns t as package dream has it.
 func (t *tx) forDreams() dream.Tx {
-	return dream.Tx{Tx: t, DocumentTx: t.dreams, Memory: t.forMemory()}
+	return dream.Tx{Tx: t, DocumentTx: t.dreams, RunTx: t.dreams, Memory: t.forMemory(), Log: t.cognition}
 }
 
 // dreamTx stores the documents of memories.
@@ -149,6 +151,9 @@ func (s *session) dropLines(scope memory.Scope, revisionIDs, hashes []string) er
 	of, says := setOf(revisionIDs), setOf(hashes)
 	goes := func(l dream.Line) bool {
 		return slices.ContainsFunc(l.Evidence, func(e memory.Evidence) bool { return of[e.RevisionID] }) || says[lang.ContentHash(l.Text)]
+	}
+	if err := s.dropChanges(scope, goes); err != nil {
+		return err
 	}
 	var changed []*dream.Document
 	err := sqldb.Each(s, func(r *readDocument) error {

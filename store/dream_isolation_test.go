@@ -1,9 +1,11 @@
 package store_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
+	"nodest/cognition"
 	"nodest/internal/fault"
 	"nodest/memory"
 	"nodest/memory/dream"
@@ -14,11 +16,12 @@ import (
 
 // fillDreams inserts the documents of a fixture.
 func fillDreams(tx nodest.Tx, x fixture) error {
-	return store.Dreams(tx).PutMemoryDocument(x.character, &dream.Document{Path: "user.md", Author: dream.ByDream, RunID: x.job0(), Lines: []dream.Line{{ID: "L1", Text: "private"}}})
+	d := store.Dreams(tx)
+	return errors.Join(
+		d.PutMemoryDocument(x.character, &dream.Document{Path: "user.md", Author: dream.ByDream, RunID: x.turn, Lines: []dream.Line{{ID: "L1", Text: "private"}}}),
+		d.SetReflected(x.conversation, 0, 1), d.PutDreamRun(&dream.Run{ID: x.turn, CharacterID: x.character, Failure: "private"}),
+	)
 }
-
-// job0 is an id for a run.
-func (x fixture) job0() string { return x.turn }
 
 func init() { addIntrusions(dreamIntrusions) }
 
@@ -45,6 +48,45 @@ var dreamIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"DocumentVersions": func(e *env, tx nodest.Tx, x fixture) error {
 		_, _, err := store.Dreams(tx).DocumentVersions(x.character, "user.md", "", 5)
+		return wantNotFound(e, err)
+	},
+	"TracesBehind": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Dreams(tx).TracesBehind(x.character, 5)
+		return wantNotFound(e, err)
+	},
+	"LastSaidTo": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Dreams(tx).LastSaidTo(x.character)
+		return wantNotFound(e, err)
+	},
+	"SetReflected": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Dreams(tx).SetReflected(x.conversation, 1, 2))
+	},
+	"OpenReflections": func(e *env, tx nodest.Tx, x fixture) error {
+		if _, err := store.Dreams(tx).OpenReflections(x.character, 5); wantNotFound(e, err) != nil {
+			return err
+		}
+		open, err := store.Dreams(tx).OpenReflections(ownCharacter(e, tx), 5)
+		return wantEmpty(e, len(open) == 0, err)
+	},
+	"ConsumeReflections": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Dreams(tx).ConsumeReflections(&cognition.Event{ConversationID: x.conversation, Ordinal: 1}))
+	},
+	"PutDreamRun": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Dreams(tx).PutDreamRun(&dream.Run{ID: x.turn, CharacterID: x.character}))
+	},
+	"DreamRun": func(e *env, tx nodest.Tx, x fixture) error {
+		if _, err := store.Dreams(tx).DreamRun(x.character, x.turn); wantNotFound(e, err) != nil {
+			return err
+		}
+		_, err := store.Dreams(tx).DreamRun(ownCharacter(e, tx), x.turn)
+		return wantNotFound(e, err)
+	},
+	"DreamRuns": func(e *env, tx nodest.Tx, x fixture) error {
+		_, _, err := store.Dreams(tx).DreamRuns(x.character, "", 5)
+		return wantNotFound(e, err)
+	},
+	"DreamsSince": func(e *env, tx nodest.Tx, x fixture) error {
+		_, _, err := store.Dreams(tx).DreamsSince(x.character, start)
 		return wantNotFound(e, err)
 	},
 	"VersionsOfDocuments": func(e *env, tx nodest.Tx, x fixture) error {

@@ -158,6 +158,7 @@ func (t factTx) PurgeScope(characterID string) error {
 			t.userID, characterID, t.userID, characterID),
 		t.each([]string{
 			"DELETE FROM memory_documents WHERE " + ofScope,
+			"DELETE FROM dream_runs WHERE " + ofScope,
 			"DELETE FROM memory_suggestions WHERE " + ofScope,
 			"DELETE FROM memory_tombstones WHERE " + ofScope,
 			"DELETE FROM memories WHERE " + ofScope,

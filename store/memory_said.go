@@ -31,6 +31,9 @@ func (t *textTx) Said(conversationID string, f memory.SaidFilter) ([]memory.Text
 	if f.Unread {
 		where += " AND NOT t.is_read"
 	}
+	if f.After > 0 {
+		where, args = where+" AND t.seq > ?", append(args, f.After)
+	}
 	if f.Before > 0 {
 		where, args, order = where+" AND t.seq < ?", append(args, f.Before), " DESC"
 	}

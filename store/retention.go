@@ -61,6 +61,7 @@ func (r Retention) rules() []rule {
 		{"web pages", "web pages that were read", 30 * day, "after the reading", oldRows("web_pages", "user_id, url", "c.fetched_at <= ?", 10)},
 		{"uploads", "uploads that did not become a document", day, "after they began", abandonedUploads},
 		{"questions", "questions to documents", 90 * day, "", oldRows("knowledge_queries", "user_id, id", "c.created_at <= ?", maintainBatch)},
+		{"dreams", "reports of dreams", 90 * day, "", oldRows("dream_runs", "user_id, id", "c.created_at <= ?", 20)},
 		{"versions", "earlier versions of a memory's documents", 90 * day, "", oldDocumentVersions},
 		{"hosts", "web servers that asked to wait", 0, "until the time they named", oldRows("web_hosts", "user_id, host", "c.until <= ?", maintainBatch)},
 		{"prompts", "prompts that were sent", promptLife, "after they were sent, or until something in them is removed for good", oldIDs("prompts", "c.created_at <= ?")},

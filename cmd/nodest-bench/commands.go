@@ -161,6 +161,20 @@ func (p *program) circleCommand() *cobra.Command {
 	return cmd
 }
 
+func (p *program) dreamCommand() *cobra.Command {
+	var o bench.DreamOptions
+	cmd := &cobra.Command{
+		Use: "dream", Short: "Let a character dream for some nights in virtual time", Args: cobra.NoArgs,
+		Long: "A scripted model rewrites, shrinks, invents and says things twice. Prints what became of the documents of the\n" +
+			"memory: lines of the user, junk, the lowest size, and the calls of a night.",
+		Example: "  nodest-bench dream --json",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Dream(cmd.Context(), p.out, o) },
+	}
+	cmd.Flags().IntVar(&o.Nights, "nights", 30, "nights to simulate")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
+	return cmd
+}
+
 func (p *program) kbCommand() *cobra.Command {
 	var o kb.Options
 	var embeddings string

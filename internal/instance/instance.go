@@ -184,7 +184,12 @@ func (r *Instance) build(alone bool) {
 	r.memory = memory.New(r.db.Memory(), memory.Options{
 		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.Models.Embedder, Log: log,
 	})
-	r.dreams = dream.New(r.db.Dreams(), dream.Options{})
+	r.dreams = dream.New(r.db.Dreams(), dream.Options{
+		Scenes: r.chats.DreamScene,
+		Model: func(ctx context.Context, userID, characterID string) (llm.Asker, error) {
+			return r.engine.MemoryModel(ctx, userID, characterID)
+		},
+	})
 	r.search = r.web.service(r)
 	r.knowledge = r.newKnowledge()
 	r.engine = nodest.New(nodest.Deps{
@@ -213,7 +218,7 @@ func (r *Instance) build(alone bool) {
 		},
 	})
 	r.branches = side.New(r.db.Side(), side.Options{Model: r.engine.SummaryModel, Idle: cfg.Duration("NODEST_MEMORY_IDLE_CLOSE"), Log: log})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
+	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.dreams.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
 	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Dreams: r.dreams,
@@ -272,7 +277,7 @@ func (r *Instance) tend(ctx context.Context) {
 				r.jobs.Changed(nil)
 			}
 		case <-upkeep.C:
-			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.memory.Sweep(ctx), r.knowledge.Sweep(ctx))
+			err = errors.Join(r.db.Enqueue(ctx, store.Upkeep), r.memory.Sweep(ctx), r.knowledge.Sweep(ctx), r.dreams.Sweep(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.ErrorContext(ctx, "maintenance failed", "err", err)

@@ -33,6 +33,7 @@ type Update struct {
 // Note is a statement about a part of a chat, found by a reflection.
 type Note struct {
 	Text     string
+	Kind     lang.Kind
 	Evidence []memory.Evidence
 	At       time.Time // when it was said last; zero = not known
 }
@@ -79,6 +80,7 @@ type Basis struct {
 	Notes      []Note
 	Names      lang.Names
 	Tombstones []memory.Tombstone
+	Day        string // is written in front of new lines; "" = nothing is
 	RunID      string
 	Now        time.Time
 }
@@ -220,14 +222,29 @@ func (a *applying) add(d *Document, u Update, c *Change) string {
 	if refused := a.refuse(u, "", nil); refused != "" {
 		return refused
 	}
-	if d.Size()+1+utf8.RuneCountInString(u.Text) > MaxText || len(d.Lines) >= maxLines {
+	text := u.Text
+	if a.Day != "" {
+		text = a.Day + ": " + text
+		a.makeRoom(d, utf8.RuneCountInString(text)+1)
+	}
+	c.After = text
+	if d.Size()+1+utf8.RuneCountInString(text) > MaxText || len(d.Lines) >= maxLines {
 		return reasonFull
 	}
-	l := Line{ID: d.next(), Text: u.Text, Author: ByDream, Evidence: c.Evidence, At: a.Now}
+	l := Line{ID: d.next(), Text: text, Author: ByDream, Evidence: c.Evidence, At: a.Now}
 	c.LineID = l.ID
 	d.Lines = append(d.Lines, l)
 	a.documents[d.Path], a.changed[d.Path] = d, true
 	return ""
+}
+
+// makeRoom files the oldest lines of a full document away, where no model can say which matter less.
+func (a *applying) makeRoom(d *Document, size int) {
+	for at := 0; at < len(d.Lines) && d.Size()+size > MaxText; {
+		if l := &d.Lines[at]; l.Author == ByUser || a.remove(d, at, &Change{}) != "" {
+			at++
+		}
+	}
 }
 
 func (a *applying) modify(d *Document, l *Line, u Update, c *Change) string {
@@ -315,13 +332,14 @@ const enoughKnown = 0.99
 // known reports whether a line of any document says what text does.
 func (a *applying) known(text string, but *Line) bool {
 	hash, pieces := lang.ContentHash(text), lang.PiecesOf(text)
+	day := len("2006-01-02: ")
 	for path, d := range a.documents {
 		for i := range d.Lines {
 			l := &d.Lines[i]
 			if path == Archive || l == but || l.isStructure() {
 				continue
 			}
-			if lang.ContentHash(l.Text) == hash {
+			if lang.ContentHash(l.Text) == hash || len(l.Text) > day && lang.ContentHash(l.Text[day:]) == hash {
 				return true
 			}
 			if share, weight := lang.SaidIn(l.Text).Share(pieces); weight > 0 && share >= enoughKnown && !lang.Differ(text, l.Text) && !lang.SameSlot(text, l.Text) {

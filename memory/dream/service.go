@@ -7,6 +7,7 @@ import (
 
 	"nodest/internal/fault"
 	"nodest/internal/op"
+	"nodest/llm"
 	"nodest/memory"
 )
 
@@ -17,7 +18,12 @@ type Service struct {
 }
 
 // Options tune a Service. The zero value has documents and no runs.
-type Options struct{}
+type Options struct {
+	// Scenes returns the settings of a character's documents.
+	Scenes func(ctx context.Context, userID, characterID string) (Scene, error)
+	// Model returns the model that dreams for a user; nil = there is none but rules.
+	Model func(ctx context.Context, userID, characterID string) (llm.Asker, error)
+}
 
 // New returns a Service.
 func New(store Store, o Options) *Service { return &Service{store, o} }

@@ -730,6 +730,39 @@ CREATE TABLE memory_document_versions (
 );
 CREATE INDEX memory_document_versions_at ON memory_document_versions (at);
 
+-- How far dreams have read a conversation.
+CREATE TABLE dream_readings (
+  user_id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  reflected BIGINT NOT NULL, -- reflected_at_sequence
+  PRIMARY KEY (user_id, conversation_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+
+-- Dreams, and what each has done.
+CREATE TABLE dream_runs (
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  cause TEXT COLLATE "C" NOT NULL, -- user or night
+  is_forced BOOLEAN NOT NULL,
+  is_dry BOOLEAN NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,
+  step TEXT COLLATE "C" NOT NULL,
+  reflections BIGINT NOT NULL, -- that were made
+  consumed BIGINT NOT NULL,
+  calls BIGINT NOT NULL,
+  tokens BIGINT NOT NULL,
+  changes BYTEA, -- JSON array, as zstd if it is long
+  failure TEXT COLLATE "C" NOT NULL,
+  created_at BIGINT NOT NULL,
+  finished_at BIGINT,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX dream_runs_list ON dream_runs (user_id, character_id, id);
+CREATE INDEX dream_runs_age ON dream_runs (created_at);
+
 -- Pages of the web that were read for a user.
 CREATE TABLE web_pages (
   user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,

@@ -724,6 +724,39 @@ CREATE TABLE memory_document_versions (
 );
 CREATE INDEX memory_document_versions_at ON memory_document_versions (at);
 
+-- How far dreams have read a conversation.
+CREATE TABLE dream_readings (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  reflected BIGINT NOT NULL, -- reflected_at_sequence
+  PRIMARY KEY (user_id, conversation_id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+
+-- Dreams, and what each has done.
+CREATE TABLE dream_runs (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  cause TEXT NOT NULL, -- user or night
+  is_forced BOOLEAN NOT NULL,
+  is_dry BOOLEAN NOT NULL,
+  state TEXT NOT NULL,
+  step TEXT NOT NULL,
+  reflections BIGINT NOT NULL, -- that were made
+  consumed BIGINT NOT NULL,
+  calls BIGINT NOT NULL,
+  tokens BIGINT NOT NULL,
+  changes BLOB, -- JSON array, as zstd if it is long
+  failure TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  finished_at BIGINT,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX dream_runs_list ON dream_runs (user_id, character_id, id);
+CREATE INDEX dream_runs_age ON dream_runs (created_at);
+
 -- Pages of the web that were read for a user.
 CREATE TABLE web_pages (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,

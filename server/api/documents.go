@@ -132,6 +132,7 @@ type characterSettingsData struct {
 
 type settingsParts struct {
 	Circle    json.RawMessage `json:"circle,omitempty"`
+	Dream     json.RawMessage `json:"dream,omitempty"`
 	Knowledge json.RawMessage `json:"knowledge,omitempty"`
 	Memory    json.RawMessage `json:"memory,omitempty"`
 	Prompt    json.RawMessage `json:"prompt,omitempty"`

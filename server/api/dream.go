@@ -11,6 +11,12 @@ import (
 
 // dreamOperations are about the documents of memories.
 var dreamOperations = []Operation{
+	{Route: "POST /characters/:characterId/dream", Status: http.StatusAccepted, Data: takes(func(ctx context.Context, c *Call, in dreamData) (any, error) {
+		return dreamRunOf(c.Dreams.Start(ctx, c.Call, in.CharacterID, in.Order))
+	})},
+	{Route: "GET /characters/:characterId/dream/runs", Data: takes(func(ctx context.Context, c *Call, in dreamRunsData) (any, error) {
+		return Pages(wireDreamRunOf)(c.Dreams.Runs(ctx, c.UserID, in.CharacterID, in.Cursor, int(in.Limit)))
+	})},
 	{Route: "GET /characters/:characterId/memory-documents", Data: takes(func(ctx context.Context, c *Call, in characterOnly) (any, error) {
 		return List(wireDocumentHeadOf)(c.Dreams.Documents(ctx, c.UserID, in.CharacterID))
 	})},
@@ -33,6 +39,44 @@ var dreamOperations = []Operation{
 
 type characterOnly struct {
 	CharacterID string `json:"characterId"`
+}
+
+type dreamData struct {
+	CharacterID string `json:"characterId"`
+	dream.Order
+}
+
+type dreamRunsData struct {
+	CharacterID string `json:"characterId"`
+	pageData
+}
+
+// wireDreamRun is a run with its report.
+type wireDreamRun struct {
+	ID          string         `json:"id"`
+	CharacterID string         `json:"characterId"`
+	Cause       string         `json:"cause"`
+	Force       bool           `json:"force"`
+	DryRun      bool           `json:"dryRun"`
+	State       string         `json:"state"`
+	Step        string         `json:"step"`
+	Reflections int            `json:"reflections"`
+	Consumed    int            `json:"consumed"`
+	Calls       int            `json:"calls"`
+	Tokens      int            `json:"tokens"`
+	Changes     []dream.Change `json:"changes"`
+	Failure     string         `json:"failure"`
+	CreatedAt   op.Time        `json:"createdAt"`
+	FinishedAt  *op.Time       `json:"finishedAt"`
+}
+
+var dreamRunOf = Result(wireDreamRunOf)
+
+func wireDreamRunOf(r *dream.Run) wireDreamRun {
+	return wireDreamRun{
+		r.ID, r.CharacterID, r.Cause, r.Forced, r.DryRun, r.State, r.Step, r.Reflections, r.Consumed, r.Calls, r.Tokens, OrEmpty(r.Changes), r.Failure,
+		op.Time(r.CreatedAt), op.OptionalTime(r.FinishedAt),
+	}
 }
 
 type documentData struct {
