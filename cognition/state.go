@@ -20,9 +20,3 @@ type StateTx interface {
 	// ExtractionEvents returns the events of some extractions, the oldest first.
 	ExtractionEvents(conversationID string, extractionIDs ...string) ([]*Event, error)
 }
-
-// Vote is an evaluation of a source.
-type Vote struct {
-	Source string // its id in the query
-	Status string
-}

@@ -24,7 +24,7 @@ func (db *DB) Side() side.Store { return part[side.Tx]{db, (*tx).forSide} }
 
 // forSide returns t as package side has it.
 func (t *tx) forSide() side.Tx {
-	return side.Tx{Tx: t, Jobs: t.jobs, Log: t.forCognition(), Chats: t.forChats(), Memory: t.forMemory()}
+	return side.Tx{Tx: t, Jobs: t.jobs, Log: t.forCognition(), Chats: t.forChats(), Memory: t.forMemory(), Votes: t.votes}
 }
 
 // cognitionTx stores the logs of conversations.

@@ -13,6 +13,7 @@ import (
 	"nodest/chat"
 	"nodest/cognition"
 	"nodest/internal/fault"
+	"nodest/internal/feedback"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/llm"
@@ -26,6 +27,7 @@ type Tx struct {
 	Log    cognition.Tx
 	Chats  chat.Tx
 	Memory memory.Tx
+	Votes  feedback.Tx
 }
 
 // Store stores what a Service needs; package store implements it.
@@ -35,8 +37,6 @@ type Store = op.Store[Tx]
 type Options struct {
 	// Model returns what evaluates for a user, and its name; nil, and a nil result, mean that nothing is evaluated.
 	Model func(ctx context.Context, userID string) (model llm.Asker, name string, err error)
-	// Votes is told of the evaluations of a character's sources, in the transaction that stores them; nil = it is not.
-	Votes func(tx Tx, characterID string, votes []cognition.Vote) error
 	Idle  time.Duration // after which a conversation counts as ended; default 30 min
 	Log   *slog.Logger
 }
@@ -204,33 +204,30 @@ func (svc *Service) keep(tx Tx, conversationID string, found []*verdict, j *jobs
 	if err != nil {
 		return err
 	}
+	conv, err := tx.Chats.Conversation(conversationID)
+	if err != nil {
+		return err
+	}
 	waits := map[int64]bool{}
 	for _, e := range open {
 		waits[keyOf(e)] = true
 	}
 	var events []*cognition.Event
-	var votes []cognition.Vote
+	var votes []feedback.Evaluation
 	for _, v := range found {
 		if !waits[keyOf(v.of)] {
 			continue
 		}
 		v.Trigger = s.EvalTrigger
-		votes = append(votes, cognition.Vote{Source: v.KnowledgeID, Status: v.Result.Status})
+		votes = append(votes, feedback.Evaluation{
+			Source: v.KnowledgeID, CharacterID: conv.CharacterID, ConversationID: conversationID, Vote: feedback.Vote{Status: feedback.Status(v.Result.Status)},
+		})
 		e := cognition.New(conversationID, &v.Evaluation)
 		e.MessageID = v.of.MessageID
 		events = append(events, e)
 	}
-	if err := tx.Log.AppendEvents(conversationID, events...); err != nil {
+	if err := cmp.Or(tx.Log.AppendEvents(conversationID, events...), tx.Votes.PutVotes(votes...)); err != nil {
 		return err
-	}
-	if svc.opts.Votes != nil && len(votes) > 0 {
-		conv, err := tx.Chats.Conversation(conversationID)
-		if err != nil {
-			return err
-		}
-		if err := svc.opts.Votes(tx, conv.CharacterID, votes); err != nil {
-			return err
-		}
 	}
 	if err := tx.Log.PutSideState(conversationID, cognition.State{}); err != nil || j == nil {
 		return err

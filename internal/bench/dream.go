@@ -206,8 +206,8 @@ func (w *dreamWorld) talk(ctx context.Context) error {
 			conv.Version++
 			m := &chat.Message{
 				ID: op.NewID(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser, Name: "Ada", Status: chat.StatusComplete, Rev: 1,
-				Swipes:    []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: "I bought a " + thing + ".", CreatedAt: tx.Now()}},
-				CreatedAt: tx.Now(),
+				Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: "I bought a " + thing + ".", CreatedAt: tx.Now()}},
+				Dates:  chat.Dates{CreatedAt: tx.Now()},
 			}
 			if err := tx.Chats.InsertMessage(m); err != nil {
 				return err

@@ -112,7 +112,7 @@ func newSleeper(t *testing.T, db *store.DB) *sleeper {
 			}
 			conv.Version++
 			m := &chat.Message{
-				ID: op.NewID(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser, Status: chat.StatusComplete, Rev: 1, CreatedAt: tx.Now(),
+				ID: op.NewID(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser, Status: chat.StatusComplete, Rev: 1, Dates: chat.Dates{CreatedAt: tx.Now()},
 				Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: "I bought a red " + thing + ". " + strings.Repeat("It rains a lot here. ", 400), CreatedAt: tx.Now()}},
 			}
 			if err := tx.Chats.InsertMessage(m); err != nil {
