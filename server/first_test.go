@@ -67,9 +67,13 @@ var changing = regexp.MustCompile(`"exportedAt":"[^"]*"|"quotas":{.*}}|\d\.\d{5,
 var dropped = strings.NewReplacer(`"shareAcrossCharacters":false,`, "", `"autoCommit":false,"logMemoryQueries":false`, `"logMemoryQueries":false`,
 	`,"dream":{"enabled":true,"at":"04:00"}`, "")
 
+// added are members that answers did not have then, with the values of what was never set or judged.
+var added = strings.NewReplacer(`"includeCircle":true,"feedback":true`, `"includeCircle":true`, `,"dream":{"mode":"full","at":"04:00","newMessages":20}`, "",
+	`,"feedback":0}`, "}")
+
 // asStored is an answer without what changes.
 func asStored(text string) string {
-	return changing.ReplaceAllStringFunc(dropped.Replace(text), func(part string) string {
+	return changing.ReplaceAllStringFunc(added.Replace(dropped.Replace(text)), func(part string) string {
 		number, err := strconv.ParseFloat(part, 64)
 		if err != nil {
 			return ""

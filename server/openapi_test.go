@@ -249,7 +249,7 @@ func requireDescription(t *testing.T, what string, m docsMember) {
 
 // Times in responses are RFC 3339, except in events and in fields that the NodeST
 // app's own formats define. A save point and a summary have both createdAt and
-// timestamp.
+// timestamp; the log of a conversation has the format of its document.
 func TestTimesHaveOneForm(t *testing.T) {
 	t.Parallel()
 	r := readReference()
@@ -266,6 +266,10 @@ func TestTimesHaveOneForm(t *testing.T) {
 			what := name + " " + m.Name
 			isTime := strings.Contains(string(m.Type), "schema-Time")
 			switch millis := strings.Contains(m.Description, "epoch milliseconds"); {
+			case m.Name == "timestamp" && (name == "Extraction" || name == "CognitionEvent"):
+				if millis {
+					t.Errorf("%s is in epoch milliseconds, want RFC 3339", what)
+				}
 			case m.Name == "timestamp":
 				if _, ok := members["createdAt"]; !ok || !millis {
 					t.Errorf("%s needs epoch milliseconds and createdAt beside it", what)
