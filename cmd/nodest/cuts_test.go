@@ -107,10 +107,8 @@ func (a *resumingClient) hello() bool {
 	a.answers[id].into(a.t, &welcome)
 	if a.epoch == "" {
 		a.seq = welcome.Seq
-	} else {
-		if !welcome.Resumed {
-			a.t.Fatal(a.answers[id].Data)
-		}
+	} else if !welcome.Resumed {
+		a.t.Fatal(a.answers[id].Data)
 	}
 	a.epoch = welcome.Epoch
 	for _, g := range welcome.Active {

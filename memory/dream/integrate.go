@@ -135,7 +135,7 @@ func (a *attempt) basis(ctx context.Context) (b Basis, events []*cognition.Event
 func shownNotes(tx Tx, e *cognition.Event) (notes []Note, err error) {
 	var r cognition.Reflection
 	if cognition.Read(e, &r) != nil {
-		return nil, nil // an imported one may have another form
+		r.Notes = nil // an imported one may have another form
 	}
 	var evidence []memory.Evidence
 	for _, n := range r.Notes {
