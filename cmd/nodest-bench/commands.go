@@ -16,6 +16,7 @@ import (
 
 	"nodest/internal/bench"
 	"nodest/internal/bench/kb"
+	"nodest/internal/bench/learning"
 	"nodest/internal/fault"
 	"nodest/internal/setup"
 )
@@ -129,13 +130,13 @@ func (p *program) retrievalCommand() *cobra.Command {
 }
 
 func (p *program) feedbackCommand() *cobra.Command {
-	var o bench.FeedbackOptions
+	var o learning.FeedbackOptions
 	cmd := &cobra.Command{
 		Use: "feedback", Short: "Measure what evaluations do to the rank of memories", Args: cobra.NoArgs,
 		Long: "Simulated users evaluate what a real recall finds, one time in ten wrongly; a helpful source turns wrong in the\n" +
 			"middle. Prints the bounds of the factor, what it gains over no feedback and over permuted labels (bootstrap by\n" +
 			"user), the share of places for what was never shown, and how soon wrong sources fall.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return bench.Feedback(cmd.Context(), p.out, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return learning.Feedback(cmd.Context(), p.out, o) },
 	}
 	cmd.Flags().IntVar(&o.Users, "users", 60, "simulated users")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the simulation")
@@ -162,13 +163,13 @@ func (p *program) circleCommand() *cobra.Command {
 }
 
 func (p *program) dreamCommand() *cobra.Command {
-	var o bench.DreamOptions
+	var o learning.DreamOptions
 	cmd := &cobra.Command{
 		Use: "dream", Short: "Let a character dream for some nights in virtual time", Args: cobra.NoArgs,
 		Long: "A scripted model rewrites, shrinks, invents and says things twice. Prints what became of the documents of the\n" +
 			"memory: lines of the user, junk, the lowest size, and the calls of a night.",
 		Example: "  nodest-bench dream --json",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Dream(cmd.Context(), p.out, o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return learning.Dream(cmd.Context(), p.out, o) },
 	}
 	cmd.Flags().IntVar(&o.Nights, "nights", 30, "nights to simulate")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")

@@ -30,7 +30,7 @@ var layers = []string{
 	"nodest/app internal/mcptool internal/kbtool internal/webtool internal/logtool",
 	"server/api",
 	"store server",
-	"store/storetest internal/bench internal/bench/kb internal/setup",
+	"store/storetest internal/bench internal/bench/kb internal/bench/learning internal/setup",
 	"nodest/nodesttest knowledge/knowledgetest internal/instance",
 	"cmd/nodest cmd/nodest-bench",
 }
@@ -38,7 +38,7 @@ var layers = []string{
 // allowedImporters lists the only packages that may import a third-party module, or the benchmarks,
 // which the program that users get does without.
 var allowedImporters = map[string]string{
-	"nodest/internal/bench":                  "cmd/nodest-bench internal/bench internal/bench/kb",
+	"nodest/internal/bench":                  "cmd/nodest-bench internal/bench internal/bench/kb internal/bench/learning",
 	"github.com/mattn/go-sqlite3":            "store/sqldb",
 	"github.com/jackc/pgx/v5":                "store store/sqldb store/storetest",
 	"github.com/pressly/goose/v3":            "store",

@@ -117,7 +117,7 @@ func (w *circleWorld) live(ctx context.Context) error {
 		if err := w.work(ctx, act.at); err != nil {
 			return err
 		}
-		w.clock.to(act.at)
+		w.clock.To(act.at)
 		if err := act.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", act.at, err)
 		}
@@ -148,7 +148,7 @@ func (w *circleWorld) work(ctx context.Context, until time.Time) error {
 			if view.Next == 0 || next.After(until) {
 				return nil
 			}
-			w.clock.to(next)
+			w.clock.To(next)
 			continue
 		}
 		failed := make([]error, len(w.processes))

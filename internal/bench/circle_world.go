@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
 	"nodest/character"
 	"nodest/chat"
 	"nodest/circle"
 	"nodest/internal/account"
+	"nodest/internal/bench/figure"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/memory"
@@ -21,32 +21,10 @@ import (
 	"nodest/store"
 )
 
-// virtualClock is the time of a simulation; nobody sleeps.
-type virtualClock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-// Now is the time of the simulation.
-func (c *virtualClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// to moves the clock forward.
-func (c *virtualClock) to(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t.After(c.now) {
-		c.now = t
-	}
-}
-
 // circleWorld is a user with characters, on a database of its own, in virtual time.
 type circleWorld struct {
 	o          CircleOptions
-	clock      *virtualClock
+	clock      *figure.Clock
 	zone       *time.Location
 	rnd        *rand.Rand
 	processes  []*circleProcess
@@ -60,7 +38,7 @@ type circleWorld struct {
 // database.
 type circleProcess struct {
 	name       string
-	clock      *virtualClock
+	clock      *figure.Clock
 	db         *store.DB
 	characters *character.Service
 	chats      *chat.Service
@@ -79,7 +57,7 @@ const circleZone = "Europe/Berlin"
 // openCircleWorld fills a database with a user and characters. PostgreSQL has two processes.
 func openCircleWorld(ctx context.Context, options store.Options, o CircleOptions, model *watchedModel) (w *circleWorld, err error) {
 	w = &circleWorld{
-		o: o, clock: &virtualClock{now: circleStart}, rnd: rand.New(rand.NewPCG(o.Seed, 17)), model: model,
+		o: o, clock: figure.NewClock(circleStart), rnd: rand.New(rand.NewPCG(o.Seed, 17)), model: model,
 		call: op.Call{UserID: op.NewID()},
 	}
 	if w.zone, err = time.LoadLocation(circleZone); err != nil {
@@ -112,7 +90,7 @@ func (w *circleWorld) close() (err error) {
 	return err
 }
 
-func openCircleProcess(ctx context.Context, name string, clock *virtualClock, options store.Options, model *watchedModel) (*circleProcess, error) {
+func openCircleProcess(ctx context.Context, name string, clock *figure.Clock, options store.Options, model *watchedModel) (*circleProcess, error) {
 	options.Now = clock.Now
 	p := &circleProcess{name: name, clock: clock, kinds: map[string]jobs.Kind{}}
 	var err error

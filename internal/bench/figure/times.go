@@ -1,4 +1,4 @@
-// Package figure has the figures that measurements print of their times.
+// Package figure has the figures that measurements print of their times, and the clock of those in virtual time.
 package figure
 
 import (

@@ -1,4 +1,6 @@
-package bench
+// Package learning measures what a character learns: what evaluations do to the rank of memories, and the
+// documents that it dreams.
+package learning
 
 import (
 	"context"
@@ -6,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +17,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/internal/account"
+	"nodest/internal/bench/figure"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/llm"
@@ -82,8 +86,11 @@ func Dream(ctx context.Context, out io.Writer, o DreamOptions) error {
 	return err
 }
 
+// dreamStart is before a change to summer time.
+var dreamStart = time.Date(2026, 3, 16, 5, 0, 0, 0, time.UTC)
+
 type dreamWorld struct {
-	clock           *virtualClock
+	clock           *figure.Clock
 	db              *store.DB
 	dreams          *dream.Service
 	userID          string
@@ -95,21 +102,21 @@ type dreamWorld struct {
 }
 
 func openDreamWorld(ctx context.Context, dir string) (*dreamWorld, error) {
-	w := &dreamWorld{clock: &virtualClock{now: circleStart}, userID: op.NewID(), truth: map[string]bool{}, figures: DreamFigures{LowestShare: 1, Problems: []string{}}}
+	w := &dreamWorld{clock: figure.NewClock(dreamStart), userID: op.NewID(), truth: map[string]bool{}, figures: DreamFigures{LowestShare: 1, Problems: []string{}}}
 	var err error
-	if w.db, err = store.Open(ctx, store.Options{Dir: dir, Now: w.clock.Now, Log: quiet}); err != nil {
+	if w.db, err = store.Open(ctx, store.Options{Dir: dir, Now: w.clock.Now, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err
 	}
 	if err := w.db.InsertUser(ctx, &account.User{ID: w.userID, Username: "ada", Role: account.RoleOwner}); err != nil {
 		return nil, err
 	}
 	characters := character.New(w.db.Characters(), character.Options{})
-	chats := chat.New(w.db.Chats(), characters, chat.Options{Memory: true, Log: quiet})
+	chats := chat.New(w.db.Chats(), characters, chat.Options{Memory: true, Log: slog.New(slog.DiscardHandler)})
 	w.dreams = dream.New(w.db.Dreams(), dream.Options{
 		Scenes: chats.DreamScene,
 		Model:  func(context.Context, string, string) (llm.Asker, error) { return llm.AskerFunc(w.ask), nil },
 	})
-	ch, err := characters.Create(ctx, w.call(), character.Input{RoleCard: op.MustJSON(cardOf(0))})
+	ch, err := characters.Create(ctx, w.call(), character.Input{RoleCard: json.RawMessage(`{"name":"Wren","description":"Wren keeps the harbour light.","first_mes":"Come in, {{user}}."}`)})
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +151,8 @@ func (w *dreamWorld) live(ctx context.Context, nights int) error {
 		return err
 	}
 	for w.night = 1; w.night <= nights; w.night++ {
-		day := circleStart.AddDate(0, 0, w.night-1)
-		w.clock.to(day.Add(8 * time.Hour))
+		day := dreamStart.AddDate(0, 0, w.night-1)
+		w.clock.To(day.Add(8 * time.Hour))
 		empty := w.night%7 == 0
 		if !empty {
 			if err := w.talk(ctx); err != nil {
@@ -157,7 +164,7 @@ func (w *dreamWorld) live(ctx context.Context, nights int) error {
 				return err
 			}
 		}
-		w.clock.to(day.Add(23*time.Hour + 30*time.Minute)) // 04:30 of the next day
+		w.clock.To(day.Add(23*time.Hour + 30*time.Minute)) // 04:30 of the next day
 		if err := w.sleep(ctx, empty); err != nil {
 			return err
 		}
