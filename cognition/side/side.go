@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"nodest/chat"
@@ -191,6 +192,9 @@ func (svc *Service) evaluate(ctx context.Context, userID, conversationID string,
 			svc.opts.Log.DebugContext(ctx, "an evaluation could not be read", "conversation", conversationID, "reply", op.Truncate(reply, 200))
 		}
 	}
+	for _, v := range found {
+		v.Trigger = a.trigger
+	}
 	return svc.store.Update(ctx, userID, func(tx Tx) error { return svc.keep(tx, conversationID, found, j) })
 }
 
@@ -218,7 +222,6 @@ func (svc *Service) keep(tx Tx, conversationID string, found []*verdict, j *jobs
 		if !waits[keyOf(v.of)] {
 			continue
 		}
-		v.Trigger = s.EvalTrigger
 		votes = append(votes, feedback.Evaluation{
 			Source: v.KnowledgeID, CharacterID: conv.CharacterID, ConversationID: conversationID, Vote: feedback.Vote{Status: feedback.Status(v.Result.Status)},
 		})
@@ -229,7 +232,11 @@ func (svc *Service) keep(tx Tx, conversationID string, found []*verdict, j *jobs
 	if err := cmp.Or(tx.Log.AppendEvents(conversationID, events...), tx.Votes.PutVotes(votes...)); err != nil {
 		return err
 	}
-	if err := tx.Log.PutSideState(conversationID, cognition.State{}); err != nil || j == nil {
+	s.Queue = slices.DeleteFunc(s.Queue, func(branch string) bool { return branch == cognition.BranchEval })
+	if !s.PendingEval { // else a goal has ended meanwhile
+		s.EvalTrigger = ""
+	}
+	if err := tx.Log.PutSideState(conversationID, s); err != nil || j == nil {
 		return err
 	}
 	return tx.Jobs.FinishJob(j)
@@ -246,6 +253,7 @@ type verdict struct {
 
 // asked is what an evaluation is about.
 type asked struct {
+	trigger       string
 	mission, goal string
 	queries       []*cognition.Event
 	history       []llm.Message
@@ -262,7 +270,11 @@ func read(tx Tx, conversationID string) (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &asked{mission: conv.Title}
+	s, err := tx.Log.SideState(conversationID)
+	if err != nil {
+		return nil, err
+	}
+	a := &asked{trigger: s.EvalTrigger, mission: conv.Title}
 	if a.queries, err = pending(tx, conversationID); err != nil {
 		return nil, err
 	}
@@ -322,6 +334,7 @@ func verdictOf(of, said llm.Object, e *cognition.Event) *verdict {
 	if result := llm.ObjectOf(string(said["eval_result"]), "status"); result != nil {
 		status, reason = cmp.Or(status, result.Text("status")), cmp.Or(reason, result.Text("reason"))
 	}
+	status = strings.ToLower(status)
 	sequence := of.Integers("query_sequence")
 	if len(sequence) != 1 || sequence[0] != place.Sequence || !slices.Contains(cognition.Statuses, status) {
 		return nil
