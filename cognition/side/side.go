@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"nodest/chat"
@@ -76,6 +77,9 @@ func (svc *Service) run(ctx context.Context, j *jobs.Job) error {
 	queue, err := svc.queue(ctx, j)
 	for _, branch := range queue {
 		err = errors.Join(err, svc.branch(ctx, j.UserID, j.Subject, branch))
+	}
+	if err == nil && len(queue) > 0 {
+		err = svc.store.Update(ctx, j.UserID, func(tx Tx) error { return tx.Jobs.FinishJob(j) })
 	}
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -228,6 +232,9 @@ func (svc *Service) evaluate(ctx context.Context, userID, conversationID string)
 			svc.opts.Log.DebugContext(ctx, "an evaluation could not be read", "conversation", conversationID, "reply", op.Truncate(reply, 200))
 		}
 	}
+	for _, v := range found {
+		v.Trigger = a.trigger
+	}
 	return svc.store.Update(ctx, userID, func(tx Tx) error { return keepVerdicts(tx, conversationID, found) })
 }
 
@@ -255,7 +262,6 @@ func keepVerdicts(tx Tx, conversationID string, found []*verdict) error {
 		if !waits[keyOf(v.of)] {
 			continue
 		}
-		v.Trigger = s.EvalTrigger
 		votes = append(votes, feedback.Evaluation{
 			Source: v.KnowledgeID, CharacterID: conv.CharacterID, ConversationID: conversationID, Vote: feedback.Vote{Status: feedback.Status(v.Result.Status)},
 		})
@@ -281,6 +287,7 @@ type verdict struct {
 
 // asked is what an evaluation is about.
 type asked struct {
+	trigger       string
 	mission, goal string
 	queries       []*cognition.Event
 	history       []llm.Message
@@ -297,7 +304,11 @@ func read(tx Tx, conversationID string) (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &asked{mission: conv.Title}
+	s, err := tx.Log.SideState(conversationID)
+	if err != nil {
+		return nil, err
+	}
+	a := &asked{trigger: s.EvalTrigger, mission: conv.Title}
 	if a.queries, err = pending(tx, conversationID); err != nil {
 		return nil, err
 	}
@@ -369,6 +380,7 @@ func verdictOf(of, said llm.Object, e *cognition.Event) *verdict {
 	if result := llm.ObjectOf(string(said["eval_result"]), "status"); result != nil {
 		status, reason = cmp.Or(status, result.Text("status")), cmp.Or(reason, result.Text("reason"))
 	}
+	status = strings.ToLower(status)
 	sequence := of.Integers("query_sequence")
 	if len(sequence) != 1 || sequence[0] != place.Sequence || !slices.Contains(cognition.Statuses, status) {
 		return nil
