@@ -199,7 +199,7 @@ func (t cognitionTx) SideState(conversationID string) (cognition.State, error) {
 	if row == nil {
 		return cognition.State{}, err
 	}
-	return cognition.State{PendingEval: row.PendingEval, EvalTrigger: row.EvalTrigger, Queue: row.Queue}, err
+	return cognition.State{PendingEval: row.PendingEval, EvalTrigger: row.EvalTrigger, Queue: row.Queue, Reflected: row.Reflected}, err
 }
 
 func (t cognitionTx) LockSideState(conversationID string) (cognition.State, error) {
@@ -210,9 +210,9 @@ func (t cognitionTx) LockSideState(conversationID string) (cognition.State, erro
 }
 
 func (t cognitionTx) PutSideState(conversationID string, s cognition.State) error {
-	row := &cognitionStateRow{UserID: t.userID, ConversationID: conversationID, PendingEval: s.PendingEval, EvalTrigger: s.EvalTrigger, Queue: s.Queue}
+	row := &cognitionStateRow{UserID: t.userID, ConversationID: conversationID, PendingEval: s.PendingEval, EvalTrigger: s.EvalTrigger, Queue: s.Queue, Reflected: s.Reflected}
 	return t.chats.with(conversationID).Insert("cognition_states", row, "ON CONFLICT (user_id, conversation_id) DO UPDATE SET"+
-		" pending_eval = EXCLUDED.pending_eval, eval_trigger = EXCLUDED.eval_trigger, queue = EXCLUDED.queue")
+		" pending_eval = EXCLUDED.pending_eval, eval_trigger = EXCLUDED.eval_trigger, queue = EXCLUDED.queue, reflected = EXCLUDED.reflected")
 }
 
 // readEvents returns events of a conversation, queries with their responses.

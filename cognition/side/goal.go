@@ -89,10 +89,19 @@ func goalEnded(tx Tx, conversationID string) error {
 	if err != nil {
 		return err
 	}
-	open, err := pending(tx, conversationID)
-	if err != nil || len(open) == 0 {
+	conv, err := tx.Chats.Conversation(conversationID)
+	if err != nil {
 		return err
 	}
-	s.PendingEval, s.EvalTrigger = true, cognition.GoalCompletion
+	waiting, err := due(tx, conv, s)
+	if err != nil || len(waiting) == 0 {
+		return err
+	}
+	if slices.Contains(waiting, cognition.BranchEval) {
+		s.PendingEval, s.EvalTrigger = true, cognition.GoalCompletion
+	}
+	if slices.Contains(waiting, cognition.BranchReflection) && !slices.Contains(s.Queue, cognition.BranchReflection) {
+		s.Queue = append([]string{cognition.BranchReflection}, s.Queue...)
+	}
 	return cmp.Or(tx.Log.PutSideState(conversationID, s), tx.Jobs.Enqueue(Look(conversationID, tx.Now())))
 }
