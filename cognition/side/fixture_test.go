@@ -2,6 +2,7 @@ package side_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -222,6 +223,9 @@ func (d *desk) works() (n int) {
 	d.Helper()
 	for j := d.claim(); j != nil; j = d.claim() {
 		d.must(d.svc.Kinds()[0].Run(d.Context(), j))
+		if err := d.db.EndJob(d.Context(), j, jobs.Outcome{State: jobs.Done}); err != nil && !errors.Is(err, jobs.ErrLost) { // lost: it has ended itself
+			d.Fatal(err)
+		}
 		n++
 	}
 	return n
