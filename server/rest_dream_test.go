@@ -165,11 +165,11 @@ func TestADreamWorksChatsIntoDocuments(t *testing.T) {
 	h.rest("POST", "/characters/"+character+"/dream", `{}`).refuses(t, 409, "conflict")
 
 	dry := h.dream(p, character, `{"force":true,"dryRun":true}`)
-	if len(dry["changes"].([]any)) != 4 || dry["consumed"].(float64) != 0 || len(h.rest("GET", h.documentsOf(character)+"/user.md/versions", "").items(t)) != 1 {
+	if len(dry["changes"].([]any)) != 4 || dry["consumed"].(float64) != 0 || dry["reflections"].(float64) != 0 || len(h.rest("GET", h.documentsOf(character)+"/user.md/versions", "").items(t)) != 1 {
 		t.Errorf("the dry run: %v", dry)
 	}
 	run := h.dream(p, character, `{"force":true}`)
-	if run["state"] != "done" || run["consumed"].(float64) != 1 || run["calls"].(float64) != 1 {
+	if run["state"] != "done" || run["consumed"].(float64) != 1 || run["calls"].(float64) != 2 {
 		t.Errorf("the run: %v", run)
 	}
 	refused := map[string]string{}

@@ -258,9 +258,9 @@ func (r *Instance) tend(ctx context.Context) {
 	defer recovery.Stop()
 	watch := time.NewTicker(watchEvery)
 	defer watch.Stop()
-	upkeep := time.NewTicker(time.Hour)
+	upkeep := time.NewTicker(dream.SweepEvery)
 	defer upkeep.Stop()
-	if err := errors.Join(r.memory.Sweep(ctx), r.knowledge.Sweep(ctx)); err != nil && ctx.Err() == nil {
+	if err := errors.Join(r.memory.Sweep(ctx), r.knowledge.Sweep(ctx), r.dreams.Sweep(ctx)); err != nil && ctx.Err() == nil {
 		r.log.ErrorContext(ctx, "sweep of memories and documents failed", "err", err)
 	}
 	for {

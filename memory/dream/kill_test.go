@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,15 +20,6 @@ import (
 	"nodest/store"
 	"nodest/store/storetest"
 )
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := storetest.DropSchemas(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
 
 var errCut = errors.New("the process was killed")
 

@@ -47,7 +47,7 @@ func (a *attempt) reflectOnce(ctx context.Context) (more bool, err error) {
 		traces, err := tx.TracesBehind(a.run.CharacterID, mostTraces)
 		w = nil
 		for i := 0; err == nil && w == nil && i < len(traces); i++ {
-			w, err = a.window(tx, traces[i])
+			w, err = a.window(tx, a.behind(traces[i]))
 		}
 		return err
 	})
@@ -58,17 +58,30 @@ func (a *attempt) reflectOnce(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
+	r := &cognition.Reflection{SequenceRange: [2]int64{w.Reflected + 1, w.To}, Notes: notes}
+	r.Summarise()
+	e := cognition.New(w.ConversationID, r)
+	if a.run.DryRun {
+		a.dry = append(a.dry, e)
+		return true, nil
+	}
+	return true, a.append(ctx, w, e, len(notes) == 0)
+}
+
+// append stores a reflection, and that its messages are read.
+func (a *attempt) append(ctx context.Context, w *window, e *cognition.Event, empty bool) error {
+	overtaken := false
+	err := a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
+		overtaken = false
 		if err := tx.SetReflected(w.ConversationID, w.Reflected, w.To); err != nil {
+			overtaken = fault.Is(err, fault.PreconditionFailed) || fault.Is(err, fault.NotFound) // read, or deleted, meanwhile
 			return err
 		}
-		r := &cognition.Reflection{SequenceRange: [2]int64{w.Reflected + 1, w.To}, Notes: notes}
-		r.Summarise()
-		e := cognition.New(w.ConversationID, r)
-		if len(notes) == 0 {
-			e.Consume(tx.Now())
+		stored := *e
+		if empty {
+			stored.Consume(tx.Now())
 		}
-		if err := tx.Log.AppendEvents(w.ConversationID, e); err != nil {
+		if err := tx.Log.AppendEvents(w.ConversationID, &stored); err != nil {
 			return err
 		}
 		run := *a.run
@@ -78,17 +91,30 @@ func (a *attempt) reflectOnce(ctx context.Context) (more bool, err error) {
 		}
 		return tx.PutDreamRun(&run)
 	})
-	switch {
-	case err == nil:
-		a.run.Reflections++
-	case fault.Is(err, fault.PreconditionFailed), fault.Is(err, fault.NotFound): // read, or deleted, meanwhile
-		err = nil
+	if overtaken {
+		return nil
 	}
-	return true, err
+	if err == nil {
+		a.run.Reflections++
+	}
+	return err
+}
+
+// behind is a trace as a dry run sees it, which notes nowhere how far it has read.
+func (a *attempt) behind(t Trace) Trace {
+	for _, e := range a.dry {
+		if e.ConversationID == t.ConversationID {
+			t.Reflected = max(t.Reflected, cognition.PlaceOf(e).To)
+		}
+	}
+	return t
 }
 
 // window returns what is next in a conversation; nil = nothing yet.
 func (a *attempt) window(tx Tx, t Trace) (*window, error) {
+	if t.Reflected >= t.Newest {
+		return nil, nil
+	}
 	texts, err := tx.Memory.Said(t.ConversationID, memory.SaidFilter{After: t.Reflected, Limit: textsAtOnce})
 	if err != nil {
 		return nil, err
@@ -115,7 +141,7 @@ func (a *attempt) window(tx Tx, t Trace) (*window, error) {
 	if w.To <= t.Reflected {
 		return nil, nil
 	}
-	w.Events, err = tx.Log.Events(t.ConversationID, 0, mostEvents, cognition.TypeEvaluation, cognition.TypeCommitted)
+	w.Events, err = tx.EventsToReflect(t.ConversationID, mostEvents, cognition.TypeEvaluation, cognition.TypeCommitted)
 	return w, err
 }
 
