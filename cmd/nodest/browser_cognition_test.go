@@ -93,3 +93,47 @@ func TestPageGoals(t *testing.T) {
 	m.see("nothing is wider than the screen", `document.documentElement.scrollWidth <= 390`)
 	m.p.stop(t)
 }
+
+// proposals are three extractions that wait for a review.
+const proposals = `{"events":[
+	{"type":"extraction_pending","extraction_id":"pending-00000001","sequence":2,"payload":{"task":"Ferries","content":"The ferry sails at ten.\nIt takes bicycles.\nIt sails <i>daily</i>.","types":["fact"],"score":4},"timestamp":"2026-03-20T10:10:00Z"},
+	{"type":"extraction_pending","extraction_id":"pending-00000002","sequence":2,"payload":{"content":"Mia likes the harbour."},"timestamp":"2026-03-20T10:11:00Z"},
+	{"type":"extraction_pending","extraction_id":"pending-00000003","sequence":2,"payload":{"content":"It rains."},"timestamp":"2026-03-20T10:12:00Z"}
+]}`
+
+// TestPageExtractions: a user edits a proposal, takes one change and leaves another, approves and discards others, and has
+// memories made of those that are approved. Another device sees it by itself.
+func TestPageExtractions(t *testing.T) {
+	m := openMemoryPage(t, "Hello")
+	m.importLog(proposals)
+	m.openLog("/extractions")
+	m.see("three wait", `document.querySelectorAll(".extractions li").length == 3 && document.querySelector("main nav .count").innerText == "3"`)
+	m.see("as text", `document.querySelector(".extractions .content").innerText.includes("It sails <i>daily</i>.")`)
+	m.press("Edit")
+	m.set("Memory", "The ferry sails at nine.\nIt takes bicycles.\nIt sails at night.")
+	m.see("two changes, by words", `document.querySelectorAll(".hunk").length == 2 && [...document.querySelectorAll(".hunk .word")].slice(0, 2).map(e => e.innerText).join() == "ten,nine"`)
+	m.see("leaving the second", `(document.querySelectorAll(".hunk input")[1].click(), true)`)
+	m.see("the result", `document.querySelector(".result").innerText == "The ferry sails at nine.\nIt takes bicycles.\nIt sails <i>daily</i>."`)
+	m.press("Approve with these changes")
+	m.see("two are left", `document.querySelectorAll(".extractions li").length == 2 && document.querySelector("main nav .count").innerText == "2"`)
+	m.press("Approve")
+	m.see("one is left", `document.querySelectorAll(".extractions li").length == 1`)
+	m.press("Discard")
+	m.see("none is left", `document.querySelector("main").innerText.includes("Nothing to review.") && !document.querySelector("main nav .count")`)
+	m.set("State", "discarded")
+	m.see("it is discarded", `document.querySelectorAll(".extractions li").length == 1 && document.querySelector(".extractions .content").innerText == "It rains."`)
+	m.press("Make memories of 2 approved")
+	m.see("the report", `(r => r?.includes("2 became memories.") && r.includes("1 waits for a review or is discarded."))(document.querySelector(".report")?.innerText)`)
+	m.set("State", "committed")
+	m.see("both are memories, and nothing can be decided", `document.querySelectorAll(".extractions li").length == 2 && !document.querySelector(".extractions li button.danger")`)
+	m.see("what was edited", `document.querySelector(".extractions details .hunk .word").textContent == "ten" && document.querySelectorAll(".extractions .hunk").length == 1`)
+	m.press("Open the memory 1")
+	m.see("the memory", `document.querySelector("dialog[open] .text")?.innerText == "The ferry sails at nine.\nIt takes bicycles.\nIt sails <i>daily</i>."`)
+
+	m.importLog(`{"events":[{"type":"extraction_pending","extraction_id":"pending-00000004","sequence":2,"payload":{"content":"Rex is a dog."}}]}`)
+	m.openLog("/extractions")
+	m.see("another one", `document.querySelectorAll(".extractions li").length == 1`)
+	m.call(http.MethodPost, "/conversations/"+m.chat+"/extractions/pending-00000004/review", map[string]any{"decision": "approve"}, nil)
+	m.see("decided on another device", `document.querySelectorAll(".extractions li").length == 0 && [...document.querySelectorAll("main button")].some(b => b.innerText == "Make memories of 1 approved" && !b.disabled)`)
+	m.p.stop(t)
+}
