@@ -37,7 +37,7 @@ func FuzzReadNotes(f *testing.F) {
 	}
 	names := lang.Names{User: "Mia", Character: "Alice"}
 	f.Fuzz(func(t *testing.T, reply string) {
-		notes, err := readNotes(reply, heard, names)
+		notes, err := readNotes(reply, heard, names, nil)
 		if err != nil && notes != nil || len(notes) > mostNotes {
 			t.Fatalf("%d notes, %v", len(notes), err)
 		}
@@ -73,14 +73,55 @@ func TestNotesAreReadInAnyForm(t *testing.T) {
 		`{"notes":[{"text":"User bought a red bicycle.","seqs":[9]}]}`:                                               0,
 		`{"notes":[]}`: 0,
 	} {
-		notes, err := readNotes(reply, heard, lang.Names{User: "Mia", Character: "Alice"})
+		notes, err := readNotes(reply, heard, lang.Names{User: "Mia", Character: "Alice"}, nil)
 		if err != nil || len(notes) != want {
 			t.Errorf("%s: %+v, %v", reply, notes, err)
 		}
 	}
 	for _, reply := range []string{``, `I cannot do that.`, `{"notes":"none"}`, `{"notes":[{"text":"User bought`, `[]`, `{"updates":[]}`} {
-		if notes, err := readNotes(reply, heard, lang.Names{}); err == nil {
+		if notes, err := readNotes(reply, heard, lang.Names{}, nil); err == nil {
 			t.Errorf("%s: %+v", reply, notes)
+		}
+	}
+}
+
+// A character that quotes its memory is no witness: of the user it is none at all, and of itself only
+// for what no document has.
+func TestWhatDreamsWroteIsNeverEvidence(t *testing.T) {
+	t.Parallel()
+	lines := func(texts ...string) (d *Document) {
+		d = &Document{Path: "self.md"}
+		for _, text := range texts {
+			d.Lines = append(d.Lines, Line{Text: text, Author: ByDream})
+		}
+		return d
+	}
+	known := []*Document{lines("Alice sails to Lisbon in May."), {Path: Archive, Lines: lines("Alice plays the harp on Sundays.").Lines}}
+	say := func(role lang.Role, seq int64, text string) memory.Message {
+		return memory.Message{Evidence: memory.Evidence{MessageID: "m", RevisionID: "r", Seq: seq}, Role: role, Text: text}
+	}
+	messages := []memory.Message{
+		say(lang.RoleUser, 1, "Yesterday I bought a red bicycle."),
+		say(lang.RoleCharacter, 2, "You have a cat named Tom, and you sold your old piano. I play the harp on Sundays."),
+		say(lang.RoleUser, 3, "The weather is nice today."),
+		say(lang.RoleCharacter, 4, "I sail to Lisbon in May. I will learn to juggle with knives."),
+		say(lang.RoleUser, 5, "I also have a cat named Tim."),
+	}
+	for text, want := range map[string]bool{
+		`User bought a red bicycle.","seqs":[1]`:                  true,
+		`User has a cat named Tom.","seqs":[2]`:                   false,
+		`User has a cat named Tom.","seqs":[2,3]`:                 false,
+		`Mia sold the old piano.","seqs":[2,3]`:                   false,
+		`User has a cat named Tim.","seqs":[5]`:                   true,
+		`Alice sails to Lisbon in May.","seqs":[4]`:               false,
+		`Alice plays the harp on Sundays.","seqs":[2]`:            false,
+		`Alice will learn to juggle with knives.","seqs":[4]`:     true,
+		`The cat of the house is named Tom.","seqs":[2]`:          false,
+		`Alice will learn to juggle with knives.","seqs":[1,3,4]`: true,
+	} {
+		notes, err := readNotes(`{"notes":[{"text":"`+text+`}]}`, messages, lang.Names{User: "Mia", Character: "Alice"}, known)
+		if err != nil || (len(notes) == 1) != want {
+			t.Errorf("%s: %+v, %v", text, notes, err)
 		}
 	}
 }
