@@ -240,6 +240,10 @@ func TestAReviewedExtractionBecomesOneMemory(t *testing.T) {
 		t.Errorf("edited: %v", edited)
 	}
 	h.rest("POST", path+"/pending-2/review", `{"decision":"approve"}`).wants(t, 200)
+	alias := h.rest("POST", "/api/traces/"+chat+"/extractions/pending-2/review", `{"decision":"edit","edited_payload":{"content":"The inn is open."}}`).wants(t, 200)
+	if stringAt(alias, "payload.content") != "The inn is open." || stringAt(alias, "proposed.content") != "The inn is closed." {
+		t.Errorf("by the other path: %v", alias)
+	}
 	h.rest("POST", path+"/pending-2/review", `{"decision":"discard"}`).wants(t, 200)
 	h.rest("POST", path+"/pending-3/review", `{"decision":"approve"}`).wants(t, 200)
 	if got := fmt.Sprint(states()); got != "[approved discarded approved]" {

@@ -301,7 +301,10 @@ func (h *testServer) rest(method, path, body string, header ...string) *restResp
 	if body != "" {
 		lines = append(lines, "Content-Type: application/json")
 	}
-	return h.request(method, base+path, body, append(lines, header...)...)
+	if !strings.HasPrefix(path, "/api/") {
+		path = base + path
+	}
+	return h.request(method, path, body, append(lines, header...)...)
 }
 
 // request makes a request; header lines are "Name: value", and an empty value removes

@@ -181,8 +181,8 @@ func (t cognitionTx) Events(conversationID string, after int64, limit int, types
 	return t.readEvents(conversationID, "ordinal > ?"+where+" ORDER BY ordinal LIMIT ?", append(args, limit)...)
 }
 
-func (t cognitionTx) OpenEvents(conversationID, kind string, limit int) ([]*cognition.Event, error) {
-	return t.readEvents(conversationID, "is_open AND type = ? ORDER BY ordinal LIMIT ?", t.userID, conversationID, kind, limit)
+func (t cognitionTx) OpenEvents(conversationID, kind string, after int64, limit int) ([]*cognition.Event, error) {
+	return t.readEvents(conversationID, "is_open AND type = ? AND ordinal > ? ORDER BY ordinal LIMIT ?", t.userID, conversationID, kind, after, limit)
 }
 
 func (t cognitionTx) OpenQueries(conversationID string, since time.Time, limit int) ([]*cognition.Event, error) {

@@ -169,7 +169,18 @@ func TestPurgesReachTheLinesOfDocuments(t *testing.T) {
 					return store.Dreams(tx).PutMemoryDocument(r.character, d)
 				})
 				e.equal("before", e.lines(r.character), []string{"mine zebra line", "the line of the user"})
+				elsewhere := e.conversation()
+				prompt := func(conversation string, of ...string) string {
+					p := &nodest.StoredPrompt{ID: e.idNow(), ConversationID: conversation, GenerationID: named("g"), Body: []byte("{}"), FileIDs: of}
+					e.update(func(tx nodest.Tx) error { return tx.PutPrompt(p) })
+					return p.ID
+				}
+				with, without := prompt(elsewhere, r.character), prompt(elsewhere)
 				purge(e, r)
+				e.refused(fault.NotFound, func(tx nodest.Tx) error { return errOf(tx.Prompt(with)) })
+				if name != "a chat" { // which takes a month
+					e.view(func(tx nodest.Tx) error { return errOf(tx.Prompt(without)) })
+				}
 				left := []string{"the line of the user"}
 				if name == "everything" {
 					left = nil

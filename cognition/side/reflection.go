@@ -145,9 +145,8 @@ func within(path []*chat.Message, from int64) []*chat.Message {
 
 // proposedBefore are the contents of all proposals of a conversation and of their edits, the oldest first.
 func proposedBefore(tx Tx, conversationID string) (all []string, err error) {
-	const page = 500
 	for after := int64(0); ; {
-		events, err := tx.Log.Events(conversationID, after, page, cognition.TypePending, cognition.TypeReviewed)
+		events, err := tx.Log.Events(conversationID, after, readAtOnce, cognition.TypePending, cognition.TypeReviewed)
 		for _, e := range events {
 			var o struct {
 				Payload       json.RawMessage `json:"payload"`
@@ -159,7 +158,7 @@ func proposedBefore(tx Tx, conversationID string) (all []string, err error) {
 			}
 			after = e.Ordinal
 		}
-		if err != nil || len(events) < page {
+		if err != nil || len(events) < readAtOnce {
 			return all, err
 		}
 	}

@@ -324,6 +324,26 @@ func TestAutoCommitKeepsWhatItsBranchProposed(t *testing.T) {
 	})
 }
 
+// A commit reaches each approved extraction, however many others wait.
+func TestACommitReachesEveryApprovedExtraction(t *testing.T) {
+	eachTalk(t, `{}`, func(k *talk) {
+		k.update(func(tx nodest.Tx) error {
+			var events []*cognition.Event
+			for i := range 501 {
+				payload := json.RawMessage(fmt.Sprintf(`{"content":"Thing %d."}`, i))
+				events = append(events, cognition.New(k.chat, &cognition.ExtractionPending{ExtractionID: fmt.Sprint("pending-", i), Payload: payload}))
+			}
+			return tx.Cognition.AppendEvents(k.chat, events...)
+		})
+		k.logs(&cognition.ExtractionReviewed{ExtractionID: "pending-500", Decision: cognition.Approve})
+		report, err := k.svc.Commit(k.Context(), k.call(), k.chat)
+		k.must(err)
+		if len(report.Committed) != 1 || len(report.Skipped) != 500 || !slices.Equal(k.memories(), []string{"Thing 500."}) {
+			k.Errorf("committed %v, skipped %d", report.Committed, len(report.Skipped))
+		}
+	})
+}
+
 // When a goal ends, and when the conversation rests, the worker reflects on new messages.
 func TestTheWorkerReflectsAtTheEndOfAGoalAndOfATask(t *testing.T) {
 	eachTalk(t, extracts, func(k *talk) {

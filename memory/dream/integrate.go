@@ -241,7 +241,7 @@ func readUpdates(reply string, b *Basis) (updates []Update, err error) {
 		}
 		updates = append(updates, u)
 	}
-	return updates, nil
+	return updates[:min(len(updates), 2*mostUpdates)], nil
 }
 
 // enoughAlike is the part of the words of a line that another one has which takes its place.
@@ -263,7 +263,7 @@ func (b *Basis) difference(path, content string) (updates []Update) {
 		hash := lang.ContentHash(l.Text)
 		if at := slices.IndexFunc(gone, func(o Line) bool { return lang.ContentHash(plain(o.Text)) == hash }); at >= 0 {
 			gone = slices.Delete(gone, at, at+1)
-		} else {
+		} else if len(added) < mostUpdates {
 			added = append(added, l.Text)
 		}
 	}

@@ -38,6 +38,7 @@ type window struct {
 	To     int64
 	Turns  []memory.Turn
 	Events []*cognition.Event
+	Known  []*Document // that prompts may have had: what the character quotes of them is no evidence
 }
 
 // reflectOnce makes the next reflection; more reports whether there may be another one.
@@ -141,6 +142,9 @@ func (a *attempt) window(tx Tx, t Trace) (*window, error) {
 	if w.To <= t.Reflected {
 		return nil, nil
 	}
+	if w.Known, err = tx.MemoryDocuments(a.run.CharacterID); err != nil {
+		return nil, err
+	}
 	w.Events, err = tx.EventsToReflect(t.ConversationID, mostEvents, cognition.TypeEvaluation, cognition.TypeCommitted)
 	return w, err
 }
@@ -188,7 +192,7 @@ func (a *attempt) notes(ctx context.Context, w *window) ([]cognition.Note, error
 	}
 	var notes []cognition.Note
 	err := a.ask(ctx, w.prompt(&a.scene), 2, func(reply string) (err error) {
-		notes, err = readNotes(reply, messages, a.scene.Names)
+		notes, err = readNotes(reply, messages, a.scene.Names, w.Known)
 		return err
 	})
 	return notes, err
@@ -218,8 +222,9 @@ func messageOf(m *memory.Message) cognition.Message {
 
 var errNotes = errors.New(`notes must be a list of objects with the members "text" and "seqs"`)
 
-// readNotes reads the notes of a reply one by one. A note that its messages do not say is dropped.
-func readNotes(reply string, messages []memory.Message, names lang.Names) ([]cognition.Note, error) {
+// readNotes reads the notes of a reply one by one. A note that its messages do not say is dropped, and so
+// is one that the character said alone, of the user or out of documents.
+func readNotes(reply string, messages []memory.Message, names lang.Names, known []*Document) ([]cognition.Note, error) {
 	o, err := llm.ReadObject(reply, "notes")
 	if err != nil {
 		return nil, err
@@ -247,11 +252,36 @@ func readNotes(reply string, messages []memory.Message, names lang.Names) ([]cog
 			}
 		}
 		fits := n.Text != "" && utf8.RuneCountInString(n.Text) <= longestLine && !lang.LooksLikeMarkup(n.Text)
-		if fits && len(sources) > 0 && len(notes) < mostNotes && lang.Unsupported(n.Text, sources, names) == "" {
+		if fits && len(sources) > 0 && len(notes) < mostNotes && lang.Unsupported(n.Text, sources, names) == "" && isEvidence(n.Text, sources, names, known) {
 			notes = append(notes, n)
 		}
 	}
 	return notes, nil
+}
+
+// enoughByUser is the part of a note that the user must have said.
+const enoughByUser = 0.34
+
+// isEvidence reports whether the sources of a note are more than the character's word for it. Of itself,
+// it may say what no document has: those it only repeats.
+func isEvidence(text string, sources []lang.Line, names lang.Names, known []*Document) bool {
+	pieces := lang.PiecesOf(text)
+	ofUser := slices.DeleteFunc(slices.Clone(sources), func(l lang.Line) bool { return l.Role != lang.RoleUser })
+	if share, _ := lang.SaidIn(lang.Stated(ofUser)...).Share(pieces); share >= enoughByUser {
+		return true
+	}
+	name := strings.ToLower(names.Character)
+	if name == "" || !strings.HasPrefix(strings.ToLower(text), name) {
+		return false
+	}
+	for _, d := range known {
+		for i := range d.Lines {
+			if share, _ := lang.SaidIn(d.Lines[i].Text).Share(pieces); share >= enoughKnown {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // shownMessage is a message in a prompt.

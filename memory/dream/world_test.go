@@ -38,7 +38,8 @@ type world struct {
 	db              *store.DB
 	clock           *figure.Clock
 	user, character string
-	chat            string
+	chat            string   // in which the user talks
+	chats           []string // all of them
 	scene           dream.Scene
 	model           func(prompt string) string // nil = there is none
 	calls           atomic.Int64
@@ -67,10 +68,17 @@ func newWorld(t *testing.T, db *store.DB, clock *figure.Clock) *world {
 	ch, err := characters.Create(t.Context(), &op.Call{UserID: w.user}, character.Input{RoleCard: []byte(`{"name":"Wren"}`)})
 	w.must(err)
 	w.character = ch.ID
-	conv, err := chat.New(db.Chats(), characters, chat.Options{Memory: true}).CreateConversation(t.Context(), &op.Call{UserID: w.user}, chat.ConversationInput{CharacterID: ch.ID})
-	w.must(err)
-	w.chat = conv.ID
+	w.newChat()
 	return w
+}
+
+// newChat begins a chat.
+func (w *world) newChat() {
+	w.Helper()
+	chats := chat.New(w.db.Chats(), character.New(w.db.Characters(), character.Options{}), chat.Options{Memory: true})
+	conv, err := chats.CreateConversation(w.Context(), &op.Call{UserID: w.user}, chat.ConversationInput{CharacterID: w.character})
+	w.must(err)
+	w.chat, w.chats = conv.ID, append(w.chats, conv.ID)
 }
 
 func (w *world) service(of dream.Store) *dream.Service {
