@@ -49,8 +49,11 @@ const mostEvents = 1000
 // Log returns the log of a conversation as a document: events behind an ordinal, of all types or of some. An answer with a
 // NextAfter is a part.
 //
-// Errors: NotFound; Invalid for limit.
+// Errors: NotFound; Invalid for after and limit.
 func (svc *Service) Log(ctx context.Context, userID, conversationID string, after int64, limit int, types ...string) (*Document, error) {
+	if err := CheckAfter(after); err != nil {
+		return nil, err
+	}
 	if limit < 0 || limit > mostEvents {
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to %d", mostEvents)
 	}
@@ -72,6 +75,14 @@ func (svc *Service) Log(ctx context.Context, userID, conversationID string, afte
 		}
 		return d, nil
 	})
+}
+
+// CheckAfter refuses what is no ordinal, and not the beginning of a log.
+func CheckAfter(after int64) error {
+	if after < 0 {
+		return fault.InvalidField("after", "range", "must be a next_after of an answer, or 0")
+	}
+	return nil
 }
 
 // Imported tells of an import.

@@ -7,6 +7,7 @@ import (
 
 	"nodest/cognition"
 	"nodest/cognition/side"
+	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/store/sqldb"
 )
@@ -307,8 +308,14 @@ func (t cognitionTx) Goal(id string) (*cognition.Goal, error) {
 
 func (t cognitionTx) UpdateGoal(g *cognition.Goal) error {
 	g.UpdatedAt = t.Now()
-	return t.ExecOne("goal", "UPDATE cognition_goals SET description = ?, status = ?, version = ?, updated_at = ? WHERE user_id = ? AND id = ? AND version = ?",
+	n, err := t.Exec("UPDATE cognition_goals SET description = ?, status = ?, version = ?, updated_at = ? WHERE user_id = ? AND id = ? AND version = ?",
 		g.Description, g.Status, g.Version, g.UpdatedAt, t.userID, g.ID, g.Version-1)
+	if err == nil && n == 0 {
+		if _, err = t.Goal(g.ID); err == nil {
+			err = fault.New(fault.PreconditionFailed, "the goal was changed by another request")
+		}
+	}
+	return err
 }
 
 func (t cognitionTx) Goals(conversationID, status, cursor string, limit int) ([]*cognition.Goal, string, error) {
