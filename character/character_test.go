@@ -284,7 +284,7 @@ func TestCharacterSettings(t *testing.T) {
 		"lastSummarizedAt":0,"extractEvery":5,"scanSummary":false},
 		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"includeCircle":true,"feedback":true},
 		"knowledge":{"citations":"inline"},"tools":{"servers":[]},
-		"cognition":{"extract":false,"autoCommit":false,"logMemoryQueries":false},
+		"cognition":{"goals":false,"extract":false,"autoCommit":false,"logMemoryQueries":false},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
 		"dream":{"mode":"full","at":"04:00","newMessages":20},
 		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false},

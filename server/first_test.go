@@ -69,7 +69,7 @@ var dropped = strings.NewReplacer(`"shareAcrossCharacters":false,`, "",
 
 // added are members that answers did not have then, with the values of what was never set or judged.
 var added = strings.NewReplacer(`"includeCircle":true,"feedback":true`, `"includeCircle":true`, `,"dream":{"mode":"full","at":"04:00","newMessages":20}`, "",
-	`,"feedback":0}`, "}", `"extract":false,`, "")
+	`,"feedback":0}`, "}", `"goals":false,"extract":false,`, "")
 
 // asStored is an answer without what changes.
 func asStored(text string) string {

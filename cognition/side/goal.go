@@ -18,8 +18,6 @@ type GoalPatch struct {
 	IfVersion   int64
 }
 
-const longestGoal = 500
-
 // CreateGoal adds a goal to a conversation; kind and status have defaults (topic, active).
 //
 // Errors: NotFound; Invalid.
@@ -81,7 +79,7 @@ func checkGoal(g *cognition.Goal) error {
 	var c op.Checks
 	c.That(slices.Contains(cognition.GoalStatuses, g.Status), "status", "value", "must be one of pending, active, completed, abandoned")
 	c.That(g.Kind == cognition.KindTopic || g.Kind == cognition.KindTask, "kind", "value", "must be topic or task")
-	return cmp.Or(op.CheckText("description", g.Description, longestGoal), c.Err())
+	return cmp.Or(op.CheckText("description", g.Description, cognition.MostGoal), c.Err())
 }
 
 func goalEnded(tx Tx, conversationID string) error {
