@@ -99,7 +99,7 @@ func (s *Service) Start(ctx context.Context, c *op.Call, characterID string, o O
 		return nil, err
 	}
 	if scene.Mode != Full {
-		return nil, fault.New(fault.Conflict, "dreams are off for this character (setting dream.mode)")
+		return nil, fault.New(fault.Conflict, "dreams are off for this character (setting dream.mode)").With("reason", "off")
 	}
 	id, err := op.Once(ctx, s.store, c, func(tx Tx) (*named, error) {
 		run, err := s.begin(tx, characterID, &scene, Run{Cause: byUser, Forced: o.Force, DryRun: o.DryRun})
@@ -135,14 +135,14 @@ func (s *Service) begin(tx Tx, characterID string, scene *Scene, run Run) (*Run,
 		return nil, err
 	}
 	if !run.Forced && tx.Now().Sub(last) < awayTime {
-		return nil, fault.New(fault.Conflict, "the user has talked in the last 10 minutes; force runs it nevertheless")
+		return nil, fault.New(fault.Conflict, "the user has talked in the last 10 minutes; force runs it nevertheless").With("reason", "talking")
 	}
 	calls, tokens, err := tx.DreamsSince(characterID, dayOf(tx.Now(), scene.Zone))
 	if err != nil {
 		return nil, err
 	}
 	if calls >= callsPerDay || tokens >= tokensPerDay {
-		return nil, fault.New(fault.Conflict, "the model calls of this day are used up")
+		return nil, fault.New(fault.Conflict, "the model calls of this day are used up").With("reason", "spent")
 	}
 	run.ID, run.CharacterID, run.State, run.Step, run.CreatedAt = op.NewID(), characterID, Waiting, stepReflect, tx.Now()
 	if err := tx.PutDreamRun(&run); err != nil {
