@@ -65,7 +65,7 @@ func TestPageDream(t *testing.T) {
 	m.see("the report, by itself", `document.querySelectorAll("details[data-state=done]").length == 2 && `+report+`.innerText.includes("1 line changed")`)
 	m.see("opening it", `(`+report+`.open ||= true)`)
 	m.see("the new line", report+`.querySelector("[data-do=add] .added bdi").innerText.includes("lives in Marseille")`)
-	m.see("to its document", `(`+report+`.querySelector("h3 a").click(), true)`)
+	m.see("to its document", `(`+report+`.querySelector("h2 a").click(), true)`)
 	m.see("the line of a dream", `(l => l && l.innerText.includes("lives in Marseille") && l.querySelector("[title='written by a dream']"))(document.querySelector(".lines li"))`)
 	m.see("to its message", `(document.querySelector(".lines li a").click(), true)`)
 	m.see("the message", atMessage(m.chat, "I live in Marseille."))
