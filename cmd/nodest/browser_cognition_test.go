@@ -137,3 +137,33 @@ func TestPageExtractions(t *testing.T) {
 	m.see("decided on another device", `document.querySelectorAll(".extractions li").length == 0 && [...document.querySelectorAll("main button")].some(b => b.innerText == "Make memories of 1 approved" && !b.disabled)`)
 	m.p.stop(t)
 }
+
+// fillLog fills the log of the chat, and has the character dream.
+func (a *accessPage) fillLog() {
+	a.t.Helper()
+	for _, log := range []string{logged, proposals} {
+		a.call(http.MethodPost, "/conversations/"+a.chat+"/cognition-log/import", json.RawMessage(log), nil)
+	}
+	a.post("/conversations/"+a.chat+"/goals", map[string]any{"description": "Find out when the ferry sails."})
+	for _, text := range []string{"Mia keeps bees.", "Mia keeps bees and hens.\n\nShe lives in Oslo."} {
+		a.call(http.MethodPut, "/characters/"+a.character+"/memory-documents/user.md", map[string]any{"text": text}, nil)
+	}
+	a.call(http.MethodPost, "/characters/"+a.character+"/dream", map[string]any{"force": true}, nil)
+}
+
+// logAccess are the views of a log and of the documents of a memory.
+func logAccess(chat, memory string) []accessView {
+	log := "/logs/" + chat
+	return []accessView{
+		{"a log", log, []string{found(".event details:not([open]) summary"), found(".event details:not([open]) summary")}, found(".event blockquote")},
+		{"goals", log + "/goals", nil, found("[data-status=active]")},
+		{"extractions", log + "/extractions", []string{found(".extractions details:not([open]) summary")}, found(".extractions dl")},
+		{"an edited extraction", log + "/extractions", []string{pressable("Edit"), `(f => f && (f.value = "The ferry sails at nine.\nIt takes bicycles.\nIt sails at night.", f.dispatchEvent(new Event("input", {bubbles: true})), f))(` +
+			found("textarea[data-path$=content]") + `)`, found(".hunk input")}, found(".hunk.left")},
+		{"a document", memory + "/documents", nil, found(".lines li")},
+		{"editing a document", memory + "/documents", []string{pressable("Edit")}, found("section textarea")},
+		{"versions of a document", memory + "/documents", []string{pressable("Versions")}, found(".versions .hunk")},
+		{"going back", memory + "/documents", []string{pressable("Versions"), found(".versions > button")}, dialogOpen},
+		{"dreams", memory + "/dreams", nil, found("main details[data-state=done], main details[data-state=failed]")},
+	}
+}
