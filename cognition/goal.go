@@ -14,12 +14,15 @@ type Goal struct {
 	ID, ConversationID string
 	ParentID           string // "" = none
 	Kind               string
-	Description        string // at most 500 code points
+	Description        string // at most MostGoal code points
 	Status             string
 	Version            int64
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
 }
+
+// MostGoal is how long a description may be, in code points.
+const MostGoal = 500
 
 // The kinds of goals.
 const (

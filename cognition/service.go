@@ -27,9 +27,9 @@ type LogTx interface {
 	AppendEvents(conversationID string, events ...*Event) error
 	// Events returns events behind an ordinal, the oldest first, all types if none is named.
 	Events(conversationID string, after int64, limit int, types ...string) ([]*Event, error)
-	// OpenEvents returns the oldest events of a type that wait: queries without an evaluation, extractions that
-	// are not committed, reflections that are not consumed.
-	OpenEvents(conversationID, kind string, limit int) ([]*Event, error)
+	// OpenEvents returns the oldest events of a type behind an ordinal that wait: queries without an evaluation,
+	// extractions that are not committed, reflections that are not consumed.
+	OpenEvents(conversationID, kind string, after int64, limit int) ([]*Event, error)
 	// OpenQueries returns the oldest queries without an evaluation that are not older than a time.
 	OpenQueries(conversationID string, since time.Time, limit int) ([]*Event, error)
 }
