@@ -425,6 +425,31 @@ func TestAReflectionThatIsKilledGoesOn(t *testing.T) {
 	})
 }
 
+// A fork proposes nothing that its source has proposed: only what is said in it is read.
+func TestAForkIsReadFromWhereItBegins(t *testing.T) {
+	eachTalk(t, extracts, func(k *talk) {
+		k.reply(extractions("The ferry sails at nine."))
+		k.compress()
+		middle := k.say(chat.RoleUser, "And on Sundays?")
+		k.say(chat.RoleAssistant, "It rests.")
+		k.compress()
+		k.asked()
+		chats := chat.New(k.db.Chats(), character.New(k.db.Characters(), character.Options{}), chat.Options{Memory: true})
+		fork, err := chats.Fork(k.Context(), k.call(), chat.ForkInput{ConversationID: k.chat, MessageID: middle.ID})
+		k.must(err)
+		k.chat = fork.ID
+		k.compress()
+		if k.asked() != 0 || k.state().Reflected != middle.Seq {
+			k.Errorf("the fork was read again; state %+v", k.state())
+		}
+		k.say(chat.RoleUser, "And on Mondays?")
+		k.compress()
+		if k.asked() != 1 {
+			k.Error("the new message was not read")
+		}
+	})
+}
+
 // The branch sees new messages beyond the last forty, and nothing of it enters the conversation.
 func TestAReflectionSeesAllNewMessagesAndNeverEntersTheConversation(t *testing.T) {
 	t.Parallel()
