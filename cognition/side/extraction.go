@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"nodest/cognition"
 	"nodest/internal/fault"
@@ -80,7 +81,7 @@ func (svc *Service) List(ctx context.Context, userID, conversationID, state stri
 		return nil, fault.InvalidField("state", "value", "must be one of pending, approved, discarded, committed")
 	}
 	limit, err := op.CheckLimit(limit)
-	if err != nil {
+	if err = cmp.Or(cognition.CheckAfter(after), err); err != nil {
 		return nil, err
 	}
 	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Extractions, error) {
@@ -163,11 +164,11 @@ func (r *Review) check() error {
 
 // contentOf is what a payload says.
 func contentOf(payload json.RawMessage) string {
-	var p struct{ Content, Task json.RawMessage }
+	var p struct{ Content json.RawMessage }
 	_ = json.Unmarshal(payload, &p)
 	var text string
 	_ = json.Unmarshal(p.Content, &text)
-	return text
+	return strings.TrimSpace(text)
 }
 
 // ReviewOne decides about an extraction. It may be decided again until it is committed.

@@ -2,6 +2,7 @@ package side_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"nodest/internal/feedback"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
+	"nodest/knowledge"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/store"
@@ -222,6 +224,9 @@ func (d *desk) works() (n int) {
 	d.Helper()
 	for j := d.claim(); j != nil; j = d.claim() {
 		d.must(d.svc.Kinds()[0].Run(d.Context(), j))
+		if err := d.db.EndJob(d.Context(), j, jobs.Outcome{State: jobs.Done}); err != nil && !errors.Is(err, jobs.ErrLost) { // lost: it has ended itself
+			d.Fatal(err)
+		}
 		n++
 	}
 	return n
@@ -280,8 +285,8 @@ func helpful(query *cognition.Event, host, trigger string) string {
 // votes counts those on hosts.
 func (d *desk) votes(hosts ...string) (n int) {
 	d.Helper()
-	d.must(d.db.Side().View(d.Context(), d.user, func(tx side.Tx) error {
-		of, err := tx.Votes.Votes(d.character, feedback.Host, hosts...)
+	d.must(d.db.Knowledge().View(d.Context(), d.user, func(tx knowledge.Tx) error {
+		of, err := tx.Feedback.Votes(d.character, feedback.Host, hosts...)
 		for _, votes := range of {
 			n += len(votes)
 		}
