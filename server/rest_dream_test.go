@@ -162,7 +162,11 @@ func TestADreamWorksChatsIntoDocuments(t *testing.T) {
 	character := h.characterOf(chat)
 	h.rest("PUT", h.documentsOf(character)+"/user.md", `{"text":"User keeps bees."}`).wants(t, 200)
 	message := stringAt(h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"Yesterday I bought a red bicycle.","reply":false}`).wants(t, 200), "userMessage.id")
-	h.rest("POST", "/characters/"+character+"/dream", `{}`).refuses(t, 409, "conflict")
+	refusal := h.rest("POST", "/characters/"+character+"/dream", `{}`)
+	refusal.refuses(t, 409, "conflict")
+	if !strings.Contains(string(refusal.body), `"reason":"talking"`) {
+		t.Errorf("the refusal does not say that it can be forced: %s", refusal.body)
+	}
 
 	dry := h.dream(p, character, `{"force":true,"dryRun":true}`)
 	if len(dry["changes"].([]any)) != 4 || dry["consumed"].(float64) != 0 || dry["reflections"].(float64) != 0 || len(h.rest("GET", h.documentsOf(character)+"/user.md/versions", "").items(t)) != 1 {

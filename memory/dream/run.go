@@ -122,7 +122,7 @@ func (s *Service) Start(ctx context.Context, c *op.Call, characterID string, o O
 		return nil, err
 	}
 	if scene.Mode != Full {
-		return nil, fault.New(fault.Conflict, "dreams are off for this character (setting dream.mode)")
+		return nil, fault.New(fault.Conflict, "dreams are off for this character (setting dream.mode)").With("reason", "off")
 	}
 	id, err := op.Once(ctx, s.store, c, func(tx Tx) (*named, error) {
 		run, err := s.begin(tx, characterID, &scene, Run{Cause: byUser, Forced: o.Force, DryRun: o.DryRun})
@@ -160,7 +160,7 @@ func (s *Service) begin(tx Tx, characterID string, scene *Scene, run Run) (*Run,
 		return nil, err
 	}
 	if !run.Forced && active {
-		return nil, fault.New(fault.Conflict, "the user has talked in the last 10 minutes; force runs it nevertheless")
+		return nil, fault.New(fault.Conflict, "the user has talked in the last 10 minutes; force runs it nevertheless").With("reason", "talking")
 	}
 	if spent, err := s.spent(tx, characterID, scene, 0); spent || err != nil {
 		return nil, cmp.Or(err, error(errSpent))
@@ -206,7 +206,7 @@ type attempt struct {
 }
 
 // errSpent says that the calls of the day are used up: what is left waits for the next run.
-var errSpent = fault.New(fault.Conflict, "the model calls of this day are used up")
+var errSpent = fault.New(fault.Conflict, "the model calls of this day are used up").With("reason", "spent")
 
 // errDied ends a run that the process has died of.
 var errDied = fault.New(fault.Internal, "the server stopped in the middle of it, several times")
