@@ -186,7 +186,7 @@ func (r *Instance) build(alone bool) {
 		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.Models.Embedder, Log: log,
 	})
 	r.dreams = dream.New(r.db.Dreams(), dream.Options{
-		Scenes: r.chats.DreamScene,
+		Scenes: r.chats.DreamScene, Facts: r.memory.Profile,
 		Model: func(ctx context.Context, userID, characterID string) (llm.Asker, error) {
 			return r.engine.MemoryModel(ctx, userID, characterID)
 		},

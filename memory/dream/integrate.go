@@ -54,7 +54,7 @@ func (a *attempt) integrate(ctx context.Context) error {
 		run := *a.run
 		run.State, run.Changes = Done, plan.Changes
 		if spent {
-			run.Failure = errSpent.Error()
+			run.Failure = errSpent.Message
 		}
 		if !run.DryRun {
 			run.Consumed = len(events)
