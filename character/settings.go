@@ -174,6 +174,9 @@ var characterSettings = []settingGroup{
 		{name: "servers", def: []string{}, max: 16, text: 32},
 	}},
 	{name: "cognition", rules: []settingRule{
+		{name: "goals", def: false},
+		{name: "extract", def: false},
+		{name: "autoCommit", def: false},
 		{name: "logMemoryQueries", def: false},
 	}},
 	{name: "circle", rules: []settingRule{
@@ -231,6 +234,9 @@ type Settings struct {
 		Servers []string `json:"servers"` // whose tools it may call: names of the operator's MCP servers
 	} `json:"tools"`
 	Cognition struct {
+		Goals            bool `json:"goals"`            // the model may set and end goals
+		Extract          bool `json:"extract"`          // knowledge to keep is proposed
+		AutoCommit       bool `json:"autoCommit"`       // and kept without a review
 		LogMemoryQueries bool `json:"logMemoryQueries"` // recalled memories are logged as queries
 	} `json:"cognition"`
 	Circle struct {

@@ -79,10 +79,15 @@ type ExtractionPending struct {
 }
 
 // NewExtractionID returns an id of an extraction.
-func NewExtractionID() string {
+func NewExtractionID() string { return "pending-" + shortID() }
+
+// NewReflectionID returns an id of a run of the side branch that proposes.
+func NewReflectionID() string { return BranchReflection + "-" + shortID() }
+
+func shortID() string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return "pending-" + hex.EncodeToString(b[:])
+	return hex.EncodeToString(b[:])
 }
 
 // ExtractionReviewed is a decision about an extraction.

@@ -49,8 +49,8 @@ const mostBytes = 256 << 10
 
 // eventsOf reads an entry, or says why it is none.
 func eventsOf(raw json.RawMessage, legacy bool) ([]*Event, string) {
-	var o map[string]json.RawMessage
-	if json.Unmarshal(raw, &o) != nil || o == nil {
+	o := membersOf(raw)
+	if o == nil {
 		return nil, "not an object"
 	}
 	if len(raw) > mostBytes {
@@ -71,11 +71,7 @@ func eventsOf(raw json.RawMessage, legacy bool) ([]*Event, string) {
 }
 
 func imported(kind string, raw json.RawMessage) *Event {
-	var o struct {
-		Timestamp json.RawMessage `json:"timestamp"`
-	}
-	_ = json.Unmarshal(raw, &o) // it is an object
-	return &Event{Type: kind, Timestamp: timeOf(word(o.Timestamp)), Body: compact(raw), Undated: true}
+	return &Event{Type: kind, Timestamp: timeOf(word(membersOf(raw)["timestamp"])), Body: compact(raw), Undated: true}
 }
 
 func compact(raw json.RawMessage) json.RawMessage {

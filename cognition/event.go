@@ -86,30 +86,28 @@ type Place struct {
 
 // PlaceOf reads the place of an event.
 func PlaceOf(e *Event) (p Place) {
-	var o struct {
-		Sequence     json.RawMessage `json:"sequence"`
-		QueryID      json.RawMessage `json:"query_id"`
-		KnowledgeID  json.RawMessage `json:"knowledge_id"`
-		ExtractionID json.RawMessage `json:"extraction_id"`
-		Of           json.RawMessage `json:"query_sequence"`
-		Range        json.RawMessage `json:"sequence_range"`
-	}
-	if json.Unmarshal(e.Body, &o) != nil {
-		return p
-	}
-	p.QueryID, p.KnowledgeID, p.ExtractionID = word(o.QueryID), word(o.KnowledgeID), word(o.ExtractionID)
+	o := membersOf(e.Body)
+	p.QueryID, p.KnowledgeID, p.ExtractionID = word(o["query_id"]), word(o["knowledge_id"]), word(o["extraction_id"])
 	switch e.Type {
 	case TypeEvaluation:
-		p.Sequence = whole(o.Of)
+		p.Sequence = whole(o["query_sequence"])
 	case TypeReflection:
 		var ends []int64
-		if json.Unmarshal(o.Range, &ends) == nil && len(ends) == 2 {
+		if json.Unmarshal(o["sequence_range"], &ends) == nil && len(ends) == 2 {
 			p.From, p.To = ends[0], ends[1]
 		}
 	default:
-		p.Sequence = whole(o.Sequence)
+		p.Sequence = whole(o["sequence"])
 	}
 	return p
+}
+
+// membersOf are the members of an object by their exact names; nil = it is none.
+func membersOf(object json.RawMessage) (o map[string]json.RawMessage) {
+	if json.Unmarshal(object, &o) != nil {
+		return nil
+	}
+	return o
 }
 
 func word(raw json.RawMessage) (s string) {
@@ -178,8 +176,8 @@ const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 
 // withMember is a JSON object with a member at its end, or in the place that it had.
 func withMember(object json.RawMessage, name string, value any) json.RawMessage {
-	var o map[string]json.RawMessage
-	if json.Unmarshal(object, &o) == nil && o[name] != nil {
+	o := membersOf(object)
+	if o[name] != nil {
 		return replaced(object, map[string]json.RawMessage{name: op.MustJSON(value)})
 	}
 	body := bytes.TrimSpace(object)

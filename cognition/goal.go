@@ -14,12 +14,15 @@ type Goal struct {
 	ID, ConversationID string
 	ParentID           string // "" = none
 	Kind               string
-	Description        string // at most 500 code points
+	Description        string // at most MostGoal code points
 	Status             string
 	Version            int64
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
 }
+
+// MostGoal is how long a description may be, in code points.
+const MostGoal = 500
 
 // The kinds of goals.
 const (
@@ -45,7 +48,7 @@ func (g *Goal) Ended() bool { return g.Status == GoalCompleted || g.Status == Go
 type GoalTx interface {
 	InsertGoal(g *Goal) error
 	Goal(id string) (*Goal, error)
-	// UpdateGoal stores the next version of a goal; NotFound for one that was changed meanwhile.
+	// UpdateGoal stores the next version of a goal; PreconditionFailed for one that was changed meanwhile.
 	UpdateGoal(g *Goal) error
 	// Goals returns goals, the newest first; status "" = all.
 	Goals(conversationID, status, cursor string, limit int) ([]*Goal, string, error)

@@ -27,9 +27,9 @@ type LogTx interface {
 	AppendEvents(conversationID string, events ...*Event) error
 	// Events returns events behind an ordinal, the oldest first, all types if none is named.
 	Events(conversationID string, after int64, limit int, types ...string) ([]*Event, error)
-	// OpenEvents returns the oldest events of a type that wait: queries without an evaluation, extractions that
-	// are not committed, reflections that are not consumed.
-	OpenEvents(conversationID, kind string, limit int) ([]*Event, error)
+	// OpenEvents returns the oldest events of a type behind an ordinal that wait: queries without an evaluation,
+	// extractions that are not committed, reflections that are not consumed.
+	OpenEvents(conversationID, kind string, after int64, limit int) ([]*Event, error)
 	// OpenQueries returns the oldest queries without an evaluation that are not older than a time.
 	OpenQueries(conversationID string, since time.Time, limit int) ([]*Event, error)
 }
@@ -49,8 +49,11 @@ const mostEvents = 1000
 // Log returns the log of a conversation as a document: events behind an ordinal, of all types or of some. An answer with a
 // NextAfter is a part.
 //
-// Errors: NotFound; Invalid for limit.
+// Errors: NotFound; Invalid for after and limit.
 func (svc *Service) Log(ctx context.Context, userID, conversationID string, after int64, limit int, types ...string) (*Document, error) {
+	if err := CheckAfter(after); err != nil {
+		return nil, err
+	}
 	if limit < 0 || limit > mostEvents {
 		return nil, fault.InvalidField("limit", "range", "must be from 1 to %d", mostEvents)
 	}
@@ -72,6 +75,14 @@ func (svc *Service) Log(ctx context.Context, userID, conversationID string, afte
 		}
 		return d, nil
 	})
+}
+
+// CheckAfter refuses what is no ordinal, and not the beginning of a log.
+func CheckAfter(after int64) error {
+	if after < 0 {
+		return fault.InvalidField("after", "range", "must be a next_after of an answer, or 0")
+	}
+	return nil
 }
 
 // Imported tells of an import.

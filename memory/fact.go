@@ -219,6 +219,13 @@ func checkText(c *op.Checks, field, text string) {
 	c.That(utf8.RuneCountInString(text) <= maxText, field, "range", "must have at most %d characters", maxText)
 }
 
+// CanSay reports whether a memory can have a text.
+func CanSay(text string) bool {
+	var c op.Checks
+	checkText(&c, "text", text)
+	return c.Err() == nil
+}
+
 // ClampImportance reads a number from a model: 1 to 10 count as tenths, invalid ones as 0.5.
 func ClampImportance(n float64) float64 {
 	switch {

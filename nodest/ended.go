@@ -10,7 +10,8 @@ import (
 	"nodest/nodest/tools"
 )
 
-// Ended is a reply whose end is being stored: Options.Ended.
+// Ended is a reply whose end is being stored: Options.Ended. One that is ended for a process that has crashed is not told:
+// only that one knew what it had looked up, so the text has no references either.
 type Ended struct {
 	Setup        *chat.Setup
 	Conversation *chat.Conversation
@@ -26,12 +27,16 @@ type Lookup struct {
 	Memories []framework.Memory // of a recall
 }
 
-// lookups are those of the turn so far. sources are what the model was shown, by number.
+// lookups are those of the turn so far. sources are what the model was shown, by number. Of documents that were read
+// only what no search has shown counts.
 func (t *turn) lookups(sources []cite.Source) (all []Lookup) {
+	shown := map[int]bool{}
 	for _, l := range t.found.lookups {
 		one := Lookup{Query: cmp.Or(l.Query, t.question.Text)}
 		for _, n := range slices.Compact(slices.Sorted(slices.Values(l.Refs))) {
-			if n <= len(sources) && (sources[n-1].URL != "" || sources[n-1].FileID != "") {
+			isKnown := l.Query == "" && shown[n]
+			shown[n] = true
+			if !isKnown && n <= len(sources) && (sources[n-1].URL != "" || sources[n-1].FileID != "") {
 				one.Sources = append(one.Sources, sources[n-1])
 			}
 		}

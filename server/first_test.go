@@ -64,12 +64,12 @@ func firstAnswers(t *testing.T) (tokens map[string]string, all []firstAnswer) {
 var changing = regexp.MustCompile(`"exportedAt":"[^"]*"|"quotas":{.*}}|\d\.\d{5,}`)
 
 // dropped are settings that programs of schema 1 had and that never had an effect.
-var dropped = strings.NewReplacer(`"shareAcrossCharacters":false,`, "", `"autoCommit":false,"logMemoryQueries":false`, `"logMemoryQueries":false`,
+var dropped = strings.NewReplacer(`"shareAcrossCharacters":false,`, "",
 	`,"dream":{"enabled":true,"at":"04:00"}`, "")
 
 // added are members that answers did not have then, with the values of what was never set or judged.
 var added = strings.NewReplacer(`"includeCircle":true,"feedback":true`, `"includeCircle":true`, `,"dream":{"mode":"full","at":"04:00","newMessages":20}`, "",
-	`,"feedback":0}`, "}")
+	`,"feedback":0}`, "}", `"goals":false,"extract":false,`, "")
 
 // asStored is an answer without what changes.
 func asStored(text string) string {

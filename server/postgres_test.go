@@ -29,6 +29,7 @@ func TestOnPostgres(t *testing.T) {
 		{"ABackupOfTheFirstSchemaIsRestored", TestABackupOfTheFirstSchemaIsRestored},
 		{"ALogIsReadBackAsItWasImported", TestALogIsReadBackAsItWasImported},
 		{"AnOldLogIsImported", TestAnOldLogIsImported},
+		{"ALogWithStrangeIdsIsImported", TestALogWithStrangeIdsIsImported},
 		{"AnEndedGoalHasWhatWasLookedUpEvaluated", TestAnEndedGoalHasWhatWasLookedUpEvaluated},
 		{"AReviewedExtractionBecomesOneMemory", TestAReviewedExtractionBecomesOneMemory},
 		{"WhatIsLookedUpForAReplyIsLogged", TestWhatIsLookedUpForAReplyIsLogged},

@@ -30,7 +30,11 @@ func (s *Server) operationRoutes(e *echo.Echo) {
 	for i := range api.Operations {
 		if o := &api.Operations[i]; o.Route != "" {
 			r := routeOf(o)
-			e.Add(r.method, base+r.path, s.signedIn(s.operation(r)))
+			path := base + r.path
+			if strings.HasPrefix(r.path, "/api/") { // the path of another program
+				path = r.path
+			}
+			e.Add(r.method, path, s.signedIn(s.operation(r)))
 		}
 	}
 	e.POST(base+"/lint", s.signedIn(only(s.lint)))

@@ -240,6 +240,10 @@ func TestAReviewedExtractionBecomesOneMemory(t *testing.T) {
 		t.Errorf("edited: %v", edited)
 	}
 	h.rest("POST", path+"/pending-2/review", `{"decision":"approve"}`).wants(t, 200)
+	alias := h.rest("POST", "/api/traces/"+chat+"/extractions/pending-2/review", `{"decision":"edit","edited_payload":{"content":"The inn is open."}}`).wants(t, 200)
+	if stringAt(alias, "payload.content") != "The inn is open." || stringAt(alias, "proposed.content") != "The inn is closed." {
+		t.Errorf("by the other path: %v", alias)
+	}
 	h.rest("POST", path+"/pending-2/review", `{"decision":"discard"}`).wants(t, 200)
 	h.rest("POST", path+"/pending-3/review", `{"decision":"approve"}`).wants(t, 200)
 	if got := fmt.Sprint(states()); got != "[approved discarded approved]" {
@@ -262,5 +266,31 @@ func TestAReviewedExtractionBecomesOneMemory(t *testing.T) {
 	p.event("extraction.committed", "")
 	if n := len(h.logOf(chat, "?type=extraction_committed")); n != 1 {
 		t.Errorf("%d commits", n)
+	}
+}
+
+// With the setting, knowledge is proposed before a summary, which the owner's devices hear of; nothing of it is a message.
+func TestKnowledgeIsProposedBeforeASummary(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	h.rest("PUT", "/characters/"+h.characterOf(chat)+"/settings", `{"cognition":{"extract":true}}`).wants(t, 200)
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	for range 6 {
+		h.turn(chat, "When does the ferry sail?", "At nine.")
+	}
+	messages := len(h.texts(chat))
+	h.model.enqueue(&script{pieces: []string{"好的：\n```json\n{\"extractions\":[{\"content\":\"The ferry sails at nine.\"}]}\n```"}})
+	h.rest("POST", "/conversations/"+chat+"/summaries?wait=1", "").wants(t, 201)
+	told := p.event("extraction.pending", "")
+	items := h.rest("GET", "/conversations/"+chat+"/extractions?state=pending", "").items(t)
+	if len(items) != 1 || stringAt(items[0], "payload.content") != "The ferry sails at nine." || !strings.Contains(string(told.Data), stringAt(items[0], "extraction_id")) || strings.Contains(string(told.Data), "ferry") {
+		t.Fatalf("proposed: %v; told: %s", items, told.Data)
+	}
+	if _, texts := h.model.results(); !strings.Contains(texts, "You keep what a conversation has taught") {
+		t.Errorf("the model saw %s", texts)
+	}
+	if n := len(h.texts(chat)); n != messages {
+		t.Errorf("%d messages, were %d", n, messages)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // testedElsewhere lists the events that other tests cover: they need a slow reader,
 // tagged text, a web page, a model that calls tools, an expiring token or a shutdown.
-var testedElsewhere = []string{"hello", "gen.references", "gen.tool", "gen.behind", "gen.block", "extraction.reviewed", "extraction.committed", "auth.expiring", "server.going_away"}
+var testedElsewhere = []string{"hello", "gen.references", "gen.tool", "gen.behind", "gen.block", "extraction.pending", "extraction.reviewed", "extraction.committed", "auth.expiring", "server.going_away"}
 
 // Changes made over REST reach the socket as events, and every event that
 // asyncapi.yaml describes is sent. The client validates their content.

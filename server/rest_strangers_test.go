@@ -120,9 +120,9 @@ func (h *testServer) newFixtures() *fixtures {
 // idFor returns the id for the path of a route, "" for routes whose id is not that
 // of a user's object.
 func (e *fixtures) idFor(path string) (id string, ok bool) {
-	kind, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, base+"/"), "circle/"), "/")
+	kind, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(path, base+"/"), "/api/"), "circle/"), "/")
 	id, ok = map[string]string{
-		"characters": e.character, "conversations": e.conversation, "messages": e.message, "generations": e.generation,
+		"characters": e.character, "conversations": e.conversation, "traces": e.conversation, "messages": e.message, "generations": e.generation,
 		"prompts": e.prompt, "saves": e.save, "tokens": e.token, "jobs": e.job,
 		"posts": e.post, "relationships": e.character, "actions": e.action, "turns": e.turn, "attachments": e.attachment,
 		"files": e.file, "knowledge-bases": e.base, "goals": e.goal,
@@ -176,7 +176,7 @@ func (e *fixtures) bodyFor(method, path string) string {
 		return `{"events":[]}`
 	case "POST /conversations/:id/goals":
 		return `{"description":"Find the harbour."}`
-	case "POST /conversations/:id/extractions/:eid/review":
+	case "POST /conversations/:id/extractions/:eid/review", "POST /api/traces/:id/extractions/:eid/review":
 		return `{"decision":"approve"}`
 	case "PATCH /conversations/:id/summaries/:sid":
 		return `{"summary":"They kept bees."}`

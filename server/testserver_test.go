@@ -135,7 +135,14 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		own.tools = mcptool.New(mcptool.Options{})
 	}
 	h.characters = character.New(h.db.Characters(), character.Options{Replan: circle.Replan, HasToolServer: own.tools.Has})
-	var branches *side.Service
+	cognitive := cognition.NewService(h.db.Cognition())
+	branches := side.New(h.db.Side(), side.Options{Log: log, Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
+		m, err := h.engine.CircleModel(ctx, userID)
+		if m == nil {
+			return nil, "", err
+		}
+		return m, m.Name, err
+	}})
 	h.chats = chat.New(h.db.Chats(), h.characters, chat.Options{Memory: true, Log: log,
 		Before: func(ctx context.Context, userID, conversationID string) {
 			branches.BeforeSummary(ctx, userID, conversationID)
@@ -161,7 +168,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		Alone: true, Log: log, Embedder: offlineEmbedder,
 		Ended:   []func(nodest.Tx, *nodest.Ended) error{logtool.LogQueries},
 		Sources: []nodest.Source{nodest.WithDocuments(nodest.Memories(h.memory, testTimeout), h.dreams), webtool.Source(search, testTimeout)},
-		Tools:   []nodest.Toolbox{kbtool.Toolbox(h.knowledge, testTimeout), webtool.Toolbox(search, testTimeout), own.tools.Toolbox()},
+		Tools:   []nodest.Toolbox{kbtool.Toolbox(h.knowledge, testTimeout), webtool.Toolbox(search, testTimeout), logtool.Goals(cognitive, branches, testTimeout), own.tools.Toolbox()},
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	attachments := attachment.New(h.db.Attachments())
@@ -177,13 +184,6 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 			return err
 		},
 	})
-	branches = side.New(h.db.Side(), side.Options{Log: log, Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
-		m, err := h.engine.CircleModel(ctx, userID)
-		if m == nil {
-			return nil, "", err
-		}
-		return m, m.Name, err
-	}})
 	h.jobs.Handle(slices.Concat(h.memory.Kinds(), branches.Kinds(), extractor.Kinds(), h.dreams.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", Limits: Limits{CommandsPer10s: 1e9, Burst: 1e9}}
@@ -192,7 +192,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}
 	services := api.Services{
 		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Dreams: h.dreams,
-		Circle: h.circle, Cognition: cognition.NewService(h.db.Cognition()), Side: branches, Knowledge: h.knowledge, Attachments: attachments, Web: search, Tools: own.tools, Hub: h.hub,
+		Circle: h.circle, Cognition: cognitive, Side: branches, Knowledge: h.knowledge, Attachments: attachments, Web: search, Tools: own.tools, Hub: h.hub,
 	}
 	h.server = New(Deps{
 		Services: services, App: app.New(h.db.App(), h.chats, services.Archives, h.engine), Accounts: h.accounts, Providers: oneProvider{},
@@ -302,7 +302,10 @@ func (h *testServer) rest(method, path, body string, header ...string) *restResp
 	if body != "" {
 		lines = append(lines, "Content-Type: application/json")
 	}
-	return h.request(method, base+path, body, append(lines, header...)...)
+	if !strings.HasPrefix(path, "/api/") {
+		path = base + path
+	}
+	return h.request(method, path, body, append(lines, header...)...)
 }
 
 // request makes a request; header lines are "Name: value", and an empty value removes

@@ -7,6 +7,7 @@ import (
 
 	"nodest/cognition"
 	"nodest/cognition/side"
+	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/store/sqldb"
 )
@@ -181,8 +182,8 @@ func (t cognitionTx) Events(conversationID string, after int64, limit int, types
 	return t.readEvents(conversationID, "ordinal > ?"+where+" ORDER BY ordinal LIMIT ?", append(args, limit)...)
 }
 
-func (t cognitionTx) OpenEvents(conversationID, kind string, limit int) ([]*cognition.Event, error) {
-	return t.readEvents(conversationID, "is_open AND type = ? ORDER BY ordinal LIMIT ?", t.userID, conversationID, kind, limit)
+func (t cognitionTx) OpenEvents(conversationID, kind string, after int64, limit int) ([]*cognition.Event, error) {
+	return t.readEvents(conversationID, "is_open AND type = ? AND ordinal > ? ORDER BY ordinal LIMIT ?", t.userID, conversationID, kind, after, limit)
 }
 
 func (t cognitionTx) OpenQueries(conversationID string, since time.Time, limit int) ([]*cognition.Event, error) {
@@ -199,7 +200,7 @@ func (t cognitionTx) SideState(conversationID string) (cognition.State, error) {
 	if row == nil {
 		return cognition.State{}, err
 	}
-	return cognition.State{PendingEval: row.PendingEval, EvalTrigger: row.EvalTrigger, Queue: row.Queue}, err
+	return cognition.State{PendingEval: row.PendingEval, EvalTrigger: row.EvalTrigger, Queue: row.Queue, Reflected: row.Reflected}, err
 }
 
 func (t cognitionTx) LockSideState(conversationID string) (cognition.State, error) {
@@ -210,9 +211,9 @@ func (t cognitionTx) LockSideState(conversationID string) (cognition.State, erro
 }
 
 func (t cognitionTx) PutSideState(conversationID string, s cognition.State) error {
-	row := &cognitionStateRow{UserID: t.userID, ConversationID: conversationID, PendingEval: s.PendingEval, EvalTrigger: s.EvalTrigger, Queue: s.Queue}
+	row := &cognitionStateRow{UserID: t.userID, ConversationID: conversationID, PendingEval: s.PendingEval, EvalTrigger: s.EvalTrigger, Queue: s.Queue, Reflected: s.Reflected}
 	return t.chats.with(conversationID).Insert("cognition_states", row, "ON CONFLICT (user_id, conversation_id) DO UPDATE SET"+
-		" pending_eval = EXCLUDED.pending_eval, eval_trigger = EXCLUDED.eval_trigger, queue = EXCLUDED.queue")
+		" pending_eval = EXCLUDED.pending_eval, eval_trigger = EXCLUDED.eval_trigger, queue = EXCLUDED.queue, reflected = EXCLUDED.reflected")
 }
 
 // readEvents returns events of a conversation, queries with their responses.
@@ -307,8 +308,14 @@ func (t cognitionTx) Goal(id string) (*cognition.Goal, error) {
 
 func (t cognitionTx) UpdateGoal(g *cognition.Goal) error {
 	g.UpdatedAt = t.Now()
-	return t.ExecOne("goal", "UPDATE cognition_goals SET description = ?, status = ?, version = ?, updated_at = ? WHERE user_id = ? AND id = ? AND version = ?",
+	n, err := t.Exec("UPDATE cognition_goals SET description = ?, status = ?, version = ?, updated_at = ? WHERE user_id = ? AND id = ? AND version = ?",
 		g.Description, g.Status, g.Version, g.UpdatedAt, t.userID, g.ID, g.Version-1)
+	if err == nil && n == 0 {
+		if _, err = t.Goal(g.ID); err == nil {
+			err = fault.New(fault.PreconditionFailed, "the goal was changed by another request")
+		}
+	}
+	return err
 }
 
 func (t cognitionTx) Goals(conversationID, status, cursor string, limit int) ([]*cognition.Goal, string, error) {

@@ -64,7 +64,7 @@ var cognitionIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 		return wantNotFound(e, err)
 	},
 	"OpenEvents": func(e *env, tx nodest.Tx, x fixture) error {
-		_, err := store.Cognition(tx).OpenEvents(x.conversation, cognition.TypeQuery, 10)
+		_, err := store.Cognition(tx).OpenEvents(x.conversation, cognition.TypeQuery, 0, 10)
 		return wantNotFound(e, err)
 	},
 }

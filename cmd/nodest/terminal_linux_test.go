@@ -171,6 +171,31 @@ func TestDeletingAnAccountIsConfirmed(t *testing.T) {
 	}
 }
 
+// In a terminal, an edit opens the whole payload in the editor, and one that is no payload changes nothing.
+func TestAnExtractionIsEditedInTheEditor(t *testing.T) {
+	t.Parallel()
+	here, p, character := newFerries(t)
+	editor := tempFile(t, "editor", "#!/bin/sh\nif [ -e \"$0.again\" ]; then sed -i s/nine/ten/ \"$1\"; else touch \"$0.again\"; echo 'no payload' > \"$1\"; fi\n")
+	if err := os.Chmod(editor, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "extractions", "review", "Mira")
+	cmd.Env = slices.Concat(newWorkDir(t).env, here.env, []string{"EDITOR=" + editor})
+	keyboard, screen := startInTerminal(t, cmd)
+	for i, answer := range []string{"e", "e", "y", "q", "y"} {
+		screen.shows(t, []string{"quit? [a/e/d/s/q]", "not accepted: this must be a JSON object", `"The ferry sails at ten."`, "[2/4]", "make memories"}[i], 1)
+		if _, err := keyboard.Write([]byte(answer + "\r")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%s: %v", screen.text(), err)
+	}
+	if got := p.memoriesOf(t, character); !slices.Equal(got, []string{"The ferry sails at ten. extraction"}) {
+		t.Errorf("memories: %q\n%s", got, screen.text())
+	}
+}
+
 // text returns what the terminal has shown.
 func (s *terminal) text() string {
 	s.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"nodest/cognition"
 	"nodest/internal/fault"
@@ -80,7 +81,7 @@ func (svc *Service) List(ctx context.Context, userID, conversationID, state stri
 		return nil, fault.InvalidField("state", "value", "must be one of pending, approved, discarded, committed")
 	}
 	limit, err := op.CheckLimit(limit)
-	if err != nil {
+	if err = cmp.Or(cognition.CheckAfter(after), err); err != nil {
 		return nil, err
 	}
 	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Extractions, error) {
@@ -91,12 +92,13 @@ func (svc *Service) List(ctx context.Context, userID, conversationID, state stri
 				return nil, err
 			}
 			more := len(proposed) > limit
-			for _, e := range proposed[:min(len(proposed), limit)] {
-				x, err := extraction(tx, conversationID, cognition.PlaceOf(e).ExtractionID)
-				if err != nil {
-					return nil, err
-				}
-				if after = e.Ordinal; x != nil && (state == "" || x.State == state) {
+			proposed = proposed[:min(len(proposed), limit)]
+			all, err := extractions(tx, conversationID, proposed)
+			if err != nil {
+				return nil, err
+			}
+			for i, x := range all {
+				if after = proposed[i].Ordinal; x != nil && (state == "" || x.State == state) {
 					page.Items = append(page.Items, x)
 				}
 				if len(page.Items) == limit {
@@ -114,6 +116,25 @@ func (svc *Service) List(ctx context.Context, userID, conversationID, state stri
 func extraction(tx Tx, conversationID, id string) (*Extraction, error) {
 	events, err := tx.Log.ExtractionEvents(conversationID, id)
 	return fold(events), err
+}
+
+// extractions are those of proposals, in their order; nil for one that has no id.
+func extractions(tx Tx, conversationID string, proposed []*cognition.Event) ([]*Extraction, error) {
+	ids := make([]string, len(proposed))
+	for i, e := range proposed {
+		ids[i] = cognition.PlaceOf(e).ExtractionID
+	}
+	events, err := tx.Log.ExtractionEvents(conversationID, ids...)
+	byID := map[string][]*cognition.Event{}
+	for _, e := range events {
+		id := cognition.PlaceOf(e).ExtractionID
+		byID[id] = append(byID[id], e)
+	}
+	all := make([]*Extraction, len(ids))
+	for i, id := range ids {
+		all[i] = fold(byID[id])
+	}
+	return all, err
 }
 
 // Review is a decision about an extraction.
@@ -143,11 +164,11 @@ func (r *Review) check() error {
 
 // contentOf is what a payload says.
 func contentOf(payload json.RawMessage) string {
-	var p struct{ Content, Task json.RawMessage }
+	var p struct{ Content json.RawMessage }
 	_ = json.Unmarshal(payload, &p)
 	var text string
 	_ = json.Unmarshal(p.Content, &text)
-	return text
+	return strings.TrimSpace(text)
 }
 
 // ReviewOne decides about an extraction. It may be decided again until it is committed.
@@ -210,23 +231,25 @@ type Failed struct {
 	Error        string `json:"error"`
 }
 
-// mostCommitted are committed at once.
-const mostCommitted = 500
+// readAtOnce are read at once.
+const readAtOnce = 500
 
 // Commit makes memories of the extractions that are approved or edited. The memory and its event are one transaction, so
 // that it can be repeated at any time. A failure writes no event.
 //
 // Errors: NotFound.
 func (svc *Service) Commit(ctx context.Context, c *op.Call, conversationID string) (*CommitReport, error) {
-	open, err := op.Read(ctx, svc.store, c.UserID, func(tx Tx) ([]*cognition.Event, error) {
-		return tx.Log.OpenEvents(conversationID, cognition.TypePending, mostCommitted)
-	})
+	open, err := op.Read(ctx, svc.store, c.UserID, func(tx Tx) ([]*Extraction, error) { return uncommitted(tx, conversationID) })
 	if err != nil {
 		return nil, err
 	}
 	report := &CommitReport{Committed: []Committed{}, Failed: []Failed{}, Skipped: []string{}}
-	for _, e := range open {
-		id := cognition.PlaceOf(e).ExtractionID
+	for _, x := range open {
+		id := x.ID
+		if x.State != StateApproved {
+			report.Skipped = append(report.Skipped, id)
+			continue
+		}
 		knowledge, err := op.Write(ctx, svc.store, c.UserID, func(tx Tx) (string, error) { return commit(tx, c.By(), conversationID, id) })
 		switch {
 		case ctx.Err() != nil:
@@ -240,6 +263,22 @@ func (svc *Service) Commit(ctx context.Context, c *op.Call, conversationID strin
 		}
 	}
 	return report, nil
+}
+
+// uncommitted are the extractions that wait for a review or a commit, and those that are discarded, the oldest first.
+func uncommitted(tx Tx, conversationID string) (all []*Extraction, _ error) {
+	for after := int64(0); ; {
+		events, err := tx.Log.OpenEvents(conversationID, cognition.TypePending, after, readAtOnce)
+		if err != nil || len(events) == 0 {
+			return all, err
+		}
+		some, err := extractions(tx, conversationID, events)
+		if err != nil {
+			return nil, err
+		}
+		after = events[len(events)-1].Ordinal
+		all = append(all, slices.DeleteFunc(some, func(x *Extraction) bool { return x == nil })...)
+	}
 }
 
 // commit makes a memory of an extraction and returns its id, "" if it is not approved or is committed.

@@ -18,8 +18,6 @@ type GoalPatch struct {
 	IfVersion   int64
 }
 
-const longestGoal = 500
-
 // CreateGoal adds a goal to a conversation; kind and status have defaults (topic, active).
 //
 // Errors: NotFound; Invalid.
@@ -81,7 +79,7 @@ func checkGoal(g *cognition.Goal) error {
 	var c op.Checks
 	c.That(slices.Contains(cognition.GoalStatuses, g.Status), "status", "value", "must be one of pending, active, completed, abandoned")
 	c.That(g.Kind == cognition.KindTopic || g.Kind == cognition.KindTask, "kind", "value", "must be topic or task")
-	return cmp.Or(op.CheckText("description", g.Description, longestGoal), c.Err())
+	return cmp.Or(op.CheckText("description", g.Description, cognition.MostGoal), c.Err())
 }
 
 func goalEnded(tx Tx, conversationID string) error {
@@ -89,10 +87,19 @@ func goalEnded(tx Tx, conversationID string) error {
 	if err != nil {
 		return err
 	}
-	open, err := pending(tx, conversationID)
-	if err != nil || len(open) == 0 {
+	conv, err := tx.Chats.Conversation(conversationID)
+	if err != nil {
 		return err
 	}
-	s.PendingEval, s.EvalTrigger = true, cognition.GoalCompletion
+	waiting, err := due(tx, conv, s)
+	if err != nil || len(waiting) == 0 {
+		return err
+	}
+	if slices.Contains(waiting, cognition.BranchEval) {
+		s.PendingEval, s.EvalTrigger = true, cognition.GoalCompletion
+	}
+	if slices.Contains(waiting, cognition.BranchReflection) && !slices.Contains(s.Queue, cognition.BranchReflection) {
+		s.Queue = append([]string{cognition.BranchReflection}, s.Queue...)
+	}
 	return cmp.Or(tx.Log.PutSideState(conversationID, s), tx.Jobs.Enqueue(Look(conversationID, tx.Now())))
 }

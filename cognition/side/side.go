@@ -1,5 +1,5 @@
 // Package side runs the side branches of conversations: model calls in the background that see a conversation and never
-// enter it. It evaluates what was looked up, and keeps what was reviewed as memories.
+// enter it. It evaluates what was looked up, proposes knowledge to keep, and keeps what was reviewed as memories.
 package side
 
 import (
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"nodest/chat"
@@ -35,7 +36,7 @@ type Store = op.Store[Tx]
 
 // Options tune a Service.
 type Options struct {
-	// Model returns what evaluates for a user, and its name; nil, and a nil result, mean that nothing is evaluated.
+	// Model returns what the branches of a user ask, and its name; nil, and a nil result, mean that they wait.
 	Model func(ctx context.Context, userID string) (model llm.Asker, name string, err error)
 	Idle  time.Duration // after which a conversation counts as ended; default 30 min
 	Log   *slog.Logger
@@ -71,49 +72,77 @@ const mostUse = 24 * time.Hour
 const mostQueries = 20
 
 // run is an iteration of the conversation's worker: it clears the flag of a goal that has ended, or sees that the
-// conversation rests, and runs the branches in the queue.
+// conversation rests, and runs the branches in the queue. One that fails is tried again with the job.
 func (svc *Service) run(ctx context.Context, j *jobs.Job) error {
-	wait, err := svc.queue(ctx, j)
+	queue, err := svc.queue(ctx, j)
+	for _, branch := range queue {
+		err = errors.Join(err, svc.branch(ctx, j.UserID, j.Subject, branch))
+	}
+	if err == nil && len(queue) > 0 {
+		err = svc.store.Update(ctx, j.UserID, func(tx Tx) error { return tx.Jobs.FinishJob(j) })
+	}
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
-	if err != nil || wait {
-		return err
-	}
-	return svc.evaluate(ctx, j.UserID, j.Subject, j)
+	return err
 }
 
-// queue moves what is due into the queue. If nothing is, it ends the job, and enqueues it for the time at which the
+// branch runs a side branch, which leaves the queue with its last transaction.
+func (svc *Service) branch(ctx context.Context, userID, conversationID, branch string) error {
+	if branch == cognition.BranchReflection {
+		return svc.reflect(ctx, userID, conversationID)
+	}
+	return svc.evaluate(ctx, userID, conversationID)
+}
+
+// due are the branches that have something to do, in their order.
+func due(tx Tx, conv *chat.Conversation, s cognition.State) (all []string, err error) {
+	unread, err := unread(tx, conv, s)
+	if err != nil {
+		return nil, err
+	}
+	open, err := pending(tx, conv.ID)
+	if unread {
+		all = append(all, cognition.BranchReflection)
+	}
+	if len(open) > 0 {
+		all = append(all, cognition.BranchEval)
+	}
+	return all, err
+}
+
+// queue returns the branches to run. If there are none, it ends the job, and enqueues it for the time at which the
 // conversation counts as ended.
-func (svc *Service) queue(ctx context.Context, j *jobs.Job) (wait bool, err error) {
-	return op.Write(ctx, svc.store, j.UserID, func(tx Tx) (bool, error) {
+func (svc *Service) queue(ctx context.Context, j *jobs.Job) (queue []string, err error) {
+	return op.Write(ctx, svc.store, j.UserID, func(tx Tx) ([]string, error) {
 		s, err := tx.Log.LockSideState(j.Subject)
 		if err != nil {
-			return false, err
-		}
-		open, err := pending(tx, j.Subject)
-		if err != nil {
-			return false, err
+			return nil, err
 		}
 		conv, err := tx.Chats.Conversation(j.Subject)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		rests := conv.UpdatedAt.Add(svc.opts.Idle)
-		switch {
-		case len(open) == 0:
-			return true, cmp.Or(tx.Log.PutSideState(j.Subject, cognition.State{}), tx.Jobs.FinishJob(j))
-		case s.PendingEval, len(s.Queue) > 0:
-		case tx.Now().Before(rests):
-			return true, cmp.Or(tx.Jobs.FinishJob(j), tx.Jobs.Enqueue(Look(j.Subject, rests)))
-		default:
-			s.EvalTrigger = cognition.TaskCompletion
+		waiting, err := due(tx, conv, s)
+		if err != nil {
+			return nil, err
 		}
-		s.PendingEval = false
-		if !slices.Contains(s.Queue, cognition.BranchEval) {
+		if s.PendingEval {
 			s.Queue = append(s.Queue, cognition.BranchEval)
 		}
-		return false, tx.Log.PutSideState(j.Subject, s)
+		asked := slices.DeleteFunc(slices.Clone(waiting), func(b string) bool { return !slices.Contains(s.Queue, b) })
+		rests := conv.UpdatedAt.Add(svc.opts.Idle)
+		switch {
+		case len(waiting) == 0:
+			return nil, cmp.Or(tx.Log.PutSideState(j.Subject, cognition.State{Reflected: s.Reflected}), tx.Jobs.FinishJob(j))
+		case len(asked) > 0:
+		case tx.Now().Before(rests):
+			return nil, cmp.Or(tx.Jobs.FinishJob(j), tx.Jobs.Enqueue(Look(j.Subject, rests)))
+		default:
+			asked, s.EvalTrigger = waiting, cognition.TaskCompletion
+		}
+		s.PendingEval, s.Queue = false, asked
+		return asked, tx.Log.PutSideState(j.Subject, s)
 	})
 }
 
@@ -134,27 +163,33 @@ func sourcesOf(e *cognition.Event) []cognition.Source {
 	return q.Sources
 }
 
-// BeforeSummary evaluates what waits before messages are summarised, within 20 seconds; a failure stops nothing.
+// BeforeSummary runs the branches that have something to do before messages are summarised, each within 20 seconds; a
+// failure stops nothing.
 func (svc *Service) BeforeSummary(ctx context.Context, userID, conversationID string) {
-	due, err := op.Write(ctx, svc.store, userID, func(tx Tx) (bool, error) {
-		open, err := pending(tx, conversationID)
-		if err != nil || len(open) == 0 {
-			return false, err
-		}
+	waiting, err := op.Write(ctx, svc.store, userID, func(tx Tx) ([]string, error) {
 		s, err := tx.Log.LockSideState(conversationID)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		s.PendingEval, s.EvalTrigger, s.Queue = false, cognition.Compression, []string{cognition.BranchEval}
-		return true, cmp.Or(tx.Log.PutSideState(conversationID, s), tx.Jobs.Enqueue(Look(conversationID, tx.Now().Add(branchTime))))
+		conv, err := tx.Chats.Conversation(conversationID)
+		if err != nil {
+			return nil, err
+		}
+		waiting, err := due(tx, conv, s)
+		if err != nil || len(waiting) == 0 {
+			return nil, err
+		}
+		s.PendingEval, s.EvalTrigger, s.Queue = false, cognition.Compression, append(slices.Clone(waiting), cognition.BranchCompression)
+		later := tx.Now().Add(time.Duration(len(waiting)) * branchTime)
+		return waiting, cmp.Or(tx.Log.PutSideState(conversationID, s), tx.Jobs.Enqueue(Look(conversationID, later)))
 	})
-	if err == nil && due {
+	for _, branch := range waiting {
 		limited, cancel := context.WithTimeoutCause(ctx, branchTime, errSlow)
-		defer cancel()
-		err = svc.evaluate(limited, userID, conversationID, nil)
+		err = errors.Join(err, svc.branch(limited, userID, conversationID, branch))
+		cancel()
 	}
 	if err != nil && ctx.Err() == nil {
-		svc.opts.Log.WarnContext(ctx, "summary goes on without an evaluation", "conversation", conversationID, "err", err)
+		svc.opts.Log.WarnContext(ctx, "summary goes on without a side branch", "conversation", conversationID, "err", err)
 	}
 }
 
@@ -163,15 +198,21 @@ const branchTime = 20 * time.Second
 
 var errSlow = errors.New("the side branch took too long")
 
-// evaluate asks the model about the queries that wait and stores its answers. With a job it ends that. Nothing is
-// stored for a query that another run has evaluated meanwhile.
-func (svc *Service) evaluate(ctx context.Context, userID, conversationID string, j *jobs.Job) error {
-	var model llm.Asker
-	if svc.opts.Model != nil {
-		var err error
-		if model, _, err = svc.opts.Model(ctx, userID); err != nil {
-			return err
-		}
+// model is what the branches of a user ask; nil = there is none.
+func (svc *Service) model(ctx context.Context, userID string) (llm.Asker, error) {
+	if svc.opts.Model == nil {
+		return nil, nil
+	}
+	model, _, err := svc.opts.Model(ctx, userID)
+	return model, err
+}
+
+// evaluate asks the model about the queries that wait and stores its answers. Nothing is stored for a query that another
+// run has evaluated meanwhile.
+func (svc *Service) evaluate(ctx context.Context, userID, conversationID string) error {
+	model, err := svc.model(ctx, userID)
+	if err != nil {
+		return err
 	}
 	a, err := op.Read(ctx, svc.store, userID, func(tx Tx) (*asked, error) { return read(tx, conversationID) })
 	if err != nil {
@@ -191,11 +232,14 @@ func (svc *Service) evaluate(ctx context.Context, userID, conversationID string,
 			svc.opts.Log.DebugContext(ctx, "an evaluation could not be read", "conversation", conversationID, "reply", op.Truncate(reply, 200))
 		}
 	}
-	return svc.store.Update(ctx, userID, func(tx Tx) error { return svc.keep(tx, conversationID, found, j) })
+	for _, v := range found {
+		v.Trigger = a.trigger
+	}
+	return svc.store.Update(ctx, userID, func(tx Tx) error { return keepVerdicts(tx, conversationID, found) })
 }
 
-// keep stores evaluations of queries that still wait, ends the branch, and the job if there is one.
-func (svc *Service) keep(tx Tx, conversationID string, found []*verdict, j *jobs.Job) error {
+// keepVerdicts stores evaluations of queries that still wait, and ends the branch.
+func keepVerdicts(tx Tx, conversationID string, found []*verdict) error {
 	s, err := tx.Log.LockSideState(conversationID)
 	if err != nil {
 		return err
@@ -218,7 +262,6 @@ func (svc *Service) keep(tx Tx, conversationID string, found []*verdict, j *jobs
 		if !waits[keyOf(v.of)] {
 			continue
 		}
-		v.Trigger = s.EvalTrigger
 		votes = append(votes, feedback.Evaluation{
 			Source: v.KnowledgeID, CharacterID: conv.CharacterID, ConversationID: conversationID, Vote: feedback.Vote{Status: feedback.Status(v.Result.Status)},
 		})
@@ -229,10 +272,8 @@ func (svc *Service) keep(tx Tx, conversationID string, found []*verdict, j *jobs
 	if err := cmp.Or(tx.Log.AppendEvents(conversationID, events...), tx.Votes.PutVotes(votes...)); err != nil {
 		return err
 	}
-	if err := tx.Log.PutSideState(conversationID, cognition.State{}); err != nil || j == nil {
-		return err
-	}
-	return tx.Jobs.FinishJob(j)
+	s.Leave(cognition.BranchEval)
+	return tx.Log.PutSideState(conversationID, s)
 }
 
 // keyOf tells queries apart.
@@ -246,12 +287,13 @@ type verdict struct {
 
 // asked is what an evaluation is about.
 type asked struct {
+	trigger       string
 	mission, goal string
 	queries       []*cognition.Event
 	history       []llm.Message
 }
 
-// Limits of the conversation that an evaluation sees.
+// Limits of the conversation that a branch sees.
 const (
 	seenMessages = 40
 	seenText     = 2000 // code points of a message
@@ -262,7 +304,11 @@ func read(tx Tx, conversationID string) (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &asked{mission: conv.Title}
+	s, err := tx.Log.SideState(conversationID)
+	if err != nil {
+		return nil, err
+	}
+	a := &asked{trigger: s.EvalTrigger, mission: conv.Title}
 	if a.queries, err = pending(tx, conversationID); err != nil {
 		return nil, err
 	}
@@ -273,18 +319,30 @@ func read(tx Tx, conversationID string) (*asked, error) {
 	for _, g := range goals {
 		a.goal = g.Description
 	}
+	path, err := newest(tx, conv, seenMessages)
+	a.history = history(path)
+	return a, err
+}
+
+// newest are the last messages of the shown branch that a prompt has, without a reply that is being written.
+func newest(tx Tx, conv *chat.Conversation, limit int) ([]*chat.Message, error) {
 	if conv.HeadID == "" {
-		return a, nil
+		return nil, nil
 	}
-	path, _, err := tx.Chats.Path(conv.ID, conv.HeadID, "", seenMessages)
-	for _, m := range chat.InPrompt(path) {
+	path, _, err := tx.Chats.Path(conv.ID, conv.HeadID, "", limit)
+	return slices.DeleteFunc(chat.InPrompt(path), func(m *chat.Message) bool { return m.Status == chat.StatusStreaming }), err
+}
+
+// history is what a branch sees of messages.
+func history(messages []*chat.Message) (all []llm.Message) {
+	for _, m := range messages {
 		role := llm.User
 		if m.Role == chat.RoleAssistant {
 			role = llm.Assistant
 		}
-		a.history = append(a.history, llm.Message{Role: role, Text: op.Truncate(m.Text(), seenText)})
+		all = append(all, llm.Message{Role: role, Text: op.Truncate(m.Text(), seenText)})
 	}
-	return a, err
+	return all
 }
 
 // readEvaluations reads the verdicts of a model one by one, without those of an unknown query, source or status.
@@ -322,6 +380,7 @@ func verdictOf(of, said llm.Object, e *cognition.Event) *verdict {
 	if result := llm.ObjectOf(string(said["eval_result"]), "status"); result != nil {
 		status, reason = cmp.Or(status, result.Text("status")), cmp.Or(reason, result.Text("reason"))
 	}
+	status = strings.ToLower(status)
 	sequence := of.Integers("query_sequence")
 	if len(sequence) != 1 || sequence[0] != place.Sequence || !slices.Contains(cognition.Statuses, status) {
 		return nil

@@ -92,6 +92,7 @@ type services struct {
 	chats      *chat.Service
 	engine     *nodest.Engine
 	circle     *circle.Service
+	cognition  *cognition.Service
 	branches   *side.Service
 	knowledge  *knowledge.Service
 }
@@ -192,6 +193,12 @@ func (r *Instance) build(alone bool) {
 	})
 	r.search = r.web.service(r)
 	r.knowledge = r.newKnowledge()
+	r.cognition = cognition.NewService(r.db.Cognition())
+	r.branches = side.New(r.db.Side(), side.Options{Idle: cfg.Duration("NODEST_MEMORY_IDLE_CLOSE"), Log: log,
+		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
+			return r.engine.SummaryModel(ctx, userID)
+		},
+	})
 	r.engine = nodest.New(nodest.Deps{
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.Models, Publisher: r.hub,
 	}, nodest.Options{
@@ -217,12 +224,11 @@ func (r *Instance) build(alone bool) {
 			return err
 		},
 	})
-	r.branches = side.New(r.db.Side(), side.Options{Model: r.engine.SummaryModel, Idle: cfg.Duration("NODEST_MEMORY_IDLE_CLOSE"), Log: log})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.dreams.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
 	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Dreams: r.dreams,
-		Circle: r.circle, Cognition: cognition.NewService(r.db.Cognition()), Side: r.branches, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
+		Circle: r.circle, Cognition: r.cognition, Side: r.branches, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.Accounts, Providers: r.Models,

@@ -7,6 +7,7 @@ import (
 
 	"nodest/internal/fault"
 	"nodest/internal/kbtool"
+	"nodest/internal/logtool"
 	"nodest/internal/outbound"
 	"nodest/internal/setup"
 	"nodest/internal/webtool"
@@ -90,5 +91,5 @@ func (r *Instance) sources() []nodest.Source {
 
 // tools are what models may call while they write.
 func (r *Instance) tools() []nodest.Toolbox {
-	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, KnowledgeTimeout), webtool.Toolbox(r.search, searchTimeout), r.mcp.Toolbox()}
+	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, KnowledgeTimeout), webtool.Toolbox(r.search, searchTimeout), logtool.Goals(r.cognition, r.branches, KnowledgeTimeout), r.mcp.Toolbox()}
 }

@@ -34,7 +34,7 @@ func LogQueries(tx nodest.Tx, r *nodest.Ended) error {
 		e.MessageID, e.GenerationID = r.Message.ID, r.Generation.ID
 		events = append(events, e)
 	}
-	if len(events) == 0 {
+	if len(events) == 0 && !r.Setup.Docs.Settings.Cognition.Extract {
 		return nil
 	}
 	if err := cognition.LogQueries(tx.Cognition, r.Conversation.ID, events...); err != nil {

@@ -38,6 +38,7 @@ type plannedCall struct {
 	search    *pastSearch // that it is; nil = none
 
 	answer *Answer
+	refs   []int // that the answer has shown
 	took   time.Duration
 	chars  int
 }

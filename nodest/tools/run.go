@@ -48,7 +48,7 @@ type Options struct {
 	Count    func(text string) int // its tokens
 	Numbers  *Numbers              // of the turn
 	Trace    *chat.ToolTrace       // gets what was searched for and read
-	Lookups  *[]Lookup             // gets what was searched for and shown; nil = nobody wants to know
+	Lookups  *[]Lookup             // gets what was searched for or read, and shown; nil = nobody wants to know
 	Publish  func(Event)           // tells clients about a call
 	Log      *slog.Logger
 }
@@ -213,6 +213,7 @@ func (r *Run) writeAnswer(c *plannedCall) string {
 	}
 	text = op.Truncate(text, room)
 	*r.Numbers = *sheet.numbers
+	c.refs = sheet.refs
 	if s := c.search; s != nil {
 		s.refs = sheet.refs
 		for _, f := range c.answer.Files {
@@ -233,16 +234,21 @@ func (r *Run) trace(c *plannedCall) {
 	case c.repeat != nil:
 		tr.Searches = append(tr.Searches, SearchTrace(c.query, len(c.repeat.refs), true))
 	case c.search != nil:
-		if r.Lookups != nil {
-			*r.Lookups = append(*r.Lookups, Lookup{c.query, c.search.refs})
-		}
+		r.lookedUp(c)
 		tr.Searches = append(tr.Searches, SearchTrace(c.query, c.answer.Hits, !r.showsNew(c.answer)))
 	default:
+		r.lookedUp(c)
 		for _, f := range c.answer.Files { // not what the model has made up
 			if !slices.Contains(tr.Reads, f.ID) && len(tr.Reads) < mostTraced {
 				tr.Reads = append(tr.Reads, f.ID)
 			}
 		}
+	}
+}
+
+func (r *Run) lookedUp(c *plannedCall) {
+	if r.Lookups != nil {
+		*r.Lookups = append(*r.Lookups, Lookup{c.query, c.refs})
 	}
 }
 

@@ -79,9 +79,9 @@ func (n *Numbers) draft(room int, at Place) *Sheet {
 // Refs are the numbers of the sources that its text has.
 func (s *Sheet) Refs() []int { return s.refs }
 
-// Lookup is a search, and the numbers of what was shown of it.
+// Lookup is a search or the reading of documents, and the numbers of what was shown of it.
 type Lookup struct {
-	Query string
+	Query string // "" = documents were read
 	Refs  []int
 }
 

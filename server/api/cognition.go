@@ -33,6 +33,12 @@ var cognitionOperations = []Operation{
 	{Route: "POST /conversations/:conversationId/extractions/:extractionId/review", Data: takes(func(ctx context.Context, c *Call, in side.Review) (any, error) {
 		return c.Side.ReviewOne(ctx, c.Call, in)
 	})},
+	{Route: "POST /api/traces/:conversationId/extractions/:extractionId/review", Data: takes(func(ctx context.Context, c *Call, in traceReviewData) (any, error) {
+		if in.EditedPayload == nil {
+			in.EditedPayload = in.Edited
+		}
+		return c.Side.ReviewOne(ctx, c.Call, in.Review)
+	})},
 	{Route: "POST /conversations/:conversationId/extractions/commit", Data: takes(func(ctx context.Context, c *Call, in conversationData) (any, error) {
 		return c.Side.Commit(ctx, c.Call, in.ConversationID)
 	})},
@@ -59,6 +65,12 @@ type goalPatchData struct {
 	Description *string `json:"description,omitempty"`
 	Status      *string `json:"status,omitempty"`
 	IfVersion   int64   `json:"ifVersion,omitempty"`
+}
+
+// traceReviewData is a review with the names of the log's format, too.
+type traceReviewData struct {
+	side.Review
+	Edited json.RawMessage `json:"edited_payload,omitempty"`
 }
 
 type extractionsData struct {

@@ -1,0 +1,359 @@
+package side
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"nodest/character"
+	"nodest/chat"
+	"nodest/cognition"
+	"nodest/framework"
+	"nodest/internal/lexicon"
+	"nodest/internal/op"
+	"nodest/llm"
+	"nodest/memory"
+	"nodest/memory/lang"
+)
+
+// Limits of a reflection.
+const (
+	mostProposed = 12
+	readMessages = 400
+	readSize     = 24_000  // code points
+	mostPayload  = 8 << 10 // bytes
+	mostKnown    = 20      // proposals that it is told of
+)
+
+// reflection is what a run of the branch that proposes reads.
+type reflection struct {
+	from, to int64 // what is new: the messages behind from, up to to
+	newest   string
+	path     []*chat.Message
+	known    []string // contents that were proposed before, the oldest first
+}
+
+// reflect asks the model for knowledge to keep, if there are messages that no reflection has read, and proposes it.
+func (svc *Service) reflect(ctx context.Context, userID, conversationID string) error {
+	model, err := svc.model(ctx, userID)
+	if err != nil {
+		return err
+	}
+	r, err := op.Read(ctx, svc.store, userID, func(tx Tx) (*reflection, error) { return readReflection(tx, conversationID) })
+	if err != nil {
+		return err
+	}
+	var found []json.RawMessage
+	switch {
+	case model == nil:
+		svc.opts.Log.InfoContext(ctx, "there is no model to propose knowledge", "conversation", conversationID)
+		r.to = r.from
+	case r.to > r.from:
+		reply, err := model.Ask(ctx, llm.Prompt{Messages: r.messages(), JSON: true, MaxTokens: 3000})
+		if err != nil {
+			return err
+		}
+		if found, err = readExtractions(reply); err != nil {
+			svc.opts.Log.WarnContext(ctx, "a reflection could not be read", "conversation", conversationID, "err", err)
+			svc.opts.Log.DebugContext(ctx, "a reflection could not be read", "conversation", conversationID, "reply", op.Truncate(reply, 200))
+		}
+	}
+	err = svc.store.Update(ctx, userID, func(tx Tx) error { return propose(tx, conversationID, r, found, true) })
+	if err == nil || len(found) == 0 || ctx.Err() != nil {
+		return err
+	}
+	svc.opts.Log.WarnContext(ctx, "proposals wait for a review: they could not be kept", "conversation", conversationID, "err", err)
+	return svc.store.Update(ctx, userID, func(tx Tx) error { return propose(tx, conversationID, r, found, false) })
+}
+
+// settings are those of the character of a conversation.
+func settings(tx Tx, conv *chat.Conversation) (character.Settings, error) {
+	ch, err := tx.Chats.Characters.CharacterCard(conv.CharacterID)
+	if err != nil {
+		return character.Settings{}, err
+	}
+	return ch.ParseSettings()
+}
+
+// unread reports whether knowledge is to be proposed, and there are messages that no reflection has read.
+func unread(tx Tx, conv *chat.Conversation, s cognition.State) (bool, error) {
+	set, err := settings(tx, conv)
+	if err != nil || !set.Cognition.Extract {
+		return false, err
+	}
+	path, err := newest(tx, conv, 2)
+	return len(path) > 0 && path[len(path)-1].Seq > s.Reflected, err
+}
+
+func readReflection(tx Tx, conversationID string) (*reflection, error) {
+	conv, err := tx.Chats.Conversation(conversationID)
+	if err != nil {
+		return nil, err
+	}
+	s, err := tx.Log.SideState(conversationID)
+	if err != nil {
+		return nil, err
+	}
+	r := &reflection{from: s.Reflected, to: s.Reflected}
+	if r.path, err = newest(tx, conv, readMessages); err != nil {
+		return nil, err
+	}
+	asks := false
+	for _, m := range r.path {
+		if m.Seq > r.from {
+			r.to, r.newest, asks = max(r.to, m.Seq), m.ID, asks || m.Role == chat.RoleUser
+		}
+	}
+	if !asks { // a greeting teaches nothing
+		r.to = r.from
+	}
+	graves, err := tx.Memory.Tombstones(conv.CharacterID)
+	if err != nil {
+		return nil, err
+	}
+	r.path = within(withoutForgotten(r.path, graves), r.from)
+	r.known, err = proposedBefore(tx, conversationID)
+	return r, err
+}
+
+// withoutForgotten leaves out messages whose statements the user had forgotten.
+func withoutForgotten(path []*chat.Message, graves []memory.Tombstone) []*chat.Message {
+	gone := map[string]bool{}
+	for _, g := range graves {
+		for _, e := range g.Evidence {
+			gone[e.RevisionID] = true
+		}
+	}
+	return slices.DeleteFunc(path, func(m *chat.Message) bool { return m.Chosen() != nil && gone[m.Chosen().RevisionID] })
+}
+
+// within keeps the end of a branch: the last messages, and those before that are new, as far as there is room.
+func within(path []*chat.Message, from int64) []*chat.Message {
+	size := 0
+	for i := len(path) - 1; i >= 0; i-- {
+		size += min(utf8.RuneCountInString(path[i].Text()), seenText)
+		if size > readSize || len(path)-i > seenMessages && path[i].Seq <= from {
+			return path[i+1:]
+		}
+	}
+	return path
+}
+
+// proposedBefore are the contents of all proposals of a conversation and of their edits, the oldest first.
+func proposedBefore(tx Tx, conversationID string) (all []string, err error) {
+	for after := int64(0); ; {
+		events, err := tx.Log.Events(conversationID, after, readAtOnce, cognition.TypePending, cognition.TypeReviewed)
+		for _, e := range events {
+			var o struct {
+				Payload       json.RawMessage `json:"payload"`
+				EditedPayload json.RawMessage `json:"edited_payload"`
+			}
+			_ = json.Unmarshal(e.Body, &o) // what cannot be read says nothing
+			if text := cmp.Or(contentOf(o.EditedPayload), contentOf(o.Payload)); text != "" {
+				all = append(all, text)
+			}
+			after = e.Ordinal
+		}
+		if err != nil || len(events) < readAtOnce {
+			return all, err
+		}
+	}
+}
+
+// propose adds what was found and is new to the log, and ends the branch, unless another run has read these messages
+// meanwhile. With the setting, and if keep is set, the proposals of this run, and no others, become memories at once.
+func propose(tx Tx, conversationID string, r *reflection, found []json.RawMessage, keep bool) error {
+	s, err := tx.Log.LockSideState(conversationID)
+	if err != nil {
+		return err
+	}
+	s.Leave(cognition.BranchReflection)
+	if s.Reflected != r.from || r.to == r.from {
+		return tx.Log.PutSideState(conversationID, s)
+	}
+	s.Reflected = r.to
+	if err := tx.Log.PutSideState(conversationID, s); err != nil || len(found) == 0 {
+		return err
+	}
+	conv, err := tx.Chats.Conversation(conversationID)
+	if err != nil {
+		return err
+	}
+	set, err := settings(tx, conv)
+	if err != nil || !set.Cognition.Extract {
+		return err
+	}
+	if found, err = unknown(tx, conv, found); err != nil {
+		return err
+	}
+	all, err := r.events(tx, conv, found)
+	if err != nil || !set.Cognition.AutoCommit {
+		return err
+	}
+	for _, p := range all {
+		yes := cognition.New(conversationID, &cognition.ExtractionReviewed{ExtractionID: p.ExtractionID, Decision: cognition.Approve})
+		if err := tx.Log.AppendEvents(conversationID, yes); err != nil {
+			return err
+		}
+		if !keep {
+			continue
+		}
+		if _, err := commit(tx, "", conversationID, p.ExtractionID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unknown are the payloads whose contents were neither proposed before nor are those of memories or of what the user had
+// forgotten, at most mostProposed.
+func unknown(tx Tx, conv *chat.Conversation, found []json.RawMessage) (all []json.RawMessage, _ error) {
+	before, err := proposedBefore(tx, conv.ID)
+	if err != nil {
+		return nil, err
+	}
+	has := map[string]bool{}
+	for _, text := range before {
+		has[lang.ContentHash(text)] = true
+	}
+	var hashes []string
+	for _, payload := range found {
+		hashes = append(hashes, lang.ContentHash(contentOf(payload)))
+	}
+	memories, err := tx.Memory.Known(conv.CharacterID, nil, hashes)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range memories {
+		has[m.Hash] = true
+	}
+	for i, payload := range found {
+		if len(all) < mostProposed && !has[hashes[i]] {
+			has[hashes[i]] = true
+			all = append(all, payload)
+		}
+	}
+	return all, nil
+}
+
+// events proposes payloads.
+func (r *reflection) events(tx Tx, conv *chat.Conversation, payloads []json.RawMessage) (all []*cognition.ExtractionPending, _ error) {
+	goals, _, err := tx.Log.Goals(conv.ID, cognition.GoalActive, "", 1)
+	if err != nil {
+		return nil, err
+	}
+	branch := cognition.NewReflectionID()
+	for _, payload := range payloads {
+		p := &cognition.ExtractionPending{ExtractionID: cognition.NewExtractionID(), Sequence: r.to, BranchID: branch, Payload: payload}
+		for _, g := range goals {
+			p.GoalID = &g.ID
+		}
+		e := cognition.New(conv.ID, p)
+		e.MessageID = r.newest
+		err := cmp.Or(tx.Log.AppendEvents(conv.ID, e), tell(tx, "", conv.ID, "extraction.pending", map[string]any{"extractionId": p.ExtractionID}))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+var (
+	reflectChinese = lexicon.Prompts(promptFiles, "prompts/reflect-zh.txt")
+	reflectEnglish = lexicon.Prompts(promptFiles, "prompts/reflect-en.txt")
+)
+
+// messages are the conversation and behind it the instruction.
+func (r *reflection) messages() []llm.Message {
+	said := ""
+	for _, m := range r.path {
+		said += m.Text()
+	}
+	w := reflectEnglish()
+	if lang.MostlyCJK(said) {
+		w = reflectChinese()
+	}
+	parts := []string{w["role"]}
+	if known := r.known[max(0, len(r.known)-mostKnown):]; len(known) > 0 {
+		lines := w["known"]
+		for _, text := range known {
+			lines += "\n- " + llm.JSONLine(framework.Defuse(text))
+		}
+		parts = append(parts, lines)
+	}
+	parts = append(parts, w["request"], w["output"])
+	return append(history(r.path), llm.Message{Role: llm.User, Text: strings.Join(parts, "\n\n")})
+}
+
+// readExtractions reads the payloads of a reply one by one, without those that say nothing that a memory can have.
+func readExtractions(reply string) (all []json.RawMessage, _ error) {
+	o, err := llm.ReadObject(reply, "extractions")
+	if err != nil {
+		return nil, err
+	}
+	for _, raw := range o.List("extractions") {
+		one := llm.ObjectOf(string(raw), "")
+		if inner := llm.ObjectOf(string(one["payload"]), "content"); one["content"] == nil && inner != nil {
+			one = inner
+		}
+		if text := one.Text("content"); memory.CanSay(text) && len(all) < 4*mostProposed {
+			all = append(all, payloadOf(one))
+		}
+	}
+	return all, nil
+}
+
+// members are those of a payload, with the values of those that a model does not give, or gives as another type.
+var members = []struct{ name, def string }{
+	{"task", `""`}, {"content", `""`}, {"types", `[]`}, {"tags", `{}`}, {"score", `3`}, {"scopes", `null`}, {"owner", `null`}, {"resource_ids", `[]`},
+	{"source_name", `""`}, {"source_category", `"exp"`}, {"urls", `[]`}, {"agent_id", `""`}, {"submitted_by", `""`}, {"capability_ids", `[]`}, {"tool_ids", `[]`},
+}
+
+// payloadOf writes a payload with all its members in their order, and behind them those that nobody knows, if there is
+// room for them.
+func payloadOf(o llm.Object) json.RawMessage {
+	known := map[string]bool{}
+	out := []byte{'{'}
+	for _, m := range members {
+		known[m.name] = true
+		value := json.RawMessage(m.def)
+		switch given := o[m.name]; {
+		case m.def == `null` && given != nil:
+			value = given
+		case m.def[0] == '"' && o.Text(m.name) != "":
+			value = op.MustJSON(o.Text(m.name))
+		case m.def[0] == '[' && o.List(m.name) != nil:
+			value = op.MustJSON(o.List(m.name))
+		case m.def[0] == '[' && o.Text(m.name) != "":
+			value = op.MustJSON([]string{o.Text(m.name)})
+		case m.def == `{}` && llm.ObjectOf(string(given), "") != nil:
+			value = given
+		case m.def == `3`:
+			if score, ok := o.Number(m.name); ok {
+				value = op.MustJSON(min(max(score, 1), 5))
+			}
+		}
+		if len(out)+len(value) > mostPayload && m.name != "content" {
+			value = json.RawMessage(m.def)
+		}
+		out = appendMember(out, m.name, value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		if !known[name] && len(out)+len(o[name]) < mostPayload {
+			out = appendMember(out, name, o[name])
+		}
+	}
+	return append(out, '}')
+}
+
+func appendMember(out []byte, name string, value json.RawMessage) []byte {
+	if len(out) > 1 {
+		out = append(out, ',')
+	}
+	return append(append(append(out, op.MustJSON(name)...), ':'), value...)
+}
