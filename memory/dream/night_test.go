@@ -8,6 +8,7 @@ import (
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
 	"nodest/memory/dream"
+	"nodest/store/storetest"
 )
 
 // begins returns when runs began, in a zone.
@@ -287,8 +288,8 @@ func TestARunThatTheProcessDiesOfHasFailed(t *testing.T) {
 			if j == nil {
 				break
 			}
-			dying := &dying{Store: w.db.Dreams(), at: 3} // after it has asked
-			if err := w.service(dying).Kinds()[0].Run(w.Context(), j); err == nil {
+			dies := mortalOf(w.db, &storetest.Life{Ends: 8}) // after it has asked
+			if err := w.service(dies).Kinds()[0].Run(w.Context(), j); err == nil {
 				break
 			}
 			w.clock.To(w.clock.Now().Add(2 * time.Minute)) // its lease ends
