@@ -24,9 +24,10 @@ import (
 const (
 	mostProposed = 12
 	readMessages = 400
-	readSize     = 24_000  // code points
+	readSize     = 12_000  // code points
 	mostPayload  = 8 << 10 // bytes
 	mostKnown    = 20      // proposals that it is told of
+	knownSize    = 200     // code points of each
 )
 
 // reflection is what a run of the branch that proposes reads.
@@ -282,7 +283,7 @@ func (r *reflection) messages() []llm.Message {
 	if known := r.known[max(0, len(r.known)-mostKnown):]; len(known) > 0 {
 		lines := w["known"]
 		for _, text := range known {
-			lines += "\n- " + llm.JSONLine(framework.Defuse(text))
+			lines += "\n- " + llm.JSONLine(framework.Defuse(op.Truncate(text, knownSize)))
 		}
 		parts = append(parts, lines)
 	}
