@@ -122,6 +122,15 @@ func ProfileUses(p framework.Profile) []Use {
 // Recalled reports whether the unit was found for the message; else it was in the profile.
 func (u Use) Recalled() bool { return u.Signals[profileSignal] == 0 }
 
+// Profile returns the facts that may be in the profile of a memory, as they count in no chat; see ProfileOf.
+func (s *Service) Profile(ctx context.Context, userID, characterID string) (facts []Memory, err error) {
+	_, _, err = s.Turn(ctx, userID, Ask{CharacterID: characterID}, recall.Query{}, func(all []Memory) []string {
+		facts = all
+		return nil
+	})
+	return facts, err
+}
+
 // profile returns the facts of an index that may be in the user's profile, as they count.
 func (b *branch) profile(ctx context.Context, x *index.Index, only *recall.Filter) (facts []Memory, err error) {
 	units, err := recall.Profile(ctx, x, only)

@@ -137,7 +137,7 @@ type StoredPrompt struct {
 	ConversationID string
 	GenerationID   string
 	Body           []byte   // JSON, see package record
-	FileIDs        []string // documents that it may have texts of
+	FileIDs        []string // documents that it may have texts of; a character stands for those of its memory
 	CreatedAt      time.Time
 }
 
@@ -150,6 +150,9 @@ func (t *turn) fileIDs() (ids []string) {
 	}
 	for source := range t.found.numbers.All() {
 		ids = append(ids, source.FileID)
+	}
+	if len(t.input.Notes.Documents) > 0 {
+		ids = append(ids, t.setup.Docs.CharacterID)
 	}
 	slices.Sort(ids)
 	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })

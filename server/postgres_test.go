@@ -38,6 +38,12 @@ func TestOnPostgres(t *testing.T) {
 		{"NothingIsLeftOfADeletedChat", TestNothingIsLeftOfADeletedChat},
 		{"NothingIsLeftOfADeletedDocument", TestNothingIsLeftOfADeletedDocument},
 		{"NothingIsLeftOfADeletedUser", TestNothingIsLeftOfADeletedUser},
+		{"NothingIsLeftOfADeletedMemoryDocument", TestNothingIsLeftOfADeletedMemoryDocument},
+		{"ADreamWorksChatsIntoDocuments", TestADreamWorksChatsIntoDocuments},
+		{"ADreamMeetsWhatTheUserDoesMeanwhile", TestADreamMeetsWhatTheUserDoesMeanwhile},
+		{"DreamsThatChangeNothing", TestDreamsThatChangeNothing},
+		{"DreamsAndDocumentsOfOthersAreNotFound", TestDreamsAndDocumentsOfOthersAreNotFound},
+		{"RequestsAboutDreamsAndDocumentsThatAreWrong", TestRequestsAboutDreamsAndDocumentsThatAreWrong},
 	} {
 		t.Run(test.name, test.run)
 	}

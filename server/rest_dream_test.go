@@ -162,14 +162,18 @@ func TestADreamWorksChatsIntoDocuments(t *testing.T) {
 	character := h.characterOf(chat)
 	h.rest("PUT", h.documentsOf(character)+"/user.md", `{"text":"User keeps bees."}`).wants(t, 200)
 	message := stringAt(h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"Yesterday I bought a red bicycle.","reply":false}`).wants(t, 200), "userMessage.id")
-	h.rest("POST", "/characters/"+character+"/dream", `{}`).refuses(t, 409, "conflict")
+	refusal := h.rest("POST", "/characters/"+character+"/dream", `{}`)
+	refusal.refuses(t, 409, "conflict")
+	if !strings.Contains(string(refusal.body), `"reason":"talking"`) {
+		t.Errorf("the refusal does not say that it can be forced: %s", refusal.body)
+	}
 
 	dry := h.dream(p, character, `{"force":true,"dryRun":true}`)
-	if len(dry["changes"].([]any)) != 4 || dry["consumed"].(float64) != 0 || len(h.rest("GET", h.documentsOf(character)+"/user.md/versions", "").items(t)) != 1 {
+	if len(dry["changes"].([]any)) != 4 || dry["consumed"].(float64) != 0 || dry["reflections"].(float64) != 0 || len(h.rest("GET", h.documentsOf(character)+"/user.md/versions", "").items(t)) != 1 {
 		t.Errorf("the dry run: %v", dry)
 	}
 	run := h.dream(p, character, `{"force":true}`)
-	if run["state"] != "done" || run["consumed"].(float64) != 1 || run["calls"].(float64) != 1 {
+	if run["state"] != "done" || run["consumed"].(float64) != 1 || run["calls"].(float64) != 2 {
 		t.Errorf("the run: %v", run)
 	}
 	refused := map[string]string{}
@@ -258,4 +262,43 @@ func TestDreamsThatChangeNothing(t *testing.T) {
 	}
 	h.rest("PUT", "/characters/"+character+"/settings", `{"dream":{"mode":"recall"}}`).wants(t, 200)
 	h.rest("POST", "/characters/"+character+"/dream", `{"force":true}`).refuses(t, 409, "conflict")
+}
+
+// What facts say of the user is a document like the others, made of them: the lines are the facts, and
+// change with them. Nobody writes it, and a dream reads it no more than it reads the others.
+func TestTheProfileIsADocument(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	character := h.characterOf(chat)
+	path, facts := h.documentsOf(character), h.memoriesOf(chat)
+	h.rest("GET", path+"/profile.md", "").refuses(t, 404, "not_found")
+	h.rest("PUT", path+"/user.md", `{"text":"Mia keeps bees."}`).wants(t, 200)
+	fact := stringAt(h.rest("POST", facts, `{"text":"Mia lives in Lisbon.","kind":"profile","pinned":true}`).wants(t, 201), "id")
+	names := func() (paths []string) {
+		for _, d := range h.rest("GET", path, "").items(t) {
+			paths = append(paths, stringAt(d, "path"))
+		}
+		return paths
+	}
+	if got := names(); !slices.Equal(got, []string{"profile.md", "user.md"}) {
+		t.Errorf("the documents: %q", got)
+	}
+	document := h.rest("GET", path+"/profile.md", "").wants(t, 200)
+	if got := linesOf(document); !slices.Equal(got, []string{fact + " user Mia lives in Lisbon."}) || document["locked"] != true {
+		t.Errorf("the profile: %v", document)
+	}
+	h.rest("PUT", path+"/profile.md", `{"text":"Mia lives on the moon."}`).refuses(t, 400, "invalid_field", "path")
+	h.rest("DELETE", path+"/profile.md", "").refuses(t, 400, "invalid_field", "path")
+	h.rest("POST", path+"/profile.md/rollback", `{"version":1}`).refuses(t, 400, "invalid_field", "path")
+	h.rest("GET", path+"/profile.md?version=2", "").refuses(t, 404, "not_found")
+	sent := h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"Hello"}`).wants(t, 200)
+	prompt := string(h.rest("GET", "/prompts/"+stringAt(sent, "promptId"), "").body)
+	if !strings.Contains(prompt, "Mia lives in Lisbon.") || !strings.Contains(prompt, "Mia keeps bees.") {
+		t.Errorf("the prompt: %s", prompt)
+	}
+	h.rest("DELETE", facts+"/"+fact, "").wants(t, 204)
+	if got := names(); !slices.Equal(got, []string{"user.md"}) {
+		t.Errorf("without the fact: %q", got)
+	}
 }

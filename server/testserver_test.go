@@ -122,6 +122,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		Scenes: func(ctx context.Context, userID, characterID string) (dream.Scene, error) {
 			return h.chats.DreamScene(ctx, userID, characterID)
 		},
+		Facts: h.memory.Profile,
 		Model: func(context.Context, string, string) (llm.Asker, error) { return h.dreamer, nil },
 	})
 	h.hub = stream.NewHub(h.db, stream.HubOptions{Log: log})

@@ -125,7 +125,7 @@ func (t dreamTx) LockMemoryDocument(characterID, path string, locked bool) error
 
 func (t dreamTx) DeleteMemoryDocument(characterID, path string) error {
 	err := t.characters.with(characterID).ExecOne("document", "DELETE FROM memory_documents WHERE "+ofScope+" AND path = ?", t.userID, characterID, path)
-	return cmp.Or(err, t.dropPromptsOf(t.userID))
+	return cmp.Or(err, t.dropPromptsOf(memory.Scope{UserID: t.userID, CharacterID: characterID}))
 }
 
 const selectDocumentVersions = "SELECT path, version, author, run_id, size, at FROM memory_document_versions WHERE " + ofScope
@@ -181,13 +181,13 @@ func (s *session) dropLines(scope memory.Scope, revisionIDs, hashes []string) er
 			return err
 		}
 	}
-	return s.dropPromptsOf(scope.UserID)
+	return s.dropPromptsOf(scope)
 }
 
-// dropPromptsOf removes all prompts of a user: nothing says which of them have lines of documents,
-// and they live for days only.
-func (s *session) dropPromptsOf(userID string) error {
-	return s.Run("DELETE FROM prompts WHERE user_id = ?", userID)
+// dropPromptsOf removes the prompts that have lines of a memory's documents.
+func (s *session) dropPromptsOf(scope memory.Scope) error {
+	return s.Run("DELETE FROM prompts WHERE user_id = ? AND id IN (SELECT f.prompt_id FROM prompt_files f WHERE f.user_id = ? AND f.file_id = ?)",
+		scope.UserID, scope.UserID, scope.CharacterID)
 }
 
 // oldDocumentVersions removes versions that are no longer in force.

@@ -19,7 +19,7 @@ func fillDreams(tx nodest.Tx, x fixture) error {
 	d := store.Dreams(tx)
 	return errors.Join(
 		d.PutMemoryDocument(x.character, &dream.Document{Path: "user.md", Author: dream.ByDream, RunID: x.turn, Lines: []dream.Line{{ID: "L1", Text: "private"}}}),
-		d.SetReflected(x.conversation, 0, 1), d.PutDreamRun(&dream.Run{ID: x.turn, CharacterID: x.character, Failure: "private"}),
+		d.SetReflected(x.conversation, 0, 1), d.AddDreamRun(&dream.Run{ID: x.turn, CharacterID: x.character, Failure: "private"}),
 	)
 }
 
@@ -70,6 +70,17 @@ var dreamIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"ConsumeReflections": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Dreams(tx).ConsumeReflections(&cognition.Event{ConversationID: x.conversation, Ordinal: 1}))
+	},
+	"UnreadBefore": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Dreams(tx).UnreadBefore(x.character, start)
+		return wantNotFound(e, err)
+	},
+	"EventsToReflect": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Dreams(tx).EventsToReflect(x.conversation, 5, cognition.TypeEvaluation)
+		return wantNotFound(e, err)
+	},
+	"AddDreamRun": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Dreams(tx).AddDreamRun(&dream.Run{ID: x.conversation, CharacterID: x.character}))
 	},
 	"PutDreamRun": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Dreams(tx).PutDreamRun(&dream.Run{ID: x.turn, CharacterID: x.character}))
@@ -158,7 +169,18 @@ func TestPurgesReachTheLinesOfDocuments(t *testing.T) {
 					return store.Dreams(tx).PutMemoryDocument(r.character, d)
 				})
 				e.equal("before", e.lines(r.character), []string{"mine zebra line", "the line of the user"})
+				elsewhere := e.conversation()
+				prompt := func(conversation string, of ...string) string {
+					p := &nodest.StoredPrompt{ID: e.idNow(), ConversationID: conversation, GenerationID: named("g"), Body: []byte("{}"), FileIDs: of}
+					e.update(func(tx nodest.Tx) error { return tx.PutPrompt(p) })
+					return p.ID
+				}
+				with, without := prompt(elsewhere, r.character), prompt(elsewhere)
 				purge(e, r)
+				e.refused(fault.NotFound, func(tx nodest.Tx) error { return errOf(tx.Prompt(with)) })
+				if name != "a chat" { // which takes a month
+					e.view(func(tx nodest.Tx) error { return errOf(tx.Prompt(without)) })
+				}
 				left := []string{"the line of the user"}
 				if name == "everything" {
 					left = nil

@@ -34,6 +34,22 @@ func (t dreamTx) TracesBehind(characterID string, limit int) ([]dream.Trace, err
 		" AND c.message_seq > COALESCE(r.reflected, 0) ORDER BY c.id LIMIT ?", t.userID, characterID, limit)
 }
 
+func (t dreamTx) UnreadBefore(characterID string, at time.Time) (int64, error) {
+	return sqldb.Value[int64](t.characters.with(characterID), `SELECT COUNT(*) FROM conversations c
+		LEFT JOIN dream_readings r ON r.user_id = c.user_id AND r.conversation_id = c.id
+		JOIN messages m ON m.user_id = c.user_id AND m.conversation_id = c.id AND m.seq > COALESCE(r.reflected, 0) AND m.deleted_at IS NULL AND NOT m.is_greeting
+		WHERE c.user_id = ? AND c.character_id = ? AND c.deleted_at IS NULL AND c.message_seq > COALESCE(r.reflected, 0) AND m.created_at < ?`,
+		t.userID, characterID, at)
+}
+
+func (t dreamTx) EventsToReflect(conversationID string, limit int, types ...string) ([]*cognition.Event, error) {
+	events, err := t.cognition.readEvents(conversationID, `type IN (?) AND ordinal > (SELECT COALESCE(MAX(ordinal), 0) FROM cognition_events
+		WHERE user_id = ? AND conversation_id = ? AND type = ?) ORDER BY ordinal DESC LIMIT ?`,
+		t.userID, conversationID, types, t.userID, conversationID, cognition.TypeReflection, limit)
+	slices.Reverse(events)
+	return events, err
+}
+
 func (t dreamTx) LastSaidTo(characterID string) (time.Time, error) {
 	at, err := sqldb.Value[int64](t.characters.with(characterID), "SELECT COALESCE(MAX(t.said_at), 0) FROM memory_texts t WHERE t.user_id = ? AND t.character_id = ?", t.userID, characterID)
 	return sqldb.Moment(at), err
@@ -94,19 +110,24 @@ func (r *dreamRunRow) run() *dream.Run {
 	return &run
 }
 
-func (t dreamTx) PutDreamRun(run *dream.Run) error {
+func (t dreamTx) AddDreamRun(run *dream.Run) error {
 	t.fillTimes(&run.CreatedAt)
-	row := &dreamRunRow{Run: *run, UserID: t.userID}
+	row, err := t.runRow(run)
+	return cmp.Or(err, t.characters.with(run.CharacterID).Unless(err).Insert("dream_runs", row))
+}
+
+func (t dreamTx) PutDreamRun(run *dream.Run) error {
+	row, err := t.runRow(run)
+	return cmp.Or(err, t.characters.with(run.CharacterID).Unless(err).UpdateOne("run", "dream_runs", row, []string{"user_id", "id", "character_id", "created_at"},
+		"WHERE "+ofScope+" AND id = ?", t.userID, run.CharacterID, run.ID))
+}
+
+func (t dreamTx) runRow(run *dream.Run) (row *dreamRunRow, err error) {
+	row = &dreamRunRow{Run: *run, UserID: t.userID}
 	if len(run.Changes) > 0 {
-		doc, err := json.Marshal(run.Changes)
-		if err != nil {
-			return err
-		}
-		row.Changes = doc
+		row.Changes, err = json.Marshal(run.Changes)
 	}
-	return t.characters.with(run.CharacterID).Insert("dream_runs", row, `ON CONFLICT (user_id, id) DO UPDATE SET state = EXCLUDED.state, step = EXCLUDED.step,
-		reflections = EXCLUDED.reflections, consumed = EXCLUDED.consumed, calls = EXCLUDED.calls, tokens = EXCLUDED.tokens, changes = EXCLUDED.changes,
-		failure = EXCLUDED.failure, finished_at = EXCLUDED.finished_at`)
+	return row, err
 }
 
 const selectDreamRuns = "SELECT * FROM dream_runs WHERE " + ofScope

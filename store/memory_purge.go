@@ -154,6 +154,7 @@ func (t factTx) PurgeScope(characterID string) error {
 	t.memory.noteGone(characterID, []lived{{0, math.MaxInt64}})
 	return cmp.Or(
 		t.dropReplies(t.userID, told...),
+		t.dropPromptsOf(memory.Scope{UserID: t.userID, CharacterID: characterID}),
 		t.dropRecordsOfUnits(t.userID, "SELECT revision_id FROM memory_texts WHERE "+ofScope+" UNION ALL SELECT id FROM memories WHERE "+ofScope,
 			t.userID, characterID, t.userID, characterID),
 		t.each([]string{

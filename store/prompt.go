@@ -17,7 +17,8 @@ type promptRow struct {
 	CreatedAt                  time.Time
 }
 
-// promptFileRow says that a prompt may have texts of a document, whoever owns it.
+// promptFileRow says that a prompt may have texts of a document, whoever owns it, or of the documents of a
+// memory: then the id is that of the character.
 type promptFileRow struct{ UserID, PromptID, FileID string }
 
 func (t generationTx) PutPrompt(p *nodest.StoredPrompt) error {

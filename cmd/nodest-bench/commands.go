@@ -133,12 +133,13 @@ func (p *program) feedbackCommand() *cobra.Command {
 	var o learning.FeedbackOptions
 	cmd := &cobra.Command{
 		Use: "feedback", Short: "Measure what evaluations do to the rank of memories", Args: cobra.NoArgs,
-		Long: "Simulated users evaluate what a real recall finds, one time in ten wrongly; a helpful source turns wrong in the\n" +
-			"middle. Prints the bounds of the factor, what it gains over no feedback and over permuted labels (bootstrap by\n" +
-			"user), the share of places for what was never shown, and how soon wrong sources fall.",
+		Long: "Simulated users evaluate what a real recall finds, one time in ten wrongly, in worlds in which a quarter, half and\n" +
+			"three quarters of the sources help; a helpful one turns wrong in the middle. Prints the bounds of the factor,\n" +
+			"what it gains over no feedback and over permuted labels (bootstrap by user), the share of places for what was\n" +
+			"never shown, and how soon wrong sources fall.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return learning.Feedback(cmd.Context(), p.out, o) },
 	}
-	cmd.Flags().IntVar(&o.Users, "users", 60, "simulated users")
+	cmd.Flags().IntVar(&o.Users, "users", 60, "simulated users of each world")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the simulation")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	return cmd

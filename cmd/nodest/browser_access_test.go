@@ -130,6 +130,7 @@ func newAccessPage(t *testing.T) *accessPage {
 	a.user = a.post("/users", map[string]any{"username": "mia", "password": "staple battery horse"})
 	a.post("/tokens", map[string]any{"name": "my phone"})
 	a.fillKnowledge()
+	a.fillLog()
 	return a
 }
 
@@ -205,6 +206,7 @@ func (a *accessPage) views() []accessView {
 		{"new chat", "/", []string{pressable("New chat")}, dialogOpen},
 	}
 	views = append(views, circleAccess()...)
+	views = append(views, logAccess(a.chat, memory)...)
 	views = append(views, knowledgeAccess(a.base, a.file, a.character)...)
 	for _, part := range []string{"card", "worldbook", "preset", "scripts", "note", "settings", "chats", "check"} {
 		views = append(views, accessView{"character " + part, character + "/" + part, nil, `document.querySelector("main .inside")?.children.length > 0 && !` + pageText("Loading…")})

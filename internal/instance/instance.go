@@ -186,7 +186,7 @@ func (r *Instance) build(alone bool) {
 		Scenes: r.chats.MemoryScene, Settings: r.chats.MemorySettings, Embedder: r.Models.Embedder, Log: log,
 	})
 	r.dreams = dream.New(r.db.Dreams(), dream.Options{
-		Scenes: r.chats.DreamScene,
+		Scenes: r.chats.DreamScene, Facts: r.memory.Profile,
 		Model: func(ctx context.Context, userID, characterID string) (llm.Asker, error) {
 			return r.engine.MemoryModel(ctx, userID, characterID)
 		},
@@ -264,9 +264,9 @@ func (r *Instance) tend(ctx context.Context) {
 	defer recovery.Stop()
 	watch := time.NewTicker(watchEvery)
 	defer watch.Stop()
-	upkeep := time.NewTicker(time.Hour)
+	upkeep := time.NewTicker(dream.SweepEvery)
 	defer upkeep.Stop()
-	if err := errors.Join(r.memory.Sweep(ctx), r.knowledge.Sweep(ctx)); err != nil && ctx.Err() == nil {
+	if err := errors.Join(r.memory.Sweep(ctx), r.knowledge.Sweep(ctx), r.dreams.Sweep(ctx)); err != nil && ctx.Err() == nil {
 		r.log.ErrorContext(ctx, "sweep of memories and documents failed", "err", err)
 	}
 	for {

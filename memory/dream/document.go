@@ -118,11 +118,13 @@ func checkPath(path string) error {
 		return fault.InvalidField("path", "format", "must be 1 to 40 of a-z 0-9 _ - and end in .md")
 	case path == Archive:
 		return fault.InvalidField("path", "value", "%s is written by the system; it can be read and deleted", Archive)
+	case path == Profile:
+		return fault.InvalidField("path", "value", "%s is made of memories; change those", Profile)
 	}
 	return nil
 }
 
-// ByOrder sorts documents: the default ones, others by name, the archive.
+// ByOrder sorts documents: the profile, the default ones, others by name, the archive.
 func ByOrder(documents []*Document) {
 	slices.SortFunc(documents, func(a, b *Document) int {
 		if p, q := placeOf(a.Path), placeOf(b.Path); p != q {
@@ -133,7 +135,10 @@ func ByOrder(documents []*Document) {
 }
 
 func placeOf(path string) int {
-	if path == Archive {
+	switch path {
+	case Profile:
+		return -1
+	case Archive:
 		return len(Defaults) + 1
 	}
 	if at := slices.Index(Defaults, path); at >= 0 {

@@ -3,6 +3,7 @@ package dream
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -53,7 +54,7 @@ func (a *attempt) integrate(ctx context.Context) error {
 		run := *a.run
 		run.State, run.Changes = Done, plan.Changes
 		if spent {
-			run.Failure = errSpent.Error()
+			run.Failure = errSpent.Message
 		}
 		if !run.DryRun {
 			run.Consumed = len(events)
@@ -65,15 +66,16 @@ func (a *attempt) integrate(ctx context.Context) error {
 	})
 }
 
-// write stores the new versions, if nothing has changed since b was read, and consumes the reflections.
+// write stores the new versions, if nothing has changed since b was read, and consumes the reflections. A
+// purge may have taken words away that the model has read.
 func (a *attempt) write(tx Tx, b *Basis, plan Plan, events []*cognition.Event) error {
-	now, err := tx.MemoryDocuments(a.run.CharacterID)
+	now, _, err := a.read(tx)
 	if err != nil {
 		return err
 	}
 	unchanged := func(x, y *Document) bool { return x.Path == y.Path && x.Version == y.Version && x.Locked == y.Locked }
-	if !slices.EqualFunc(now, b.Documents, unchanged) {
-		return fault.New(fault.PreconditionFailed, "a document was changed by another request")
+	if !slices.EqualFunc(now.Documents, b.Documents, unchanged) || !reflect.DeepEqual(now.Notes, b.Notes) || !reflect.DeepEqual(now.Tombstones, b.Tombstones) {
+		return fault.New(fault.PreconditionFailed, "the memory was changed by another request")
 	}
 	if err := tx.ConsumeReflections(events...); err != nil {
 		return err
@@ -89,47 +91,52 @@ func (a *attempt) write(tx Tx, b *Basis, plan Plan, events []*cognition.Event) e
 	return nil
 }
 
-// basis reads the documents, and the notes of the oldest reflections, as many as fit. Notes of messages
-// that are not shown are left out.
+// basis is read in a transaction of its own.
 func (a *attempt) basis(ctx context.Context) (b Basis, events []*cognition.Event, err error) {
 	err = a.store.View(ctx, a.job.UserID, func(tx Tx) error {
-		b = Basis{Names: a.scene.Names, RunID: a.run.ID, Now: tx.Now()}
-		if a.model == nil {
-			b.Day = dateOf(b.Now, a.scene.Zone)
-		}
-		if b.Documents, err = tx.MemoryDocuments(a.run.CharacterID); err != nil {
-			return err
-		}
-		versions, err := tx.VersionsOfDocuments(a.run.CharacterID)
-		if err != nil {
-			return err
-		}
-		b.Best = BestSizes(versions, b.Now)
-		if b.Tombstones, err = tx.Memory.Tombstones(a.run.CharacterID); err != nil {
-			return err
-		}
-		open, err := tx.OpenReflections(a.run.CharacterID, mostReflections)
-		if err != nil {
-			return err
-		}
-		events = nil
-		size := 0
-		for _, e := range open {
-			notes, err := shownNotes(tx, e)
-			if err != nil {
-				return err
-			}
-			for _, n := range notes {
-				size += utf8.RuneCountInString(n.Text)
-			}
-			if size > notesSize && len(events) > 0 {
-				break
-			}
-			b.Notes, events = append(b.Notes, notes...), append(events, e)
-		}
-		return nil
+		b, events, err = a.read(tx)
+		return err
 	})
 	return b, events, err
+}
+
+// read returns the documents, and the notes of the oldest reflections, as many as fit. Notes of messages
+// that are not shown are left out.
+func (a *attempt) read(tx Tx) (b Basis, events []*cognition.Event, err error) {
+	b = Basis{Names: a.scene.Names, RunID: a.run.ID, Now: tx.Now()}
+	if a.model == nil {
+		b.Day = dateOf(b.Now, a.scene.Zone)
+	}
+	if b.Documents, err = tx.MemoryDocuments(a.run.CharacterID); err != nil {
+		return b, nil, err
+	}
+	versions, err := tx.VersionsOfDocuments(a.run.CharacterID)
+	if err != nil {
+		return b, nil, err
+	}
+	b.Best = BestSizes(versions, b.Now)
+	if b.Tombstones, err = tx.Memory.Tombstones(a.run.CharacterID); err != nil {
+		return b, nil, err
+	}
+	open, err := tx.OpenReflections(a.run.CharacterID, mostReflections)
+	if err != nil {
+		return b, nil, err
+	}
+	size := 0
+	for _, e := range append(open, a.dry...) {
+		notes, err := shownNotes(tx, e)
+		if err != nil {
+			return b, nil, err
+		}
+		for _, n := range notes {
+			size += utf8.RuneCountInString(n.Text)
+		}
+		if size > notesSize && len(events) > 0 {
+			break
+		}
+		b.Notes, events = append(b.Notes, notes...), append(events, e)
+	}
+	return b, events, nil
 }
 
 func shownNotes(tx Tx, e *cognition.Event) (notes []Note, err error) {
@@ -234,7 +241,7 @@ func readUpdates(reply string, b *Basis) (updates []Update, err error) {
 		}
 		updates = append(updates, u)
 	}
-	return updates, nil
+	return updates[:min(len(updates), 2*mostUpdates)], nil
 }
 
 // enoughAlike is the part of the words of a line that another one has which takes its place.
@@ -256,7 +263,7 @@ func (b *Basis) difference(path, content string) (updates []Update) {
 		hash := lang.ContentHash(l.Text)
 		if at := slices.IndexFunc(gone, func(o Line) bool { return lang.ContentHash(plain(o.Text)) == hash }); at >= 0 {
 			gone = slices.Delete(gone, at, at+1)
-		} else {
+		} else if len(added) < mostUpdates {
 			added = append(added, l.Text)
 		}
 	}

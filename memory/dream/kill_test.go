@@ -2,210 +2,287 @@ package dream_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"nodest/character"
-	"nodest/chat"
 	"nodest/cognition"
+	"nodest/internal/bench/figure"
 	"nodest/internal/jobs"
-	"nodest/internal/op"
-	"nodest/llm"
 	"nodest/memory/dream"
-	"nodest/nodest"
+	"nodest/memory/lang"
 	"nodest/store"
 	"nodest/store/storetest"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := storetest.DropSchemas(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
-
 var errCut = errors.New("the process was killed")
 
-// dying is a store whose process dies before or after one of its commits.
+// Where a process dies, of a transaction.
+const (
+	before = iota // it has not begun
+	within        // everything is written, and nothing committed
+	after         // it is committed, and nobody has heard of it
+)
+
+// dying is a store whose process dies at one of its transactions.
 type dying struct {
 	dream.Store
-	at    int // of the commits; 0 = it lives
-	after bool
+	at    int // of the transactions; 0 = it lives
+	where int
 	dead  bool
 }
 
 func (d *dying) Update(ctx context.Context, userID string, fn func(dream.Tx) error) error {
-	if d.at--; d.dead || d.at == 0 && !d.after {
-		d.dead = true
-		return errCut
+	if d.at--; d.dead || d.at != 0 {
+		if d.dead {
+			return errCut
+		}
+		return d.Store.Update(ctx, userID, fn)
 	}
-	err := d.Store.Update(ctx, userID, fn)
-	if d.at == 0 && err == nil {
-		d.dead, err = true, errCut
+	var err error
+	switch d.where {
+	case within:
+		err = d.Store.Update(ctx, userID, func(tx dream.Tx) error {
+			if err := fn(tx); err != nil {
+				return err
+			}
+			return errCut
+		})
+	case after:
+		err = d.Store.Update(ctx, userID, fn)
+	}
+	d.dead = err == nil || errors.Is(err, errCut)
+	if d.dead {
+		return errCut
 	}
 	return err
 }
 
-// Wherever a run is killed, the next attempt goes on: no message is reflected on twice, none is left out,
-// and each reflection is worked in once.
+// killed are ways in which a memory dreams. Each is killed at each of its transactions.
+var killed = map[string]func(w *world){
+	"a run of several windows": func(w *world) {
+		w.say(long(bought(0, 6))...)
+		w.order(dream.Order{Force: true})
+	},
+	"answers that must be asked for again": func(w *world) {
+		asked := map[string]bool{}
+		w.model = func(prompt string) string {
+			if first := len(asked)%2 == 0 && !asked[prompt]; first {
+				asked[prompt] = true
+				return "Let me think."
+			}
+			asked[prompt] = true
+			return obedient(prompt)
+		}
+		w.say(long(bought(0, 4))...)
+		w.order(dream.Order{Force: true})
+	},
+	"a night over two chats": func(w *world) {
+		first := w.chat
+		w.say(bought(0, 3)...)
+		w.newChat()
+		w.say(bought(3, 3)...)
+		w.chat = first
+	},
+	"lines that are changed and filed away": func(w *world) {
+		w.say("I bought a red bicycle.", "I keep bees and goats and a very old donkey behind the house.", "I like tea.")
+		w.order(dream.Order{Force: true})
+		w.must(w.work(w.db.Dreams()))
+		w.say("I bought a blue bicycle.")
+		w.model = func(prompt string) string {
+			if strings.Contains(prompt, `{"updates":`) {
+				return `{"updates":[{"path":"user.md","do":"change","line":"L1","text":"Ada bought a blue bicycle.","notes":[1]},
+					{"path":"user.md","do":"remove","line":"L3"},{"path":"self.md","do":"add","text":"Ada bought a blue bicycle once more.","notes":[1]}]}`
+			}
+			return obedient(prompt)
+		}
+		w.order(dream.Order{Force: true})
+	},
+	"a run without a model": func(w *world) {
+		w.model = nil
+		w.say(long([]string{"I live in Marseille.", "I work as a baker.", "My sister is called Mia.", "I have a cat.", "I am 41 years old."})...)
+		w.order(dream.Order{Force: true})
+	},
+	"a run that waits for the user": func(w *world) {
+		talked := false
+		w.model = func(prompt string) string {
+			if !talked {
+				talked = true
+				w.say("I am still here.")
+			}
+			return obedient(prompt)
+		}
+		w.say(long(bought(0, 5))...)
+		w.clock.To(w.clock.Now().Add(time.Hour))
+		w.order(dream.Order{})
+	},
+	"a dry run": func(w *world) {
+		w.say(long(bought(0, 5))...)
+		w.scene.Least = 100 // no night reads what it leaves
+		w.order(dream.Order{Force: true, DryRun: true})
+	},
+}
+
+// long makes texts so long that four of them fill a window.
+func long(texts []string) (all []string) {
+	for _, text := range texts {
+		all = append(all, text+" "+strings.Repeat("It rains a lot here. ", 145))
+	}
+	return all
+}
+
+func (w *world) order(o dream.Order) {
+	w.Helper()
+	_, err := w.start(o)
+	w.must(err)
+}
+
+// live sweeps and works now and in the next night; errCut = the process was killed.
+func (w *world) live(of dream.Store) error {
+	w.Helper()
+	night := lang.Midnight(w.clock.Now()).Add(27 * time.Hour)
+	for _, next := range []time.Time{night, night.Add(90 * time.Minute), night.Add(2 * time.Hour), {}} {
+		if err := w.service(of).Sweep(w.Context()); err != nil {
+			return err
+		}
+		if err := w.work(of); err != nil {
+			return err
+		}
+		w.clock.To(next)
+	}
+	return nil
+}
+
+// Wherever a run is killed, the next process goes on: no message is reflected on twice, none is left out,
+// each reflection is worked in once, and the documents are those of a run that nobody has killed. A run
+// after that asks the model nothing.
 func TestARunThatIsKilledGoesOn(t *testing.T) {
 	t.Parallel()
-	storetest.Each(t, func(t *testing.T, open storetest.Opener) { killRuns(t, open(t, store.Options{})) })
-}
-
-func killRuns(t *testing.T, db *store.DB) {
-	t.Helper()
-	kills := 0
-	for _, after := range []bool{false, true} {
-		for at := 1; ; at++ {
-			s := newSleeper(t, db)
-			cut := &dying{Store: db.Dreams(), at: at, after: after}
-			if !s.run(t, cut) { // it was not killed any more
-				break
+	storetest.Each(t, func(t *testing.T, open storetest.Opener) {
+		t.Parallel()
+		var kills atomic.Int64
+		t.Cleanup(func() {
+			if n := kills.Load(); n > 0 && n < 100 {
+				t.Errorf("only %d kills", n)
 			}
-			kills++
-			s.run(t, &dying{Store: db.Dreams()})
-			s.check(t, fmt.Sprintf("killed at commit %d (after it: %v)", at, after))
+		})
+		for name, prepare := range killed {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				clock := figure.NewClock(noon)
+				kills.Add(killEverywhere(t, open(t, store.Options{Now: clock.Now}), clock, prepare))
+			})
 		}
-	}
-	if kills < 8 {
-		t.Errorf("only %d kills", kills)
-	}
-	t.Logf("%d kills", kills)
-}
-
-// sleeper is a character with a chat of six things that the user says.
-type sleeper struct {
-	db              *store.DB
-	user, character string
-	chat            string
-	job             *jobs.Job
-}
-
-func newSleeper(t *testing.T, db *store.DB) *sleeper {
-	t.Helper()
-	s := &sleeper{db: db, user: storetest.User(t, db)}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	characters := character.New(db.Characters(), character.Options{})
-	ch, err := characters.Create(t.Context(), &op.Call{UserID: s.user}, character.Input{RoleCard: []byte(`{"name":"Alice"}`)})
-	must(err)
-	conv, err := chat.New(db.Chats(), characters, chat.Options{Memory: true}).CreateConversation(t.Context(), &op.Call{UserID: s.user}, chat.ConversationInput{CharacterID: ch.ID})
-	must(err)
-	s.character, s.chat = ch.ID, conv.ID
-	for _, thing := range []string{"bicycle", "kettle", "canoe", "lamp", "sofa", "kite"} {
-		must(db.Update(t.Context(), s.user, func(tx nodest.Tx) error {
-			conv, err := tx.Chats.LockConversation(s.chat)
-			if err != nil {
-				return err
-			}
-			conv.Version++
-			m := &chat.Message{
-				ID: op.NewID(), ConversationID: conv.ID, ParentID: conv.HeadID, Role: chat.RoleUser, Status: chat.StatusComplete, Rev: 1, Dates: chat.Dates{CreatedAt: tx.Now()},
-				Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: "I bought a red " + thing + ". " + strings.Repeat("It rains a lot here. ", 400), CreatedAt: tx.Now()}},
-			}
-			if err := tx.Chats.InsertMessage(m); err != nil {
-				return err
-			}
-			conv.HeadID = m.ID
-			return tx.Chats.UpdateConversation(conv)
-		}))
-	}
-	_, err = s.service(db.Dreams()).Start(t.Context(), &op.Call{UserID: s.user}, s.character, dream.Order{Force: true})
-	must(err)
-	for s.job == nil {
-		claimed, err := db.ClaimJobs(t.Context(), "p", time.Hour, []jobs.Want{{Kind: dream.JobDream, Free: 100, PerUser: 100}})
-		must(err)
-		at := slices.IndexFunc(claimed, func(j *jobs.Job) bool { return j.UserID == s.user })
-		if at < 0 {
-			t.Fatal("the job is not due")
-		}
-		s.job = claimed[at]
-	}
-	return s
-}
-
-func (s *sleeper) service(of dream.Store) *dream.Service {
-	return dream.New(of, dream.Options{
-		Scenes: func(context.Context, string, string) (dream.Scene, error) {
-			return dream.Scene{Mode: dream.Full, At: "04:00", Least: 1, Zone: time.UTC}, nil
-		},
-		Model: func(context.Context, string, string) (llm.Asker, error) { return llm.AskerFunc(s.ask), nil },
 	})
 }
 
-func (s *sleeper) ask(_ context.Context, p llm.Prompt) (string, error) {
-	if strings.Contains(p.Text, `{"updates":`) {
-		return `{"updates":[{"path":"user.md","do":"add","text":"User bought a red kettle.","notes":[1,2,3]}]}`, nil
+func killEverywhere(t *testing.T, db *store.DB, clock *figure.Clock, prepare func(w *world)) (kills int64) {
+	t.Helper()
+	whole := newWorld(t, db, clock)
+	prepare(whole)
+	whole.must(whole.live(db.Dreams()))
+	want, calls := whole.outcome("unkilled"), whole.calls.Load()
+	for _, where := range []int{before, within, after} {
+		for at := 1; ; at++ {
+			w := newWorld(t, db, clock)
+			prepare(w)
+			err := w.live(&dying{Store: db.Dreams(), at: at, where: where})
+			if err == nil { // it had fewer transactions
+				break
+			}
+			if !errors.Is(err, errCut) {
+				t.Fatal(err)
+			}
+			kills++
+			what := fmt.Sprintf("killed at transaction %d (%d)", at, where)
+			w.takeOver()
+			w.must(w.live(db.Dreams()))
+			if got := w.outcome(what); got != want {
+				t.Errorf("%s:\n%s\nwant\n%s", what, got, want)
+			}
+			again := int64(2) // an answer that was lost, perhaps with the question before it
+			if w.runs()[0].DryRun {
+				again = calls // nothing was stored
+			}
+			if n := w.calls.Load(); n > calls+again {
+				t.Errorf("%s: %d calls, want %d", what, n, calls)
+			}
+			w.dreamsOfNothing(what)
+		}
 	}
-	notes := ""
-	for seq, thing := range map[int]string{1: "bicycle", 2: "kettle", 3: "canoe"} {
-		notes += fmt.Sprintf(`,{"text":"User bought a red %s.","seqs":[%d]}`, thing, seq)
-	}
-	return `{"notes":[` + notes[1:] + `]}`, nil
+	return kills
 }
 
-// run works until the end, and reports whether the process was killed.
-func (s *sleeper) run(t *testing.T, of *dying) (killed bool) {
-	t.Helper()
-	runs, err := s.service(of).Runs(t.Context(), s.user, s.character, "", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if runs.Items[0].State == dream.Done {
-		return false
-	}
-	err = s.service(of).Kinds()[0].Run(t.Context(), s.job)
-	if err != nil && !errors.Is(err, errCut) {
-		t.Fatal(err)
-	}
-	return err != nil
+// takeOver is what another process does when the lease of the one that died has ended.
+func (w *world) takeOver() {
+	w.Helper()
+	w.clock.To(w.clock.Now().Add(2 * time.Minute))
+	w.must(w.db.RecoverJobs(w.Context(), map[string]int{dream.JobDream: w.dreams.Kinds()[0].Attempts}, ""))
 }
 
-func (s *sleeper) check(t *testing.T, what string) {
-	t.Helper()
-	err := s.db.Dreams().View(t.Context(), s.user, func(tx dream.Tx) error {
-		events, err := tx.Log.Events(s.chat, 0, 100, cognition.TypeReflection)
+// outcome describes what a world has become, without ids and times.
+func (w *world) outcome(what string) string {
+	w.Helper()
+	var out strings.Builder
+	w.must(w.db.Dreams().View(w.Context(), w.user, func(tx dream.Tx) error {
+		open, _, err := tx.Memory.Jobs.Jobs(jobs.Filter{Kind: dream.JobDream, Open: true}, "", 5)
+		if err != nil || len(open) > 0 {
+			w.Errorf("%s: %d jobs are open, %v", what, len(open), err)
+		}
+		behind, err := tx.TracesBehind(w.character, 5)
+		fmt.Fprintf(&out, "%d traces are behind\n", len(behind))
 		if err != nil {
 			return err
 		}
-		next := int64(1)
-		for _, e := range events {
-			var r cognition.Reflection
-			if err := cognition.Read(e, &r); err != nil {
+		for _, chat := range w.chats {
+			events, err := tx.Log.Events(chat, 0, 100, cognition.TypeReflection)
+			if err != nil {
 				return err
 			}
-			if r.SequenceRange[0] != next || r.ConsumedAt == "" {
-				t.Errorf("%s: range %v behind %d, consumed %q", what, r.SequenceRange, next-1, r.ConsumedAt)
+			for _, e := range events {
+				var r cognition.Reflection
+				if err := cognition.Read(e, &r); err != nil {
+					return err
+				}
+				fmt.Fprintf(&out, "%v %q consumed %v\n", r.SequenceRange, r.Summary, r.ConsumedAt != "")
 			}
-			next = r.SequenceRange[1] + 1
 		}
-		behind, err := tx.TracesBehind(s.character, 5)
-		if err != nil || len(behind) != 0 || next < 7 {
-			t.Errorf("%s: reflected up to %d, and %+v is left, %v", what, next-1, behind, err)
-		}
-		versions, err := tx.VersionsOfDocuments(s.character)
-		if err == nil && len(versions) != 1 {
-			t.Errorf("%s: %d versions", what, len(versions))
+		documents, err := tx.MemoryDocuments(w.character)
+		for _, d := range documents {
+			fmt.Fprintf(&out, "%s in version %d: %q\n", d.Path, d.Version, d.Text())
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	}))
+	for _, r := range w.runs() {
+		var changes []dream.Do
+		for _, c := range r.Changes {
+			changes = append(changes, c.Do)
+		}
+		doc, err := json.Marshal(changes)
+		w.must(err)
+		fmt.Fprintf(&out, "%s %s: %d reflections, %d consumed, changes %s\n", r.Cause, r.State, r.Reflections, r.Consumed, doc)
 	}
-	runs, err := s.service(s.db.Dreams()).Runs(t.Context(), s.user, s.character, "", 1)
-	if err != nil || runs.Items[0].State != dream.Done {
-		t.Errorf("%s: %+v, %v", what, runs, err)
+	return day.ReplaceAllString(out.String(), "DAY")
+}
+
+var day = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
+
+// dreamsOfNothing checks that another run asks the model nothing, and makes no version.
+func (w *world) dreamsOfNothing(what string) {
+	w.Helper()
+	if w.runs()[0].DryRun {
+		return
+	}
+	calls, old := w.calls.Load(), w.outcome(what)
+	w.order(dream.Order{Force: true})
+	w.must(w.work(w.db.Dreams()))
+	last := w.last()
+	if w.calls.Load() != calls || len(last.Changes) > 0 || last.State != dream.Done || !strings.HasPrefix(w.outcome(what), old) {
+		w.Errorf("%s: the run after it: %+v", what, last)
 	}
 }

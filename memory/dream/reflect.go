@@ -38,6 +38,7 @@ type window struct {
 	To     int64
 	Turns  []memory.Turn
 	Events []*cognition.Event
+	Known  []*Document // that prompts may have had: what the character quotes of them is no evidence
 }
 
 // reflectOnce makes the next reflection; more reports whether there may be another one.
@@ -47,7 +48,7 @@ func (a *attempt) reflectOnce(ctx context.Context) (more bool, err error) {
 		traces, err := tx.TracesBehind(a.run.CharacterID, mostTraces)
 		w = nil
 		for i := 0; err == nil && w == nil && i < len(traces); i++ {
-			w, err = a.window(tx, traces[i])
+			w, err = a.window(tx, a.behind(traces[i]))
 		}
 		return err
 	})
@@ -58,17 +59,30 @@ func (a *attempt) reflectOnce(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
+	r := &cognition.Reflection{SequenceRange: [2]int64{w.Reflected + 1, w.To}, Notes: notes}
+	r.Summarise()
+	e := cognition.New(w.ConversationID, r)
+	if a.run.DryRun {
+		a.dry = append(a.dry, e)
+		return true, nil
+	}
+	return true, a.append(ctx, w, e, len(notes) == 0)
+}
+
+// append stores a reflection, and that its messages are read.
+func (a *attempt) append(ctx context.Context, w *window, e *cognition.Event, empty bool) error {
+	overtaken := false
+	err := a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
+		overtaken = false
 		if err := tx.SetReflected(w.ConversationID, w.Reflected, w.To); err != nil {
+			overtaken = fault.Is(err, fault.PreconditionFailed) || fault.Is(err, fault.NotFound) // read, or deleted, meanwhile
 			return err
 		}
-		r := &cognition.Reflection{SequenceRange: [2]int64{w.Reflected + 1, w.To}, Notes: notes}
-		r.Summarise()
-		e := cognition.New(w.ConversationID, r)
-		if len(notes) == 0 {
-			e.Consume(tx.Now())
+		stored := *e
+		if empty {
+			stored.Consume(tx.Now())
 		}
-		if err := tx.Log.AppendEvents(w.ConversationID, e); err != nil {
+		if err := tx.Log.AppendEvents(w.ConversationID, &stored); err != nil {
 			return err
 		}
 		run := *a.run
@@ -78,17 +92,30 @@ func (a *attempt) reflectOnce(ctx context.Context) (more bool, err error) {
 		}
 		return tx.PutDreamRun(&run)
 	})
-	switch {
-	case err == nil:
-		a.run.Reflections++
-	case fault.Is(err, fault.PreconditionFailed), fault.Is(err, fault.NotFound): // read, or deleted, meanwhile
-		err = nil
+	if overtaken {
+		return nil
 	}
-	return true, err
+	if err == nil {
+		a.run.Reflections++
+	}
+	return err
+}
+
+// behind is a trace as a dry run sees it, which notes nowhere how far it has read.
+func (a *attempt) behind(t Trace) Trace {
+	for _, e := range a.dry {
+		if e.ConversationID == t.ConversationID {
+			t.Reflected = max(t.Reflected, cognition.PlaceOf(e).To)
+		}
+	}
+	return t
 }
 
 // window returns what is next in a conversation; nil = nothing yet.
 func (a *attempt) window(tx Tx, t Trace) (*window, error) {
+	if t.Reflected >= t.Newest {
+		return nil, nil
+	}
 	texts, err := tx.Memory.Said(t.ConversationID, memory.SaidFilter{After: t.Reflected, Limit: textsAtOnce})
 	if err != nil {
 		return nil, err
@@ -115,7 +142,10 @@ func (a *attempt) window(tx Tx, t Trace) (*window, error) {
 	if w.To <= t.Reflected {
 		return nil, nil
 	}
-	w.Events, err = tx.Log.Events(t.ConversationID, 0, mostEvents, cognition.TypeEvaluation, cognition.TypeCommitted)
+	if w.Known, err = tx.MemoryDocuments(a.run.CharacterID); err != nil {
+		return nil, err
+	}
+	w.Events, err = tx.EventsToReflect(t.ConversationID, mostEvents, cognition.TypeEvaluation, cognition.TypeCommitted)
 	return w, err
 }
 
@@ -162,7 +192,7 @@ func (a *attempt) notes(ctx context.Context, w *window) ([]cognition.Note, error
 	}
 	var notes []cognition.Note
 	err := a.ask(ctx, w.prompt(&a.scene), 2, func(reply string) (err error) {
-		notes, err = readNotes(reply, messages, a.scene.Names)
+		notes, err = readNotes(reply, messages, a.scene.Names, w.Known)
 		return err
 	})
 	return notes, err
@@ -192,8 +222,9 @@ func messageOf(m *memory.Message) cognition.Message {
 
 var errNotes = errors.New(`notes must be a list of objects with the members "text" and "seqs"`)
 
-// readNotes reads the notes of a reply one by one. A note that its messages do not say is dropped.
-func readNotes(reply string, messages []memory.Message, names lang.Names) ([]cognition.Note, error) {
+// readNotes reads the notes of a reply one by one. A note that its messages do not say is dropped, and so
+// is one that the character said alone, of the user or out of documents.
+func readNotes(reply string, messages []memory.Message, names lang.Names, known []*Document) ([]cognition.Note, error) {
 	o, err := llm.ReadObject(reply, "notes")
 	if err != nil {
 		return nil, err
@@ -221,11 +252,36 @@ func readNotes(reply string, messages []memory.Message, names lang.Names) ([]cog
 			}
 		}
 		fits := n.Text != "" && utf8.RuneCountInString(n.Text) <= longestLine && !lang.LooksLikeMarkup(n.Text)
-		if fits && len(sources) > 0 && len(notes) < mostNotes && lang.Unsupported(n.Text, sources, names) == "" {
+		if fits && len(sources) > 0 && len(notes) < mostNotes && lang.Unsupported(n.Text, sources, names) == "" && isEvidence(n.Text, sources, names, known) {
 			notes = append(notes, n)
 		}
 	}
 	return notes, nil
+}
+
+// enoughByUser is the part of a note that the user must have said.
+const enoughByUser = 0.34
+
+// isEvidence reports whether the sources of a note are more than the character's word for it. Of itself,
+// it may say what no document has: those it only repeats.
+func isEvidence(text string, sources []lang.Line, names lang.Names, known []*Document) bool {
+	pieces := lang.PiecesOf(text)
+	ofUser := slices.DeleteFunc(slices.Clone(sources), func(l lang.Line) bool { return l.Role != lang.RoleUser })
+	if share, _ := lang.SaidIn(lang.Stated(ofUser)...).Share(pieces); share >= enoughByUser {
+		return true
+	}
+	name := strings.ToLower(names.Character)
+	if name == "" || !strings.HasPrefix(strings.ToLower(text), name) {
+		return false
+	}
+	for _, d := range known {
+		for i := range d.Lines {
+			if share, _ := lang.SaidIn(d.Lines[i].Text).Share(pieces); share >= enoughKnown {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // shownMessage is a message in a prompt.

@@ -1,12 +1,15 @@
 package dream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"nodest/cognition"
 	"nodest/framework"
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
@@ -62,25 +65,45 @@ const (
 	byNight = "night"
 )
 
+// fruitless reports whether a run has failed, or none of the changes that were proposed was of use. One
+// that had nothing to say, or only what lines say already, is not.
+func (r *Run) fruitless() bool {
+	useless := func(c Change) bool { return c.Refused != "" && c.Refused != reasonKnown }
+	return r.State == Failed || slices.ContainsFunc(r.Changes, useless) && !slices.ContainsFunc(r.Changes, func(c Change) bool { return !useless(c) })
+}
+
 // Limits of runs.
 const (
 	awayTime     = 10 * time.Minute // since the last message, before a run begins
 	callsPerDay  = 24               // of a memory
 	tokensPerDay = 150_000
-	emptyRuns    = 2                  // nights without result, after which nights stop
+	emptyRuns    = 2                  // in a row without result, after which nights stop
 	restTime     = 7 * 24 * time.Hour // for so long
 )
 
 // JobDream is the kind of the jobs of runs. Their subject is a character.
 const JobDream = "memory.dream"
 
-// Kinds are the jobs of the service, for jobs.Runner.Handle.
+// mostAttempts is how often a run is tried, also if the process dies of it.
+const mostAttempts = 4
+
+// Kinds are the jobs of the service, for jobs.Runner.Handle. The queue allows more attempts than a run
+// has, so that one which a crash has ended still ends its run.
 func (s *Service) Kinds() []jobs.Kind {
-	return []jobs.Kind{{Name: JobDream, Run: s.dream, AtOnce: 2, PerUser: 1, Attempts: 4, Timeout: 30 * time.Minute}}
+	return []jobs.Kind{{Name: JobDream, Run: s.dream, AtOnce: 2, PerUser: 1, Attempts: 5 * mostAttempts, Timeout: 30 * time.Minute}}
 }
 
+// payload names the run of a job. That of a night has none until it begins: it gets the id of its job.
 type payload struct {
-	RunID string `json:"runId"`
+	RunID string `json:"runId,omitempty"`
+}
+
+func runOf(j *jobs.Job) (id string, err error) {
+	var p payload
+	if j.Payload != nil {
+		err = json.Unmarshal(j.Payload, &p)
+	}
+	return cmp.Or(p.RunID, j.ID), err
 }
 
 // Order is how a user asks for a run.
@@ -99,7 +122,7 @@ func (s *Service) Start(ctx context.Context, c *op.Call, characterID string, o O
 		return nil, err
 	}
 	if scene.Mode != Full {
-		return nil, fault.New(fault.Conflict, "dreams are off for this character (setting dream.mode)")
+		return nil, fault.New(fault.Conflict, "dreams are off for this character (setting dream.mode)").With("reason", "off")
 	}
 	id, err := op.Once(ctx, s.store, c, func(tx Tx) (*named, error) {
 		run, err := s.begin(tx, characterID, &scene, Run{Cause: byUser, Forced: o.Force, DryRun: o.DryRun})
@@ -114,7 +137,7 @@ func (s *Service) Start(ctx context.Context, c *op.Call, characterID string, o O
 	return op.Read(ctx, s.store, c.UserID, func(tx Tx) (*Run, error) { return tx.DreamRun(characterID, id.Path) })
 }
 
-// begin stores a run with its job, unless one is open.
+// begin stores a run that the user has asked for, with its job, unless one is open.
 func (s *Service) begin(tx Tx, characterID string, scene *Scene, run Run) (*Run, error) {
 	if err := tx.Memory.LockMemory(characterID); err != nil {
 		return nil, err
@@ -123,37 +146,46 @@ func (s *Service) begin(tx Tx, characterID string, scene *Scene, run Run) (*Run,
 	if err != nil {
 		return nil, err
 	}
+	run.ID = op.NewID()
 	if len(open) > 0 {
-		var p payload
-		if err := json.Unmarshal(open[0].Payload, &p); err != nil {
+		if run.ID, err = runOf(open[0]); err != nil {
 			return nil, err
 		}
-		return tx.DreamRun(characterID, p.RunID)
+		if begun, err := tx.DreamRun(characterID, run.ID); !fault.Is(err, fault.NotFound) {
+			return begun, err
+		} // else it is the job of a night that has not come, which now is this run's
 	}
-	last, err := tx.LastSaidTo(characterID)
+	active, err := s.active(tx, characterID)
 	if err != nil {
 		return nil, err
 	}
-	if !run.Forced && tx.Now().Sub(last) < awayTime {
-		return nil, fault.New(fault.Conflict, "the user has talked in the last 10 minutes; force runs it nevertheless")
+	if !run.Forced && active {
+		return nil, fault.New(fault.Conflict, "the user has talked in the last 10 minutes; force runs it nevertheless").With("reason", "talking")
 	}
-	calls, tokens, err := tx.DreamsSince(characterID, dayOf(tx.Now(), scene.Zone))
-	if err != nil {
-		return nil, err
+	if spent, err := s.spent(tx, characterID, scene, 0); spent || err != nil {
+		return nil, cmp.Or(err, error(errSpent))
 	}
-	if calls >= callsPerDay || tokens >= tokensPerDay {
-		return nil, fault.New(fault.Conflict, "the model calls of this day are used up")
-	}
-	run.ID, run.CharacterID, run.State, run.Step, run.CreatedAt = op.NewID(), characterID, Waiting, stepReflect, tx.Now()
-	if err := tx.PutDreamRun(&run); err != nil {
+	if err := add(tx, characterID, &run); err != nil {
 		return nil, err
 	}
 	return &run, tx.Memory.Jobs.Enqueue(jobs.Spec{Kind: JobDream, Subject: characterID, Payload: op.MustJSON(payload{run.ID})})
 }
 
-// dayOf is the beginning of a user's day.
-func dayOf(now time.Time, zone *time.Location) time.Time {
-	return lang.Midnight(now.In(zone))
+func add(tx Tx, characterID string, run *Run) error {
+	run.CharacterID, run.State, run.Step, run.CreatedAt = characterID, Waiting, stepReflect, tx.Now()
+	return tx.AddDreamRun(run)
+}
+
+// active reports whether the user has just talked with the character.
+func (s *Service) active(tx Tx, characterID string) (bool, error) {
+	last, err := tx.LastSaidTo(characterID)
+	return tx.Now().Sub(last) < awayTime, err
+}
+
+// spent reports whether the day has no room for a call besides those that are left for later.
+func (s *Service) spent(tx Tx, characterID string, scene *Scene, left int) (bool, error) {
+	calls, tokens, err := tx.DreamsSince(characterID, lang.Midnight(tx.Now().In(scene.Zone)))
+	return calls+left >= callsPerDay || tokens >= tokensPerDay, err
 }
 
 // Runs lists runs, newest first.
@@ -163,114 +195,77 @@ func (s *Service) Runs(ctx context.Context, userID, characterID, cursor string, 
 	})
 }
 
-// Sweep begins the runs of all memories whose night has come.
-func (s *Service) Sweep(ctx context.Context) error {
-	for after := (memory.Scope{}); ; {
-		scopes, err := s.store.DueForDreams(ctx, 1, after, 200)
-		if err != nil || len(scopes) == 0 {
-			return err
-		}
-		for _, scope := range scopes {
-			if err := s.tonight(ctx, scope); err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Conflict) {
-				return fmt.Errorf("begin a dream: %w", err)
-			}
-		}
-		after = scopes[len(scopes)-1]
-	}
-}
-
-func (s *Service) tonight(ctx context.Context, scope memory.Scope) error {
-	scene, err := s.opts.Scenes(ctx, scope.UserID, scope.CharacterID)
-	if err != nil || scene.Mode != Full {
-		return err
-	}
-	return s.store.Update(ctx, scope.UserID, func(tx Tx) error {
-		traces, err := tx.TracesBehind(scope.CharacterID, mostTraces)
-		if err != nil {
-			return err
-		}
-		unread := int64(0)
-		for _, t := range traces {
-			unread += t.Newest - t.Reflected
-		}
-		runs, _, err := tx.DreamRuns(scope.CharacterID, "", emptyRuns)
-		if err != nil || unread < int64(scene.Least) || !nightHasCome(tx.Now(), &scene, runs) {
-			return err
-		}
-		_, err = s.begin(tx, scope.CharacterID, &scene, Run{Cause: byNight})
-		return err
-	})
-}
-
-// nightHasCome reports whether a run is to begin; runs are the newest first.
-func nightHasCome(now time.Time, scene *Scene, runs []*Run) bool {
-	at, err := time.Parse("15:04", scene.At)
-	if err != nil {
-		return false
-	}
-	local := now.In(scene.Zone)
-	due := time.Date(local.Year(), local.Month(), local.Day(), at.Hour(), at.Minute(), 0, 0, scene.Zone)
-	if now.Before(due) {
-		due = due.AddDate(0, 0, -1)
-	}
-	if len(runs) > 0 && !runs[0].CreatedAt.Before(due) {
-		return false
-	}
-	empty := 0
-	for _, r := range runs {
-		if r.Cause == byNight && r.State == Failed {
-			empty++
-		}
-	}
-	return empty < emptyRuns || now.Sub(runs[0].CreatedAt) >= restTime
-}
-
 // attempt is one attempt at a run.
 type attempt struct {
 	*Service
 	job   *jobs.Job
 	run   *Run
 	scene Scene
-	model llm.Asker // nil = there is none
+	model llm.Asker          // nil = there is none
+	dry   []*cognition.Event // reflections of a dry run, which are not stored
 }
 
 // errSpent says that the calls of the day are used up: what is left waits for the next run.
-var errSpent = errors.New("the model calls of this day are used up")
+var errSpent = fault.New(fault.Conflict, "the model calls of this day are used up").With("reason", "spent")
+
+// errDied ends a run that the process has died of.
+var errDied = fault.New(fault.Internal, "the server stopped in the middle of it, several times")
 
 // dream is the job. What it has done stays done, so that another attempt goes on from there.
 func (s *Service) dream(ctx context.Context, j *jobs.Job) error {
 	a := &attempt{Service: s, job: j}
-	var p payload
-	if err := json.Unmarshal(j.Payload, &p); err != nil {
+	err := a.load(ctx)
+	switch {
+	case err != nil && a.run == nil, err == nil && a.run == nil:
 		return err
-	}
-	err := a.load(ctx, p.RunID)
-	if fault.Is(err, fault.NotFound) {
-		return nil // it was purged
-	}
-	if err == nil {
+	case err == nil && j.Attempt > mostAttempts:
+		err = errDied
+	case err == nil:
 		err = a.all(ctx)
 	}
-	if err == nil || ctx.Err() != nil || !errors.Is(err, errUnusable) && j.Attempt < 3 && fault.Retry(fault.Public(err).Code) != "no" {
+	if err == nil || ctx.Err() != nil || errors.Is(err, jobs.ErrLost) {
+		return err
+	}
+	if !errors.Is(err, errUnusable) && j.Attempt < mostAttempts && fault.Retry(fault.Public(err).Code) != "no" {
 		return err
 	}
 	return a.fail(ctx, err)
 }
 
-func (a *attempt) load(ctx context.Context, runID string) (err error) {
+// load reads the run, and begins that of a night. There is none where a night has nothing to do, or a run
+// was purged.
+func (a *attempt) load(ctx context.Context) (err error) {
+	id, err := runOf(a.job)
+	if err != nil {
+		return err
+	}
 	if a.scene, err = a.opts.Scenes(ctx, a.job.UserID, a.job.Subject); err != nil {
 		return err
 	}
-	if a.model, err = a.opts.Model(ctx, a.job.UserID, a.job.Subject); err != nil {
-		return err
-	}
-	return a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
-		if a.run, err = tx.DreamRun(a.job.Subject, runID); err != nil {
+	err = a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
+		a.run = nil
+		if err := tx.Memory.LockMemory(a.job.Subject); err != nil {
 			return err
 		}
-		a.run.State = Running
-		return tx.PutDreamRun(a.run)
+		run, err := tx.DreamRun(a.job.Subject, id)
+		if fault.Is(err, fault.NotFound) {
+			run, err = nil, nil
+			if id == a.job.ID {
+				run, err = a.tonight(tx)
+			}
+		}
+		if err != nil || run == nil || run.FinishedAt != nil {
+			return err
+		}
+		run.State, a.run = Running, run
+		return tx.PutDreamRun(run)
 	})
+	if err != nil || a.run == nil {
+		a.run = nil
+		return err
+	}
+	a.model, err = a.opts.Model(ctx, a.job.UserID, a.job.Subject)
+	return err
 }
 
 func (a *attempt) all(ctx context.Context) error {
@@ -308,23 +303,29 @@ const races = 2
 // away reports whether the user does not talk, or has forced the run.
 func (a *attempt) away(ctx context.Context) (bool, error) {
 	return op.Read(ctx, a.store, a.job.UserID, func(tx Tx) (bool, error) {
-		last, err := tx.LastSaidTo(a.run.CharacterID)
-		return a.run.Forced || tx.Now().Sub(last) >= awayTime, err
+		active, err := a.active(tx, a.run.CharacterID)
+		return a.run.Forced || !active, err
 	})
 }
 
 // postpone lets the run go on later.
 func (a *attempt) postpone(ctx context.Context) error {
 	return a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
-		a.run.State = Waiting
-		if err := tx.PutDreamRun(a.run); err != nil {
+		waiting := *a.run
+		waiting.State = Waiting
+		if err := tx.PutDreamRun(&waiting); err != nil {
 			return err
 		}
-		if err := tx.Memory.Jobs.FinishJob(a.job); err != nil {
-			return err
-		}
-		return tx.Memory.Jobs.Enqueue(jobs.Spec{Kind: JobDream, Subject: a.run.CharacterID, Payload: a.job.Payload, NotBefore: tx.Now().Add(awayTime)})
+		return a.later(tx, payload{a.run.ID})
 	})
+}
+
+// later ends the job, and lets another one go on when the user may be away.
+func (a *attempt) later(tx Tx, p payload) error {
+	if err := tx.Memory.Jobs.FinishJob(a.job); err != nil {
+		return err
+	}
+	return tx.Memory.Jobs.Enqueue(jobs.Spec{Kind: JobDream, Subject: a.job.Subject, Payload: op.MustJSON(p), NotBefore: tx.Now().Add(awayTime)})
 }
 
 // finish ends the run and its job in the transaction of its effect.
@@ -353,11 +354,15 @@ func made(changes []Change) (n int) {
 }
 
 func (a *attempt) fail(ctx context.Context, cause error) error {
-	return a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
+	err := a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
 		run := *a.run
 		run.State, run.Failure = Failed, fault.Public(cause).Message
 		return a.finish(tx, &run)
 	})
+	if fault.Is(err, fault.NotFound) {
+		return nil // it was purged
+	}
+	return err
 }
 
 // ask asks the model within the budget of the day. A call is counted before it is made: a crash may lose
@@ -366,12 +371,8 @@ func (a *attempt) ask(ctx context.Context, prompt string, left int, use func(rep
 	again := prompt
 	for try := 1; ; try++ {
 		err := a.store.Update(ctx, a.job.UserID, func(tx Tx) error {
-			calls, tokens, err := tx.DreamsSince(a.run.CharacterID, dayOf(tx.Now(), a.scene.Zone))
-			if err != nil {
-				return err
-			}
-			if calls+left >= callsPerDay || tokens >= tokensPerDay {
-				return errSpent
+			if spent, err := a.spent(tx, a.run.CharacterID, &a.scene, left); spent || err != nil {
+				return cmp.Or(err, error(errSpent))
 			}
 			counted := *a.run
 			counted.Calls++

@@ -21,6 +21,8 @@ type Service struct {
 type Options struct {
 	// Scenes returns the settings of a character's documents.
 	Scenes func(ctx context.Context, userID, characterID string) (Scene, error)
+	// Facts returns the facts that may be in the profile, as they count; nil = there is no profile.
+	Facts func(ctx context.Context, userID, characterID string) ([]memory.Memory, error)
 	// Model returns the model that dreams for a user; nil = there is none but rules.
 	Model func(ctx context.Context, userID, characterID string) (llm.Asker, error)
 }
@@ -35,17 +37,25 @@ type Shown struct {
 	Counts []bool
 }
 
-// Documents returns the documents of a memory, in their order.
+// Documents returns the documents of a memory, in their order, the profile first.
 func (s *Service) Documents(ctx context.Context, userID, characterID string) ([]*Document, error) {
-	return op.Read(ctx, s.store, userID, func(tx Tx) ([]*Document, error) {
-		all, err := tx.MemoryDocuments(characterID)
-		ByOrder(all)
-		return all, err
-	})
+	all, err := op.Read(ctx, s.store, userID, func(tx Tx) ([]*Document, error) { return tx.MemoryDocuments(characterID) })
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.profile(ctx, userID, characterID)
+	if p != nil {
+		all = append(all, p)
+	}
+	ByOrder(all)
+	return all, err
 }
 
 // Document returns a document in a version, 0 = the one in force.
 func (s *Service) Document(ctx context.Context, userID, characterID, path string, version int64) (*Shown, error) {
+	if path == Profile {
+		return s.profileIn(ctx, userID, characterID, version)
+	}
 	return op.Read(ctx, s.store, userID, func(tx Tx) (*Shown, error) {
 		d, err := tx.MemoryDocument(characterID, path, version)
 		if err != nil {
@@ -199,7 +209,7 @@ func (s *Service) Rollback(ctx context.Context, c *op.Call, characterID, path st
 	if version < 1 {
 		return nil, fault.InvalidField("version", "range", "must be a version of the document, from 1")
 	}
-	if path == Archive {
+	if path == Archive || path == Profile {
 		return nil, checkPath(path)
 	}
 	_, err := op.Once(ctx, s.store, c, func(tx Tx) (*named, error) {
@@ -225,6 +235,9 @@ func (s *Service) Rollback(ctx context.Context, c *op.Call, characterID, path st
 
 // Delete removes a document with all its versions.
 func (s *Service) Delete(ctx context.Context, c *op.Call, characterID, path string, ifVersion int64) error {
+	if path == Profile {
+		return checkPath(path)
+	}
 	_, err := op.Once(ctx, s.store, c, func(tx Tx) (*named, error) {
 		d, err := lockedDocument(tx, characterID, path, ifVersion)
 		if err != nil {

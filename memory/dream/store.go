@@ -51,6 +51,12 @@ type DocumentTx interface {
 type RunTx interface {
 	// TracesBehind returns conversations with messages that no reflection has read, oldest first.
 	TracesBehind(characterID string, limit int) ([]Trace, error)
+	// UnreadBefore counts the messages, without greetings, that were made before a time and that no
+	// reflection has read.
+	UnreadBefore(characterID string, at time.Time) (int64, error)
+	// EventsToReflect returns the newest events of some types since the last reflection of a conversation,
+	// at most limit, oldest first.
+	EventsToReflect(conversationID string, limit int, types ...string) ([]*cognition.Event, error)
 	// LastSaidTo returns when something was last said in a chat with a character; zero = never.
 	LastSaidTo(characterID string) (time.Time, error)
 	// SetReflected moves on how far a conversation is read; fault.PreconditionFailed unless it is from.
@@ -61,7 +67,9 @@ type RunTx interface {
 	// ConsumeReflections notes that reflections were used; fault.PreconditionFailed if one was before.
 	ConsumeReflections(events ...*cognition.Event) error
 
-	// PutDreamRun stores a run, or what has changed of it.
+	// AddDreamRun stores a new run.
+	AddDreamRun(run *Run) error
+	// PutDreamRun stores what has changed of a run; fault.NotFound if it was purged.
 	PutDreamRun(run *Run) error
 	DreamRun(characterID, id string) (*Run, error)
 	// DreamRuns lists runs, newest first.

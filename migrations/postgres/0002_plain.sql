@@ -515,7 +515,7 @@ CREATE TABLE prompts (
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id) WITH (fillfactor = 100);
 
--- Documents that prompts may have texts of. Their owner may be another user.
+-- Documents that prompts may have texts of. Their owner may be another user. A character stands for the documents of its memory.
 CREATE TABLE prompt_files (
   user_id UUID NOT NULL,
   prompt_id UUID NOT NULL,

@@ -510,7 +510,7 @@ CREATE TABLE prompts (
 );
 CREATE INDEX prompts_conversation ON prompts (conversation_id, id);
 
--- Documents that prompts may have texts of. Their owner may be another user.
+-- Documents that prompts may have texts of. Their owner may be another user. A character stands for the documents of its memory.
 CREATE TABLE prompt_files (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   prompt_id BLOB(16) NOT NULL CHECK (length(prompt_id) = 16 AND prompt_id > x''),

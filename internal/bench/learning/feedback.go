@@ -18,24 +18,28 @@ import (
 
 // FeedbackOptions are those of Feedback.
 type FeedbackOptions struct {
-	Users int    // default 60
-	Seed  uint64 // default 1
+	Users int     // of each world, default 60
+	Seed  uint64  // default 1
+	Right float64 // share of the evaluations that say what is true, default 0.9
 	JSON  bool
 }
 
 // A simulated user asks about one matter in each round. Sources of about one rank compete for the block of
-// the prompt; three in four of them help. The one that helped most turns wrong in the middle.
+// the prompt. In one world a quarter of them helps, in the others half and three quarters. The one that
+// helped most turns wrong in the middle.
 const (
 	feedbackSources = 24
 	feedbackRounds  = 60
 	feedbackTurn    = feedbackRounds / 2 // from which round on one source is wrong
-	feedbackRight   = 0.9                // share of evaluations that say what is true
 	feedbackSamples = 2000               // of the bootstrap
 )
 
-// feedbackReport is what Feedback prints. A gain is the share of hits in the first half of a block that
-// help, less that of a recall without feedback.
+// feedbackReport is what Feedback prints of a world. A gain is the share of hits in the first half of a
+// block that help, less that of a recall without feedback. A source has fallen when its factor is below
+// that of one which nobody has evaluated, and of half of those that help: below the median of all sources
+// no more than half can be, and in a world of wrong sources that is no promise.
 type feedbackReport struct {
+	Helpful       float64    `json:"helpful"` // share of the sources
 	Users         int        `json:"users"`
 	Evaluations   int        `json:"evaluations"`
 	Least         float64    `json:"leastFactor"`
@@ -47,12 +51,13 @@ type feedbackReport struct {
 	Slots         int        `json:"slots"`
 	Tried         int        `json:"neverShown"` // of the slots of blocks for which there was a source that was never shown
 	TriedOf       int        `json:"neverShownOf"`
-	TurnedWithin  int        `json:"turnedWithin"` // evaluations until a source that turned wrong was below the median, at most
+	TurnedWithin  int        `json:"turnedWithin"` // evaluations until a source that turned wrong had fallen, at most
 	WrongWithin   int        `json:"wrongWithin"`  // likewise of one that was wrong from the beginning
-	Unfallen      int        `json:"notFallen"`    // of these that were evaluated as often as promised, and were not below the median
+	Wrong         int        `json:"wrong"`        // sources of both kinds that were evaluated as often as promised, or had fallen
+	Unfallen      int        `json:"notFallen"`    // of them
 }
 
-// The promises of decision 41: evaluations until a source is below the median.
+// The promises of decision 41: evaluations until a source has fallen.
 const (
 	turnedPromise = 10
 	wrongPromise  = 5
@@ -60,13 +65,45 @@ const (
 
 // Feedback lets simulated users evaluate what real recalls find, and prints what evaluations do to the ranks.
 func Feedback(ctx context.Context, out io.Writer, o FeedbackOptions) error {
-	o.Users, o.Seed = cmp.Or(o.Users, 60), cmp.Or(o.Seed, 1)
-	report := &feedbackReport{Users: o.Users, Least: 1, Most: 1}
+	o.Users, o.Seed, o.Right = cmp.Or(o.Users, 60), cmp.Or(o.Seed, 1), cmp.Or(o.Right, 0.9)
+	var worlds []*feedbackReport
+	for quarters := 1; quarters < 4; quarters++ {
+		report := &feedbackReport{Helpful: float64(quarters) / 4, Users: o.Users, Least: 1, Most: 1}
+		if err := report.measure(ctx, o); err != nil {
+			return err
+		}
+		worlds = append(worlds, report)
+	}
+	if o.JSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		return enc.Encode(map[string]any{"worlds": worlds})
+	}
+	for _, r := range worlds {
+		_, err := fmt.Fprintf(out, `%.0f %% of the sources help: %d users, %d evaluations
+factor                       %.3f to %.3f
+gain over no feedback        %+.3f (95 %%: %+.3f to %+.3f)
+gain with permuted labels    %+.3f (95 %%: %+.3f to %+.3f)
+slots for never shown ones   %d of %d (%.1f %%)
+turned wrong, fallen         within %d evaluations
+wrong, fallen                within %d evaluations
+not fallen as promised       %d of %d
+`, 100*r.Helpful, r.Users, r.Evaluations, r.Least, r.Most, r.Gain, r.Interval[0], r.Interval[1],
+			r.Permuted, r.PermutedRange[0], r.PermutedRange[1], r.Tried, r.TriedOf,
+			100*float64(r.Tried)/float64(max(1, r.TriedOf)), r.TurnedWithin, r.WrongWithin, r.Unfallen, r.Wrong)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *feedbackReport) measure(ctx context.Context, o FeedbackOptions) error {
 	var gains, permuted []float64
 	for n := range o.Users {
 		var shares [3]float64
 		for arm := range shares {
-			u, err := newFeedbackUser(ctx, report, o.Seed, uint64(n), arm)
+			u, err := newFeedbackUser(ctx, r, o, uint64(n), arm)
 			if err != nil {
 				return err
 			}
@@ -77,25 +114,9 @@ func Feedback(ctx context.Context, out io.Writer, o FeedbackOptions) error {
 		gains, permuted = append(gains, shares[armOn]-shares[armOff]), append(permuted, shares[armPermuted]-shares[armOff])
 	}
 	random := rand.New(rand.NewPCG(o.Seed, 41))
-	report.Gain, report.Interval = bootstrap(random, gains)
-	report.Permuted, report.PermutedRange = bootstrap(random, permuted)
-	if o.JSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(report)
-	}
-	_, err := fmt.Fprintf(out, `%d users, %d evaluations
-factor                       %.3f to %.3f
-gain over no feedback        %+.3f (95 %%: %+.3f to %+.3f)
-gain with permuted labels    %+.3f (95 %%: %+.3f to %+.3f)
-slots for never shown ones   %d of %d (%.1f %%)
-turned wrong, below median   within %d evaluations
-wrong, below median          within %d evaluations
-not fallen as promised       %d
-`, report.Users, report.Evaluations, report.Least, report.Most, report.Gain, report.Interval[0], report.Interval[1],
-		report.Permuted, report.PermutedRange[0], report.PermutedRange[1], report.Tried, report.TriedOf,
-		100*float64(report.Tried)/float64(max(1, report.TriedOf)), report.TurnedWithin, report.WrongWithin, report.Unfallen)
-	return err
+	r.Gain, r.Interval = bootstrap(random, gains)
+	r.Permuted, r.PermutedRange = bootstrap(random, permuted)
+	return nil
 }
 
 // The three lives of a user, who asks the same in each.
@@ -108,6 +129,7 @@ const (
 type feedbackUser struct {
 	*feedbackReport
 	arm     int
+	right   float64
 	random  *rand.Rand
 	x       *index.Index
 	now     time.Time
@@ -119,18 +141,18 @@ type feedbackUser struct {
 	fallen  map[string]bool
 }
 
-func newFeedbackUser(ctx context.Context, report *feedbackReport, seed, n uint64, arm int) (*feedbackUser, error) {
+func newFeedbackUser(ctx context.Context, report *feedbackReport, o FeedbackOptions, n uint64, arm int) (*feedbackUser, error) {
 	u := &feedbackUser{
-		feedbackReport: report, arm: arm, random: rand.New(rand.NewPCG(seed, n)), x: index.New(),
+		feedbackReport: report, arm: arm, right: o.Right, random: rand.New(rand.NewPCG(o.Seed, n)), x: index.New(),
 		now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), good: map[string]bool{}, instead: map[string]string{}, records: map[string]feedback.Record{},
 		since: map[string]int{}, fallen: map[string]bool{},
 	}
 	var rows []index.Row
-	for i := range feedbackSources {
+	for i, place := range u.random.Perm(feedbackSources) {
 		text := fmt.Sprintf("The lighthouse needs part%d and tool%d.", u.random.IntN(1000), i)
 		unit := recall.Unit{ID: fmt.Sprintf("s%02d", i), Version: 1, Layer: recall.Fact, Text: text, At: u.now.AddDate(0, 0, -u.random.IntN(20)), Importance: u.random.Float64()}
 		unit.Terms = index.Join(text)
-		rows, u.good[unit.ID] = append(rows, unit.Row()), u.random.IntN(4) > 0
+		rows, u.good[unit.ID] = append(rows, unit.Row()), float64(place) < feedbackSources*report.Helpful
 	}
 	for i, other := range u.random.Perm(feedbackSources) {
 		u.instead[rows[i].ID] = rows[other].ID
@@ -205,7 +227,7 @@ func (u *feedbackUser) evaluate(hits []recall.Hit) {
 		if u.arm == armPermuted {
 			label = u.instead[h.ID]
 		}
-		status, right := feedback.Harmful, u.random.Float64() < feedbackRight
+		status, right := feedback.Harmful, u.random.Float64() < u.right
 		if u.good[label] == right {
 			status = feedback.Helpful
 		}
@@ -222,7 +244,7 @@ func (u *feedbackUser) evaluate(hits []recall.Hit) {
 	}
 }
 
-// fall notes how many evaluations a wrong source takes until its factor is below the median.
+// fall notes how many evaluations a wrong source takes until it has fallen.
 func (u *feedbackUser) fall(id string) {
 	f := u.factor(id)
 	u.Least, u.Most = min(u.Least, f), max(u.Most, f)
@@ -230,19 +252,26 @@ func (u *feedbackUser) fall(id string) {
 		return
 	}
 	u.since[id]++
-	var all []float64
+	var helping []float64
 	for other := range u.good {
-		all = append(all, u.factor(other))
+		if u.good[other] {
+			helping = append(helping, u.factor(other))
+		}
 	}
-	slices.Sort(all)
+	slices.Sort(helping)
 	n, promise, within := u.since[id], wrongPromise, &u.WrongWithin
 	if id == u.turned {
 		promise, within = turnedPromise, &u.TurnedWithin
 	}
-	if u.fallen[id] = f < all[len(all)/2]; u.fallen[id] {
+	if u.fallen[id] = f < min(1, helping[len(helping)/2]); u.fallen[id] {
 		*within = max(*within, n)
-	} else if n == promise {
+	}
+	switch {
+	case n == promise && !u.fallen[id]:
 		u.Unfallen++
+		u.Wrong++
+	case n <= promise && u.fallen[id]:
+		u.Wrong++
 	}
 }
 

@@ -49,6 +49,11 @@ export const common = words(
     tryAgain: 'Try again',
     unsaved: 'Not saved yet',
     saved: 'Saved',
+    removedLine: 'Removed',
+    addedLine: 'Added',
+    sameLines: (n: number) => (n === 1 ? '1 line is the same' : `${n} lines are the same`),
+    noText: 'No text.',
+    noDifference: 'No difference.',
   },
   {
     cancel: '取消',
@@ -92,6 +97,11 @@ export const common = words(
     tryAgain: '重试',
     unsaved: '尚未保存',
     saved: '已保存',
+    removedLine: '移除',
+    addedLine: '添加',
+    sameLines: (n: number) => `${n} 行相同`,
+    noText: '没有文字。',
+    noDifference: '没有差异。',
   },
 )
 

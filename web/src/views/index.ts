@@ -27,5 +27,6 @@ export const views: Entry[] = [
   { path: '/files/:id/:part?', under: '/knowledge/:baseId?/:part?', load: () => import('./knowledge/File.svelte') },
   { path: '/prompts/new/:conversationId', under: '/', load: () => import('./prompts/Next.svelte') },
   { path: '/prompts/:generationId', under: '/', load: () => import('./prompts/Inspector.svelte') },
+  { path: '/logs/:conversationId/:part?', under: '/', load: () => import('./cognition/Cognition.svelte') },
   { path: '/settings/:section?', nav: { label: () => shell.settings, icon: 'settings', to: '/settings' }, load: () => import('./settings/Settings.svelte') },
 ]

@@ -17,6 +17,10 @@ export class Memory {
   changed = $state(0)
   /** Grows when a summary of any chat has changed. */
   summarised = $state(0)
+  /** Grows when a document has changed. */
+  documented = $state(0)
+  /** Grows when a dream has ended. */
+  dreamed = $state(0)
   /** The suggestions that wait for a decision. */
   open = $state.raw<Suggestion[]>([])
   moreOpen = $state(false)
@@ -27,11 +31,17 @@ export class Memory {
 
   constructor(readonly id: string) {
     this.stop = listen({
-      snapshot: () => this.touch(),
+      snapshot: () => {
+        this.touch()
+        this.documented++
+        this.dreamed++
+      },
       event: (e) => {
         if (e.ev === 'memory.written' && e.data.characterId === this.id) this.touch()
         if (e.ev === 'memory.suggestion') this.touch()
         if (e.ev === 'memory.summary') this.summarised++
+        if (e.ev === 'memory.document' && e.data.characterId === this.id) this.documented++
+        if (e.ev === 'dream.finished' && e.data.characterId === this.id) this.dreamed++
       },
     })
     void this.readSuggestions()

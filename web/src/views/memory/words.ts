@@ -13,6 +13,8 @@ export const memoryWords = words(
     suggestions: 'Suggestions',
     timeline: 'Timeline',
     summaries: 'Summaries',
+    documents: 'Documents',
+    dreams: 'Dreams',
     jobs: 'Jobs',
 
     search: 'Search memories and messages',
@@ -216,6 +218,8 @@ export const memoryWords = words(
     suggestions: '建议',
     timeline: '时间线',
     summaries: '摘要',
+    documents: '文档',
+    dreams: '梦',
     jobs: '任务',
 
     search: '搜索记忆和消息',
