@@ -198,7 +198,8 @@ func (e *Event) Respond(text string) {
 	}
 }
 
-// Forget takes the words of sources out of e, and of the whole payload if one of them is "".
+// Forget takes the words of sources out of e: of a query the response too, unless it is that of a message, and the whole
+// payload if one of them is "".
 func (e *Event) Forget(sources ...string) {
 	switch e.Type {
 	case TypeQuery:
@@ -211,7 +212,7 @@ func (e *Event) Forget(sources ...string) {
 				q.Sources[i].Task, q.Sources[i].Content = "", ""
 			}
 		}
-		e.Body = replaced(e.Body, map[string]json.RawMessage{"sources": op.MustJSON(q.Sources)})
+		e.Body = replaced(e.Body, map[string]json.RawMessage{"sources": op.MustJSON(q.Sources), "response": op.MustJSON("")})
 	case TypeEvaluation:
 		var v Evaluation
 		if Read(e, &v) == nil && slices.Contains(sources, v.KnowledgeID) {

@@ -66,13 +66,21 @@ func (svc *Service) Goals(ctx context.Context, userID, conversationID, status, c
 	})
 }
 
-// LogQueries adds queries to a log, with the goal that the conversation has then: the newest one that is active.
+// LogQueries adds queries to a log, with the goal that the conversation has then: the newest one that is active. One whose
+// answer went into no message has the sequence of the newest one.
 func LogQueries(tx Tx, conversationID string, queries ...*Event) error {
 	goals, _, err := tx.Goals(conversationID, GoalActive, "", 1)
 	if err != nil {
 		return err
 	}
 	for _, e := range queries {
+		if PlaceOf(e).Sequence == 0 {
+			sequence, err := tx.NewestSequence(conversationID)
+			if err != nil {
+				return err
+			}
+			e.Body = withMember(e.Body, "sequence", sequence)
+		}
 		if len(goals) > 0 {
 			e.Body = withMember(e.Body, "goal_id", goals[0].ID)
 		}

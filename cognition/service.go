@@ -25,6 +25,8 @@ type LogTx interface {
 	// log has (Identity) is not added again: its Ordinal stays 0. An evaluation ends the wait of its query and is a
 	// vote on its source (package feedback), a commit ends the wait of its extraction.
 	AppendEvents(conversationID string, events ...*Event) error
+	// NewestSequence returns the newest sequence of a message.
+	NewestSequence(conversationID string) (int64, error)
 	// Events returns events behind an ordinal, the oldest first, all types if none is named.
 	Events(conversationID string, after int64, limit int, types ...string) ([]*Event, error)
 	// OpenEvents returns the oldest events of a type behind an ordinal that wait: queries without an evaluation,

@@ -54,7 +54,7 @@ func (s *Service) Ask(ctx context.Context, c *op.Call, in AskRequest) (*Answer, 
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.answer(ctx, c.UserID, in.Question, pieces)
+	answer, sources, err := s.answer(ctx, c.UserID, in.Question, pieces)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,10 @@ func (s *Service) Ask(ctx context.Context, c *op.Call, in AskRequest) (*Answer, 
 		if in.ConversationID != "" {
 			q.ConversationID = &in.ConversationID
 		}
-		return answer, tx.InsertQuery(q)
+		if err := tx.InsertQuery(q); err != nil || in.ConversationID == "" || s.opts.Answered == nil {
+			return answer, err
+		}
+		return answer, s.opts.Answered(tx, &Asked{in.ConversationID, in.Question, answer.Answer, sources})
 	})
 }
 
@@ -82,11 +85,11 @@ func checkAsk(in *AskRequest) error {
 	return nil
 }
 
-// answer asks the user's model, and checks what it cites.
-func (s *Service) answer(ctx context.Context, userID, question string, pieces []Piece) (*Answer, error) {
+// answer asks the user's model, and checks what it cites of the sources that it was shown.
+func (s *Service) answer(ctx context.Context, userID, question string, pieces []Piece) (_ *Answer, sources []cite.Source, _ error) {
 	words := askWordsOf(question)
 	if len(pieces) == 0 {
-		return &Answer{Answer: words.nothing, References: []cite.Reference{}}, nil
+		return &Answer{Answer: words.nothing, References: []cite.Reference{}}, nil, nil
 	}
 	var model *Model
 	var err error
@@ -94,12 +97,11 @@ func (s *Service) answer(ctx context.Context, userID, question string, pieces []
 		model, err = s.opts.Model(ctx, userID)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if model == nil {
-		return nil, fault.New(fault.NotConfigured, "no model provider is set up")
+		return nil, nil, fault.New(fault.NotConfigured, "no model provider is set up")
 	}
-	var sources []cite.Source
 	var fileIDs []string
 	var block markup.Builder
 	block.Open("knowledge")
@@ -117,7 +119,7 @@ func (s *Service) answer(ctx context.Context, userID, question string, pieces []
 		},
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var meaning llm.Embedder
 	if s.opts.Meaning != nil {
@@ -130,12 +132,12 @@ func (s *Service) answer(ctx context.Context, userID, question string, pieces []
 	cited := cite.CheckMarks(ctx, meaning, reply, sources, cite.MarkOptions{Auto: auto})
 	usage, err := json.Marshal(used)
 	if err != nil {
-		return nil, fmt.Errorf("encode usage: %w", err)
+		return nil, nil, fmt.Errorf("encode usage: %w", err)
 	}
 	return &Answer{
 		Answer: cited.Answer, FileIDs: slices.Compact(fileIDs), References: append([]cite.Reference{}, cited.References...),
 		Model: model.Name, Offline: model.Provider == "offline", Usage: usage,
-	}, nil
+	}, sources, nil
 }
 
 // askWords are what the product itself says to the model and to the user.

@@ -32,6 +32,10 @@ type Options struct {
 	// pages cannot be read.
 	ReadPage func(ctx context.Context, userID, url string) (*WebPage, error)
 
+	// Answered is told of each answer for a conversation, in the transaction that stores it; an error undoes that. nil =
+	// nobody wants to know.
+	Answered func(tx Tx, a *Asked) error
+
 	Pipeline
 }
 

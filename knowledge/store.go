@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/cognition"
 	"nodest/internal/feedback"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
@@ -25,6 +26,7 @@ type Tx struct {
 	Jobs       jobs.Tx
 	Characters character.Tx
 	Feedback   feedback.Tx
+	Log        cognition.Tx
 }
 
 // Store stores what a Service needs; package store implements it.

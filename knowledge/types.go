@@ -237,6 +237,13 @@ type AskRequest struct {
 	TopK           int
 }
 
+// Asked is a question of a conversation with its answer.
+type Asked struct {
+	ConversationID   string
+	Question, Answer string
+	Sources          []cite.Source // that the model was shown
+}
+
 // Answer is what a model says from the documents.
 type Answer struct {
 	Answer     string

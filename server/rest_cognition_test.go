@@ -140,6 +140,37 @@ func TestWhatIsLookedUpForAReplyIsLogged(t *testing.T) {
 	}
 }
 
+// An answer from documents that a client asks for belongs to its conversation, at its newest message. The answer goes when
+// the document is deleted.
+func TestAnAnswerFromDocumentsIsLoggedInItsChat(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	base := h.newBase("Harbour notes")
+	file := h.addFile("harbour.md", harbour, "knowledgeBaseId="+base)["id"].(string)
+	h.processed(file)
+	chat := h.newChat()
+	h.turn(chat, "Hello", "Ahoy.")
+	messages := h.rest("GET", "/conversations/"+chat+"/messages", "").wants(t, 200)["items"].([]any)
+	for _, of := range []string{`,"conversationId":"` + chat + `"`, ""} {
+		h.model.enqueue(&script{pieces: []string{"Maren Oduya kept it [1]."}})
+		h.rest("POST", "/knowledge/ask", `{"question":"Who kept the light?","knowledgeBaseIds":["`+base+`"]`+of+`}`).wants(t, 200)
+	}
+	events := h.logOf(chat, "")
+	if len(events) != 1 {
+		t.Fatalf("the log has %s", op.MustJSON(events))
+	}
+	q := events[0].(map[string]any)
+	if q["type"] != "query" || q["query"] != "Who kept the light?" || !strings.HasPrefix(stringAt(q, "response"), "Maren Oduya kept it") ||
+		q["sequence"] != messages[len(messages)-1].(map[string]any)["seq"] || !strings.HasPrefix(q["source_ids"].([]any)[0].(string), file+".") {
+		t.Errorf("the query is %s", op.MustJSON(q))
+	}
+	h.rest("DELETE", "/files/"+file, "").wants(t, 204)
+	h.rested()
+	if left := string(op.MustJSON(h.logOf(chat, ""))); strings.Contains(left, "Maren Oduya") || !strings.Contains(left, file) {
+		t.Errorf("after the document was deleted: %s", left)
+	}
+}
+
 // What the memory gives is no query, unless the character's settings say so; nor is a turn without a search.
 func TestMemoriesAreLoggedOnlyIfTheSettingsSaySo(t *testing.T) {
 	t.Parallel()

@@ -152,7 +152,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	if own.models == nil {
 		own.models = fixedModel{h.model}
 	}
-	h.knowledge = knowledge.New(h.db.Knowledge(), knowledge.Options{ReadPage: pageOf(search), MaxBytes: own.room, Pipeline: knowledge.Pipeline{
+	h.knowledge = knowledge.New(h.db.Knowledge(), knowledge.Options{Answered: logtool.LogAnswer, ReadPage: pageOf(search), MaxBytes: own.room, Pipeline: knowledge.Pipeline{
 		Embedder: offlineEmbedder, Transient: h.hub.Transient, Log: log,
 		Model: func(ctx context.Context, userID string) (*knowledge.Model, error) {
 			m, err := h.engine.CircleModel(ctx, userID)

@@ -201,6 +201,10 @@ func (t cognitionTx) vote(e *cognition.Event, characterID string) error {
 	})
 }
 
+func (t cognitionTx) NewestSequence(conversationID string) (int64, error) {
+	return sqldb.Value[int64](t.chats.with(conversationID), "SELECT message_seq FROM conversations WHERE user_id = ? AND id = ?", t.userID, conversationID)
+}
+
 func (t cognitionTx) Events(conversationID string, after int64, limit int, types ...string) ([]*cognition.Event, error) {
 	where, args := "", []any{t.userID, conversationID, after}
 	if len(types) > 0 {

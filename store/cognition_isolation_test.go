@@ -38,6 +38,10 @@ var cognitionIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 		_, err := store.Cognition(tx).SideState(x.conversation)
 		return wantNotFound(e, err)
 	},
+	"NewestSequence": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Cognition(tx).NewestSequence(x.conversation)
+		return wantNotFound(e, err)
+	},
 	"LockSideState": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := store.Cognition(tx).LockSideState(x.conversation)
 		return wantNotFound(e, err)

@@ -27,7 +27,7 @@ func (s knowledgeStore) FileOwners(ctx context.Context, after string, limit int)
 func (t *tx) forKnowledge() knowledge.Tx {
 	return knowledge.Tx{
 		Tx: t, FileTx: t.knowledge, BaseTx: t.knowledge, BindingTx: t.knowledge,
-		IndexTx: t.index, VectorTx: t.index, PassageTx: t.index, Jobs: t.jobs, Characters: t.forCharacters(), Feedback: t.votes,
+		IndexTx: t.index, VectorTx: t.index, PassageTx: t.index, Jobs: t.jobs, Characters: t.forCharacters(), Feedback: t.votes, Log: t.forCognition(),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"nodest/internal/logtool"
 	"nodest/internal/setup"
 	"nodest/knowledge"
 	"nodest/knowledge/chunk"
@@ -27,6 +28,7 @@ func (r *Instance) newKnowledge() *knowledge.Service {
 	}
 	reranker, patience := newReranker(cfg, model)
 	return knowledge.New(r.db.Knowledge(), knowledge.Options{
+		Answered: logtool.LogAnswer,
 		MaxFiles: cfg.Count("NODEST_KB_FILES"), MaxBytes: int64(cfg.Count("NODEST_KB_MEGABYTES")) << 20,
 		ReadPage: func(ctx context.Context, userID, url string) (*knowledge.WebPage, error) {
 			page, err := r.search.Read(ctx, userID, url, "")

@@ -10,6 +10,7 @@ import (
 	"nodest/cognition/side"
 	"nodest/internal/cite"
 	"nodest/internal/op"
+	"nodest/knowledge"
 	"nodest/nodest"
 )
 
@@ -41,6 +42,20 @@ func LogQueries(tx nodest.Tx, r *nodest.Ended) error {
 		return err
 	}
 	return tx.Jobs.Enqueue(side.Look(r.Conversation.ID, tx.Now().Add(side.Idle)))
+}
+
+// LogAnswer adds an answer from documents that a client has asked for to the log of its conversation:
+// knowledge.Options.Answered.
+func LogAnswer(tx knowledge.Tx, a *knowledge.Asked) error {
+	if len(a.Sources) == 0 {
+		return nil
+	}
+	q := &cognition.Query{Query: a.Question, Response: a.Answer, QueryID: op.NewID()}
+	for i := range a.Sources {
+		q.Sources = append(q.Sources, sourceOf(&a.Sources[i]))
+	}
+	return cmp.Or(cognition.LogQueries(tx.Log, a.ConversationID, cognition.New(a.ConversationID, q)),
+		tx.Jobs.Enqueue(side.Look(a.ConversationID, tx.Now().Add(side.Idle))))
 }
 
 func sourceOf(s *cite.Source) cognition.Source {
