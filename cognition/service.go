@@ -22,8 +22,8 @@ type Tx struct {
 type LogTx interface {
 	// AppendEvents adds events to the end of a log, in this order, and sets their ordinals. It holds the lock of
 	// the conversation until the transaction ends, so that the order is that of the commits. An event that the
-	// log has (Identity) is not added again: its Ordinal stays 0. An evaluation ends the wait of its query, and
-	// a commit that of its extraction.
+	// log has (Identity) is not added again: its Ordinal stays 0. An evaluation ends the wait of its query and is a
+	// vote on its source (package feedback), a commit ends the wait of its extraction.
 	AppendEvents(conversationID string, events ...*Event) error
 	// Events returns events behind an ordinal, the oldest first, all types if none is named.
 	Events(conversationID string, after int64, limit int, types ...string) ([]*Event, error)

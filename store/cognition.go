@@ -8,6 +8,7 @@ import (
 	"nodest/cognition"
 	"nodest/cognition/side"
 	"nodest/internal/fault"
+	"nodest/internal/feedback"
 	"nodest/internal/op"
 	"nodest/store/sqldb"
 )
@@ -25,7 +26,7 @@ func (db *DB) Side() side.Store { return part[side.Tx]{db, (*tx).forSide} }
 
 // forSide returns t as package side has it.
 func (t *tx) forSide() side.Tx {
-	return side.Tx{Tx: t, Jobs: t.jobs, Log: t.forCognition(), Chats: t.forChats(), Memory: t.forMemory(), Votes: t.votes}
+	return side.Tx{Tx: t, Jobs: t.jobs, Log: t.forCognition(), Chats: t.forChats(), Memory: t.forMemory()}
 }
 
 // cognitionTx stores the logs of conversations.
@@ -63,11 +64,11 @@ func (r *cognitionRow) event() *cognition.Event {
 }
 
 func (t cognitionTx) AppendEvents(conversationID string, events ...*cognition.Event) error {
-	last, err := t.lockLog(conversationID)
+	log, err := t.lockLog(conversationID)
 	if err != nil {
 		return err
 	}
-	first := last
+	last := log.Ordinal
 	for _, e := range events {
 		e.ConversationID, e.Ordinal = conversationID, 0
 		e.Stamp(t.Now())
@@ -81,28 +82,35 @@ func (t cognitionTx) AppendEvents(conversationID string, events ...*cognition.Ev
 		}
 		last++
 		e.Ordinal = last
-		if err := cmp.Or(t.noteSources(e), t.close(e, row)); err != nil {
+		if err := cmp.Or(t.noteSources(e), t.close(e, row), t.vote(e, log.CharacterID)); err != nil {
 			return err
 		}
 	}
-	if last == first {
+	if last == log.Ordinal {
 		return nil
 	}
 	return t.Run("UPDATE cognition_states SET ordinal = ? WHERE user_id = ? AND conversation_id = ?", last, t.userID, conversationID)
 }
 
-// lockLog locks a conversation with its log, and returns the ordinal of the newest event.
-func (t cognitionTx) lockLog(conversationID string) (int64, error) {
+// logEnd is the end of a log, the ordinal of its newest event.
+type logEnd struct {
+	Ordinal     int64
+	CharacterID string
+}
+
+// lockLog locks a conversation with its log.
+func (t cognitionTx) lockLog(conversationID string) (end logEnd, err error) {
 	if t.chats.locked[conversationID] == nil {
 		if _, err := t.chats.LockConversation(conversationID); err != nil {
-			return 0, err
+			return end, err
 		}
 	}
 	none := &cognitionStateRow{UserID: t.userID, ConversationID: conversationID}
 	if _, err := t.InsertNew("cognition_states", none, "ON CONFLICT (user_id, conversation_id) DO NOTHING"); err != nil {
-		return 0, err
+		return end, err
 	}
-	return sqldb.Value[int64](t, "SELECT ordinal FROM cognition_states WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
+	return sqldb.Value[logEnd](t, "SELECT s.ordinal, c.character_id FROM cognition_states s JOIN conversations c ON c.user_id = s.user_id AND c.id = s.conversation_id"+
+		" WHERE s.user_id = ? AND s.conversation_id = ?", t.userID, conversationID)
 }
 
 type cognitionStateRow struct {
@@ -172,6 +180,25 @@ func (t cognitionTx) close(e *cognition.Event, r *cognitionRow) error {
 			t.Run(waits+" AND extraction_key = ?", t.userID, r.ConversationID, cognition.TypePending, r.ExtractionKey))
 	}
 	return nil
+}
+
+// vote has an evaluation count where its source is ranked.
+func (t cognitionTx) vote(e *cognition.Event, characterID string) error {
+	var v cognition.Evaluation
+	status := feedback.Status("")
+	if e.Type == cognition.TypeEvaluation && cognition.Read(e, &v) == nil {
+		status = feedback.Status(v.Result.Status)
+	}
+	if !status.Known() {
+		return nil
+	}
+	at := e.Timestamp
+	if at.After(t.Now()) {
+		at = t.Now()
+	}
+	return t.votes.PutVotes(feedback.Evaluation{
+		Source: v.KnowledgeID, CharacterID: characterID, ConversationID: e.ConversationID, Vote: feedback.Vote{Status: status, At: at},
+	})
 }
 
 func (t cognitionTx) Events(conversationID string, after int64, limit int, types ...string) ([]*cognition.Event, error) {

@@ -173,6 +173,9 @@ func (t archiveTx) CopyPath(from chat.ForkSource, forkID string, texts int) (cop
 	if err != nil {
 		return 0, 0, err
 	}
+	if err := t.copyReflected(from, forkID); err != nil {
+		return 0, 0, err
+	}
 	to, err := t.forkPiece(from, after, texts)
 	if err != nil || to.Depth == 0 {
 		return length, length, err
@@ -185,6 +188,16 @@ func (t archiveTx) CopyPath(from chat.ForkSource, forkID string, texts int) (cop
 		copied--
 	}
 	return copied, length, t.noteCopied(forkID, after, to)
+}
+
+// copyReflected notes that what a fork says again has been read for knowledge as far as where it was said first.
+func (t archiveTx) copyReflected(from chat.ForkSource, forkID string) error {
+	read, err := sqldb.Value[int64](t, "SELECT COALESCE(MAX(CASE WHEN m.seq < s.reflected THEN m.seq ELSE s.reflected END), 0) FROM cognition_states s"+
+		" JOIN messages m ON m.user_id = s.user_id AND m.id = ? WHERE s.user_id = ? AND s.conversation_id = ?", from.MessageID, t.userID, from.ConversationID)
+	if err != nil || read == 0 {
+		return err
+	}
+	return t.Insert("cognition_states", &cognitionStateRow{UserID: t.userID, ConversationID: forkID, Reflected: read}, "ON CONFLICT DO NOTHING")
 }
 
 // copyLine copies the rows of messages after a place of the path, up to another one. What a fork says

@@ -58,6 +58,25 @@ func TestPageLog(t *testing.T) {
 	m.p.stop(t)
 }
 
+// TestPageLogFollows: an evaluation appears beside its source by itself, and sources and messages can be opened.
+func TestPageLogFollows(t *testing.T) {
+	m := openMemoryPage(t, "Hello")
+	fact := m.add(map[string]any{"text": "Ana keeps bees."})
+	now := time.Now().UTC().Format(time.RFC3339)
+	m.importLog(`{"events":[{"type":"query","sequence":2,"query_id":"q1","query":"Who keeps bees?","response":"Ana.","sources":[{"id":"` + fact + `","task":"","content":"Ana keeps bees."}],"timestamp":"` + now + `"}]}`)
+	m.openLog("")
+	const source = `document.querySelector(".event ol li")`
+	m.see("it waits", source+`.innerText.includes("not evaluated yet")`)
+	m.importLog(`{"events":[{"type":"evaluation","query_sequence":2,"query_id":"q1","knowledge_id":"` + fact + `","eval_result":{"status":"irrelevant","reason":"It was about boats."},"evaluated_at_trigger":"task_completion"}]}`)
+	m.see("the evaluation", `(s => s.includes("off topic") && s.includes("It was about boats.") && s.includes("when the chat rested"))(`+source+`.innerText)`)
+	m.press("Ana keeps bees.")
+	m.see("the memory", `location.hash.startsWith("#/memory/") && document.querySelector("dialog[open] .text")?.innerText == "Ana keeps bees."`)
+	m.openLog("")
+	m.press("Message 2")
+	m.see("the message", atMessage(m.chat, "Hello"))
+	m.p.stop(t)
+}
+
 // TestPageLogInParts: a long log is read on when the user asks for it.
 func TestPageLogInParts(t *testing.T) {
 	m := openMemoryPage(t, "Hello")
@@ -100,6 +119,33 @@ const proposals = `{"events":[
 	{"type":"extraction_pending","extraction_id":"pending-00000002","sequence":2,"payload":{"content":"Mia likes the harbour."},"timestamp":"2026-03-20T10:11:00Z"},
 	{"type":"extraction_pending","extraction_id":"pending-00000003","sequence":2,"payload":{"content":"It rains."},"timestamp":"2026-03-20T10:12:00Z"}
 ]}`
+
+// TestPageLogInChinese reads a log and edits a proposal on a phone, with the keyboard where there is a choice.
+func TestPageLogInChinese(t *testing.T) {
+	m := openMemoryPage(t, "Hello")
+	m.importLog(logged)
+	m.importLog(`{"events":[{"type":"extraction_pending","extraction_id":"pending-00000001","sequence":2,"payload":{"content":"渡船九点开。\n可以带自行车。\n每天都开。"}}]}`)
+	m.see("Chinese", `(localStorage.setItem("nodest.language", "zh"), true)`)
+	if err := chromedp.Do(m.ctx, chromedp.EmulateViewport(390, 844), chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
+	m.openLog("")
+	m.see("types, statuses and triggers", `["查询", "有帮助", "目标结束时", "尚未评估", "有害", "提议", "已批准", "反思"].every(word => document.querySelector("main ol").innerText.includes(word))`)
+	m.openLog("/extractions")
+	m.see("at a button", `(b => b && (b.focus(), document.activeElement == b))([...document.querySelectorAll(".extractions button")].find(b => b.innerText == "编辑"))`)
+	typeKeys(t, m.ctx, "\r")
+	m.see("the field has the focus", `document.activeElement.matches("textarea[data-path$=content]")`)
+	m.set("记忆内容", "渡船十点开。\n可以带自行车。\n周日不开。")
+	m.see("the characters that differ", `document.querySelector(".hunk .removed .word").innerText == "九" && document.querySelector(".hunk .added .word").innerText == "十"`)
+	m.see("at the second change", `(e => e && (e.focus(), document.activeElement == e))(document.querySelectorAll(".hunk input")[1])`)
+	typeKeys(t, m.ctx, " ")
+	m.see("it is left", `document.querySelectorAll(".hunk.left").length == 1 && document.querySelector(".result").innerText == "渡船十点开。\n可以带自行车。\n每天都开。"`)
+	m.press("按这些修改批准")
+	m.press("把 1 条已批准的存为记忆")
+	m.see("the report", `document.querySelector(".report").innerText.includes("1 条已成为记忆。")`)
+	m.see("nothing is wider than the screen", `document.documentElement.scrollWidth <= 390`)
+	m.p.stop(t)
+}
 
 // TestPageExtractions: a user edits a proposal, takes one change and leaves another, approves and discards others, and has
 // memories made of those that are approved. Another device sees it by itself.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"net/http"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -78,4 +81,26 @@ func TestPageDream(t *testing.T) {
 	m.see("the report", `(s => s.includes("由你发起") && s.includes("改动 1 行") && s.includes("添加") && s.includes("lives in Marseille"))(document.querySelector("details[open]")?.innerText)`)
 	m.see("nothing is wider than the screen", `document.documentElement.scrollWidth <= 390`)
 	m.p.stop(t)
+}
+
+// TestRefusalsOfDreamsAreTranslated: the page has Chinese words for each reason for which a dream is not allowed to change a line.
+func TestRefusalsOfDreamsAreTranslated(t *testing.T) {
+	rules, err := os.ReadFile("../../memory/dream/rules.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../web/src/views/memory/documentWords.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := regexp.MustCompile(`\treason\w+ += "(.+)"`).FindAllSubmatch(rules, -1)
+	if len(reasons) < 12 {
+		t.Errorf("%d reasons are found, want all of them", len(reasons))
+	}
+	_, chinese, _ := strings.Cut(string(page), "梦")
+	for _, r := range reasons {
+		if !strings.Contains(chinese, "'"+string(r[1])+"': '") {
+			t.Errorf("no Chinese words for %q", r[1])
+		}
+	}
 }

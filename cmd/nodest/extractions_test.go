@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nodest/llm/llmtest"
 )
 
 const ferries = `{"events":[
@@ -97,4 +99,60 @@ func TestExtractionsFromTheCommandLine(t *testing.T) {
 	if _, _, err = here.command(t, nil, "extractions", "list", "--state", "odd"); err == nil || !strings.Contains(oneLine(err), "must be one of pending") {
 		t.Errorf("an unknown state: %v", err)
 	}
+}
+
+// A model sets a goal and completes it, and proposes knowledge then, which the user reviews in a terminal: the parts of a
+// server as they are put together, with a provider that knows its protocol.
+func TestAModelSetsGoalsAndProposesKnowledge(t *testing.T) {
+	t.Parallel()
+	provider := llmtest.NewOpenAI(t)
+	provider.Always(func(r llmtest.Request) llmtest.Reply {
+		last := r.Messages[len(r.Messages)-1]
+		action := map[string]string{"I want to reach the island.": "create", "I am there!": "complete"}[last.Text]
+		switch {
+		case strings.Contains(last.Text, "knowledge_save_pending"):
+			return llmtest.Say("Here:\n```json\n" + `{"extractions":[{"content":"The ferry to the island sails at nine.","types":["fact"],"score":4}]}` + "\n```")
+		case action != "" && len(r.Tools) == 1 && r.Tools[0].Name == "goal":
+			return llmtest.Reply{Parts: []llmtest.Part{{Call: &llmtest.Call{ID: "call123456", Name: "goal", Args: `{"action":"` + action + `","description":"Reach the island."}`}}}}
+		case len(r.Messages) == 1:
+			return llmtest.Say("{}") // in the background, about the memory
+		}
+		return llmtest.Say("The ferry sails at nine.")
+	})
+	inst := newInstallation(t, "", "NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL="+provider.URL)
+	p := inst.start(t)
+	here := inst.withAddrOf(p)
+	mira := importedID(t, here.mustRun(t, "import", tempFile(t, "mira.json", miraCard)))
+	settings := map[string]any{"cognition": map[string]any{"goals": true, "extract": true}}
+	if err := p.client.Call(t.Context(), http.MethodPut, "/api/v1/characters/"+mira+"/settings", settings, nil); err != nil {
+		t.Fatal(err)
+	}
+	chat := "/api/v1/conversations/" + newConversation(t, p.client, mira)
+	for _, text := range []string{"I want to reach the island.", "When does the ferry sail?", "I am there!"} {
+		if err := p.client.Call(t.Context(), http.MethodPost, chat+"/messages", map[string]any{"text": text}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var goals struct {
+		Items []struct{ Description, Status string }
+	}
+	if err := p.client.Call(t.Context(), http.MethodGet, chat+"/goals", nil, &goals); err != nil {
+		t.Fatal(err)
+	}
+	if len(goals.Items) != 1 || goals.Items[0].Description != "Reach the island." || goals.Items[0].Status != "completed" {
+		t.Fatalf("goals: %+v", goals.Items)
+	}
+	eventually(t, "knowledge is proposed", func() error {
+		if !strings.Contains(here.mustRun(t, "extractions", "list", "Mira"), "The ferry to the island sails at nine.") {
+			return errNotYet
+		}
+		return nil
+	})
+	if out, errOut, err := here.command(t, strings.NewReader("a\ny\n"), "extractions", "review", "Mira"); err != nil || !strings.Contains(out, "1 committed, 0 failed, 0 skipped") {
+		t.Fatalf("%v\n%s\n%s", err, out, errOut)
+	}
+	if got := p.memoriesOf(t, mira); !slices.Equal(got, []string{"The ferry to the island sails at nine. extraction"}) {
+		t.Errorf("memories: %q", got)
+	}
+	p.stop(t)
 }

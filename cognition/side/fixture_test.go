@@ -19,6 +19,7 @@ import (
 	"nodest/internal/feedback"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
+	"nodest/knowledge"
 	"nodest/llm"
 	"nodest/nodest"
 	"nodest/store"
@@ -284,8 +285,8 @@ func helpful(query *cognition.Event, host, trigger string) string {
 // votes counts those on hosts.
 func (d *desk) votes(hosts ...string) (n int) {
 	d.Helper()
-	d.must(d.db.Side().View(d.Context(), d.user, func(tx side.Tx) error {
-		of, err := tx.Votes.Votes(d.character, feedback.Host, hosts...)
+	d.must(d.db.Knowledge().View(d.Context(), d.user, func(tx knowledge.Tx) error {
+		of, err := tx.Feedback.Votes(d.character, feedback.Host, hosts...)
 		for _, votes := range of {
 			n += len(votes)
 		}

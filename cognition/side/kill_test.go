@@ -10,7 +10,6 @@ import (
 
 	"nodest/cognition"
 	"nodest/cognition/side"
-	"nodest/internal/feedback"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/memory"
@@ -22,7 +21,7 @@ import (
 func mortal(db *store.DB, l *storetest.Life) side.Store {
 	return storetest.Mortal[side.Tx]{Store: db.Side(), Life: l, Writes: func(tx side.Tx, l *storetest.Life) side.Tx {
 		tx.Log.LogTx, tx.Log.StateTx, tx.Log.GoalTx = logWrites{tx.Log.LogTx, l}, stateWrites{tx.Log.StateTx, l}, goalWrites{tx.Log.GoalTx, l}
-		tx.Votes, tx.Jobs, tx.Memory.FactTx = voteWrites{tx.Votes, l}, jobWrites{tx.Jobs, l}, factWrites{tx.Memory.FactTx, l}
+		tx.Jobs, tx.Memory.FactTx = jobWrites{tx.Jobs, l}, factWrites{tx.Memory.FactTx, l}
 		return tx
 	}}
 }
@@ -38,10 +37,6 @@ type (
 	}
 	goalWrites struct {
 		cognition.GoalTx
-		life *storetest.Life
-	}
-	voteWrites struct {
-		feedback.Tx
 		life *storetest.Life
 	}
 	jobWrites struct {
@@ -72,10 +67,6 @@ func (w stateWrites) PutSideState(conversationID string, s cognition.State) erro
 
 func (w goalWrites) UpdateGoal(g *cognition.Goal) error {
 	return then(w.life, func() error { return w.GoalTx.UpdateGoal(g) })
-}
-
-func (w voteWrites) PutVotes(all ...feedback.Evaluation) error {
-	return then(w.life, func() error { return w.Tx.PutVotes(all...) })
 }
 
 func (w jobWrites) Enqueue(specs ...jobs.Spec) error {

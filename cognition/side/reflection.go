@@ -24,9 +24,10 @@ import (
 const (
 	mostProposed = 12
 	readMessages = 400
-	readSize     = 24_000  // code points
+	readSize     = 12_000  // code points
 	mostPayload  = 8 << 10 // bytes
 	mostKnown    = 20      // proposals that it is told of
+	knownSize    = 200     // code points of each
 )
 
 // reflection is what a run of the branch that proposes reads.
@@ -194,6 +195,11 @@ func propose(tx Tx, conversationID string, r *reflection, found []json.RawMessag
 	if err != nil || !set.Cognition.AutoCommit {
 		return err
 	}
+	return approve(tx, conversationID, all, keep)
+}
+
+// approve approves proposals and, if keep is set, makes memories of them.
+func approve(tx Tx, conversationID string, all []*cognition.ExtractionPending, keep bool) error {
 	for _, p := range all {
 		yes := cognition.New(conversationID, &cognition.ExtractionReviewed{ExtractionID: p.ExtractionID, Decision: cognition.Approve})
 		if err := tx.Log.AppendEvents(conversationID, yes); err != nil {
@@ -282,7 +288,7 @@ func (r *reflection) messages() []llm.Message {
 	if known := r.known[max(0, len(r.known)-mostKnown):]; len(known) > 0 {
 		lines := w["known"]
 		for _, text := range known {
-			lines += "\n- " + llm.JSONLine(framework.Defuse(text))
+			lines += "\n- " + llm.JSONLine(framework.Defuse(op.Truncate(text, knownSize)))
 		}
 		parts = append(parts, lines)
 	}
@@ -308,10 +314,43 @@ func readExtractions(reply string) (all []json.RawMessage, _ error) {
 	return all, nil
 }
 
-// members are those of a payload, with the values of those that a model does not give, or gives as another type.
-var members = []struct{ name, def string }{
+// member is one of a payload, with its value where a model gives none, or one of another type.
+type member struct{ name, def string }
+
+var members = []member{
 	{"task", `""`}, {"content", `""`}, {"types", `[]`}, {"tags", `{}`}, {"score", `3`}, {"scopes", `null`}, {"owner", `null`}, {"resource_ids", `[]`},
 	{"source_name", `""`}, {"source_category", `"exp"`}, {"urls", `[]`}, {"agent_id", `""`}, {"submitted_by", `""`}, {"capability_ids", `[]`}, {"tool_ids", `[]`},
+}
+
+// of is the value of a member in o; its default says which type it has.
+func (m member) of(o llm.Object) json.RawMessage {
+	given, text, list := o[m.name], o.Text(m.name), o.List(m.name)
+	switch m.def[0] {
+	case '"':
+		if text != "" {
+			return op.MustJSON(text)
+		}
+	case '[':
+		if list != nil {
+			return op.MustJSON(list)
+		}
+		if text != "" {
+			return op.MustJSON([]string{text})
+		}
+	case '{':
+		if llm.ObjectOf(string(given), "") != nil {
+			return given
+		}
+	case 'n':
+		if given != nil {
+			return given
+		}
+	default:
+		if score, ok := o.Number(m.name); ok {
+			return op.MustJSON(min(max(score, 1), 5))
+		}
+	}
+	return json.RawMessage(m.def)
 }
 
 // payloadOf writes a payload with all its members in their order, and behind them those that nobody knows, if there is
@@ -321,23 +360,7 @@ func payloadOf(o llm.Object) json.RawMessage {
 	out := []byte{'{'}
 	for _, m := range members {
 		known[m.name] = true
-		value := json.RawMessage(m.def)
-		switch given := o[m.name]; {
-		case m.def == `null` && given != nil:
-			value = given
-		case m.def[0] == '"' && o.Text(m.name) != "":
-			value = op.MustJSON(o.Text(m.name))
-		case m.def[0] == '[' && o.List(m.name) != nil:
-			value = op.MustJSON(o.List(m.name))
-		case m.def[0] == '[' && o.Text(m.name) != "":
-			value = op.MustJSON([]string{o.Text(m.name)})
-		case m.def == `{}` && llm.ObjectOf(string(given), "") != nil:
-			value = given
-		case m.def == `3`:
-			if score, ok := o.Number(m.name); ok {
-				value = op.MustJSON(min(max(score, 1), 5))
-			}
-		}
+		value := m.of(o)
 		if len(out)+len(value) > mostPayload && m.name != "content" {
 			value = json.RawMessage(m.def)
 		}

@@ -372,55 +372,57 @@ func TestTheWorkerReflectsAtTheEndOfAGoalAndOfATask(t *testing.T) {
 	})
 }
 
-var errKilled = errors.New("the process was killed")
-
-// cutStore is a store whose process dies before or after one of its commits.
-type cutStore struct {
-	side.Store
-	at    int
-	after bool
-	dead  bool
-}
-
-func (d *cutStore) Update(ctx context.Context, userID string, fn func(side.Tx) error) error {
-	if d.at--; d.dead || d.at == 0 && !d.after {
-		d.dead = true
-		return errKilled
-	}
-	err := d.Store.Update(ctx, userID, fn)
-	if d.at == 0 && err == nil {
-		d.dead, err = true, errKilled
-	}
-	return err
-}
-
 // Wherever a reflection with automatic commits is killed, the next run goes on: each proposal is there once, with one memory.
 func TestAReflectionThatIsKilledGoesOn(t *testing.T) {
 	eachTalk(t, commits, func(first *talk) {
 		kills := 0
-		for _, after := range []bool{false, true} {
-			for at := 1; at < 9; at++ {
-				k := newTalk(first.T, first.db, first.clock, commits)
-				k.reply(extractions("The ferry sails at nine.", "Alice knows the harbour."))
-				cut := &cutStore{Store: first.db.Side(), at: at, after: after}
-				k.service(cut).BeforeSummary(k.Context(), k.user, k.chat)
-				if !cut.dead {
-					break
-				}
-				kills++
-				k.compress()
-				if got := k.states(); !slices.Equal(got, []string{"The ferry sails at nine. committed", "Alice knows the harbour. committed"}) || len(k.memories()) != 2 {
-					k.Errorf("killed at commit %d (after it: %v): %q, %q", at, after, got, k.memories())
-				}
-				k.asked()
-				k.compress()
-				if n := k.asked(); n != 0 {
-					k.Errorf("killed at commit %d: %d requests", at, n)
-				}
+		for ends := 1; ; ends++ {
+			k := newTalk(first.T, first.db, first.clock, commits)
+			k.reply(extractions("The ferry sails at nine.", "Alice knows the harbour."))
+			life := &storetest.Life{Ends: ends}
+			k.service(mortal(k.db, life)).BeforeSummary(k.Context(), k.user, k.chat)
+			if !life.Over() {
+				break
+			}
+			kills++
+			k.compress()
+			if got := k.states(); !slices.Equal(got, []string{"The ferry sails at nine. committed", "Alice knows the harbour. committed"}) || len(k.memories()) != 2 {
+				k.Errorf("killed at step %d: %q, %q", ends, got, k.memories())
+			}
+			k.asked()
+			k.compress()
+			if n := k.asked(); n != 0 {
+				k.Errorf("killed at step %d: %d requests", ends, n)
 			}
 		}
-		if kills < 4 {
+		if kills < 12 {
 			first.Errorf("only %d kills", kills)
+		}
+		first.Logf("%d kills", kills)
+	})
+}
+
+// A fork proposes nothing that its source has proposed: only what is said in it is read.
+func TestAForkIsReadFromWhereItBegins(t *testing.T) {
+	eachTalk(t, extracts, func(k *talk) {
+		k.reply(extractions("The ferry sails at nine."))
+		k.compress()
+		middle := k.say(chat.RoleUser, "And on Sundays?")
+		k.say(chat.RoleAssistant, "It rests.")
+		k.compress()
+		k.asked()
+		chats := chat.New(k.db.Chats(), character.New(k.db.Characters(), character.Options{}), chat.Options{Memory: true})
+		fork, err := chats.Fork(k.Context(), k.call(), chat.ForkInput{ConversationID: k.chat, MessageID: middle.ID})
+		k.must(err)
+		k.chat = fork.ID
+		k.compress()
+		if k.asked() != 0 || k.state().Reflected != middle.Seq {
+			k.Errorf("the fork was read again; state %+v", k.state())
+		}
+		k.say(chat.RoleUser, "And on Mondays?")
+		k.compress()
+		if k.asked() != 1 {
+			k.Error("the new message was not read")
 		}
 	})
 }

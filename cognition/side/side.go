@@ -14,7 +14,6 @@ import (
 	"nodest/chat"
 	"nodest/cognition"
 	"nodest/internal/fault"
-	"nodest/internal/feedback"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/llm"
@@ -28,7 +27,6 @@ type Tx struct {
 	Log    cognition.Tx
 	Chats  chat.Tx
 	Memory memory.Tx
-	Votes  feedback.Tx
 }
 
 // Store stores what a Service needs; package store implements it.
@@ -248,28 +246,20 @@ func keepVerdicts(tx Tx, conversationID string, found []*verdict) error {
 	if err != nil {
 		return err
 	}
-	conv, err := tx.Chats.Conversation(conversationID)
-	if err != nil {
-		return err
-	}
 	waits := map[int64]bool{}
 	for _, e := range open {
 		waits[keyOf(e)] = true
 	}
 	var events []*cognition.Event
-	var votes []feedback.Evaluation
 	for _, v := range found {
 		if !waits[keyOf(v.of)] {
 			continue
 		}
-		votes = append(votes, feedback.Evaluation{
-			Source: v.KnowledgeID, CharacterID: conv.CharacterID, ConversationID: conversationID, Vote: feedback.Vote{Status: feedback.Status(v.Result.Status)},
-		})
 		e := cognition.New(conversationID, &v.Evaluation)
 		e.MessageID = v.of.MessageID
 		events = append(events, e)
 	}
-	if err := cmp.Or(tx.Log.AppendEvents(conversationID, events...), tx.Votes.PutVotes(votes...)); err != nil {
+	if err := tx.Log.AppendEvents(conversationID, events...); err != nil {
 		return err
 	}
 	s.Leave(cognition.BranchEval)

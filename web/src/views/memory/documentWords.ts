@@ -65,7 +65,11 @@ export const documentWords = words(
     dos: { add: 'Added', change: 'Changed', remove: 'Removed' } as Record<string, string>,
     wouldDo: { add: 'Would add', change: 'Would change', remove: 'Would remove' } as Record<string, string>,
     refused: 'Refused',
-    reasons: {} as Record<string, string>,
+    reasons: {
+      'the user has locked the document': 'you have locked the document',
+      'the user wrote this line': 'you wrote this line',
+      'the user asked to forget it': 'you asked to forget it',
+    } as Record<string, string>,
   },
   {
     documentsText: '角色长期记在心里的内容。你可以书写，做梦时会把聊天中的内容整理进来。你写的行不会被梦改动。',
@@ -146,6 +150,7 @@ export const documentWords = words(
       'too many changes in one run': '一次梦中的改动过多',
       'the model calls of this day are used up': '今天的模型调用次数已用完',
       'the answers of the model could not be used': '模型的回答无法使用',
+      'the server stopped in the middle of it, several times': '服务器多次在中途停止',
     },
   },
 )
