@@ -2,6 +2,7 @@ package dream_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -270,6 +271,26 @@ func TestADayHasABudgetOfCallsAndWhatIsLeftGoesOnTheNextDay(t *testing.T) {
 		}
 		if int(w.calls.Load()) != calls {
 			w.Errorf("%d calls were made, the runs name %d", w.calls.Load(), calls)
+		}
+	})
+}
+
+func TestADayHasABudgetOfTokens(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(w *world) {
+		w.model = func(prompt string) string { return obedient(prompt) + strings.Repeat(" and so on", 40_000) } // 80,000 tokens or so
+		w.say(long(bought(0, 20))...)
+		w.pass(noon.AddDate(0, 0, 1))
+		r := w.last()
+		if r.State != dream.Done || r.Tokens < 150_000 || r.Calls > 3 || r.Failure == "" {
+			w.Errorf("the first night: %+v", r)
+		}
+		if _, err := w.start(dream.Order{Force: true}); !fault.Is(err, fault.Conflict) {
+			w.Errorf("another run on this day: %v", err)
+		}
+		w.model = obedient
+		if w.pass(noon.AddDate(0, 0, 2)); len(w.lines("user.md")) != 20 {
+			w.Errorf("the next night: %+v, %d lines", w.last(), len(w.lines("user.md")))
 		}
 	})
 }
