@@ -303,6 +303,9 @@ func (r *ScriptRun) one(sc *script, text string) (changed string, n int, err err
 	}
 	started := time.Now()
 	changed, n, err = sc.pattern.replace(text, sc.Replace)
+	if errors.Is(err, errPatternTime) { // a machine that was busy for a moment turns no script off
+		changed, n, err = sc.pattern.replace(text, sc.Replace)
+	}
 	r.used += time.Since(started)
 	if errors.Is(err, errPatternTime) {
 		sc.off.Store(true)

@@ -18,7 +18,7 @@ import (
 
 // citeTime bounds the check of a reply's citations; what is not checked by then is
 // compared by words.
-const citeTime = 3 * time.Second
+const citeTime = 10 * time.Second
 
 // citable are the sources that the model was shown, by their numbers; those for which the
 // prompt had no room are empty. found reports whether some were found for this reply.

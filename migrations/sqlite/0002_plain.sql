@@ -127,7 +127,7 @@ CREATE TABLE events (
   at BIGINT NOT NULL,
   entries BLOB NOT NULL,
   PRIMARY KEY (user_id, seq)
-);
+) WITHOUT ROWID;
 
 -- Characters, and the resources that are bound to them: presets, world books, …
 
