@@ -20,47 +20,14 @@ import (
 	"nodest/store/storetest"
 )
 
-var errCut = errors.New("the process was killed")
-
-// Where a process dies, of a transaction.
-const (
-	before = iota // it has not begun
-	within        // everything is written, and nothing committed
-	after         // it is committed, and nobody has heard of it
-)
-
-// dying is a store whose process dies at one of its transactions.
+// dying is a store whose process dies before or behind one of its commits.
 type dying struct {
 	dream.Store
-	at    int // of the transactions; 0 = it lives
-	where int
-	dead  bool
+	life *storetest.Life
 }
 
-func (d *dying) Update(ctx context.Context, userID string, fn func(dream.Tx) error) error {
-	if d.at--; d.dead || d.at != 0 {
-		if d.dead {
-			return errCut
-		}
-		return d.Store.Update(ctx, userID, fn)
-	}
-	var err error
-	switch d.where {
-	case within:
-		err = d.Store.Update(ctx, userID, func(tx dream.Tx) error {
-			if err := fn(tx); err != nil {
-				return err
-			}
-			return errCut
-		})
-	case after:
-		err = d.Store.Update(ctx, userID, fn)
-	}
-	d.dead = err == nil || errors.Is(err, errCut)
-	if d.dead {
-		return errCut
-	}
-	return err
+func (d dying) Update(ctx context.Context, userID string, fn func(dream.Tx) error) error {
+	return storetest.Mortal[dream.Tx]{Store: d.Store, Life: d.life}.Update(ctx, userID, fn)
 }
 
 // killed are ways in which a memory dreams. Each is killed at each of its transactions.
@@ -142,7 +109,7 @@ func (w *world) order(o dream.Order) {
 	w.must(err)
 }
 
-// live sweeps and works now and in the next night; errCut = the process was killed.
+// live sweeps and works now and in the next night; storetest.ErrKilled = the process was killed.
 func (w *world) live(of dream.Store) error {
 	w.Helper()
 	night := lang.Midnight(w.clock.Now()).Add(27 * time.Hour)
@@ -187,33 +154,31 @@ func killEverywhere(t *testing.T, db *store.DB, clock *figure.Clock, prepare fun
 	prepare(whole)
 	whole.must(whole.live(db.Dreams()))
 	want, calls := whole.outcome("unkilled"), whole.calls.Load()
-	for _, where := range []int{before, within, after} {
-		for at := 1; ; at++ {
-			w := newWorld(t, db, clock)
-			prepare(w)
-			err := w.live(&dying{Store: db.Dreams(), at: at, where: where})
-			if err == nil { // it had fewer transactions
-				break
-			}
-			if !errors.Is(err, errCut) {
-				t.Fatal(err)
-			}
-			kills++
-			what := fmt.Sprintf("killed at transaction %d (%d)", at, where)
-			w.takeOver()
-			w.must(w.live(db.Dreams()))
-			if got := w.outcome(what); got != want {
-				t.Errorf("%s:\n%s\nwant\n%s", what, got, want)
-			}
-			again := int64(2) // an answer that was lost, perhaps with the question before it
-			if w.runs()[0].DryRun {
-				again = calls // nothing was stored
-			}
-			if n := w.calls.Load(); n > calls+again {
-				t.Errorf("%s: %d calls, want %d", what, n, calls)
-			}
-			w.dreamsOfNothing(what)
+	for at := 1; ; at++ {
+		w := newWorld(t, db, clock)
+		prepare(w)
+		err := w.live(dying{db.Dreams(), &storetest.Life{Ends: at}})
+		if err == nil { // it had fewer steps
+			break
 		}
+		if !errors.Is(err, storetest.ErrKilled) {
+			t.Fatal(err)
+		}
+		kills++
+		what := fmt.Sprintf("killed before step %d", at)
+		w.takeOver()
+		w.must(w.live(db.Dreams()))
+		if got := w.outcome(what); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", what, got, want)
+		}
+		again := int64(2) // an answer that was lost, perhaps with the question before it
+		if w.runs()[0].DryRun {
+			again = calls // nothing was stored
+		}
+		if n := w.calls.Load(); n > calls+again {
+			t.Errorf("%s: %d calls, want %d", what, n, calls)
+		}
+		w.dreamsOfNothing(what)
 	}
 	return kills
 }

@@ -8,6 +8,7 @@ import (
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
 	"nodest/memory/dream"
+	"nodest/store/storetest"
 )
 
 // begins returns when runs began, in a zone.
@@ -287,7 +288,7 @@ func TestARunThatTheProcessDiesOfHasFailed(t *testing.T) {
 			if j == nil {
 				break
 			}
-			dying := &dying{Store: w.db.Dreams(), at: 3} // after it has asked
+			dying := dying{w.db.Dreams(), &storetest.Life{Ends: 5}} // after it has asked
 			if err := w.service(dying).Kinds()[0].Run(w.Context(), j); err == nil {
 				break
 			}
