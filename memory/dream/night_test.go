@@ -288,8 +288,8 @@ func TestARunThatTheProcessDiesOfHasFailed(t *testing.T) {
 			if j == nil {
 				break
 			}
-			dying := dying{w.db.Dreams(), &storetest.Life{Ends: 5}} // after it has asked
-			if err := w.service(dying).Kinds()[0].Run(w.Context(), j); err == nil {
+			dies := mortalOf(w.db, &storetest.Life{Ends: 8}) // after it has asked
+			if err := w.service(dies).Kinds()[0].Run(w.Context(), j); err == nil {
 				break
 			}
 			w.clock.To(w.clock.Now().Add(2 * time.Minute)) // its lease ends

@@ -239,32 +239,40 @@ func readNotes(reply string, messages []memory.Message, names lang.Names, known 
 		if entry == nil {
 			continue
 		}
-		n := cognition.Note{Text: plain(entry.Text("text")), Kind: entry.Text("kind")}
-		if !slices.Contains(lang.Kinds, lang.Kind(n.Kind)) {
-			n.Kind = string(lang.KindOther)
-		}
-		var sources []lang.Line
-		for _, seq := range entry.Integers("seqs") {
-			for i := range messages {
-				if messages[i].Seq == seq {
-					n.Messages, sources = append(n.Messages, messageOf(&messages[i])), append(sources, messages[i].Line())
-				}
-			}
-		}
+		n, sources := noteIn(entry, messages)
 		fits := n.Text != "" && utf8.RuneCountInString(n.Text) <= longestLine && !lang.LooksLikeMarkup(n.Text)
-		if fits && len(sources) > 0 && len(notes) < mostNotes && lang.Unsupported(n.Text, sources, names) == "" && isEvidence(n.Text, sources, names, known) {
+		if fits && len(sources) > 0 && len(notes) < mostNotes && isEvidence(n.Text, sources, names, known) {
 			notes = append(notes, n)
 		}
 	}
 	return notes, nil
 }
 
+// noteIn reads a note, and the messages that it names.
+func noteIn(entry llm.Object, messages []memory.Message) (n cognition.Note, sources []lang.Line) {
+	n = cognition.Note{Text: plain(entry.Text("text")), Kind: entry.Text("kind")}
+	if !slices.Contains(lang.Kinds, lang.Kind(n.Kind)) {
+		n.Kind = string(lang.KindOther)
+	}
+	for _, seq := range entry.Integers("seqs") {
+		for i := range messages {
+			if messages[i].Seq == seq {
+				n.Messages, sources = append(n.Messages, messageOf(&messages[i])), append(sources, messages[i].Line())
+			}
+		}
+	}
+	return n, sources
+}
+
 // enoughByUser is the part of a note that the user must have said.
 const enoughByUser = 0.34
 
-// isEvidence reports whether the sources of a note are more than the character's word for it. Of itself,
-// it may say what no document has: those it only repeats.
+// isEvidence reports whether the sources of a note state it, and are more than the character's word for it.
+// Of itself, it may say what no document has: those it only repeats.
 func isEvidence(text string, sources []lang.Line, names lang.Names, known []*Document) bool {
+	if lang.Unsupported(text, sources, names) != "" {
+		return false
+	}
 	pieces := lang.PiecesOf(text)
 	ofUser := slices.DeleteFunc(slices.Clone(sources), func(l lang.Line) bool { return l.Role != lang.RoleUser })
 	if share, _ := lang.SaidIn(lang.Stated(ofUser)...).Share(pieces); share >= enoughByUser {

@@ -11,7 +11,6 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
-	"nodest/cognition"
 	"nodest/internal/bench/figure"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
@@ -221,15 +220,6 @@ func (w *world) lines(path string) (texts []string) {
 		}
 	}
 	return texts
-}
-
-func (w *world) reflections() (events []*cognition.Event) {
-	w.Helper()
-	w.must(w.db.Dreams().View(w.Context(), w.user, func(tx dream.Tx) (err error) {
-		events, err = tx.Log.Events(w.chat, 0, 1000, cognition.TypeReflection)
-		return err
-	}))
-	return events
 }
 
 // obedient is a model that notes the first sentence of what the user says, and adds each note as a line.
