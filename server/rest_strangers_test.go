@@ -311,12 +311,13 @@ func TestIdsOfOthersAreRefusedInBodies(t *testing.T) {
 		{"POST", "/knowledge/ask", `{"question":"light?","knowledgeBaseIds":["$base"]}`, ""},
 		{"POST", "/knowledge/ask", `{"question":"light?","conversationId":"$conversation"}`, ""},
 		{"POST", "/files/web", `{"url":"https://example.org/","knowledgeBaseId":"$base"}`, ""},
+		{"POST", "/conversations/" + mine.conversation + "/goals", `{"description":"x","parentId":"$goal"}`, "parentId"},
 		{"PATCH", "/conversations/" + mine.conversation + "/summaries/$summary", `{"summary":"x"}`, ""},
 		{"POST", "/conversations/" + mine.conversation + "/summaries?wait=1", `{"from":"$message"}`, "from"},
 	} {
 		t.Run(c.method+" "+c.path[:min(len(c.path), 16)]+" "+c.body, func(t *testing.T) {
 			names := strings.NewReplacer("$character", theirs.character, "$persona", theirs.resources["personas"], "$message", theirs.message,
-				"$file", theirs.file, "$base", theirs.base,
+				"$file", theirs.file, "$base", theirs.base, "$goal", theirs.goal,
 				"$preset", theirs.resources["presets"], "$book", theirs.resources["worldbooks"], "$conversation", theirs.conversation,
 				"$attachment", theirs.attachment, "$comment", theirs.comment, "$memory", theirs.memory, "$summary", theirs.summary, "$revision", revision)
 			p := h.rest(c.method, names.Replace(c.path), names.Replace(c.body)).refuses(t, 404, "not_found")

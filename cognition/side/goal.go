@@ -35,7 +35,7 @@ func (svc *Service) CreateGoal(ctx context.Context, c *op.Call, g cognition.Goal
 				err = fault.New(fault.NotFound, "no such goal")
 			}
 			if err != nil {
-				return nil, err
+				return nil, op.InField("parentId", err)
 			}
 		}
 		return &one, tx.Log.InsertGoal(&one)
