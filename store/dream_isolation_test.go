@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"nodest/cognition"
@@ -170,6 +171,10 @@ func TestPurgesReachTheLinesOfDocuments(t *testing.T) {
 				})
 				e.equal("before", e.lines(r.character), []string{"mine zebra line", "the line of the user"})
 				elsewhere := e.conversation()
+				note := cognition.Note{Text: "mine zebra note", Messages: []cognition.Message{{Sequence: 1, MessageID: r.messages[0].ID, RevisionID: r.messages[0].Swipes[0].RevisionID}}}
+				reflection := &cognition.Reflection{SequenceRange: [2]int64{1, 2}, Notes: []cognition.Note{note}}
+				reflection.Summarise()
+				e.update(func(tx nodest.Tx) error { return tx.Cognition.AppendEvents(r.chat, cognition.New(r.chat, reflection)) })
 				prompt := func(conversation string, of ...string) string {
 					p := &nodest.StoredPrompt{ID: e.idNow(), ConversationID: conversation, GenerationID: named("g"), Body: []byte("{}"), FileIDs: of}
 					e.update(func(tx nodest.Tx) error { return tx.PutPrompt(p) })
@@ -186,6 +191,16 @@ func TestPurgesReachTheLinesOfDocuments(t *testing.T) {
 					left = nil
 				}
 				e.equal("after", e.lines(r.character), left)
+				if name == "a chat" || name == "the words of a fact" { // the log went with it; its texts were not named
+					return
+				}
+				e.view(func(tx nodest.Tx) error {
+					events, err := tx.Cognition.Events(r.chat, 0, 10)
+					if len(events) != 1 || strings.Contains(string(events[0].Body), "zebra") {
+						e.Errorf("the log has %d events, with the words", len(events))
+					}
+					return err
+				})
 			})
 		})
 	}

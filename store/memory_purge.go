@@ -101,15 +101,16 @@ func (t *textTx) bury(characterID, hash string, revisionIDs []string) error {
 	return err
 }
 
-// noteSame notes that the texts with words that were buried are gone, and removes lines with them. It
-// reads all rows of the scope, once for all words of the transaction.
+// noteSame notes that the texts with words that were buried are gone, and removes lines with them, and the words of their
+// sources from the logs. It reads all rows of the scope, once for all words of the transaction.
 func (t *memoryTx) noteSame(characterID string, n *scopeNews) error {
 	if len(n.buried) == 0 {
 		return nil
 	}
 	same, err := sqldb.All[lived](t, "SELECT first_change, change FROM memory_texts WHERE "+ofScope+" AND NOT is_buried AND hash IN (?)", t.userID, characterID, n.buried)
 	n.gone = append(n.gone, same...)
-	return cmp.Or(err, t.dropLines(memory.Scope{UserID: t.userID, CharacterID: characterID}, n.sources, n.buried))
+	return cmp.Or(err, t.dropFromLogs("user_id = ? AND object_id IN (?)", t.userID, n.sources),
+		t.dropLines(memory.Scope{UserID: t.userID, CharacterID: characterID}, n.sources, n.buried))
 }
 
 // partsPurged is how many parts of segments PurgeTexts removes: about as many bytes as of texts.
