@@ -1,6 +1,7 @@
 package dream
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -15,16 +16,21 @@ import (
 const SweepEvery = time.Hour
 
 // Sweep plans the nights of all memories that come before the next sweep, and those that were missed.
+// A memory that cannot be planned keeps no other one from its night: the first error is returned in the end.
 // Who has said enough only in the hour before their night has it with the sweep after that.
 func (s *Service) Sweep(ctx context.Context) error {
+	var failed error
 	for after := (memory.Scope{}); ; {
 		scopes, err := s.store.DueForDreams(ctx, 1, after, 200)
 		if err != nil || len(scopes) == 0 {
-			return err
+			return cmp.Or(err, failed)
 		}
 		for _, scope := range scopes {
 			if err := s.plan(ctx, scope); err != nil && !fault.Is(err, fault.NotFound) {
-				return fmt.Errorf("plan a dream: %w", err)
+				failed = cmp.Or(failed, fmt.Errorf("plan a dream: %w", err))
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
 		}
 		after = scopes[len(scopes)-1]

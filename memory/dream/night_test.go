@@ -1,6 +1,8 @@
 package dream_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +72,37 @@ func TestANightNeedsEnoughThatWasSaidBeforeIt(t *testing.T) {
 		w.pass(noon.Add(3 * day))
 		if got := begins(w.runs(), time.UTC); !slices.Equal(got, []string{"12 04:00"}) {
 			w.Errorf("for three messages, and then none: %q", got)
+		}
+	})
+}
+
+// A memory whose settings cannot be read keeps nobody else from their night.
+func TestAMemoryThatCannotBePlannedHoldsNoOtherUp(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(w *world) {
+		broken := newWorld(w.T, w.db, w.clock)
+		behind := newWorld(w.T, w.db, w.clock)
+		for _, one := range []*world{w, broken, behind} {
+			one.say(bought(0, 3)...)
+		}
+		s := dream.New(w.db.Dreams(), dream.Options{Scenes: func(_ context.Context, userID, _ string) (dream.Scene, error) {
+			if userID == broken.user {
+				return dream.Scene{}, errors.New("no settings")
+			}
+			return w.scene, nil
+		}})
+		w.clock.To(noon.Add(15*time.Hour + 30*time.Minute))
+		if err := s.Sweep(w.Context()); err == nil || !strings.Contains(err.Error(), "no settings") {
+			w.Errorf("the sweep says %v", err)
+		}
+		for i, one := range []*world{w, broken, behind} {
+			w.must(w.db.Dreams().View(w.Context(), one.user, func(tx dream.Tx) error {
+				open, _, err := tx.Memory.Jobs.Jobs(jobs.Filter{Kind: dream.JobDream, Open: true}, "", 5)
+				if want := map[bool]int{true: 0, false: 1}[one == broken]; len(open) != want {
+					w.Errorf("user %d has %d nights", i, len(open))
+				}
+				return err
+			}))
 		}
 	})
 }
