@@ -32,15 +32,16 @@ type Event struct {
 	Timestamp      time.Time       // zero = the document has none
 	Body           json.RawMessage // the whole event as the document shows it, unknown members too
 
-	MessageID    string // the event is about it, and goes with it; "" = none
-	GenerationID string // of a query: its text is the response; "" = the body has the response
-	Undated      bool   // without a timestamp it is stored without one, and else with the time of the transaction
+	MessageID    string   // the event is about it, and goes with it; "" = none
+	GenerationID string   // of a query: its text is the response; "" = the body has the response
+	Revisions    []string // of an extraction: the texts that it may have words of
+	Undated      bool     // without a timestamp it is stored without one, and else with the time of the transaction
 }
 
 // Origin says that an event has words of something that can be removed for good.
 type Origin struct {
 	ObjectID string // a fact, a revision or a file
-	Source   string // the id of the source in the event
+	Source   string // the id of the source in the event; "" = its whole payload
 }
 
 // Origins returns what the sources of e are parts of.
@@ -56,6 +57,10 @@ func (e *Event) Origins() (all []Origin) {
 		}
 	case TypeEvaluation:
 		ids = []string{PlaceOf(e).KnowledgeID}
+	case TypePending:
+		for _, id := range e.Revisions {
+			all = append(all, Origin{ObjectID: id})
+		}
 	case TypeReflection:
 		var r Reflection
 		if Read(e, &r) == nil {

@@ -168,6 +168,15 @@ func (t cognitionTx) noteMemory(r *cognitionRow, knowledgeID string) error {
 	return t.Insert("cognition_sources", rows, "ON CONFLICT DO NOTHING")
 }
 
+// noteReview notes that an edit may have words of the texts that its extraction was made of.
+func (t cognitionTx) noteReview(r *cognitionRow) error {
+	return t.Run("INSERT INTO cognition_sources (user_id, conversation_id, ordinal, object_id, source)"+
+		" SELECT DISTINCT s.user_id, s.conversation_id, CAST(? AS BIGINT), s.object_id, s.source FROM cognition_events e"+
+		" JOIN cognition_sources s ON s.user_id = e.user_id AND s.conversation_id = e.conversation_id AND s.ordinal = e.ordinal"+
+		" WHERE e.user_id = ? AND e.conversation_id = ? AND e.extraction_key = ? AND e.extraction_key <> '' ON CONFLICT DO NOTHING",
+		r.Ordinal, t.userID, r.ConversationID, r.ExtractionKey)
+}
+
 // close ends the wait of what an event answers. Two that have both an id of the query are matched by it, others by the sequence.
 func (t cognitionTx) close(e *cognition.Event, r *cognitionRow) error {
 	const waits = "UPDATE cognition_events SET is_open = FALSE WHERE user_id = ? AND conversation_id = ? AND is_open AND type = ?"
@@ -175,6 +184,8 @@ func (t cognitionTx) close(e *cognition.Event, r *cognitionRow) error {
 	case cognition.TypeEvaluation:
 		return t.Run(waits+" AND (query_key = ? AND query_key <> '' OR (query_key = '' OR ? = '') AND sequence = ?)",
 			t.userID, r.ConversationID, cognition.TypeQuery, r.QueryKey, r.QueryKey, r.Sequence)
+	case cognition.TypeReviewed:
+		return t.noteReview(r)
 	case cognition.TypeCommitted:
 		return cmp.Or(t.noteMemory(r, cognition.PlaceOf(e).KnowledgeID),
 			t.Run(waits+" AND extraction_key = ?", t.userID, r.ConversationID, cognition.TypePending, r.ExtractionKey))

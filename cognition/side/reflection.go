@@ -112,24 +112,47 @@ func readReflection(tx Tx, conversationID string) (*reflection, error) {
 	if !asks { // a greeting teaches nothing
 		r.to = r.from
 	}
-	graves, err := tx.Memory.Tombstones(conv.CharacterID)
-	if err != nil {
+	if r.path, err = withoutForgotten(tx, conv, r.path); err != nil {
 		return nil, err
 	}
-	r.path = within(withoutForgotten(r.path, graves), r.from)
+	r.path = within(r.path, r.from)
 	r.known, err = proposedBefore(tx, conversationID)
 	return r, err
 }
 
-// withoutForgotten leaves out messages whose statements the user had forgotten.
-func withoutForgotten(path []*chat.Message, graves []memory.Tombstone) []*chat.Message {
+// withoutForgotten leaves out messages that the user had forgotten, and those whose statements were.
+func withoutForgotten(tx Tx, conv *chat.Conversation, path []*chat.Message) (left []*chat.Message, _ error) {
+	graves, err := tx.Memory.Tombstones(conv.CharacterID)
+	if err != nil {
+		return nil, err
+	}
 	gone := map[string]bool{}
 	for _, g := range graves {
 		for _, e := range g.Evidence {
 			gone[e.RevisionID] = true
 		}
 	}
-	return slices.DeleteFunc(path, func(m *chat.Message) bool { return m.Chosen() != nil && gone[m.Chosen().RevisionID] })
+	texts := make([]memory.Evidence, len(path))
+	for i, m := range path {
+		texts[i] = memory.Evidence{ConversationID: conv.ID, MessageID: m.ID, RevisionID: revisionOf(m), Seq: m.Seq}
+	}
+	shown, err := tx.Memory.Shown(nil, texts)
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range path {
+		if shown[i] && !gone[texts[i].RevisionID] {
+			left = append(left, m)
+		}
+	}
+	return left, nil
+}
+
+func revisionOf(m *chat.Message) string {
+	if m.Chosen() == nil {
+		return ""
+	}
+	return m.Chosen().RevisionID
 }
 
 // within keeps the end of a branch: the last messages, and those before that are new, as far as there is room.
@@ -186,6 +209,9 @@ func propose(tx Tx, conversationID string, r *reflection, found []json.RawMessag
 	}
 	set, err := settings(tx, conv)
 	if err != nil || !set.Cognition.Extract {
+		return err
+	}
+	if err := tx.Memory.LockMemory(conv.CharacterID); err != nil { // nothing is forgotten until the proposals are there
 		return err
 	}
 	if found, err = unknown(tx, conv, found); err != nil {
@@ -246,7 +272,24 @@ func unknown(tx Tx, conv *chat.Conversation, found []json.RawMessage) (all []jso
 	return all, nil
 }
 
-// events proposes payloads.
+// enoughSaid is the part of the words of a proposal that a message has which it may be made of.
+const enoughSaid = 0.34
+
+// sources are the messages that a proposal may have words of: all of the new ones if none stands out.
+func (r *reflection) sources(payload json.RawMessage) (all []*chat.Message) {
+	pieces := lang.PiecesOf(contentOf(payload))
+	for _, m := range r.path {
+		if share, _ := lang.SaidIn(m.Text()).Share(pieces); share >= enoughSaid {
+			all = append(all, m)
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(r.path), func(m *chat.Message) bool { return m.Seq <= r.from })
+}
+
+// events proposes payloads, without those whose sources were forgotten while the model wrote.
 func (r *reflection) events(tx Tx, conv *chat.Conversation, payloads []json.RawMessage) (all []*cognition.ExtractionPending, _ error) {
 	goals, _, err := tx.Log.Goals(conv.ID, cognition.GoalActive, "", 1)
 	if err != nil {
@@ -254,13 +297,24 @@ func (r *reflection) events(tx Tx, conv *chat.Conversation, payloads []json.RawM
 	}
 	branch := cognition.NewReflectionID()
 	for _, payload := range payloads {
+		sources := r.sources(payload)
+		left, err := withoutForgotten(tx, conv, sources)
+		if err != nil {
+			return nil, err
+		}
+		if len(left) < len(sources) {
+			continue
+		}
 		p := &cognition.ExtractionPending{ExtractionID: cognition.NewExtractionID(), Sequence: r.to, BranchID: branch, Payload: payload}
 		for _, g := range goals {
 			p.GoalID = &g.ID
 		}
 		e := cognition.New(conv.ID, p)
 		e.MessageID = r.newest
-		err := cmp.Or(tx.Log.AppendEvents(conv.ID, e), tell(tx, "", conv.ID, "extraction.pending", map[string]any{"extractionId": p.ExtractionID}))
+		for _, m := range sources {
+			e.Revisions = append(e.Revisions, revisionOf(m))
+		}
+		err = cmp.Or(tx.Log.AppendEvents(conv.ID, e), tell(tx, "", conv.ID, "extraction.pending", map[string]any{"extractionId": p.ExtractionID}))
 		if err != nil {
 			return nil, err
 		}

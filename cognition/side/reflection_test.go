@@ -218,6 +218,66 @@ func TestWhatWasForgottenIsNotProposed(t *testing.T) {
 	})
 }
 
+// forget has the user forget the text of the newest message, not what was said.
+func (k *talk) forget() {
+	k.Helper()
+	k.update(func(tx nodest.Tx) error {
+		conv, err := tx.Chats.Conversation(k.chat)
+		if err != nil {
+			return err
+		}
+		path, _, err := tx.Chats.Path(k.chat, conv.HeadID, "", 1)
+		if err != nil {
+			return err
+		}
+		return tx.Memory.ForgetTexts(k.character, path[0].Chosen().RevisionID)
+	})
+}
+
+// A text that was forgotten alone is not shown either, and takes its words out of proposals and their edits; nothing comes
+// of one that is forgotten while the model writes.
+func TestAForgottenTextIsInNoProposal(t *testing.T) {
+	eachTalk(t, extracts, func(k *talk) {
+		k.forget()
+		k.say(chat.RoleUser, "The lamp is green.")
+		k.model.answers(func(_ context.Context, p llm.Prompt) (string, error) {
+			for _, m := range p.Messages {
+				if strings.Contains(m.Text, "at nine") {
+					k.Errorf("the model sees %q", m.Text)
+				}
+			}
+			return extractions("The lamp is green.", "Alice has bees."), nil
+		})
+		k.compress()
+		all := k.pending()
+		if texts := contents(all); !slices.Equal(texts, []string{"The lamp is green.", "Alice has bees."}) {
+			k.Fatalf("proposed: %q", texts)
+		}
+		_, err := k.svc.ReviewOne(k.Context(), k.call(), side.Review{
+			ConversationID: k.chat, ExtractionID: all[0].ExtractionID, Decision: cognition.Edit, EditedPayload: json.RawMessage(`{"content":"A green lamp."}`),
+		})
+		k.must(err)
+		k.say(chat.RoleUser, "The door is red.")
+		k.reply(extractions("The door is red."))
+		k.compress()
+		k.say(chat.RoleUser, "The roof is flat.")
+		k.model.answers(func(context.Context, llm.Prompt) (string, error) {
+			k.forget()
+			return extractions("The roof is flat."), nil
+		})
+		k.compress()
+		if texts := contents(k.pending()); !slices.Equal(texts, []string{"The lamp is green.", "Alice has bees.", "The door is red."}) {
+			k.Errorf("behind a text that was forgotten meanwhile: %q", texts)
+		}
+		k.update(func(tx nodest.Tx) error { return tx.Memory.PurgeScope(k.character) })
+		for _, e := range append(k.events(cognition.TypePending), k.events(cognition.TypeReviewed)...) {
+			if body := string(e.Body); strings.Contains(body, "lamp") || strings.Contains(body, "bees") || strings.Contains(body, "door") {
+				k.Errorf("left: %s", body)
+			}
+		}
+	})
+}
+
 // Without the setting nothing is asked; without a model, the messages wait for one.
 func TestAReflectionWaitsForItsSettingAndForAModel(t *testing.T) {
 	eachTalk(t, `{}`, func(k *talk) {
