@@ -146,6 +146,8 @@ func (e *Event) Identity() []byte {
 		key = []any{p.QueryID, p.KnowledgeID}
 	case (e.Type == TypePending || e.Type == TypeCommitted) && p.ExtractionID != "":
 		key = []any{p.ExtractionID}
+	case e.Type == TypeReflection && p.To > 0 && membersOf(e.Body)["notes"] != nil:
+		key = []any{p.From, "notes"} // one of another program, which has none, does not stand in its way
 	case e.Type == TypeReflection && p.To > 0:
 		key = []any{p.From}
 	default:

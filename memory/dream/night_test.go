@@ -2,14 +2,17 @@ package dream_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"nodest/cognition"
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/memory/dream"
 	"nodest/store/storetest"
 )
@@ -103,6 +106,32 @@ func TestAMemoryThatCannotBePlannedHoldsNoOtherUp(t *testing.T) {
 				}
 				return err
 			}))
+		}
+	})
+}
+
+// A reflection that was imported with a log keeps no run from its own of the same messages.
+func TestAnImportedReflectionReplacesNone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(w *world) {
+		w.say(bought(0, 3)...)
+		log := cognition.NewService(w.db.Cognition())
+		imports := func(events ...json.RawMessage) *cognition.Imported {
+			done, err := log.Import(w.Context(), &op.Call{UserID: w.user}, w.chat, events, nil)
+			w.must(err)
+			return done
+		}
+		imports(json.RawMessage(`{"type":"reflection","timestamp":"2025-01-01T00:00:00Z","sequence_range":[1,3],"summary":"of another program"}`))
+		_, err := w.start(dream.Order{Force: true})
+		w.must(err)
+		w.must(w.work(w.db.Dreams()))
+		if r := w.last(); r.State != dream.Done || len(r.Changes) != 3 {
+			w.Errorf("the run: %+v", r)
+		}
+		d, err := log.Log(w.Context(), w.user, w.chat, 0, 0)
+		w.must(err)
+		if done := imports(d.Events...); len(d.Events) != 2 || done.Added != 0 {
+			w.Errorf("%d events, of which an import adds %d", len(d.Events), done.Added)
 		}
 	})
 }
