@@ -310,8 +310,17 @@ func read(tx Tx, conversationID string) (*asked, error) {
 		a.goal = g.Description
 	}
 	path, err := newest(tx, conv, seenMessages)
-	a.history = history(path)
+	if err != nil {
+		return nil, err
+	}
+	left, err := withoutForgotten(tx, conv, path)
+	a.queries = slices.DeleteFunc(a.queries, func(e *cognition.Event) bool { return has(path, e.MessageID) && !has(left, e.MessageID) })
+	a.history = history(left)
 	return a, err
+}
+
+func has(path []*chat.Message, id string) bool {
+	return slices.ContainsFunc(path, func(m *chat.Message) bool { return m.ID == id })
 }
 
 // newest are the last messages of the shown branch that a prompt has, without a reply that is being written.
