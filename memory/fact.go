@@ -220,10 +220,13 @@ func checkText(c *op.Checks, field, text string) {
 }
 
 // CanSay reports whether a memory can have a text.
-func CanSay(text string) bool {
+func CanSay(text string) bool { return CheckText("text", text) == nil }
+
+// CheckText refuses a text that a memory cannot have.
+func CheckText(field, text string) error {
 	var c op.Checks
-	checkText(&c, "text", text)
-	return c.Err() == nil
+	checkText(&c, field, text)
+	return c.Err()
 }
 
 // ClampImportance reads a number from a model: 1 to 10 count as tenths, invalid ones as 0.5.

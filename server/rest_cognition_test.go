@@ -276,13 +276,12 @@ func TestAReviewedExtractionBecomesOneMemory(t *testing.T) {
 		t.Errorf("by the other path: %v", alias)
 	}
 	h.rest("POST", path+"/pending-2/review", `{"decision":"discard"}`).wants(t, 200)
-	h.rest("POST", path+"/pending-3/review", `{"decision":"approve"}`).wants(t, 200)
-	if got := fmt.Sprint(states()); got != "[approved discarded approved]" {
+	if got := fmt.Sprint(states()); got != "[approved discarded pending]" {
 		t.Errorf("states: %s", got)
 	}
 	report := h.rest("POST", path+"/commit", "").wants(t, 200)
 	done := report["committed"].([]any)
-	if len(done) != 1 || len(report["failed"].([]any)) != 1 || fmt.Sprint(report["skipped"]) != "[pending-2]" {
+	if len(done) != 1 || len(report["failed"].([]any)) != 0 || fmt.Sprint(report["skipped"]) != "[pending-2 pending-3]" {
 		t.Fatalf("the report is %s", op.MustJSON(report))
 	}
 	memories := h.rest("GET", h.memoriesOf(chat), "").items(t)
@@ -297,6 +296,37 @@ func TestAReviewedExtractionBecomesOneMemory(t *testing.T) {
 	p.event("extraction.committed", "")
 	if n := len(h.logOf(chat, "?type=extraction_committed")); n != 1 {
 		t.Errorf("%d commits", n)
+	}
+}
+
+// Only what can be a memory is approved; what an imported log approves nevertheless fails with a code.
+func TestWhatCannotBeAMemoryIsNotApproved(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	path := "/conversations/" + chat + "/extractions"
+	long := strings.Repeat("茶", 2001)
+	h.rest("POST", "/conversations/"+chat+"/cognition-log/import", `{"events":[
+		{"type":"extraction_pending","extraction_id":"pending-1","sequence":1,"payload":{"task":"empty"}},
+		{"type":"extraction_pending","extraction_id":"pending-2","sequence":1,"payload":{"content":"`+long+`"}},
+		{"type":"extraction_pending","extraction_id":"pending-3","sequence":1,"payload":{"content":"The inn is closed."}},
+		{"type":"extraction_pending","extraction_id":"pending-4","sequence":1},
+		{"type":"extraction_reviewed","extraction_id":"pending-4","decision":"approve"}]}`).wants(t, 200)
+	for _, id := range []string{"pending-1", "pending-2", "pending-4"} {
+		h.rest("POST", path+"/"+id+"/review", `{"decision":"approve"}`).refuses(t, 409, "conflict")
+	}
+	for _, content := range []string{long, "", " ", "\u200b"} {
+		h.rest("POST", path+"/pending-3/review", `{"decision":"edit","editedPayload":{"content":"`+content+`"}}`).refuses(t, 400, "invalid_field", "editedPayload")
+	}
+	h.rest("POST", path+"/pending-1/review", `{"decision":"edit","editedPayload":{"content":"The ferry sails at ten."}}`).wants(t, 200)
+	h.rest("POST", path+"/pending-1/review", `{"decision":"approve"}`).refuses(t, 409, "conflict")
+	report := h.rest("POST", path+"/commit", "").wants(t, 200)
+	failed := report["failed"].([]any)
+	if len(failed) != 1 || stringAt(failed[0].(map[string]any), "code") != "invalid_field" || stringAt(failed[0].(map[string]any), "extraction_id") != "pending-4" {
+		t.Errorf("failed: %v", failed)
+	}
+	if done := report["committed"].([]any); len(done) != 1 || fmt.Sprint(report["skipped"]) != "[pending-2 pending-3]" {
+		t.Errorf("the report is %s", op.MustJSON(report))
 	}
 }
 

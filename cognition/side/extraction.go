@@ -159,6 +159,22 @@ func (r *Review) check() error {
 	if bytes.TrimSpace(r.EditedPayload)[0] != '{' || contentOf(r.EditedPayload) == "" {
 		return fault.InvalidField("editedPayload", "type", "must be an object with a content")
 	}
+	if err := memory.CheckText("content", contentOf(r.EditedPayload)); err != nil {
+		f := fault.Public(err).Fields[0]
+		return fault.InvalidField("editedPayload", f.Code, "its content %s", f.Detail)
+	}
+	return nil
+}
+
+// checkApproval refuses to approve a proposal, as it was before an edit, of which no memory can be made.
+func checkApproval(x *Extraction) error {
+	payload := x.Payload
+	if x.Proposed != nil {
+		payload = x.Proposed
+	}
+	if err := memory.CheckText("content", contentOf(payload)); err != nil {
+		return fault.New(fault.Conflict, "no memory can be made of this proposal, edit it: %s", fault.Public(err).Message)
+	}
 	return nil
 }
 
@@ -173,7 +189,7 @@ func contentOf(payload json.RawMessage) string {
 
 // ReviewOne decides about an extraction. It may be decided again until it is committed.
 //
-// Errors: NotFound; Invalid; Conflict after a commit.
+// Errors: NotFound; Invalid; Conflict after a commit, and for an approval of what can be no memory.
 func (svc *Service) ReviewOne(ctx context.Context, c *op.Call, r Review) (*Extraction, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -188,6 +204,9 @@ func (svc *Service) ReviewOne(ctx context.Context, c *op.Call, r Review) (*Extra
 		}
 		if err == nil && x.State == StateCommitted {
 			err = fault.New(fault.Conflict, "the extraction is committed").With("knowledgeId", x.KnowledgeID)
+		}
+		if err == nil && r.Decision == cognition.Approve {
+			err = checkApproval(x)
 		}
 		if err != nil {
 			return err
@@ -227,8 +246,9 @@ type Committed struct {
 
 // Failed is one that did not.
 type Failed struct {
-	ExtractionID string `json:"extraction_id"`
-	Error        string `json:"error"`
+	ExtractionID string     `json:"extraction_id"`
+	Code         fault.Code `json:"code"`
+	Error        string     `json:"error"`
 }
 
 // readAtOnce are read at once.
@@ -255,7 +275,8 @@ func (svc *Service) Commit(ctx context.Context, c *op.Call, conversationID strin
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
-			report.Failed = append(report.Failed, Failed{id, fault.Public(err).Message})
+			why := fault.Public(err)
+			report.Failed = append(report.Failed, Failed{id, why.Code, why.Message})
 		case knowledge == "":
 			report.Skipped = append(report.Skipped, id)
 		default:
