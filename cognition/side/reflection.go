@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -54,13 +55,8 @@ func (svc *Service) reflect(ctx context.Context, userID, conversationID string) 
 		svc.opts.Log.InfoContext(ctx, "there is no model to propose knowledge", "conversation", conversationID)
 		r.to = r.from
 	case r.to > r.from:
-		reply, err := model.Ask(ctx, llm.Prompt{Messages: r.messages(), JSON: true, MaxTokens: 3000})
-		if err != nil {
+		if found, err = svc.ask(ctx, conversationID, model, r); err != nil {
 			return err
-		}
-		if found, err = readExtractions(reply); err != nil {
-			svc.opts.Log.WarnContext(ctx, "a reflection could not be read", "conversation", conversationID, "err", err)
-			svc.opts.Log.DebugContext(ctx, "a reflection could not be read", "conversation", conversationID, "reply", op.Truncate(reply, 200))
 		}
 	}
 	err = svc.store.Update(ctx, userID, func(tx Tx) error { return propose(tx, conversationID, r, found, true) })
@@ -69,6 +65,27 @@ func (svc *Service) reflect(ctx context.Context, userID, conversationID string) 
 	}
 	svc.opts.Log.WarnContext(ctx, "proposals wait for a review: they could not be kept", "conversation", conversationID, "err", err)
 	return svc.store.Update(ctx, userID, func(tx Tx) error { return propose(tx, conversationID, r, found, false) })
+}
+
+// ask asks for extractions, and once more if the answer cannot be read. After two such answers the messages stay unread, for
+// the next trigger.
+func (svc *Service) ask(ctx context.Context, conversationID string, model llm.Asker, r *reflection) ([]json.RawMessage, error) {
+	var bad error
+	for range 2 {
+		reply, err := model.Ask(ctx, llm.Prompt{Messages: r.messages(bad), JSON: true, MaxTokens: 3000})
+		if err != nil {
+			return nil, err
+		}
+		found, err := readExtractions(reply)
+		if err == nil {
+			return found, nil
+		}
+		bad = err
+		svc.opts.Log.WarnContext(ctx, "a reflection could not be read", "conversation", conversationID, "err", err)
+		svc.opts.Log.DebugContext(ctx, "a reflection could not be read", "conversation", conversationID, "reply", op.Truncate(reply, 200))
+	}
+	r.to = r.from
+	return nil, nil
 }
 
 // settings are those of the character of a conversation.
@@ -328,8 +345,8 @@ var (
 	reflectEnglish = lexicon.Prompts(promptFiles, "prompts/reflect-en.txt")
 )
 
-// messages are the conversation and behind it the instruction.
-func (r *reflection) messages() []llm.Message {
+// messages are the conversation and behind it the instruction, which says why an answer before could not be read.
+func (r *reflection) messages(bad error) []llm.Message {
 	said := ""
 	for _, m := range r.path {
 		said += m.Text()
@@ -347,6 +364,9 @@ func (r *reflection) messages() []llm.Message {
 		parts = append(parts, lines)
 	}
 	parts = append(parts, w["request"], w["output"])
+	if bad != nil {
+		parts = append(parts, fmt.Sprintf(w["retry"], bad))
+	}
 	return append(history(r.path), llm.Message{Role: llm.User, Text: strings.Join(parts, "\n\n")})
 }
 

@@ -353,14 +353,39 @@ func TestBranchesRunInOrderBeforeASummary(t *testing.T) {
 	})
 }
 
-// A reply that cannot be read proposes nothing, and is not asked for again.
-func TestAReplyThatCannotBeReadIsNotAskedForAgain(t *testing.T) {
+// A reply that cannot be read is asked for once more, with the reason.
+func TestAReflectionThatCannotBeReadIsAskedForOnceMore(t *testing.T) {
+	eachTalk(t, extracts, func(k *talk) {
+		k.model.answers(func(_ context.Context, p llm.Prompt) (string, error) {
+			if strings.Contains(p.Messages[len(p.Messages)-1].Text, "could not be used") {
+				return extractions("The ferry sails at nine."), nil
+			}
+			return "not json at all", nil
+		})
+		k.compress()
+		if k.asked() != 2 || !slices.Equal(contents(k.pending()), []string{"The ferry sails at nine."}) || k.state().Reflected != 3 {
+			k.Errorf("pending %q, state %+v", contents(k.pending()), k.state())
+		}
+	})
+}
+
+// After two replies that cannot be read, the messages stay unread: the next trigger asks again, and nothing else does.
+func TestMessagesStayUnreadAfterTwoBadReflections(t *testing.T) {
 	eachTalk(t, extracts, func(k *talk) {
 		k.reply("I would keep nothing.")
+		k.clock.leap(side.Idle)
+		k.look()
+		if n := k.asked(); n != 2 || len(k.pending()) != 0 || k.state().Reflected != 0 || len(k.state().Queue) != 0 {
+			k.Errorf("asked %d times, state %+v", n, k.state())
+		}
+		k.clock.leap(24 * time.Hour)
+		if n := k.works(); n != 0 || k.asked() != 0 {
+			k.Errorf("%d jobs without a trigger", n)
+		}
+		k.reply(extractions("The ferry sails at nine."))
 		k.compress()
-		k.compress()
-		if k.asked() != 1 || len(k.pending()) != 0 || k.state().Reflected != 3 {
-			k.Errorf("state: %+v", k.state())
+		if k.asked() != 1 || len(k.pending()) != 1 || k.state().Reflected != 3 {
+			k.Errorf("after the next trigger: %+v", k.state())
 		}
 	})
 }
