@@ -37,4 +37,7 @@ type StateTx interface {
 	PutSideState(conversationID string, s State) error
 	// ExtractionEvents returns the events of some extractions, the oldest first.
 	ExtractionEvents(conversationID string, extractionIDs ...string) ([]*Event, error)
+	// ExtractionSources returns the texts of the conversation that an extraction was made of, by sequence; none of one
+	// that was imported.
+	ExtractionSources(conversationID, extractionID string) ([]Message, error)
 }

@@ -44,22 +44,25 @@ func create(tx Tx, by, characterID string, d Draft) (*Memory, error) {
 	return createBy(tx, by, characterID, d, ByUser)
 }
 
-// Keep stores knowledge that the user has approved, like create.
-func Keep(tx Tx, by, characterID, text string) (*Memory, error) {
-	return createBy(tx, by, characterID, Draft{Text: text, Subject: lang.AboutWorld}, ByExtraction)
+// Keep stores knowledge that the user has approved, like create. It rests on evidence, of which it needs every text.
+func Keep(tx Tx, by, characterID, text string, evidence ...Evidence) (*Memory, error) {
+	return createBy(tx, by, characterID, Draft{Text: text, Subject: lang.AboutWorld}, ByExtraction, evidence...)
 }
 
-func createBy(tx Tx, by, characterID string, d Draft, origin Origin) (*Memory, error) {
+func createBy(tx Tx, by, characterID string, d Draft, origin Origin, evidence ...Evidence) (*Memory, error) {
 	now := tx.Now()
 	m := &Memory{
 		ID: op.NewID(), Version: 1, Text: strings.TrimSpace(d.Text), Subject: d.Subject, Kind: d.Kind, Importance: DefaultImportance,
-		EventTime: d.EventTime, Evidence: []Evidence{}, Origin: origin, Rights: Rights{Pinned: d.Pinned, Locked: d.Locked, Shareable: d.Shareable},
+		EventTime: d.EventTime, Evidence: append([]Evidence{}, evidence...), Origin: origin, Rights: Rights{Pinned: d.Pinned, Locked: d.Locked, Shareable: d.Shareable},
 		Standing: Standing{Status: Active}, Sightings: Sightings{SeenCount: 1, LastSeenAt: now}, CreatedAt: now, UpdatedAt: now,
 	}
 	fill(&m.Subject, lang.AboutUser)
 	fill(&m.Kind, lang.KindOther)
 	set(&m.Importance, d.Importance)
 	m.RootID, m.ContentHash = m.ID, lang.ContentHash(m.Text)
+	if len(evidence) > 0 {
+		m.ConversationID = evidence[0].ConversationID
+	}
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
@@ -76,6 +79,7 @@ func createBy(tx Tx, by, characterID string, d Draft, origin Origin) (*Memory, e
 		}
 		return m, EmitWritten(tx, by, characterID, WroteAdded, m.ID)
 	}
+	same.Evidence, _ = WithSighting(same.Evidence, evidence)
 	same.SeenCount++
 	same.LastSeenAt, same.UpdatedAt = now, now
 	if err := tx.UpdateFact(characterID, same); err != nil {

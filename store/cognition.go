@@ -237,6 +237,15 @@ func (t cognitionTx) ExtractionEvents(conversationID string, extractionIDs ...st
 	return t.readEvents(conversationID, "extraction_key IN (?) AND extraction_key <> '' ORDER BY ordinal", t.userID, conversationID, extractionIDs)
 }
 
+func (t cognitionTx) ExtractionSources(conversationID, extractionID string) ([]cognition.Message, error) {
+	return sqldb.All[cognition.Message](t.chats.with(conversationID), "SELECT DISTINCT m.seq AS sequence, m.id AS message_id, r.id AS revision_id FROM cognition_events e"+
+		" JOIN cognition_sources s ON s.user_id = e.user_id AND s.conversation_id = e.conversation_id AND s.ordinal = e.ordinal"+
+		" JOIN revisions r ON r.user_id = s.user_id AND r.id = s.object_id"+
+		" JOIN messages m ON m.user_id = r.user_id AND m.id = r.message_id AND m.conversation_id = s.conversation_id"+
+		" WHERE e.user_id = ? AND e.conversation_id = ? AND e.extraction_key = ? AND e.type = ? ORDER BY 1, 2, 3",
+		t.userID, conversationID, extractionID, cognition.TypePending)
+}
+
 func (t cognitionTx) SideState(conversationID string) (cognition.State, error) {
 	row, err := sqldb.One[cognitionStateRow](t.chats.with(conversationID), "SELECT * FROM cognition_states WHERE user_id = ? AND conversation_id = ?", t.userID, conversationID)
 	if row == nil {

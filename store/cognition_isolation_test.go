@@ -30,6 +30,10 @@ var cognitionIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 		_, err := store.Cognition(tx).OpenQueries(x.conversation, start, 10)
 		return wantNotFound(e, err)
 	},
+	"ExtractionSources": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Cognition(tx).ExtractionSources(x.conversation, "pending-1")
+		return err
+	},
 	"ExtractionEvents": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := store.Cognition(tx).ExtractionEvents(x.conversation, "pending-1")
 		return wantNotFound(e, err)

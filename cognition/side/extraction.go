@@ -12,6 +12,7 @@ import (
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/memory"
+	"nodest/memory/lang"
 )
 
 // Extraction is knowledge that was proposed, as its events leave it.
@@ -166,13 +167,16 @@ func (r *Review) check() error {
 	return nil
 }
 
-// checkApproval refuses to approve a proposal, as it was before an edit, of which no memory can be made.
-func checkApproval(x *Extraction) error {
-	payload := x.Payload
-	if x.Proposed != nil {
-		payload = x.Proposed
+// checkDecision refuses to approve or edit a proposal that has lost its words, and to approve one, as it was before an edit,
+// of which no memory can be made.
+func checkDecision(x *Extraction, decision string) error {
+	if decision == cognition.Discard {
+		return nil
 	}
-	if err := memory.CheckText("content", contentOf(payload)); err != nil {
+	if string(bytes.TrimSpace(x.original())) == "{}" {
+		return errWordless
+	}
+	if err := memory.CheckText("content", contentOf(x.original())); err != nil && decision == cognition.Approve {
 		return fault.New(fault.Conflict, "no memory can be made of this proposal, edit it: %s", fault.Public(err).Message)
 	}
 	return nil
@@ -205,8 +209,8 @@ func (svc *Service) ReviewOne(ctx context.Context, c *op.Call, r Review) (*Extra
 		if err == nil && x.State == StateCommitted {
 			err = fault.New(fault.Conflict, "the extraction is committed").With("knowledgeId", x.KnowledgeID)
 		}
-		if err == nil && r.Decision == cognition.Approve {
-			err = checkApproval(x)
+		if err == nil {
+			err = checkDecision(x, r.Decision)
 		}
 		if err != nil {
 			return err
@@ -312,7 +316,20 @@ func commit(tx Tx, by, conversationID, id string) (string, error) {
 	if err != nil || x == nil || x.State != StateApproved {
 		return "", err
 	}
-	m, err := memory.Keep(tx.Memory, by, conv.CharacterID, contentOf(x.Payload))
+	if contentOf(x.Payload) == "" {
+		return "", errWordless
+	}
+	if err := tx.Memory.LockMemory(conv.CharacterID); err != nil {
+		return "", err
+	}
+	evidence, err := evidenceOf(tx, conversationID, x)
+	if err != nil {
+		return "", err
+	}
+	if err := buried(tx, conv.CharacterID, contentOf(x.Payload), evidence); err != nil {
+		return "", err
+	}
+	m, err := memory.Keep(tx.Memory, by, conv.CharacterID, contentOf(x.Payload), evidence...)
 	if err != nil {
 		return "", err
 	}
@@ -320,4 +337,45 @@ func commit(tx Tx, by, conversationID, id string) (string, error) {
 	err = cmp.Or(tx.Log.AppendEvents(conversationID, done),
 		tell(tx, by, conversationID, "extraction.committed", map[string]any{"extractionId": id, "knowledgeId": m.ID}))
 	return m.ID, err
+}
+
+// errWordless refuses an extraction whose words went with those that it was made of.
+var errWordless = fault.New(fault.Conflict, "the extraction has no words: those that it was made of were forgotten")
+
+// original is the payload as it was proposed.
+func (x *Extraction) original() json.RawMessage {
+	if x.Proposed != nil {
+		return x.Proposed
+	}
+	return x.Payload
+}
+
+// buried refuses what the user had purged, as extraction and imports do.
+func buried(tx Tx, characterID, text string, evidence []memory.Evidence) error {
+	graves, err := tx.Memory.Tombstones(characterID)
+	if err != nil {
+		return err
+	}
+	hash := lang.ContentHash(text)
+	if slices.ContainsFunc(graves, func(t memory.Tombstone) bool { return t.Buries(hash, evidence) }) {
+		return fault.New(fault.Conflict, "it was purged from the memory: write it as a memory yourself to have it again")
+	}
+	return nil
+}
+
+// evidenceOf is what the memory of an extraction rests on, also if the user has edited it: the newest texts that it was
+// made of, which must all be shown.
+func evidenceOf(tx Tx, conversationID string, x *Extraction) (all []memory.Evidence, _ error) {
+	sources, err := tx.Log.ExtractionSources(conversationID, x.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range sources[max(0, len(sources)-memory.MaxEvidence):] {
+		all = append(all, memory.Evidence{ConversationID: conversationID, MessageID: m.MessageID, RevisionID: m.RevisionID, Seq: m.Sequence})
+	}
+	shown, err := tx.Memory.Shown(nil, all)
+	if err == nil && slices.Contains(shown, false) {
+		err = fault.New(fault.Conflict, "a message that it was made of is changed, deleted, forgotten or on another branch")
+	}
+	return all, err
 }
