@@ -94,10 +94,15 @@ type Imported struct {
 	Unplaced []Unplaced `json:"unplaced"`
 }
 
-// mostImported bounds the events of an import.
-const mostImported = 10_000
+// mostImported bounds the events of an import, and pieceEvents those that one transaction stores: other writers must not wait
+// long.
+const (
+	mostImported = 10_000
+	pieceEvents  = 500
+)
 
-// Import adds the events of a document that the log of a conversation does not have.
+// Import adds the events of a document that the log of a conversation does not have. A repetition after a failure adds the
+// rest.
 //
 // Errors: NotFound; Invalid for a document without a list; TooLarge.
 func (svc *Service) Import(ctx context.Context, c *op.Call, conversationID string, events, entries []json.RawMessage) (*Imported, error) {
@@ -107,20 +112,25 @@ func (svc *Service) Import(ctx context.Context, c *op.Call, conversationID strin
 	if n := max(len(events), len(entries)); n > mostImported {
 		return nil, fault.New(fault.TooLarge, "%d events, limit %d: import the log in parts", n, mostImported).With("limit", mostImported)
 	}
-	return op.Once(ctx, svc.store, c, func(tx Tx) (*Imported, error) {
-		found, unplaced := ReadDocument(events, entries)
-		if err := tx.AppendEvents(conversationID, found...); err != nil {
+	found, unplaced := ReadDocument(events, entries)
+	pieces := slices.Collect(slices.Chunk(found, pieceEvents))
+	if len(pieces) == 0 {
+		pieces = [][]*Event{nil}
+	}
+	so := &Imported{Unplaced: append([]Unplaced{}, unplaced...)}
+	return op.InPieces(ctx, svc.store, c, so, pieces, func(tx Tx, so *Imported, piece []*Event) (*Imported, error) {
+		if err := tx.AppendEvents(conversationID, piece...); err != nil {
 			return nil, err
 		}
-		done := &Imported{Unplaced: append([]Unplaced{}, unplaced...)}
-		for _, e := range found {
+		sum := *so
+		for _, e := range piece {
 			if e.Ordinal > 0 {
-				done.Added++
+				sum.Added++
 			} else {
-				done.Known++
+				sum.Known++
 			}
 		}
-		return done, nil
+		return &sum, nil
 	})
 }
 

@@ -9,33 +9,6 @@ import (
 	"nodest/memory/recall"
 )
 
-// inPieces runs do for each of parts, of which there is at least one, in a transaction of its
-// own, so that other writers do not wait long; the key is stored with the last one. do gets the
-// result of the earlier parts and returns it with its own added. What was done before a failure
-// stays, and do must skip it when everything is requested again.
-func inPieces[P, T any](ctx context.Context, s *Service, c *op.Call, so T, parts []P, do func(tx Tx, so T, part P) (T, error)) (T, error) {
-	last := len(parts) - 1
-	if last > 0 {
-		answer, known, err := op.Earlier[T](ctx, s.store, c)
-		if known || err != nil {
-			return answer, err
-		}
-	}
-	for _, part := range parts[:last] {
-		next := so
-		err := s.store.Update(ctx, c.UserID, func(tx Tx) (err error) {
-			next, err = do(tx, so, part)
-			return err
-		})
-		if err != nil {
-			var zero T
-			return zero, err
-		}
-		so = next
-	}
-	return op.Once(ctx, s.store, c, func(tx Tx) (T, error) { return do(tx, so, parts[last]) })
-}
-
 // Import stores JSON Lines and reports invalid ones; a repeated import skips what exists.
 func (s *Service) Import(ctx context.Context, c *op.Call, characterID string, r io.Reader) (*Imported, error) {
 	parsed, err := parseImport(r)
@@ -43,7 +16,7 @@ func (s *Service) Import(ctx context.Context, c *op.Call, characterID string, r 
 		return nil, err
 	}
 	so := &Imported{Failed: parsed.Failed, LeftOut: parsed.LeftOut}
-	return inPieces(ctx, s, c, so, pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
+	return op.InPieces(ctx, s.store, c, so, pieces(parsed.Memories), func(tx Tx, so *Imported, piece []Memory) (*Imported, error) {
 		done, err := importPiece(tx, c.By(), characterID, piece)
 		if err != nil {
 			return nil, err
@@ -96,7 +69,7 @@ func (s *Service) Bulk(ctx context.Context, c *op.Call, characterID string, in B
 	if len(parts) == 0 {
 		parts = [][]string{nil}
 	}
-	return inPieces(ctx, s, c, done, parts, func(tx Tx, so *BulkDone, piece []string) (*BulkDone, error) {
+	return op.InPieces(ctx, s.store, c, done, parts, func(tx Tx, so *BulkDone, piece []string) (*BulkDone, error) {
 		return applyBulk(tx, c.By(), characterID, &in, so, piece)
 	})
 }

@@ -60,6 +60,33 @@ func TestTheLogRefusesBadInput(t *testing.T) {
 	}
 }
 
+// A long log is stored in several transactions: the answer counts all of it, a repeated call has the same answer, and a
+// repeated import adds what is missing.
+func TestALongLogIsImportedOnce(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	path := "/conversations/" + h.newChat() + "/cognition-log/import"
+	document := func(n int) string {
+		var events []string
+		for i := range n {
+			events = append(events, fmt.Sprintf(`{"type":"odd","n":%d}`, i))
+		}
+		return `{"events":[` + strings.Join(events, ",") + `,7]}`
+	}
+	wants := func(got map[string]any, added, known float64) {
+		t.Helper()
+		if got["added"] != added || got["known"] != known || len(got["unplaced"].([]any)) != 1 {
+			t.Errorf("%s; want %v added and %v known", op.MustJSON(got), added, known)
+		}
+	}
+	wants(h.rest("POST", path, document(600)).wants(t, 200), 600, 0)
+	for range 2 {
+		wants(h.rest("POST", path, document(1300), "Idempotency-Key: long").wants(t, 200), 700, 600)
+	}
+	wants(h.rest("POST", path, document(1300)).wants(t, 200), 0, 1300)
+	h.rest("POST", path, document(1200), "Idempotency-Key: long").refuses(t, 422, "key_reused")
+}
+
 // Whatever a foreign document has in the places of ids, the log keeps it or reports it.
 func TestALogWithStrangeIdsIsImported(t *testing.T) {
 	t.Parallel()

@@ -83,10 +83,23 @@ func TestDocumentsThatCannotBeWritten(t *testing.T) {
 	h.rest("PUT", path+"/user.md", `{"text":"`+strings.Repeat("x", 8001)+`"}`).refuses(t, 413, "too_large")
 	h.rest("PUT", path+"/user.md", `{"text":"`+strings.Repeat(`\n`, 400)+`"}`).refuses(t, 400, "invalid_field", "text")
 	h.rest("PUT", path+"/user.md", `{"locked":true}`).refuses(t, 404, "not_found")
-	for _, name := range strings.Fields("a b c d e f g h") {
+	got := h.rest("GET", path+"/user.md", "")
+	got.refuses(t, 404, "not_found")
+	if strings.Contains(string(got.body), "in this version") {
+		t.Errorf("without a version: %s", got.body)
+	}
+}
+
+// Four documents can be there besides the default ones, which always have room.
+func TestDefaultDocumentsAlwaysHaveRoom(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	path := h.documentsOf(h.newCharacter())
+	for _, name := range strings.Fields("a b c d user relationship threads self") {
 		h.rest("PUT", path+"/"+name+".md", `{"text":"x"}`).wants(t, 200)
 	}
-	h.rest("PUT", path+"/i.md", `{"text":"x"}`).refuses(t, 409, "conflict")
+	h.rest("PUT", path+"/e.md", `{"text":"x"}`).refuses(t, 409, "conflict")
+	h.rest("PUT", path+"/a.md", `{"text":"y"}`).wants(t, 200)
 }
 
 // A prompt has the documents before the chat, and none of a character that does not remember.

@@ -79,7 +79,7 @@ func (t dreamTx) MemoryDocuments(characterID string) ([]*dream.Document, error) 
 func (t dreamTx) MemoryDocument(characterID, path string, version int64) (*dream.Document, error) {
 	all, err := t.readDocuments(characterID, " AND d.path = ? AND v.version = CASE ? WHEN 0 THEN d.version ELSE ? END", path, version, version)
 	if err == nil && len(all) == 0 {
-		return nil, fault.New(fault.NotFound, "no document %q in this version", path)
+		return nil, dream.NoDocument(path, version)
 	}
 	if err != nil {
 		return nil, err

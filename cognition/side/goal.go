@@ -54,7 +54,7 @@ func (svc *Service) ChangeGoal(ctx context.Context, c *op.Call, id string, p Goa
 		if err := op.CheckVersion(p.IfVersion, g.Version); err != nil {
 			return nil, err
 		}
-		before := g.Ended()
+		before := *g
 		if p.Description != nil {
 			g.Description = strings.TrimSpace(*p.Description)
 		}
@@ -64,11 +64,14 @@ func (svc *Service) ChangeGoal(ctx context.Context, c *op.Call, id string, p Goa
 		if err := checkGoal(g); err != nil {
 			return nil, err
 		}
+		if *g == before {
+			return g, nil
+		}
 		g.Version++
 		if err := tx.Log.UpdateGoal(g); err != nil {
 			return nil, err
 		}
-		if before || !g.Ended() {
+		if before.Ended() || !g.Ended() {
 			return g, nil
 		}
 		return g, goalEnded(tx, g.ConversationID)

@@ -32,5 +32,8 @@ func TestAGoalIsChangedBySeveralAtOnce(t *testing.T) {
 		if err != nil || g.Version != 10 || g.Status != status {
 			d.Errorf("%+v, %v", g, err)
 		}
+		if g, err = d.svc.ChangeGoal(d.Context(), d.call(), goal, side.GoalPatch{Status: &status}); err != nil || g.Version != 10 {
+			d.Errorf("without a change: %+v, %v", g, err)
+		}
 	})
 }

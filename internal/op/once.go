@@ -139,6 +139,33 @@ func Earlier[T any, X Tx](ctx context.Context, store Store[X], c *Call) (answer 
 	return answer, known, err
 }
 
+// InPieces runs do for each of parts, of which there is at least one, in a transaction of its
+// own, so that other writers do not wait long; the key is stored with the last one. do gets the
+// result of the earlier parts and returns it with its own added. What was done before a failure
+// stays, and do must skip it when everything is requested again.
+func InPieces[X Tx, P, T any](ctx context.Context, store Store[X], c *Call, so T, parts []P, do func(tx X, so T, part P) (T, error)) (T, error) {
+	last := len(parts) - 1
+	if last > 0 {
+		answer, known, err := Earlier[T](ctx, store, c)
+		if known || err != nil {
+			return answer, err
+		}
+	}
+	for _, part := range parts[:last] {
+		next := so
+		err := store.Update(ctx, c.UserID, func(tx X) (err error) {
+			next, err = do(tx, so, part)
+			return err
+		})
+		if err != nil {
+			var zero T
+			return zero, err
+		}
+		so = next
+	}
+	return Once(ctx, store, c, func(tx X) (T, error) { return do(tx, so, parts[last]) })
+}
+
 // replay reads the answer of an earlier call with the same key.
 func replay[X Tx, T any](tx X, c *Call, known *KeyRecord, answer *T) error {
 	if known.Hash != c.Hash {

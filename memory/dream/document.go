@@ -13,9 +13,9 @@ import (
 
 // Limits of the documents of one memory.
 const (
-	MaxDocuments = 8    // besides the archive
-	MaxText      = 8000 // code points of a document
-	maxLines     = 400  // of a document
+	MaxOthers = 4    // documents besides the default ones and the archive
+	MaxText   = 8000 // code points of a document
+	maxLines  = 400  // of a document
 )
 
 // Archive is the document that keeps the lines that runs have removed. It is in no prompt, and no
@@ -26,6 +26,20 @@ const Archive = "archive.md"
 var Defaults = []string{"user.md", "relationship.md", "threads.md", "self.md"}
 
 var pathForm = regexp.MustCompile(`^[a-z0-9_-]{1,40}\.md$`)
+
+// roomFor reports whether a memory with documents can have another one: the default ones always have room.
+func roomFor(path string, documents []*Document) bool {
+	if path == Archive || slices.Contains(Defaults, path) {
+		return true
+	}
+	n := 0
+	for _, d := range documents {
+		if d.Path != Archive && !slices.Contains(Defaults, d.Path) {
+			n++
+		}
+	}
+	return n < MaxOthers
+}
 
 // Author says who wrote a line or a version.
 type Author string
@@ -122,6 +136,14 @@ func checkPath(path string) error {
 		return fault.InvalidField("path", "value", "%s is made of memories; change those", Profile)
 	}
 	return nil
+}
+
+// NoDocument says that a document, or its version, is not there; 0 = the one in force.
+func NoDocument(path string, version int64) error {
+	if version == 0 {
+		return fault.New(fault.NotFound, "no document %q", path)
+	}
+	return fault.New(fault.NotFound, "no document %q in this version", path)
 }
 
 // ByOrder sorts documents: the profile, the default ones, others by name, the archive.

@@ -3,7 +3,6 @@ package dream
 import (
 	"context"
 
-	"nodest/internal/fault"
 	"nodest/memory"
 )
 
@@ -54,7 +53,7 @@ func (s *Service) profileIn(ctx context.Context, userID, characterID string, ver
 		return nil, err
 	}
 	if d == nil || version > 1 {
-		return nil, fault.New(fault.NotFound, "no document %q in this version", Profile)
+		return nil, NoDocument(Profile, version)
 	}
 	shown := &Shown{d, make([]bool, len(d.Lines))}
 	for i := range shown.Counts {

@@ -202,7 +202,7 @@ func (a *applying) document(u Update) (*Document, string) {
 		return d, ""
 	case u.Do != Add:
 		return nil, reasonPath
-	case len(a.others()) >= MaxDocuments:
+	case !roomFor(u.Path, a.others()):
 		return nil, reasonMany
 	}
 	return &Document{Path: u.Path}, ""

@@ -78,10 +78,15 @@ func TestRulesOfLines(t *testing.T) {
 			b.Documents[0].Lines = append(b.Documents[0].Lines, Line{ID: "L4", Text: strings.Repeat("x", MaxText-95), Author: ByUser})
 		}, reasonFull},
 		{"too many documents", Update{Path: "more.md", Do: Add, Text: "User bought a red bicycle.", Notes: []int{0}}, func(b *Basis) {
-			for i := range MaxDocuments - 1 {
+			for i := range MaxOthers {
 				b.Documents = append(b.Documents, &Document{Path: fmt.Sprintf("d%d.md", i)})
 			}
 		}, reasonMany},
+		{"a default one beside many", Update{Path: "threads.md", Do: Add, Text: "User bought a red bicycle.", Notes: []int{0}}, func(b *Basis) {
+			for i := range MaxOthers {
+				b.Documents = append(b.Documents, &Document{Path: fmt.Sprintf("d%d.md", i)})
+			}
+		}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

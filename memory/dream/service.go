@@ -124,7 +124,7 @@ func (s *Service) Put(ctx context.Context, c *op.Call, characterID, path string,
 			return nil, err
 		}
 		if d.Newest == 0 {
-			if err := hasRoom(tx, characterID); err != nil {
+			if err := hasRoom(tx, characterID, path); err != nil {
 				return nil, err
 			}
 		}
@@ -185,19 +185,13 @@ func lockedDocument(tx Tx, characterID, path string, ifVersion int64) (*Document
 	return d, op.CheckVersion(ifVersion, d.Newest)
 }
 
-func hasRoom(tx Tx, characterID string) error {
+func hasRoom(tx Tx, characterID, path string) error {
 	all, err := tx.MemoryDocuments(characterID)
 	if err != nil {
 		return err
 	}
-	n := 0
-	for _, d := range all {
-		if d.Path != Archive {
-			n++
-		}
-	}
-	if n >= MaxDocuments {
-		return fault.New(fault.Conflict, "a memory has at most %d documents; delete one first", MaxDocuments).With("limit", MaxDocuments)
+	if !roomFor(path, all) {
+		return fault.New(fault.Conflict, "a memory has at most %d documents besides %s; delete one first", MaxOthers, strings.Join(Defaults, ", ")).With("limit", MaxOthers)
 	}
 	return nil
 }
