@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 )
@@ -158,4 +159,21 @@ func TestTexts(t *testing.T) {
 			Texts[string, texts](wrong)
 		}()
 	}
+}
+
+// Packages compile their rules when they first need them, several at once.
+func TestRulesAreCompiledAtTheSameTime(t *testing.T) {
+	l, err := parse("en", english)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := l.Rules[0].Compile(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }

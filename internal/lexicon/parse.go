@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Language is one file.
@@ -12,6 +13,7 @@ type Language struct {
 	Rules []*Source
 	Words map[string][]string
 	Put   map[string]bool   // names that are put into others, as {{name}}
+	mu    sync.Mutex        // of Put, because rules are compiled at any time
 	parts map[string]string // groups of regular expressions
 }
 
@@ -76,7 +78,9 @@ func (l *Language) putWords() error {
 func (l *Language) part(name string) (string, bool) {
 	part, ok := l.parts[name]
 	if words := l.Words[name]; !ok && words != nil {
+		l.mu.Lock()
 		l.Put[name] = true
+		l.mu.Unlock()
 		return "(?:" + strings.Join(words, "|") + ")", true
 	}
 	return part, ok
