@@ -8,12 +8,15 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"nodest/chat"
+	"nodest/cognition/side"
 	"nodest/internal/bench/figure"
 	"nodest/llm"
+	"nodest/memory/dream"
 )
 
 // YearOptions are those of Year.
@@ -170,11 +173,12 @@ func (y *year) indexed(ctx context.Context, s *child, list []*guest) error {
 // be made of them. Work that has not been seen after some seconds is not expected any more.
 func (g *guest) idle(ctx context.Context, base string) error {
 	const soon = 5 * time.Second
+	later := []string{"memory.extract", chat.JobSummarise, side.JobSide, dream.JobDream} // a night is planned ahead
 	seen := time.Now()
 	return g.jobs(ctx, base, func(kinds map[string]int) bool {
 		open, known := 0, time.Since(seen) > soon
 		for kind, n := range kinds {
-			if kind == chat.JobWords || strings.HasPrefix(kind, "memory.") && kind != "memory.extract" && kind != chat.JobSummarise {
+			if kind == chat.JobWords || strings.HasPrefix(kind, "memory.") && !slices.Contains(later, kind) {
 				open, known = open+n, true
 			}
 		}
