@@ -322,7 +322,7 @@ func TestWhatCannotBeAMemoryIsNotApproved(t *testing.T) {
 	h.rest("POST", path+"/pending-1/review", `{"decision":"approve"}`).refuses(t, 409, "conflict")
 	report := h.rest("POST", path+"/commit", "").wants(t, 200)
 	failed := report["failed"].([]any)
-	if len(failed) != 1 || stringAt(failed[0].(map[string]any), "code") != "invalid_field" || stringAt(failed[0].(map[string]any), "extraction_id") != "pending-4" {
+	if len(failed) != 1 || stringAt(failed[0].(map[string]any), "code") != "conflict" || stringAt(failed[0].(map[string]any), "extraction_id") != "pending-4" {
 		t.Errorf("failed: %v", failed)
 	}
 	if done := report["committed"].([]any); len(done) != 1 || fmt.Sprint(report["skipped"]) != "[pending-2 pending-3]" {

@@ -32,7 +32,7 @@ var cognitionIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error
 	},
 	"ExtractionSources": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := store.Cognition(tx).ExtractionSources(x.conversation, "pending-1")
-		return err
+		return wantNotFound(e, err)
 	},
 	"ExtractionEvents": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := store.Cognition(tx).ExtractionEvents(x.conversation, "pending-1")
