@@ -14,8 +14,8 @@ const (
 	leastFinal  = 1000 // tokens that stay for the answer of a small budget, at most half of it
 	fewTokens   = 20_000
 	mostKnown   = 24_000 // tokens of what is known, in one prompt
-	leastKnown  = 80     // tokens of one piece of it
-	frame       = 30     // tokens around one piece, about
+	leastKnown  = 100    // tokens of one piece of it
+	frame       = 60     // tokens around one piece, at most: the marks and the title
 	mostThought = 2000   // tokens of hidden reasoning per call
 	mostRatio   = 4.0
 )

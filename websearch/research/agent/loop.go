@@ -29,7 +29,7 @@ func (m *member) play(ctx context.Context) (end string, err error) {
 
 // playStep plays one step. It returns why the run ends with it; "" = it goes on.
 func (m *member) playStep(ctx context.Context) (end string, err error) {
-	before := m.purse.spent
+	m.before = m.purse.spent
 	m.allow.reflect = m.allow.reflect && len(m.gaps) <= 2
 	current := m.gaps[m.total%len(m.gaps)]
 	ranked := m.ranked(ctx, current)
@@ -62,12 +62,12 @@ func (m *member) playStep(ctx context.Context) (end string, err error) {
 		}
 	}
 	m.allow = allowAll()
-	s := Step{Action: c.Action, Question: current, Think: c.Think}
-	end, err = m.act(ctx, c, &s, ranked)
+	s := Step{Action: c.Action, Question: clip(current, mostShown), Think: c.Think}
+	end, err = m.act(ctx, c, &s, current, ranked)
 	if err != nil {
 		return "", err
 	}
-	if err := m.record(ctx, s, before); err != nil {
+	if err := m.record(ctx, s); err != nil {
 		return "", err
 	}
 	return end, nil
@@ -203,10 +203,15 @@ func (m *member) clipped(question string) string {
 	return clip(question, min(mostQuestion, max(m.purse.total()/6, 60)))
 }
 
-const mostQuestion = 4000 // tokens
+// Lengths of a question, in tokens.
+const (
+	mostQuestion = 4000 // in prompts
+	mostShown    = 400  // in steps, and with what was learned
+	mostDiary    = 60   // in the diary
+)
 
 // act carries a step out.
-func (m *member) act(ctx context.Context, c *choice, s *Step, ranked []weburl.Candidate) (end string, err error) {
+func (m *member) act(ctx context.Context, c *choice, s *Step, current string, ranked []weburl.Candidate) (end string, err error) {
 	m.tellStep(s)
 	switch c.Action {
 	case actSearch:
@@ -216,7 +221,7 @@ func (m *member) act(ctx context.Context, c *choice, s *Step, ranked []weburl.Ca
 	case actReflect:
 		return "", m.doReflect(ctx, c, s)
 	case actAnswer:
-		return m.doAnswer(ctx, c, s)
+		return m.doAnswer(ctx, c, s, current)
 	}
 	m.log("did-code")
 	s.Result = m.words["coding-refused"]
@@ -370,7 +375,7 @@ func (m *member) doVisit(ctx context.Context, c *choice, s *Step, ranked []webur
 	if len(v.Pages) == 0 {
 		m.log("did-visit-none")
 	} else {
-		m.log("did-visit", len(v.Pages), len(s.URLs), clip(s.Question, 60))
+		m.log("did-visit", len(v.Pages), len(s.URLs), clip(s.Question, mostDiary))
 	}
 	s.Result = m.diary[len(m.diary)-1]
 	return nil
@@ -395,11 +400,11 @@ func (m *member) doReflect(ctx context.Context, c *choice, s *Step) error {
 }
 
 // doAnswer takes the answer of a sub-question, and checks that of the question.
-func (m *member) doAnswer(ctx context.Context, c *choice, s *Step) (string, error) {
-	if s.Question != m.question {
+func (m *member) doAnswer(ctx context.Context, c *choice, s *Step, current string) (string, error) {
+	if current != m.question {
 		m.known = append(m.known, Knowledge{Question: s.Question, Answer: c.Answer, Kind: KindAnswer, Updated: Updated(m.begun.Now)})
-		m.gaps = slices.DeleteFunc(m.gaps, func(q string) bool { return q == s.Question })
-		m.log("did-answer", clip(s.Question, 60))
+		m.gaps = slices.DeleteFunc(m.gaps, func(q string) bool { return q == current })
+		m.log("did-answer", clip(s.Question, mostDiary))
 		s.Result = m.diary[len(m.diary)-1]
 		m.progress(true)
 		return "", nil

@@ -61,6 +61,7 @@ type memory struct {
 	queries []string // all searches
 	steps   []Step
 	began   int64 // when the step began, on the clock of the run, in ms
+	before  Cost  // what was spent then
 	barren  int   // steps in a row that brought nothing
 	left    []string
 	others  []Step // of the team
@@ -157,10 +158,10 @@ const rules = 2
 const mostBarren = 5
 
 // record finishes a step.
-func (m *member) record(ctx context.Context, s Step, before Cost) error {
+func (m *member) record(ctx context.Context, s Step) error {
 	s.N, s.Member = m.total, m.n
 	s.Gaps = slices.Clone(m.gaps)
-	s.Cost = m.purse.spent.minus(before)
+	s.Cost = m.purse.spent.minus(m.before)
 	s, err := decide(ctx, m, kindOfEnd, func(context.Context) Step {
 		s.Cost.Ms = m.clock.now().Milliseconds() - m.began
 		return s

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/internal/cite"
 	"nodest/llm"
 	"nodest/websearch/weburl"
 )
@@ -68,7 +69,7 @@ func (m *member) named(text string) {
 
 // result puts together what a run has found out.
 func (m *member) result(ctx context.Context, end string) (*Result, error) {
-	if m.candidate == "" && len(m.known) == 0 && !m.worked && m.failure != nil {
+	if !m.worked && m.failure != nil {
 		return nil, m.failure.fault()
 	}
 	c, err := m.cite(ctx, end)
@@ -78,8 +79,10 @@ func (m *member) result(ctx context.Context, end string) (*Result, error) {
 	m.deliver(c.Answer)
 	out := &Result{
 		Answer: c.Answer, References: c.References, Images: c.Images, Report: c.Report, End: end,
-		Left: m.left, FoundURLs: len(m.web.pool.Hits()), Knowledge: m.known, Steps: append(m.steps, m.others...),
+		Left: append([]string{}, m.left...), ReadURLs: []string{}, FoundURLs: len(m.web.pool.Hits()),
+		Knowledge: append([]Knowledge{}, m.known...), Steps: append(append([]Step{}, m.steps...), m.others...),
 	}
+	out.References, out.Images = append([]cite.Reference{}, out.References...), append([]cite.ImageReference{}, out.Images...)
 	for _, u := range m.web.visited {
 		if !slices.Contains(m.web.failed, u) && !slices.Contains(out.ReadURLs, u) {
 			out.ReadURLs = append(out.ReadURLs, u)

@@ -77,7 +77,7 @@ func (m *member) sideBySide(ctx context.Context, parts []string, s *Step) (strin
 			end = ends[i]
 		}
 	}
-	m.candidate, m.accepted = strings.Join(answers, "\n\n"), true
+	m.candidate, m.accepted = strings.Join(slices.DeleteFunc(answers, func(a string) bool { return a == "" }), "\n\n"), true
 	return end, nil
 }
 
@@ -116,6 +116,7 @@ func (m *member) join(t *member) string {
 	m.web.failed = append(m.web.failed, t.web.failed...)
 	m.web.badHosts = append(m.web.badHosts, t.web.badHosts...)
 	m.purse.spent.add(t.purse.spent)
+	m.before.add(t.purse.spent) // which its own steps have
 	m.purse.price, m.purse.ratio = max(m.purse.price, t.purse.price), max(m.purse.ratio, t.purse.ratio)
 	m.others = append(m.others, t.steps...)
 	m.left = append(m.left, t.left...)
@@ -131,17 +132,13 @@ func (m *member) conclude(ctx context.Context, end string) (string, error) {
 		m.total++
 		clear(m.ordinals)
 	}
-	before := m.purse.spent
-	s := Step{Action: actAnswer, Question: m.question}
-	reply, err := m.ask(ctx, question{
-		kind: "final", size: sizeFinal, last: true,
-		system: m.head() + "\n" + m.say("final", m.plan.Language), known: m.known, about: m.question,
-		messages: m.history, reviews: m.plans, ask: m.clipped(m.question),
-	})
+	m.before = m.purse.spent
+	s := Step{Action: actAnswer, Question: clip(m.question, mostShown)}
+	answer, err := m.finally(ctx)
 	if fatal(err) != nil {
 		return "", err
 	}
-	if answer := answerIn(reply); answer != "" {
+	if answer != "" {
 		m.candidate, m.failed = answer, ""
 	}
 	m.leave(ctx, end)
@@ -154,7 +151,23 @@ func (m *member) conclude(ctx context.Context, end string) (string, error) {
 	m.log("did-final")
 	s.Result = m.diary[len(m.diary)-1]
 	m.tellStep(&s)
-	return end, m.record(ctx, s, before)
+	return end, m.record(ctx, s)
+}
+
+// finally asks for an answer from what is known, a second time if the model has failed.
+func (m *member) finally(ctx context.Context) (answer string, err error) {
+	for range 2 {
+		var reply string
+		reply, err = m.ask(ctx, question{
+			kind: "final", size: sizeFinal, last: true,
+			system: m.head() + "\n" + m.say("final", m.plan.Language), known: m.known, about: m.question,
+			messages: m.history, reviews: m.plans, ask: m.clipped(m.question),
+		})
+		if answer = answerIn(reply); err == nil && answer != "" || errors.Is(err, errSpent) || fatal(err) != nil {
+			return answer, err
+		}
+	}
+	return "", err
 }
 
 // answerIn is the answer in a reply that may be JSON all the same.
