@@ -25,6 +25,7 @@ type record[T any] struct {
 type failure struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
+	Late    bool       `json:"late,omitempty"` // the time of the run was over
 }
 
 func (f *failure) Error() string { return string(f.Code) + ": " + f.Message }
@@ -34,7 +35,13 @@ func (f *failure) fault() error { return fault.New(f.Code, "%s", f.Message) }
 
 func failureOf(err error) *failure {
 	public := fault.Public(err)
-	return &failure{public.Code, public.Message}
+	return &failure{public.Code, public.Message, errors.Is(err, errLate)}
+}
+
+// isLate reports whether a call was given up because the time of the run was over.
+func isLate(err error) bool {
+	var f *failure
+	return errors.As(err, &f) && f.Late
 }
 
 // never is a limit for what takes no time.

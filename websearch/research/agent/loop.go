@@ -53,6 +53,9 @@ func (m *member) playStep(ctx context.Context) (end string, err error) {
 		if errors.Is(err, errSpent) {
 			return Budgeted, nil
 		}
+		if isLate(err) {
+			return Late, nil
+		}
 		if fatal(err) != nil {
 			return "", err
 		}
@@ -106,7 +109,7 @@ func (m *member) choose(ctx context.Context, current string, ranked []weburl.Can
 		switch {
 		case errors.Is(err, errSpent) && try > 0:
 			return m.without(current, allowed), nil
-		case errors.Is(err, errSpent), fatal(err) != nil:
+		case err != nil && (errors.Is(err, errSpent) || fatal(err) != nil || isLate(err)):
 			return nil, err
 		case err != nil:
 			failed, wrong = err, nil
@@ -233,7 +236,7 @@ func (m *member) act(ctx context.Context, c *choice, s *Step, current string, ra
 }
 
 func (m *member) tellStep(s *Step) {
-	m.tell("step", map[string]any{"n": m.total, "member": m.n, "action": s.Action, "question": s.Question, "gaps": slices.Clone(m.gaps)})
+	m.tell("step", map[string]any{"n": m.total, "member": m.n, "action": s.Action, "question": s.Question, "gaps": m.shownGaps()})
 	if s.Think != "" {
 		m.tell("think", map[string]any{"text": s.Think})
 	}
@@ -255,7 +258,8 @@ func (m *member) doSearch(ctx context.Context, c *choice, s *Step) (string, erro
 	for i, w := range words[:min(len(words), maxQueries)] {
 		queries[i].Text = w
 	}
-	fresh, err := m.round(ctx, queries)
+	byRule := m.total == 1 && len(m.first) > 0
+	fresh, err := m.round(ctx, queries, !byRule)
 	if err != nil {
 		return "", err
 	}
@@ -266,12 +270,12 @@ func (m *member) doSearch(ctx context.Context, c *choice, s *Step) (string, erro
 		}
 		return m.sideBySide(ctx, parts, s)
 	}
-	if m.total > 1 || len(m.first) == 0 {
+	if !byRule {
 		better, err := m.rewrite(ctx, words, c.Think)
 		if err != nil {
 			return "", err
 		}
-		more, err := m.round(ctx, better)
+		more, err := m.round(ctx, better, true)
 		if err != nil {
 			return "", err
 		}
@@ -286,14 +290,14 @@ func (m *member) doSearch(ctx context.Context, c *choice, s *Step) (string, erro
 	return "", nil
 }
 
-// round searches and groups what was found.
-func (m *member) round(ctx context.Context, queries []query) ([]hit, error) {
+// round searches, and groups what was found if that is wanted.
+func (m *member) round(ctx context.Context, queries []query, groups bool) ([]hit, error) {
 	if len(queries) == 0 {
 		return nil, nil
 	}
 	fresh, err := m.find(ctx, queries)
-	if err != nil || len(fresh) == 0 {
-		return nil, err
+	if err != nil || len(fresh) == 0 || !groups {
+		return fresh, err
 	}
 	return fresh, m.group(ctx, fresh)
 }

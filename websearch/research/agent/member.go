@@ -160,7 +160,7 @@ const mostBarren = 5
 // record finishes a step.
 func (m *member) record(ctx context.Context, s Step) error {
 	s.N, s.Member = m.total, m.n
-	s.Gaps = slices.Clone(m.gaps)
+	s.Gaps = m.shownGaps()
 	s.Cost = m.purse.spent.minus(m.before)
 	s, err := decide(ctx, m, kindOfEnd, func(context.Context) Step {
 		s.Cost.Ms = m.clock.now().Milliseconds() - m.began
@@ -171,6 +171,15 @@ func (m *member) record(ctx context.Context, s Step) error {
 	}
 	m.steps = append(m.steps, s)
 	return nil
+}
+
+// shownGaps are the open questions, as steps show them.
+func (m *member) shownGaps() []string {
+	out := make([]string, len(m.gaps))
+	for i, g := range m.gaps {
+		out[i] = clip(g, mostShown)
+	}
+	return out
 }
 
 // open are the questions that have no answer yet, without that of the member.

@@ -181,7 +181,7 @@ func answerIn(reply string) string {
 // leave notes what was left out.
 func (m *member) leave(ctx context.Context, end string) {
 	for _, q := range m.open() {
-		m.left = append(m.left, m.say("left-question", q))
+		m.left = append(m.left, m.say("left-question", clip(q, mostShown)))
 	}
 	if m.failed != "" {
 		m.left = append(m.left, m.failed)
