@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nodest/llm"
+	"nodest/websearch/research/markdown"
 	"nodest/websearch/weburl"
 )
 
@@ -331,7 +332,7 @@ const optional = 6
 func (m *member) group(ctx context.Context, fresh []hit) error {
 	var lines strings.Builder
 	for _, h := range fresh[:min(len(fresh), 3*resultsPerQuery)] {
-		lines.WriteString(llm.JSONLine(map[string]string{"url": h.URL, "title": clip(h.Title, 40), "description": clip(WithoutTags(h.Text), 120)}) + "\n")
+		lines.WriteString(llm.JSONLine(map[string]string{"url": h.URL, "title": clip(h.Title, 40), "description": clip(markdown.WithoutTags(h.Text), 120)}) + "\n")
 	}
 	reply, err := m.ask(ctx, question{
 		kind: "cluster", size: sizeCluster, json: true, share: optional,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"nodest/websearch/research/markdown"
 	"nodest/websearch/weburl"
 )
 
@@ -120,7 +121,7 @@ func (m *member) join(t *member) string {
 	m.purse.price, m.purse.ratio = max(m.purse.price, t.purse.price), max(m.purse.ratio, t.purse.ratio)
 	m.others = append(m.others, t.steps...)
 	m.left = append(m.left, t.left...)
-	return renumber(t.candidate, numbers)
+	return markdown.Renumber(t.candidate, numbers)
 }
 
 // conclude writes the answer of a member whose steps have ended without one that counts.
