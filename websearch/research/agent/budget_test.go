@@ -23,7 +23,7 @@ func TestGreedyRunsKeepTheirBudget(t *testing.T) {
 		if r.IntN(2) == 0 {
 			p.Queries = []string{"arven bridge"}
 		}
-		g := &greedy{seed: uint64(i), ratio: 0.8 + 0.8*r.Float64(), thinks: r.IntN(4) == 0}
+		g := &greedy{seed: uint64(i), ratio: 0.8 + 0.8*r.Float64(), thinks: r.IntN(4) == 0, wild: r.IntN(5) == 0}
 		web, rec := newWeb(), newTape()
 		res, err := Run(t.Context(), p, web.outside(g), rec)
 		if err != nil {

@@ -72,19 +72,19 @@ func (m *member) ask(ctx context.Context, q question) (string, error) {
 	}
 	estimated := llm.EstimatePrompt(prompt)
 	size := m.purse.prompt(prompt)
-	completion := min(q.size.most, left-size)
+	completion, thought := m.purse.reply(left-size, q.size.most)
 	if completion < q.size.least {
 		return "", errSpent
 	}
-	thought := min(max(left-size-completion, 1), mostThought)
-	h, err := call(ctx, m, key, m.limit(q.last), m.purse.most(size, completion+thought), func(ctx context.Context) (heard, Cost, error) {
+	most := m.purse.most(size, int(m.purse.excess*float64(completion+thought)))
+	h, err := call(ctx, m, key, m.limit(q.last), most, func(ctx context.Context) (heard, Cost, error) {
 		p := llm.Prompt{Messages: prompt, JSON: q.json, MaxTokens: completion, MaxThought: thought, Task: llm.Task("research." + q.kind)}
 		return m.send(ctx, p)
 	})
 	if err != nil {
 		return "", err
 	}
-	m.paid(m.purse.pay(h.Usage, estimated))
+	m.paid(m.purse.pay(h, estimated, completion+thought))
 	if h.Failed != nil {
 		m.tried(h.Failed)
 		return "", h.Failed

@@ -83,6 +83,11 @@ func (m *member) result(ctx context.Context, end string) (*Result, error) {
 		Knowledge: append([]Knowledge{}, m.known...), Steps: append(append([]Step{}, m.steps...), m.others...),
 	}
 	out.References, out.Images = append([]cite.Reference{}, out.References...), append([]cite.ImageReference{}, out.Images...)
+	for i, k := range out.Knowledge {
+		if k.Kind == KindAnswer {
+			out.Knowledge[i].Answer = cite.StripMarks(k.Answer) // the numbers are those of a member's sources
+		}
+	}
 	for _, u := range m.web.visited {
 		if !slices.Contains(m.web.failed, u) && !slices.Contains(out.ReadURLs, u) {
 			out.ReadURLs = append(out.ReadURLs, u)

@@ -118,7 +118,7 @@ func (m *member) join(t *member) string {
 	m.web.badHosts = append(m.web.badHosts, t.web.badHosts...)
 	m.purse.spent.add(t.purse.spent)
 	m.before.add(t.purse.spent) // which its own steps have
-	m.purse.price, m.purse.ratio = max(m.purse.price, t.purse.price), max(m.purse.ratio, t.purse.ratio)
+	m.purse.learn(t.purse.learned)
 	m.others = append(m.others, t.steps...)
 	m.left = append(m.left, t.left...)
 	return markdown.Renumber(t.candidate, numbers)
