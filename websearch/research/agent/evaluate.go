@@ -238,10 +238,7 @@ func (m *member) analyse(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fatal(err)
 	}
-	o, err := objectIn(reply, "improvement")
-	if err != nil {
-		return "", nil // the reason of the check says enough
-	}
+	o, _ := objectIn(reply, "improvement")
 	return strings.TrimSpace(o.Text("recap") + "\n" + o.Text("blame") + "\n" + o.Text("improvement")), nil
 }
 

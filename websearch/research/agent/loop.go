@@ -37,44 +37,47 @@ func (m *member) playStep(ctx context.Context) (end string, err error) {
 	m.allow.read = m.allow.read && len(ranked) > 0
 	m.allow.search = m.allow.search && len(ranked) < enoughRanked && (m.searches() || m.o.Documents != nil)
 	c := m.byRule()
-	if c != nil {
+	switch {
+	case c != nil:
 		current = m.question
-	}
-	if c == nil && m.o.Model == nil {
+	case m.o.Model == nil:
 		return Quoted, nil
-	}
-	if c == nil {
-		if err := m.chooseChecks(ctx, current); err != nil {
-			return "", err
-		}
-		if m.total == 1 && m.fresh {
-			m.allow.answer, m.allow.reflect = false, false
-		}
-		c, err = m.choose(ctx, current, ranked)
-		if errors.Is(err, errSpent) {
-			return Budgeted, nil
-		}
-		if isLate(err) {
-			return Late, nil
-		}
-		if fatal(err) != nil {
-			return "", err
-		}
-		if err != nil {
-			m.left = append(m.left, m.say("left-model", err))
-			return Tried, nil
+	default:
+		if c, err = m.byModel(ctx, current, ranked); err != nil {
+			return m.without(err)
 		}
 	}
 	m.allow = allowAll()
 	s := Step{Action: c.Action, Question: clip(current, mostShown), Think: c.Think}
-	end, err = m.act(ctx, c, &s, current, ranked)
-	if err != nil {
+	if end, err = m.act(ctx, c, &s, current, ranked); err != nil {
 		return "", err
 	}
-	if err := m.record(ctx, s); err != nil {
+	return end, m.record(ctx, s)
+}
+
+// byModel is the step that the model chooses. Before the first one it chooses what the answer must pass.
+func (m *member) byModel(ctx context.Context, current string, ranked []weburl.Candidate) (*choice, error) {
+	if err := m.chooseChecks(ctx, current); err != nil {
+		return nil, err
+	}
+	if m.total == 1 && m.fresh {
+		m.allow.answer, m.allow.reflect = false, false
+	}
+	return m.choose(ctx, current, ranked)
+}
+
+// without ends a run whose model gives no step.
+func (m *member) without(err error) (end string, _ error) {
+	switch {
+	case errors.Is(err, errSpent):
+		return Budgeted, nil
+	case isLate(err):
+		return Late, nil
+	case fatal(err) != nil:
 		return "", err
 	}
-	return end, nil
+	m.left = append(m.left, m.say("left-model", err))
+	return Tried, nil
 }
 
 // byRule is a step that needs no model: the search of the plan, and reading the best pages that it has found.
@@ -109,7 +112,7 @@ func (m *member) choose(ctx context.Context, current string, ranked []weburl.Can
 		reply, err := m.ask(ctx, q)
 		switch {
 		case errors.Is(err, errSpent) && try > 0:
-			return m.without(current, allowed), nil
+			return m.instead(current, allowed), nil
 		case err != nil && (errors.Is(err, errSpent) || fatal(err) != nil || isLate(err)):
 			return nil, err
 		case err != nil:
@@ -125,11 +128,11 @@ func (m *member) choose(ctx context.Context, current string, ranked []weburl.Can
 	if wrong == nil {
 		return nil, failed
 	}
-	return m.without(current, allowed), nil
+	return m.instead(current, allowed), nil
 }
 
-// without is the step that a rule chooses where the model has given none.
-func (m *member) without(current string, allowed []string) *choice {
+// instead is the step that a rule chooses where the model has given none.
+func (m *member) instead(current string, allowed []string) *choice {
 	m.barren++
 	if slices.Contains(allowed, actVisit) {
 		return &choice{Action: actVisit}
@@ -313,10 +316,7 @@ func (m *member) rewrite(ctx context.Context, words []string, think string) ([]q
 	if err != nil {
 		return nil, fatal(err)
 	}
-	found, err := readQueries(reply)
-	if err != nil {
-		return nil, nil // the search goes on with what the first round has found
-	}
+	found := readQueries(reply)
 	var texts []string
 	for _, q := range found {
 		texts = append(texts, q.Text)
@@ -341,11 +341,8 @@ func (m *member) group(ctx context.Context, fresh []hit) error {
 	if err != nil {
 		return fatal(err)
 	}
-	found, err := readClusters(reply, func(u string) bool { return slices.ContainsFunc(fresh, func(h hit) bool { return h.URL == u }) })
-	if err != nil {
-		return nil // groups only help
-	}
-	for _, c := range found {
+	known := func(u string) bool { return slices.ContainsFunc(fresh, func(h hit) bool { return h.URL == u }) }
+	for _, c := range readClusters(reply, known) {
 		m.known = append(m.known, Knowledge{Question: c.Question, Answer: c.Insight, References: c.URLs, Kind: KindPage, source: -1})
 	}
 	return nil

@@ -107,10 +107,10 @@ func FuzzReplies(f *testing.F) {
 				}
 			}
 		}
-		if qs, err := readQueries(s); err == nil && len(qs) > maxQueries {
+		if qs := readQueries(s); len(qs) > maxQueries {
 			t.Fatal(qs)
 		}
-		if cs, err := readClusters(s, func(string) bool { return true }); err == nil && len(cs) > maxClusters {
+		if cs := readClusters(s, func(string) bool { return true }); len(cs) > maxClusters {
 			t.Fatal(cs)
 		}
 		_, _ = readVerdict(s, checkFreshness)

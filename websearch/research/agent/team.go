@@ -15,7 +15,8 @@ import (
 // leastShare is what a member of a team needs, in tokens: with less it would only write an answer.
 const leastShare = 6000
 
-// split divides the question among a team, after the first search. Fewer than two parts mean that there is none.
+// split divides the question among a team, after the first search. Fewer than two parts mean that there is none, as
+// does a reply that cannot be read.
 func (m *member) split(ctx context.Context) ([]string, error) {
 	most := min(m.team, m.purse.forSearch()/leastShare)
 	if most < 2 {
@@ -32,10 +33,7 @@ func (m *member) split(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fatal(err)
 	}
-	o, err := objectIn(reply, "subproblems")
-	if err != nil {
-		return nil, nil // then one works on all of it
-	}
+	o, _ := objectIn(reply, "subproblems")
 	parts := texts(o, "subproblems", most)
 	if len(parts) == 1 && parts[0] != m.question && !slices.Contains(m.asked, parts[0]) {
 		m.gaps, m.asked = append(m.gaps, parts[0]), append(m.asked, parts[0])
