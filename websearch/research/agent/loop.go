@@ -40,7 +40,7 @@ func (m *member) playStep(ctx context.Context) (end string, err error) {
 	switch {
 	case c != nil:
 		current = m.question
-	case m.o.Model == nil:
+	case !m.begun.Model:
 		return Quoted, nil
 	default:
 		if c, err = m.byModel(ctx, current, ranked); err != nil {

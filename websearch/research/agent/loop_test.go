@@ -405,6 +405,21 @@ func TestACrashInACall(t *testing.T) {
 	})
 }
 
+// The model may be gone when a run goes on: what it has said stays.
+func TestARunGoesOnWithoutItsModel(t *testing.T) {
+	p := planOf(bridge)
+	s := &script{steps: []string{search1, visit1, answer1}}
+	res, _, rec := play(t, p, s)
+	at := slices.Index(rec.order, "0/2/end/0") + 1
+	got, err := Run(t.Context(), p, newWeb().outside(nil), rec.after(at))
+	if err != nil || got.End != Tried || len(got.Steps) != 2 || got.Cost.Calls >= res.Cost.Calls+3 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if !strings.Contains(got.Answer, "3 May 1931") || len(got.References) == 0 || !strings.Contains(strings.Join(got.Left, "\n"), "no language model any more") {
+		t.Errorf("the answer is %q, left out %q", got.Answer, got.Left)
+	}
+}
+
 func TestMoneyHolds(t *testing.T) {
 	for seed := range uint64(20) {
 		g := &greedy{seed: seed}

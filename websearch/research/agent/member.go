@@ -28,8 +28,10 @@ type run struct {
 
 // begun is recorded when a run begins.
 type begun struct {
-	Now   time.Time `json:"now"`
-	Nonce string    `json:"nonce"` // begins the marks around text of others
+	Now     time.Time `json:"now"`
+	Nonce   string    `json:"nonce"`   // begins the marks around text of others
+	Model   bool      `json:"model"`   // there is one
+	Meaning bool      `json:"meaning"` // texts can be embedded
 }
 
 // member works on one question: that of the run, or of one of its team. One goroutine plays it.
@@ -143,7 +145,7 @@ func (m *member) next(ctx context.Context) (end string, err error) {
 	switch {
 	case time.Duration(s.Ms)*time.Millisecond >= m.limit(false):
 		return Late, nil
-	case m.o.Model != nil && m.purse.forSearch() <= 0 && m.total > rules:
+	case m.begun.Model && m.purse.forSearch() <= 0 && m.total > rules:
 		return Budgeted, nil
 	case m.barren >= mostBarren:
 		return Tried, nil

@@ -26,7 +26,9 @@ func Run(ctx context.Context, p Plan, o Outside, rec Recorder) (*Result, error) 
 		m.first = []string{searchWords(p.Question)}
 	}
 	var err error
-	if r.begun, err = decide(ctx, m, "run", func(context.Context) begun { return begun{time.Now().UTC(), rand.Text()[:8]} }); err != nil {
+	if r.begun, err = decide(ctx, m, "run", func(context.Context) begun {
+		return begun{time.Now().UTC(), rand.Text()[:8], o.Model != nil, o.Embedder != nil}
+	}); err != nil {
 		return nil, err
 	}
 	for _, part := range p.Questions {

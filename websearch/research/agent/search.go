@@ -205,7 +205,7 @@ func (m *member) different(ctx context.Context, texts, earlier []string) ([]stri
 			unlike = append(unlike, text)
 		}
 	}
-	if m.o.Embedder == nil || len(unlike) == 0 || len(unlike)+len(earlier) == 1 {
+	if !m.begun.Meaning || len(unlike) == 0 || len(unlike)+len(earlier) == 1 {
 		return unlike, nil
 	}
 	return decide(ctx, m, "fresh", func(ctx context.Context) []string { return Fresh(ctx, m.o.Embedder, unlike, earlier) })
