@@ -405,6 +405,31 @@ func TestACrashInACall(t *testing.T) {
 	})
 }
 
+// A model whose context is small gets less of what is known.
+func TestPromptsFitTheModel(t *testing.T) {
+	web := newWeb()
+	s := &script{steps: []string{answer1}}
+	o := web.outside(llm.AskerFunc(func(ctx context.Context, p llm.Prompt) (string, error) {
+		if llm.EstimatePrompt(p.Messages) > 7000 {
+			return "", fault.New(fault.ContextTooLarge, "the prompt is too long")
+		}
+		return s.Ask(ctx, p)
+	}))
+	o.Read = func(ctx context.Context, address string) (*reader.Page, error) {
+		page, err := web.page(ctx, address)
+		for i := range 400 { // a dense script has more tokens than the same length of English
+			page.Markdown += fmt.Sprintf("\n\n第%d段：阿尔文大桥的建造持续了九年，工程师们在河床上遇到了坚硬的岩石。", i)
+		}
+		return page, err
+	}
+	p := planOf(bridge)
+	p.Queries = []string{"arven bridge"}
+	res, err := Run(t.Context(), p, o, newTape())
+	if err != nil || res.End != Answered {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
 // The model may be gone when a run goes on: what it has said stays.
 func TestARunGoesOnWithoutItsModel(t *testing.T) {
 	p := planOf(bridge)

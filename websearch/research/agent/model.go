@@ -68,7 +68,7 @@ func (m *member) ask(ctx context.Context, q question) (string, error) {
 		return "", errSpent
 	}
 	if len(q.known) > 0 {
-		part := min(int(float64(room)*knownShare/m.purse.ratio), mostKnown)
+		part := min(int(float64(room)*knownShare/m.purse.ratio), m.purse.room)
 		prompt = m.prompt(q, fit(ctx, q.known, q.about, part))
 	}
 	estimated := llm.EstimatePrompt(prompt)
