@@ -534,7 +534,7 @@ func TestSmallBudgetsAndLongQuestionsHaveAnAnswer(t *testing.T) {
 			for _, a := range rec.answers {
 				size += len(a)
 			}
-			if res.Answer == "" || res.Cost.Tokens() > tokens+g.worst || len(res.References) == 0 || size > 200_000 {
+			if res.Answer == "" || res.Cost.Tokens() > tokens+g.worst || len(res.References) == 0 || len(res.Left) == 0 || size > 200_000 {
 				t.Errorf("%d tokens for %.20q: %d used, %d bytes recorded, answer %.200q", tokens, q, res.Cost.Tokens(), size, res.Answer)
 			}
 			if tokens == 2000 && g.calls == 0 {

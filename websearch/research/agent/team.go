@@ -182,10 +182,17 @@ func (m *member) leave(ctx context.Context, end string) {
 	for _, q := range m.open() {
 		m.left = append(m.left, m.say("left-question", clip(q, mostShown)))
 	}
-	if m.failed != "" {
+	switch {
+	case m.candidate == "" && end != Quoted:
+		m.left = append(m.left, m.say("left-question", clip(m.question, mostShown)))
+	case m.failed != "":
 		m.left = append(m.left, m.failed)
-	} else if len(m.kinds) > 0 {
-		m.left = append(m.left, m.say("left-unchecked", strings.Join(m.kinds, ", ")))
+	case m.candidate != "":
+		kinds := m.kinds
+		if len(kinds) == 0 {
+			kinds = append(m.checksByRule(), checkStrict)
+		}
+		m.left = append(m.left, m.say("left-unchecked", strings.Join(kinds, ", ")))
 	}
 	if n := len(m.ranked(ctx, m.question)); n > 0 && (end == Budgeted || end == Late) {
 		m.left = append(m.left, m.say("left-pages", n))
