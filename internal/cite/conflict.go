@@ -1,0 +1,262 @@
+package cite
+
+import (
+	"slices"
+	"strings"
+)
+
+// The codes of a Reason: why a source does not support a sentence.
+const (
+	WhyNothing   = "nothing"   // no source says anything like it, or not this part of it
+	WhyNumber    = "number"    // a number, date or unit is another one
+	WhyName      = "name"      // a name is another one
+	WhyNegation  = "negation"  // one of both says not
+	WhyDirection = "direction" // up and down, before and after, more and less are exchanged
+	WhyRole      = "role"      // who did it to whom, or which value belongs to which, is exchanged
+	WhyHearsay   = "hearsay"   // the source only says that somebody claims it
+)
+
+// conflict returns the code of the first contradiction between a sentence and the sentences of a
+// source that speak of the same, or "".
+func conflict(claim *reading, quote []*reading) string {
+	e := join(quote)
+	for i := range claim.clauses {
+		c := &claim.clauses[i]
+		if wrongUnit(c, e) {
+			return WhyNumber
+		}
+		near := e.nearest(c)
+		switch {
+		case deniesOnce(c, near, e):
+			return WhyNegation
+		case turns(c, near) || passesBound(c, e) || changesBack(c, e):
+			return WhyDirection
+		case takesOver(claim, c, e):
+			return WhyRole
+		case onlyHeard(claim, c, near):
+			return WhyHearsay
+		}
+	}
+	if swaps(claim, e) || standsIn(claim, quote) || swapsDense(claim.text, e.text) {
+		return WhyRole
+	}
+	if otherPerson(claim.text, e.text) {
+		return WhyName
+	}
+	return ""
+}
+
+// join makes one reading of neighbouring sentences.
+func join(sentences []*reading) *reading {
+	if len(sentences) == 1 {
+		return sentences[0]
+	}
+	all := &reading{terms: map[string]bool{}}
+	for _, r := range sentences {
+		all.text += r.text + "\n"
+		all.clauses = append(all.clauses, r.clauses...)
+		for t := range r.terms {
+			all.terms[t] = true
+		}
+	}
+	return all
+}
+
+// nearest returns the clauses that have most of the terms of a clause.
+func (r *reading) nearest(c *clause) (near []*clause) {
+	shares := make([]float64, len(r.clauses))
+	top := 0.0
+	for i := range r.clauses {
+		shares[i] = share(c.terms, r.clauses[i].terms)
+		top = max(top, shares[i])
+	}
+	for i, s := range shares {
+		if s > 0 && s >= 0.75*top {
+			near = append(near, &r.clauses[i])
+		}
+	}
+	return near
+}
+
+// wrongUnit reports whether an amount has another unit wherever its number stands.
+func wrongUnit(c *clause, e *reading) bool {
+	for _, q := range c.amounts {
+		others, same := 0, false
+		for _, of := range e.clauses {
+			for _, found := range of.amounts {
+				if found.value != q.value {
+					continue
+				}
+				if q.unit < 0 || found.unit < 0 || found.unit == q.unit {
+					same = true
+				} else {
+					others++
+				}
+			}
+		}
+		if others > 0 && !same {
+			return true
+		}
+	}
+	return false
+}
+
+// deniesOnce reports whether just one of two clauses denies what both speak of.
+func deniesOnce(c *clause, near []*clause, e *reading) bool {
+	if len(near) == 0 {
+		return false
+	}
+	if len(c.denied) == 0 {
+		affirmed := func(head string) bool {
+			return slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) == 0 && n.terms[head] })
+		}
+		for _, n := range near {
+			for _, d := range n.denied {
+				if head := d.sharedHead(c); head != "" && !affirmed(head) && !c.absent {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	negative := func(n *clause) bool { return len(n.denied) > 0 || n.absent }
+	if slices.ContainsFunc(near, negative) {
+		return false
+	}
+	for _, d := range c.denied { // an opposite is as good as a negation
+		for _, t := range d.scope {
+			if slices.ContainsFunc(opposites().of[t], func(s side) bool { return hasSide(e, s.rank, !s.second) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sharedHead returns the term of a clause that a negation denies; "" if the clause speaks of
+// something else. In dense scripts the first character tells, together with another pair.
+func (d denial) sharedHead(c *clause) string {
+	if len(d.scope) == 0 {
+		return ""
+	}
+	head := d.scope[0]
+	if c.terms[head] {
+		return head
+	}
+	r := []rune(head)
+	if !isDense(r[0]) || !strings.ContainsRune(c.text, r[0]) {
+		return ""
+	}
+	for _, t := range d.scope[1:] {
+		if c.terms[t] {
+			return t
+		}
+	}
+	return ""
+}
+
+func hasSide(e *reading, rank int, second bool) bool {
+	return slices.ContainsFunc(e.clauses, func(c clause) bool { return c.has(rank, second) })
+}
+
+func (c *clause) has(rank int, second bool) bool {
+	return slices.ContainsFunc(c.opposite, func(s side) bool { return s.rank == rank && s.second == second })
+}
+
+// turns reports whether a clause says the opposite of those nearest to it.
+func turns(c *clause, near []*clause) bool {
+	for _, s := range c.opposite {
+		if c.has(s.rank, !s.second) {
+			continue
+		}
+		against := false
+		for _, n := range near {
+			if n.has(s.rank, s.second) {
+				against = false
+				break
+			}
+			against = against || n.has(s.rank, !s.second) && c.negated == n.negated
+		}
+		if against {
+			return true
+		}
+	}
+	return false
+}
+
+// passesBound reports whether a clause puts something on the other side of a bound.
+func passesBound(c *clause, e *reading) bool {
+	for _, s := range c.bounds {
+		against, same := false, false
+		for _, of := range e.clauses {
+			for _, found := range of.bounds {
+				switch {
+				case found.rank != s.rank:
+				case found.second == s.second:
+					same = true
+				case slices.ContainsFunc(s.beside, func(t string) bool { return slices.Contains(found.beside, t) }):
+					against = true
+				}
+			}
+		}
+		if against && !same {
+			return true
+		}
+	}
+	return false
+}
+
+// changesBack reports whether a clause tells a change of a number the other way round.
+func changesBack(c *clause, e *reading) bool {
+	from, to := changeIn(c)
+	if from == "" && to == "" {
+		return false
+	}
+	for i := range e.clauses {
+		was, is := changeIn(&e.clauses[i])
+		if i > 0 {
+			before, after := changeIn(&e.clauses[i-1])
+			if was == "" {
+				was = before
+			}
+			if is == "" {
+				is = after
+			}
+		}
+		if from != "" && from == is && (to == "" || was == "" || to == was) || to != "" && to == was && (from == "" || is == "" || from == is) {
+			return true
+		}
+	}
+	return false
+}
+
+// changeIn returns the older and the newer value of a number that changes; "" if it is not told.
+func changeIn(c *clause) (from, to string) {
+	if len(c.amounts) == 0 {
+		return "", ""
+	}
+	for i, q := range c.amounts {
+		start := 0
+		if i > 0 {
+			start = c.amounts[i-1].end
+		}
+		sides := sidesIn(c.text[start:q.at], changes())
+		if len(sides) == 0 {
+			continue
+		}
+		if last := sides[len(sides)-1]; last.second {
+			to = q.value
+		} else {
+			from = q.value
+		}
+	}
+	return from, to
+}
+
+// onlyHeard reports whether the source says of a clause only that somebody claims it.
+func onlyHeard(claim *reading, c *clause, near []*clause) bool {
+	if len(near) == 0 || hearsay.MatchString(strings.ToLower(claim.text)) || said.MatchString(strings.ToLower(claim.text)) || len(c.denied) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(near, func(n *clause) bool { return !hearsay.MatchString(n.text) })
+}

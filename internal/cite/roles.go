@@ -1,0 +1,374 @@
+package cite
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of the search for exchanged parts.
+const (
+	maxSwapTokens = 40
+	maxSwapMiddle = 6
+	maxSwapGap    = 3 // characters
+)
+
+// takesOver reports whether a number of a clause belongs to something else in the source: to
+// what a neighbouring clause, with a number of its own, does not speak of.
+func takesOver(claim *reading, c *clause, e *reading) bool {
+	for _, q := range c.amounts {
+		of := e.clausesWith(q.value)
+		if len(of) != 1 {
+			continue
+		}
+		about := c.terms
+		if len(claim.numbersLike(q)) == 1 {
+			about = claim.terms
+		}
+		own := of[0]
+		for i := range e.clauses {
+			other := &e.clauses[i]
+			if other == own || !slices.ContainsFunc(other.amounts, func(x quantity) bool { return x.like(q) && !claim.hasNumber(x.value) }) {
+				continue
+			}
+			if belongsElsewhere(about, own, other) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// belongsElsewhere compares what only one of two clauses has with what a sentence is about.
+func belongsElsewhere(about map[string]bool, own, other *clause) bool {
+	mine, theirs := own.only(other, true), other.only(own, true)
+	if len(mine) > 0 && len(theirs) > 0 {
+		return share(mine, about) == 0 && share(theirs, about) > 0
+	}
+	mine, theirs = own.only(other, false), other.only(own, false)
+	if len(mine) == 0 || len(theirs) == 0 {
+		return false
+	}
+	known := share(theirs, about)
+	return known*float64(len(theirs)) > 1.5 && known > share(mine, about)+0.15
+}
+
+// only returns the terms, or the names, that another clause has not.
+func (c *clause) only(other *clause, names bool) map[string]bool {
+	terms := map[string]bool{}
+	for _, t := range c.tokens {
+		first, _ := utf8.DecodeRuneInString(t.term)
+		if !other.terms[t.term] && !isDigit(first) && (t.name || !names) {
+			terms[t.term] = true
+		}
+	}
+	return terms
+}
+
+func (r *reading) clausesWith(number string) (of []*clause) {
+	for i := range r.clauses {
+		if slices.ContainsFunc(r.clauses[i].amounts, func(q quantity) bool { return q.value == number }) {
+			of = append(of, &r.clauses[i])
+		}
+	}
+	return of
+}
+
+func (r *reading) numbersLike(q quantity) (like []quantity) {
+	for _, c := range r.clauses {
+		for _, x := range c.amounts {
+			if x.like(q) {
+				like = append(like, x)
+			}
+		}
+	}
+	return like
+}
+
+func (r *reading) hasNumber(value string) bool { return len(r.clausesWith(value)) > 0 }
+
+// like reports whether two amounts are of one kind.
+func (q quantity) like(other quantity) bool {
+	if q.unit >= 0 && other.unit >= 0 {
+		return q.unit == other.unit
+	}
+	return q.isYear() == other.isYear()
+}
+
+func (q quantity) isYear() bool {
+	return len(q.value) == 4 && (q.value[0] == '1' || q.value[0] == '2') && !strings.Contains(q.value, ".")
+}
+
+// sequence is a row of terms, so that a part of it can be looked for.
+func sequence(r *reading, shared map[string]bool, most int) (terms []string, row string) {
+	for _, c := range r.clauses {
+		for _, t := range c.tokens {
+			first, _ := utf8.DecodeRuneInString(t.term)
+			if shared[t.term] && !isDense(first) && len(terms) < most {
+				terms = append(terms, t.term)
+			}
+		}
+	}
+	return terms, " " + strings.Join(terms, " ") + " "
+}
+
+// swaps reports whether two parts of a sentence stand on each other's place in the source: x verb y
+// where the source says y verb x. A passive turns the order around.
+func swaps(claim, e *reading) bool {
+	ours, _ := sequence(claim, e.terms, maxSwapTokens)
+	_, row := sequence(e, claim.terms, 3*maxSwapTokens)
+	turned := passive.MatchString(strings.ToLower(claim.text)) != passive.MatchString(strings.ToLower(e.text))
+	for i := range ours {
+		for x := 1; x <= 3; x++ {
+			for m := 1; m <= maxSwapMiddle; m++ {
+				for y := 1; y <= 3 && i+x+m+y <= len(ours); y++ {
+					first, middle, second := ours[i:i+x], ours[i+x:i+x+m], ours[i+x+m:i+x+m+y]
+					if turned && (m > 1 || !isNames(first, claim, e) || !isNames(second, claim, e)) || isNumber(first[0]) != isNumber(second[0]) {
+						continue
+					}
+					if slices.Equal(first, second) {
+						continue
+					}
+					same := strings.Contains(row, " "+strings.Join(ours[i:i+x+m+y], " ")+" ")
+					other := strings.Contains(row, " "+strings.Join(slices.Concat(second, middle, first), " ")+" ")
+					if turned && same && !other || !turned && other && !same {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+func isNumber(term string) bool {
+	r, _ := utf8.DecodeRuneInString(term)
+	return isDigit(r)
+}
+
+// isNames reports whether all of some terms are names in one of two readings; a name at the
+// beginning of a sentence cannot be told there.
+func isNames(terms []string, in ...*reading) bool {
+	return !slices.ContainsFunc(terms, func(t string) bool {
+		return !slices.ContainsFunc(in, func(r *reading) bool { return r.isName(t) })
+	})
+}
+
+func (r *reading) isName(term string) bool {
+	return slices.ContainsFunc(r.clauses, func(c clause) bool {
+		return slices.ContainsFunc(c.tokens, func(t token) bool { return t.name && t.term == term })
+	})
+}
+
+// standsIn reports whether a sentence says of one person what its source says of another: the
+// word behind a name stands, wherever it stands in the source, behind another name that the sentence
+// does not have.
+func standsIn(claim *reading, quote []*reading) bool {
+	if passive.MatchString(strings.ToLower(claim.text)) {
+		return false
+	}
+	e := join(quote)
+	for i := range claim.clauses {
+		tokens := claim.clauses[i].tokens
+		for j := range len(tokens) - 1 {
+			name, next := tokens[j], tokens[j+1]
+			if !name.name && !(j == 0 && e.isName(name.term)) || next.name || !e.terms[name.term] || !e.terms[next.term] {
+				continue
+			}
+			if othersOnly(claim, quote, name.term, next.term) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// othersOnly reports whether a term stands in the source behind other names only.
+func othersOnly(claim *reading, quote []*reading, name, term string) bool {
+	others := 0
+	for _, r := range quote {
+		if !r.terms[term] {
+			continue
+		}
+		if r.terms[name] && r.isOneClause() || passive.MatchString(strings.ToLower(r.text)) {
+			return false
+		}
+		last := ""
+		for _, c := range r.clauses {
+			for _, t := range c.tokens {
+				switch {
+				case t.term == term && (last == "" || claim.terms[last]):
+					return false
+				case t.term == term:
+					others++
+				case t.name || t.term == name:
+					last = t.term
+				}
+			}
+		}
+	}
+	return others > 0
+}
+
+func (r *reading) isOneClause() bool { return len(r.clauses) == 1 }
+
+// chunk is a run of characters that two texts of a dense script have in common.
+type chunk struct {
+	text     string
+	from, to int // runes of the first text
+}
+
+// plainHan keeps the letters and digits of a text.
+func plainHan(text string) []rune {
+	var out []rune
+	for _, r := range text {
+		if isDense(r) || unicode.IsLetter(r) || unicode.IsDigit(r) || r == '%' {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// maxDense bounds the comparison of characters.
+const maxDense = 300
+
+// chunksOf returns the longest runs that both texts have, from the left.
+func chunksOf(ours []rune, theirs string) (out []chunk) {
+	for i := 0; i < len(ours); {
+		n := 0
+		for i+n < len(ours) && strings.Contains(theirs, string(ours[i:i+n+1])) {
+			n++
+		}
+		if n < 2 {
+			i++
+			continue
+		}
+		out = append(out, chunk{string(ours[i : i+n]), i, i + n})
+		i += n
+	}
+	return out
+}
+
+func hasDense(text string) bool { return strings.ContainsFunc(text, isDense) }
+
+// swapsDense is swaps for scripts without spaces.
+func swapsDense(claim, source string) bool {
+	if !hasDense(claim) || !hasDense(source) {
+		return false
+	}
+	ours, theirs := plainHan(claim), plainHan(source)
+	if len(ours) > maxDense || len(theirs) > 2*maxDense {
+		return false
+	}
+	chunks := chunksOf(ours, string(theirs))
+	if passive.MatchString(claim) != passive.MatchString(source) {
+		return wrongAgent(claim, source, chunks)
+	}
+	for i := range chunks {
+		for k := i + 2; k < min(len(chunks), i+5); k++ {
+			if chunks[k].from-chunks[i].to > 24 || hasDigit(chunks[i].text) != hasDigit(chunks[k].text) || chunks[i].text == chunks[k].text {
+				continue
+			}
+			turned := append([]chunk{chunks[k]}, chunks[i+1:k]...)
+			turned = append(turned, chunks[i])
+			if followEach(theirs, turned) && !followEach(theirs, chunks[i:k+1]) {
+				return true
+			}
+		}
+	}
+	return tooForeign(claim, source, chunks)
+}
+
+func hasDigit(text string) bool { return strings.ContainsFunc(text, unicode.IsDigit) }
+
+// followEach reports whether chunks follow each other in a text, with few characters between them.
+func followEach(text []rune, chunks []chunk) bool {
+	first := []rune(chunks[0].text)
+	for start := 0; start+len(first) <= len(text); start++ {
+		if !slices.Equal(text[start:start+len(first)], first) {
+			continue
+		}
+		at, ok := start+len(first), true
+		for _, c := range chunks[1:] {
+			next := []rune(c.text)
+			found := -1
+			for gap := 0; gap <= maxSwapGap && at+gap+len(next) <= len(text); gap++ {
+				if slices.Equal(text[at+gap:at+gap+len(next)], next) {
+					found = at + gap + len(next)
+					break
+				}
+			}
+			if found < 0 {
+				ok = false
+				break
+			}
+			at = found
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// wrongAgent reports whether a sentence says that x was done to by y where the source says, without
+// a passive, that x did it to y.
+func wrongAgent(claim, source string, chunks []chunk) bool {
+	mark := passiveIn(claim)
+	if mark < 0 {
+		return false
+	}
+	at := len(plainHan(claim[:mark]))
+	i := slices.IndexFunc(chunks, func(c chunk) bool { return c.from >= at })
+	if i < 1 || chunks[i-1].to != at || chunks[i].from > at+1 {
+		return false
+	}
+	text := string(plainHan(source))
+	x, y := strings.Index(text, chunks[i-1].text), strings.Index(text, chunks[i].text)
+	return x >= 0 && x < y
+}
+
+// passiveIn is where the voice of a text changes; -1 if it does not.
+func passiveIn(text string) int {
+	for _, r := range passives() {
+		if at := r.FindStringIndex(text); at != nil && r.MatchString(text) {
+			return at[0]
+		}
+	}
+	return -1
+}
+
+// tooForeign reports whether a predicate of a sentence has another subject in the source.
+func tooForeign(claim, source string, chunks []chunk) bool {
+	parts := strings.FieldsFunc(source, isClauseEnd)
+	for i := range len(chunks) - 1 {
+		subject, predicate := chunks[i], chunks[i+1]
+		if subject.to != predicate.from || hasDigit(subject.text) || utf8.RuneCountInString(predicate.text) < 3 {
+			continue
+		}
+		foreign, own := 0, false
+		for _, part := range parts {
+			text := string(plainHan(part))
+			before, _, found := strings.Cut(text, predicate.text)
+			if !found {
+				own = own || strings.Contains(text, subject.text)
+				continue
+			}
+			before = withoutParticles(before)
+			if strings.Contains(text, subject.text) || utf8.RuneCountInString(before) < 2 || strings.Contains(claim, before) {
+				foreign = -1
+				break
+			}
+			foreign++
+		}
+		if foreign > 0 && own {
+			return true
+		}
+	}
+	return false
+}
+
+func withoutParticles(text string) string {
+	return strings.TrimFunc(text, func(r rune) bool { return particles()[string(r)] })
+}
