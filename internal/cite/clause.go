@@ -43,6 +43,7 @@ type clause struct {
 	absent   bool // it says with other words that something is not there
 	opposite []side
 	bounds   []side
+	kinds    []member
 	joint    bool // it begins with a word that joins parts which are true for themselves
 }
 
@@ -128,6 +129,7 @@ func newClause(text string) (clause, bool) {
 	c.absent = absence.MatchString(c.text)
 	c.opposite = sidesIn(c.text, opposites())
 	c.bounds = sidesIn(c.text, bounds())
+	c.kinds = membersIn(c.text)
 	first, _, _ := strings.Cut(strings.TrimSpace(c.text), " ")
 	c.joint = joints()[first] || startsWithJoint(c.text)
 	return c, true
@@ -325,4 +327,43 @@ func (o *opposing) at(text string, i int, r rune) ([]side, int) {
 		}
 	}
 	return nil, i
+}
+
+// member is one of a kind, such as a colour.
+type member struct{ kind, number int }
+
+var kinds = sync.OnceValue(func() map[string][]member {
+	of := map[string][]member{}
+	for kind, line := range kindList() {
+		for number, same := range strings.Split(line, " | ") {
+			for w := range strings.SplitSeq(same, "/") {
+				of[w] = append(of[w], member{kind, number})
+			}
+		}
+	}
+	return of
+})
+
+var kindList = data.Words("kinds")
+
+// longestKind is in bytes.
+const longestKind = 9
+
+// membersIn finds the members of kinds in a text in lower case.
+func membersIn(text string) (out []member) {
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case isDense(r):
+			for end := i + n; end <= min(len(text), i+longestKind); end++ {
+				out = append(out, kinds()[text[i:end]]...)
+			}
+		case isWord(r):
+			end := runOf(text, i, isWord)
+			out = append(out, kinds()[text[i:end]]...)
+			n = end - i
+		}
+		i += n
+	}
+	return out
 }

@@ -29,10 +29,12 @@ func conflict(claim *reading, quote []*reading) string {
 		switch {
 		case deniesOnce(c, near, e):
 			return WhyNegation
-		case turns(c, near) || passesBound(c, e) || changesBack(c, e):
+		case turns(c, near, e) || passesBound(c, e) || changesBack(c, e):
 			return WhyDirection
 		case takesOver(claim, c, e):
 			return WhyRole
+		case otherKind(claim, c, near, e):
+			return WhyName
 		case onlyHeard(claim, c, near):
 			return WhyHearsay
 		}
@@ -87,7 +89,7 @@ func wrongUnit(c *clause, e *reading) bool {
 				if found.value != q.value {
 					continue
 				}
-				if q.unit < 0 || found.unit < 0 || found.unit == q.unit {
+				if q.unit < 0 || found.unit < 0 || found.unit == q.unit || found.dense != q.dense {
 					same = true
 				} else {
 					others++
@@ -113,6 +115,13 @@ func deniesOnce(c *clause, near []*clause, e *reading) bool {
 		for _, n := range near {
 			for _, d := range n.denied {
 				if head := d.sharedHead(c); head != "" && !affirmed(head) && !c.absent {
+					return true
+				}
+			}
+		}
+		for i := range e.clauses {
+			for _, d := range e.clauses[i].denied {
+				if len(d.scope) > 1 && c.terms[d.scope[0]] && c.terms[d.scope[1]] && !affirmed(d.scope[0]) {
 					return true
 				}
 			}
@@ -163,14 +172,25 @@ func (c *clause) has(rank int, second bool) bool {
 	return slices.ContainsFunc(c.opposite, func(s side) bool { return s.rank == rank && s.second == second })
 }
 
+// hasBeside reports whether a clause has one of two opposites with the same terms beside it.
+func (c *clause) hasBeside(s side) bool {
+	return slices.ContainsFunc(c.opposite, func(found side) bool {
+		return found.rank == s.rank && slices.ContainsFunc(found.beside, func(t string) bool { return slices.Contains(s.beside, t) })
+	})
+}
+
 // turns reports whether a clause says the opposite of those nearest to it.
-func turns(c *clause, near []*clause) bool {
+func turns(c *clause, near []*clause, e *reading) bool {
 	for _, s := range c.opposite {
 		if c.has(s.rank, !s.second) {
 			continue
 		}
 		against := false
-		for _, n := range near {
+		for i := range e.clauses {
+			n := &e.clauses[i]
+			if !slices.Contains(near, n) && !n.hasBeside(s) {
+				continue
+			}
 			if n.has(s.rank, s.second) {
 				against = false
 				break
@@ -259,4 +279,25 @@ func onlyHeard(claim *reading, c *clause, near []*clause) bool {
 		return false
 	}
 	return !slices.ContainsFunc(near, func(n *clause) bool { return !hearsay.MatchString(n.text) })
+}
+
+// otherKind reports whether a clause has one of a kind where the source has another: red for blue.
+func otherKind(claim *reading, c *clause, near []*clause, e *reading) bool {
+	for _, m := range c.kinds {
+		if e.hasKind(func(x member) bool { return x == m }) {
+			continue
+		}
+		for _, n := range near {
+			if slices.ContainsFunc(n.kinds, func(x member) bool {
+				return x.kind == m.kind && x.number != m.number && !claim.hasKind(func(y member) bool { return x == y })
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *reading) hasKind(is func(member) bool) bool {
+	return slices.ContainsFunc(r.clauses, func(c clause) bool { return slices.ContainsFunc(c.kinds, is) })
 }

@@ -37,6 +37,7 @@ var (
 
 func factsOf(sentence string) facts {
 	f := facts{numbersIn(sentence), spelledIn(sentence), namesIn(sentence), titlesIn(sentence)}
+	f.numbers = append(f.numbers, counted(sentence, f.numbers)...)
 	f.spelled = slices.DeleteFunc(f.spelled, func(n string) bool { return n == "1" }) // "one" is more often a pronoun
 	return f
 }
@@ -70,8 +71,15 @@ func (e evidence) add(quote, title string) {
 	for _, n := range spelledIn(quote) {
 		e.numbers[n] = true
 	}
+	for _, n := range counted(quote, nil) {
+		e.numbers[n] = true
+	}
 	for w := range wordsOf(quote) {
-		e.words[strings.ToLower(w)] = true
+		lower := strings.ToLower(w)
+		e.words[lower] = true
+		if rank, ok := months()[lower]; ok && lower != w {
+			e.numbers[strconv.Itoa(rank+1)] = true
+		}
 	}
 	for w := range wordsOf(title) {
 		e.words[strings.ToLower(w)] = true
@@ -105,6 +113,9 @@ func (f facts) missing(e evidence) facts {
 		slices.DeleteFunc(slices.Clone(f.spelled), isThere),
 		slices.DeleteFunc(slices.Clone(f.names), func(n string) bool {
 			n = strings.ToLower(n)
+			if rank, ok := months()[n]; ok && e.numbers[strconv.Itoa(rank+1)] {
+				return true
+			}
 			return e.words[n] || e.words[n+"s"] || e.words[strings.TrimSuffix(n, "s")]
 		}),
 		slices.DeleteFunc(slices.Clone(f.titles), func(n string) bool { return strings.Contains(e.text, n) }),
@@ -227,10 +238,11 @@ func number(s, after string) string {
 	return strconv.FormatFloat(value, 'f', -1, 64)
 }
 
+const hanFigures = "〇一二三四五六七八九零壹两"
+
 // hanNumber reads a number in Chinese characters: 三百一十二, 二〇一九. Two digits side by side
 // are an estimate (三四), and 万一 is a word.
 func hanNumber(s string) (string, bool) {
-	const figures = "〇一二三四五六七八九零壹两"
 	total, section, figure, units, places := 0, 0, 0, 0, ""
 	for i, r := range s {
 		switch r {
@@ -250,7 +262,7 @@ func hanNumber(s string) (string, bool) {
 			section, figure = 0, 0
 			units++
 		default:
-			figure = strings.Index(figures, string(r)) / len("〇") % 10
+			figure = strings.Index(hanFigures, string(r)) / len("〇") % 10
 			places += strconv.Itoa(figure)
 		}
 		if len(places) > 12 {

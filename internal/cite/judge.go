@@ -1,12 +1,16 @@
 package cite
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"nodest/internal/index"
 	"nodest/llm"
 )
 
@@ -59,8 +63,8 @@ func (v *verifier) judge(i int) {
 		}
 		whole := j.whole
 		v.support(&whole, named)
-		if j.parts = []*part{&whole}; whole.quote.text != "" || j.split == nil {
-			if whole.quote.text != "" {
+		if j.parts = []*part{&whole}; whole.quotes != nil || j.split == nil {
+			if whole.quotes != nil {
 				return
 			}
 			continue
@@ -79,8 +83,8 @@ func (v *verifier) supportParts(j *judged, named []int) (parts []*part) {
 		one := *p
 		from := named
 		if k > 0 && !v.namesSubject(p) {
-			if before := parts[k-1]; before.quote.text != "" {
-				from = []int{before.quote.source}
+			if before := parts[k-1]; before.quotes != nil {
+				from = []int{before.quotes[0].source}
 			}
 		}
 		v.support(&one, from)
@@ -97,70 +101,188 @@ func (v *verifier) namesSubject(p *part) bool {
 	return slices.ContainsFunc(v.pages.titles, func(title map[string]bool) bool { return share(p.terms, title) > 0 })
 }
 
-// support fills the quote of a part, or the reason why there is none; from nil are all sources.
+// trial is a window that was tried for a part.
+type trial struct {
+	window  [2]int
+	score   float64
+	lacking facts
+	why     Reason
+}
+
+// support fills the quotes of a part, or the reason why there are none; from nil are all sources. A source
+// that contradicts the part elsewhere, with as much in common, does not support it.
 func (v *verifier) support(p *part, from []int) {
 	found := v.pages.find(p.terms, from)
 	if v.meaning {
 		found = append(found, v.pages.nearest(p.vector, v.threshold)...)
 	}
-	top, closest := -1.0, -1.0
-	p.why = Reason{Code: WhyNothing}
+	var tried []trial
 	for _, at := range found {
-		source := v.pages.all[at].source
-		if from != nil && !slices.Contains(from, source) {
+		if from != nil && !slices.Contains(from, v.pages.all[at].source) {
 			continue
 		}
 		for _, w := range v.pages.windows(at) {
-			score, why := v.weigh(p, w)
-			score -= 0.001 * float64(w[1]-w[0]) // one sentence is a better quote than two
-			if v.sources[source].Evidence == EvidenceSnippet {
-				score *= snippetFactor
-			}
-			switch {
-			case why.Code == "" && score > top:
-				top, p.quote, p.why = score, quote{v.pages.passageOf(w), min(1, score)}, why
-			case why.Code != "" && top < 0 && score > closest:
-				closest, p.why = score, why
-			}
+			tried = append(tried, v.weigh(p, w, from != nil))
 		}
 	}
-	if len(p.facts.numbers)+len(p.facts.names) == 0 && p.why.Code == WhyNothing && p.why.Part == "" {
-		p.why.Part = p.text
+	slices.SortStableFunc(tried, func(a, b trial) int { return cmp.Compare(b.score, a.score) })
+	p.why = Reason{Code: WhyNothing, Part: p.text}
+	against := map[int]bool{} // sources
+	for i, x := range tried {
+		source := v.pages.all[x.window[0]].source
+		if i == 0 {
+			p.why = x.why
+		}
+		switch {
+		case against[source]:
+		case x.why.Code == "":
+			p.quotes, p.why = []quote{{v.pages.passageOf(x.window), min(1, x.score)}}, Reason{}
+			return
+		case x.why.contradicts():
+			against[source] = true
+		}
+	}
+	v.supportTogether(p, tried, against)
+}
+
+// contradicts reports whether a source says something else, and not only less.
+func (r Reason) contradicts() bool {
+	return r.Code == WhyNegation || r.Code == WhyDirection || r.Code == WhyRole || r.Code == WhyHearsay
+}
+
+// maxTogether bounds the windows for which a second one of the same source is looked for.
+const maxTogether = 3
+
+// supportTogether supports a part by two quotes of one source: the second has, beside the same words, the
+// facts that the first one lacks.
+func (v *verifier) supportTogether(p *part, tried []trial, against map[int]bool) {
+	n := 0
+	for _, x := range tried {
+		source := v.pages.all[x.window[0]].source
+		if x.lacking.count() == 0 || x.score < minWordsSupport || against[source] {
+			continue
+		}
+		if n++; n > maxTogether {
+			return
+		}
+		for _, y := range tried {
+			if v.pages.all[y.window[0]].source != source || y.window[0] != y.window[1] || x.lacking.missing(v.evidence(y.window)).count() > 0 || !p.speaksOf(x.lacking, v.pages.all[y.window[0]].terms) {
+				continue
+			}
+			both := append(v.pages.readingsOf(x.window), v.pages.readingsOf(y.window)...)
+			if conflict(p.about, both) == "" && v.unsaid(p, x.window, both) == "" {
+				p.quotes = []quote{{v.pages.passageOf(x.window), min(1, x.score)}, {v.pages.passageOf(y.window), min(1, y.score)}}
+				p.why = Reason{}
+				return
+			}
+		}
 	}
 }
 
+// speaksOf reports whether a sentence has a term that stands beside each of some facts in the part.
+func (p *part) speaksOf(facts facts, terms map[string]bool) bool {
+	for _, fact := range slices.Concat(facts.numbers, facts.spelled, facts.names) {
+		beside := false
+		for _, c := range p.about.clauses {
+			at := slices.IndexFunc(c.tokens, func(t token) bool { return t.term == fact || slices.Equal(index.Terms(fact), []string{t.term}) })
+			if at < 0 {
+				continue
+			}
+			for _, t := range c.tokens[max(0, at-2):min(len(c.tokens), at+3)] {
+				beside = beside || t.term != c.tokens[at].term && terms[t.term] && !isNumber(t.term)
+			}
+		}
+		if !beside {
+			return false
+		}
+	}
+	return len(facts.titles) == 0
+}
+
+func (v *verifier) evidence(w [2]int) evidence {
+	text := v.pages.passageOf(w)
+	return newEvidence(text.text, v.sources[text.source].title())
+}
+
 // weigh tells how well a window supports a part, and why it does not.
-func (v *verifier) weigh(p *part, w [2]int) (score float64, why Reason) {
+func (v *verifier) weigh(p *part, w [2]int, named bool) trial {
 	text := v.pages.passageOf(w)
 	s := &v.sources[text.source]
 	words := max(v.pages.share(p.terms, w), denseShare(p.text, text.text+"\n"+s.title()))
-	score = words
+	x := trial{window: w, score: words}
 	if v.meaning {
-		score = max(score, v.pages.cosine(p.vector, w))
+		x.score = max(words, v.pages.cosine(p.vector, w))
 	}
-	lacking := p.facts.missing(newEvidence(text.text, s.title())).withoutPeoples(text.text + "\n" + s.title())
+	near := words >= minWordsSupport || v.meaning && x.score >= v.threshold
+	lacking := p.facts.missing(v.evidence(w)).withoutPeoples(text.text + "\n" + s.title())
+	lacking.numbers = p.withoutDifferences(lacking.numbers, v.evidence(w))
+	lacking.spelled = p.withoutDifferences(lacking.spelled, v.evidence(w))
 	foreign := hasDense(p.text) != hasDense(text.text)
-	known := p.facts.telling() && foreign && len(lacking.numbers) == 0
+	if foreign { // a name may be written in another script
+		lacking.names, lacking.titles = nil, nil
+	}
+	x.why = v.objection(p, w, lacking, near || named && foreign && p.facts.telling(), foreign)
+	if x.why.Code == WhyNumber || x.why.Code == WhyName {
+		x.lacking = lacking
+	}
+	x.score -= 0.001 * float64(w[1]-w[0]) // one sentence is a better quote than two
+	if s.Evidence == EvidenceSnippet {
+		x.score *= snippetFactor
+	}
+	return x
+}
+
+// withoutDifferences leaves out numbers by which two numbers of the evidence differ, of which the part has
+// one: four points more than 27, of 31 and 27.
+func (p *part) withoutDifferences(numbers []string, e evidence) []string {
+	return slices.DeleteFunc(slices.Clone(numbers), func(n string) bool {
+		difference, err := strconv.ParseFloat(n, 64)
+		if err != nil {
+			return false
+		}
+		for _, known := range p.facts.numbers {
+			a, err := strconv.ParseFloat(known, 64)
+			if err != nil || known == n || !e.numbers[known] {
+				continue
+			}
+			for _, b := range []float64{a - difference, a + difference} {
+				if e.numbers[strconv.FormatFloat(math.Round(b*1e6)/1e6, 'f', -1, 64)] {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
+
+// objection says why a window does not support a part.
+func (v *verifier) objection(p *part, w [2]int, lacking facts, near, foreign bool) Reason {
 	switch {
-	case words < minWordsSupport && !(v.meaning && score >= v.threshold) && !known:
-		return score, Reason{Code: WhyNothing, Part: p.text}
+	case !near:
+		return Reason{Code: WhyNothing, Part: p.text}
 	case len(lacking.numbers)+len(lacking.spelled) > 0:
-		return score, Reason{Code: WhyNumber, Fact: append(lacking.numbers, lacking.spelled...)[0]}
-	case len(lacking.names)+len(lacking.titles) > 0 && !foreign:
-		return score, Reason{Code: WhyName, Fact: append(lacking.names, lacking.titles...)[0]}
-	case v.pages.foreignTitle(p.text, text.source):
-		return score, Reason{Code: WhyName}
+		return Reason{Code: WhyNumber, Fact: slices.Concat(lacking.numbers, lacking.spelled)[0]}
+	case len(lacking.names)+len(lacking.titles) > 0:
+		return Reason{Code: WhyName, Fact: slices.Concat(lacking.names, lacking.titles)[0]}
+	case v.pages.foreignTitle(p.text, v.pages.all[w[0]].source):
+		return Reason{Code: WhyName}
 	}
 	quote := v.pages.readingsOf(w)
-	if code := conflict(p.about, quote); code != "" {
-		return score, Reason{Code: code, Part: p.text}
+	code := conflict(p.about, quote)
+	for i := w[0]; i <= w[1] && w[0] < w[1] && code == ""; i++ { // more text does not make it right
+		if v.pages.share(p.terms, [2]int{i, i}) >= minWordsSupport {
+			code = conflict(p.about, v.pages.readingsOf([2]int{i, i}))
+		}
+	}
+	if code != "" {
+		return Reason{Code: code, Part: p.text}
 	}
 	if !foreign {
 		if c := v.unsaid(p, w, quote); c != "" {
-			return score, Reason{Code: WhyNothing, Part: c}
+			return Reason{Code: WhyNothing, Part: c}
 		}
 	}
-	return score, Reason{}
+	return Reason{}
 }
 
 // unsaid returns a clause of a part of which a window says nothing.

@@ -1,6 +1,8 @@
 package cite
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,12 +29,26 @@ var unitRanks = sync.OnceValue(func() map[string]int {
 // longestUnit is in bytes, with the space within.
 const longestUnit = 20
 
+// counted returns the numbers that a Chinese text writes with one digit, but those that are known.
+func counted(text string, known []string) (out []string) {
+	if !strings.ContainsAny(text, "两三四五六七八九十") {
+		return nil
+	}
+	for _, q := range quantitiesIn(plain(text)) {
+		if (len(q.value) <= 2 || strings.Contains(q.value, ".")) && !slices.Contains(known, q.value) {
+			out = append(out, q.value)
+		}
+	}
+	return out
+}
+
 // quantity is a number with its unit.
 type quantity struct {
 	value string
-	unit  int // its line in the data; -1 = none is known
-	at    int // where it begins in the text
-	end   int // of the number
+	unit  int  // its line in the data; -1 = none is known
+	dense bool // the unit is written in a dense script
+	at    int  // where it begins in the text
+	end   int  // of the number
 }
 
 // plain returns a text with all its numbers in digits, without separators, and "%" for percentages.
@@ -54,6 +70,9 @@ func plain(text string) string {
 		case isHanDigit(r):
 			end = runOf(text, i, isHanDigit)
 			value = hanValue(text, i, end)
+			if decimal, next := hanDecimal(text, i, end); decimal != "" {
+				value, end = decimal, next
+			}
 		case isWord(r):
 			end = runOf(text, i, isWord)
 			if word, next, ok := spelledAt(text, i, end); ok {
@@ -87,6 +106,37 @@ func scaleEnd(after string) int {
 		}
 	}
 	return 0
+}
+
+// hanDecimal reads a number with a point: 三点四.
+func hanDecimal(text string, from, end int) (value string, next int) {
+	after, ok := strings.CutPrefix(text[end:], "点")
+	if !ok {
+		return "", end
+	}
+	places := ""
+	next = end + len("点")
+	for _, r := range after {
+		at := strings.IndexRune(hanFigures, r)
+		if at < 0 {
+			break
+		}
+		places += strconv.Itoa(at / len("〇") % 10)
+		next += utf8.RuneLen(r)
+	}
+	rest, _ := utf8.DecodeRuneInString(text[next:])
+	if places == "" || strings.ContainsRune("分十刻", rest) {
+		return "", end // a time of day
+	}
+	whole := hanValue(text[:from]+"第"+text[from:end], from+len("第"), end+len("第"))
+	if whole == "" && text[from:end] != "零" && text[from:end] != "一" {
+		return "", end
+	}
+	if text[from:end] == "一" {
+		whole = "1"
+	}
+	value = strings.TrimRight(cmp.Or(whole, "0")+"."+places, "0")
+	return strings.TrimSuffix(value, "."), next
 }
 
 // hanValue reads a run of Chinese digits; "" if it is part of a word.
@@ -148,14 +198,15 @@ func quantitiesIn(text string) (out []quantity) {
 			continue
 		}
 		end := digitsEnd(text, i)
-		out = append(out, quantity{number(text[i:end], ""), unitAfter(text[end:]), i, end})
+		unit, dense := unitAfter(text[end:])
+		out = append(out, quantity{number(text[i:end], ""), unit, dense, i, end})
 		i, before = end, r
 	}
 	return out
 }
 
 // unitAfter finds the longest unit at the beginning of a text.
-func unitAfter(text string) int {
+func unitAfter(text string) (rank int, dense bool) {
 	text = strings.ToLower(strings.TrimLeft(text[:min(len(text), longestUnit+2)], " -"))
 	ranks := unitRanks()
 	for end := len(text); end > 0; end-- {
@@ -166,8 +217,8 @@ func unitAfter(text string) int {
 		last, _ := utf8.DecodeLastRuneInString(text[:end])
 		next, _ := utf8.DecodeRuneInString(text[end:])
 		if !isLetter(last) || !isWord(next) {
-			return rank
+			return rank, isDense(last)
 		}
 	}
-	return -1
+	return -1, false
 }

@@ -50,8 +50,11 @@ func belongsElsewhere(about map[string]bool, own, other *clause) bool {
 	if len(mine) == 0 || len(theirs) == 0 {
 		return false
 	}
-	known := share(theirs, about)
-	return known*float64(len(theirs)) > 1.5 && known > share(mine, about)+0.15
+	known, least := share(theirs, about), 1
+	if hasDense(own.text) { // pairs of characters say less than words
+		least = 2
+	}
+	return known*float64(len(theirs)) > float64(least)-0.5 && known > share(mine, about)+0.15
 }
 
 // only returns the terms, or the names, that another clause has not.
@@ -90,7 +93,7 @@ func (r *reading) hasNumber(value string) bool { return len(r.clausesWith(value)
 
 // like reports whether two amounts are of one kind.
 func (q quantity) like(other quantity) bool {
-	if q.unit >= 0 && other.unit >= 0 {
+	if q.unit >= 0 && other.unit >= 0 && q.dense == other.dense {
 		return q.unit == other.unit
 	}
 	return q.isYear() == other.isYear()
@@ -127,7 +130,7 @@ func swaps(claim, e *reading) bool {
 					if turned && (m > 1 || !isNames(first, claim, e) || !isNames(second, claim, e)) || isNumber(first[0]) != isNumber(second[0]) {
 						continue
 					}
-					if slices.Equal(first, second) {
+					if slices.ContainsFunc(first, func(t string) bool { return slices.Contains(second, t) }) {
 						continue
 					}
 					same := strings.Contains(row, " "+strings.Join(ours[i:i+x+m+y], " ")+" ")

@@ -97,7 +97,7 @@ type part struct {
 	about  *reading
 	facts  facts
 	vector int
-	quote  quote
+	quotes []quote // nil = there is no support
 	why    Reason
 }
 
@@ -227,12 +227,14 @@ func (v *verifier) result(o VerifyOptions) Verified {
 				}
 				continue
 			}
-			n := refs.add(place, p.quote)
-			if n == 0 || slices.Contains(verdict.Marks, n) {
-				continue
+			for _, q := range p.quotes {
+				n := refs.add(place, q)
+				if n == 0 || slices.Contains(verdict.Marks, n) {
+					continue
+				}
+				refs.list[n-1].Auto = refs.list[n-1].Auto || !slices.Contains(j.named, q.source)
+				verdict.Marks = append(verdict.Marks, n)
 			}
-			refs.list[n-1].Auto = refs.list[n-1].Auto || !slices.Contains(j.named, p.quote.source)
-			verdict.Marks = append(verdict.Marks, n)
 		}
 		slices.Sort(verdict.Marks)
 		for _, n := range verdict.Marks {
@@ -244,7 +246,7 @@ func (v *verifier) result(o VerifyOptions) Verified {
 }
 
 func (j *judged) supported() bool {
-	return len(j.parts) > 0 && !slices.ContainsFunc(j.parts, func(p *part) bool { return p.quote.text == "" })
+	return len(j.parts) > 0 && !slices.ContainsFunc(j.parts, func(p *part) bool { return p.quotes == nil })
 }
 
 // removable is a sentence with the white space before it; with its line, if it is alone on it.
