@@ -173,3 +173,34 @@ func TestMeasure(t *testing.T) {
 	}
 	t.Log(all)
 }
+
+func TestScratch(t *testing.T) {
+	doc, err := os.ReadFile("/tmp/scratch.json")
+	if err != nil {
+		t.Skip()
+	}
+	var rows [][]any
+	if err := json.Unmarshal(doc, &rows); err != nil {
+		t.Fatal(err)
+	}
+	set := foreignClaims(t)
+	set.cases = nil
+	for _, r := range rows {
+		n, ok := r[2].(float64)
+		if !ok {
+			continue
+		}
+		c := claimCase{Text: fmt.Sprintf("%s[%d]", r[1], int(n))}
+		if r[0] == "+" {
+			c.Want = []int{int(n)}
+		}
+		set.cases = append(set.cases, c)
+	}
+	why := ""
+	y := set.judge(t, true, func(text string, sources []Source) Cited {
+		v := Verify(t.Context(), nil, text, sources, VerifyOptions{})
+		why = fmt.Sprint(v.Report.Verdicts[0].Why)
+		return Cited{v.Answer + "  " + strings.ReplaceAll(why, "[^", ""), v.References}
+	})
+	t.Log(y)
+}

@@ -22,6 +22,7 @@ var (
 	hearsay     = data.Rule("hearsay")
 	said        = data.Rule("said")
 	passive     = data.Rule("passive")
+	exception   = data.Rule("exception")
 	passives    = data.List("passive")
 )
 
@@ -44,18 +45,20 @@ type clause struct {
 	opposite []side
 	bounds   []side
 	kinds    []member
-	joint    bool // it begins with a word that joins parts which are true for themselves
 }
 
 // token is a word with a meaning, a name, or a number.
 type token struct {
 	term string
 	name bool
-	at   int // in the text of the clause
 }
 
 // denial is a negation and the terms behind it, of which the first is what is denied.
-type denial struct{ scope []string }
+type denial struct {
+	word  string
+	scope []string
+	all   bool // all of the scope is meant, wherever it is spoken of: an exception
+}
 
 // side is one of two opposites, and the terms beside it.
 type side struct {
@@ -69,7 +72,7 @@ func read(text string) *reading {
 	text = plain(text)
 	r := &reading{text: text, terms: map[string]bool{}}
 	for _, span := range clausesOf(text) {
-		if c, ok := newClause(text[span[0]:span[1]]); ok {
+		if c, ok := newClause(text[span[0]:span[1]], isBlank(text[:span[0]])); ok {
 			r.clauses = append(r.clauses, c)
 			for t := range c.terms {
 				r.terms[t] = true
@@ -115,9 +118,9 @@ func isClauseEnd(r rune) bool {
 	return strings.ContainsRune(",;:()|—–，；：（）。！？!?.…\n", r)
 }
 
-func newClause(text string) (clause, bool) {
+func newClause(text string, first bool) (clause, bool) {
 	c := clause{text: strings.ToLower(text), terms: map[string]bool{}}
-	c.tokens = tokensOf(text)
+	c.tokens = tokensOf(text, first)
 	if len(c.tokens) == 0 {
 		return c, false
 	}
@@ -130,53 +133,30 @@ func newClause(text string) (clause, bool) {
 	c.opposite = sidesIn(c.text, opposites())
 	c.bounds = sidesIn(c.text, bounds())
 	c.kinds = membersIn(c.text)
-	first, _, _ := strings.Cut(strings.TrimSpace(c.text), " ")
-	c.joint = joints()[first] || startsWithJoint(c.text)
 	return c, true
 }
 
-// startsWithJoint is for scripts without spaces.
-func startsWithJoint(text string) bool {
-	text = strings.TrimLeftFunc(text, isSpace)
-	for n := range utf8.UTFMax * 2 {
-		if n > 0 && n < len(text) && text[0] >= utf8.RuneSelf && joints()[text[:n]] {
-			return true
-		}
-	}
-	return false
-}
-
-// tokensOf returns the words, names and numbers of a text. Names of several words are one.
-func tokensOf(text string) (out []token) {
-	lastEnd, lastName := -2, false
+// tokensOf returns the words, names and numbers of a text. The first word of a sentence is no name.
+func tokensOf(text string, first bool) (out []token) {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case isDigit(r):
 			end := digitsEnd(text, i)
-			out = append(out, token{term: number(text[i:end], ""), at: i})
-			i, lastName = end, false
+			out = append(out, token{term: number(text[i:end], "")})
+			i, first = end, false
 		case isDense(r):
 			end := runOf(text, i, isDense)
 			for _, t := range index.Terms(text[i:end]) {
-				out = append(out, token{term: t, at: i})
+				out = append(out, token{term: t})
 			}
-			i, lastName = end, false
+			i = end
 		case isWord(r):
 			end := runOf(text, i, isWord)
-			word := text[i:end]
-			name := unicode.IsUpper(r) && strings.TrimSpace(text[:i]) != ""
-			terms := index.Terms(word)
-			switch {
-			case len(terms) == 0:
-				lastName = false
-			case name && lastName && lastEnd == i-1:
-				out = append(out, token{term: terms[0], name: true, at: i})
-			default:
-				out = append(out, token{term: terms[0], name: name, at: i})
-				lastName = name
+			if terms := index.Terms(text[i:end]); len(terms) > 0 {
+				out = append(out, token{terms[0], unicode.IsUpper(r) && !first})
 			}
-			lastEnd, i = end, end
+			i, first = end, false
 		default:
 			i += n
 		}
@@ -193,8 +173,14 @@ func denialsIn(text string) (out []denial, negated bool) {
 			continue
 		}
 		for _, m := range rule.FindAllStringIndex(text, 8) {
-			out = append(out, denial{scopeOf(text[m[1]:])})
 			word := text[m[0]:m[1]]
+			d := denial{word: word, scope: scopeOf(text[m[1]:])}
+			if r, _ := utf8.DecodeRuneInString(word); len(d.scope) == 0 && isDense(r) { // 除夕除外
+				before := index.Terms(text[:m[0]])
+				d.scope = before[max(0, len(before)-2):]
+			}
+			d.all = len(d.scope) > 0 && exception.MatchString(word)
+			out = append(out, d)
 			negated = negated || opposites().of[word] == nil && opposites().of[stemOf(word)] == nil
 		}
 	}
@@ -366,4 +352,12 @@ func membersIn(text string) (out []member) {
 		i += n
 	}
 	return out
+}
+
+// nameFirst makes the first word of a sentence a name, if it is one elsewhere.
+func (r *reading) nameFirst(text string, names map[string]bool) {
+	first, _ := utf8.DecodeRuneInString(text)
+	if len(r.clauses) > 0 && unicode.IsUpper(first) && names[r.clauses[0].tokens[0].term] {
+		r.clauses[0].tokens[0].name = true
+	}
 }

@@ -17,35 +17,35 @@ const (
 )
 
 // conflict returns the code of the first contradiction between a sentence and the sentences of a
-// source that speak of the same, or "".
-func conflict(claim *reading, quote []*reading) string {
+// source that speak of the same, or "". It is silent if the source does not say the opposite, but only
+// not what the sentence denies.
+func conflict(claim *reading, quote []*reading) (code string, silent bool) {
 	e := join(quote)
 	for i := range claim.clauses {
 		c := &claim.clauses[i]
-		if wrongUnit(c, e) {
-			return WhyNumber
-		}
 		near := e.nearest(c)
 		switch {
+		case wrongUnit(c, e):
+			return WhyNumber, false
 		case deniesOnce(c, near, e):
-			return WhyNegation
+			return WhyNegation, len(c.denied) > 0
 		case turns(c, near, e) || passesBound(c, e) || changesBack(c, e):
-			return WhyDirection
+			return WhyDirection, false
 		case takesOver(claim, c, e):
-			return WhyRole
+			return WhyRole, false
 		case otherKind(claim, c, near, e):
-			return WhyName
+			return WhyName, false
 		case onlyHeard(claim, c, near):
-			return WhyHearsay
+			return WhyHearsay, false
 		}
 	}
-	if swaps(claim, e) || standsIn(claim, quote) || swapsDense(claim.text, e.text) {
-		return WhyRole
+	switch {
+	case swaps(claim, e), standsIn(claim, quote), swapsDense(claim.text, e.text):
+		return WhyRole, false
+	case otherPerson(claim.text, e.text), otherPlace(claim.text, e.text):
+		return WhyName, false
 	}
-	if otherPerson(claim.text, e.text) {
-		return WhyName
-	}
-	return ""
+	return "", false
 }
 
 // join makes one reading of neighbouring sentences.
@@ -121,6 +121,9 @@ func deniesOnce(c *clause, near []*clause, e *reading) bool {
 		}
 		for i := range e.clauses {
 			for _, d := range e.clauses[i].denied {
+				if d.all && c.terms[d.scope[0]] && !c.absent {
+					return true
+				}
 				if len(d.scope) > 1 && c.terms[d.scope[0]] && c.terms[d.scope[1]] && !affirmed(d.scope[0]) {
 					return true
 				}
@@ -132,7 +135,10 @@ func deniesOnce(c *clause, near []*clause, e *reading) bool {
 	if slices.ContainsFunc(near, negative) {
 		return false
 	}
-	for _, d := range c.denied { // an opposite is as good as a negation
+	for _, d := range c.denied { // the same word, or an opposite, is as good as a negation
+		if e.terms[stemOf(d.word)] {
+			return false
+		}
 		for _, t := range d.scope {
 			if slices.ContainsFunc(opposites().of[t], func(s side) bool { return hasSide(e, s.rank, !s.second) }) {
 				return false

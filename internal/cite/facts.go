@@ -56,8 +56,7 @@ type evidence struct {
 	text    string
 }
 
-// newEvidence takes the numbers of a quote, and the names of the quote and the title of its
-// source: a page names its subject in the title, and says "it" later.
+// newEvidence takes the numbers and names of a quote and of the title of its source: a page names its subject in the title, and says "it" later.
 func newEvidence(quote, title string) evidence {
 	e := evidence{map[string]bool{}, map[string]bool{}, quote + "\n" + title}
 	e.add(quote, title)
@@ -75,14 +74,26 @@ func (e evidence) add(quote, title string) {
 		e.numbers[n] = true
 	}
 	for w := range wordsOf(quote) {
-		lower := strings.ToLower(w)
-		e.words[lower] = true
-		if rank, ok := months()[lower]; ok && lower != w {
-			e.numbers[strconv.Itoa(rank+1)] = true
-		}
+		e.words[strings.ToLower(w)] = true
+	}
+	for _, n := range numbersIn(title) {
+		e.numbers[n] = true
+	}
+	for _, n := range counted(title, nil) {
+		e.numbers[n] = true
 	}
 	for w := range wordsOf(title) {
 		e.words[strings.ToLower(w)] = true
+	}
+}
+
+// addMonths adds the numbers of the months that a text names.
+func (e evidence) addMonths(text string) {
+	for w := range wordsOf(text) {
+		lower := strings.ToLower(w)
+		if rank, ok := months()[lower]; ok && lower != w {
+			e.numbers[strconv.Itoa(rank+1)] = true
+		}
 	}
 }
 
@@ -113,9 +124,6 @@ func (f facts) missing(e evidence) facts {
 		slices.DeleteFunc(slices.Clone(f.spelled), isThere),
 		slices.DeleteFunc(slices.Clone(f.names), func(n string) bool {
 			n = strings.ToLower(n)
-			if rank, ok := months()[n]; ok && e.numbers[strconv.Itoa(rank+1)] {
-				return true
-			}
 			return e.words[n] || e.words[n+"s"] || e.words[strings.TrimSuffix(n, "s")]
 		}),
 		slices.DeleteFunc(slices.Clone(f.titles), func(n string) bool { return strings.Contains(e.text, n) }),

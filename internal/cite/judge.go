@@ -3,6 +3,7 @@ package cite
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -19,6 +20,8 @@ type Reason struct {
 	Code string `json:"code"`
 	Fact string `json:"fact,omitempty"` // the number or name that is not there
 	Part string `json:"part,omitempty"` // of the sentence
+
+	opposes bool // the source says something else, and not only less
 }
 
 const minClauseSupport = 0.2 // share of the terms of a clause that its quote has
@@ -69,7 +72,7 @@ func (v *verifier) judge(i int) {
 			}
 			continue
 		}
-		parts := v.supportParts(j, named)
+		parts := v.supportParts(j, named, whole.against)
 		if j.parts = parts; j.supported() {
 			return
 		}
@@ -78,9 +81,10 @@ func (v *verifier) judge(i int) {
 
 // supportParts finds a quote for each part. One that names nothing of its own is about what the part
 // before it is about, so its quote must come from the same source.
-func (v *verifier) supportParts(j *judged, named []int) (parts []*part) {
+func (v *verifier) supportParts(j *judged, named []int, against map[int]bool) (parts []*part) {
 	for k, p := range j.split {
 		one := *p
+		one.against = maps.Clone(against)
 		from := named
 		if k > 0 && !v.namesSubject(p) {
 			if before := parts[k-1]; before.quotes != nil {
@@ -127,27 +131,57 @@ func (v *verifier) support(p *part, from []int) {
 	}
 	slices.SortStableFunc(tried, func(a, b trial) int { return cmp.Compare(b.score, a.score) })
 	p.why = Reason{Code: WhyNothing, Part: p.text}
-	against := map[int]bool{} // sources
 	for i, x := range tried {
 		source := v.pages.all[x.window[0]].source
 		if i == 0 {
 			p.why = x.why
 		}
 		switch {
-		case against[source]:
+		case p.against[source]:
 		case x.why.Code == "":
+			if y := v.rival(p, x, tried); y != nil {
+				p.why = y.why
+				return
+			}
 			p.quotes, p.why = []quote{{v.pages.passageOf(x.window), min(1, x.score)}}, Reason{}
 			return
-		case x.why.contradicts():
-			against[source] = true
+		case x.why.opposes:
+			p.deny(source)
 		}
 	}
-	v.supportTogether(p, tried, against)
+	v.supportTogether(p, tried)
 }
 
-// contradicts reports whether a source says something else, and not only less.
-func (r Reason) contradicts() bool {
-	return r.Code == WhyNegation || r.Code == WhyDirection || r.Code == WhyRole || r.Code == WhyHearsay
+// rival returns a sentence of the same source that has as much of a part, with a word that the window
+// lacks, but another number: reopened on 19 February, where the window was closed on the 3rd.
+func (v *verifier) rival(p *part, x trial, tried []trial) *trial {
+	for i := range tried {
+		y := &tried[i]
+		if y.window[0] != y.window[1] || y.why.Code != WhyNumber || y.score < x.score-0.05 || v.pages.all[y.window[0]].source != v.pages.all[x.window[0]].source {
+			continue
+		}
+		own, others := v.pages.readingsOf(y.window)[0], false
+		for _, n := range y.lacking.numbers {
+			for _, c := range p.about.clauses {
+				for _, q := range c.amounts {
+					others = others || q.value == n && len(own.numbersLike(q)) > 0
+				}
+			}
+		}
+		for t := range p.terms {
+			if others && !v.pages.has(x.window, t) && v.pages.all[y.window[0]].terms[t] {
+				return y
+			}
+		}
+	}
+	return nil
+}
+
+func (p *part) deny(source int) {
+	if p.against == nil {
+		p.against = map[int]bool{}
+	}
+	p.against[source] = true
 }
 
 // maxTogether bounds the windows for which a second one of the same source is looked for.
@@ -155,11 +189,11 @@ const maxTogether = 3
 
 // supportTogether supports a part by two quotes of one source: the second has, beside the same words, the
 // facts that the first one lacks.
-func (v *verifier) supportTogether(p *part, tried []trial, against map[int]bool) {
+func (v *verifier) supportTogether(p *part, tried []trial) {
 	n := 0
 	for _, x := range tried {
 		source := v.pages.all[x.window[0]].source
-		if x.lacking.count() == 0 || x.score < minWordsSupport || against[source] {
+		if x.lacking.count() == 0 || x.score < minWordsSupport || p.against[source] {
 			continue
 		}
 		if n++; n > maxTogether {
@@ -170,7 +204,7 @@ func (v *verifier) supportTogether(p *part, tried []trial, against map[int]bool)
 				continue
 			}
 			both := append(v.pages.readingsOf(x.window), v.pages.readingsOf(y.window)...)
-			if conflict(p.about, both) == "" && v.unsaid(p, x.window, both) == "" {
+			if code, _ := conflict(p.about, both); code == "" && v.unsaid(p, x.window, both) == "" {
 				p.quotes = []quote{{v.pages.passageOf(x.window), min(1, x.score)}, {v.pages.passageOf(y.window), min(1, y.score)}}
 				p.why = Reason{}
 				return
@@ -214,10 +248,13 @@ func (v *verifier) weigh(p *part, w [2]int, named bool) trial {
 		x.score = max(words, v.pages.cosine(p.vector, w))
 	}
 	near := words >= minWordsSupport || v.meaning && x.score >= v.threshold
-	lacking := p.facts.missing(v.evidence(w)).withoutPeoples(text.text + "\n" + s.title())
-	lacking.numbers = p.withoutDifferences(lacking.numbers, v.evidence(w))
-	lacking.spelled = p.withoutDifferences(lacking.spelled, v.evidence(w))
+	known := v.evidence(w)
 	foreign := hasDense(p.text) != hasDense(text.text)
+	if foreign {
+		known.addMonths(text.text)
+	}
+	lacking := p.facts.missing(known).withoutPeoples(text.text + "\n" + s.title())
+	lacking.numbers, lacking.spelled = p.withoutDifferences(lacking.numbers, known), p.withoutDifferences(lacking.spelled, known)
 	if foreign { // a name may be written in another script
 		lacking.names, lacking.titles = nil, nil
 	}
@@ -268,14 +305,16 @@ func (v *verifier) objection(p *part, w [2]int, lacking facts, near, foreign boo
 		return Reason{Code: WhyName}
 	}
 	quote := v.pages.readingsOf(w)
-	code := conflict(p.about, quote)
+	code, silent := conflict(p.about, quote)
 	for i := w[0]; i <= w[1] && w[0] < w[1] && code == ""; i++ { // more text does not make it right
 		if v.pages.share(p.terms, [2]int{i, i}) >= minWordsSupport {
-			code = conflict(p.about, v.pages.readingsOf([2]int{i, i}))
+			if code, silent = conflict(p.about, v.pages.readingsOf([2]int{i, i})); silent {
+				code = ""
+			}
 		}
 	}
 	if code != "" {
-		return Reason{Code: code, Part: p.text}
+		return Reason{Code: code, Part: p.text, opposes: !silent}
 	}
 	if !foreign {
 		if c := v.unsaid(p, w, quote); c != "" {
@@ -288,7 +327,11 @@ func (v *verifier) objection(p *part, w [2]int, lacking facts, near, foreign boo
 // unsaid returns a clause of a part of which a window says nothing.
 func (v *verifier) unsaid(p *part, w [2]int, quote []*reading) string {
 	e := join(quote)
-	for _, c := range p.about.clauses {
+	for i := range p.about.clauses {
+		c := &p.about.clauses[i]
+		if t := endsOtherwise(c, e); t != "" {
+			return strings.TrimSpace(c.text)
+		}
 		least := 2
 		if hasDense(c.text) {
 			least = 4
@@ -354,4 +397,20 @@ func (f facts) withoutPeoples(text string) facts {
 		return false
 	})
 	return f
+}
+
+// endsOtherwise returns the last word of a clause, if the source has another one behind the same words and
+// nowhere this one: "patients reported dizziness" for nausea.
+func endsOtherwise(c *clause, e *reading) string {
+	n := len(c.tokens)
+	if n < 4 || hasDense(c.text) || e.terms[c.tokens[n-1].term] || isNumber(c.tokens[n-1].term) {
+		return ""
+	}
+	for _, of := range e.clauses {
+		m := len(of.tokens)
+		if m >= 4 && of.tokens[m-2].term == c.tokens[n-2].term && of.tokens[m-3].term == c.tokens[n-3].term && !c.terms[of.tokens[m-1].term] {
+			return c.tokens[n-1].term
+		}
+	}
+	return ""
 }

@@ -17,6 +17,7 @@ type library struct {
 	all      []page
 	posted   map[string][]int32 // by term: the sentences that have it
 	titles   []map[string]bool  // terms of the titles, by source
+	names    []map[string]bool  // terms of the names, by source; nil = not read yet
 	vectors  vectors
 	embedded []int // by sentence: its place among the vectors; -1 = none
 }
@@ -127,10 +128,31 @@ func (l *library) readingsOf(w [2]int) (out []*reading) {
 		p := &l.all[i]
 		if p.reading == nil {
 			p.reading = read(p.text)
+			p.reading.nameFirst(p.text, l.namesOf(p.source))
 		}
 		out = append(out, p.reading)
 	}
 	return out
+}
+
+// namesOf returns the terms of the names that stand inside of sentences of a source.
+func (l *library) namesOf(source int) map[string]bool {
+	if l.names == nil {
+		l.names = make([]map[string]bool, len(l.sources))
+	}
+	if l.names[source] == nil {
+		l.names[source] = map[string]bool{}
+		for _, p := range l.all {
+			if p.source == source {
+				for _, n := range namesIn(p.text) {
+					for _, t := range index.Terms(n) {
+						l.names[source][t] = true
+					}
+				}
+			}
+		}
+	}
+	return l.names[source]
 }
 
 // has reports whether a window, or the title of its source, has a term.

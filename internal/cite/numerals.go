@@ -69,6 +69,9 @@ func plain(text string) string {
 			end = digitsEnd(text, i)
 		case isHanDigit(r):
 			end = runOf(text, i, isHanDigit)
+			if run := strings.TrimSuffix(text[i:end], "两"); run != "" {
+				end = i + len(run)
+			}
 			value = hanValue(text, i, end)
 			if decimal, next := hanDecimal(text, i, end); decimal != "" {
 				value, end = decimal, next

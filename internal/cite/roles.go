@@ -11,7 +11,8 @@ import (
 const (
 	maxSwapTokens = 40
 	maxSwapMiddle = 6
-	maxSwapGap    = 3 // characters
+	maxSwapGap    = 3  // characters, where the exchanged parts stand
+	maxInnerGap   = 15 // likewise, between others
 )
 
 // takesOver reports whether a number of a clause belongs to something else in the source: to
@@ -103,39 +104,56 @@ func (q quantity) isYear() bool {
 	return len(q.value) == 4 && (q.value[0] == '1' || q.value[0] == '2') && !strings.Contains(q.value, ".")
 }
 
-// sequence is a row of terms, so that a part of it can be looked for.
-func sequence(r *reading, shared map[string]bool, most int) (terms []string, row string) {
-	for _, c := range r.clauses {
+// placedTerm is a term and the clause that it stands in.
+type placedTerm struct {
+	term   string
+	clause int
+}
+
+// sequence returns the terms of a reading that another one has too, in their order.
+func sequence(r *reading, shared map[string]bool, most int) (out []placedTerm) {
+	for i, c := range r.clauses {
 		for _, t := range c.tokens {
 			first, _ := utf8.DecodeRuneInString(t.term)
-			if shared[t.term] && !isDense(first) && len(terms) < most {
-				terms = append(terms, t.term)
+			if shared[t.term] && !isDense(first) && len(out) < most {
+				out = append(out, placedTerm{t.term, i})
 			}
 		}
 	}
-	return terms, " " + strings.Join(terms, " ") + " "
+	return out
+}
+
+// passiveWithin reports whether the clauses of a part of a sequence are in the passive.
+func (r *reading) passiveWithin(part []placedTerm) bool {
+	for i := part[0].clause; i <= part[len(part)-1].clause; i++ {
+		if passive.MatchString(r.clauses[i].text) {
+			return true
+		}
+	}
+	return false
+}
+
+// positions returns where a row of terms stands in a sequence.
+func positions(in []placedTerm, row ...[]placedTerm) (at []int) {
+	all := slices.Concat(row...)
+	for i := 0; i+len(all) <= len(in); i++ {
+		if slices.EqualFunc(in[i:i+len(all)], all, func(a, b placedTerm) bool { return a.term == b.term }) {
+			at = append(at, i)
+		}
+	}
+	return at
 }
 
 // swaps reports whether two parts of a sentence stand on each other's place in the source: x verb y
 // where the source says y verb x. A passive turns the order around.
 func swaps(claim, e *reading) bool {
-	ours, _ := sequence(claim, e.terms, maxSwapTokens)
-	_, row := sequence(e, claim.terms, 3*maxSwapTokens)
-	turned := passive.MatchString(strings.ToLower(claim.text)) != passive.MatchString(strings.ToLower(e.text))
+	ours := sequence(claim, e.terms, maxSwapTokens)
+	theirs := sequence(e, claim.terms, 3*maxSwapTokens)
 	for i := range ours {
 		for x := 1; x <= 3; x++ {
 			for m := 1; m <= maxSwapMiddle; m++ {
 				for y := 1; y <= 3 && i+x+m+y <= len(ours); y++ {
-					first, middle, second := ours[i:i+x], ours[i+x:i+x+m], ours[i+x+m:i+x+m+y]
-					if turned && (m > 1 || !isNames(first, claim, e) || !isNames(second, claim, e)) || isNumber(first[0]) != isNumber(second[0]) {
-						continue
-					}
-					if slices.ContainsFunc(first, func(t string) bool { return slices.Contains(second, t) }) {
-						continue
-					}
-					same := strings.Contains(row, " "+strings.Join(ours[i:i+x+m+y], " ")+" ")
-					other := strings.Contains(row, " "+strings.Join(slices.Concat(second, middle, first), " ")+" ")
-					if turned && same && !other || !turned && other && !same {
+					if exchanged(claim, e, ours[i:i+x+m+y], theirs, x, m) {
 						return true
 					}
 				}
@@ -145,6 +163,30 @@ func swaps(claim, e *reading) bool {
 	return false
 }
 
+// exchanged is swaps for a part of the sentence whose first x terms may be exchanged with those behind the m
+// in its middle.
+func exchanged(claim, e *reading, part, theirs []placedTerm, x, m int) bool {
+	first, middle, second := part[:x], part[x:x+m], part[x+m:]
+	if isNumber(first[0].term) != isNumber(second[0].term) || slices.ContainsFunc(first, func(t placedTerm) bool {
+		return slices.ContainsFunc(second, func(o placedTerm) bool { return t.term == o.term })
+	}) {
+		return false
+	}
+	same, other := positions(theirs, part), positions(theirs, second, middle, first)
+	if len(same) == 0 == (len(other) == 0) {
+		return false
+	}
+	at := slices.Concat(same, other)[0]
+	begin := at + x
+	if len(same) == 0 {
+		begin = at + len(second)
+	}
+	if claim.passiveWithin(middle) != e.passiveWithin(theirs[begin:begin+m]) {
+		return len(same) > 0 && m == 1 && isNames(first, claim, e) && isNames(second, claim, e) && !isNames(middle, claim, e)
+	}
+	return len(other) > 0
+}
+
 func isNumber(term string) bool {
 	r, _ := utf8.DecodeRuneInString(term)
 	return isDigit(r)
@@ -152,9 +194,9 @@ func isNumber(term string) bool {
 
 // isNames reports whether all of some terms are names in one of two readings; a name at the
 // beginning of a sentence cannot be told there.
-func isNames(terms []string, in ...*reading) bool {
-	return !slices.ContainsFunc(terms, func(t string) bool {
-		return !slices.ContainsFunc(in, func(r *reading) bool { return r.isName(t) })
+func isNames(terms []placedTerm, in ...*reading) bool {
+	return !slices.ContainsFunc(terms, func(t placedTerm) bool {
+		return !slices.ContainsFunc(in, func(r *reading) bool { return r.isName(t.term) })
 	})
 }
 
@@ -165,21 +207,22 @@ func (r *reading) isName(term string) bool {
 }
 
 // standsIn reports whether a sentence says of one person what its source says of another: the
-// word behind a name stands, wherever it stands in the source, behind another name that the sentence
-// does not have.
+// word behind a name (before it, in the passive) stands in the source only with other names, which the
+// sentence does not have.
 func standsIn(claim *reading, quote []*reading) bool {
-	if passive.MatchString(strings.ToLower(claim.text)) {
-		return false
-	}
 	e := join(quote)
 	for i := range claim.clauses {
-		tokens := claim.clauses[i].tokens
-		for j := range len(tokens) - 1 {
-			name, next := tokens[j], tokens[j+1]
-			if !name.name && !(j == 0 && e.isName(name.term)) || next.name || !e.terms[name.term] || !e.terms[next.term] {
+		c := &claim.clauses[i]
+		voice := passive.MatchString(c.text)
+		for j := range len(c.tokens) - 1 {
+			name, word := c.tokens[j], c.tokens[j+1]
+			if voice {
+				name, word = word, name
+			}
+			if !name.name && !e.isName(name.term) || word.name || e.isName(word.term) || isNumber(word.term) || !e.terms[name.term] || !e.terms[word.term] {
 				continue
 			}
-			if othersOnly(claim, quote, name.term, next.term) {
+			if !e.tells(c, name.term, word.term) && othersOnly(claim, quote, name.term, word.term, voice) {
 				return true
 			}
 		}
@@ -187,34 +230,72 @@ func standsIn(claim *reading, quote []*reading) bool {
 	return false
 }
 
-// othersOnly reports whether a term stands in the source behind other names only.
-func othersOnly(claim *reading, quote []*reading, name, term string) bool {
+// tells reports whether a clause of the source has a name together with a word of another clause, other
+// than the one that is in question: "Ida taught music, Lotte mathematics".
+func (r *reading) tells(c *clause, name, but string) bool {
+	return slices.ContainsFunc(r.clauses, func(of clause) bool {
+		return of.terms[name] && slices.ContainsFunc(c.tokens, func(t token) bool {
+			return t.term != but && t.term != name && !r.isName(t.term) && of.terms[t.term]
+		})
+	})
+}
+
+// othersOnly reports whether a word stands in the source with other names only: behind them, or in the
+// passive before them.
+func othersOnly(claim *reading, quote []*reading, name, word string, voice bool) bool {
 	others := 0
 	for _, r := range quote {
-		if !r.terms[term] {
+		if !r.terms[word] {
 			continue
 		}
-		if r.terms[name] && r.isOneClause() || passive.MatchString(strings.ToLower(r.text)) {
-			return false
-		}
-		last := ""
-		for _, c := range r.clauses {
-			for _, t := range c.tokens {
-				switch {
-				case t.term == term && (last == "" || claim.terms[last]):
-					return false
-				case t.term == term:
-					others++
-				case t.name || t.term == name:
-					last = t.term
-				}
+		all := join(quote)
+		for i := range r.clauses {
+			c := &r.clauses[i]
+			if !c.terms[word] {
+				continue
 			}
+			if passive.MatchString(c.text) != voice {
+				return false
+			}
+			who := r.nameBefore(i, word, all)
+			if voice {
+				who = r.nameAfter(i, word, all)
+			}
+			if who == "" || who == name || claim.terms[who] {
+				return false
+			}
+			others++
 		}
 	}
 	return others > 0
 }
 
-func (r *reading) isOneClause() bool { return len(r.clauses) == 1 }
+// nameBefore returns the last name before a word of a clause, also of the clauses before it.
+func (r *reading) nameBefore(i int, word string, all *reading) (name string) {
+	for k := 0; k <= i; k++ {
+		for _, t := range r.clauses[k].tokens {
+			if k == i && t.term == word {
+				return name
+			}
+			if t.name || all.isName(t.term) {
+				name = t.term
+			}
+		}
+	}
+	return name
+}
+
+// nameAfter returns the first name behind a word of a clause, in that clause.
+func (r *reading) nameAfter(i int, word string, all *reading) string {
+	behind := false
+	for _, t := range r.clauses[i].tokens {
+		if behind && (t.name || all.isName(t.term)) {
+			return t.term
+		}
+		behind = behind || t.term == word
+	}
+	return ""
+}
 
 // chunk is a run of characters that two texts of a dense script have in common.
 type chunk struct {
@@ -283,7 +364,9 @@ func swapsDense(claim, source string) bool {
 	return tooForeign(claim, source, chunks)
 }
 
-func hasDigit(text string) bool { return strings.ContainsFunc(text, unicode.IsDigit) }
+func hasDigit(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsDigit(r) || r == '半' })
+}
 
 // followEach reports whether chunks follow each other in a text, with few characters between them.
 func followEach(text []rune, chunks []chunk) bool {
@@ -293,10 +376,14 @@ func followEach(text []rune, chunks []chunk) bool {
 			continue
 		}
 		at, ok := start+len(first), true
-		for _, c := range chunks[1:] {
+		for k, c := range chunks[1:] {
 			next := []rune(c.text)
 			found := -1
-			for gap := 0; gap <= maxSwapGap && at+gap+len(next) <= len(text); gap++ {
+			most := maxSwapGap
+			if k > 0 && k < len(chunks)-2 {
+				most = maxInnerGap
+			}
+			for gap := 0; gap <= most && at+gap+len(next) <= len(text); gap++ {
 				if slices.Equal(text[at+gap:at+gap+len(next)], next) {
 					found = at + gap + len(next)
 					break

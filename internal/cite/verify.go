@@ -92,13 +92,14 @@ type judged struct {
 
 // part is what one quote must support.
 type part struct {
-	text   string
-	terms  map[string]bool
-	about  *reading
-	facts  facts
-	vector int
-	quotes []quote // nil = there is no support
-	why    Reason
+	text    string
+	terms   map[string]bool
+	about   *reading
+	facts   facts
+	vector  int
+	against map[int]bool // sources that contradict it
+	quotes  []quote      // nil = there is no support
+	why     Reason
 }
 
 func newVerifier(clean string, found []written, sources []Source, o VerifyOptions) *verifier {
