@@ -14,17 +14,10 @@ func TestDbg(t *testing.T) {
 		text string
 		s    Source
 	}{
-		{"Ferrosan did not affect how the women slept, so it had no effect on sleep.", own.sources[3]},
-		{"Paul Ferrier and Ruth Okafor started the Arden Quartet in 1979.", own.sources[6]},
-		{"Reed denied having hidden the report and published it on Friday.", set.sources[5]},
+		{"Worku took 2:09:14 for the marathon; Rivas came in 38 seconds behind him.", own.sources[8]},
 		{"which Henrik Dahl's firm built", set.sources[10]},
-		{"Nobody was hurt in the landslide that closed Road 7.", set.sources[27]},
-		{"松风号第十三航次的船长是陈海生", set.sources[7]},
 		{"松风号从鹿特丹出发，抵达宁波。", set.sources[7]},
 		{"除夕也敲响钟声十二下。", set.sources[15]},
-		{"桂花酒的做法：鲜桂花四两，冰糖半斤，米酒五斤。", set.sources[19]},
-		{"Lotte taught music.", set.sources[21]},
-		{"Two drivers were hurt in the landslide near Velk.", set.sources[27]},
 	} {
 		t.Log("##", c.text)
 		l := newLibrary([]Source{c.s})

@@ -408,7 +408,7 @@ func endsOtherwise(c *clause, e *reading) string {
 	}
 	for _, of := range e.clauses {
 		m := len(of.tokens)
-		if m >= 4 && of.tokens[m-2].term == c.tokens[n-2].term && of.tokens[m-3].term == c.tokens[n-3].term && !c.terms[of.tokens[m-1].term] {
+		if m >= 4 && !isNumber(c.tokens[n-3].term) && of.tokens[m-2].term == c.tokens[n-2].term && of.tokens[m-3].term == c.tokens[n-3].term && !c.terms[of.tokens[m-1].term] {
 			return c.tokens[n-1].term
 		}
 	}

@@ -70,7 +70,7 @@ func ended(text string) []rune {
 var prepositions = data.Set("prepositions")
 
 // otherPlace reports whether a text has behind a preposition something that its source has nowhere, and
-// the source something else that the text has not, before the same characters: 从鹿特丹出发 for 从宁波出发.
+// the source something else, before the same characters: 从鹿特丹出发 for 从宁波出发.
 func otherPlace(claim, source string) bool {
 	if !hasDense(claim) || !hasDense(source) {
 		return false
@@ -88,7 +88,7 @@ func otherPlace(claim, source string) bool {
 			if slices.Contains(place, '\n') || hasPair(place, theirs) {
 				break
 			}
-			if after[0] != '\n' && instead(r, after, theirs, ours) {
+			if after[0] != '\n' && instead(r, after, theirs) {
 				return true
 			}
 		}
@@ -106,16 +106,15 @@ func hasPair(some, text []rune) bool {
 	return false
 }
 
-// instead reports whether a text has two to four characters between a preposition and others, of which no pair
-// is in our text.
-func instead(preposition rune, after, text, ours []rune) bool {
+// instead reports whether a text has two to four characters between a preposition and others.
+func instead(preposition rune, after, text []rune) bool {
 	for i, r := range text {
 		if r != preposition {
 			continue
 		}
 		for n := 2; n <= 4 && i+1+n+len(after) <= len(text); n++ {
 			other := text[i+1 : i+1+n]
-			if !slices.Contains(other, '\n') && slices.Equal(text[i+1+n:i+1+n+len(after)], after) && !hasPair(other, ours) {
+			if !slices.Contains(other, '\n') && slices.Equal(text[i+1+n:i+1+n+len(after)], after) {
 				return true
 			}
 		}
