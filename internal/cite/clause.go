@@ -19,6 +19,7 @@ var (
 	negations   = data.List("negation")
 	affirmation = data.Rule("affirmation")
 	absence     = data.Rule("absence")
+	lessening   = data.Rule("lessening")
 	hearsay     = data.Rule("hearsay")
 	said        = data.Rule("said")
 	passive     = data.Rule("passive")
@@ -41,7 +42,8 @@ type clause struct {
 	amounts  []quantity
 	denied   []denial
 	negated  bool // by a word that is no opposite of another
-	absent   bool // it says with other words that something is not there
+	absent   bool // it says without a negation that something is not so
+	lessened bool // likewise, with other words only
 	opposite []side
 	bounds   []side
 	kinds    []member
@@ -129,7 +131,7 @@ func newClause(text string, first bool) (clause, bool) {
 	}
 	c.amounts = quantitiesIn(c.text)
 	c.denied, c.negated = denialsIn(c.text)
-	c.absent = absence.MatchString(c.text)
+	c.absent, c.lessened = absence.MatchString(c.text), lessening.MatchString(c.text)
 	c.opposite = sidesIn(c.text, opposites())
 	c.bounds = sidesIn(c.text, bounds())
 	c.kinds = membersIn(c.text)

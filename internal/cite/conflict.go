@@ -40,7 +40,7 @@ func conflict(claim *reading, quote []*reading) (code string, silent bool) {
 		}
 	}
 	switch {
-	case swaps(claim, e), standsIn(claim, quote), swapsDense(claim.text, e.text):
+	case swaps(claim, e), otherSlot(claim, e), standsIn(claim, quote), swapsDense(claim.text, e.text):
 		return WhyRole, false
 	case otherPerson(claim.text, e.text), otherPlace(claim.text, e.text):
 		return WhyName, false
@@ -131,8 +131,14 @@ func deniesOnce(c *clause, near []*clause, e *reading) bool {
 		}
 		return false
 	}
-	negative := func(n *clause) bool { return len(n.denied) > 0 || n.absent }
-	if slices.ContainsFunc(near, negative) {
+	for _, d := range c.denied {
+		for _, n := range near { // the same is said without a negation
+			if len(d.scope) > 0 && n.terms[d.scope[0]] && len(n.denied) == 0 && !n.absent {
+				return true
+			}
+		}
+	}
+	if slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) > 0 || n.absent || n.lessened }) {
 		return false
 	}
 	for _, d := range c.denied { // the same word, or an opposite, is as good as a negation

@@ -24,6 +24,10 @@ type Reason struct {
 	opposes bool // the source says something else, and not only less
 }
 
+// minPairs is the share of pairs of characters from which runs of them tell more. Common pairs stand
+// anywhere.
+const minPairs = 0.25
+
 const minClauseSupport = 0.2 // share of the terms of a clause that its quote has
 
 // embed makes the vectors for all parts, in one call.
@@ -88,7 +92,8 @@ func (v *verifier) supportParts(j *judged, named []int, against map[int]bool) (p
 		from := named
 		if k > 0 && !v.namesSubject(p) {
 			if before := parts[k-1]; before.quotes != nil {
-				from = []int{before.quotes[0].source}
+				q := &before.quotes[0]
+				from, one.near = []int{q.source}, q
 			}
 		}
 		v.support(&one, from)
@@ -122,7 +127,8 @@ func (v *verifier) support(p *part, from []int) {
 	}
 	var tried []trial
 	for _, at := range found {
-		if from != nil && !slices.Contains(from, v.pages.all[at].source) {
+		own := &v.pages.all[at]
+		if from != nil && !slices.Contains(from, own.source) || p.near != nil && p.near.chunk != own.chunk {
 			continue
 		}
 		for _, w := range v.pages.windows(at) {
@@ -157,7 +163,7 @@ func (v *verifier) support(p *part, from []int) {
 func (v *verifier) rival(p *part, x trial, tried []trial) *trial {
 	for i := range tried {
 		y := &tried[i]
-		if y.window[0] != y.window[1] || y.why.Code != WhyNumber || y.score < x.score-0.05 || v.pages.all[y.window[0]].source != v.pages.all[x.window[0]].source {
+		if y.window[0] != y.window[1] || y.why.Code != WhyNumber || y.score < x.score-0.1 || v.pages.all[y.window[0]].source != v.pages.all[x.window[0]].source {
 			continue
 		}
 		own, others := v.pages.readingsOf(y.window)[0], false
@@ -167,6 +173,9 @@ func (v *verifier) rival(p *part, x trial, tried []trial) *trial {
 					others = others || q.value == n && len(own.numbersLike(q)) > 0
 				}
 			}
+		}
+		if others && y.score >= 0.8 && x.window[0] != x.window[1] {
+			return y
 		}
 		for t := range p.terms {
 			if others && !v.pages.has(x.window, t) && v.pages.all[y.window[0]].terms[t] {
@@ -235,14 +244,17 @@ func (p *part) speaksOf(facts facts, terms map[string]bool) bool {
 
 func (v *verifier) evidence(w [2]int) evidence {
 	text := v.pages.passageOf(w)
-	return newEvidence(text.text, v.sources[text.source].title())
+	return newEvidence(text.text, shortTitle(&v.sources[text.source]))
 }
 
 // weigh tells how well a window supports a part, and why it does not.
 func (v *verifier) weigh(p *part, w [2]int, named bool) trial {
 	text := v.pages.passageOf(w)
 	s := &v.sources[text.source]
-	words := max(v.pages.share(p.terms, w), denseShare(p.text, text.text+"\n"+s.title()))
+	words := v.pages.share(p.terms, w)
+	if words >= minPairs {
+		words = max(words, denseShare(p.text, text.text+"\n"+shortTitle(s)))
+	}
 	x := trial{window: w, score: words}
 	if v.meaning {
 		x.score = max(words, v.pages.cosine(p.vector, w))
@@ -253,7 +265,7 @@ func (v *verifier) weigh(p *part, w [2]int, named bool) trial {
 	if foreign {
 		known.addMonths(text.text)
 	}
-	lacking := p.facts.missing(known).withoutPeoples(text.text + "\n" + s.title())
+	lacking := p.facts.missing(known).withoutPeoples(text.text + "\n" + shortTitle(s))
 	lacking.numbers, lacking.spelled = p.withoutDifferences(lacking.numbers, known), p.withoutDifferences(lacking.spelled, known)
 	if foreign { // a name may be written in another script
 		lacking.names, lacking.titles = nil, nil
@@ -336,7 +348,7 @@ func (v *verifier) unsaid(p *part, w [2]int, quote []*reading) string {
 		if hasDense(c.text) {
 			least = 4
 		}
-		if len(c.terms) < least || v.pages.share(c.terms, w) >= minClauseSupport || denseShare(c.text, e.text) >= 0.5 {
+		if len(c.terms) < least || v.pages.share(c.terms, w) >= minClauseSupport || v.pages.share(c.terms, w) >= minClauseSupport/2 && denseShare(c.text, e.text) >= 0.5 {
 			continue
 		}
 		if len(c.amounts) > 0 && !slices.ContainsFunc(c.amounts, func(q quantity) bool { return !e.hasNumber(q.value) }) {

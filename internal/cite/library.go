@@ -33,7 +33,7 @@ func newLibrary(sources []Source) *library {
 	l := &library{sources: sources, posted: map[string][]int32{}}
 	for i := range sources {
 		s := &sources[i]
-		l.titles = append(l.titles, distinct(index.Terms(s.title())))
+		l.titles = append(l.titles, distinct(index.Terms(shortTitle(s))))
 		for j, c := range s.Chunks {
 			for _, found := range plainSentences(c.Text) {
 				if len(l.all) == maxSourceChunks {
@@ -246,4 +246,14 @@ func (l *library) foreignTitle(text string, source int) bool {
 		}
 	}
 	return false
+}
+
+// longestTitle is in code points: a longer one says more than what a page is about.
+const longestTitle = 120
+
+func shortTitle(s *Source) string {
+	if utf8.RuneCountInString(s.Title) > longestTitle {
+		return ""
+	}
+	return s.Title
 }

@@ -187,6 +187,29 @@ func exchanged(claim, e *reading, part, theirs []placedTerm, x, m int) bool {
 	return len(other) > 0
 }
 
+// otherSlot reports whether a name stands in a sentence between two words between which the source has
+// another name, and the name elsewhere.
+func otherSlot(claim, e *reading) bool {
+	ours := sequence(claim, e.terms, maxSwapTokens)
+	theirs := sequence(e, claim.terms, 3*maxSwapTokens)
+	for i := 1; i+1 < len(ours); i++ {
+		for n := 1; n <= 2 && i+n < len(ours); n++ {
+			name, before, after := ours[i:i+n], ours[i-1], ours[i+n]
+			if !isNames(name, claim, e) || isNames([]placedTerm{before}, claim, e) || isNames([]placedTerm{after}, claim, e) || len(positions(theirs, ours[i-1:i+n+1])) > 0 {
+				continue
+			}
+			for k := 1; k+1 < len(theirs); k++ {
+				for m := 1; m <= 3 && k+m < len(theirs); m++ {
+					if theirs[k-1].term == before.term && theirs[k+m].term == after.term && isNames(theirs[k:k+m], claim, e) && len(positions(theirs[k:k+m], name)) == 0 {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
 func isNumber(term string) bool {
 	r, _ := utf8.DecodeRuneInString(term)
 	return isDigit(r)

@@ -98,6 +98,7 @@ type part struct {
 	facts   facts
 	vector  int
 	against map[int]bool // sources that contradict it
+	near    *quote       // of the paragraph where its support must stand; nil = anywhere
 	quotes  []quote      // nil = there is no support
 	why     Reason
 }
