@@ -256,10 +256,12 @@ func (v *verifier) weigh(p *part, w [2]int, named bool) trial {
 		words = max(words, denseShare(p.text, text.text+"\n"+shortTitle(s)))
 	}
 	x := trial{window: w, score: words}
-	if v.meaning {
+	switch {
+	case v.meaning && v.lenient:
+		x.score = max(contained(words), v.pages.cosine(p.vector, w))
+	case v.meaning:
 		x.score = max(words, v.pages.cosine(p.vector, w))
 	}
-	near := words >= minWordsSupport || v.meaning && x.score >= v.threshold
 	known := v.evidence(w)
 	foreign := hasDense(p.text) != hasDense(text.text)
 	if foreign {
@@ -270,7 +272,15 @@ func (v *verifier) weigh(p *part, w [2]int, named bool) trial {
 	if foreign { // a name may be written in another script
 		lacking.names, lacking.titles = nil, nil
 	}
-	x.why = v.objection(p, w, lacking, near || named && foreign && p.facts.telling(), foreign)
+	if v.lenient {
+		lacking, x.score = v.forgive(lacking, x.score)
+	}
+	near := words >= minWordsSupport || v.meaning && x.score >= v.threshold
+	if v.lenient && v.meaning {
+		near = x.score >= v.threshold
+	}
+	telling := named && p.facts.telling() && len(lacking.numbers)+len(lacking.spelled) == 0 && (foreign || v.lenient && !v.meaning)
+	x.why = v.objection(p, w, lacking, near || telling, foreign)
 	if x.why.Code == WhyNumber || x.why.Code == WhyName {
 		x.lacking = lacking
 	}
@@ -279,6 +289,29 @@ func (v *verifier) weigh(p *part, w [2]int, named bool) trial {
 		x.score *= snippetFactor
 	}
 	return x
+}
+
+// nameFactor lowers the score of a quote without a name that no source has.
+const nameFactor = 0.85
+
+// forgive leaves out names that no source has: those of the people in a chat.
+func (v *verifier) forgive(lacking facts, score float64) (facts, float64) {
+	unknown := lacking.missing(v.all)
+	left := facts{numbers: lacking.numbers, spelled: lacking.spelled}
+	for _, n := range lacking.names {
+		if !slices.Contains(unknown.names, n) {
+			left.names = append(left.names, n)
+		}
+	}
+	for _, n := range lacking.titles {
+		if !slices.Contains(unknown.titles, n) {
+			left.titles = append(left.titles, n)
+		}
+	}
+	if len(unknown.names)+len(unknown.titles) > 0 {
+		score *= nameFactor
+	}
+	return left, score
 }
 
 // withoutDifferences leaves out numbers by which two numbers of the evidence differ, of which the part has
@@ -328,7 +361,7 @@ func (v *verifier) objection(p *part, w [2]int, lacking facts, near, foreign boo
 	if code != "" {
 		return Reason{Code: code, Part: p.text, opposes: !silent}
 	}
-	if !foreign {
+	if !foreign && !v.lenient {
 		if c := v.unsaid(p, w, quote); c != "" {
 			return Reason{Code: WhyNothing, Part: c}
 		}

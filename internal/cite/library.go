@@ -29,11 +29,15 @@ type page struct {
 	reading *reading // nil = not read yet
 }
 
-func newLibrary(sources []Source) *library {
+// newLibrary reads sources; only those of a set, if there is one.
+func newLibrary(sources []Source, only map[int]bool) *library {
 	l := &library{sources: sources, posted: map[string][]int32{}}
 	for i := range sources {
 		s := &sources[i]
 		l.titles = append(l.titles, distinct(index.Terms(shortTitle(s))))
+		if only != nil && !only[i] {
+			continue
+		}
 		for j, c := range s.Chunks {
 			for _, found := range plainSentences(c.Text) {
 				if len(l.all) == maxSourceChunks {

@@ -200,7 +200,7 @@ func otherSlot(claim, e *reading) bool {
 			}
 			for k := 1; k+1 < len(theirs); k++ {
 				for m := 1; m <= 3 && k+m < len(theirs); m++ {
-					if theirs[k-1].term == before.term && theirs[k+m].term == after.term && isNames(theirs[k:k+m], claim, e) && len(positions(theirs[k:k+m], name)) == 0 {
+					if claim.passiveWithin(name) == e.passiveWithin(theirs[k:k+m]) && theirs[k-1].term == before.term && theirs[k+m].term == after.term && isNames(theirs[k:k+m], claim, e) && len(positions(theirs[k:k+m], name)) == 0 {
 						return true
 					}
 				}

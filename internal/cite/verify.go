@@ -59,8 +59,13 @@ const (
 // model named if it does. Two facts of a sentence may come from two sources. What is not supported is
 // kept, marked or removed. Questions, headings and remarks about the sources need no support.
 func Verify(ctx context.Context, emb llm.Embedder, answer string, sources []Source, o VerifyOptions) Verified {
-	clean, found := readMarks(strings.ReplaceAll(answer, DoubtMark, ""), len(sources))
-	v := newVerifier(clean, found, sources, o)
+	clean, found := readMarks(withoutDoubts(answer), len(sources))
+	v := newVerifier(clean, found, sources)
+	v.threshold, v.most = cmp.Or(o.MinSupport, minSupport), cmp.Or(o.MaxRef, maxVerifyRef)
+	for i, c := range v.chunks[:min(len(v.chunks), maxVerified)] {
+		v.judged[i].claims = needsSource(c.Text)
+	}
+	v.read()
 	v.embed(ctx, emb)
 	for i := range v.judged {
 		v.judge(i)
@@ -68,9 +73,32 @@ func Verify(ctx context.Context, emb llm.Embedder, answer string, sources []Sour
 	return v.result(o)
 }
 
+// withoutDoubts removes the marks of an earlier check.
+func withoutDoubts(answer string) string {
+	if !strings.Contains(answer, DoubtMark) {
+		return answer
+	}
+	safe := protected(answer, linesOf(answer))
+	var out strings.Builder
+	from := 0
+	for at := strings.Index(answer, DoubtMark); at >= 0; {
+		if next := at + len(DoubtMark); !touches(safe, at, next) {
+			out.WriteString(answer[from:at])
+			from = next
+		}
+		rest := strings.Index(answer[at+1:], DoubtMark)
+		if rest < 0 {
+			break
+		}
+		at += 1 + rest
+	}
+	return out.String() + answer[from:]
+}
+
 // verifier checks one answer.
 type verifier struct {
 	clean     string
+	in        []line
 	sources   []Source
 	sentences []sentence
 	chunks    []Chunk
@@ -79,6 +107,8 @@ type verifier struct {
 	threshold float64
 	meaning   bool // there are vectors
 	most      int
+	lenient   bool     // a reply of a character says more than its sources, and names whom it speaks to
+	all       evidence // what all sources have, if lenient
 }
 
 // judged is a sentence with what was found for it.
@@ -103,9 +133,9 @@ type part struct {
 	why     Reason
 }
 
-func newVerifier(clean string, found []written, sources []Source, o VerifyOptions) *verifier {
+func newVerifier(clean string, found []written, sources []Source) *verifier {
 	in := linesOf(clean)
-	v := &verifier{clean: clean, sources: sources, threshold: cmp.Or(o.MinSupport, minSupport), most: cmp.Or(o.MaxRef, maxVerifyRef)}
+	v := &verifier{clean: clean, in: in, sources: sources}
 	v.sentences = sentencesOf(clean, in, protected(clean, in))
 	spans := make([]Span, len(v.sentences))
 	for i, s := range v.sentences {
@@ -114,20 +144,35 @@ func newVerifier(clean string, found []written, sources []Source, o VerifyOption
 	v.chunks = locate(clean, spans)
 	v.judged = make([]judged, len(v.sentences))
 	for _, w := range found {
-		if s := sentenceAt(in, v.sentences, w.at); s >= 0 {
+		if s := v.sentenceAt(w.at); s >= 0 {
 			for _, n := range w.numbers {
-				if n >= 1 && n <= len(sources) {
+				if n >= 1 && n <= len(sources) && !slices.Contains(v.judged[s].named, n-1) {
 					v.judged[s].named = append(v.judged[s].named, n-1)
 				}
 			}
 		}
 	}
-	for i := range v.judged {
-		j := &v.judged[i]
-		j.claims = i < maxVerified && needsSource(v.chunks[i].Text)
-	}
-	v.pages = newLibrary(sources)
 	return v
+}
+
+func (v *verifier) sentenceAt(at int) int { return sentenceAt(v.in, v.sentences, at) }
+
+// read reads the sources that can be cited: all, or only those that are named.
+func (v *verifier) read() {
+	if !v.lenient {
+		v.pages = newLibrary(v.sources, nil)
+		return
+	}
+	named := map[int]bool{}
+	for _, j := range v.judged {
+		for _, n := range j.named {
+			named[n] = true
+		}
+	}
+	v.pages = newLibrary(v.sources, named)
+	if len(named) > 0 {
+		v.all = evidenceOf(v.sources)
+	}
 }
 
 var aboutSources = data.Rule("about-sources")
