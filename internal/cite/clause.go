@@ -47,6 +47,7 @@ type clause struct {
 	opposite []side
 	bounds   []side
 	kinds    []member
+	voice    int // 1 in the passive, -1 if it is not; 0 = not known yet
 }
 
 // token is a word with a meaning, a name, or a number.
@@ -362,4 +363,14 @@ func (r *reading) nameFirst(text string, names map[string]bool) {
 	if len(r.clauses) > 0 && unicode.IsUpper(first) && names[r.clauses[0].tokens[0].term] {
 		r.clauses[0].tokens[0].name = true
 	}
+}
+
+func (c *clause) isPassive() bool {
+	if c.voice == 0 {
+		c.voice = -1
+		if passive.MatchString(c.text) {
+			c.voice = 1
+		}
+	}
+	return c.voice > 0
 }

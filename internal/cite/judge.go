@@ -110,60 +110,156 @@ func (v *verifier) namesSubject(p *part) bool {
 	return slices.ContainsFunc(v.pages.titles, func(title map[string]bool) bool { return share(p.terms, title) > 0 })
 }
 
-// trial is a window that was tried for a part.
+// trial is a window that is tried for a part.
 type trial struct {
 	window  [2]int
+	source  int
 	score   float64
+	judged  bool // why and lacking are known
 	lacking facts
 	why     Reason
 }
 
+// maxTrials bounds the windows that are judged for a part.
+const maxTrials = 32
+
 // support fills the quotes of a part, or the reason why there are none; from nil are all sources. A source
 // that contradicts the part elsewhere, with as much in common, does not support it.
 func (v *verifier) support(p *part, from []int) {
+	tried := v.trials(p, from)
+	p.why = Reason{Code: WhyNothing, Part: p.text}
+	for i := range tried {
+		x := &tried[i]
+		if p.against[x.source] {
+			continue
+		}
+		v.try(p, x, from != nil)
+		if i == 0 {
+			p.why = x.why
+		}
+		if x.why.opposes {
+			p.deny(x.source)
+		}
+		if x.why.Code != "" {
+			continue
+		}
+		if y := v.rival(p, x, tried); y != nil {
+			p.why = y.why
+			return
+		}
+		p.quotes, p.why = []quote{v.quoteOf(x)}, Reason{}
+		return
+	}
+	v.supportTogether(p, tried)
+}
+
+func (v *verifier) quoteOf(x *trial) quote {
+	return quote{v.pages.passageOf(x.window), min(1, x.score)}
+}
+
+// trials returns the windows that may support a part, those with most in common first.
+func (v *verifier) trials(p *part, from []int) (tried []trial) {
 	found := v.pages.find(p.terms, from)
 	if v.meaning {
 		found = append(found, v.pages.nearest(p.vector, v.threshold)...)
 	}
-	var tried []trial
+	seen := map[[2]int]bool{}
 	for _, at := range found {
 		own := &v.pages.all[at]
 		if from != nil && !slices.Contains(from, own.source) || p.near != nil && p.near.chunk != own.chunk {
 			continue
 		}
 		for _, w := range v.pages.windows(at) {
-			tried = append(tried, v.weigh(p, w, from != nil))
+			if !seen[w] {
+				seen[w] = true
+				tried = append(tried, trial{window: w, source: own.source, score: v.likeness(p, w)})
+			}
 		}
 	}
 	slices.SortStableFunc(tried, func(a, b trial) int { return cmp.Compare(b.score, a.score) })
-	p.why = Reason{Code: WhyNothing, Part: p.text}
-	for i, x := range tried {
-		source := v.pages.all[x.window[0]].source
-		if i == 0 {
-			p.why = x.why
-		}
-		switch {
-		case p.against[source]:
-		case x.why.Code == "":
-			if y := v.rival(p, x, tried); y != nil {
-				p.why = y.why
-				return
-			}
-			p.quotes, p.why = []quote{{v.pages.passageOf(x.window), min(1, x.score)}}, Reason{}
-			return
-		case x.why.opposes:
-			p.deny(source)
-		}
+	return tried[:min(len(tried), maxTrials)]
+}
+
+// likeness is what a window and a part have in common, 0 to 1.
+func (v *verifier) likeness(p *part, w [2]int) (score float64) {
+	s := &v.sources[v.pages.all[w[0]].source]
+	score = v.pages.share(p.terms, w)
+	if score >= minPairs && p.dense {
+		score = max(score, denseShare(p.text, v.pages.passageOf(w).text+"\n"+shortTitle(s)))
 	}
-	v.supportTogether(p, tried)
+	if v.meaning {
+		if v.lenient {
+			score = contained(score)
+		}
+		score = max(score, v.pages.cosine(p.vector, w))
+	}
+	score -= 0.001 * float64(w[1]-w[0]) // one sentence is a better quote than two
+	if s.Evidence == EvidenceSnippet {
+		score *= snippetFactor
+	}
+	return score
+}
+
+// try judges a window.
+func (v *verifier) try(p *part, x *trial, named bool) {
+	if x.judged {
+		return
+	}
+	x.judged = true
+	text := v.pages.passageOf(x.window).text
+	foreign := p.dense != hasDense(text)
+	telling := named && p.facts.telling() && (foreign || v.lenient && !v.meaning)
+	if !v.isNear(x.score) && !telling {
+		x.why = Reason{Code: WhyNothing, Part: p.text}
+		return
+	}
+	lacking, score := v.lacking(p, x, text, foreign)
+	x.score = score
+	telling = telling && len(lacking.numbers)+len(lacking.spelled) == 0
+	x.why = v.objection(p, x.window, lacking, v.isNear(score) || telling, foreign)
+	if x.why.Code == WhyNumber || x.why.Code == WhyName {
+		x.lacking = lacking
+	}
+}
+
+// isNear reports whether a score is that of a text which says the same.
+func (v *verifier) isNear(score float64) bool {
+	least := minWordsSupport
+	if v.meaning && v.lenient {
+		least = v.threshold
+	} else if v.meaning {
+		least = min(least, v.threshold)
+	}
+	return score >= least-0.003 // what a window of three sentences loses
+}
+
+// lacking returns the facts of a part that a window lacks, and its score without names that no source has.
+func (v *verifier) lacking(p *part, x *trial, text string, foreign bool) (facts, float64) {
+	title := shortTitle(&v.sources[x.source])
+	known := newEvidence(text, title)
+	if foreign {
+		known.addMonths(text)
+	}
+	lacking := p.facts.missing(known).withoutPeoples(text + "\n" + title)
+	lacking.numbers, lacking.spelled = p.withoutDifferences(lacking.numbers, known), p.withoutDifferences(lacking.spelled, known)
+	if foreign { // a name may be written in another script
+		lacking.names, lacking.titles = nil, nil
+	}
+	if v.lenient {
+		return v.forgive(lacking, x.score)
+	}
+	return lacking, x.score
 }
 
 // rival returns a sentence of the same source that has as much of a part, with a word that the window
 // lacks, but another number: reopened on 19 February, where the window was closed on the 3rd.
-func (v *verifier) rival(p *part, x trial, tried []trial) *trial {
+func (v *verifier) rival(p *part, x *trial, tried []trial) *trial {
 	for i := range tried {
 		y := &tried[i]
-		if y.window[0] != y.window[1] || y.why.Code != WhyNumber || y.score < x.score-0.1 || v.pages.all[y.window[0]].source != v.pages.all[x.window[0]].source {
+		if y.source != x.source || y.window[0] != y.window[1] || y.score < x.score-0.1 {
+			continue
+		}
+		if v.try(p, y, false); y.why.Code != WhyNumber {
 			continue
 		}
 		own, others := v.pages.readingsOf(y.window)[0], false
@@ -200,26 +296,33 @@ const maxTogether = 3
 // facts that the first one lacks.
 func (v *verifier) supportTogether(p *part, tried []trial) {
 	n := 0
-	for _, x := range tried {
-		source := v.pages.all[x.window[0]].source
-		if x.lacking.count() == 0 || x.score < minWordsSupport || p.against[source] {
+	for i := range tried {
+		x := &tried[i]
+		if x.lacking.count() == 0 || p.against[x.source] {
 			continue
 		}
 		if n++; n > maxTogether {
 			return
 		}
-		for _, y := range tried {
-			if v.pages.all[y.window[0]].source != source || y.window[0] != y.window[1] || x.lacking.missing(v.evidence(y.window)).count() > 0 || !p.speaksOf(x.lacking, v.pages.all[y.window[0]].terms) {
+		for k := range tried {
+			y := &tried[k]
+			if y.source != x.source || y.window[0] != y.window[1] || !v.adds(p, x, y) {
 				continue
 			}
 			both := append(v.pages.readingsOf(x.window), v.pages.readingsOf(y.window)...)
 			if code, _ := conflict(p.about, both); code == "" && v.unsaid(p, x.window, both) == "" {
-				p.quotes = []quote{{v.pages.passageOf(x.window), min(1, x.score)}, {v.pages.passageOf(y.window), min(1, y.score)}}
-				p.why = Reason{}
+				p.quotes, p.why = []quote{v.quoteOf(x), v.quoteOf(y)}, Reason{}
 				return
 			}
 		}
 	}
+}
+
+// adds reports whether a sentence has the facts that a window lacks, beside the same words.
+func (v *verifier) adds(p *part, x, y *trial) bool {
+	text := v.pages.passageOf(y.window).text
+	known := newEvidence(text, shortTitle(&v.sources[y.source]))
+	return x.lacking.missing(known).count() == 0 && p.speaksOf(x.lacking, v.pages.all[y.window[0]].terms)
 }
 
 // speaksOf reports whether a sentence has a term that stands beside each of some facts in the part.
@@ -242,61 +345,15 @@ func (p *part) speaksOf(facts facts, terms map[string]bool) bool {
 	return len(facts.titles) == 0
 }
 
-func (v *verifier) evidence(w [2]int) evidence {
-	text := v.pages.passageOf(w)
-	return newEvidence(text.text, shortTitle(&v.sources[text.source]))
-}
-
-// weigh tells how well a window supports a part, and why it does not.
-func (v *verifier) weigh(p *part, w [2]int, named bool) trial {
-	text := v.pages.passageOf(w)
-	s := &v.sources[text.source]
-	words := v.pages.share(p.terms, w)
-	if words >= minPairs {
-		words = max(words, denseShare(p.text, text.text+"\n"+shortTitle(s)))
-	}
-	x := trial{window: w, score: words}
-	switch {
-	case v.meaning && v.lenient:
-		x.score = max(contained(words), v.pages.cosine(p.vector, w))
-	case v.meaning:
-		x.score = max(words, v.pages.cosine(p.vector, w))
-	}
-	known := v.evidence(w)
-	foreign := hasDense(p.text) != hasDense(text.text)
-	if foreign {
-		known.addMonths(text.text)
-	}
-	lacking := p.facts.missing(known).withoutPeoples(text.text + "\n" + shortTitle(s))
-	lacking.numbers, lacking.spelled = p.withoutDifferences(lacking.numbers, known), p.withoutDifferences(lacking.spelled, known)
-	if foreign { // a name may be written in another script
-		lacking.names, lacking.titles = nil, nil
-	}
-	if v.lenient {
-		lacking, x.score = v.forgive(lacking, x.score)
-	}
-	near := words >= minWordsSupport || v.meaning && x.score >= v.threshold
-	if v.lenient && v.meaning {
-		near = x.score >= v.threshold
-	}
-	telling := named && p.facts.telling() && len(lacking.numbers)+len(lacking.spelled) == 0 && (foreign || v.lenient && !v.meaning)
-	x.why = v.objection(p, w, lacking, near || telling, foreign)
-	if x.why.Code == WhyNumber || x.why.Code == WhyName {
-		x.lacking = lacking
-	}
-	x.score -= 0.001 * float64(w[1]-w[0]) // one sentence is a better quote than two
-	if s.Evidence == EvidenceSnippet {
-		x.score *= snippetFactor
-	}
-	return x
-}
-
 // nameFactor lowers the score of a quote without a name that no source has.
 const nameFactor = 0.85
 
 // forgive leaves out names that no source has: those of the people in a chat.
 func (v *verifier) forgive(lacking facts, score float64) (facts, float64) {
-	unknown := lacking.missing(v.all)
+	if len(lacking.names)+len(lacking.titles) == 0 {
+		return lacking, score
+	}
+	unknown := lacking.missing(v.all())
 	left := facts{numbers: lacking.numbers, spelled: lacking.spelled}
 	for _, n := range lacking.names {
 		if !slices.Contains(unknown.names, n) {

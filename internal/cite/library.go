@@ -15,6 +15,7 @@ import (
 type library struct {
 	sources  []Source
 	all      []page
+	first    []int              // by source: its first sentence, and behind the last source the end
 	posted   map[string][]int32 // by term: the sentences that have it
 	titles   []map[string]bool  // terms of the titles, by source
 	names    []map[string]bool  // terms of the names, by source; nil = not read yet
@@ -34,6 +35,7 @@ func newLibrary(sources []Source, only map[int]bool) *library {
 	l := &library{sources: sources, posted: map[string][]int32{}}
 	for i := range sources {
 		s := &sources[i]
+		l.first = append(l.first, len(l.all))
 		l.titles = append(l.titles, distinct(index.Terms(shortTitle(s))))
 		if only != nil && !only[i] {
 			continue
@@ -41,7 +43,7 @@ func newLibrary(sources []Source, only map[int]bool) *library {
 		for j, c := range s.Chunks {
 			for _, found := range plainSentences(c.Text) {
 				if len(l.all) == maxSourceChunks {
-					return l
+					break
 				}
 				text := c.Text[found.Span[0]:found.Span[1]]
 				terms := distinct(index.Terms(text))
@@ -52,46 +54,60 @@ func newLibrary(sources []Source, only map[int]bool) *library {
 			}
 		}
 	}
+	l.first = append(l.first, len(l.all))
 	return l
 }
 
-// find returns the sentences with most of some terms, rare ones counting more: the best of all sources,
-// and the best of each source that is named.
+// find returns the sentences with most of some terms, rare ones counting more: the best of each source that
+// is named, or else the best of all.
 func (l *library) find(terms map[string]bool, named []int) (found []int) {
-	scores := map[int32]float64{}
+	weights := map[string]float64{}
 	for t := range terms {
-		posted := l.posted[t]
-		weight := math.Log(1 + float64(len(l.all))/float64(len(posted)+1))
-		for _, p := range posted {
-			scores[p] += weight
+		weights[t] = math.Log(1 + float64(len(l.all))/float64(len(l.posted[t])+1))
+	}
+	for _, n := range named {
+		top := best{k: maxTried}
+		for i := l.first[n]; i < l.first[n+1]; i++ {
+			score := 0.0
+			for t, weight := range weights {
+				if l.all[i].terms[t] {
+					score += weight
+				}
+			}
+			if score > 0 {
+				top.add(hit{i, score})
+			}
+		}
+		for _, h := range top.hits {
+			found = append(found, h.chunk)
 		}
 	}
-	top := best{k: maxTried}
-	of := map[int]*best{}
-	for _, n := range named {
-		of[n] = &best{k: maxTried / 2}
+	if named == nil {
+		found = l.findAll(weights)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (l *library) findAll(weights map[string]float64) (found []int) {
+	scores := map[int32]float64{}
+	for t, weight := range weights {
+		for _, p := range l.posted[t] {
+			scores[p] += weight
+		}
 	}
 	order := make([]int32, 0, len(scores))
 	for p := range scores {
 		order = append(order, p)
 	}
 	slices.Sort(order)
+	top := best{k: 2 * maxTried}
 	for _, p := range order {
-		h := hit{int(p), scores[p]}
-		top.add(h)
-		if b := of[l.all[p].source]; b != nil {
-			b.add(h)
-		}
-	}
-	for _, b := range of {
-		top.hits = append(top.hits, b.hits...)
+		top.add(hit{int(p), scores[p]})
 	}
 	for _, h := range top.hits {
-		if !slices.Contains(found, h.chunk) {
-			found = append(found, h.chunk)
-		}
+		found = append(found, h.chunk)
 	}
-	slices.Sort(found)
 	return found
 }
 

@@ -126,7 +126,7 @@ func sequence(r *reading, shared map[string]bool, most int) (out []placedTerm) {
 // passiveWithin reports whether the clauses of a part of a sequence are in the passive.
 func (r *reading) passiveWithin(part []placedTerm) bool {
 	for i := part[0].clause; i <= part[len(part)-1].clause; i++ {
-		if passive.MatchString(r.clauses[i].text) {
+		if r.clauses[i].isPassive() {
 			return true
 		}
 	}
@@ -149,11 +149,18 @@ func positions(in []placedTerm, row ...[]placedTerm) (at []int) {
 func swaps(claim, e *reading) bool {
 	ours := sequence(claim, e.terms, maxSwapTokens)
 	theirs := sequence(e, claim.terms, 3*maxSwapTokens)
-	for i := range ours {
-		for x := 1; x <= 3; x++ {
-			for m := 1; m <= maxSwapMiddle; m++ {
-				for y := 1; y <= 3 && i+x+m+y <= len(ours); y++ {
-					if exchanged(claim, e, ours[i:i+x+m+y], theirs, x, m) {
+	next := map[[2]string]bool{} // pairs of neighbours of the source
+	for i := range len(theirs) - 1 {
+		next[[2]string{theirs[i].term, theirs[i+1].term}] = true
+	}
+	follows := func(a, b int) bool { return next[[2]string{ours[a].term, ours[b].term}] }
+	for from := 1; from < len(ours); from++ { // the middle
+		for to := from + 1; to < min(len(ours), from+maxSwapMiddle+1) && (to == from+1 || follows(to-2, to-1)); to++ {
+			for x := 1; x <= min(3, from); x++ {
+				for y := 1; y <= 3 && to+y <= len(ours); y++ {
+					turned := follows(to+y-1, from) && follows(to-1, from-x)
+					same := follows(from-1, from) && follows(to-1, to) && to == from+1
+					if (turned || same) && exchanged(claim, e, ours[from-x:to+y], theirs, x, to-from) {
 						return true
 					}
 				}
@@ -176,10 +183,9 @@ func exchanged(claim, e *reading, part, theirs []placedTerm, x, m int) bool {
 	if len(same) == 0 == (len(other) == 0) {
 		return false
 	}
-	at := slices.Concat(same, other)[0]
-	begin := at + x
+	begin := slices.Concat(same, other)[0] + x
 	if len(same) == 0 {
-		begin = at + len(second)
+		begin += len(second) - x
 	}
 	if claim.passiveWithin(middle) != e.passiveWithin(theirs[begin:begin+m]) {
 		return len(same) > 0 && m == 1 && isNames(first, claim, e) && isNames(second, claim, e) && !isNames(middle, claim, e)
@@ -236,7 +242,7 @@ func standsIn(claim *reading, quote []*reading) bool {
 	e := join(quote)
 	for i := range claim.clauses {
 		c := &claim.clauses[i]
-		voice := passive.MatchString(c.text)
+		voice := c.isPassive()
 		for j := range len(c.tokens) - 1 {
 			name, word := c.tokens[j], c.tokens[j+1]
 			if voice {
@@ -277,7 +283,7 @@ func othersOnly(claim *reading, quote []*reading, name, word string, voice bool)
 			if !c.terms[word] {
 				continue
 			}
-			if passive.MatchString(c.text) != voice {
+			if c.isPassive() != voice {
 				return false
 			}
 			who := r.nameBefore(i, word, all)

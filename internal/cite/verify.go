@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"nodest/internal/index"
@@ -107,8 +108,8 @@ type verifier struct {
 	threshold float64
 	meaning   bool // there are vectors
 	most      int
-	lenient   bool     // a reply of a character says more than its sources, and names whom it speaks to
-	all       evidence // what all sources have, if lenient
+	lenient   bool            // a reply of a character says more than its sources, and names whom it speaks to
+	all       func() evidence // what all sources have
 }
 
 // judged is a sentence with what was found for it.
@@ -123,6 +124,7 @@ type judged struct {
 // part is what one quote must support.
 type part struct {
 	text    string
+	dense   bool // it is in a dense script
 	terms   map[string]bool
 	about   *reading
 	facts   facts
@@ -136,6 +138,7 @@ type part struct {
 func newVerifier(clean string, found []written, sources []Source) *verifier {
 	in := linesOf(clean)
 	v := &verifier{clean: clean, in: in, sources: sources}
+	v.all = sync.OnceValue(func() evidence { return evidenceOf(sources) })
 	v.sentences = sentencesOf(clean, in, protected(clean, in))
 	spans := make([]Span, len(v.sentences))
 	for i, s := range v.sentences {
@@ -170,9 +173,6 @@ func (v *verifier) read() {
 		}
 	}
 	v.pages = newLibrary(v.sources, named)
-	if len(named) > 0 {
-		v.all = evidenceOf(v.sources)
-	}
 }
 
 var aboutSources = data.Rule("about-sources")
@@ -199,7 +199,7 @@ func wholeAndParts(text string) (whole part, parts []*part) {
 }
 
 func newPart(text string) part {
-	return part{text: text, terms: distinct(index.Terms(text)), about: read(text), facts: factsOf(text)}
+	return part{text: text, dense: hasDense(text), terms: distinct(index.Terms(text)), about: read(text), facts: factsOf(text)}
 }
 
 // jointsOf cuts a sentence where it joins statements, at most maxParts; nil if it is one. A part without
