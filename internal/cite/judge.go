@@ -184,8 +184,11 @@ func (v *verifier) trials(p *part, from []int) (tried []trial) {
 func (v *verifier) likeness(p *part, w [2]int) (score float64) {
 	s := &v.sources[v.pages.all[w[0]].source]
 	score = v.pages.share(p.terms, w)
-	if score >= minPairs && p.dense {
-		score = max(score, denseShare(p.text, v.pages.passageOf(w).text+"\n"+shortTitle(s)))
+	if score >= minPairs && score < minContained && p.dense {
+		if p.plain == nil {
+			p.plain = plainHan(plain(p.text))
+		}
+		score = max(score, denseShare(p.plain, v.pages.plainOf(w)))
 	}
 	if v.meaning {
 		if v.lenient {
@@ -438,7 +441,7 @@ func (v *verifier) unsaid(p *part, w [2]int, quote []*reading) string {
 		if hasDense(c.text) {
 			least = 4
 		}
-		if len(c.terms) < least || v.pages.share(c.terms, w) >= minClauseSupport || v.pages.share(c.terms, w) >= minClauseSupport/2 && denseShare(c.text, e.text) >= 0.5 {
+		if len(c.terms) < least || v.pages.share(c.terms, w) >= minClauseSupport || v.pages.share(c.terms, w) >= minClauseSupport/2 && denseShare(plainHan(c.text), v.pages.plainOf(w)) >= 0.5 {
 			continue
 		}
 		if len(c.amounts) > 0 && !slices.ContainsFunc(c.amounts, func(q quantity) bool { return !e.hasNumber(q.value) }) {
@@ -451,11 +454,7 @@ func (v *verifier) unsaid(p *part, w [2]int, quote []*reading) string {
 
 // denseShare is the share of the characters of a text in a dense script that stand in runs of two or
 // more which another text has too. Particles do not count.
-func denseShare(text, other string) float64 {
-	if !hasDense(text) || !hasDense(other) {
-		return 0
-	}
-	ours, theirs := plainHan(plain(text)), string(plainHan(plain(other)))
+func denseShare(ours []rune, theirs string) float64 {
 	if len(ours) > maxDense || len(theirs) > 12*maxDense {
 		return 0
 	}

@@ -28,6 +28,7 @@ type page struct {
 	passage
 	terms   map[string]bool
 	reading *reading // nil = not read yet
+	plain   string   // its letters and digits; "" = not needed yet
 }
 
 // newLibrary reads sources; only those of a set, if there is one.
@@ -173,6 +174,18 @@ func (l *library) namesOf(source int) map[string]bool {
 		}
 	}
 	return l.names[source]
+}
+
+// plainOf returns the letters and digits of a window and of the title.
+func (l *library) plainOf(w [2]int) (text string) {
+	for i := w[0]; i <= w[1]; i++ {
+		p := &l.all[i]
+		if p.plain == "" {
+			p.plain = string(plainHan(plain(p.text)))
+		}
+		text += p.plain + "\n"
+	}
+	return text + string(plainHan(plain(shortTitle(&l.sources[l.all[w[0]].source]))))
 }
 
 // has reports whether a window, or the title of its source, has a term.

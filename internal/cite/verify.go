@@ -124,7 +124,8 @@ type judged struct {
 // part is what one quote must support.
 type part struct {
 	text    string
-	dense   bool // it is in a dense script
+	dense   bool   // it is in a dense script
+	plain   []rune // its letters and digits; nil = not needed yet
 	terms   map[string]bool
 	about   *reading
 	facts   facts
