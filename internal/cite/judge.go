@@ -238,7 +238,7 @@ func (v *verifier) isNear(score float64) bool {
 
 // lacking returns the facts of a part that a window lacks, and its score without names that no source has.
 func (v *verifier) lacking(p *part, x *trial, text string, foreign bool) (facts, float64) {
-	title := shortTitle(&v.sources[x.source])
+	title := v.pages.about(x.window)
 	known := newEvidence(text, title)
 	if foreign {
 		known.addMonths(text)
@@ -324,7 +324,7 @@ func (v *verifier) supportTogether(p *part, tried []trial) {
 // adds reports whether a sentence has the facts that a window lacks, beside the same words.
 func (v *verifier) adds(p *part, x, y *trial) bool {
 	text := v.pages.passageOf(y.window).text
-	known := newEvidence(text, shortTitle(&v.sources[y.source]))
+	known := newEvidence(text, v.pages.about(y.window))
 	return x.lacking.missing(known).count() == 0 && p.speaksOf(x.lacking, v.pages.all[y.window[0]].terms)
 }
 

@@ -11,6 +11,7 @@ import (
 
 var (
 	measures = data.Set("measures")
+	ranges   = data.Set("ranges")
 	months   = data.Ranks("months")
 	unitList = data.Words("units")
 )
@@ -204,6 +205,11 @@ func quantitiesIn(text string) (out []quantity) {
 		unit, dense := unitAfter(text[end:])
 		out = append(out, quantity{number(text[i:end], ""), unit, dense, i, end})
 		i, before = end, r
+	}
+	for i := len(out) - 2; i >= 0; i-- { // 10 to 80 percent
+		if between := strings.Trim(text[out[i].end:out[i+1].at], " "); out[i].unit < 0 && ranges()[between] {
+			out[i].unit, out[i].dense = out[i+1].unit, out[i+1].dense
+		}
 	}
 	return out
 }
