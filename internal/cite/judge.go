@@ -61,25 +61,35 @@ func (v *verifier) judge(i int) {
 	if j.whole.about == nil {
 		return
 	}
-	for _, named := range [][]int{j.named, nil} {
-		if named == nil && !j.claims {
-			break
-		}
-		if named != nil && len(named) == 0 {
-			continue
-		}
+	ways := [][]int{j.named, nil}
+	if len(j.named) == 0 {
+		ways = ways[1:]
+	} else if !j.claims {
+		ways = ways[:1]
+	}
+	for _, named := range ways {
 		whole := j.whole
-		v.support(&whole, named)
-		if j.parts = []*part{&whole}; whole.quotes != nil || j.split == nil {
-			if whole.quotes != nil {
-				return
-			}
-			continue
-		}
-		parts := v.supportParts(j, named, whole.against)
-		if j.parts = parts; j.supported() {
+		if v.support(&whole, named); whole.quotes != nil {
+			j.parts = []*part{&whole}
 			return
 		}
+		parts := v.supportParts(j, named, whole.against)
+		if len(parts) > 0 && !slices.ContainsFunc(parts, func(p *part) bool { return p.quotes == nil }) {
+			j.parts = parts
+			return
+		}
+		j.blame(&whole, parts)
+	}
+}
+
+// blame keeps the reasons why a sentence has no support: what contradicts all of it, or else those of its
+// parts. Those of the sources that the model named tell more.
+func (j *judged) blame(whole *part, parts []*part) {
+	if whole.why.Code != WhyNothing || len(parts) == 0 {
+		parts = []*part{whole}
+	}
+	if j.parts == nil || j.parts[0].why.Code == WhyNothing && parts[0].why.Code != WhyNothing {
+		j.parts = parts
 	}
 }
 

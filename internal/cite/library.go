@@ -75,7 +75,7 @@ func (l *library) add(source int) {
 }
 
 func (l *library) addSentence(p passage, head string) {
-	terms := distinct(index.Terms(p.text))
+	terms := termsOf(p.text)
 	for t := range terms {
 		l.posted[t] = append(l.posted[t], int32(len(l.all)))
 	}
@@ -89,6 +89,14 @@ func (l *library) addSentence(p passage, head string) {
 		one.heads = distinct(index.Terms(head))
 	}
 	l.all = append(l.all, one)
+}
+
+// termsOf returns the terms of a text; numbers in a dense script are in digits.
+func termsOf(text string) map[string]bool {
+	if hasDense(text) {
+		text = plain(text)
+	}
+	return distinct(index.Terms(text))
 }
 
 // find returns the sentences with most of some terms, rare ones counting more: the best of each source that

@@ -74,6 +74,9 @@ func plain(text string) string {
 				end = i + len(run)
 			}
 			value = hanValue(text, i, end)
+			if value != "" && len(value) == 1 && strings.HasPrefix(text[end:], "成") { // four tenths
+				value, end = value+"0%", end+len("成")
+			}
 			if decimal, next := hanDecimal(text, i, end); decimal != "" {
 				value, end = decimal, next
 			}
