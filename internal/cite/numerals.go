@@ -45,11 +45,12 @@ func counted(text string, known []string) (out []string) {
 
 // quantity is a number with its unit.
 type quantity struct {
-	value string
-	unit  int  // its line in the data; -1 = none is known
-	dense bool // the unit is written in a dense script
-	at    int  // where it begins in the text
-	end   int  // of the number
+	value  string
+	unit   int  // its line in the data; -1 = none is known
+	dense  bool // the unit is written in a dense script
+	counts bool // a character of a dense script follows, and no 年
+	at     int  // where it begins in the text
+	end    int  // of the number
 }
 
 // plain returns a text with all its numbers in digits, without separators, and "%" for percentages.
@@ -206,7 +207,7 @@ func quantitiesIn(text string) (out []quantity) {
 		}
 		end := digitsEnd(text, i)
 		unit, dense := unitAfter(text[end:])
-		out = append(out, quantity{number(text[i:end], ""), unit, dense, i, end})
+		out = append(out, quantity{number(text[i:end], ""), unit, dense, countsSomething(text[end:]), i, end})
 		i, before = end, r
 	}
 	for i := len(out) - 2; i >= 0; i-- { // 10 to 80 percent
@@ -215,6 +216,12 @@ func quantitiesIn(text string) (out []quantity) {
 		}
 	}
 	return out
+}
+
+// countsSomething reports whether a number before a text is none of a year, by the character behind it.
+func countsSomething(after string) bool {
+	r, _ := utf8.DecodeRuneInString(after)
+	return isDense(r) && r != '年'
 }
 
 // unitAfter finds the longest unit at the beginning of a text.

@@ -91,7 +91,7 @@ func otherPlace(claim, source string) bool {
 			if after[0] == '\n' {
 				after = after[:1]
 			}
-			if instead(runeAt(ours, i-1), r, after, theirs) {
+			if instead(runeAt(ours, i-1), r, place, after, theirs) {
 				return true
 			}
 		}
@@ -110,14 +110,14 @@ func hasPair(some, text []rune) bool {
 }
 
 // instead reports whether a text has two to four characters between a preposition and others.
-func instead(before, preposition rune, after, text []rune) bool {
+func instead(before, preposition rune, place, after, text []rune) bool {
 	for i, r := range text {
 		if r != preposition || after[0] == '\n' && (i == 0 || text[i-1] != before) {
 			continue
 		}
 		for n := 2; n <= 4 && i+1+n+len(after) <= len(text); n++ {
 			other := text[i+1 : i+1+n]
-			if !slices.Contains(other, '\n') && slices.Equal(text[i+1+n:i+1+n+len(after)], after) {
+			if !slices.Contains(other, '\n') && !slices.ContainsFunc(other, func(r rune) bool { return slices.Contains(place, r) }) && slices.Equal(text[i+1+n:i+1+n+len(after)], after) {
 				return true
 			}
 		}

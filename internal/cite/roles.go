@@ -101,7 +101,7 @@ func (q quantity) like(other quantity) bool {
 }
 
 func (q quantity) isYear() bool {
-	return len(q.value) == 4 && (q.value[0] == '1' || q.value[0] == '2') && !strings.Contains(q.value, ".")
+	return len(q.value) == 4 && !q.counts && (q.value[0] == '1' || q.value[0] == '2') && !strings.Contains(q.value, ".")
 }
 
 // placedTerm is a term and the clause that it stands in.
@@ -380,6 +380,9 @@ func swapsDense(claim, source string) bool {
 	}
 	for i := range chunks {
 		for k := i + 2; k < min(len(chunks), i+5); k++ {
+			if isFiller(chunks[i].text) || isFiller(chunks[k].text) {
+				continue
+			}
 			if chunks[k].from-chunks[i].to > 24 || hasDigit(chunks[i].text) != hasDigit(chunks[k].text) || chunks[i].text == chunks[k].text {
 				continue
 			}
@@ -396,6 +399,11 @@ func swapsDense(claim, source string) bool {
 		}
 	}
 	return tooForeign(claim, source)
+}
+
+// isFiller reports whether a text has only characters that say little.
+func isFiller(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !isParticle(r) && !carriers()[string(r)] })
 }
 
 func hasDigit(text string) bool {
