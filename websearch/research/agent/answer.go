@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"nodest/internal/cite"
-	"nodest/llm"
 	"nodest/websearch/research/markdown"
 )
 
@@ -117,15 +116,12 @@ func (m *member) cite(ctx context.Context, end string) (cited, error) {
 			return m.quote(ctx, sources, end)
 		}
 		text := markdown.Mend(markdown.LeadNotes(m.candidate, sources), m.web.pool.Hits())
-		c, report := verified(ctx, m.o.Embedder, text, sources, m.plan.Doubtful)
-		return cited{c.Answer, c.References, cite.ImageReferences(ctx, m.o.Embedder, c.Answer, images, mostImages), report}
+		v := cite.Verify(ctx, m.o.Embedder, text, sources, cite.VerifyOptions{Doubtful: m.plan.Doubtful})
+		if strings.TrimSpace(v.Answer) == "" { // nothing of it had support, and was to be removed
+			return m.quote(ctx, sources, end)
+		}
+		return cited{v.Answer, v.References, cite.ImageReferences(ctx, m.o.Embedder, v.Answer, images, mostImages), v.Report}
 	})
-}
-
-// verified keeps the marks of an answer whose sources support their sentences, and adds marks if there are none.
-func verified(ctx context.Context, emb llm.Embedder, answer string, sources []cite.Source, _ string) (cite.Cited, cite.Report) {
-	c := cite.CheckMarks(ctx, emb, answer, sources, cite.MarkOptions{Auto: cite.DefaultReferences(cite.BySentence)})
-	return c, cite.NewReport(c, sources)
 }
 
 func sameSource(a cite.Source) func(cite.Source) bool {

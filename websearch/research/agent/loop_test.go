@@ -490,6 +490,13 @@ func TestProvidersThatFail(t *testing.T) {
 	if err != nil || len(res.References) == 0 || !strings.Contains(res.Answer, "3 May 1931") || len(res.Left) == 0 {
 		t.Errorf("without the model: %+v, %v", res, err)
 	}
+	// The answer has no support at all, and was to be without such sentences: the pages are quoted.
+	p.Doubtful = Remove
+	res, err = Run(t.Context(), p, newWeb().outside(&script{steps: []string{`{"action":"answer","answer":"Marcus Vantongeren sold it to the town for 90210 guilders."}`}}), newTape())
+	if err != nil || strings.Contains(res.Answer, "Marcus") || !strings.Contains(res.Answer, "3 May 1931") {
+		t.Errorf("without support: %+v, %v", res, err)
+	}
+	p.Doubtful = Mark
 	// No search finds anything: the model answers, and nothing is cited.
 	o = (&small{}).outside(&script{steps: []string{answer1}})
 	res, err = Run(t.Context(), p, o, newTape())
