@@ -177,7 +177,7 @@ func TestAResearchIsExportedAsMarkdown(t *testing.T) {
 	if file.status != 200 || !strings.HasPrefix(file.header.Get("Content-Type"), "text/markdown") || !strings.Contains(file.header.Get("Content-Disposition"), ".md") {
 		t.Fatalf("%d %v", file.status, file.header)
 	}
-	for _, part := range []string{"# When was the Halden Point", "March 1987.[^1]", "\n[^1]: ", "<http://halden-point.test/history", "## Report", "## Pages read"} {
+	for _, part := range []string{"# When was the Halden Point", "March 1987[^1].", "\n[^1]: ", "<http://halden-point.test/history", "## Report", "## Pages read"} {
 		if !strings.Contains(string(file.body), part) {
 			t.Errorf("%q is not in\n%s", part, file.body)
 		}

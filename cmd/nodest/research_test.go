@@ -77,7 +77,7 @@ func TestAQuestionIsResearchedOnTheCommandLine(t *testing.T) {
 			t.Errorf("a plan asked the model %d times", len(asked))
 		}
 		out, said, err := h.research(t, p, "When was the Halden Point", "lighthouse automated?")
-		if err != nil || !strings.HasPrefix(out, "The light was automated in March 1987.[^1]\n\n[1] ") || !strings.Contains(out, "automated in March 1987, and the last resident keeper") {
+		if err != nil || !strings.HasPrefix(out, "The light was automated in March 1987[^1].\n\n[1] ") || !strings.Contains(out, "automated in March 1987, and the last keeper left") {
 			t.Fatalf("%q, %q, %v", out, said, err)
 		}
 		for _, part := range []string{"1 search: ", "  searches for ", "2 visit: ", "/history: read\n", "3 answer: ", " of 60000 tokens\n", "1 of 1 marks are supported"} {
@@ -96,7 +96,7 @@ func TestAQuestionIsResearchedOnTheCommandLine(t *testing.T) {
 		for _, args := range [][]string{{"--budget", "0", "Why?"}, {"--seconds", "5", "Why?"}, {" "}} {
 			out, said, err := h.research(t, p, args...)
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != 1 || out != "" || !strings.Contains(said, "must be") && !strings.Contains(said, "required") {
+			if !errors.As(err, &exit) || exit.ExitCode() != 1 || out != "" || !strings.Contains(said, "must") {
 				t.Errorf("%q: %q %q %v", args, out, said, err)
 			}
 		}
