@@ -223,7 +223,9 @@ func TestAResearchIsCancelledByAnotherProcess(t *testing.T) {
 		}
 		return nil
 	})
-	own := func(setting string) bool { return strings.HasPrefix(setting, "NODEST_DATA=") || strings.HasPrefix(setting, "HOME=") }
+	own := func(setting string) bool {
+		return strings.HasPrefix(setting, "NODEST_DATA=") || strings.HasPrefix(setting, "HOME=")
+	}
 	b := newInstallation(t, database, slices.DeleteFunc(slices.Clone(h.env), own)...).start(t)
 	path := watch.Path + "/" + made.Research.ID
 	followed := make(chan error, 2)
