@@ -59,12 +59,20 @@ func (svc *Service) reflect(ctx context.Context, userID, conversationID string) 
 			return err
 		}
 	}
-	err = svc.store.Update(ctx, userID, func(tx Tx) error { return propose(tx, conversationID, r, found, true) })
+	_, err = op.Write(ctx, svc.store, userID, func(tx Tx) (bool, error) { return propose(tx, conversationID, r, found, true) })
 	if err == nil || len(found) == 0 || ctx.Err() != nil {
 		return err
 	}
-	svc.opts.Log.WarnContext(ctx, "proposals wait for a review: they could not be kept", "conversation", conversationID, "err", err)
-	return svc.store.Update(ctx, userID, func(tx Tx) error { return propose(tx, conversationID, r, found, false) })
+	approved, again := op.Write(ctx, svc.store, userID, func(tx Tx) (bool, error) { return propose(tx, conversationID, r, found, false) })
+	if again != nil {
+		return again
+	}
+	now := "proposals wait for a review: they could not be stored at first"
+	if approved {
+		now = "proposals are approved and wait for a commit: they could not be kept"
+	}
+	svc.opts.Log.WarnContext(ctx, now, "conversation", conversationID, "err", err)
+	return nil
 }
 
 // ask asks for extractions, and once more if the answer cannot be read. After two such answers the messages stay unread, for
@@ -206,39 +214,40 @@ func proposedBefore(tx Tx, conversationID string) (all []string, err error) {
 }
 
 // propose adds what was found and is new to the log, and ends the branch, unless another run has read these messages
-// meanwhile. With the setting, and if keep is set, the proposals of this run, and no others, become memories at once.
-func propose(tx Tx, conversationID string, r *reflection, found []json.RawMessage, keep bool) error {
+// meanwhile. With the setting, the proposals of this run, and no others, are approved and, if keep is set, become memories
+// at once; approved reports whether some were.
+func propose(tx Tx, conversationID string, r *reflection, found []json.RawMessage, keep bool) (approved bool, _ error) {
 	s, err := tx.Log.LockSideState(conversationID)
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.Leave(cognition.BranchReflection)
 	if s.Reflected != r.from || r.to == r.from {
-		return tx.Log.PutSideState(conversationID, s)
+		return false, tx.Log.PutSideState(conversationID, s)
 	}
 	s.Reflected = r.to
 	if err := tx.Log.PutSideState(conversationID, s); err != nil || len(found) == 0 {
-		return err
+		return false, err
 	}
 	conv, err := tx.Chats.Conversation(conversationID)
 	if err != nil {
-		return err
+		return false, err
 	}
 	set, err := settings(tx, conv)
 	if err != nil || !set.Cognition.Extract {
-		return err
+		return false, err
 	}
 	if err := tx.Memory.LockMemory(conv.CharacterID); err != nil { // nothing is forgotten until the proposals are there
-		return err
+		return false, err
 	}
 	if found, err = unknown(tx, conv, found); err != nil {
-		return err
+		return false, err
 	}
 	all, err := r.events(tx, conv, found)
 	if err != nil || !set.Cognition.AutoCommit {
-		return err
+		return false, err
 	}
-	return approve(tx, conversationID, all, keep)
+	return len(all) > 0, approve(tx, conversationID, all, keep)
 }
 
 // approve approves proposals and, if keep is set, makes memories of them.
