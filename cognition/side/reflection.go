@@ -405,8 +405,8 @@ var members = []member{
 	{"source_name", `""`}, {"source_category", `"exp"`}, {"urls", `[]`}, {"agent_id", `""`}, {"submitted_by", `""`}, {"capability_ids", `[]`}, {"tool_ids", `[]`},
 }
 
-// of is the value of a member in o; its default says which type it has.
-func (m member) of(o llm.Object) json.RawMessage {
+// valueIn is the value of a member in o; its default says which type it has.
+func (m member) valueIn(o llm.Object) json.RawMessage {
 	given, text, list := o[m.name], o.Text(m.name), o.List(m.name)
 	switch m.def[0] {
 	case '"':
@@ -443,7 +443,7 @@ func payloadOf(o llm.Object) json.RawMessage {
 	out := []byte{'{'}
 	for _, m := range members {
 		known[m.name] = true
-		value := m.of(o)
+		value := m.valueIn(o)
 		if len(out)+len(value) > mostPayload && m.name != "content" {
 			value = json.RawMessage(m.def)
 		}

@@ -42,7 +42,7 @@ func textsOf(p Plan, path string) (texts []string) {
 	return texts
 }
 
-// What a run may do with a line, and why not.
+// The rules say what a run may do with a line, and why not.
 func TestRulesOfLines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -170,7 +170,7 @@ func TestBestSizes(t *testing.T) {
 	}
 }
 
-// Of a text that the user sends back, only what they changed is theirs.
+// Only the lines that the user changed in a text that they send back are theirs.
 func TestOnlyChangedLinesBecomeTheUsers(t *testing.T) {
 	t.Parallel()
 	d := knownAlready().Documents[0]
