@@ -81,7 +81,7 @@ func TestRulesOfLines(t *testing.T) {
 			for i := range MaxOthers {
 				b.Documents = append(b.Documents, &Document{Path: fmt.Sprintf("d%d.md", i)})
 			}
-		}, reasonMany},
+		}, "there are 4 documents besides the default ones already"},
 		{"a default one beside many", Update{Path: "threads.md", Do: Add, Text: "User bought a red bicycle.", Notes: []int{0}}, func(b *Basis) {
 			for i := range MaxOthers {
 				b.Documents = append(b.Documents, &Document{Path: fmt.Sprintf("d%d.md", i)})
