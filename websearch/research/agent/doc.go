@@ -1,4 +1,4 @@
-// Package research has the rules that an answer of a deep research goes through
+// Package agent has the rules that an answer of a deep research goes through
 // and a quick search does not need: what was learned, as messages for a model;
 // the pages of one step, read together; search words without repetitions; and
 // the repair of the Markdown that a model wrote.
@@ -6,4 +6,4 @@
 // The rules do no I/O: a reader and an embedder are handed in. Repairs leave
 // code as it is, and take time in proportion to the text. Lengths are UTF-16
 // code units where package cite says so.
-package research
+package agent

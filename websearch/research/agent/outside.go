@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+
+	"nodest/internal/cite"
+	"nodest/llm"
+	"nodest/websearch/provider"
+)
+
+// Outside is what a run uses of the world.
+type Outside struct {
+	Model    llm.Asker    // nil = there is none: the answer consists of quotes
+	Embedder llm.Embedder // nil = texts are compared by words
+	Search   func(ctx context.Context, q provider.Query) (provider.Results, error)
+	Read     Read
+	// Documents searches the knowledge bases of the plan; nil = there are none.
+	Documents func(ctx context.Context, question string) ([]cite.Source, error)
+	// Tell passes on what happens; it does not block. nil = nobody wants to know.
+	Tell func(Event)
+}
+
+// Recorder keeps the answers of calls, so that a run which is played again after a crash makes none of
+// them twice. A run asks in the same order with the same keys each time it is played. Implementations
+// are safe for concurrent use.
+type Recorder interface {
+	// Recorded returns what a call has answered; false = it was not made, or its answer was lost.
+	Recorded(key string) (answer json.RawMessage, ok bool)
+	// Begin notes, before a call is made, what it may cost at most. An earlier call of the key that has
+	// no answer was lost in a crash; what it may have cost stays counted.
+	Begin(ctx context.Context, key string, most Cost) error
+	// Record stores what a call has answered and cost. When it returns, it is on disk.
+	Record(ctx context.Context, key string, answer json.RawMessage, cost Cost) error
+	// Lost is what calls may have cost whose answers were lost.
+	Lost() Cost
+}
+
+// Event is something that happens in a run. The names and members are those of the wire
+// (research.step …), without the run's id.
+type Event struct {
+	Type string // "step", "search", "visit", "think", "budget" or "delta"
+	Data map[string]any
+}
