@@ -134,6 +134,8 @@ func (t *turn) read(ctx context.Context) error {
 	case chat.KindRegenerate:
 		t.answerLast()
 		t.input.User = t.withWish(t.input.User, t.gen.Instruction)
+		t.question.Unasked = t.gen.MessageID
+		t.tell()
 	}
 	return nil
 }

@@ -180,7 +180,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		},
 		LastChats: h.engine.LastChats,
 		Greet: func(ctx context.Context, userID, conversationID, key string) error {
-			_, err := h.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, conversationID)
+			_, err := h.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, nodest.GreetInput{ConversationID: conversationID})
 			return err
 		},
 	})

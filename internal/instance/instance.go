@@ -220,7 +220,7 @@ func (r *Instance) build(alone bool) {
 		},
 		LastChats: r.engine.LastChats,
 		Greet: func(ctx context.Context, userID, conversationID, key string) error {
-			_, err := r.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, conversationID)
+			_, err := r.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, nodest.GreetInput{ConversationID: conversationID})
 			return err
 		},
 	})
