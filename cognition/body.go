@@ -23,6 +23,8 @@ type Query struct {
 	SourceIDs []string `json:"source_ids"`
 	Sources   []Source `json:"sources"`
 	QueryID   string   `json:"query_id,omitempty"` // tells two queries of one message apart
+
+	Untrusted bool `json:"untrusted,omitempty"` // sources and response come from the web
 }
 
 // Source is one of what a query has found.

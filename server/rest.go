@@ -40,6 +40,7 @@ func (s *Server) operationRoutes(e *echo.Echo) {
 	e.POST(base+"/lint", s.signedIn(only(s.lint)))
 	e.PUT(base+"/devices/:id/ack", s.signedIn(only(s.deviceAck)))
 	e.POST(base+"/conversations/:id/summaries", s.signedIn(s.summarise))
+	e.GET(base+"/research/:id/events", s.signedIn(only(s.researchEvents)))
 }
 
 // route is an operation in REST.

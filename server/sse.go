@@ -34,6 +34,8 @@ type sse struct {
 	until    string   // the generation, whose end ends the stream
 	messages []string // whose events belong to it
 	off      int      // where its text begins for the client, in code points
+
+	of string // the research that the stream follows, whose end ends it; "" = none
 }
 
 // newSSE makes a stream for a user; run serves it.
@@ -99,7 +101,7 @@ func (t *sse) Write(items []*outbox.Item) error {
 	var b []byte
 	for _, it := range items {
 		b = t.appendItem(b, it)
-		if e := it.Event; e != nil && t.until != "" && e.GenerationID == t.until && terminal(e.Type) {
+		if e := it.Event; e != nil && (t.until != "" && e.GenerationID == t.until && terminal(e.Type) || t.of != "" && endsRun(e.Type)) {
 			t.out.Close(closeNormal, "", true)
 			break
 		}

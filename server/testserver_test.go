@@ -44,6 +44,7 @@ import (
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/websearch"
+	"nodest/websearch/research"
 )
 
 // testTimeout is how long a test waits for something that must happen; only a failing
@@ -63,8 +64,10 @@ type testServer struct {
 	memory     *memory.Service
 	dreams     *dream.Service
 	dreamer    llm.Asker // nil = there is no model
+	researcher llm.Asker // likewise
 	circle     *circle.Service
 	knowledge  *knowledge.Service
+	research   *research.Service
 	jobs       *jobs.Runner
 	server     *Server
 	http       *httptest.Server
@@ -170,6 +173,10 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		Sources: []nodest.Source{nodest.WithDocuments(nodest.Memories(h.memory, testTimeout), h.dreams), webtool.Source(search, testTimeout)},
 		Tools:   []nodest.Toolbox{kbtool.Toolbox(h.knowledge, testTimeout), webtool.Toolbox(search, testTimeout), logtool.Goals(cognitive, branches, testTimeout), own.tools.Toolbox()},
 	})
+	h.research = research.New(h.db.Research(), research.Options{
+		Web: search, Documents: h.knowledge, Embedder: offlineEmbedder, Ended: logtool.LogResearch, Transient: h.hub.Transient, Log: log,
+		Model: func(context.Context, string) (llm.Asker, error) { return h.researcher, nil },
+	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	attachments := attachment.New(h.db.Attachments())
 	h.circle = circle.New(h.db.Circle(), circle.Options{
@@ -184,7 +191,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 			return err
 		},
 	})
-	h.jobs.Handle(slices.Concat(h.memory.Kinds(), branches.Kinds(), extractor.Kinds(), h.dreams.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds())...)
+	h.jobs.Handle(slices.Concat(h.memory.Kinds(), branches.Kinds(), extractor.Kinds(), h.dreams.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds(), h.research.Kinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", Limits: Limits{CommandsPer10s: 1e9, Burst: 1e9}}
 	if change != nil {
@@ -192,7 +199,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}
 	services := api.Services{
 		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Dreams: h.dreams,
-		Circle: h.circle, Cognition: cognitive, Side: branches, Knowledge: h.knowledge, Attachments: attachments, Web: search, Tools: own.tools, Hub: h.hub,
+		Circle: h.circle, Cognition: cognitive, Side: branches, Knowledge: h.knowledge, Attachments: attachments, Web: search, Research: h.research, Tools: own.tools, Hub: h.hub,
 	}
 	h.server = New(Deps{
 		Services: services, App: app.New(h.db.App(), h.chats, services.Archives, h.engine), Accounts: h.accounts, Providers: oneProvider{},

@@ -138,7 +138,7 @@ func (t knowledgeTx) DeleteFile(id string) error {
 		return err
 	}
 	for _, userID := range readers {
-		if err := errors.Join(t.dropReplies(userID, id), t.dropQuestions(userID, id)); err != nil {
+		if err := errors.Join(t.dropReplies(userID, id), t.dropQuestions(userID, id), t.dropResearchesOn(userID, id)); err != nil {
 			return err
 		}
 	}
@@ -152,8 +152,9 @@ func (t knowledgeTx) DeleteFile(id string) error {
 func (t knowledgeTx) readers(id string) ([]string, error) {
 	const members = "FROM knowledge_base_files m WHERE m.file_user_id = ? AND m.file_id = ?"
 	return sqldb.All[string](t, "SELECT user_id FROM (SELECT m.user_id "+members+" UNION SELECT user_id FROM prompt_files WHERE file_id = ?"+
+		" UNION SELECT user_id FROM research_files WHERE file_id = ?"+
 		" UNION SELECT g.grantee_id FROM knowledge_grants g WHERE (g.user_id, g.base_id) IN (SELECT m.user_id, m.base_id "+members+")) AS readers WHERE user_id <> ?",
-		t.userID, id, id, t.userID, id, t.userID)
+		t.userID, id, id, id, t.userID, id, t.userID)
 }
 
 // dropQuestions removes the questions of a user whose answers may have words of a file.
@@ -189,7 +190,7 @@ func (t knowledgeTx) DeletedFiles(limit int) ([]*knowledge.File, error) {
 
 func (t knowledgeTx) PurgeFiles(ids ...string) error {
 	for _, id := range ids {
-		if err := t.dropQuestions(t.userID, id); err != nil {
+		if err := cmp.Or(t.dropQuestions(t.userID, id), t.dropResearchesOn(t.userID, id)); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,7 @@ var (
 	chatParts = parts{"conversations", "NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)", "conversation_id", []partTable{
 		{"conversation_states", "user_id, conversation_id, version", 500}, {"prompts", "user_id, id", 100}, {"generations", "user_id, id", 500},
 		{"memory_uses", "user_id, conversation_id, generation_id, unit_id", 500}, {"cognition_sources", "user_id, conversation_id, ordinal, object_id, source", 500},
-		{"cognition_events", "user_id, conversation_id, ordinal", 500},
+		{"cognition_events", "user_id, conversation_id, ordinal", 500}, {"research_runs", "user_id, id", 5},
 	}}
 	// A conversation that may not go yet, such as one that a reply is writing to, keeps its character.
 	characterParts = parts{"characters", "NOT EXISTS (SELECT 1 FROM conversations k WHERE k.user_id = c.user_id AND k.character_id = c.id)", "character_id", []partTable{

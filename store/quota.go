@@ -42,13 +42,14 @@ var countedTables = map[string]countedTable{
 	"attachments":        {kind: "attachments", bytes: []string{"data"}},
 	"circle_posts":       {kind: "posts", live: true, bytes: []string{"text"}},
 	"knowledge_bases":    {kind: "knowledgeBases", live: true},
+	"research_runs":      {kind: "research", bytes: []string{"plan", "result"}},
 }
 
 // derivedTables have what jobs make of documents, memories, messages and web pages. It counts to no quota, but a
 // full disk has no room for it.
 var derivedTables = map[string]bool{
 	"knowledge_texts": true, "knowledge_chunks": true, "knowledge_segments": true, "knowledge_contexts": true,
-	"knowledge_vectors": true, "memory_segment_parts": true, "web_pages": true, "message_words": true,
+	"knowledge_vectors": true, "memory_segment_parts": true, "web_pages": true, "message_words": true, "research_steps": true, "research_calls": true,
 }
 
 // countedBytes is the kind of all bytes together.
@@ -162,6 +163,8 @@ func (db *DB) charge(t *tx) error {
 		switch u.Kind {
 		case "knowledgeBases":
 			what = fmt.Sprintf("%d knowledge bases", limit)
+		case "research":
+			what = fmt.Sprintf("%d research runs", limit)
 		case countedBytes:
 			what = fault.Size(int(limit)) + " for all stored data"
 		}

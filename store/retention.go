@@ -62,6 +62,7 @@ func (r Retention) rules() []rule {
 		{"uploads", "uploads that did not become a document", day, "after they began", abandonedUploads},
 		{"questions", "questions to documents", 90 * day, "", oldRows("knowledge_queries", "user_id, id", "c.created_at <= ?", maintainBatch)},
 		{"dreams", "reports of dreams", 90 * day, "", oldRows("dream_runs", "user_id, id", "c.created_at <= ?", 20)},
+		{"plans", "plans of research that nobody has started", 7 * day, "", oldRows("research_runs", "user_id, id", "c.state = 'planned' AND c.created_at <= ?", maintainBatch)},
 		{"versions", "earlier versions of a memory's documents", 90 * day, "", oldDocumentVersions},
 		{"hosts", "web servers that asked to wait", 0, "until the time they named", oldRows("web_hosts", "user_id, host", "c.until <= ?", maintainBatch)},
 		{"prompts", "prompts that were sent", promptLife, "after they were sent, or until something in them is removed for good", oldIDs("prompts", "c.created_at <= ?")},

@@ -65,6 +65,33 @@ func (s *Service) Read(ctx context.Context, userID, address, question string) (*
 	return r, nil
 }
 
+// Page returns the page of an address as it is stored, if it is fresh, or reads it. Charset, Lang, Hash and
+// Shingles, which are not stored, are empty.
+//
+// Errors: Invalid for the address; those of package reader, with PageUnreadable.
+func (s *Service) Page(ctx context.Context, userID, address, lang string) (*reader.Page, error) {
+	url, err := s.normalize(address)
+	if err != nil {
+		return nil, fault.InvalidField("url", "format", "must be the http or https address of a public page")
+	}
+	done, err := s.beforeStored(ctx, userID, url)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	p, err := s.page(ctx, userID, url, lang, false)
+	if err != nil {
+		return nil, err
+	}
+	page := &reader.Page{
+		URL: url, FinalURL: p.FinalURL, Canonical: p.Canonical, Title: p.Title, Markdown: p.Markdown, Links: p.Links, Images: p.Images, FetchedAt: p.FetchedAt,
+	}
+	if p.Published != nil {
+		page.Published = reader.Date{Time: *p.Published, Confidence: confident}
+	}
+	return page, nil
+}
+
 // beforeStored waits until the user may load the page of a URL, if it is stored and large; done
 // ends that.
 func (s *Service) beforeStored(ctx context.Context, userID, url string) (done func(), err error) {

@@ -101,7 +101,15 @@ func (s *Service) Search(ctx context.Context, userID, query string, limit int) (
 	if limit < 0 || limit > 20 {
 		return provider.Results{}, fault.InvalidField("limit", "range", "must be 1 to 20")
 	}
-	return s.opts.Chain.Search(ctx, provider.Query{For: userID, Text: query, Count: limit, Country: s.opts.Country, Safe: s.opts.Safe})
+	return s.Find(ctx, userID, provider.Query{Text: query, Count: limit})
+}
+
+// Find asks the search providers a query of a user, which the settings of the server complete.
+//
+// Errors: NotConfigured, and those of the providers.
+func (s *Service) Find(ctx context.Context, userID string, q provider.Query) (provider.Results, error) {
+	q.For, q.Country, q.Safe = userID, s.opts.Country, s.opts.Safe
+	return s.opts.Chain.Search(ctx, q)
 }
 
 // embedder is what compares texts for a user; nil = by words.

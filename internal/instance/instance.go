@@ -41,6 +41,7 @@ import (
 	serverapi "nodest/server/api"
 	"nodest/store"
 	"nodest/websearch"
+	"nodest/websearch/research"
 )
 
 // Set by tests, which kill servers and run on slow machines.
@@ -95,6 +96,7 @@ type services struct {
 	cognition  *cognition.Service
 	branches   *side.Service
 	knowledge  *knowledge.Service
+	research   *research.Service
 }
 
 // Open builds everything from the database up. It is closed with close.
@@ -211,6 +213,7 @@ func (r *Instance) build(alone bool) {
 	reader := extract.New(r.db.Memory(), extract.Options{
 		Scenes: r.chats.MemoryScene, Model: r.engine.MemoryModel, Rest: cfg.Duration("NODEST_MEMORY_IDLE_CLOSE"),
 	})
+	r.research = r.newResearch()
 	attachments := attachment.New(r.db.Attachments())
 	r.circle = circle.New(r.db.Circle(), circle.Options{
 		Characters: r.characters, Memory: r.memory, Image: circle.ImagesOf(attachments), Log: log,
@@ -224,11 +227,11 @@ func (r *Instance) build(alone bool) {
 			return err
 		},
 	})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.dreams.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds())...)
+	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.dreams.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds(), r.research.Kinds())...)
 	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Dreams: r.dreams,
-		Circle: r.circle, Cognition: r.cognition, Side: r.branches, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Tools: r.mcp, Hub: r.hub,
+		Circle: r.circle, Cognition: r.cognition, Side: r.branches, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Research: r.research, Tools: r.mcp, Hub: r.hub,
 	}
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.Accounts, Providers: r.Models,

@@ -17,6 +17,8 @@ import (
 	"nodest/websearch"
 	"nodest/websearch/provider"
 	"nodest/websearch/reader"
+	"nodest/websearch/research"
+	"nodest/websearch/research/agent"
 )
 
 // searchTimeout is how long a reply waits for a web search.
@@ -81,6 +83,19 @@ func (w *Web) service(r *Instance) *websearch.Service {
 			return model, err
 		},
 		Log: r.log,
+	})
+}
+
+// newResearch returns deep research as the server offers it.
+func (r *Instance) newResearch() *research.Service {
+	return research.New(r.db.Research(), research.Options{
+		Web: r.search, Documents: r.knowledge, Embedder: r.Models.Meaning, Ended: logtool.LogResearch, Transient: r.hub.Transient, Log: r.log,
+		Model: func(ctx context.Context, userID string) (llm.Asker, error) {
+			model, _, err := r.engine.SummaryModel(ctx, userID)
+			return model, err
+		},
+		Budget:  agent.Budget{Tokens: r.Cfg.Count("NODEST_RESEARCH_TOKENS"), Seconds: r.Cfg.Count("NODEST_RESEARCH_SECONDS")},
+		PerUser: r.Cfg.Count("NODEST_RESEARCH_RUNS"),
 	})
 }
 

@@ -4,6 +4,7 @@ package logtool
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"nodest/cognition"
@@ -12,6 +13,8 @@ import (
 	"nodest/internal/op"
 	"nodest/knowledge"
 	"nodest/nodest"
+	"nodest/websearch/research"
+	"nodest/websearch/research/agent"
 )
 
 // LogQueries adds what was looked up for a reply, and shown to the model, to the log: nodest.Options.Ended. What was
@@ -56,6 +59,33 @@ func LogAnswer(tx knowledge.Tx, a *knowledge.Asked) error {
 	}
 	return cmp.Or(cognition.LogQueries(tx.Log, a.ConversationID, cognition.New(a.ConversationID, q)),
 		tx.Jobs.Enqueue(side.Look(a.ConversationID, tx.Now().Add(side.Idle))))
+}
+
+// LogResearch adds the answer of a research to the log of its conversation, with what was learned for it:
+// research.Options.Ended. All of it comes from the web, or from documents.
+func LogResearch(tx research.Tx, r *research.Run) error {
+	q := &cognition.Query{Query: r.Plan.Question, Response: r.Result.Answer, QueryID: r.ID, Untrusted: true}
+	for _, k := range r.Result.Knowledge {
+		if k.Kind != agent.KindAnswer && k.Kind != agent.KindPage {
+			continue
+		}
+		id := k.Kind + ":" + k.Question
+		if len(k.References) > 0 {
+			id = k.References[0]
+		}
+		q.Sources = append(q.Sources, cognition.Source{ID: id, Task: op.Truncate(k.Question, cognition.MostContent), Content: op.Truncate(k.Answer, cognition.MostContent)})
+	}
+	for _, ref := range r.Result.References {
+		if slices.ContainsFunc(q.Sources, func(s cognition.Source) bool { return s.ID == cmp.Or(ref.ChunkID, ref.URL) }) {
+			continue
+		}
+		q.Sources = append(q.Sources, cognition.Source{ID: cmp.Or(ref.ChunkID, ref.URL), Task: op.Truncate(ref.Title, cognition.MostContent), Content: op.Truncate(ref.ExactQuote, cognition.MostContent)})
+	}
+	if len(q.Sources) == 0 {
+		return nil
+	}
+	return cmp.Or(cognition.LogQueries(tx.Log, r.ConversationID, cognition.New(r.ConversationID, q)),
+		tx.Jobs.Enqueue(side.Look(r.ConversationID, tx.Now().Add(side.Idle))))
 }
 
 func sourceOf(s *cite.Source) cognition.Source {

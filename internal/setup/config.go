@@ -81,6 +81,9 @@ var Settings = []Setting{
 	{Env: "NODEST_SEARCH_INTENT", Default: "classifier", Help: "what decides whether a message needs a web search: classifier, or keywords as in the NodeST app", check: oneOf("classifier", "keywords")},
 	{Env: "NODEST_SEARCH_COUNTRY", Help: "country of the search results, two letters such as US or CN; empty: any", check: isCountry},
 	{Env: "NODEST_SEARCH_SAFE", Default: "moderate", Help: "safe search: off, moderate or strict", check: oneOf("off", "moderate", "strict")},
+	{Env: "NODEST_RESEARCH_TOKENS", Default: "60000", Help: "tokens that a deep research may use if it names no budget: 2000 to 1000000", check: isWithin(2_000, 1_000_000)},
+	{Env: "NODEST_RESEARCH_SECONDS", Default: "600", Help: "seconds that a deep research may take if it names no budget: 10 to 3600", check: isWithin(10, 3_600)},
+	{Env: "NODEST_RESEARCH_RUNS", Default: "2", Help: "maximum concurrent deep research runs per user; more wait", check: isPositive},
 	{Env: "NODEST_KB_FILES", Default: "5000", Help: "maximum number of documents per user", check: isPositive},
 	{Env: "NODEST_KB_MEGABYTES", Default: "10240", Help: "maximum size of all documents of a user together, in MiB", check: isPositive},
 	{Env: "NODEST_KB_CHUNK_RULES", Help: "size and overlap of chunks by type of document, such as code=1500/200,csv=2000/0,default=800/100; empty: 800/400", check: readable(ChunkRules)},
@@ -289,8 +292,10 @@ var isCount, isPositive = atLeast(0), atLeast(1)
 
 // atLeast accepts whole numbers of kilobytes, megabytes or things, as far as a number of bytes can hold
 // them.
-func atLeast(least int) func(string) error {
-	const most = 1 << 40
+func atLeast(least int) func(string) error { return isWithin(least, 1<<40) }
+
+// isWithin accepts whole numbers between two others.
+func isWithin(least, most int) func(string) error {
 	return func(v string) error {
 		switch n, err := strconv.Atoi(v); {
 		case err != nil || n < least:

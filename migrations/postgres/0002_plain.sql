@@ -792,6 +792,62 @@ CREATE TABLE web_hosts (
 );
 CREATE INDEX web_hosts_age ON web_hosts (until);
 
+-- Deep research. What a run has learned is in its result; how far one that is open has come, in the
+-- three tables behind it.
+CREATE TABLE research_runs (
+  user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  id UUID NOT NULL,
+  conversation_id UUID, -- that asks; NULL = none
+  head_id UUID, -- its message that was shown last
+  message_id UUID, -- its message with the answer; NULL = none
+  state TEXT COLLATE "C" NOT NULL,
+  plan TEXT COLLATE "C" NOT NULL, -- JSON object, with the question
+  estimate TEXT COLLATE "C" NOT NULL, -- JSON object
+  attempt BIGINT NOT NULL, -- of the job, at which something was recorded last
+  cost TEXT COLLATE "C" NOT NULL, -- JSON object
+  failure TEXT COLLATE "C", -- JSON object
+  result BYTEA, -- JSON object without its steps, as zstd if it is long; NULL = none
+  created_at BIGINT NOT NULL,
+  started_at BIGINT,
+  finished_at BIGINT,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX research_runs_chat ON research_runs (user_id, conversation_id, id);
+CREATE INDEX research_runs_age ON research_runs (created_at) WHERE state = 'planned';
+CREATE TABLE research_steps (
+  user_id UUID NOT NULL,
+  run_id UUID NOT NULL,
+  member BIGINT NOT NULL, -- of the team; 0 = the run itself
+  n BIGINT NOT NULL, -- from 1
+  step BYTEA NOT NULL, -- JSON object, as zstd if it is long
+  PRIMARY KEY (user_id, run_id, member, n),
+  FOREIGN KEY (user_id, run_id) REFERENCES research_runs (user_id, id) ON DELETE CASCADE
+);
+-- The calls of a run that is open, so that none is made twice.
+CREATE TABLE research_calls (
+  user_id UUID NOT NULL,
+  run_id UUID NOT NULL,
+  call_key TEXT COLLATE "C" NOT NULL,
+  answer BYTEA, -- JSON, as zstd if it is long; NULL = it was lost, or is being made
+  reserved TEXT COLLATE "C" NOT NULL, -- JSON object: cost at most
+  cost TEXT COLLATE "C", -- JSON object
+  lost TEXT COLLATE "C", -- JSON object: cost at most of earlier calls of the key whose answers were lost
+  begun_at BIGINT NOT NULL,
+  ended_at BIGINT,
+  PRIMARY KEY (user_id, run_id, call_key),
+  FOREIGN KEY (user_id, run_id) REFERENCES research_runs (user_id, id) ON DELETE CASCADE
+);
+-- The files of which a run has read, perhaps those of another user: it goes with them.
+CREATE TABLE research_files (
+  user_id UUID NOT NULL,
+  run_id UUID NOT NULL,
+  file_id UUID NOT NULL,
+  PRIMARY KEY (user_id, run_id, file_id),
+  FOREIGN KEY (user_id, run_id) REFERENCES research_runs (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX research_files_file ON research_files (file_id);
+
 -- Images that users upload.
 CREATE TABLE attachments (
   user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,

@@ -786,6 +786,62 @@ CREATE TABLE web_hosts (
 );
 CREATE INDEX web_hosts_age ON web_hosts (until);
 
+-- Deep research. What a run has learned is in its result; how far one that is open has come, in the
+-- three tables behind it.
+CREATE TABLE research_runs (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  conversation_id BLOB(16) CHECK (length(conversation_id) = 16 AND conversation_id > x''), -- that asks; NULL = none
+  head_id BLOB(16) CHECK (length(head_id) = 16 AND head_id > x''), -- its message that was shown last
+  message_id BLOB(16) CHECK (length(message_id) = 16 AND message_id > x''), -- its message with the answer; NULL = none
+  state TEXT NOT NULL,
+  plan TEXT NOT NULL, -- JSON object, with the question
+  estimate TEXT NOT NULL, -- JSON object
+  attempt BIGINT NOT NULL, -- of the job, at which something was recorded last
+  cost TEXT NOT NULL, -- JSON object
+  failure TEXT, -- JSON object
+  result BLOB, -- JSON object without its steps, as zstd if it is long; NULL = none
+  created_at BIGINT NOT NULL,
+  started_at BIGINT,
+  finished_at BIGINT,
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX research_runs_chat ON research_runs (user_id, conversation_id, id);
+CREATE INDEX research_runs_age ON research_runs (created_at) WHERE state = 'planned';
+CREATE TABLE research_steps (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  run_id BLOB(16) NOT NULL CHECK (length(run_id) = 16 AND run_id > x''),
+  member BIGINT NOT NULL, -- of the team; 0 = the run itself
+  n BIGINT NOT NULL, -- from 1
+  step BLOB NOT NULL, -- JSON object, as zstd if it is long
+  PRIMARY KEY (user_id, run_id, member, n),
+  FOREIGN KEY (user_id, run_id) REFERENCES research_runs (user_id, id) ON DELETE CASCADE
+);
+-- The calls of a run that is open, so that none is made twice.
+CREATE TABLE research_calls (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  run_id BLOB(16) NOT NULL CHECK (length(run_id) = 16 AND run_id > x''),
+  call_key TEXT NOT NULL,
+  answer BLOB, -- JSON, as zstd if it is long; NULL = it was lost, or is being made
+  reserved TEXT NOT NULL, -- JSON object: cost at most
+  cost TEXT, -- JSON object
+  lost TEXT, -- JSON object: cost at most of earlier calls of the key whose answers were lost
+  begun_at BIGINT NOT NULL,
+  ended_at BIGINT,
+  PRIMARY KEY (user_id, run_id, call_key),
+  FOREIGN KEY (user_id, run_id) REFERENCES research_runs (user_id, id) ON DELETE CASCADE
+);
+-- The files of which a run has read, perhaps those of another user: it goes with them.
+CREATE TABLE research_files (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  run_id BLOB(16) NOT NULL CHECK (length(run_id) = 16 AND run_id > x''),
+  file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
+  PRIMARY KEY (user_id, run_id, file_id),
+  FOREIGN KEY (user_id, run_id) REFERENCES research_runs (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX research_files_file ON research_files (file_id);
+
 -- Images that users upload.
 CREATE TABLE attachments (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,

@@ -22,6 +22,7 @@ import (
 	"nodest/memory/dream"
 	"nodest/nodest"
 	"nodest/websearch"
+	"nodest/websearch/research"
 )
 
 // Services are the subjects that the operations call.
@@ -38,6 +39,7 @@ type Services struct {
 	Knowledge   *knowledge.Service
 	Attachments *attachment.Service
 	Web         *websearch.Service
+	Research    *research.Service
 	Tools       *mcptool.Service
 	Hub         *stream.Hub
 }
@@ -45,13 +47,13 @@ type Services struct {
 // Operations is the one list of what both transports offer, except files.
 var Operations = slices.Concat(
 	chatOperations, historyOperations, saveOperations, memoryOperations, cognitionOperations, dreamOperations,
-	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, toolOperations, knowledgeOperations, jobOperations, syncOperations,
+	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, researchOperations, toolOperations, knowledgeOperations, jobOperations, syncOperations,
 )
 
 // Uploads, Downloads and Streams are what clients can ask for that is a file and not JSON.
 // They exist in REST only.
 var (
 	Uploads   = slices.Concat(characterUploads, resourceUploads(), archiveUploads, memoryUploads, attachmentUploads, knowledgeUploads)
-	Downloads = slices.Concat(characterDownloads, resourceDownloads(), archiveDownloads, memoryDownloads)
+	Downloads = slices.Concat(characterDownloads, resourceDownloads(), archiveDownloads, memoryDownloads, researchDownloads)
 	Streams   = knowledgeStreams
 )

@@ -1,9 +1,10 @@
-// Package agent has the rules that an answer of a deep research goes through
-// and a quick search does not need: what was learned, as messages for a model;
-// the pages of one step, read together; search words without repetitions; and
-// the repair of the Markdown that a model wrote.
+// Package agent is the loop of a deep research: it searches, reads pages, looks for what is missing and
+// answers, until the answer passes its checks or the budget is nearly spent. It has no storage and no
+// network: everything outside comes in as Outside, and every call of it goes through a Recorder, so that
+// a run which is played again after a crash goes on from its last answer.
 //
-// The rules do no I/O: a reader and an embedder are handed in. Repairs leave
-// code as it is, and take time in proportion to the text. Lengths are UTF-16
+// Also here are the rules that such a run follows: what was learned, as messages for a model; the pages
+// of one step, read together; search words without repetitions; and the repair of the Markdown that a
+// model wrote. Repairs leave code as it is, and take time in proportion to the text. Lengths are UTF-16
 // code units where package cite says so.
 package agent

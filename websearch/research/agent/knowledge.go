@@ -26,6 +26,8 @@ type Knowledge struct {
 	Kind       string   `json:"type"`
 	Updated    string   `json:"updated,omitempty"` // when the answer was true, as Updated and Between write it
 	SourceCode string   `json:"sourceCode,omitempty"`
+
+	source int // number of the document that it is from; 0 = none, -1 = a group of search results
 }
 
 // Updated is the time of a piece of knowledge, in the zone of t. A zero time is "".

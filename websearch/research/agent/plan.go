@@ -13,12 +13,14 @@ type Plan struct {
 	History  []llm.Message `json:"history,omitempty"` // of the conversation that asks, oldest first
 	Language string        `json:"language"`          // of the answer, as "en" or "zh"
 	Queries  []string      `json:"queries"`           // the first search words; empty = the model chooses
-	Hosts    []string      `json:"hosts,omitempty"`   // only pages of these; empty = all
-	Web      bool          `json:"web"`               // the web is searched
-	Bases    []string      `json:"bases,omitempty"`   // knowledge bases that are searched too
-	Team     int           `json:"team"`              // sub-questions that are worked on side by side; 1 to 4
-	Doubtful string        `json:"doubtful"`          // what happens to sentences without support: Mark or Remove
-	Budget   Budget        `json:"budget"`
+	// Questions are the parts of the question, which must each be answered; empty = the model finds them.
+	Questions []string `json:"questions,omitempty"`
+	Hosts     []string `json:"hosts,omitempty"` // only pages of these; empty = all
+	Web       bool     `json:"web"`             // the web is searched
+	Bases     []string `json:"bases,omitempty"` // knowledge bases that are searched too
+	Team      int      `json:"team"`            // sub-questions that are worked on side by side; 1 to 4
+	Doubtful  string   `json:"doubtful"`        // what happens to sentences without support: Mark or Remove
+	Budget    Budget   `json:"budget"`
 }
 
 // What happens to sentences that no opened page supports.
@@ -40,7 +42,7 @@ func (b Budget) Limit() time.Duration { return time.Duration(b.Seconds) * time.S
 
 // Cost is what was spent.
 type Cost struct {
-	Calls            int     `json:"calls"`
+	Calls            int     `json:"calls"` // of the language model
 	PromptTokens     int     `json:"promptTokens"`
 	CompletionTokens int     `json:"completionTokens"`
 	USD              float64 `json:"usd"` // of the calls whose price is known

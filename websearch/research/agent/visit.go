@@ -44,19 +44,68 @@ type Failure struct {
 	Err error
 }
 
+// seen is what reading a page has given.
+type seen struct {
+	URL       string    `json:"url"` // the address that the page goes by: canonical, or after redirects
+	Title     string    `json:"title"`
+	Published time.Time `json:"published,omitzero"` // if it is sure enough
+	Picked    string    `json:"picked"`             // what it says about the question
+	Links     []link    `json:"links,omitempty"`
+
+	// Chunks are what can be quoted of it; nil = the page must be read again.
+	Chunks []cite.Chunk `json:"-"`
+}
+
+// link is a link of a page.
+type link struct {
+	URL  string `json:"url"`
+	Text string `json:"text"`
+}
+
+// look reads one page.
+type look func(ctx context.Context, address string) (seen, error)
+
 // visit is one address on its way.
 type visit struct {
-	address, own string
-	page         *reader.Page
-	chunks       []cite.Chunk
-	picked       string
-	err          error
+	address string
+	seen    seen
+	err     error
 }
 
 // Visit reads up to five pages together and returns what they say about the question. Addresses
 // that Normalize rejects, and repeated ones, are left out. Links of the pages are added to the
 // pool. When ctx ends, the pages that are not read by then are not recorded.
 func Visit(ctx context.Context, read Read, emb llm.Embedder, pool Pool, addresses []string, question string) Visited {
+	return visitAll(ctx, pool, addresses, question, func(ctx context.Context, address string) (seen, error) {
+		page, err := read(ctx, address)
+		if err != nil {
+			return seen{}, err
+		}
+		return see(ctx, emb, page, address, question, cite.PickOptions{})
+	})
+}
+
+// see takes from a page what it says about a question.
+func see(ctx context.Context, emb llm.Embedder, page *reader.Page, address, question string, o cite.PickOptions) (seen, error) {
+	if page.Markdown == "" {
+		return seen{}, fault.New(fault.PageUnreadable, "no content found")
+	}
+	own, err := weburl.Normalize(cmp.Or(page.Canonical, page.FinalURL), weburl.Options{})
+	if err != nil {
+		own = address
+	}
+	s := seen{URL: own, Title: page.Title, Picked: cite.CherryPick(ctx, emb, question, page.Markdown, o).Text}
+	if page.Published.Confidence >= datedEnough {
+		s.Published = page.Published.Time
+	}
+	for _, l := range page.Links {
+		s.Links = append(s.Links, link{l.URL, l.Text})
+	}
+	s.Chunks, err = cite.ChunkText(page.Markdown, cite.ChunkOptions{})
+	return s, err
+}
+
+func visitAll(ctx context.Context, pool Pool, addresses []string, question string, look look) Visited {
 	visits, hosts := []*visit{}, map[string]chan struct{}{}
 	for _, raw := range addresses {
 		address, err := weburl.Normalize(raw, weburl.Options{})
@@ -73,12 +122,9 @@ func Visit(ctx context.Context, read Read, emb llm.Embedder, pool Pool, addresse
 			select {
 			case slot <- struct{}{}:
 				defer func() { <-slot }()
-				v.read(ctx, read)
+				v.seen, v.err = look(ctx, v.address)
 			case <-ctx.Done():
 				v.err = ctx.Err()
-			}
-			if v.err == nil {
-				v.picked = cite.CherryPick(ctx, emb, question, v.page.Markdown, cite.PickOptions{}).Text
 			}
 		})
 	}
@@ -92,22 +138,6 @@ func Visit(ctx context.Context, read Read, emb llm.Embedder, pool Pool, addresse
 	return out
 }
 
-func (v *visit) read(ctx context.Context, read Read) {
-	if v.page, v.err = read(ctx, v.address); v.err != nil {
-		return
-	}
-	if v.page.Markdown == "" {
-		v.err = fault.New(fault.PageUnreadable, "no content found")
-		return
-	}
-	v.chunks, v.err = cite.ChunkText(v.page.Markdown, cite.ChunkOptions{})
-	own, err := weburl.Normalize(cmp.Or(v.page.Canonical, v.page.FinalURL), weburl.Options{})
-	if err != nil {
-		own = v.address
-	}
-	v.own = own
-}
-
 // add records a visit. A page that was already read under another address counts once.
 func (out *Visited) add(v *visit, pool Pool, question string) {
 	out.visited(v.address)
@@ -119,24 +149,23 @@ func (out *Visited) add(v *visit, pool Pool, question string) {
 		}
 		return
 	}
-	if slices.ContainsFunc(out.Pages, func(s cite.Source) bool { return s.URL == v.own }) {
+	if slices.ContainsFunc(out.Pages, func(s cite.Source) bool { return s.URL == v.seen.URL }) {
 		return
 	}
-	out.visited(v.own)
-	updated, published := "", ""
-	if v.page.Published.Confidence >= datedEnough {
-		updated = Updated(v.page.Published.Time)
-		published = v.page.Published.Time.UTC().Format(time.RFC3339)
+	out.visited(v.seen.URL)
+	published := ""
+	if !v.seen.Published.IsZero() {
+		published = v.seen.Published.UTC().Format(time.RFC3339)
 	}
-	out.Pages = append(out.Pages, cite.Source{URL: v.own, Title: v.page.Title, DateTime: published, Evidence: cite.EvidencePage, Chunks: v.chunks})
+	out.Pages = append(out.Pages, cite.Source{URL: v.seen.URL, Title: v.seen.Title, DateTime: published, Evidence: cite.EvidencePage, Chunks: v.seen.Chunks})
 	out.Knowledge = append(out.Knowledge, Knowledge{
 		Question:   `What do expert say about "` + question + `"?`, // as recorded: part of the contract with prompts
-		Answer:     v.picked,
-		References: []string{v.own},
+		Answer:     v.seen.Picked,
+		References: []string{v.seen.URL},
 		Kind:       KindPage,
-		Updated:    updated,
+		Updated:    Updated(v.seen.Published),
 	})
-	for _, link := range v.page.Links {
+	for _, link := range v.seen.Links {
 		pool.Add(weburl.Hit{URL: link.URL, Title: link.Text, Description: link.Text}, linkWeight, weburl.Options{})
 	}
 }

@@ -1,0 +1,183 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"nodest/internal/cite"
+	"nodest/llm"
+	"nodest/websearch/weburl"
+)
+
+// Limits of an answer.
+const (
+	mostImages   = 5
+	quotes       = 4   // passages, where there is no written answer
+	quotesOfPage = 2   // of one page
+	quoteUnits   = 400 // of each, about
+)
+
+// cited is the recorded answer with its references.
+type cited struct {
+	Answer     string                `json:"answer"`
+	References []cite.Reference      `json:"references"`
+	Images     []cite.ImageReference `json:"images"`
+	Report     cite.Report           `json:"report"`
+}
+
+// cite repairs the answer and checks its marks against the pages that were opened.
+func (m *member) cite(ctx context.Context, end string) (cited, error) {
+	return decide(ctx, m, "cite", func(ctx context.Context) cited {
+		if end == Trivial {
+			return cited{Answer: m.repaired(Footnotes(m.candidate, nil)), Report: cite.Report{Unsourced: []string{}}}
+		}
+		sources, images := m.sources(ctx)
+		if m.candidate == "" {
+			return m.quote(ctx, sources, end)
+		}
+		text := m.repaired(ownNotes(m.candidate, sources))
+		c, report := verified(ctx, m.o.Embedder, text, sources, m.plan.Doubtful)
+		return cited{c.Answer, c.References, cite.ImageReferences(ctx, m.o.Embedder, c.Answer, images, mostImages), report}
+	})
+}
+
+// verified keeps the marks of an answer whose sources support their sentences, and adds marks if there are none.
+func verified(ctx context.Context, emb llm.Embedder, answer string, sources []cite.Source, _ string) (cite.Cited, cite.Report) {
+	c := cite.CheckMarks(ctx, emb, answer, sources, cite.MarkOptions{Auto: cite.DefaultReferences(cite.BySentence)})
+	return c, cite.NewReport(c, sources)
+}
+
+// repaired is an answer with the Markdown mended.
+func (m *member) repaired(answer string) string {
+	return Tidy(Tables(FixLinks(IndentCode(unwrap(strings.TrimSpace(answer))), m.web.pool.Hits())))
+}
+
+// ownNotes leads marks to the numbers of the sources where an answer ends with definitions of its own.
+func ownNotes(answer string, sources []cite.Source) string {
+	body, notes := splitNotes(answer)
+	refs, place := references(notes)
+	if len(refs) == 0 {
+		return answer
+	}
+	all := pieces(body)
+	for i, p := range all {
+		if p.n == 0 {
+			continue
+		}
+		all[i].n = math.MaxInt
+		if at := place[p.n]; at > 0 {
+			url, err := weburl.Normalize(refs[at-1].URL, weburl.Options{})
+			if n := slices.IndexFunc(sources, func(s cite.Source) bool { return err == nil && s.URL == url }); n >= 0 {
+				all[i].n = n + 1
+			}
+		}
+	}
+	kept, _ := upTo(len(sources), all)
+	return write(kept)
+}
+
+// renumber gives the marks of an answer other numbers: numbers[n-1] is what [^n] becomes. Marks without one are
+// removed.
+func renumber(answer string, numbers []int) string {
+	kept, _ := upTo(len(numbers), pieces(answer))
+	for i, p := range kept {
+		if p.n > 0 {
+			kept[i].n = numbers[p.n-1]
+		}
+	}
+	return write(kept)
+}
+
+func sameSource(a cite.Source) func(cite.Source) bool {
+	return func(b cite.Source) bool {
+		return a.URL == b.URL && a.FileID == b.FileID && a.ChunkID == b.ChunkID && a.Page == b.Page
+	}
+}
+
+// sources are what can be cited, with their texts: pages that were opened and documents; search results only if
+// there are none. The texts of pages come from memory, or from where they were stored when they were read.
+func (m *member) sources(ctx context.Context) (all []cite.Source, images []cite.Image) {
+	for _, s := range m.web.sources {
+		if s.Evidence == cite.EvidencePage && s.FileID == "" {
+			page := m.pages.get(s.URL)
+			if page == nil {
+				var err error
+				if page, err = m.o.Read(ctx, s.URL); err != nil {
+					all = append(all, s) // keeps its number
+					continue
+				}
+				m.pages.put(s.URL, page)
+			}
+			s.Chunks, _ = cite.ChunkText(page.Markdown, cite.ChunkOptions{MinLength: 1})
+			for _, i := range page.Images {
+				images = append(images, cite.Image{URL: i.URL, PageURL: s.URL, Alt: i.Alt})
+			}
+		}
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		return m.web.snippets, nil
+	}
+	return all, images
+}
+
+// quote is the answer that consists of passages of the sources, with the best ones first.
+func (m *member) quote(ctx context.Context, sources []cite.Source, end string) cited {
+	type found struct {
+		cite.Passage
+		source int
+	}
+	var all []found
+	for i, s := range sources {
+		var text strings.Builder
+		for _, c := range s.Chunks {
+			text.WriteString(c.Text + "\n")
+		}
+		if strings.TrimSpace(text.String()) == "" {
+			continue
+		}
+		for _, p := range cite.Passages(ctx, m.o.Embedder, m.question, text.String(), cite.PassageOptions{Size: quoteUnits, Count: quotesOfPage}) {
+			all = append(all, found{p, i})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
+	var b strings.Builder
+	c := cited{References: []cite.Reference{}}
+	for i, f := range all[:min(len(all), quotes)] {
+		s := sources[f.source]
+		quote := strings.TrimSpace(f.Text)
+		b.WriteString("\n\n> " + strings.Join(strings.Fields(quote), " ") + " " + mark(i+1))
+		c.References = append(c.References, cite.Reference{
+			ExactQuote: quote, URL: s.URL, Title: cmp.Or(s.Title, s.URL), DateTime: s.DateTime, RelevanceScore: f.Score,
+			Kind: cmp.Or(s.Kind, cite.KindWeb), Marker: i + 1, Evidence: s.Evidence, FileID: s.FileID, ChunkID: s.ChunkID, Page: s.Page,
+		})
+	}
+	switch {
+	case len(c.References) == 0:
+		c.Answer = m.words["nothing-found"]
+	case end == Quoted:
+		c.Answer = m.words["quotes-intro"] + b.String()
+	default:
+		c.Answer = m.words["quotes-budget"] + b.String()
+	}
+	c.Report = cite.NewReport(cite.Cited{Answer: c.Answer, References: c.References}, sources)
+	return c
+}
+
+// deliver tells the answer in pieces, one for each paragraph.
+func (m *member) deliver(answer string) {
+	off := 0
+	for off < len(answer) {
+		size := strings.Index(answer[off:], "\n\n")
+		if size < 0 {
+			size = len(answer) - off
+		} else {
+			size += len("\n\n")
+		}
+		m.tell("delta", map[string]any{"text": answer[off : off+size], "off": len([]rune(answer[:off]))})
+		off += size
+	}
+}

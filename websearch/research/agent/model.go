@@ -1,0 +1,141 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"nodest/llm"
+)
+
+// size is the length of an answer, in tokens.
+type size struct{ most, least int }
+
+// What answers of the model may take.
+var (
+	sizeStep     = size{3000, 300}
+	sizeFinal    = size{4000, 120}
+	sizeQuestion = size{200, 100}
+	sizeCheck    = size{300, 150}
+	sizeStrict   = size{700, 300}
+	sizeAnalysis = size{500, 200}
+	sizeRewrite  = size{500, 250}
+	sizeCluster  = size{900, 400}
+	sizeSplit    = size{500, 250}
+)
+
+// heard is the recorded answer of the model.
+type heard struct {
+	Text   string    `json:"text"`
+	Usage  llm.Usage `json:"usage"`
+	Failed *failure  `json:"failed,omitempty"`
+}
+
+// question is what the model is asked in one call.
+type question struct {
+	kind  string // of the key, and the label of the task
+	size  size
+	json  bool
+	last  bool // the answer of the run, which may use all that is left
+	share int  // of what is left for searching: the call is worth a share-th of it at most; 0 = all
+
+	system   string      // begins the prompt
+	known    []Knowledge // as much of it as there is room for
+	about    string      // what known is cut to
+	messages []llm.Message
+	reviews  []string
+	ask      string // ends the prompt
+}
+
+// ask asks the model. It reserves the cost of the call, and cuts what is known and the length of the answer
+// to what is left. errSpent and failures let the run go on.
+func (m *member) ask(ctx context.Context, q question) (string, error) {
+	key := m.key(q.kind)
+	left := m.purse.forSearch()
+	if q.last {
+		left = m.purse.left()
+	}
+	if q.share > 0 {
+		left = min(left, m.purse.forSearch()/q.share)
+	}
+	if m.o.Model == nil {
+		return "", errSpent
+	}
+	prompt := m.prompt(q, nil)
+	room := left - m.purse.prompt(prompt) - q.size.least
+	if room < 0 {
+		return "", errSpent
+	}
+	if len(q.known) > 0 {
+		part := min(int(float64(room)*knownShare/m.purse.ratio), mostKnown)
+		prompt = m.prompt(q, fit(ctx, q.known, q.about, part))
+	}
+	estimated := llm.EstimatePrompt(prompt)
+	size := m.purse.prompt(prompt)
+	completion := min(q.size.most, left-size)
+	if completion < q.size.least {
+		return "", errSpent
+	}
+	thought := min(max(left-size-completion, 1), mostThought)
+	h, err := call(ctx, m, key, m.limit(q.last), m.purse.most(size, completion+thought), func(ctx context.Context) (heard, Cost, error) {
+		p := llm.Prompt{Messages: prompt, JSON: q.json, MaxTokens: completion, MaxThought: thought, Task: llm.Task("research." + q.kind)}
+		return m.send(ctx, p)
+	})
+	if err != nil {
+		return "", err
+	}
+	m.paid(m.purse.pay(h.Usage, estimated))
+	if h.Failed != nil {
+		m.tried(h.Failed)
+		return "", h.Failed
+	}
+	m.tried(nil)
+	return h.Text, nil
+}
+
+// knownShare is the part of the room of a prompt that what is known may take. The rest is for the answer and
+// later calls.
+const knownShare = 0.6
+
+// limit is the time on the run's clock at which a call is given up. The regular share of it is for searching.
+func (r *run) limit(last bool) time.Duration {
+	limit := r.plan.Budget.Limit()
+	switch {
+	case limit <= 0:
+		return never
+	case last:
+		return limit
+	}
+	return time.Duration(regular * float64(limit))
+}
+
+// send makes one request.
+func (m *member) send(ctx context.Context, p llm.Prompt) (h heard, c Cost, err error) {
+	p.Used = func(u llm.Usage) { h.Usage = u }
+	h.Text, err = m.o.Model.Ask(ctx, p)
+	if h.Usage.PromptTokens+h.Usage.CompletionTokens == 0 && err == nil {
+		h.Usage.PromptTokens, h.Usage.CompletionTokens = llm.EstimatePrompt(p.Messages), llm.EstimateTokens(h.Text)
+	}
+	if err != nil {
+		if errors.Is(context.Cause(ctx), errLate) {
+			err = errLate
+		}
+		h.Failed, h.Text = failureOf(err), ""
+	}
+	c = Cost{Calls: 1, PromptTokens: h.Usage.PromptTokens, CompletionTokens: h.Usage.CompletionTokens}
+	if h.Usage.CostUSD != nil {
+		c.USD = *h.Usage.CostUSD
+	}
+	return h, c, err
+}
+
+// prompt puts a question together.
+func (m *member) prompt(q question, known []Knowledge) []llm.Message {
+	shown := make([]Knowledge, len(known))
+	for i, k := range known {
+		k.Answer = m.inBlock(k)
+		shown[i] = k
+	}
+	out := []llm.Message{{Role: llm.System, Text: q.system}}
+	return append(out, Compose(q.messages, shown, q.ask, q.reviews)...)
+}

@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+	"testing/synctest"
+)
+
+// after is a recorder that has the first answers of another one.
+func (r *tape) after(n int) *tape {
+	out := newTape()
+	for _, key := range r.order[:n] {
+		out.answers[key], out.begun[key], out.most[key] = r.answers[key], 1, r.most[key]
+	}
+	return out
+}
+
+// plain is a result without what depends on the time.
+func (r *Result) plain(t *testing.T) *Result {
+	t.Helper()
+	out, again := *r, Result{}
+	out.Cost.Ms = 0
+	out.Steps = append([]Step{}, r.Steps...)
+	for i := range out.Steps {
+		out.Steps[i].Cost.Ms = 0
+	}
+	data, err := json.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &again); err != nil {
+		t.Fatal(err)
+	}
+	return &again
+}
+
+// A crash may come behind every answer. The run then goes on from there: with the same result, and
+// without a call that was answered before. The model's replies depend on what it is asked, so it is
+// asked the same as well.
+func TestARunGoesOnFromEveryAnswer(t *testing.T) {
+	for name, change := range map[string]func(*Plan, *greedy){
+		"alone":       func(*Plan, *greedy) {},
+		"with words":  func(p *Plan, _ *greedy) { p.Queries = []string{"arven bridge"} },
+		"a team":      func(p *Plan, _ *greedy) { p.Team = 3 },
+		"satisfied":   func(_ *Plan, g *greedy) { g.content = true },
+		"little left": func(p *Plan, _ *greedy) { p.Budget.Tokens = 9000 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := planOf(bridge)
+			p.Budget.Tokens = 60_000
+			play := func(t *testing.T, rec *tape) *Result {
+				g := &greedy{seed: 7}
+				change(&p, g)
+				o := newWeb().outside(g)
+				o.Embedder = recorded{"hash256"}
+				got, err := Run(t.Context(), p, o, rec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return got.plain(t)
+			}
+			var want *Result
+			first := newTape()
+			synctest.Test(t, func(t *testing.T) { want = play(t, first) })
+			for n := range len(first.order) + 1 {
+				synctest.Test(t, func(t *testing.T) {
+					rec := first.after(n)
+					if got := play(t, rec); !reflect.DeepEqual(got, want) {
+						t.Fatalf("after %d of %d answers the result is\n%+v\nwant\n%+v", n, len(first.order), got, want)
+					}
+					for key, times := range rec.begun {
+						if times > 1 {
+							t.Fatalf("after %d answers, %s is called again", n, key)
+						}
+					}
+				})
+			}
+			t.Logf("%d answers, %d calls of the model, %d steps, end %s: the same from behind each", len(first.order), want.Cost.Calls, len(want.Steps), want.End)
+		})
+	}
+}

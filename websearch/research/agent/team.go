@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"nodest/websearch/weburl"
+)
+
+// leastShare is what a member of a team needs, in tokens: with less it would only write an answer.
+const leastShare = 6000
+
+// split divides the question among a team, after the first search. Fewer than two parts mean that there is none.
+func (m *member) split(ctx context.Context) ([]string, error) {
+	most := min(m.team, m.purse.forSearch()/leastShare)
+	if most < 2 {
+		return nil, nil
+	}
+	m.team = 0 // once
+	if len(m.parts) > 1 {
+		return m.parts[:min(len(m.parts), most)], nil
+	}
+	reply, err := m.ask(ctx, question{
+		kind: "split", size: sizeSplit, json: true,
+		system: m.head() + "\n" + m.say("split", most), known: m.known, about: m.question, messages: m.history, ask: m.clipped(m.question),
+	})
+	if err != nil {
+		return nil, fatal(err)
+	}
+	o, err := objectIn(reply, "subproblems")
+	if err != nil {
+		return nil, nil // then one works on all of it
+	}
+	parts := texts(o, "subproblems", most)
+	if len(parts) == 1 && parts[0] != m.question && !slices.Contains(m.asked, parts[0]) {
+		m.gaps, m.asked = append(m.gaps, parts[0]), append(m.asked, parts[0])
+	}
+	return parts, nil
+}
+
+// sideBySide lets a team work on the parts of the question. Each member has an equal share of the budget,
+// so that what one spends changes nothing for the others.
+func (m *member) sideBySide(ctx context.Context, parts []string, s *Step) (string, error) {
+	team, ends, errs := make([]*member, len(parts)), make([]string, len(parts)), make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, part := range parts {
+		t := m.member(i+1, part, m.purse.share(len(parts)))
+		t.lostAt = m.purse.lost
+		t.queries = slices.Clone(m.queries)
+		if m.searches() {
+			t.first = []string{searchWords(part)}
+		}
+		t.web.boosts, t.history = m.web.boosts, m.history
+		team[i] = t
+		wg.Go(func() {
+			if ends[i], errs[i] = t.play(ctx); errs[i] == nil {
+				ends[i], errs[i] = t.conclude(ctx, ends[i])
+			}
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return "", fmt.Errorf("member %d: %w", i+1, err)
+		}
+	}
+	s.Result = strings.Join(parts, "; ")
+	end := Answered
+	var answers []string
+	for i, t := range team {
+		answers = append(answers, m.join(t))
+		if worse(ends[i], end) {
+			end = ends[i]
+		}
+	}
+	m.candidate, m.accepted = strings.Join(answers, "\n\n"), true
+	return end, nil
+}
+
+// worse reports whether an end says less for an answer than another.
+func worse(a, b string) bool {
+	order := []string{Answered, Tried, Budgeted, Late, Quoted}
+	return slices.Index(order, a) > slices.Index(order, b)
+}
+
+// join takes over what a member has found out. It returns its answer, with the numbers that its sources have now.
+func (m *member) join(t *member) string {
+	numbers := make([]int, len(t.web.sources))
+	for i, source := range t.web.sources {
+		at := slices.IndexFunc(m.web.sources, sameSource(source))
+		if at < 0 {
+			m.web.sources = append(m.web.sources, source)
+			at = len(m.web.sources) - 1
+		}
+		numbers[i] = at + 1
+	}
+	for _, k := range t.known {
+		if k.source > 0 {
+			k.source = numbers[k.source-1]
+		}
+		m.known = append(m.known, k)
+	}
+	for _, s := range t.web.snippets {
+		if !slices.ContainsFunc(m.web.snippets, sameSource(s)) {
+			m.web.snippets = append(m.web.snippets, s)
+		}
+	}
+	for _, h := range t.web.pool.Hits() {
+		m.web.pool.Add(h, h.Weight, weburl.Options{})
+	}
+	m.web.visited = append(m.web.visited, t.web.visited...)
+	m.web.failed = append(m.web.failed, t.web.failed...)
+	m.web.badHosts = append(m.web.badHosts, t.web.badHosts...)
+	m.purse.spent.add(t.purse.spent)
+	m.purse.price, m.purse.ratio = max(m.purse.price, t.purse.price), max(m.purse.ratio, t.purse.ratio)
+	m.others = append(m.others, t.steps...)
+	m.left = append(m.left, t.left...)
+	return renumber(t.candidate, numbers)
+}
+
+// conclude writes the answer of a member whose steps have ended without one that counts.
+func (m *member) conclude(ctx context.Context, end string) (string, error) {
+	if m.accepted {
+		return end, nil
+	}
+	if n := len(m.steps); n > 0 && m.steps[n-1].N == m.total {
+		m.total++
+		clear(m.ordinals)
+	}
+	before := m.purse.spent
+	s := Step{Action: actAnswer, Question: m.question}
+	reply, err := m.ask(ctx, question{
+		kind: "final", size: sizeFinal, last: true,
+		system: m.head() + "\n" + m.say("final", m.plan.Language), known: m.known, about: m.question,
+		messages: m.history, reviews: m.plans, ask: m.clipped(m.question),
+	})
+	if fatal(err) != nil {
+		return "", err
+	}
+	if answer := answerIn(reply); answer != "" {
+		m.candidate, m.failed = answer, ""
+	}
+	m.leave(ctx, end)
+	if m.candidate == "" {
+		if end != Quoted && errors.Is(err, errSpent) {
+			end = Budgeted
+		}
+		return end, nil
+	}
+	m.log("did-final")
+	s.Result = m.diary[len(m.diary)-1]
+	m.tellStep(&s)
+	return end, m.record(ctx, s, before)
+}
+
+// answerIn is the answer in a reply that may be JSON all the same.
+func answerIn(reply string) string {
+	if o, err := objectIn(reply, "answer"); err == nil {
+		return o.Text("answer")
+	}
+	return strings.TrimSpace(reply)
+}
+
+// leave notes what was left out.
+func (m *member) leave(ctx context.Context, end string) {
+	for _, q := range m.open() {
+		m.left = append(m.left, m.say("left-question", q))
+	}
+	if m.failed != "" {
+		m.left = append(m.left, m.failed)
+	} else if len(m.kinds) > 0 {
+		m.left = append(m.left, m.say("left-unchecked", strings.Join(m.kinds, ", ")))
+	}
+	if n := len(m.ranked(ctx, m.question)); n > 0 && (end == Budgeted || end == Late) {
+		m.left = append(m.left, m.say("left-pages", n))
+	}
+}

@@ -1,0 +1,168 @@
+package research
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/websearch/research/agent"
+)
+
+// JobRun is the kind of the jobs of runs. Their subject is a run.
+const JobRun = "research.run"
+
+// Limits of attempts at a run.
+const (
+	mostAttempts = 4    // without a recorded call between them, after which the run has failed
+	allAttempts  = 1000 // of its job
+	closing      = 10 * time.Minute
+)
+
+// Kinds are the jobs of the service, for jobs.Runner.Handle.
+func (s *Service) Kinds() []jobs.Kind {
+	return []jobs.Kind{{
+		Name: JobRun, Run: s.play, AtOnce: 4 * s.opts.PerUser, PerUser: s.opts.PerUser, Attempts: allAttempts, Timeout: mostSeconds*time.Second + closing,
+	}}
+}
+
+// job is the job of a run.
+func (r *Run) job() jobs.Spec { return jobs.Spec{Kind: JobRun, Subject: r.ID} }
+
+// errDied ends a run of which the process has died again and again.
+var errDied = fault.New(fault.Internal, "the server stopped in the middle of it, several times")
+
+// play is the job. An attempt makes no call whose answer an earlier one has stored.
+func (s *Service) play(ctx context.Context, j *jobs.Job) error {
+	rec, err := s.load(ctx, j)
+	if err != nil || rec == nil {
+		return err
+	}
+	result, err := s.attempt(ctx, rec)
+	if err == nil {
+		err = s.finish(ctx, rec, result)
+	}
+	var kept *recordError
+	switch {
+	case err == nil:
+		return nil
+	case fault.Is(err, fault.NotFound) && s.gone(ctx, rec):
+		return nil
+	case ctx.Err() != nil, errors.Is(err, jobs.ErrLost), errors.As(err, &kept) && fault.Retry(fault.Public(err).Code) != "no":
+		return err
+	}
+	return s.fail(ctx, rec, err)
+}
+
+// attempt plays a run from where it is. A panic is an error: it would be one of every attempt.
+func (s *Service) attempt(ctx context.Context, rec *recorder) (result *agent.Result, err error) {
+	if rec.job.Attempt-rec.run.Attempt > mostAttempts {
+		return nil, errDied
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("research: panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	plan, err := s.withHistory(ctx, rec.job.UserID, rec.run)
+	if err != nil {
+		return nil, &recordError{err}
+	}
+	outside, err := s.outside(ctx, rec)
+	if err != nil {
+		return nil, &recordError{err}
+	}
+	return agent.Run(ctx, plan, outside, rec)
+}
+
+// load reads a run with its calls, and says that it runs; nil = it is over, or gone.
+func (s *Service) load(ctx context.Context, j *jobs.Job) (*recorder, error) {
+	return op.Write(ctx, s.store, j.UserID, func(tx Tx) (*recorder, error) {
+		run, err := tx.Research(j.Subject)
+		if fault.Is(err, fault.NotFound) || err == nil && !run.Open() {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if run.State = Running; run.StartedAt == nil {
+			now := tx.Now()
+			run.StartedAt = &now
+		}
+		calls, err := tx.Calls(run.ID)
+		if err != nil {
+			return nil, err
+		}
+		return newRecorder(s, j, run, calls), tx.PutResearch(run)
+	})
+}
+
+// gone reports whether a run was removed, or its conversation was.
+func (s *Service) gone(ctx context.Context, rec *recorder) bool {
+	_, err := s.Get(ctx, rec.job.UserID, rec.run.ID)
+	return fault.Is(err, fault.NotFound)
+}
+
+// finish stores the result of a run, what follows from it, and the end of its job.
+func (s *Service) finish(ctx context.Context, rec *recorder, result *agent.Result) error {
+	return s.end(ctx, rec, func(tx Tx, run *Run) error {
+		run.end(Done, tx.Now())
+		run.Result, run.Cost, run.Steps = result, result.Cost, result.Steps
+		if err := tx.PutSteps(run.ID, result.Steps...); err != nil {
+			return err
+		}
+		if run.ConversationID != "" && s.opts.Ended != nil {
+			if err := s.opts.Ended(tx, run); err != nil {
+				return err
+			}
+		}
+		return tx.Emit(run.over("server"))
+	})
+}
+
+// fail ends a run without an answer.
+func (s *Service) fail(ctx context.Context, rec *recorder, cause error) error {
+	public := fault.Public(cause)
+	if errors.Is(cause, errDied) { // whose words may be shown
+		public = errDied
+	}
+	s.opts.Log.WarnContext(ctx, "research failed", "run", rec.run.ID, "err", cause)
+	err := s.end(ctx, rec, func(tx Tx, run *Run) error {
+		run.end(Failed, tx.Now())
+		run.Failure = &jobs.Failure{Code: public.Code, Message: public.Message}
+		return tx.Emit(run.failed())
+	})
+	if fault.Is(err, fault.NotFound) && s.gone(ctx, rec) {
+		return nil
+	}
+	return err
+}
+
+// end ends a run and its job in one transaction.
+func (s *Service) end(ctx context.Context, rec *recorder, write func(tx Tx, run *Run) error) error {
+	files := rec.read()
+	err := s.store.Update(ctx, rec.job.UserID, func(tx Tx) error {
+		run, err := tx.Research(rec.run.ID)
+		if err != nil {
+			return err
+		}
+		if run.State != Running {
+			return jobs.ErrLost
+		}
+		return first(
+			func() error { return tx.PutFiles(run.ID, files...) },
+			func() error { return write(tx, run) },
+			func() error { return tx.DropCalls(run.ID) },
+			func() error { return tx.PutResearch(run) },
+			func() error { return tx.Jobs.FinishJob(rec.job) },
+		)
+	})
+	if err != nil {
+		return &recordError{err}
+	}
+	return nil
+}

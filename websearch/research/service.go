@@ -1,0 +1,234 @@
+package research
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/stream"
+	"nodest/knowledge"
+	"nodest/llm"
+	"nodest/websearch"
+	"nodest/websearch/research/agent"
+)
+
+// Service has the operations on runs. It is safe for concurrent use.
+type Service struct {
+	store Store
+	opts  Options
+}
+
+// Options configure a Service.
+type Options struct {
+	Web       *websearch.Service
+	Documents *knowledge.Service
+	// Model returns the model that works for a user; nil = there is none but the offline demo.
+	Model func(ctx context.Context, userID string) (llm.Asker, error)
+	// Embedder returns what compares texts for a user; nil = they are compared by words.
+	Embedder func(ctx context.Context, userID string) (llm.Embedder, error)
+	// Ended is called in the transaction that stores the answer of a conversation's run; nil = nothing
+	// else happens then. It may set MessageID.
+	Ended func(tx Tx, r *Run) error
+	// Transient passes on an event that is not stored.
+	Transient func(*stream.Event)
+
+	Budget  agent.Budget // of a plan that names none; zero members are the defaults
+	PerUser int          // runs of a user side by side in this process; 0 = 2
+	Log     *slog.Logger // default slog.Default()
+}
+
+// mostOpen is how many runs of a user are queued or running at most.
+const mostOpen = 20
+
+// New returns a Service.
+func New(store Store, o Options) *Service {
+	o.Budget.Tokens = cmp.Or(o.Budget.Tokens, 60_000)
+	o.Budget.Seconds = cmp.Or(o.Budget.Seconds, 600)
+	o.PerUser = cmp.Or(o.PerUser, 2)
+	o.Log = cmp.Or(o.Log, slog.Default())
+	return &Service{store, o}
+}
+
+// named is the answer that is stored of a command: a repeat reads the run as it is then.
+type named struct {
+	ID string `json:"id"`
+}
+
+// Plan makes a plan for a question, without asking a model, and starts its run at once if start is set.
+//
+// Errors: Invalid and TooLarge with the field; NotFound for the conversation or a knowledge base;
+// Conflict if too many runs are open.
+func (s *Service) Plan(ctx context.Context, c *op.Call, conversationID string, o Order, start bool) (*Run, error) {
+	if err := o.check(true); err != nil {
+		return nil, err
+	}
+	r := &Run{State: Planned, ConversationID: conversationID, Plan: agent.Plan{Web: true, Team: 1, Doubtful: agent.Mark, Budget: s.opts.Budget}}
+	if err := o.onto(&r.Plan); err != nil {
+		return nil, err
+	}
+	r.Estimate = estimateOf(&r.Plan)
+	return s.once(ctx, c, func(tx Tx) (*Run, error) {
+		made := *r
+		made.ID, made.CreatedAt = op.NewID(), tx.Now()
+		if conversationID != "" {
+			conv, err := tx.Chats.Conversation(conversationID)
+			if err != nil {
+				return nil, err
+			}
+			made.HeadID = conv.HeadID
+		}
+		if err := readable(tx, made.Plan.Bases); err != nil {
+			return nil, err
+		}
+		if err := tx.AddResearch(&made); err != nil || !start {
+			return &made, err
+		}
+		return &made, begin(tx, c, &made)
+	})
+}
+
+// readable returns NotFound unless the user may read all of some knowledge bases.
+func readable(tx Tx, bases []string) error {
+	for _, id := range bases {
+		if _, err := tx.Bases.Base(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// once runs a command about a run and returns the run as it is then.
+func (s *Service) once(ctx context.Context, c *op.Call, fn func(tx Tx) (*Run, error)) (*Run, error) {
+	id, err := op.Once(ctx, s.store, c, func(tx Tx) (*named, error) {
+		r, err := fn(tx)
+		if err != nil {
+			return nil, err
+		}
+		return &named{r.ID}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Get(ctx, c.UserID, id.ID)
+}
+
+// Change changes a plan whose run has not been started.
+//
+// Errors: those of Plan; Conflict if it has.
+func (s *Service) Change(ctx context.Context, c *op.Call, id string, o Order) (*Run, error) {
+	if err := o.check(false); err != nil {
+		return nil, err
+	}
+	return s.once(ctx, c, func(tx Tx) (*Run, error) {
+		r, err := tx.Research(id)
+		if err != nil {
+			return nil, err
+		}
+		if r.State != Planned {
+			return nil, fault.New(fault.Conflict, "the plan cannot be changed any more: the run is %s", r.State).With("state", r.State)
+		}
+		if err := cmp.Or(o.onto(&r.Plan), readable(tx, o.Bases)); err != nil {
+			return nil, err
+		}
+		r.Estimate = estimateOf(&r.Plan)
+		return r, tx.PutResearch(r)
+	})
+}
+
+// Begin starts the run of a plan. One that was started before stays as it is.
+//
+// Errors: NotFound; Conflict if it was cancelled as a plan, or if too many runs are open.
+func (s *Service) Begin(ctx context.Context, c *op.Call, id string) (*Run, error) {
+	return s.once(ctx, c, func(tx Tx) (*Run, error) {
+		r, err := tx.Research(id)
+		switch {
+		case err != nil:
+			return nil, err
+		case r.State == Cancelled && r.StartedAt == nil:
+			return nil, fault.New(fault.Conflict, "the run was cancelled; make another plan").With("state", r.State)
+		case r.State != Planned:
+			return r, nil
+		}
+		return r, begin(tx, c, r)
+	})
+}
+
+// begin puts the run of a plan into the queue.
+func begin(tx Tx, c *op.Call, r *Run) error {
+	open, err := tx.OpenResearches()
+	if err != nil {
+		return err
+	}
+	if open >= mostOpen {
+		return fault.New(fault.Conflict, "%d runs are waiting or running; cancel one, or wait for one to end", open).With("limit", mostOpen)
+	}
+	r.State = Queued
+	if err := tx.PutResearch(r); err != nil {
+		return err
+	}
+	return cmp.Or(tx.Emit(r.event(c.By(), "research.started", map[string]any{"question": r.Plan.Question})), tx.Jobs.Enqueue(r.job()))
+}
+
+// Get returns a run with all that is known of it.
+func (s *Service) Get(ctx context.Context, userID, id string) (*Run, error) {
+	return op.Read(ctx, s.store, userID, func(tx Tx) (r *Run, err error) {
+		if r, err = tx.Research(id); err == nil {
+			r.Steps, err = tx.Steps(id)
+		}
+		return r, err
+	})
+}
+
+// List lists runs newest first, without their steps and answers; conversationID "" = all.
+//
+// Errors: NotFound for the conversation.
+func (s *Service) List(ctx context.Context, userID, conversationID, cursor string, limit int) (*op.Page[*Run], error) {
+	return op.List(ctx, s.store, userID, limit, func(tx Tx, limit int) ([]*Run, string, error) {
+		if conversationID != "" {
+			if _, err := tx.Chats.Conversation(conversationID); err != nil {
+				return nil, "", err
+			}
+		}
+		return tx.Researches(conversationID, cursor, limit)
+	})
+}
+
+// Cancel ends a run at once, without an answer: its steps stay. One that is over stays as it is.
+func (s *Service) Cancel(ctx context.Context, c *op.Call, id string) (*Run, error) {
+	return s.once(ctx, c, func(tx Tx) (*Run, error) {
+		r, err := tx.Research(id)
+		if err != nil {
+			return nil, err
+		}
+		return r, cancel(tx, c, r)
+	})
+}
+
+// cancel ends a run that is not over.
+func cancel(tx Tx, c *op.Call, r *Run) error {
+	if r.FinishedAt != nil {
+		return nil
+	}
+	begun := r.Open()
+	r.end(Cancelled, tx.Now())
+	if err := cmp.Or(tx.PutResearch(r), tx.DropCalls(r.ID)); err != nil || !begun {
+		return err
+	}
+	return cmp.Or(tx.Emit(r.over(c.By())), tx.Jobs.CancelJobs(r.ID, JobRun))
+}
+
+// Remove cancels a run that is queued or running, and removes one that is not for good.
+func (s *Service) Remove(ctx context.Context, c *op.Call, id string) error {
+	return op.Do(ctx, s.store, c, func(tx Tx) error {
+		r, err := tx.Research(id)
+		if err != nil {
+			return err
+		}
+		if r.Open() {
+			return cancel(tx, c, r)
+		}
+		return tx.PurgeResearch(id)
+	})
+}
