@@ -62,13 +62,13 @@ func (t *turn) opens() {
 		text = opensWith[framework.English]
 	}
 	t.instruct(llm.Reply, text)
-	t.tell()
+	t.instructFound()
 }
 
-// tell makes the reply one that tells what a source has found, where it may answer nothing.
-func (t *turn) tell() {
-	if t.found.tells != "" && t.question.Unasked != "" {
-		t.instruct(llm.Reply, t.found.tells)
+// instructFound has the model write as a source says.
+func (t *turn) instructFound() {
+	if t.found.instruction != "" {
+		t.instruct(llm.Reply, t.found.instruction)
 	}
 }
 

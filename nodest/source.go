@@ -83,8 +83,10 @@ type Findings struct {
 
 	Warnings []framework.Warning // of the prompt: what was searched only in part
 
-	// Instruction is what a message tells that answers nothing (Question.Unasked); "" = nothing in particular.
+	// Instruction says how the message is to be written; "" = as usual.
 	Instruction string
+	// ResearchID is the research whose result the message tells; "" = none.
+	ResearchID string
 
 	// Web writes entries for the block of the web: the n-th of Sources has the number
 	// first+n-1, like the n-th page of Search. Nil = there are none.
@@ -119,7 +121,8 @@ type found struct {
 	lookups  []tools.Lookup
 	search   []Search
 	warnings []framework.Warning
-	tells    string // Findings.Instruction
+
+	instruction, research string // Findings.Instruction, Findings.ResearchID
 }
 
 // noteQuestion sets the question of a turn: the branch, the user's last message and the
@@ -260,8 +263,8 @@ func (t *turn) add(f Findings) {
 			t.found.looked(f.Search[i].Query, refs)
 		}
 	}
-	t.found.tells = cmp.Or(t.found.tells, f.Instruction)
-	t.tell()
+	t.found.instruction, t.found.research = cmp.Or(t.found.instruction, f.Instruction), cmp.Or(t.found.research, f.ResearchID)
+	t.instructFound()
 	if len(f.Profile.Facts) > 0 {
 		t.input.Profile = f.Profile
 	}
