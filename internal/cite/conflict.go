@@ -29,7 +29,7 @@ func conflict(claim *reading, quote []*reading) (code string, silent bool) {
 			return WhyNumber, false
 		case deniesOnce(c, near, e):
 			return WhyNegation, len(c.denied) > 0
-		case turns(c, near, e) || passesBound(c, e) || changesBack(c, e):
+		case turns(c, near, e) || moves(c, near) || passesBound(c, e) || changesBack(c, e):
 			return WhyDirection, false
 		case takesOver(claim, c, e):
 			return WhyRole, false
@@ -42,7 +42,7 @@ func conflict(claim *reading, quote []*reading) (code string, silent bool) {
 	switch {
 	case swaps(claim, e), otherSlot(claim, e), standsIn(claim, quote), swapsDense(claim.text, e.text):
 		return WhyRole, false
-	case otherPerson(claim.text, e.text), otherPlace(claim.text, e.text):
+	case otherPerson(claim.text, e.text), otherPlace(claim.text, e.text), otherCharacter(claim.text, e.text):
 		return WhyName, false
 	}
 	return "", false
@@ -131,6 +131,13 @@ func deniesOnce(c *clause, near []*clause, e *reading) bool {
 		}
 		return false
 	}
+	for i := range e.clauses { // the same is denied
+		for _, found := range e.clauses[i].denied {
+			if slices.ContainsFunc(c.denied, func(d denial) bool { return d.shares(found) }) {
+				return false
+			}
+		}
+	}
 	for _, d := range c.denied {
 		for _, n := range near { // the same is said without a negation
 			if len(d.scope) > 0 && n.terms[d.scope[0]] && len(n.denied) == 0 && !n.absent {
@@ -174,6 +181,10 @@ func (d denial) sharedHead(c *clause) string {
 		}
 	}
 	return ""
+}
+
+func (d denial) shares(other denial) bool {
+	return slices.ContainsFunc(d.scope, func(t string) bool { return slices.Contains(other.scope, t) })
 }
 
 func hasSide(e *reading, rank int, second bool) bool {
@@ -312,4 +323,22 @@ func otherKind(claim *reading, c *clause, near []*clause, e *reading) bool {
 
 func (r *reading) hasKind(is func(member) bool) bool {
 	return slices.ContainsFunc(r.clauses, func(c clause) bool { return slices.ContainsFunc(c.kinds, is) })
+}
+
+var (
+	unchanged = data.Rule("unchanged")
+	movements = data.Words("movements")
+)
+
+// moves reports whether a clause says that something went up or down that did not change in the source.
+func moves(c *clause, near []*clause) bool {
+	if len(near) == 0 || len(c.denied) > 0 || !slices.ContainsFunc(near, func(n *clause) bool { return unchanged.MatchString(n.text) }) {
+		return false
+	}
+	moving := func(of *clause) bool {
+		return slices.ContainsFunc(movements(), func(w string) bool {
+			return slices.ContainsFunc(opposites().of[w], func(s side) bool { return of.has(s.rank, s.second) })
+		})
+	}
+	return moving(c) && !slices.ContainsFunc(near, func(n *clause) bool { return !unchanged.MatchString(n.text) && moving(n) })
 }

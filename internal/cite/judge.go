@@ -61,25 +61,35 @@ func (v *verifier) judge(i int) {
 	if j.whole.about == nil {
 		return
 	}
-	for _, named := range [][]int{j.named, nil} {
-		if named == nil && !j.claims {
-			break
-		}
-		if named != nil && len(named) == 0 {
-			continue
-		}
+	ways := [][]int{j.named, nil}
+	if len(j.named) == 0 {
+		ways = ways[1:]
+	} else if !j.claims {
+		ways = ways[:1]
+	}
+	for _, named := range ways {
 		whole := j.whole
-		v.support(&whole, named)
-		if j.parts = []*part{&whole}; whole.quotes != nil || j.split == nil {
-			if whole.quotes != nil {
-				return
-			}
-			continue
-		}
-		parts := v.supportParts(j, named, whole.against)
-		if j.parts = parts; j.supported() {
+		if v.support(&whole, named); whole.quotes != nil {
+			j.parts = []*part{&whole}
 			return
 		}
+		parts := v.supportParts(j, named, whole.against)
+		if len(parts) > 0 && !slices.ContainsFunc(parts, func(p *part) bool { return p.quotes == nil }) {
+			j.parts = parts
+			return
+		}
+		j.blame(&whole, parts)
+	}
+}
+
+// blame keeps the reasons why a sentence has no support: what contradicts all of it, or else those of its
+// parts. Those of the sources that the model named tell more.
+func (j *judged) blame(whole *part, parts []*part) {
+	if whole.why.Code != WhyNothing || len(parts) == 0 {
+		parts = []*part{whole}
+	}
+	if j.parts == nil || j.parts[0].why.Code == WhyNothing && parts[0].why.Code != WhyNothing {
+		j.parts = parts
 	}
 }
 
@@ -238,7 +248,7 @@ func (v *verifier) isNear(score float64) bool {
 
 // lacking returns the facts of a part that a window lacks, and its score without names that no source has.
 func (v *verifier) lacking(p *part, x *trial, text string, foreign bool) (facts, float64) {
-	title := shortTitle(&v.sources[x.source])
+	title := v.pages.about(x.window)
 	known := newEvidence(text, title)
 	if foreign {
 		known.addMonths(text)
@@ -324,7 +334,7 @@ func (v *verifier) supportTogether(p *part, tried []trial) {
 // adds reports whether a sentence has the facts that a window lacks, beside the same words.
 func (v *verifier) adds(p *part, x, y *trial) bool {
 	text := v.pages.passageOf(y.window).text
-	known := newEvidence(text, shortTitle(&v.sources[y.source]))
+	known := newEvidence(text, v.pages.about(y.window))
 	return x.lacking.missing(known).count() == 0 && p.speaksOf(x.lacking, v.pages.all[y.window[0]].terms)
 }
 

@@ -27,8 +27,10 @@ type library struct {
 type page struct {
 	passage
 	terms   map[string]bool
-	reading *reading // nil = not read yet
-	plain   string   // its letters and digits; "" = not needed yet
+	head    string          // of its table
+	heads   map[string]bool // the terms of the head
+	reading *reading        // nil = not read yet
+	plain   string          // its letters and digits; "" = not needed yet
 }
 
 // newLibrary reads sources; only those of a set, if there is one.
@@ -41,22 +43,60 @@ func newLibrary(sources []Source, only map[int]bool) *library {
 		if only != nil && !only[i] {
 			continue
 		}
-		for j, c := range s.Chunks {
-			for _, found := range plainSentences(c.Text) {
-				if len(l.all) == maxSourceChunks {
-					break
-				}
-				text := c.Text[found.Span[0]:found.Span[1]]
-				terms := distinct(index.Terms(text))
-				for t := range terms {
-					l.posted[t] = append(l.posted[t], int32(len(l.all)))
-				}
-				l.all = append(l.all, page{passage: passage{i, j, found.Span, text}, terms: terms})
-			}
-		}
+		l.add(i)
 	}
 	l.first = append(l.first, len(l.all))
 	return l
+}
+
+// add adds the sentences of a source.
+func (l *library) add(source int) {
+	head := "" // of the table that goes on, which may be cut into chunks
+	for j, c := range l.sources[source].Chunks {
+		in := linesOf(c.Text)
+		all := sentencesOf(c.Text, in, protected(c.Text, in))
+		for _, line := range in {
+			text := c.Text[line.start:line.end]
+			table := strings.HasPrefix(strings.TrimLeft(text, " \t>"), "|")
+			switch {
+			case !table && !isBlank(text):
+				head = ""
+			case table && head == "":
+				head = text
+			}
+			for len(all) > 0 && all[0].Span[0] < line.end {
+				span := all[0].Span
+				if all = all[1:]; len(l.all) < maxSourceChunks {
+					l.addSentence(passage{source, j, span, c.Text[span[0]:span[1]]}, head)
+				}
+			}
+		}
+	}
+}
+
+func (l *library) addSentence(p passage, head string) {
+	terms := termsOf(p.text)
+	for t := range terms {
+		l.posted[t] = append(l.posted[t], int32(len(l.all)))
+	}
+	if head == p.text {
+		head = ""
+	}
+	one := page{passage: p, terms: terms, head: head}
+	if n := len(l.all); head != "" && n > 0 && l.all[n-1].head == head {
+		one.heads = l.all[n-1].heads
+	} else if head != "" {
+		one.heads = distinct(index.Terms(head))
+	}
+	l.all = append(l.all, one)
+}
+
+// termsOf returns the terms of a text; numbers in a dense script are in digits.
+func termsOf(text string) map[string]bool {
+	if hasDense(text) {
+		text = plain(text)
+	}
+	return distinct(index.Terms(text))
 }
 
 // find returns the sentences with most of some terms, rare ones counting more: the best of each source that
@@ -71,7 +111,7 @@ func (l *library) find(terms map[string]bool, named []int) (found []int) {
 		for i := l.first[n]; i < l.first[n+1]; i++ {
 			score := 0.0
 			for t, weight := range weights {
-				if l.all[i].terms[t] {
+				if l.all[i].terms[t] || l.all[i].heads[t] {
 					score += weight
 				}
 			}
@@ -185,13 +225,13 @@ func (l *library) plainOf(w [2]int) (text string) {
 		}
 		text += p.plain + "\n"
 	}
-	return text + string(plainHan(plain(shortTitle(&l.sources[l.all[w[0]].source]))))
+	return text + string(plainHan(plain(l.about(w))))
 }
 
 // has reports whether a window, or the title of its source, has a term.
 func (l *library) has(w [2]int, term string) bool {
 	for i := w[0]; i <= w[1]; i++ {
-		if l.all[i].terms[term] {
+		if l.all[i].terms[term] || l.all[i].heads[term] {
 			return true
 		}
 	}
@@ -263,6 +303,16 @@ func (l *library) nearest(text int, least float64) (found []int) {
 		found = append(found, h.chunk)
 	}
 	return found
+}
+
+// about is the title of the source of a window, and the head of its table.
+func (l *library) about(w [2]int) string {
+	p := &l.all[w[0]]
+	title := shortTitle(&l.sources[p.source])
+	if p.head != "" {
+		title += "\n" + p.head
+	}
+	return title
 }
 
 // foreignTitle reports whether a text names another source, by a title in a dense script, that the source

@@ -11,6 +11,7 @@ import (
 
 var (
 	measures = data.Set("measures")
+	ranges   = data.Set("ranges")
 	months   = data.Ranks("months")
 	unitList = data.Words("units")
 )
@@ -44,11 +45,12 @@ func counted(text string, known []string) (out []string) {
 
 // quantity is a number with its unit.
 type quantity struct {
-	value string
-	unit  int  // its line in the data; -1 = none is known
-	dense bool // the unit is written in a dense script
-	at    int  // where it begins in the text
-	end   int  // of the number
+	value  string
+	unit   int  // its line in the data; -1 = none is known
+	dense  bool // the unit is written in a dense script
+	counts bool // a character of a dense script follows, and no 年
+	at     int  // where it begins in the text
+	end    int  // of the number
 }
 
 // plain returns a text with all its numbers in digits, without separators, and "%" for percentages.
@@ -73,6 +75,9 @@ func plain(text string) string {
 				end = i + len(run)
 			}
 			value = hanValue(text, i, end)
+			if value != "" && len(value) == 1 && strings.HasPrefix(text[end:], "成") { // four tenths
+				value, end = value+"0%", end+len("成")
+			}
 			if decimal, next := hanDecimal(text, i, end); decimal != "" {
 				value, end = decimal, next
 			}
@@ -202,10 +207,21 @@ func quantitiesIn(text string) (out []quantity) {
 		}
 		end := digitsEnd(text, i)
 		unit, dense := unitAfter(text[end:])
-		out = append(out, quantity{number(text[i:end], ""), unit, dense, i, end})
+		out = append(out, quantity{number(text[i:end], ""), unit, dense, countsSomething(text[end:]), i, end})
 		i, before = end, r
 	}
+	for i := len(out) - 2; i >= 0; i-- { // 10 to 80 percent
+		if between := strings.Trim(text[out[i].end:out[i+1].at], " "); out[i].unit < 0 && ranges()[between] {
+			out[i].unit, out[i].dense = out[i+1].unit, out[i+1].dense
+		}
+	}
 	return out
+}
+
+// countsSomething reports whether a number before a text is none of a year, by the character behind it.
+func countsSomething(after string) bool {
+	r, _ := utf8.DecodeRuneInString(after)
+	return isDense(r) && r != '年'
 }
 
 // unitAfter finds the longest unit at the beginning of a text.

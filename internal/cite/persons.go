@@ -83,12 +83,15 @@ func otherPlace(claim, source string) bool {
 		if !prepositions()[string(r)] {
 			continue
 		}
-		for n := 2; n <= 4 && i+1+n+2 <= len(ours); n++ {
-			place, after := ours[i+1:i+1+n], ours[i+1+n:i+3+n]
+		for n := 2; n <= 4 && i+1+n < len(ours); n++ {
+			place, after := ours[i+1:i+1+n], ours[i+1+n:min(len(ours), i+3+n)]
 			if slices.Contains(place, '\n') || hasPair(place, theirs) {
 				break
 			}
-			if after[0] != '\n' && instead(r, after, theirs) {
+			if after[0] == '\n' {
+				after = after[:1]
+			}
+			if instead(runeAt(ours, i-1), r, place, after, theirs) {
 				return true
 			}
 		}
@@ -107,15 +110,42 @@ func hasPair(some, text []rune) bool {
 }
 
 // instead reports whether a text has two to four characters between a preposition and others.
-func instead(preposition rune, after, text []rune) bool {
+func instead(before, preposition rune, place, after, text []rune) bool {
 	for i, r := range text {
-		if r != preposition {
+		if r != preposition || after[0] == '\n' && (i == 0 || text[i-1] != before) {
 			continue
 		}
 		for n := 2; n <= 4 && i+1+n+len(after) <= len(text); n++ {
 			other := text[i+1 : i+1+n]
-			if !slices.Contains(other, '\n') && slices.Equal(text[i+1+n:i+1+n+len(after)], after) {
+			if !slices.Contains(other, '\n') && !slices.ContainsFunc(other, func(r rune) bool { return slices.Contains(place, r) }) && slices.Equal(text[i+1+n:i+1+n+len(after)], after) {
 				return true
+			}
+		}
+	}
+	return false
+}
+
+var contrastList = data.Words("contrasts")
+
+// otherCharacter reports whether a character of a text is replaced in its source by one of the same kind,
+// between the same characters: 南 for 北 in 连接北岛与.
+func otherCharacter(claim, source string) bool {
+	if !hasDense(claim) || !hasDense(source) {
+		return false
+	}
+	ours, theirs := ended(claim), ended(source)
+	if len(ours) > maxDense || len(theirs) > 2*maxDense {
+		return false
+	}
+	for i, r := range ours {
+		for _, kind := range contrastList() {
+			if !strings.ContainsRune(kind, r) || i < 2 || i+2 >= len(ours) || strings.Contains(string(theirs), string(ours[i-1:i+2])) {
+				continue
+			}
+			for k := 2; k+2 < len(theirs); k++ {
+				if theirs[k] != r && strings.ContainsRune(kind, theirs[k]) && slices.Equal(theirs[k-2:k], ours[i-2:i]) && theirs[k+1] == ours[i+1] {
+					return true
+				}
 			}
 		}
 	}

@@ -101,7 +101,7 @@ func (q quantity) like(other quantity) bool {
 }
 
 func (q quantity) isYear() bool {
-	return len(q.value) == 4 && (q.value[0] == '1' || q.value[0] == '2') && !strings.Contains(q.value, ".")
+	return len(q.value) == 4 && !q.counts && (q.value[0] == '1' || q.value[0] == '2') && !strings.Contains(q.value, ".")
 }
 
 // placedTerm is a term and the clause that it stands in.
@@ -370,35 +370,57 @@ func swapsDense(claim, source string) bool {
 	if !hasDense(claim) || !hasDense(source) {
 		return false
 	}
-	ours, theirs := plainHan(claim), plainHan(source)
+	ours, theirs := ended(claim), ended(source)
 	if len(ours) > maxDense || len(theirs) > 2*maxDense {
 		return false
 	}
 	chunks := chunksOf(ours, string(theirs))
 	if passive.MatchString(claim) != passive.MatchString(source) {
-		return wrongAgent(claim, source, chunks)
+		return wrongAgent(claim, source, chunksOf(plainHan(claim), string(plainHan(source))))
 	}
 	for i := range chunks {
 		for k := i + 2; k < min(len(chunks), i+5); k++ {
+			if isFiller(chunks[i].text) || isFiller(chunks[k].text) {
+				continue
+			}
 			if chunks[k].from-chunks[i].to > 24 || hasDigit(chunks[i].text) != hasDigit(chunks[k].text) || chunks[i].text == chunks[k].text {
 				continue
 			}
 			turned := append([]chunk{chunks[k]}, chunks[i+1:k]...)
 			turned = append(turned, chunks[i])
-			if followEach(theirs, turned) && !followEach(theirs, chunks[i:k+1]) {
+			at, end := followEach(theirs, turned)
+			if at < 0 {
+				continue
+			}
+			alike := runeAt(ours, chunks[i].from-1) == runeAt(theirs, at-1) || runeAt(ours, chunks[k].to) == runeAt(theirs, end)
+			if same, _ := followEach(theirs, chunks[i:k+1]); same < 0 && alike {
 				return true
 			}
 		}
 	}
-	return tooForeign(claim, source, chunks)
+	return tooForeign(claim, source)
+}
+
+// isFiller reports whether a text has only characters that say little.
+func isFiller(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !isParticle(r) && !carriers()[string(r)] })
 }
 
 func hasDigit(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsDigit(r) || r == '半' })
 }
 
-// followEach reports whether chunks follow each other in a text, with few characters between them.
-func followEach(text []rune, chunks []chunk) bool {
+// runeAt returns a line break outside of a text.
+func runeAt(text []rune, at int) rune {
+	if at < 0 || at >= len(text) {
+		return '\n'
+	}
+	return text[at]
+}
+
+// followEach returns where chunks follow each other in a text, with few characters between them; -1 if
+// they do not.
+func followEach(text []rune, chunks []chunk) (from, to int) {
 	first := []rune(chunks[0].text)
 	for start := 0; start+len(first) <= len(text); start++ {
 		if !slices.Equal(text[start:start+len(first)], first) {
@@ -425,10 +447,10 @@ func followEach(text []rune, chunks []chunk) bool {
 			at = found
 		}
 		if ok {
-			return true
+			return start, at
 		}
 	}
-	return false
+	return -1, -1
 }
 
 // wrongAgent reports whether a sentence says that x was done to by y where the source says, without
@@ -459,22 +481,30 @@ func passiveIn(text string) int {
 }
 
 // tooForeign reports whether a predicate of a sentence has another subject in the source.
-func tooForeign(claim, source string, chunks []chunk) bool {
+func tooForeign(claim, source string) bool {
+	chunks := chunksOf(ended(claim), string(ended(source)))
 	parts := strings.FieldsFunc(source, isClauseEnd)
 	for i := range len(chunks) - 1 {
 		subject, predicate := chunks[i], chunks[i+1]
-		if subject.to != predicate.from || hasDigit(subject.text) || utf8.RuneCountInString(predicate.text) < 3 {
+		said := strings.TrimLeftFunc(predicate.text, isParticle)
+		ends := strings.HasSuffix(said, "\n")
+		said = strings.TrimSuffix(said, "\n")
+		if n := utf8.RuneCountInString(said); subject.to != predicate.from || hasDigit(subject.text) || n < 3 || n < 5 && !ends {
 			continue
 		}
 		foreign, own := 0, false
 		for _, part := range parts {
 			text := string(plainHan(part))
-			before, _, found := strings.Cut(text, predicate.text)
+			before, _, found := strings.Cut(text, said)
 			if !found {
 				own = own || strings.Contains(text, subject.text)
 				continue
 			}
-			before = withoutParticles(before)
+			if strings.HasSuffix(before, "他") || strings.HasSuffix(before, "她") || strings.HasSuffix(before, "它") {
+				foreign = -1
+				break
+			}
+			before = strings.TrimFunc(before, isParticle)
 			if strings.Contains(text, subject.text) || utf8.RuneCountInString(before) < 2 || strings.Contains(claim, before) {
 				foreign = -1
 				break
@@ -488,6 +518,4 @@ func tooForeign(claim, source string, chunks []chunk) bool {
 	return false
 }
 
-func withoutParticles(text string) string {
-	return strings.TrimFunc(text, func(r rune) bool { return particles()[string(r)] })
-}
+func isParticle(r rune) bool { return particles()[string(r)] }

@@ -200,7 +200,7 @@ func wholeAndParts(text string) (whole part, parts []*part) {
 }
 
 func newPart(text string) part {
-	return part{text: text, dense: hasDense(text), terms: distinct(index.Terms(text)), about: read(text), facts: factsOf(text)}
+	return part{text: text, dense: hasDense(text), terms: termsOf(text), about: read(text), facts: factsOf(text)}
 }
 
 // jointsOf cuts a sentence where it joins statements, at most maxParts; nil if it is one. A part without
