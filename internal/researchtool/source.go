@@ -59,7 +59,11 @@ func begin(ctx context.Context, r *research.Service, q *nodest.Question) nodest.
 
 // start starts a research for a conversation, in which none is at work yet.
 func start(ctx context.Context, r *research.Service, q *nodest.Question, question string) error {
-	_, err := r.StartAlone(ctx, &op.Call{UserID: q.UserID}, q.Here.ConversationID, research.Order{Question: &question})
+	o := research.Order{Question: &question}
+	if intent.ResearchThat(question) {
+		o.Queries = []string{} // the model takes them from the chat
+	}
+	_, err := r.StartAlone(ctx, &op.Call{UserID: q.UserID}, q.Here.ConversationID, o)
 	return err
 }
 

@@ -84,6 +84,14 @@ func Research(text string, o Options) bool {
 	return units(text) < longest && !narrated && research.MatchString(folded) && !o.mentionsName(folded)
 }
 
+var researchThat = data.Rule("research-that")
+
+// ResearchThat reports whether the topic of a research is not in the message that asks for it.
+func ResearchThat(text string) bool {
+	said, _ := spoken(text)
+	return researchThat.MatchString(strings.ToLower(said))
+}
+
 // long finds an order at the end of a long message.
 func long(text string) Reason {
 	tail := text[max(0, len(text)-longest):]

@@ -43,3 +43,18 @@ func TestAResearchIsOnlyBegunByPlainWords(t *testing.T) {
 		t.Error("a research about somebody of the story")
 	}
 }
+
+func TestTheTopicOfAResearchMayBeInTheChat(t *testing.T) {
+	t.Parallel()
+	for text, before := range map[string]bool{
+		"Could you look into that?":             true,
+		"Do some research on it for me, please": true,
+		"帮我研究一下这个":                              true,
+		"Could you look into that museum?":      false,
+		"帮我研究一下咖啡对睡眠的影响":                        false,
+	} {
+		if intent.ResearchThat(text) != before {
+			t.Errorf("%q: %v", text, !before)
+		}
+	}
+}
