@@ -255,17 +255,16 @@ func (l *library) embed(ctx context.Context, emb llm.Embedder, texts []string, a
 		return false
 	}
 	l.embedded = make([]int, len(l.all))
-	all := slices.Clone(texts)
+	var passages []passage
 	for i, p := range l.all {
 		l.embedded[i] = -1
 		if len(l.all) <= maxEmbedVerify || asked[i] {
-			l.embedded[i] = len(all)
-			all = append(all, p.text)
+			l.embedded[i] = len(texts) + len(passages)
+			passages = append(passages, p.passage)
 		}
 	}
 	var ok bool
-	l.vectors, ok = vectorsFor(ctx, emb, llm.Similarity, all)
-	if !ok {
+	if l.vectors, ok = vectorsOfPages(ctx, emb, texts, passages); !ok {
 		l.embedded = nil
 	}
 	return ok
