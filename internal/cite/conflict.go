@@ -35,7 +35,7 @@ func conflict(claim *reading, quote []*reading) (code string, silent bool) {
 			return WhyRole, false
 		case otherKind(claim, c, near, e):
 			return WhyName, false
-		case onlyHeard(claim, c, near):
+		case onlyHeard(claim, c, near, e):
 			return WhyHearsay, false
 		}
 	}
@@ -297,11 +297,24 @@ func changeIn(c *clause) (from, to string) {
 }
 
 // onlyHeard reports whether the source says of a clause only that somebody claims it.
-func onlyHeard(claim *reading, c *clause, near []*clause) bool {
+func onlyHeard(claim *reading, c *clause, near []*clause, e *reading) bool {
 	if len(near) == 0 || hearsay.MatchString(strings.ToLower(claim.text)) || said.MatchString(strings.ToLower(claim.text)) || len(c.denied) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(near, func(n *clause) bool { return !hearsay.MatchString(n.text) })
+	for i := range e.clauses {
+		n := &e.clauses[i]
+		if !slices.Contains(near, n) {
+			continue
+		}
+		reported := hearsay.MatchString(n.text)
+		if !reported && i > 0 && strings.HasPrefix(n.text, "that ") { // "police suspect" is a clause of its own
+			reported = hearsay.MatchString(e.clauses[i-1].text)
+		}
+		if !reported {
+			return false
+		}
+	}
+	return true
 }
 
 // otherKind reports whether a clause has one of a kind where the source has another: red for blue.

@@ -137,7 +137,7 @@ const maxTrials = 32
 // that contradicts the part elsewhere, with as much in common, does not support it.
 func (v *verifier) support(p *part, from []int) {
 	tried := v.trials(p, from)
-	p.why = Reason{Code: WhyNothing, Part: p.text}
+	p.why = Reason{Code: WhyNothing, Part: p.said()}
 	for i := range tried {
 		x := &tried[i]
 		if p.against[x.source] {
@@ -223,7 +223,7 @@ func (v *verifier) try(p *part, x *trial, named bool) {
 	foreign := p.dense != hasDense(text)
 	telling := named && p.facts.telling() && (foreign || v.lenient && !v.meaning)
 	if !v.isNear(x.score) && !telling {
-		x.why = Reason{Code: WhyNothing, Part: p.text}
+		x.why = Reason{Code: WhyNothing, Part: p.said()}
 		return
 	}
 	lacking, score := v.lacking(p, x, text, foreign)
@@ -411,7 +411,7 @@ func (p *part) withoutDifferences(numbers []string, e evidence) []string {
 func (v *verifier) objection(p *part, w [2]int, lacking facts, near, foreign bool) Reason {
 	switch {
 	case !near:
-		return Reason{Code: WhyNothing, Part: p.text}
+		return Reason{Code: WhyNothing, Part: p.said()}
 	case len(lacking.numbers)+len(lacking.spelled) > 0:
 		return Reason{Code: WhyNumber, Fact: slices.Concat(lacking.numbers, lacking.spelled)[0]}
 	case len(lacking.names)+len(lacking.titles) > 0:
@@ -429,7 +429,7 @@ func (v *verifier) objection(p *part, w [2]int, lacking facts, near, foreign boo
 		}
 	}
 	if code != "" {
-		return Reason{Code: code, Part: p.text, opposes: !silent}
+		return Reason{Code: code, Part: p.said(), opposes: !silent}
 	}
 	if !foreign && !v.lenient {
 		if c := v.unsaid(p, w, quote); c != "" {
@@ -524,4 +524,9 @@ func endsOtherwise(c *clause, e *reading) string {
 		}
 	}
 	return ""
+}
+
+// said is the text of a part without what joins it to others.
+func (p *part) said() string {
+	return strings.TrimFunc(p.text, func(r rune) bool { return isSpace(r) || isClauseEnd(r) })
 }

@@ -160,6 +160,9 @@ func (l *library) windows(at int) (out [][2]int) {
 	joins := func(i int) bool {
 		return i >= 0 && i < len(l.all) && l.all[i].source == own.source && l.all[i].chunk == own.chunk
 	}
+	if own.head != "" { // rows say nothing about each other
+		return out
+	}
 	add := func(from, to int) {
 		span := Span{l.all[from].span[0], l.all[to].span[1]}
 		if utf8.RuneCountInString(l.sources[own.source].Chunks[own.chunk].Text[span[0]:span[1]]) <= maxQuote {
