@@ -202,7 +202,7 @@ func TestScratch(t *testing.T) {
 		}
 		run(foreignClaims(t), rows)
 	}
-	for _, name := range []string{"/tmp/zh2.json", "/tmp/en2.json"} {
+	for _, name := range []string{"/tmp/zh2.json", "/tmp/en2.json", "/tmp/zh3.json"} {
 		doc, err := os.ReadFile(name)
 		if err != nil {
 			continue

@@ -96,7 +96,9 @@ func termsOf(text string) map[string]bool {
 	if hasDense(text) {
 		text = plain(text)
 	}
-	return distinct(index.Terms(text))
+	terms := distinct(index.Terms(text))
+	delete(terms, "one") // it is more often a pronoun
+	return terms
 }
 
 // find returns the sentences with most of some terms, rare ones counting more: the best of each source that
@@ -192,6 +194,7 @@ func (l *library) readingsOf(w [2]int) (out []*reading) {
 		p := &l.all[i]
 		if p.reading == nil {
 			p.reading = read(p.text)
+			p.reading.title = l.titles[p.source]
 			p.reading.nameFirst(p.text, l.namesOf(p.source))
 		}
 		out = append(out, p.reading)

@@ -124,8 +124,9 @@ type judged struct {
 // part is what one quote must support.
 type part struct {
 	text    string
-	dense   bool   // it is in a dense script
-	plain   []rune // its letters and digits; nil = not needed yet
+	dense   bool               // it is in a dense script
+	plain   []rune             // its letters and digits; nil = not needed yet
+	scores  map[[2]int]float64 // what it has in common with windows; nil = none is known
 	terms   map[string]bool
 	about   *reading
 	facts   facts
