@@ -91,10 +91,10 @@ func see(ctx context.Context, emb llm.Embedder, page *reader.Page, address, ques
 // visitAll reads up to five pages together and returns what they say about the question. Addresses
 // that Normalize rejects, and repeated ones, are left out. Links of the pages are added to the
 // pool. When ctx ends, the pages that are not read by then are not recorded.
-func visitAll(ctx context.Context, pool *weburl.Pool, addresses []string, question string, look look) Visited {
+func visitAll(ctx context.Context, pool *weburl.Pool, urls weburl.Options, addresses []string, question string, look look) Visited {
 	visits, hosts := []*visit{}, map[string]chan struct{}{}
 	for _, raw := range addresses {
-		address, err := weburl.Normalize(raw, weburl.Options{})
+		address, err := weburl.Normalize(raw, urls)
 		if err != nil || len(visits) == maxVisits || slices.ContainsFunc(visits, func(v *visit) bool { return v.address == address }) {
 			continue
 		}
@@ -118,14 +118,14 @@ func visitAll(ctx context.Context, pool *weburl.Pool, addresses []string, questi
 	var out Visited
 	for _, v := range visits {
 		if v.err == nil || ctx.Err() == nil {
-			out.add(v, pool, question)
+			out.add(v, pool, urls, question)
 		}
 	}
 	return out
 }
 
 // add records a visit. A page that was already read under another address counts once.
-func (out *Visited) add(v *visit, pool *weburl.Pool, question string) {
+func (out *Visited) add(v *visit, pool *weburl.Pool, urls weburl.Options, question string) {
 	out.visited(v.address)
 	if v.err != nil {
 		out.Failures = append(out.Failures, Failure{v.address, v.err})
@@ -152,7 +152,7 @@ func (out *Visited) add(v *visit, pool *weburl.Pool, question string) {
 		Updated:    Updated(v.seen.Published),
 	})
 	for _, link := range v.seen.Links {
-		pool.Add(weburl.Hit{URL: link.URL, Title: link.Text, Description: link.Text}, linkWeight, weburl.Options{})
+		pool.Add(weburl.Hit{URL: link.URL, Title: link.Text, Description: link.Text}, linkWeight, urls)
 	}
 }
 

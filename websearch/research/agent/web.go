@@ -79,7 +79,7 @@ func (m *member) visits(ctx context.Context, addresses []string, question string
 	}
 	var mu sync.Mutex
 	var ends error
-	v := visitAll(ctx, &m.web.pool, addresses, question, func(ctx context.Context, address string) (seen, error) {
+	v := visitAll(ctx, &m.web.pool, m.urls(), addresses, question, func(ctx context.Context, address string) (seen, error) {
 		m.tell("visit", map[string]any{"url": address, "state": "reading"})
 		read, err := call(ctx, m, keys[address], m.limit(false), Cost{}, func(ctx context.Context) (visitAnswer, Cost, error) {
 			return m.lookAt(ctx, address, question)
