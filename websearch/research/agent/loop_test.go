@@ -550,3 +550,29 @@ func TestSmallBudgetsAndLongQuestionsHaveAnAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A page of a private host is read and cited where the server may read it, and nowhere else.
+func TestPagesOfPrivateHosts(t *testing.T) {
+	const address = "http://10.1.2.3:8080/page"
+	for name, private := range map[string]func(string) bool{"allowed": func(host string) bool { return host == "10.1.2.3" }, "not allowed": nil} {
+		t.Run(name, func(t *testing.T) {
+			web := newWeb()
+			o := web.outside(nil)
+			o.Private = private
+			o.Search = func(context.Context, provider.Query) (provider.Results, error) {
+				return provider.Results{Results: []provider.Result{{Title: "Bridge", URL: address, Description: "The bridge of Arven."}}}, nil
+			}
+			res, err := Run(t.Context(), planOf(bridge), o, newTape())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{}
+			if private != nil {
+				want = append(want, address)
+			}
+			if !slices.Equal(res.ReadURLs, want) || len(res.References) != 0 && res.References[0].URL != address || (len(res.References) > 0) != (private != nil) {
+				t.Errorf("read %q, cited %+v; want %q", res.ReadURLs, res.References, want)
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodest/llm"
+	"nodest/websearch/weburl"
 )
 
 // run is one play of a plan.
@@ -19,6 +20,7 @@ type run struct {
 	begun begun
 	clock clock
 	pages pages
+	urls  weburl.Options
 
 	mu      sync.Mutex
 	used    Cost     // of all members

@@ -17,6 +17,8 @@ type Outside struct {
 	// Read reads a page. One that the run has read before comes from where it was stored: it is read again when
 	// the answer is cited, if the process has ended meanwhile.
 	Read Read
+	// Private reports whether pages of a host may be read although it is private; nil = no.
+	Private func(host string) bool
 	// Documents searches the knowledge bases of the plan; nil = there are none.
 	Documents func(ctx context.Context, question string) ([]cite.Source, error)
 	// Tell passes on what happens; it does not block. nil = nobody wants to know.
