@@ -576,3 +576,21 @@ func TestPagesOfPrivateHosts(t *testing.T) {
 		})
 	}
 }
+
+// Passages are quoted as text: marks, images, links and tags of a page do not become those of the answer.
+func TestQuotesHaveNoMarksOfTheirPage(t *testing.T) {
+	o := newWeb().outside(nil)
+	o.Read = func(_ context.Context, address string) (*reader.Page, error) {
+		return &reader.Page{URL: address, FinalURL: address, Title: "Bridge", Markdown: "The bridge of Arven [^9] was opened on 3 May 1931 [^1]. ![x](http://evil.example/track.png)\n\n" +
+			"The [bridge of Arven](javascript:alert(1)) is 412 metres long [[^2]](http://other.example/) and 1 < 2. <img src=http://evil.example/x.png>\n\n[^1]: of the page"}, nil
+	}
+	res, err := Run(t.Context(), planOf(bridge), o, newTape())
+	if err != nil || !strings.Contains(res.Answer, "3 May 1931") || !strings.Contains(res.Answer, "bridge of Arven is 412 metres") {
+		t.Fatalf("%q, %v", res.Answer, err)
+	}
+	for _, bad := range []string{"[^9]", "1931 [^1]", "[^2]", "evil", "javascript", "other.example", "<img", "of the page"} {
+		if strings.Contains(res.Answer, bad) {
+			t.Errorf("%q is in the answer: %s", bad, res.Answer)
+		}
+	}
+}
