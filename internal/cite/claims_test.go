@@ -118,7 +118,7 @@ func (set claimSet) judge(t *testing.T, tell bool, check func(text string, sourc
 			}
 		}
 		slices.Sort(cites)
-		good := false
+		var good bool
 		if c.right() {
 			y.right++
 			if good = slices.Equal(cites, c.Want); good {
