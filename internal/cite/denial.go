@@ -60,17 +60,20 @@ func isDeniedToo(c *clause, near []*clause, e *reading) bool {
 			near = append(near, &e.clauses[i])
 		}
 	}
-	for _, d := range c.denied {
-		for _, n := range near { // the same is said without a negation
-			if len(d.scope) > 0 && n.terms[d.scope[0]] && len(n.denied) == 0 && !n.absent {
-				return false
-			}
-		}
+	if slices.ContainsFunc(c.denied, func(d denial) bool { return d.isAffirmed(near) }) {
+		return false
 	}
 	if slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) > 0 || n.absent || n.lessened || len(n.negates) > 0 }) {
 		return true
 	}
 	return slices.ContainsFunc(c.denied, func(d denial) bool { return d.hasOpposite(e) })
+}
+
+// isAffirmed reports whether a source says without a negation what is denied.
+func (d denial) isAffirmed(near []*clause) bool {
+	return len(d.scope) > 0 && slices.ContainsFunc(near, func(n *clause) bool {
+		return n.terms[d.scope[0]] && len(n.denied) == 0 && !n.absent
+	})
 }
 
 // hasOpposite reports whether a source denies something with the same word, or has the opposite of what is
