@@ -74,9 +74,12 @@ type side struct {
 	beside []string
 }
 
-// read reads a sentence.
+// maxRead is how much is read of a sentence, in bytes.
+const maxRead = 4000
+
+// read reads a sentence, or its beginning.
 func read(text string) *reading {
-	text = plain(text)
+	text = plain(strings.ToValidUTF8(text[:min(len(text), maxRead)], ""))
 	r := &reading{text: text, terms: map[string]bool{}}
 	for _, span := range clausesOf(text) {
 		if c, ok := newClause(text[span[0]:span[1]], isBlank(text[:span[0]])); ok {

@@ -1,6 +1,7 @@
 package cite
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -103,120 +104,6 @@ func wrongUnit(c *clause, e *reading) bool {
 	return false
 }
 
-// deniesOnce reports whether just one of two clauses denies what both speak of.
-func deniesOnce(c *clause, near []*clause, e *reading) bool {
-	if len(near) == 0 {
-		return false
-	}
-	if unsays(c, near) {
-		return true
-	}
-	if len(c.denied) == 0 {
-		affirmed := func(head string) bool {
-			return slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) == 0 && n.terms[head] })
-		}
-		for _, n := range near {
-			for _, d := range n.denied {
-				if head := d.sharedHead(c); head != "" && !affirmed(head) && !c.absent {
-					return true
-				}
-			}
-		}
-		for i := range e.clauses {
-			for _, d := range e.clauses[i].denied {
-				if len(d.scope) > 0 && c.terms[d.scope[0]] && !e.affirms(d.scope[0]) && !c.absent {
-					return true
-				}
-				if d.all && c.terms[d.scope[0]] && !c.absent {
-					return true
-				}
-				if len(d.scope) > 1 && c.terms[d.scope[0]] && c.terms[d.scope[1]] && !affirmed(d.scope[0]) {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	if slices.ContainsFunc(c.denied, func(d denial) bool { return len(d.scope) > 0 && thoughts()[d.scope[0]] }) {
-		near = nil
-		for i := range e.clauses {
-			near = append(near, &e.clauses[i])
-		}
-	}
-	for i := range e.clauses { // the same is denied
-		for _, found := range e.clauses[i].denied {
-			if slices.ContainsFunc(c.denied, func(d denial) bool { return d.shares(found) }) {
-				return false
-			}
-		}
-	}
-	for _, d := range c.denied {
-		for _, n := range near { // the same is said without a negation
-			if len(d.scope) > 0 && n.terms[d.scope[0]] && len(n.denied) == 0 && !n.absent {
-				return true
-			}
-		}
-	}
-	if slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) > 0 || n.absent || n.lessened || len(n.negates) > 0 }) {
-		return false
-	}
-	for _, d := range c.denied { // the same word, or an opposite, is as good as a negation
-		if e.terms[stemOf(d.word)] {
-			return false
-		}
-		for _, t := range d.scope {
-			if slices.ContainsFunc(opposites().of[t], func(s side) bool { return hasSide(e, s.rank, !s.second) }) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// affirms reports whether a reading has a term in a clause that denies nothing.
-func (r *reading) affirms(term string) bool {
-	return slices.ContainsFunc(r.clauses, func(c clause) bool { return c.terms[term] && len(c.denied) == 0 })
-}
-
-// unsays reports whether just one of a clause and those nearest to it has a word with "un" before it.
-func unsays(c *clause, near []*clause) bool {
-	for _, n := range near {
-		says := func(a, b *clause) bool {
-			return slices.ContainsFunc(a.negates, func(t string) bool { return b.terms[t] && len(a.denied) == len(b.denied) })
-		}
-		if says(c, n) || says(n, c) {
-			return true
-		}
-	}
-	return false
-}
-
-// sharedHead returns the term of a clause that a negation denies; "" if the clause speaks of
-// something else. In dense scripts the first character tells, together with another pair.
-func (d denial) sharedHead(c *clause) string {
-	if len(d.scope) == 0 {
-		return ""
-	}
-	head := d.scope[0]
-	if c.terms[head] {
-		return head
-	}
-	r := []rune(head)
-	if !isDense(r[0]) || !strings.ContainsRune(c.text, r[0]) {
-		return ""
-	}
-	for _, t := range d.scope[1:] {
-		if c.terms[t] {
-			return t
-		}
-	}
-	return ""
-}
-
-func (d denial) shares(other denial) bool {
-	return slices.ContainsFunc(d.scope, func(t string) bool { return slices.Contains(other.scope, t) })
-}
-
 func hasSide(e *reading, rank int, second bool) bool {
 	return slices.ContainsFunc(e.clauses, func(c clause) bool { return c.has(rank, second) })
 }
@@ -289,14 +176,9 @@ func changesBack(c *clause, e *reading) bool {
 		was, is := changeIn(&e.clauses[i])
 		if i > 0 {
 			before, after := changeIn(&e.clauses[i-1])
-			if was == "" {
-				was = before
-			}
-			if is == "" {
-				is = after
-			}
+			was, is = cmp.Or(was, before), cmp.Or(is, after)
 		}
-		if from != "" && from == is && (to == "" || was == "" || to == was) || to != "" && to == was && (from == "" || is == "" || from == is) {
+		if cmp.Or(from, is) == is && cmp.Or(to, was) == was && is+was != "" && (from != "" && is != "" || to != "" && was != "") {
 			return true
 		}
 	}
@@ -369,7 +251,6 @@ func (r *reading) hasKind(is func(member) bool) bool {
 }
 
 var (
-	thoughts  = data.Set("thoughts")
 	unchanged = data.Rule("unchanged")
 	movements = data.Words("movements")
 )

@@ -61,28 +61,33 @@ func swapsDense(claim, source string) bool {
 	}
 	for i := range chunks {
 		for k := i + 2; k < min(len(chunks), i+5); k++ {
-			if isFiller(chunks[i].text) || isFiller(chunks[k].text) {
-				continue
-			}
-			if chunks[k].from-chunks[i].to > 24 || hasDigit(chunks[i].text) != hasDigit(chunks[k].text) || chunks[i].text == chunks[k].text {
-				continue
-			}
-			turned := append([]chunk{chunks[k]}, chunks[i+1:k]...)
-			turned = append(turned, chunks[i])
-			at, end := followEach(theirs, turned)
-			if at < 0 && !isFiller(chunks[k-1].text) && chunks[k-1].to == chunks[k].from { // what else stands between may stand elsewhere
-				at, end = followEach(theirs, []chunk{chunks[k], chunks[k-1], chunks[i]})
-			}
-			if at < 0 {
-				continue
-			}
-			alike := runeAt(ours, chunks[i].from-1) == runeAt(theirs, at-1) || runeAt(ours, chunks[k].to) == runeAt(theirs, end)
-			if same, _ := followEach(theirs, chunks[i:k+1]); same < 0 && alike {
+			if exchangedDense(ours, theirs, chunks[i:k+1]) {
 				return true
 			}
 		}
 	}
 	return tooForeign(claim, source)
+}
+
+// exchangedDense reports whether the first and the last of some chunks stand on each other's place in a source,
+// at the same end or beginning of a clause, or beside the same character.
+func exchangedDense(ours, theirs []rune, chunks []chunk) bool {
+	last := len(chunks) - 1
+	x, verb, y := chunks[0], chunks[last-1], chunks[last]
+	if isFiller(x.text) || isFiller(y.text) || x.text == y.text || hasDigit(x.text) != hasDigit(y.text) || y.from-x.to > 24 {
+		return false
+	}
+	turned := slices.Clone(chunks)
+	turned[0], turned[last] = y, x
+	at, end := followEach(theirs, turned)
+	if at < 0 && !isFiller(verb.text) && verb.to == y.from { // what else stands between may stand elsewhere
+		at, end = followEach(theirs, []chunk{y, verb, x})
+	}
+	if at < 0 || runeAt(ours, x.from-1) != runeAt(theirs, at-1) && runeAt(ours, y.to) != runeAt(theirs, end) {
+		return false
+	}
+	same, _ := followEach(theirs, chunks)
+	return same < 0
 }
 
 // isFiller reports whether a text has only characters that say little.
@@ -110,31 +115,32 @@ func followEach(text []rune, chunks []chunk) (from, to int) {
 		if !slices.Equal(text[start:start+len(first)], first) {
 			continue
 		}
-		at, ok := start+len(first), true
-		for k, c := range chunks[1:] {
-			next := []rune(c.text)
-			found := -1
-			most := maxSwapGap
-			if k > 0 && k < len(chunks)-2 {
-				most = maxInnerGap
-			}
-			for gap := 0; gap <= most && at+gap+len(next) <= len(text); gap++ {
-				if slices.Equal(text[at+gap:at+gap+len(next)], next) {
-					found = at + gap + len(next)
-					break
-				}
-			}
-			if found < 0 {
-				ok = false
-				break
-			}
-			at = found
-		}
-		if ok {
-			return start, at
+		if to = allFollow(text, start+len(first), chunks[1:]); to >= 0 {
+			return start, to
 		}
 	}
 	return -1, -1
+}
+
+// allFollow returns the end of chunks that follow a place in a text; -1 if they do not.
+func allFollow(text []rune, at int, chunks []chunk) int {
+	for k, c := range chunks {
+		most := maxSwapGap
+		if k > 0 && k < len(chunks)-1 {
+			most = maxInnerGap
+		}
+		next, found := []rune(c.text), -1
+		for gap := 0; gap <= most && at+gap+len(next) <= len(text) && found < 0; gap++ {
+			if slices.Equal(text[at+gap:at+gap+len(next)], next) {
+				found = at + gap + len(next)
+			}
+		}
+		if found < 0 {
+			return -1
+		}
+		at = found
+	}
+	return at
 }
 
 // wrongAgent reports whether a sentence says that x was done to by y where the source says, without
@@ -168,38 +174,41 @@ func passiveIn(text string) int {
 func tooForeign(claim, source string) bool {
 	chunks := chunksOf(ended(claim), string(ended(source)))
 	parts := strings.FieldsFunc(source, isClauseEnd)
+	for i, part := range parts {
+		parts[i] = string(plainHan(part))
+	}
 	for i := range len(chunks) - 1 {
-		subject, predicate := chunks[i], chunks[i+1]
-		said := strings.TrimLeftFunc(predicate.text, isParticle)
-		ends := strings.HasSuffix(said, "\n")
-		said = strings.TrimSuffix(said, "\n")
-		if n := utf8.RuneCountInString(said); subject.to != predicate.from || hasDigit(subject.text) || n < 3 || n < 5 && !ends {
-			continue
-		}
-		foreign, own := 0, false
-		for _, part := range parts {
-			text := string(plainHan(part))
-			before, _, found := strings.Cut(text, said)
-			if !found {
-				own = own || strings.Contains(text, subject.text)
-				continue
-			}
-			if strings.HasSuffix(before, "他") || strings.HasSuffix(before, "她") || strings.HasSuffix(before, "它") {
-				foreign = -1
-				break
-			}
-			before = strings.TrimFunc(before, isParticle)
-			if strings.Contains(text, subject.text) || utf8.RuneCountInString(before) < 2 || strings.Contains(claim, before) {
-				foreign = -1
-				break
-			}
-			foreign++
-		}
-		if foreign > 0 && own {
+		subject := chunks[i]
+		said := strings.TrimLeftFunc(chunks[i+1].text, isParticle)
+		said, ends := strings.CutSuffix(said, "\n")
+		n := utf8.RuneCountInString(said)
+		if subject.to == chunks[i+1].from && !hasDigit(subject.text) && (n >= 5 || n >= 3 && ends) && onlyOf(parts, claim, subject.text, said) {
 			return true
 		}
 	}
 	return false
+}
+
+// onlyOf reports whether parts of a source have a predicate, always with a subject that the sentence has not, and
+// ours elsewhere.
+func onlyOf(parts []string, claim, subject, predicate string) bool {
+	others, own := 0, false
+	for _, part := range parts {
+		before, _, found := strings.Cut(part, predicate)
+		if !found {
+			own = own || strings.Contains(part, subject)
+			continue
+		}
+		if last, _ := utf8.DecodeLastRuneInString(before); strings.ContainsRune("他她它", last) {
+			return false
+		}
+		before = strings.TrimFunc(before, isParticle)
+		if strings.Contains(part, subject) || utf8.RuneCountInString(before) < 2 || strings.Contains(claim, before) {
+			return false
+		}
+		others++
+	}
+	return others > 0 && own
 }
 
 func isParticle(r rune) bool { return particles()[string(r)] }

@@ -283,36 +283,42 @@ func (v *verifier) lacking(p *part, x *trial, text string, foreign bool) (facts,
 // rival returns a sentence of the same source that has as much of a part, with a word that the window
 // lacks, but another number: reopened on 19 February, where the window was closed on the 3rd.
 func (v *verifier) rival(p *part, x *trial, tried []trial) *trial {
+	long := x.window[0] != x.window[1]
 	for i := range tried {
 		y := &tried[i]
 		least := x.score - 0.1
-		if x.window[0] <= y.window[0] && y.window[1] <= x.window[1] && x.window[0] != x.window[1] {
+		if long && x.window[0] <= y.window[0] && y.window[1] <= x.window[1] {
 			least = x.score - 0.25 // more text has more in common
 		}
 		if y.source != x.source || y.window[0] != y.window[1] || y.score < least {
 			continue
 		}
-		if v.try(p, y, false); y.why.Code != WhyNumber {
-			continue
-		}
-		own, others := v.pages.readingsOf(y.window)[0], false
-		for _, n := range y.lacking.numbers {
-			for _, c := range p.about.clauses {
-				for _, q := range c.amounts {
-					others = others || q.value == n && len(own.numbersLike(q)) > 0
-				}
-			}
-		}
-		if others && y.score >= 0.75 && x.window[0] != x.window[1] {
+		v.try(p, y, false)
+		if y.why.Code == WhyNumber && v.hasLike(p, y) && (long && y.score >= 0.75 || v.says(p, y, x)) {
 			return y
-		}
-		for t := range p.terms {
-			if others && !v.pages.has(x.window, t) && v.pages.all[y.window[0]].terms[t] {
-				return y
-			}
 		}
 	}
 	return nil
+}
+
+// hasLike reports whether a sentence has another number like one that it lacks.
+func (v *verifier) hasLike(p *part, y *trial) bool {
+	own := v.pages.readingsOf(y.window)[0]
+	return slices.ContainsFunc(p.about.clauses, func(c clause) bool {
+		return slices.ContainsFunc(c.amounts, func(q quantity) bool {
+			return slices.Contains(y.lacking.numbers, q.value) && len(own.numbersLike(q)) > 0
+		})
+	})
+}
+
+// says reports whether a sentence has a term of a part that a window lacks.
+func (v *verifier) says(p *part, y, x *trial) bool {
+	for t := range p.terms {
+		if v.pages.all[y.window[0]].terms[t] && !v.pages.has(x.window, t) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *part) deny(source int) {
@@ -430,7 +436,7 @@ func (p *part) withoutDifferences(numbers []string, e evidence) []string {
 // objection says why a window does not support a part.
 func (v *verifier) objection(p *part, w [2]int, lacking facts, near, foreign bool) Reason {
 	switch {
-	case !near:
+	case !near, len(p.text) > maxRead:
 		return Reason{Code: WhyNothing, Part: p.said()}
 	case len(lacking.numbers)+len(lacking.spelled) > 0:
 		return Reason{Code: WhyNumber, Fact: slices.Concat(lacking.numbers, lacking.spelled)[0]}

@@ -202,16 +202,33 @@ func otherSlot(claim, e *reading) bool {
 	theirs := sequence(e, claim.terms, 3*maxSwapTokens)
 	for i := 1; i+1 < len(ours); i++ {
 		for n := 1; n <= 2 && i+n < len(ours); n++ {
-			name, before, after := ours[i:i+n], ours[i-1], ours[i+n]
-			if isNumber(before.term) || isNumber(after.term) || isUnit(before.term) || isUnit(after.term) || !isNames(name, claim, e) || isNames([]placedTerm{before}, claim, e) || isNames([]placedTerm{after}, claim, e) || len(positions(theirs, ours[i-1:i+n+1])) > 0 {
-				continue
+			slot := ours[i-1 : i+n+1]
+			if isNames(slot[1:n+1], claim, e) && tellsPlace(slot[0], claim, e) && tellsPlace(slot[n+1], claim, e) &&
+				len(positions(theirs, slot)) == 0 && taken(claim, e, slot, theirs) {
+				return true
 			}
-			for k := 1; k+1 < len(theirs); k++ {
-				for m := 1; m <= 3 && k+m < len(theirs); m++ {
-					if claim.passiveWithin(name) == e.passiveWithin(theirs[k:k+m]) && theirs[k-1].term == before.term && theirs[k+m].term == after.term && isNames(theirs[k:k+m], claim, e) && len(positions(theirs[k:k+m], name)) == 0 {
-						return true
-					}
-				}
+		}
+	}
+	return false
+}
+
+// tellsPlace reports whether a term beside a name tells which name it is: other names, numbers and units do not.
+func tellsPlace(t placedTerm, claim, e *reading) bool {
+	return !isNumber(t.term) && !isUnit(t.term) && !isNames([]placedTerm{t}, claim, e)
+}
+
+// taken reports whether another name stands in a source where the slot has one.
+func taken(claim, e *reading, slot, theirs []placedTerm) bool {
+	name := slot[1 : len(slot)-1]
+	for k := 1; k+1 < len(theirs); k++ {
+		if theirs[k-1].term != slot[0].term {
+			continue
+		}
+		for m := 1; m <= 3 && k+m < len(theirs); m++ {
+			other := theirs[k : k+m]
+			if theirs[k+m].term == slot[len(slot)-1].term && isNames(other, claim, e) && len(positions(other, name)) == 0 &&
+				claim.passiveWithin(name) == e.passiveWithin(other) {
+				return true
 			}
 		}
 	}
@@ -356,34 +373,33 @@ func mixes(c *clause, e *reading) bool {
 			continue
 		}
 		for i := range e.clauses {
-			same := &e.clauses[i]
-			if !same.has(s.rank, s.second) || same.has(s.rank, !s.second) {
-				continue
-			}
 			for k := range e.clauses {
-				other := &e.clauses[k]
-				if !other.has(s.rank, !s.second) || other.has(s.rank, s.second) {
+				same, other := &e.clauses[i], &e.clauses[k]
+				if !same.hasOnly(s.rank, s.second) || !other.hasOnly(s.rank, !s.second) {
 					continue
 				}
-				taken := 0
-				for t := range other.only(same, e.title, false) {
-					if c.terms[t] {
-						taken++
-					}
-				}
-				kept := 0
-				for t := range same.only(other, e.title, false) {
-					if c.terms[t] && !isSide(t, s) {
-						kept++
-					}
-				}
-				if taken >= least && taken > kept {
+				own := func(t string) bool { return c.terms[t] && !isSide(t, s) }
+				taken := count(other.only(same, e.title, false), own)
+				if taken >= least && taken > count(same.only(other, e.title, false), own) {
 					return true
 				}
 			}
 		}
 	}
 	return false
+}
+
+func (c *clause) hasOnly(rank int, second bool) bool {
+	return c.has(rank, second) && !c.has(rank, !second)
+}
+
+func count(terms map[string]bool, is func(string) bool) (n int) {
+	for t := range terms {
+		if is(t) {
+			n++
+		}
+	}
+	return n
 }
 
 // isSide reports whether a term is one of two opposites.

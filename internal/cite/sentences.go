@@ -124,9 +124,16 @@ func choose(text string, row []hit, passages []passage, sources []Source, thresh
 		}
 	}
 	var out []quote
+	var said []*reading
 	for _, i := range chosen {
 		if score := row[i].score * lacking.factor(byWords); score >= threshold {
 			out = append(out, quote{passages[row[i].chunk], score})
+			said = append(said, read(passages[row[i].chunk].text))
+		}
+	}
+	if len(out) > 0 {
+		if code, _ := conflict(read(text), said); code != "" {
+			return nil
 		}
 	}
 	return out

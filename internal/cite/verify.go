@@ -3,6 +3,7 @@ package cite
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -233,74 +234,83 @@ func jointsOf(text string) (out []Span) {
 
 // result writes the answer.
 func (v *verifier) result(o VerifyOptions) Verified {
+	text, shift := v.edit(o.Doubtful)
+	spans := make([]Span, 0, len(v.judged))
+	texts := make([]string, len(v.chunks))
+	for i, s := range v.sentences {
+		texts[i] = v.chunks[i].Text
+		if shift[i] != gone {
+			spans = append(spans, Span{s.Span[0] + shift[i], s.Span[1] + shift[i]})
+		}
+	}
+	places := locate(text, spans)
+	refs := collector{sources: v.sources, most: v.most}
+	report := Report{Sentences: len(v.judged), Unsourced: unsourced(texts, v.sources)}
+	var marks []placed
+	for i, s := range v.sentences {
+		var place Chunk
+		if shift[i] != gone {
+			place, places = places[0], places[1:]
+		}
+		verdict := v.cite(i, place, &refs)
+		for _, n := range verdict.Marks {
+			marks = append(marks, placed{s.mark + shift[i], n})
+		}
+		report.add(verdict, v.judged[i].claims)
+	}
+	return Verified{insert(text, marks), refs.list, report}
+}
+
+// gone is the shift of a sentence that was removed.
+const gone = math.MinInt
+
+// edit marks or removes the sentences without support, and returns by how many bytes each of the others
+// has moved.
+func (v *verifier) edit(doubtful string) (text string, shift []int) {
 	var out strings.Builder
-	shift := make([]int, len(v.judged)) // of the bytes of each sentence
-	gone := make([]bool, len(v.judged))
+	shift = make([]int, len(v.judged))
 	from := 0
 	for i, s := range v.sentences {
 		j := &v.judged[i]
 		shift[i] = out.Len() - from
-		if !j.claims || j.supported() {
-			continue
-		}
-		switch o.Doubtful {
-		case Mark:
+		switch {
+		case !j.claims || j.supported():
+		case doubtful == Mark:
 			out.WriteString(v.clean[from:s.mark] + DoubtMark)
 			from = s.mark
-		case Remove:
-			gone[i] = true
+		case doubtful == Remove:
+			shift[i] = gone
 			start, end := v.removable(s.Span, from)
 			out.WriteString(v.clean[from:start])
 			from = end
 		}
 	}
 	out.WriteString(v.clean[from:])
-	text := out.String()
+	return out.String(), shift
+}
 
-	refs := collector{sources: v.sources, most: v.most}
-	var marks []placed
-	texts := make([]string, len(v.chunks))
-	for i, c := range v.chunks {
-		texts[i] = c.Text
-	}
-	report := Report{Sentences: len(v.judged), Unsourced: unsourced(texts, v.sources)}
-	spans := make([]Span, 0, len(v.judged))
-	for i, s := range v.sentences {
-		if !gone[i] {
-			spans = append(spans, Span{s.Span[0] + shift[i], s.Span[1] + shift[i]})
+// cite adds the references of a sentence, which stands at a place of the new answer.
+func (v *verifier) cite(i int, place Chunk, refs *collector) Verdict {
+	j := &v.judged[i]
+	verdict := Verdict{Text: v.chunks[i].Text, Position: v.chunks[i].Points, Marks: []int{}}
+	for _, p := range j.parts {
+		if p.why.Code != "" && !j.supported() {
+			verdict.Why = append(verdict.Why, p.why)
 		}
-	}
-	places := locate(text, spans)
-	for i, s := range v.sentences {
-		j := &v.judged[i]
-		verdict := Verdict{Text: v.chunks[i].Text, Position: v.chunks[i].Points, Marks: []int{}}
-		var place Chunk
-		if !gone[i] {
-			place, places = places[0], places[1:]
-		}
-		for _, p := range j.parts {
+		for _, q := range p.quotes {
 			if !j.supported() {
-				if p.why.Code != "" {
-					verdict.Why = append(verdict.Why, p.why)
-				}
+				break
+			}
+			n := refs.add(place, q)
+			if n == 0 || slices.Contains(verdict.Marks, n) {
 				continue
 			}
-			for _, q := range p.quotes {
-				n := refs.add(place, q)
-				if n == 0 || slices.Contains(verdict.Marks, n) {
-					continue
-				}
-				refs.list[n-1].Auto = refs.list[n-1].Auto || !slices.Contains(j.named, q.source)
-				verdict.Marks = append(verdict.Marks, n)
-			}
+			refs.list[n-1].Auto = refs.list[n-1].Auto || !slices.Contains(j.named, q.source)
+			verdict.Marks = append(verdict.Marks, n)
 		}
-		slices.Sort(verdict.Marks)
-		for _, n := range verdict.Marks {
-			marks = append(marks, placed{s.mark + shift[i], n})
-		}
-		report.add(verdict, j.claims)
 	}
-	return Verified{insert(text, marks), refs.list, report}
+	slices.Sort(verdict.Marks)
+	return verdict
 }
 
 func (j *judged) supported() bool {
