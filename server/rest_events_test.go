@@ -2,11 +2,13 @@ package server
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"nodest/internal/fault"
+	"nodest/websearch/provider/providertest"
 )
 
 // testedElsewhere lists the events that other tests cover: they need a slow reader,
@@ -39,6 +41,11 @@ func TestEveryDescribedEventIsSent(t *testing.T) {
 	p.ok("ping", "", nil)
 	h.useCircle(p, e)
 	h.dream(p, e.character, `{"force":true}`)
+	h.aboutLight()
+	h.look(lightOrder)
+	h.researcher = nil
+	h.web.search.Fail(providertest.Fault{Status: http.StatusServiceUnavailable})
+	h.look(`"question":"Who kept the light of Tarn?"`)
 	h.processed(e.file)
 	h.rest("POST", "/knowledge-bases/"+e.base+"/reindex", "").wants(t, 202)
 	h.rest("DELETE", "/files/"+e.file, "").wants(t, 204)

@@ -71,7 +71,7 @@ type fixtures struct {
 
 	post, comment, attachment, action, turn string
 
-	file, base, goal string
+	file, base, goal, research string
 
 	resources map[string]string // path -> id
 	saved     []byte            // the save point as a file
@@ -107,6 +107,7 @@ func (h *testServer) newFixtures() *fixtures {
 	h.processed(e.file) // it changes until then
 	h.rest("PUT", "/characters/"+e.character+"/knowledge/"+e.base, "").wants(t, 200)
 	h.rest("PUT", "/characters/"+e.character+"/files/"+e.file, "").wants(t, 200)
+	e.research = stringAt(h.rest("POST", "/research", `{"question":"When was the light automated?","conversationId":"`+e.conversation+`"}`).wants(t, 202), "research.id")
 	e.job = stringAt(h.rest("GET", "/jobs", "").items(t)[0], "id")
 	for path, document := range map[string]string{
 		"worldbooks": `{"entries":{}}`, "presets": `{"prompts":[]}`, "personas": `{"name":"Mia","description":"x"}`,
@@ -125,7 +126,7 @@ func (e *fixtures) idFor(path string) (id string, ok bool) {
 		"characters": e.character, "conversations": e.conversation, "traces": e.conversation, "messages": e.message, "generations": e.generation,
 		"prompts": e.prompt, "saves": e.save, "tokens": e.token, "jobs": e.job,
 		"posts": e.post, "relationships": e.character, "actions": e.action, "turns": e.turn, "attachments": e.attachment,
-		"files": e.file, "knowledge-bases": e.base, "goals": e.goal,
+		"files": e.file, "knowledge-bases": e.base, "goals": e.goal, "research": e.research,
 		"users":   "", // see TestOnlyOwnersManageUsers
 		"devices": "", // chosen by the client
 	}[kind]
@@ -256,7 +257,7 @@ func (h *testServer) readAll(e *fixtures) string {
 		"/conversations/" + e.conversation + "/goals", "/conversations/" + e.conversation + "/extractions",
 		"/circle/posts", "/circle/relationships", "/circle/actions", "/circle/posts/" + e.post + "/turns", "/attachments/" + e.attachment,
 		"/knowledge-bases/" + e.base, "/knowledge-bases/" + e.base + "/files", "/knowledge-bases/" + e.base + "/grants", "/characters/" + e.character + "/knowledge",
-		"/generations/" + e.generation, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",
+		"/generations/" + e.generation, "/research/" + e.research, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",
 	} {
 		a := h.rest("GET", path, "")
 		a.wants(h.t, 200)
@@ -286,6 +287,9 @@ func TestIdsOfOthersAreRefusedInBodies(t *testing.T) {
 		{"PUT", "/settings", `{"globalPreset":{"enabled":true,"id":"$preset"}}`, "globalPreset.id"},
 		{"PUT", "/settings", `{"globalWorldBook":{"enabled":true,"id":"$book"}}`, "globalWorldBook.id"},
 		{"POST", "/worldbooks", `{"document":{"entries":{}},"characterIds":["$character"]}`, "characterIds[0]"},
+		{"POST", "/research", `{"question":"x","conversationId":"$conversation"}`, ""},
+		{"POST", "/research", `{"question":"x","knowledgeBaseIds":["$base"]}`, ""},
+		{"GET", "/research?conversationId=$conversation", "", ""},
 		{"PUT", "/devices/d/ack", `{"read":{"$conversation":"$message"}}`, ""},
 		{"PATCH", "/characters/" + mine.character + "/memories/$memory", `{"pinned":true}`, ""},
 		{"POST", "/characters/" + mine.character + "/memories/forget", `{"ids":["$memory"]}`, ""},

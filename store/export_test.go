@@ -18,6 +18,7 @@ import (
 	"nodest/nodest/app"
 	"nodest/store/sqldb"
 	"nodest/websearch"
+	"nodest/websearch/research"
 )
 
 // Access for the tests of this package only.
@@ -234,3 +235,6 @@ func PurgeChat(db *DB, userID string) (n int64, err error) {
 
 // Cognition returns the transaction as package cognition has it.
 func Cognition(t nodest.Tx) cognition.Tx { return t.Tx.(*tx).forCognition() }
+
+// Research returns the transaction as package research has it.
+func Research(t nodest.Tx) research.Tx { return t.Tx.(*tx).forResearch() }

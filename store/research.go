@@ -56,7 +56,7 @@ type researchStepRow struct {
 
 func (r *researchStepRow) step() agent.Step {
 	var step agent.Step
-	_ = json.Unmarshal(r.Step, &step) // written by PutSteps
+	_ = json.Unmarshal(r.Step, &step) // written by PutResearchSteps
 	return step
 }
 
@@ -108,7 +108,7 @@ func (t researchTx) with(id string) *sqldb.Session {
 	return t.Unless(t.Require("research", "SELECT 1"+liveRuns+" AND r.id = ?", t.userID, id))
 }
 
-func (t researchTx) Steps(runID string) ([]agent.Step, error) {
+func (t researchTx) ResearchSteps(runID string) ([]agent.Step, error) {
 	return sqldb.Map(t.with(runID), (*researchStepRow).step, "SELECT step FROM research_steps WHERE user_id = ? AND run_id = ? ORDER BY n, member", t.userID, runID)
 }
 
@@ -154,7 +154,7 @@ func (s *session) dropResearchesOn(userID, fileID string) error {
 	return s.dropResearches(userID, ids...)
 }
 
-func (t researchTx) PutSteps(runID string, steps ...agent.Step) error {
+func (t researchTx) PutResearchSteps(runID string, steps ...agent.Step) error {
 	rows := make([]*researchStepRow, len(steps))
 	for i, step := range steps {
 		doc, err := json.Marshal(step)
@@ -172,7 +172,7 @@ func (t researchTx) PutSteps(runID string, steps ...agent.Step) error {
 	return s.Ready()
 }
 
-func (t researchTx) PutFiles(runID string, fileIDs ...string) error {
+func (t researchTx) PutResearchFiles(runID string, fileIDs ...string) error {
 	s := t.with(runID)
 	for _, id := range fileIDs {
 		if err := s.Run("INSERT INTO research_files (user_id, run_id, file_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", sqldb.ID(t.userID), sqldb.ID(runID), sqldb.ID(id)); err != nil {
@@ -182,11 +182,11 @@ func (t researchTx) PutFiles(runID string, fileIDs ...string) error {
 	return s.Ready()
 }
 
-func (t researchTx) Calls(runID string) ([]*research.Call, error) {
+func (t researchTx) ResearchCalls(runID string) ([]*research.Call, error) {
 	return sqldb.Map(t.with(runID), (*researchCallRow).call, "SELECT * FROM research_calls WHERE user_id = ? AND run_id = ?", t.userID, runID)
 }
 
-func (t researchTx) PutCall(runID string, c *research.Call) error {
+func (t researchTx) PutResearchCall(runID string, c *research.Call) error {
 	now := sqldb.Millis(t.Now())
 	row := &researchCallRow{UserID: t.userID, RunID: runID, CallKey: c.Key, Answer: sqldb.Zstd(c.Answer), Reserved: c.Reserved, BegunAt: now}
 	if c.Answer != nil {
@@ -199,6 +199,6 @@ func (t researchTx) PutCall(runID string, c *research.Call) error {
 		" cost = EXCLUDED.cost, lost = EXCLUDED.lost, ended_at = EXCLUDED.ended_at, begun_at = CASE WHEN EXCLUDED.answer IS NULL THEN EXCLUDED.begun_at ELSE research_calls.begun_at END")
 }
 
-func (t researchTx) DropCalls(runID string) error {
+func (t researchTx) DropResearchCalls(runID string) error {
 	return t.with(runID).Run("DELETE FROM research_calls WHERE user_id = ? AND run_id = ?", t.userID, runID)
 }

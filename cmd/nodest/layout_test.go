@@ -21,7 +21,7 @@ var layers = []string{
 	"llm card internal/cli/review internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework internal/index internal/stream/outbox knowledge/chunk",
 	"internal/account character internal/attachment memory/lang circle/rules internal/cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
-	"internal/summary memory/recall",
+	"internal/summary memory/recall websearch/research/markdown",
 	"memory cognition",
 	"memory/dream",
 	"memory/extract chat circle websearch websearch/research/agent knowledge store/first",

@@ -105,6 +105,7 @@ type wireResearch struct {
 type wireResearchPlan struct {
 	Language string             `json:"language"`
 	Queries  []string           `json:"queries"`
+	Parts    []string           `json:"questions"`
 	Hosts    []string           `json:"hosts"`
 	Bases    []string           `json:"knowledgeBaseIds"`
 	Web      bool               `json:"web"`
@@ -153,7 +154,7 @@ func wireResearchOf(r *research.Run) wireResearch {
 	w := wireResearch{
 		wireResearchHead: wireResearchHeadOf(r), Estimate: r.Estimate,
 		Plan: wireResearchPlan{
-			p.Language, OrEmpty(p.Queries), OrEmpty(p.Hosts), OrEmpty(p.Bases), p.Web, p.Team, p.Doubtful,
+			p.Language, OrEmpty(p.Queries), OrEmpty(p.Questions), OrEmpty(p.Hosts), OrEmpty(p.Bases), p.Web, p.Team, p.Doubtful,
 			wireResearchBudget{p.Budget.Tokens, p.Budget.Seconds, p.Budget.USD},
 		},
 		Steps: make([]wireResearchStep, len(r.Steps)), References: []cite.Reference{}, Images: []cite.ImageReference{}, Left: []string{}, Knowledge: []wireKnowledgeItem{}, ReadURLs: []string{},

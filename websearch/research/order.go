@@ -110,14 +110,17 @@ func isLanguage(s string) bool {
 	})
 }
 
-// onto writes an order into a plan. Search words and language follow the question unless they are named.
+// onto writes an order into a plan. Search words, parts and language follow the question unless they are named.
 func (o *Order) onto(p *agent.Plan) error {
 	if o.Question != nil {
-		p.Question = strings.TrimSpace(*o.Question)
-		p.Language, p.Queries = languageOf(p.Question), queriesOf(p.Question)
+		ruled := agent.NewPlan(*o.Question)
+		p.Question, p.Language, p.Queries, p.Questions = ruled.Question, ruled.Language, ruled.Queries, ruled.Questions
 	}
 	if o.Queries != nil {
 		p.Queries = slices.Clone(o.Queries)
+	}
+	if o.Parts != nil {
+		p.Questions = slices.Clone(o.Parts)
 	}
 	if o.Hosts != nil {
 		p.Hosts = slices.Clone(o.Hosts)

@@ -93,7 +93,7 @@ func (s *Service) load(ctx context.Context, j *jobs.Job) (*recorder, error) {
 			now := tx.Now()
 			run.StartedAt = &now
 		}
-		calls, err := tx.Calls(run.ID)
+		calls, err := tx.ResearchCalls(run.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (s *Service) finish(ctx context.Context, rec *recorder, result *agent.Resul
 	return s.end(ctx, rec, func(tx Tx, run *Run) error {
 		run.end(Done, tx.Now())
 		run.Result, run.Cost, run.Steps = result, result.Cost, result.Steps
-		if err := tx.PutSteps(run.ID, result.Steps...); err != nil {
+		if err := tx.PutResearchSteps(run.ID, result.Steps...); err != nil {
 			return err
 		}
 		if run.ConversationID != "" && s.opts.Ended != nil {
@@ -154,9 +154,9 @@ func (s *Service) end(ctx context.Context, rec *recorder, write func(tx Tx, run 
 			return jobs.ErrLost
 		}
 		return first(
-			func() error { return tx.PutFiles(run.ID, files...) },
+			func() error { return tx.PutResearchFiles(run.ID, files...) },
 			func() error { return write(tx, run) },
-			func() error { return tx.DropCalls(run.ID) },
+			func() error { return tx.DropResearchCalls(run.ID) },
 			func() error { return tx.PutResearch(run) },
 			func() error { return tx.Jobs.FinishJob(rec.job) },
 		)

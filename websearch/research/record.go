@@ -119,9 +119,9 @@ func (r *recorder) keep(ctx context.Context, c *Call, cost agent.Cost) error {
 		}
 		return first(
 			func() error { return tx.PutResearch(run) },
-			func() error { return tx.PutCall(run.ID, c) },
-			func() error { return tx.PutSteps(run.ID, steps...) },
-			func() error { return tx.PutFiles(run.ID, files...) },
+			func() error { return tx.PutResearchCall(run.ID, c) },
+			func() error { return tx.PutResearchSteps(run.ID, steps...) },
+			func() error { return tx.PutResearchFiles(run.ID, files...) },
 			func() error { return tx.Jobs.NoteJob(r.job, progress{Calls: len(r.calls)}) },
 		)
 	})

@@ -175,7 +175,7 @@ func begin(tx Tx, c *op.Call, r *Run) error {
 func (s *Service) Get(ctx context.Context, userID, id string) (*Run, error) {
 	return op.Read(ctx, s.store, userID, func(tx Tx) (r *Run, err error) {
 		if r, err = tx.Research(id); err == nil {
-			r.Steps, err = tx.Steps(id)
+			r.Steps, err = tx.ResearchSteps(id)
 		}
 		return r, err
 	})
@@ -213,7 +213,7 @@ func cancel(tx Tx, c *op.Call, r *Run) error {
 	}
 	begun := r.Open()
 	r.end(Cancelled, tx.Now())
-	if err := cmp.Or(tx.PutResearch(r), tx.DropCalls(r.ID)); err != nil || !begun {
+	if err := cmp.Or(tx.PutResearch(r), tx.DropResearchCalls(r.ID)); err != nil || !begun {
 		return err
 	}
 	return cmp.Or(tx.Emit(r.over(c.By())), tx.Jobs.CancelJobs(r.ID, JobRun))

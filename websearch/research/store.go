@@ -31,8 +31,8 @@ type RunTx interface {
 	AddResearch(r *Run) error
 	// Research returns a run without its steps; in an Update it is locked.
 	Research(id string) (*Run, error)
-	// Steps returns the steps of a run, by their numbers.
-	Steps(runID string) ([]agent.Step, error)
+	// ResearchSteps returns the steps of a run, by their numbers.
+	ResearchSteps(runID string) ([]agent.Step, error)
 	// Researches lists runs newest first, without steps and results; conversationID "" = all.
 	Researches(conversationID, cursor string, limit int) (items []*Run, next string, err error)
 	// OpenResearches counts the runs that are queued or running.
@@ -42,16 +42,16 @@ type RunTx interface {
 	// PurgeResearch removes a run, and what stored answers and events say of it.
 	PurgeResearch(id string) error
 
-	// PutSteps stores steps, and replaces those of the same member and number.
-	PutSteps(runID string, steps ...agent.Step) error
-	// PutFiles notes files whose words a run may have: it is purged with any of them.
-	PutFiles(runID string, fileIDs ...string) error
-	// Calls returns the calls of a run that is open.
-	Calls(runID string) ([]*Call, error)
-	// PutCall stores a call of a run.
-	PutCall(runID string, c *Call) error
-	// DropCalls removes the calls of a run.
-	DropCalls(runID string) error
+	// PutResearchSteps stores steps, and replaces those of the same member and number.
+	PutResearchSteps(runID string, steps ...agent.Step) error
+	// PutResearchFiles notes files whose words a run may have: it is purged with any of them.
+	PutResearchFiles(runID string, fileIDs ...string) error
+	// ResearchCalls returns the calls of a run that is open.
+	ResearchCalls(runID string) ([]*Call, error)
+	// PutResearchCall stores a call of a run.
+	PutResearchCall(runID string, c *Call) error
+	// DropResearchCalls removes the calls of a run.
+	DropResearchCalls(runID string) error
 }
 
 // Call is a call of a run, and what earlier ones of its key may have cost whose answers were lost.

@@ -3,13 +3,13 @@ package agent
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"nodest/internal/cite"
 	"nodest/llm"
-	"nodest/websearch/weburl"
+	"nodest/websearch/research/markdown"
 )
 
 // Limits of an answer.
@@ -32,13 +32,13 @@ type cited struct {
 func (m *member) cite(ctx context.Context, end string) (cited, error) {
 	return decide(ctx, m, "cite", func(ctx context.Context) cited {
 		if end == Trivial {
-			return cited{Answer: m.repaired(Footnotes(m.candidate, nil)), Report: cite.Report{Unsourced: []string{}}}
+			return cited{Answer: markdown.Mend(markdown.Footnotes(m.candidate, nil), m.web.pool.Hits()), Report: cite.Report{Unsourced: []string{}}}
 		}
 		sources, images := m.sources(ctx)
 		if m.candidate == "" {
 			return m.quote(ctx, sources, end)
 		}
-		text := m.repaired(ownNotes(m.candidate, sources))
+		text := markdown.Mend(markdown.LeadNotes(m.candidate, sources), m.web.pool.Hits())
 		c, report := verified(ctx, m.o.Embedder, text, sources, m.plan.Doubtful)
 		return cited{c.Answer, c.References, cite.ImageReferences(ctx, m.o.Embedder, c.Answer, images, mostImages), report}
 	})
@@ -48,47 +48,6 @@ func (m *member) cite(ctx context.Context, end string) (cited, error) {
 func verified(ctx context.Context, emb llm.Embedder, answer string, sources []cite.Source, _ string) (cite.Cited, cite.Report) {
 	c := cite.CheckMarks(ctx, emb, answer, sources, cite.MarkOptions{Auto: cite.DefaultReferences(cite.BySentence)})
 	return c, cite.NewReport(c, sources)
-}
-
-// repaired is an answer with the Markdown mended.
-func (m *member) repaired(answer string) string {
-	return Tidy(Tables(FixLinks(IndentCode(unwrap(strings.TrimSpace(answer))), m.web.pool.Hits())))
-}
-
-// ownNotes leads marks to the numbers of the sources where an answer ends with definitions of its own.
-func ownNotes(answer string, sources []cite.Source) string {
-	body, notes := splitNotes(answer)
-	refs, place := references(notes)
-	if len(refs) == 0 {
-		return answer
-	}
-	all := pieces(body)
-	for i, p := range all {
-		if p.n == 0 {
-			continue
-		}
-		all[i].n = math.MaxInt
-		if at := place[p.n]; at > 0 {
-			url, err := weburl.Normalize(refs[at-1].URL, weburl.Options{})
-			if n := slices.IndexFunc(sources, func(s cite.Source) bool { return err == nil && s.URL == url }); n >= 0 {
-				all[i].n = n + 1
-			}
-		}
-	}
-	kept, _ := upTo(len(sources), all)
-	return write(kept)
-}
-
-// renumber gives the marks of an answer other numbers: numbers[n-1] is what [^n] becomes. Marks without one are
-// removed.
-func renumber(answer string, numbers []int) string {
-	kept, _ := upTo(len(numbers), pieces(answer))
-	for i, p := range kept {
-		if p.n > 0 {
-			kept[i].n = numbers[p.n-1]
-		}
-	}
-	return write(kept)
 }
 
 func sameSource(a cite.Source) func(cite.Source) bool {
@@ -149,7 +108,7 @@ func (m *member) quote(ctx context.Context, sources []cite.Source, end string) c
 	for i, f := range all[:min(len(all), quotes)] {
 		s := sources[f.source]
 		quote := strings.TrimSpace(f.Text)
-		b.WriteString("\n\n> " + strings.Join(strings.Fields(quote), " ") + " " + mark(i+1))
+		b.WriteString("\n\n> " + strings.Join(strings.Fields(quote), " ") + " [^" + strconv.Itoa(i+1) + "]")
 		c.References = append(c.References, cite.Reference{
 			ExactQuote: quote, URL: s.URL, Title: cmp.Or(s.Title, s.URL), DateTime: s.DateTime, RelevanceScore: f.Score,
 			Kind: cmp.Or(s.Kind, cite.KindWeb), Marker: i + 1, Evidence: s.Evidence, FileID: s.FileID, ChunkID: s.ChunkID, Page: s.Page,

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"nodest/internal/cite"
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 
@@ -14,9 +15,10 @@ const (
 	leastFinal  = 1000 // tokens that stay for the answer of a small budget, at most half of it
 	fewTokens   = 20_000
 	mostKnown   = 24_000 // tokens of what is known, in one prompt
-	leastKnown  = 80     // tokens of one piece of it
-	frame       = 30     // tokens around one piece, about
+	leastKnown  = 100    // tokens of one piece of it
+	frame       = 60     // tokens around one piece, at most: the marks and the title
 	mostThought = 2000   // tokens of hidden reasoning per call
+	sureThought = 200    // tokens that a reply has beyond its text only if the model reasons
 	mostRatio   = 4.0
 )
 
@@ -25,12 +27,21 @@ type purse struct {
 	tokens int     // all that it may spend; fewer if the price says so
 	usd    float64 // likewise; 0 = no limit
 	spent  Cost
-	lost   Cost    // what calls may have cost whose answers were lost
-	price  float64 // USD per token, the highest that a call has shown; 0 = unknown
-	ratio  float64 // the tokens of a prompt, as a multiple of the estimate; at least 1
+	lost   Cost // what calls may have cost whose answers were lost
+	learned
 }
 
-func newPurse(tokens int, usd float64) purse { return purse{tokens: tokens, usd: usd, ratio: 1} }
+// learned is what earlier calls have shown of the model.
+type learned struct {
+	price  float64 // USD per token, the highest that a call has had; 0 = unknown
+	ratio  float64 // the tokens of a prompt, as a multiple of the estimate; at least 1
+	excess float64 // the tokens of a reply, as a multiple of what it may have; at least 1
+	thinks bool    // it reasons before it writes
+}
+
+func newPurse(tokens int, usd float64) purse {
+	return purse{tokens: tokens, usd: usd, learned: learned{ratio: 1, excess: 1}}
+}
 
 // total is the budget in tokens.
 func (p *purse) total() int {
@@ -59,13 +70,25 @@ func (p *purse) prompt(messages []llm.Message) int {
 	return int(math.Ceil(float64(llm.EstimatePrompt(messages)) * p.ratio))
 }
 
+// reply divides the tokens of a reply between the text, up to most, and the reasoning before it.
+func (p *purse) reply(left, most int) (text, thought int) {
+	left = int(float64(left) / p.excess)
+	if p.thinks {
+		thought = min(left/2, mostThought)
+	}
+	text = min(most, left-thought)
+	return text, min(max(left-text, 1), mostThought)
+}
+
 // most is the cost of a call that uses all that it may.
 func (p *purse) most(prompt, completion int) Cost {
 	return Cost{Calls: 1, PromptTokens: prompt, CompletionTokens: completion, USD: p.price * float64(prompt+completion)}
 }
 
-// pay books a call whose prompt was estimated at so many tokens, before the ratio.
-func (p *purse) pay(u llm.Usage, estimated int) Cost {
+// pay books a call whose prompt was estimated at so many tokens, before the ratio, and whose reply might have so
+// many.
+func (p *purse) pay(h heard, estimated, allowed int) Cost {
+	u := h.Usage
 	c := Cost{Calls: 1, PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens}
 	if u.CostUSD != nil {
 		c.USD = *u.CostUSD
@@ -76,17 +99,26 @@ func (p *purse) pay(u llm.Usage, estimated int) Cost {
 	if estimated > 0 {
 		p.ratio = min(max(p.ratio, float64(u.PromptTokens)/float64(estimated)), mostRatio)
 	}
+	p.excess = min(max(p.excess, float64(u.CompletionTokens)/float64(allowed)), mostRatio)
+	text := llm.EstimateTokens(h.Text)
+	p.thinks = p.thinks || u.CompletionTokens > 2*text+sureThought || h.Failed != nil && h.Failed.Code == fault.EmptyReply
 	p.spent.add(c)
 	return c
 }
 
 // share divides what is left for searching among the members of a team.
 func (p *purse) share(members int) purse {
-	one := purse{tokens: p.forSearch() / members, price: p.price, ratio: p.ratio}
+	one := purse{tokens: p.forSearch() / members, learned: p.learned}
 	if p.usd > 0 {
 		one.usd = max(p.usd-p.spent.USD-p.lost.USD, math.SmallestNonzeroFloat64) / float64(members)
 	}
 	return one
+}
+
+// learn takes over what another purse has learned.
+func (l *learned) learn(o learned) {
+	l.price, l.ratio, l.excess = max(l.price, o.price), max(l.ratio, o.ratio), max(l.excess, o.excess)
+	l.thinks = l.thinks || o.thinks
 }
 
 func (c *Cost) add(d Cost) {

@@ -25,6 +25,7 @@ type record[T any] struct {
 type failure struct {
 	Code    fault.Code `json:"code"`
 	Message string     `json:"message"`
+	Late    bool       `json:"late,omitempty"` // the time of the run was over
 }
 
 func (f *failure) Error() string { return string(f.Code) + ": " + f.Message }
@@ -34,7 +35,13 @@ func (f *failure) fault() error { return fault.New(f.Code, "%s", f.Message) }
 
 func failureOf(err error) *failure {
 	public := fault.Public(err)
-	return &failure{public.Code, public.Message}
+	return &failure{public.Code, public.Message, errors.Is(err, errLate)}
+}
+
+// isLate reports whether a call was given up because the time of the run was over.
+func isLate(err error) bool {
+	var f *failure
+	return errors.As(err, &f) && f.Late
 }
 
 // never is a limit for what takes no time.
@@ -56,6 +63,11 @@ func fatal(err error) error {
 // tells of a failure; the failure is recorded as well, unless ctx has ended. limit is the time on the run's
 // clock at which the call is given up. The error of call ends the run.
 func call[T any](ctx context.Context, m *member, key string, limit time.Duration, most Cost, do func(context.Context) (T, Cost, error)) (T, error) {
+	return once(ctx, m, key, limit, &most, do)
+}
+
+// once is call; a nil most says that nothing outside is called.
+func once[T any](ctx context.Context, m *member, key string, limit time.Duration, most *Cost, do func(context.Context) (T, Cost, error)) (T, error) {
 	if kept, ok := m.rec.Recorded(key); ok {
 		var r record[T]
 		if json.Unmarshal(kept, &r) == nil {
@@ -68,8 +80,10 @@ func call[T any](ctx context.Context, m *member, key string, limit time.Duration
 		return none, context.Cause(ctx)
 	}
 	m.live.Store(true)
-	if err := m.rec.Begin(ctx, key, most); err != nil {
-		return none, err
+	if most != nil {
+		if err := m.rec.Begin(ctx, key, *most); err != nil {
+			return none, err
+		}
 	}
 	begun := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, limit-m.clock.now(), errLate)
@@ -103,7 +117,7 @@ func (m *member) key(kind string) string {
 // decide records a decision that depends on the time or on what else happens, so that it is the same when
 // the run is played again.
 func decide[T any](ctx context.Context, m *member, kind string, what func(context.Context) T) (T, error) {
-	return call(ctx, m, m.key(kind), never, Cost{}, func(ctx context.Context) (T, Cost, error) {
+	return once(ctx, m, m.key(kind), never, nil, func(ctx context.Context) (T, Cost, error) {
 		value := what(ctx)
 		return value, Cost{}, context.Cause(ctx)
 	})

@@ -4,7 +4,6 @@
 // a run which is played again after a crash goes on from its last answer.
 //
 // Also here are the rules that such a run follows: what was learned, as messages for a model; the pages
-// of one step, read together; search words without repetitions; and the repair of the Markdown that a
-// model wrote. Repairs leave code as it is, and take time in proportion to the text. Lengths are UTF-16
-// code units where package cite says so.
+// of one step, read together; search words without repetitions. Lengths are UTF-16 code units where
+// package cite says so.
 package agent

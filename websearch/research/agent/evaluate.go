@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nodest/internal/cite"
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/websearch/intent"
 )
@@ -202,11 +203,11 @@ func datesOf(known []Knowledge) (out []Knowledge) {
 func readVerdict(reply, kind string) (verdict, error) {
 	o, err := objectIn(reply, "pass")
 	if err != nil {
-		return verdict{}, &failure{"upstream_bad_answer", "the check could not be read: " + err.Error()}
+		return verdict{}, &failure{Code: fault.UpstreamBadAnswer, Message: "the check could not be read: " + err.Error()}
 	}
 	pass, ok := truth(o, "pass")
 	if !ok {
-		return verdict{}, &failure{"upstream_bad_answer", "the check says neither yes nor no"}
+		return verdict{}, &failure{Code: fault.UpstreamBadAnswer, Message: "the check says neither yes nor no"}
 	}
 	v := verdict{pass, o.Text("think"), o.Text("improvement_plan")}
 	compare := func(object, has, needs string, enough func(a, b float64) bool) {
@@ -237,10 +238,7 @@ func (m *member) analyse(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fatal(err)
 	}
-	o, err := objectIn(reply, "improvement")
-	if err != nil {
-		return "", nil // the reason of the check says enough
-	}
+	o, _ := objectIn(reply, "improvement")
 	return strings.TrimSpace(o.Text("recap") + "\n" + o.Text("blame") + "\n" + o.Text("improvement")), nil
 }
 

@@ -19,6 +19,7 @@ type greedy struct {
 	content bool    // it accepts every answer
 	ratio   float64 // of the tokens of prompts to their estimate; 0 = 1
 	thinks  bool    // it also uses what it may think
+	wild    bool    // it writes up to twice as much as it may
 
 	mu    sync.Mutex
 	calls int
@@ -43,6 +44,9 @@ func (g *greedy) Ask(_ context.Context, p llm.Prompt) (string, error) {
 	if u.CompletionTokens = int((0.2 + 0.8*r.Float64()) * float64(p.MaxTokens)); g.thinks {
 		u.CompletionTokens += int(r.Float64() * float64(p.MaxThought))
 	}
+	if g.wild {
+		u.CompletionTokens += int(r.Float64() * float64(u.CompletionTokens))
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls++
@@ -52,7 +56,7 @@ func (g *greedy) Ask(_ context.Context, p llm.Prompt) (string, error) {
 }
 
 func (g *greedy) reply(r *rand.Rand, p llm.Prompt) string {
-	word := func() string { return fmt.Sprintf("word%d", r.IntN(1_000_000)) }
+	word := func() string { return fmt.Sprintf("word%d", r.Int64N(1e12)) }
 	pass := g.content || r.IntN(10) == 0
 	switch strings.TrimPrefix(string(p.Task), "research.") {
 	case "step":

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nodest/llm"
+	"nodest/websearch/research/markdown"
 	"nodest/websearch/weburl"
 )
 
@@ -29,48 +30,54 @@ func (m *member) play(ctx context.Context) (end string, err error) {
 
 // playStep plays one step. It returns why the run ends with it; "" = it goes on.
 func (m *member) playStep(ctx context.Context) (end string, err error) {
-	before := m.purse.spent
+	m.before = m.purse.spent
 	m.allow.reflect = m.allow.reflect && len(m.gaps) <= 2
 	current := m.gaps[m.total%len(m.gaps)]
 	ranked := m.ranked(ctx, current)
 	m.allow.read = m.allow.read && len(ranked) > 0
 	m.allow.search = m.allow.search && len(ranked) < enoughRanked && (m.searches() || m.o.Documents != nil)
 	c := m.byRule()
-	if c != nil {
+	switch {
+	case c != nil:
 		current = m.question
-	}
-	if c == nil && m.o.Model == nil {
+	case !m.begun.Model:
 		return Quoted, nil
-	}
-	if c == nil {
-		if err := m.chooseChecks(ctx, current); err != nil {
-			return "", err
-		}
-		if m.total == 1 && m.fresh {
-			m.allow.answer, m.allow.reflect = false, false
-		}
-		c, err = m.choose(ctx, current, ranked)
-		if errors.Is(err, errSpent) {
-			return Budgeted, nil
-		}
-		if fatal(err) != nil {
-			return "", err
-		}
-		if err != nil {
-			m.left = append(m.left, m.say("left-model", err))
-			return Tried, nil
+	default:
+		if c, err = m.byModel(ctx, current, ranked); err != nil {
+			return m.without(err)
 		}
 	}
 	m.allow = allowAll()
-	s := Step{Action: c.Action, Question: current, Think: c.Think}
-	end, err = m.act(ctx, c, &s, ranked)
-	if err != nil {
+	s := Step{Action: c.Action, Question: clip(current, mostShown), Think: c.Think}
+	if end, err = m.act(ctx, c, &s, current, ranked); err != nil {
 		return "", err
 	}
-	if err := m.record(ctx, s, before); err != nil {
+	return end, m.record(ctx, s)
+}
+
+// byModel is the step that the model chooses. Before the first one it chooses what the answer must pass.
+func (m *member) byModel(ctx context.Context, current string, ranked []weburl.Candidate) (*choice, error) {
+	if err := m.chooseChecks(ctx, current); err != nil {
+		return nil, err
+	}
+	if m.total == 1 && m.fresh {
+		m.allow.answer, m.allow.reflect = false, false
+	}
+	return m.choose(ctx, current, ranked)
+}
+
+// without ends a run whose model gives no step.
+func (m *member) without(err error) (end string, _ error) {
+	switch {
+	case errors.Is(err, errSpent):
+		return Budgeted, nil
+	case isLate(err):
+		return Late, nil
+	case fatal(err) != nil:
 		return "", err
 	}
-	return end, nil
+	m.left = append(m.left, m.say("left-model", err))
+	return Tried, nil
 }
 
 // byRule is a step that needs no model: the search of the plan, and reading the best pages that it has found.
@@ -105,8 +112,8 @@ func (m *member) choose(ctx context.Context, current string, ranked []weburl.Can
 		reply, err := m.ask(ctx, q)
 		switch {
 		case errors.Is(err, errSpent) && try > 0:
-			return m.without(current, allowed), nil
-		case errors.Is(err, errSpent), fatal(err) != nil:
+			return m.instead(current, allowed), nil
+		case err != nil && (errors.Is(err, errSpent) || fatal(err) != nil || isLate(err)):
 			return nil, err
 		case err != nil:
 			failed, wrong = err, nil
@@ -121,11 +128,11 @@ func (m *member) choose(ctx context.Context, current string, ranked []weburl.Can
 	if wrong == nil {
 		return nil, failed
 	}
-	return m.without(current, allowed), nil
+	return m.instead(current, allowed), nil
 }
 
-// without is the step that a rule chooses where the model has given none.
-func (m *member) without(current string, allowed []string) *choice {
+// instead is the step that a rule chooses where the model has given none.
+func (m *member) instead(current string, allowed []string) *choice {
 	m.barren++
 	if slices.Contains(allowed, actVisit) {
 		return &choice{Action: actVisit}
@@ -203,10 +210,15 @@ func (m *member) clipped(question string) string {
 	return clip(question, min(mostQuestion, max(m.purse.total()/6, 60)))
 }
 
-const mostQuestion = 4000 // tokens
+// Lengths of a question, in tokens.
+const (
+	mostQuestion = 4000 // in prompts
+	mostShown    = 400  // in steps, and with what was learned
+	mostDiary    = 60   // in the diary
+)
 
 // act carries a step out.
-func (m *member) act(ctx context.Context, c *choice, s *Step, ranked []weburl.Candidate) (end string, err error) {
+func (m *member) act(ctx context.Context, c *choice, s *Step, current string, ranked []weburl.Candidate) (end string, err error) {
 	m.tellStep(s)
 	switch c.Action {
 	case actSearch:
@@ -216,7 +228,7 @@ func (m *member) act(ctx context.Context, c *choice, s *Step, ranked []weburl.Ca
 	case actReflect:
 		return "", m.doReflect(ctx, c, s)
 	case actAnswer:
-		return m.doAnswer(ctx, c, s)
+		return m.doAnswer(ctx, c, s, current)
 	}
 	m.log("did-code")
 	s.Result = m.words["coding-refused"]
@@ -228,7 +240,7 @@ func (m *member) act(ctx context.Context, c *choice, s *Step, ranked []weburl.Ca
 }
 
 func (m *member) tellStep(s *Step) {
-	m.tell("step", map[string]any{"n": m.total, "member": m.n, "action": s.Action, "question": s.Question, "gaps": slices.Clone(m.gaps)})
+	m.tell("step", map[string]any{"n": m.total, "member": m.n, "action": s.Action, "question": s.Question, "gaps": m.shownGaps()})
 	if s.Think != "" {
 		m.tell("think", map[string]any{"text": s.Think})
 	}
@@ -250,7 +262,8 @@ func (m *member) doSearch(ctx context.Context, c *choice, s *Step) (string, erro
 	for i, w := range words[:min(len(words), maxQueries)] {
 		queries[i].Text = w
 	}
-	fresh, err := m.round(ctx, queries)
+	byRule := m.total == 1 && len(m.first) > 0
+	fresh, err := m.round(ctx, queries, !byRule)
 	if err != nil {
 		return "", err
 	}
@@ -261,12 +274,12 @@ func (m *member) doSearch(ctx context.Context, c *choice, s *Step) (string, erro
 		}
 		return m.sideBySide(ctx, parts, s)
 	}
-	if m.total > 1 || len(m.first) == 0 {
+	if !byRule {
 		better, err := m.rewrite(ctx, words, c.Think)
 		if err != nil {
 			return "", err
 		}
-		more, err := m.round(ctx, better)
+		more, err := m.round(ctx, better, true)
 		if err != nil {
 			return "", err
 		}
@@ -281,14 +294,14 @@ func (m *member) doSearch(ctx context.Context, c *choice, s *Step) (string, erro
 	return "", nil
 }
 
-// round searches and groups what was found.
-func (m *member) round(ctx context.Context, queries []query) ([]hit, error) {
+// round searches, and groups what was found if that is wanted.
+func (m *member) round(ctx context.Context, queries []query, groups bool) ([]hit, error) {
 	if len(queries) == 0 {
 		return nil, nil
 	}
 	fresh, err := m.find(ctx, queries)
-	if err != nil || len(fresh) == 0 {
-		return nil, err
+	if err != nil || len(fresh) == 0 || !groups {
+		return fresh, err
 	}
 	return fresh, m.group(ctx, fresh)
 }
@@ -303,10 +316,7 @@ func (m *member) rewrite(ctx context.Context, words []string, think string) ([]q
 	if err != nil {
 		return nil, fatal(err)
 	}
-	found, err := readQueries(reply)
-	if err != nil {
-		return nil, nil // the search goes on with what the first round has found
-	}
+	found := readQueries(reply)
 	var texts []string
 	for _, q := range found {
 		texts = append(texts, q.Text)
@@ -322,7 +332,7 @@ const optional = 6
 func (m *member) group(ctx context.Context, fresh []hit) error {
 	var lines strings.Builder
 	for _, h := range fresh[:min(len(fresh), 3*resultsPerQuery)] {
-		lines.WriteString(llm.JSONLine(map[string]string{"url": h.URL, "title": clip(h.Title, 40), "description": clip(WithoutTags(h.Text), 120)}) + "\n")
+		lines.WriteString(llm.JSONLine(map[string]string{"url": h.URL, "title": clip(h.Title, 40), "description": clip(markdown.WithoutTags(h.Text), 120)}) + "\n")
 	}
 	reply, err := m.ask(ctx, question{
 		kind: "cluster", size: sizeCluster, json: true, share: optional,
@@ -331,11 +341,8 @@ func (m *member) group(ctx context.Context, fresh []hit) error {
 	if err != nil {
 		return fatal(err)
 	}
-	found, err := readClusters(reply, func(u string) bool { return slices.ContainsFunc(fresh, func(h hit) bool { return h.URL == u }) })
-	if err != nil {
-		return nil // groups only help
-	}
-	for _, c := range found {
+	known := func(u string) bool { return slices.ContainsFunc(fresh, func(h hit) bool { return h.URL == u }) }
+	for _, c := range readClusters(reply, known) {
 		m.known = append(m.known, Knowledge{Question: c.Question, Answer: c.Insight, References: c.URLs, Kind: KindPage, source: -1})
 	}
 	return nil
@@ -370,7 +377,7 @@ func (m *member) doVisit(ctx context.Context, c *choice, s *Step, ranked []webur
 	if len(v.Pages) == 0 {
 		m.log("did-visit-none")
 	} else {
-		m.log("did-visit", len(v.Pages), len(s.URLs), clip(s.Question, 60))
+		m.log("did-visit", len(v.Pages), len(s.URLs), clip(s.Question, mostDiary))
 	}
 	s.Result = m.diary[len(m.diary)-1]
 	return nil
@@ -395,11 +402,11 @@ func (m *member) doReflect(ctx context.Context, c *choice, s *Step) error {
 }
 
 // doAnswer takes the answer of a sub-question, and checks that of the question.
-func (m *member) doAnswer(ctx context.Context, c *choice, s *Step) (string, error) {
-	if s.Question != m.question {
+func (m *member) doAnswer(ctx context.Context, c *choice, s *Step, current string) (string, error) {
+	if current != m.question {
 		m.known = append(m.known, Knowledge{Question: s.Question, Answer: c.Answer, Kind: KindAnswer, Updated: Updated(m.begun.Now)})
-		m.gaps = slices.DeleteFunc(m.gaps, func(q string) bool { return q == s.Question })
-		m.log("did-answer", clip(s.Question, 60))
+		m.gaps = slices.DeleteFunc(m.gaps, func(q string) bool { return q == current })
+		m.log("did-answer", clip(s.Question, mostDiary))
 		s.Result = m.diary[len(m.diary)-1]
 		m.progress(true)
 		return "", nil

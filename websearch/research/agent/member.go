@@ -28,8 +28,10 @@ type run struct {
 
 // begun is recorded when a run begins.
 type begun struct {
-	Now   time.Time `json:"now"`
-	Nonce string    `json:"nonce"` // begins the marks around text of others
+	Now     time.Time `json:"now"`
+	Nonce   string    `json:"nonce"`   // begins the marks around text of others
+	Model   bool      `json:"model"`   // there is one
+	Meaning bool      `json:"meaning"` // texts can be embedded
 }
 
 // member works on one question: that of the run, or of one of its team. One goroutine plays it.
@@ -61,6 +63,7 @@ type memory struct {
 	queries []string // all searches
 	steps   []Step
 	began   int64 // when the step began, on the clock of the run, in ms
+	before  Cost  // what was spent then
 	barren  int   // steps in a row that brought nothing
 	left    []string
 	others  []Step // of the team
@@ -142,7 +145,7 @@ func (m *member) next(ctx context.Context) (end string, err error) {
 	switch {
 	case time.Duration(s.Ms)*time.Millisecond >= m.limit(false):
 		return Late, nil
-	case m.o.Model != nil && m.purse.forSearch() <= 0 && m.total > rules:
+	case m.begun.Model && m.purse.forSearch() <= 0 && m.total > rules:
 		return Budgeted, nil
 	case m.barren >= mostBarren:
 		return Tried, nil
@@ -157,10 +160,10 @@ const rules = 2
 const mostBarren = 5
 
 // record finishes a step.
-func (m *member) record(ctx context.Context, s Step, before Cost) error {
+func (m *member) record(ctx context.Context, s Step) error {
 	s.N, s.Member = m.total, m.n
-	s.Gaps = slices.Clone(m.gaps)
-	s.Cost = m.purse.spent.minus(before)
+	s.Gaps = m.shownGaps()
+	s.Cost = m.purse.spent.minus(m.before)
 	s, err := decide(ctx, m, kindOfEnd, func(context.Context) Step {
 		s.Cost.Ms = m.clock.now().Milliseconds() - m.began
 		return s
@@ -170,6 +173,15 @@ func (m *member) record(ctx context.Context, s Step, before Cost) error {
 	}
 	m.steps = append(m.steps, s)
 	return nil
+}
+
+// shownGaps are the open questions, as steps show them.
+func (m *member) shownGaps() []string {
+	out := make([]string, len(m.gaps))
+	for i, g := range m.gaps {
+		out[i] = clip(g, mostShown)
+	}
+	return out
 }
 
 // open are the questions that have no answer yet, without that of the member.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"nodest/internal/fault"
 	"nodest/llm"
 )
 
@@ -58,7 +59,7 @@ func (m *member) ask(ctx context.Context, q question) (string, error) {
 	if q.share > 0 {
 		left = min(left, m.purse.forSearch()/q.share)
 	}
-	if m.o.Model == nil {
+	if !m.begun.Model {
 		return "", errSpent
 	}
 	prompt := m.prompt(q, nil)
@@ -72,19 +73,19 @@ func (m *member) ask(ctx context.Context, q question) (string, error) {
 	}
 	estimated := llm.EstimatePrompt(prompt)
 	size := m.purse.prompt(prompt)
-	completion := min(q.size.most, left-size)
+	completion, thought := m.purse.reply(left-size, q.size.most)
 	if completion < q.size.least {
 		return "", errSpent
 	}
-	thought := min(max(left-size-completion, 1), mostThought)
-	h, err := call(ctx, m, key, m.limit(q.last), m.purse.most(size, completion+thought), func(ctx context.Context) (heard, Cost, error) {
+	most := m.purse.most(size, int(m.purse.excess*float64(completion+thought)))
+	h, err := call(ctx, m, key, m.limit(q.last), most, func(ctx context.Context) (heard, Cost, error) {
 		p := llm.Prompt{Messages: prompt, JSON: q.json, MaxTokens: completion, MaxThought: thought, Task: llm.Task("research." + q.kind)}
 		return m.send(ctx, p)
 	})
 	if err != nil {
 		return "", err
 	}
-	m.paid(m.purse.pay(h.Usage, estimated))
+	m.paid(m.purse.pay(h, estimated, completion+thought))
 	if h.Failed != nil {
 		m.tried(h.Failed)
 		return "", h.Failed
@@ -112,7 +113,11 @@ func (r *run) limit(last bool) time.Duration {
 // send makes one request.
 func (m *member) send(ctx context.Context, p llm.Prompt) (h heard, c Cost, err error) {
 	p.Used = func(u llm.Usage) { h.Usage = u }
-	h.Text, err = m.o.Model.Ask(ctx, p)
+	if m.o.Model == nil { // there was one when the run began
+		err = fault.New(fault.NotConfigured, "there is no language model any more")
+	} else {
+		h.Text, err = m.o.Model.Ask(ctx, p)
+	}
 	if h.Usage.PromptTokens+h.Usage.CompletionTokens == 0 && err == nil {
 		h.Usage.PromptTokens, h.Usage.CompletionTokens = llm.EstimatePrompt(p.Messages), llm.EstimateTokens(h.Text)
 	}

@@ -9,12 +9,14 @@ import (
 	"nodest/websearch/provider"
 )
 
-// Outside is what a run uses of the world.
+// Outside is what a run uses of the world. All of it is called concurrently.
 type Outside struct {
 	Model    llm.Asker    // nil = there is none: the answer consists of quotes
 	Embedder llm.Embedder // nil = texts are compared by words
 	Search   func(ctx context.Context, q provider.Query) (provider.Results, error)
-	Read     Read
+	// Read reads a page. One that the run has read before comes from where it was stored: it is read again when
+	// the answer is cited, if the process has ended meanwhile.
+	Read Read
 	// Documents searches the knowledge bases of the plan; nil = there are none.
 	Documents func(ctx context.Context, question string) ([]cite.Source, error)
 	// Tell passes on what happens; it does not block. nil = nobody wants to know.
@@ -27,7 +29,7 @@ type Outside struct {
 type Recorder interface {
 	// Recorded returns what a call has answered; false = it was not made, or its answer was lost.
 	Recorded(key string) (answer json.RawMessage, ok bool)
-	// Begin notes, before a call is made, what it may cost at most. An earlier call of the key that has
+	// Begin notes, before a call of the outside is made, what it may cost at most. An earlier call of the key that has
 	// no answer was lost in a crash; what it may have cost stays counted.
 	Begin(ctx context.Context, key string, most Cost) error
 	// Record stores what a call has answered and cost. When it returns, it is on disk.

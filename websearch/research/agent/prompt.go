@@ -28,6 +28,8 @@ func promptsIn(language string) map[string]string {
 // say fills the words of a name in.
 func (r *run) say(name string, args ...any) string { return fmt.Sprintf(r.words[name], args...) }
 
+const mostTitle = 30 // tokens
+
 // inBlock is a piece of knowledge for a prompt. Text of others stands between marks that no page can know.
 func (m *member) inBlock(k Knowledge) string {
 	if k.Kind == KindAnswer || k.Kind == KindCoding {
@@ -36,6 +38,9 @@ func (m *member) inBlock(k Knowledge) string {
 	name := m.words["untrusted"]
 	if n := m.web.number(k); n > 0 {
 		name = m.words["source"] + " " + strconv.Itoa(n)
+		if title := m.web.sources[n-1].Title; title != "" {
+			return m.block(name, clip(title, mostTitle)+"\n\n"+k.Answer)
+		}
 	}
 	return m.block(name, k.Answer)
 }

@@ -63,56 +63,73 @@ func mend(text string) string {
 	if at < 0 {
 		return ""
 	}
-	var b strings.Builder
-	var open []byte
-	quoted, comma := false, false
-	for i := at; i < len(text) && (i == at || len(open) > 0); i++ {
-		c := text[i]
-		if quoted {
-			switch {
-			case c == '\\' && i+1 < len(text):
-				b.WriteByte(c)
-				i++
-				c = text[i]
-			case c == '\\':
-				continue
-			case c == '"':
-				quoted = false
-			case c < ' ':
-				fmt.Fprintf(&b, `\u%04x`, c)
-				continue
-			}
-			b.WriteByte(c)
-			continue
+	var m mender
+	for i := at; i < len(text) && (i == at || len(m.open) > 0); i++ {
+		if m.quoted {
+			m.inString(text[i])
+		} else {
+			m.outside(text[i])
 		}
-		if c == ' ' || c == '\n' || c == '\r' || c == '\t' {
-			continue
-		}
-		if comma && c != '}' && c != ']' {
-			b.WriteByte(',')
-		}
-		if comma = c == ','; comma {
-			continue
-		}
-		switch c {
-		case '"':
-			quoted = true
-		case '{':
-			open = append(open, '}')
-		case '[':
-			open = append(open, ']')
-		case '}', ']':
-			open = open[:len(open)-1]
-		}
-		b.WriteByte(c)
 	}
-	if quoted {
-		b.WriteByte('"')
+	if m.quoted {
+		m.out.WriteByte('"')
 	}
-	for _, c := range slices.Backward(open) {
-		b.WriteByte(c)
+	for _, c := range slices.Backward(m.open) {
+		m.out.WriteByte(c)
 	}
-	return b.String()
+	return m.out.String()
+}
+
+// mender is how far mend has come.
+type mender struct {
+	out     strings.Builder
+	open    []byte // what closes the objects and lists that are open
+	quoted  bool   // within a string
+	escaped bool   // behind a backslash in it
+	comma   bool   // behind a comma that is not written yet
+}
+
+func (m *mender) inString(c byte) {
+	switch {
+	case m.escaped:
+		m.escaped = false
+		m.out.Write([]byte{'\\', c})
+		return
+	case c == '\\':
+		m.escaped = true
+		return
+	case c < ' ':
+		fmt.Fprintf(&m.out, `\u%04x`, c)
+		return
+	}
+	m.quoted = c != '"'
+	m.out.WriteByte(c)
+}
+
+func (m *mender) outside(c byte) {
+	switch c {
+	case ' ', '\n', '\r', '\t':
+		return
+	case ',':
+		m.comma = true
+		return
+	case '}', ']':
+		m.open = m.open[:len(m.open)-1]
+	default:
+		if m.comma {
+			m.out.WriteByte(',')
+		}
+	}
+	m.comma = false
+	switch c {
+	case '"':
+		m.quoted = true
+	case '{':
+		m.open = append(m.open, '}')
+	case '[':
+		m.open = append(m.open, ']')
+	}
+	m.out.WriteByte(c)
 }
 
 // readChoice reads a step. An action that is not allowed is an error for the model.
@@ -214,12 +231,10 @@ type query struct {
 	Location string `json:"location,omitempty"`
 }
 
-// readQueries reads rewritten queries. Of several with the same words the widest stays.
-func readQueries(reply string) (out []query, _ error) {
-	o, err := objectIn(reply, "queries")
-	if err != nil {
-		return nil, err
-	}
+// readQueries reads rewritten queries, none from a reply that cannot be read. Of several with the same words the
+// widest stays.
+func readQueries(reply string) (out []query) {
+	o, _ := objectIn(reply, "queries")
 	for _, raw := range o.List("queries") {
 		q := query{Text: short(llm.Object{"x": raw}.Text("x"))}
 		if inner := llm.ObjectOf(string(raw), ""); inner != nil {
@@ -237,7 +252,7 @@ func readQueries(reply string) (out []query, _ error) {
 			out = append(out, q)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // cluster is a group of search results.
@@ -246,12 +261,10 @@ type cluster struct {
 	URLs              []string
 }
 
-// readClusters reads groups of results; addresses that were not found are left out.
-func readClusters(reply string, found func(string) bool) (out []cluster, _ error) {
-	o, err := objectIn(reply, "clusters")
-	if err != nil {
-		return nil, err
-	}
+// readClusters reads groups of results, none from a reply that cannot be read. Addresses that were not found are
+// left out.
+func readClusters(reply string, found func(string) bool) (out []cluster) {
+	o, _ := objectIn(reply, "clusters")
 	for _, raw := range o.List("clusters") {
 		inner := llm.ObjectOf(string(raw), "insight")
 		if inner == nil || len(out) == maxClusters {
@@ -263,5 +276,5 @@ func readClusters(reply string, found func(string) bool) (out []cluster, _ error
 			out = append(out, c)
 		}
 	}
-	return out, nil
+	return out
 }

@@ -18,9 +18,9 @@ var (
 
 // Limits of the parts of a question.
 const (
-	mostParts   = 5
-	longestPart = 200 // code points
-	smallTalk   = 12  // code points: a shorter message that asks for nothing needs no search
+	mostParts = 5
+	longest   = 400 // code points of a question that is divided
+	smallTalk = 12  // code points: a shorter message that asks for nothing needs no search
 )
 
 // searchWords are the words to search for an answer to a question.
@@ -43,6 +43,9 @@ func NewPlan(question string) Plan {
 	if words := searchWords(question); words != "" {
 		p.Queries = append(p.Queries, words)
 	}
+	if len([]rune(question)) > longest {
+		return p
+	}
 	if p.Questions = clauses(question); len(p.Questions) > 0 {
 		return p
 	}
@@ -58,9 +61,6 @@ func NewPlan(question string) Plan {
 
 // clauses are the parts of a question that are questions of their own, each with the whole of which it is a part.
 func clauses(question string) (parts []string) {
-	if len([]rune(question)) > 2*longestPart {
-		return nil
-	}
 	words := promptsIn(string(framework.LanguageOf(question)))
 	for _, clause := range halves.Split(question, -1) {
 		clause = strings.TrimSpace(clause)

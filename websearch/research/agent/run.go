@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/internal/cite"
 	"nodest/llm"
 	"nodest/websearch/weburl"
 )
@@ -25,7 +26,9 @@ func Run(ctx context.Context, p Plan, o Outside, rec Recorder) (*Result, error) 
 		m.first = []string{searchWords(p.Question)}
 	}
 	var err error
-	if r.begun, err = decide(ctx, m, "run", func(context.Context) begun { return begun{time.Now().UTC(), rand.Text()[:8]} }); err != nil {
+	if r.begun, err = decide(ctx, m, "run", func(context.Context) begun {
+		return begun{time.Now().UTC(), rand.Text()[:8], o.Model != nil, o.Embedder != nil}
+	}); err != nil {
 		return nil, err
 	}
 	for _, part := range p.Questions {
@@ -68,7 +71,7 @@ func (m *member) named(text string) {
 
 // result puts together what a run has found out.
 func (m *member) result(ctx context.Context, end string) (*Result, error) {
-	if m.candidate == "" && len(m.known) == 0 && !m.worked && m.failure != nil {
+	if !m.worked && m.failure != nil {
 		return nil, m.failure.fault()
 	}
 	c, err := m.cite(ctx, end)
@@ -78,7 +81,14 @@ func (m *member) result(ctx context.Context, end string) (*Result, error) {
 	m.deliver(c.Answer)
 	out := &Result{
 		Answer: c.Answer, References: c.References, Images: c.Images, Report: c.Report, End: end,
-		Left: m.left, FoundURLs: len(m.web.pool.Hits()), Knowledge: m.known, Steps: append(m.steps, m.others...),
+		Left: append([]string{}, m.left...), ReadURLs: []string{}, FoundURLs: len(m.web.pool.Hits()),
+		Knowledge: append([]Knowledge{}, m.known...), Steps: append(append([]Step{}, m.steps...), m.others...),
+	}
+	out.References, out.Images = append([]cite.Reference{}, out.References...), append([]cite.ImageReference{}, out.Images...)
+	for i, k := range out.Knowledge {
+		if k.Kind == KindAnswer {
+			out.Knowledge[i].Answer = cite.StripMarks(k.Answer) // the numbers are those of a member's sources
+		}
 	}
 	for _, u := range m.web.visited {
 		if !slices.Contains(m.web.failed, u) && !slices.Contains(out.ReadURLs, u) {

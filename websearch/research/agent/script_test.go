@@ -82,8 +82,8 @@ func (s *script) of(kind string) (out []llm.Prompt) {
 // offered are the actions that a prompt of a step allows, as initials of search, visit, reflect and answer.
 func offered(p llm.Prompt) string {
 	out := ""
-	for _, x := range []string{"search – ", "visit – ", "reflect – ", "answer – "} {
-		if strings.Contains(p.Messages[0].Text, "\n"+x) {
+	for _, x := range []string{"search", "visit", "reflect", "answer"} {
+		if strings.Contains(p.Messages[0].Text, "\n"+x+" – ") || strings.Contains(p.Messages[0].Text, "\n"+x+"：") {
 			out += x[:1]
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"nodest/internal/cite"
 	"nodest/internal/index"
 	"nodest/websearch/provider"
+	"nodest/websearch/research/markdown"
 	"nodest/websearch/weburl"
 )
 
@@ -116,7 +117,7 @@ func (m *member) keep(q query, found hits) (fresh []hit) {
 	if len(says) == 0 {
 		return fresh
 	}
-	k := Knowledge{Question: `What do Internet say about "` + q.Text + `"?`, Answer: WithoutTags(strings.Join(says, "; ")), Kind: KindSideInfo}
+	k := Knowledge{Question: `What do Internet say about "` + q.Text + `"?`, Answer: markdown.WithoutTags(strings.Join(says, "; ")), Kind: KindSideInfo}
 	if age, limited := ages[q.Fresh]; limited {
 		k.Updated = Between(m.begun.Now.Add(-age), m.begun.Now)
 	}
@@ -204,7 +205,7 @@ func (m *member) different(ctx context.Context, texts, earlier []string) ([]stri
 			unlike = append(unlike, text)
 		}
 	}
-	if m.o.Embedder == nil || len(unlike) == 0 || len(unlike)+len(earlier) == 1 {
+	if !m.begun.Meaning || len(unlike) == 0 || len(unlike)+len(earlier) == 1 {
 		return unlike, nil
 	}
 	return decide(ctx, m, "fresh", func(ctx context.Context) []string { return Fresh(ctx, m.o.Embedder, unlike, earlier) })

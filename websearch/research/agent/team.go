@@ -8,13 +8,15 @@ import (
 	"strings"
 	"sync"
 
+	"nodest/websearch/research/markdown"
 	"nodest/websearch/weburl"
 )
 
 // leastShare is what a member of a team needs, in tokens: with less it would only write an answer.
 const leastShare = 6000
 
-// split divides the question among a team, after the first search. Fewer than two parts mean that there is none.
+// split divides the question among a team, after the first search. Fewer than two parts mean that there is none, as
+// does a reply that cannot be read.
 func (m *member) split(ctx context.Context) ([]string, error) {
 	most := min(m.team, m.purse.forSearch()/leastShare)
 	if most < 2 {
@@ -31,10 +33,7 @@ func (m *member) split(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fatal(err)
 	}
-	o, err := objectIn(reply, "subproblems")
-	if err != nil {
-		return nil, nil // then one works on all of it
-	}
+	o, _ := objectIn(reply, "subproblems")
 	parts := texts(o, "subproblems", most)
 	if len(parts) == 1 && parts[0] != m.question && !slices.Contains(m.asked, parts[0]) {
 		m.gaps, m.asked = append(m.gaps, parts[0]), append(m.asked, parts[0])
@@ -77,7 +76,7 @@ func (m *member) sideBySide(ctx context.Context, parts []string, s *Step) (strin
 			end = ends[i]
 		}
 	}
-	m.candidate, m.accepted = strings.Join(answers, "\n\n"), true
+	m.candidate, m.accepted = strings.Join(slices.DeleteFunc(answers, func(a string) bool { return a == "" }), "\n\n"), true
 	return end, nil
 }
 
@@ -116,10 +115,11 @@ func (m *member) join(t *member) string {
 	m.web.failed = append(m.web.failed, t.web.failed...)
 	m.web.badHosts = append(m.web.badHosts, t.web.badHosts...)
 	m.purse.spent.add(t.purse.spent)
-	m.purse.price, m.purse.ratio = max(m.purse.price, t.purse.price), max(m.purse.ratio, t.purse.ratio)
+	m.before.add(t.purse.spent) // which its own steps have
+	m.purse.learn(t.purse.learned)
 	m.others = append(m.others, t.steps...)
 	m.left = append(m.left, t.left...)
-	return renumber(t.candidate, numbers)
+	return markdown.Renumber(t.candidate, numbers)
 }
 
 // conclude writes the answer of a member whose steps have ended without one that counts.
@@ -131,17 +131,13 @@ func (m *member) conclude(ctx context.Context, end string) (string, error) {
 		m.total++
 		clear(m.ordinals)
 	}
-	before := m.purse.spent
-	s := Step{Action: actAnswer, Question: m.question}
-	reply, err := m.ask(ctx, question{
-		kind: "final", size: sizeFinal, last: true,
-		system: m.head() + "\n" + m.say("final", m.plan.Language), known: m.known, about: m.question,
-		messages: m.history, reviews: m.plans, ask: m.clipped(m.question),
-	})
+	m.before = m.purse.spent
+	s := Step{Action: actAnswer, Question: clip(m.question, mostShown)}
+	answer, err := m.finally(ctx)
 	if fatal(err) != nil {
 		return "", err
 	}
-	if answer := answerIn(reply); answer != "" {
+	if answer != "" {
 		m.candidate, m.failed = answer, ""
 	}
 	m.leave(ctx, end)
@@ -154,7 +150,23 @@ func (m *member) conclude(ctx context.Context, end string) (string, error) {
 	m.log("did-final")
 	s.Result = m.diary[len(m.diary)-1]
 	m.tellStep(&s)
-	return end, m.record(ctx, s, before)
+	return end, m.record(ctx, s)
+}
+
+// finally asks for an answer from what is known, a second time if the model has failed.
+func (m *member) finally(ctx context.Context) (answer string, err error) {
+	for range 2 {
+		var reply string
+		reply, err = m.ask(ctx, question{
+			kind: "final", size: sizeFinal, last: true,
+			system: m.head() + "\n" + m.say("final", m.plan.Language), known: m.known, about: m.question,
+			messages: m.history, reviews: m.plans, ask: m.clipped(m.question),
+		})
+		if answer = answerIn(reply); err == nil && answer != "" || errors.Is(err, errSpent) || fatal(err) != nil {
+			return answer, err
+		}
+	}
+	return "", err
 }
 
 // answerIn is the answer in a reply that may be JSON all the same.
@@ -168,7 +180,7 @@ func answerIn(reply string) string {
 // leave notes what was left out.
 func (m *member) leave(ctx context.Context, end string) {
 	for _, q := range m.open() {
-		m.left = append(m.left, m.say("left-question", q))
+		m.left = append(m.left, m.say("left-question", clip(q, mostShown)))
 	}
 	if m.failed != "" {
 		m.left = append(m.left, m.failed)

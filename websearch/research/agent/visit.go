@@ -9,6 +9,7 @@ import (
 
 	"nodest/internal/cite"
 	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/websearch/reader"
 	"nodest/websearch/weburl"
@@ -155,7 +156,7 @@ func (out *Visited) add(v *visit, pool Pool, question string) {
 	out.visited(v.seen.URL)
 	published := ""
 	if !v.seen.Published.IsZero() {
-		published = v.seen.Published.UTC().Format(time.RFC3339)
+		published = op.Time(v.seen.Published).String()
 	}
 	out.Pages = append(out.Pages, cite.Source{URL: v.seen.URL, Title: v.seen.Title, DateTime: published, Evidence: cite.EvidencePage, Chunks: v.seen.Chunks})
 	out.Knowledge = append(out.Knowledge, Knowledge{

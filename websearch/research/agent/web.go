@@ -31,7 +31,8 @@ type web struct {
 	badHosts []string
 	sources  []cite.Source // opened pages and documents; the n-th is [^n]. Those of pages have no chunks.
 	snippets []cite.Source // descriptions of search results
-	boosts   []string      // hosts of pages that the user named
+	shingles []reader.Shingles
+	boosts   []string // hosts of pages that the user named
 }
 
 // number is that of the source of a piece of knowledge; 0 = it has none.
@@ -166,9 +167,11 @@ func (m *member) took(v Visited) {
 	}
 	for i, page := range v.Pages {
 		m.tried(nil)
-		if m.web.number(v.Knowledge[i]) > 0 {
+		same := reader.ShinglesOf(v.Knowledge[i].Answer)
+		if m.web.number(v.Knowledge[i]) > 0 || slices.ContainsFunc(m.web.shingles, func(s reader.Shingles) bool { return reader.NearDuplicate(s, same) }) {
 			continue // read before, under another address
 		}
+		m.web.shingles = append(m.web.shingles, same)
 		page.Chunks = nil
 		m.web.sources = append(m.web.sources, page)
 		m.known = append(m.known, v.Knowledge[i])

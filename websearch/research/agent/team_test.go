@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"nodest/llm"
+	"nodest/websearch/provider"
+	"nodest/websearch/reader"
+)
+
+// experts is a model whose members each know one page.
+func experts(kinds *[]string) llm.AskerFunc {
+	var mu sync.Mutex
+	return func(_ context.Context, p llm.Prompt) (string, error) {
+		mu.Lock()
+		*kinds = append(*kinds, strings.TrimPrefix(string(p.Task), "research."))
+		mu.Unlock()
+		asked := p.Messages[len(p.Messages)-1].Text
+		switch p.Task {
+		case "research.step":
+			for _, city := range []string{"Oslo", "Bergen"} {
+				if strings.Contains(asked, "the mayor of "+city) && strings.Contains(offered(p), "a") {
+					return `{"action":"answer","answer":"The mayor of ` + city + ` was elected in the year ` + years[city] + ` by the council [^1]."}`, nil
+				}
+			}
+			return `{"action":"search","searchRequests":["mayors Norway"]}`, nil
+		case "research.split":
+			return `{"subproblems":["Who is the mayor of Oslo?","Who is the mayor of Bergen?","One too many"]}`, nil
+		case "research.check":
+			return `{"pass":true}`, nil
+		case "research.final":
+			return "A final answer.", nil
+		}
+		return "{}", nil
+	}
+}
+
+var years = map[string]string{"Oslo": "2019", "Bergen": "2023"}
+
+// cities finds a page for each city that is searched.
+func cities(o Outside) Outside {
+	o.Search = func(_ context.Context, q provider.Query) (out provider.Results, _ error) {
+		for city := range years {
+			if strings.Contains(q.Text, city) {
+				out.Results = append(out.Results, provider.Result{Title: city, URL: "https://" + strings.ToLower(city) + ".no/mayor", Description: "About " + city})
+			}
+		}
+		return out, nil
+	}
+	o.Read = func(_ context.Context, address string) (*reader.Page, error) {
+		for city, year := range years {
+			if strings.Contains(address, strings.ToLower(city)) {
+				return &reader.Page{URL: address, FinalURL: address, Title: city, Markdown: "The mayor of " + city + " was elected in the year " + year + " by the council of the city."}, nil
+			}
+		}
+		return nil, &reader.Error{Outcome: reader.NotFound, URL: address}
+	}
+	return o
+}
+
+func TestATeamWorksSideBySide(t *testing.T) {
+	for _, tt := range []struct {
+		promise string
+		change  func(*Plan)
+		split   int // calls of the planner
+		members int
+	}{
+		{"the model divides the question", func(*Plan) {}, 1, 2},
+		{"the parts of the plan are the members'", func(p *Plan) {
+			p.Questions = []string{"Who is the mayor of Oslo?", "Who is the mayor of Bergen?"}
+		}, 0, 2},
+		{"a small budget has no team", func(p *Plan) { p.Budget.Tokens = 8000 }, 0, 0},
+		{"one member is no team", func(p *Plan) { p.Team = 1 }, 0, 0},
+	} {
+		t.Run(tt.promise, func(t *testing.T) {
+			p := planOf("Who are the mayors?")
+			p.Team = 2
+			tt.change(&p)
+			var kinds []string
+			rec := newTape()
+			res, err := Run(t.Context(), p, cities(Outside{Model: experts(&kinds)}), rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			members := map[int]int{}
+			spent := 0
+			for _, s := range res.Steps {
+				members[s.Member]++
+				spent += s.Cost.Tokens()
+			}
+			splits := len(slices.DeleteFunc(kinds, func(k string) bool { return k != "split" }))
+			if splits != tt.split || len(members)-1 != tt.members || spent != res.Cost.Tokens() {
+				t.Fatalf("%d calls of the planner, steps by member %v, %d tokens in steps of %d", splits, members, spent, res.Cost.Tokens())
+			}
+			if tt.members == 0 {
+				return
+			}
+			if res.End != Answered || len(res.References) != 2 {
+				t.Fatalf("end %s: %s\n%+v\n%v", res.End, res.Answer, res.References, res.Left)
+			}
+			// Each member's own [^1] leads to its own page.
+			for i, city := range []string{"Oslo", "Bergen"} {
+				r := res.References[i]
+				if !strings.Contains(r.ExactQuote, city) || !strings.Contains(r.URL, strings.ToLower(city)) || !strings.Contains(r.AnswerChunk, city) {
+					t.Errorf("the reference %d is %+v", i+1, r)
+				}
+			}
+		})
+	}
+}
+
+func TestASinglePartOfThePlannerIsASubQuestion(t *testing.T) {
+	p := planOf(bridge)
+	p.Team = 3
+	s := &script{steps: []string{search1, visit1, answer1, answer1}, replies: map[string]string{"split": `{"subproblems":["Who built the bridge of Arven?"]}`}}
+	res, _, _ := play(t, p, s)
+	if res.End != Answered || !slices.Equal(res.Steps[0].Gaps, []string{bridge, "Who built the bridge of Arven?"}) {
+		t.Errorf("end %s, steps %+v", res.End, res.Steps)
+	}
+}
