@@ -70,6 +70,9 @@ func New(store Store, o Options) *Service {
 	return &Service{store, o, weburl.Options{AllowPrivate: o.Private}}
 }
 
+// Addresses say which pages may be found and read.
+func (s *Service) Addresses() weburl.Options { return s.urls }
+
 func (s *Service) normalize(url string) (string, error) { return weburl.Normalize(url, s.urls) }
 
 // Providers are the names of the search providers, in the order in which they are asked.

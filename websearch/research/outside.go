@@ -26,6 +26,7 @@ func (s *Service) outside(ctx context.Context, rec *recorder) (o agent.Outside, 
 			o.Embedder = nil
 		}
 	}
+	o.Addresses = s.opts.Web.Addresses()
 	o.Search = func(ctx context.Context, q provider.Query) (provider.Results, error) {
 		return s.opts.Web.Find(ctx, userID, q)
 	}

@@ -7,6 +7,7 @@ import (
 	"nodest/internal/cite"
 	"nodest/llm"
 	"nodest/websearch/provider"
+	"nodest/websearch/weburl"
 )
 
 // Outside is what a run uses of the world. All of it is called concurrently.
@@ -17,6 +18,8 @@ type Outside struct {
 	// Read reads a page. One that the run has read before comes from where it was stored: it is read again when
 	// the answer is cited, if the process has ended meanwhile.
 	Read Read
+	// Addresses say which pages may be found and read: with AllowPrivate, those of some private hosts too.
+	Addresses weburl.Options
 	// Documents searches the knowledge bases of the plan; nil = there are none.
 	Documents func(ctx context.Context, question string) ([]cite.Source, error)
 	// Tell passes on what happens; it does not block. nil = nobody wants to know.

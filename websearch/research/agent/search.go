@@ -89,7 +89,7 @@ func (m *member) searchOnce(ctx context.Context, q query) (hits, Cost, error) {
 	}
 	var out hits
 	for _, r := range results.Results {
-		address, err := weburl.Normalize(r.URL, weburl.Options{})
+		address, err := weburl.Normalize(r.URL, m.o.Addresses)
 		if err != nil {
 			continue
 		}
@@ -106,7 +106,7 @@ func (m *member) searchOnce(ctx context.Context, q query) (hits, Cost, error) {
 func (m *member) keep(q query, found hits) (fresh []hit) {
 	var says []string
 	for _, h := range found.Hits {
-		if m.web.pool.Add(weburl.Hit{URL: h.URL, Title: h.Title, Description: h.Text, Date: h.Date}, 1, weburl.Options{}) {
+		if m.web.pool.Add(weburl.Hit{URL: h.URL, Title: h.Title, Description: h.Text, Date: h.Date}, 1, m.o.Addresses) {
 			fresh = append(fresh, h)
 		}
 		if h.Text != "" {

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"nodest/websearch/research/markdown"
-	"nodest/websearch/weburl"
 )
 
 // leastShare is what a member of a team needs, in tokens: with less it would only write an answer.
@@ -109,7 +108,7 @@ func (m *member) join(t *member) string {
 		}
 	}
 	for _, h := range t.web.pool.Hits() {
-		m.web.pool.Add(h, h.Weight, weburl.Options{})
+		m.web.pool.Add(h, h.Weight, m.o.Addresses)
 	}
 	m.web.visited = append(m.web.visited, t.web.visited...)
 	m.web.failed = append(m.web.failed, t.web.failed...)

@@ -77,21 +77,21 @@ type visit struct {
 // that Normalize rejects, and repeated ones, are left out. Links of the pages are added to the
 // pool. When ctx ends, the pages that are not read by then are not recorded.
 func Visit(ctx context.Context, read Read, emb llm.Embedder, pool Pool, addresses []string, question string) Visited {
-	return visitAll(ctx, pool, addresses, question, func(ctx context.Context, address string) (seen, error) {
+	return visitAll(ctx, pool, weburl.Options{}, addresses, question, func(ctx context.Context, address string) (seen, error) {
 		page, err := read(ctx, address)
 		if err != nil {
 			return seen{}, err
 		}
-		return see(ctx, emb, page, address, question, cite.PickOptions{})
+		return see(ctx, emb, page, weburl.Options{}, address, question, cite.PickOptions{})
 	})
 }
 
 // see takes from a page what it says about a question.
-func see(ctx context.Context, emb llm.Embedder, page *reader.Page, address, question string, o cite.PickOptions) (seen, error) {
+func see(ctx context.Context, emb llm.Embedder, page *reader.Page, urls weburl.Options, address, question string, o cite.PickOptions) (seen, error) {
 	if page.Markdown == "" {
 		return seen{}, fault.New(fault.PageUnreadable, "no content found")
 	}
-	own, err := weburl.Normalize(cmp.Or(page.Canonical, page.FinalURL), weburl.Options{})
+	own, err := weburl.Normalize(cmp.Or(page.Canonical, page.FinalURL), urls)
 	if err != nil {
 		own = address
 	}
@@ -106,10 +106,10 @@ func see(ctx context.Context, emb llm.Embedder, page *reader.Page, address, ques
 	return s, err
 }
 
-func visitAll(ctx context.Context, pool Pool, addresses []string, question string, look look) Visited {
+func visitAll(ctx context.Context, pool Pool, urls weburl.Options, addresses []string, question string, look look) Visited {
 	visits, hosts := []*visit{}, map[string]chan struct{}{}
 	for _, raw := range addresses {
-		address, err := weburl.Normalize(raw, weburl.Options{})
+		address, err := weburl.Normalize(raw, urls)
 		if err != nil || len(visits) == maxVisits || slices.ContainsFunc(visits, func(v *visit) bool { return v.address == address }) {
 			continue
 		}
@@ -133,14 +133,14 @@ func visitAll(ctx context.Context, pool Pool, addresses []string, question strin
 	var out Visited
 	for _, v := range visits {
 		if v.err == nil || ctx.Err() == nil {
-			out.add(v, pool, question)
+			out.add(v, pool, urls, question)
 		}
 	}
 	return out
 }
 
 // add records a visit. A page that was already read under another address counts once.
-func (out *Visited) add(v *visit, pool Pool, question string) {
+func (out *Visited) add(v *visit, pool Pool, urls weburl.Options, question string) {
 	out.visited(v.address)
 	if v.err != nil {
 		out.Failures = append(out.Failures, Failure{v.address, v.err})
@@ -167,7 +167,7 @@ func (out *Visited) add(v *visit, pool Pool, question string) {
 		Updated:    Updated(v.seen.Published),
 	})
 	for _, link := range v.seen.Links {
-		pool.Add(weburl.Hit{URL: link.URL, Title: link.Text, Description: link.Text}, linkWeight, weburl.Options{})
+		pool.Add(weburl.Hit{URL: link.URL, Title: link.Text, Description: link.Text}, linkWeight, urls)
 	}
 }
 
