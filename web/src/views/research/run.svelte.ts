@@ -43,6 +43,7 @@ export class OpenRun {
   private turn = 0
   private heard = 0
   private readAt = 0
+  private paidAt = 0 // when the work that is stored has become more
   private timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(readonly id: string) {}
@@ -54,7 +55,7 @@ export class OpenRun {
     // Not all events reach this process of the server, and some are lost with the connection.
     const look = setInterval(() => {
       if (!this.run || !going(this.run)) return
-      if (this.run.state === 'running') this.elapsed = Math.max(this.elapsed, this.run.usage.ms + Date.now() - this.readAt)
+      if (this.run.state === 'running') this.elapsed = Math.max(this.elapsed, this.run.usage.ms + Date.now() - this.paidAt)
       if (document.visibilityState === 'visible' && Date.now() - Math.max(this.heard, this.readAt) > pause) void this.load()
     }, 1000)
     return () => {
@@ -81,8 +82,9 @@ export class OpenRun {
   /** put shows what is stored of it now. */
   put(r: Research) {
     this.turn++
-    this.run = r
     this.readAt = Date.now()
+    if (this.run?.state !== r.state || this.run.usage.ms !== r.usage.ms) this.paidAt = this.readAt
+    this.run = r
     this.used = r.usage.promptTokens + r.usage.completionTokens
     this.elapsed = going(r) ? Math.max(this.elapsed, r.usage.ms) : r.usage.ms
     const done = (d: Doing) => r.steps.some((s) => s.n === d.n && s.member === d.member)
