@@ -3,6 +3,7 @@ package cite
 import (
 	"context"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,5 +94,26 @@ func BenchmarkChunkText1MB(b *testing.B) {
 		if _, err := ChunkText(text, ChunkOptions{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// markedReply is a reply of 40 sentences, each with a mark that holds, and pages of 60 sentences.
+func markedReply() (string, []Source) {
+	all := madeLines(40 * 60)
+	sources := make([]Source, 40)
+	var reply strings.Builder
+	for i := range sources {
+		page := all[i*60 : (i+1)*60]
+		sources[i] = Source{URL: "https://a.test/" + strings.Repeat("x", i), Chunks: lines(strings.Join(page, "\n"), 1)}
+		reply.WriteString(strings.TrimSuffix(page[i], ".") + "[" + strconv.Itoa(i+1) + "].\n")
+	}
+	return reply.String(), sources
+}
+
+func BenchmarkCheckMarks40x60(b *testing.B) {
+	reply, sources := markedReply()
+	b.ReportAllocs()
+	for b.Loop() {
+		CheckMarks(b.Context(), nil, reply, sources, MarkOptions{})
 	}
 }

@@ -3,6 +3,7 @@ package cite
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"nodest/llm"
@@ -23,38 +24,23 @@ type MarkOptions struct {
 // footnotes at the end are removed.
 func CheckMarks(ctx context.Context, emb llm.Embedder, reply string, sources []Source, o MarkOptions) Cited {
 	clean, found := readMarks(reply, len(sources))
-	in := linesOf(clean)
-	all := sentencesOf(clean, in, protected(clean, in))
-	spans := make([]Span, len(all))
-	for i, s := range all {
-		spans[i] = s.Span
-	}
-	chunks := locate(clean, spans)
-	c := checker{sources: sources, sentences: chunks, quotes: map[claim]quote{}}
-	for _, w := range found {
-		if s := sentenceAt(in, all, w.at); s >= 0 {
-			for _, n := range w.numbers {
-				c.want(claim{s, n})
-			}
-		}
-	}
-	threshold := o.MinSupport
-	if threshold == 0 {
-		threshold = minSupport
-	}
-	c.check(ctx, emb, threshold)
+	v := newVerifier(clean, found, sources)
+	v.threshold, v.lenient = cmp.Or(o.MinSupport, minSupport), true
+	v.read()
+	v.embed(ctx, emb)
+	quotes := v.checkNamed()
 
 	refs := collector{sources: sources, most: len(found) * marksPerClaim}
 	marked := map[int][]int{} // by sentence: its marks so far
 	var marks []placed
 	for _, w := range found {
-		s := sentenceAt(in, all, w.at)
+		s := v.sentenceAt(w.at)
 		for _, n := range w.numbers {
-			q, ok := c.quotes[claim{s, n}]
+			q, ok := quotes[claim{s, n}]
 			if !ok || len(marked[s]) >= marksPerClaim {
 				continue
 			}
-			if m := refs.add(chunks[s], q); m > 0 && !slices.Contains(marked[s], m) {
+			if m := refs.add(v.chunks[s], q); m > 0 && !slices.Contains(marked[s], m) {
 				marked[s] = append(marked[s], m)
 				marks = append(marks, placed{w.at, m})
 			}
@@ -65,6 +51,43 @@ func CheckMarks(ctx context.Context, emb llm.Embedder, reply string, sources []S
 		return BuildReferences(ctx, emb, clean, sources, o.Auto)
 	}
 	return Cited{insert(clean, marks), refs.list}
+}
+
+// claim is a sentence and the number of the source that it cites.
+type claim struct{ sentence, number int }
+
+// maxClaims bounds how many marks of a reply are checked.
+const maxClaims = 200
+
+// checkNamed returns the quotes for the marks that hold. Where none of several marks of a sentence
+// holds for all of it, they may hold for its parts.
+func (v *verifier) checkNamed() map[claim]quote {
+	quotes := map[claim]quote{}
+	checked := 0
+	for s := range v.judged {
+		j := &v.judged[s]
+		if checked += len(j.named); checked > maxClaims {
+			break
+		}
+		held, against := false, map[int]bool{}
+		for _, n := range j.named {
+			one := j.whole
+			v.support(&one, []int{n})
+			maps.Copy(against, one.against)
+			if one.quotes != nil {
+				quotes[claim{s, n + 1}], held = one.quotes[0], true
+			}
+		}
+		if held || len(j.named) < 2 || j.split == nil {
+			continue
+		}
+		if j.parts = v.supportParts(j, j.named, against); j.supported() {
+			for _, p := range j.parts {
+				quotes[claim{s, p.quotes[0].source + 1}] = p.quotes[0]
+			}
+		}
+	}
+	return quotes
 }
 
 // sentenceAt returns the sentence that a mark stands in or behind, or before at the start of a

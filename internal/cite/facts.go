@@ -37,6 +37,7 @@ var (
 
 func factsOf(sentence string) facts {
 	f := facts{numbersIn(sentence), spelledIn(sentence), namesIn(sentence), titlesIn(sentence)}
+	f.numbers = append(f.numbers, counted(sentence, f.numbers)...)
 	f.spelled = slices.DeleteFunc(f.spelled, func(n string) bool { return n == "1" }) // "one" is more often a pronoun
 	return f
 }
@@ -55,8 +56,7 @@ type evidence struct {
 	text    string
 }
 
-// newEvidence takes the numbers of a quote, and the names of the quote and the title of its
-// source: a page names its subject in the title, and says "it" later.
+// newEvidence takes the numbers and names of a quote and of the title of its source: a page names its subject in the title, and says "it" later.
 func newEvidence(quote, title string) evidence {
 	e := evidence{map[string]bool{}, map[string]bool{}, quote + "\n" + title}
 	e.add(quote, title)
@@ -70,11 +70,30 @@ func (e evidence) add(quote, title string) {
 	for _, n := range spelledIn(quote) {
 		e.numbers[n] = true
 	}
+	for _, n := range counted(quote, nil) {
+		e.numbers[n] = true
+	}
 	for w := range wordsOf(quote) {
 		e.words[strings.ToLower(w)] = true
 	}
+	for _, n := range numbersIn(title) {
+		e.numbers[n] = true
+	}
+	for _, n := range counted(title, nil) {
+		e.numbers[n] = true
+	}
 	for w := range wordsOf(title) {
 		e.words[strings.ToLower(w)] = true
+	}
+}
+
+// addMonths adds the numbers of the months that a text names.
+func (e evidence) addMonths(text string) {
+	for w := range wordsOf(text) {
+		lower := strings.ToLower(w)
+		if rank, ok := months()[lower]; ok && lower != w {
+			e.numbers[strconv.Itoa(rank+1)] = true
+		}
 	}
 }
 
@@ -227,10 +246,11 @@ func number(s, after string) string {
 	return strconv.FormatFloat(value, 'f', -1, 64)
 }
 
+const hanFigures = "〇一二三四五六七八九零壹两"
+
 // hanNumber reads a number in Chinese characters: 三百一十二, 二〇一九. Two digits side by side
 // are an estimate (三四), and 万一 is a word.
 func hanNumber(s string) (string, bool) {
-	const figures = "〇一二三四五六七八九零壹两"
 	total, section, figure, units, places := 0, 0, 0, 0, ""
 	for i, r := range s {
 		switch r {
@@ -250,7 +270,7 @@ func hanNumber(s string) (string, bool) {
 			section, figure = 0, 0
 			units++
 		default:
-			figure = strings.Index(figures, string(r)) / len("〇") % 10
+			figure = strings.Index(hanFigures, string(r)) / len("〇") % 10
 			places += strconv.Itoa(figure)
 		}
 		if len(places) > 12 {

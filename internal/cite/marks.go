@@ -92,7 +92,7 @@ func isMark(reply string, m []int, sources int) bool {
 	word := reply[:m[0]]
 	word = word[len(strings.TrimRightFunc(word, func(r rune) bool { return isWord(r) || r == ')' || r == ']' })):]
 	letter, n := utf8.DecodeRuneInString(word)
-	index := n > 0 && n == len(word) && isWord(letter) || strings.Contains(word, "_") || strings.HasSuffix(word, "()")
+	index := n > 0 && n == len(word) && isLetter(letter) || strings.Contains(word, "_") || strings.HasSuffix(word, "()")
 	return !index && (known || !strings.ContainsAny(inside, ",，、;"))
 }
 

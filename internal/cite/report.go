@@ -16,6 +16,27 @@ type Report struct {
 	Marks     int      `json:"marks"`     // in the text
 	Supported int      `json:"supported"` // marks whose quotes have all numbers and names of the sentence, and enough of its meaning or words
 	Unsourced []string `json:"unsourced"` // numbers and names that no source has, at most 20
+
+	// Of Verify only:
+	Claims   int       `json:"claims,omitempty"`   // sentences that need a source
+	Doubtful int       `json:"doubtful,omitempty"` // those that have none
+	Verdicts []Verdict `json:"verdicts,omitempty"` // by sentence
+}
+
+// add counts a sentence that Verify judged.
+func (r *Report) add(v Verdict, claims bool) {
+	r.Verdicts = append(r.Verdicts, v)
+	r.Marks += len(v.Marks)
+	r.Supported += len(v.Marks)
+	if len(v.Marks) > 0 {
+		r.Marked++
+	}
+	if claims {
+		r.Claims++
+		if len(v.Marks) == 0 {
+			r.Doubtful++
+		}
+	}
 }
 
 // NewReport checks an answer with marks of this package against its references and sources.
@@ -24,30 +45,37 @@ func NewReport(c Cited, sources []Source) Report {
 	in := linesOf(clean)
 	all := sentencesOf(clean, in, protected(clean, in))
 	numbers := map[int][]int{} // by sentence
-	r := Report{Sentences: len(all), Unsourced: []string{}}
+	r := Report{Sentences: len(all)}
 	for _, w := range found {
 		s := sentenceAt(in, all, w.at)
 		r.Marks += len(w.numbers)
 		numbers[s] = append(numbers[s], w.numbers...)
 	}
-	known := evidenceOf(sources)
+	texts := make([]string, len(all))
 	for i, s := range all {
-		text := clean[s.Span[0]:s.Span[1]]
+		texts[i] = clean[s.Span[0]:s.Span[1]]
 		if marks := numbers[i]; len(marks) > 0 {
 			r.Marked++
-			r.Supported += supported(text, marks, c.References)
+			r.Supported += supported(texts[i], marks, c.References)
 		}
-		if i >= maxAnswerChunks || len(r.Unsourced) == maxUnsourced {
-			continue
-		}
+	}
+	r.Unsourced = unsourced(texts, sources)
+	return r
+}
+
+// unsourced returns the numbers and names of sentences that no source has.
+func unsourced(sentences []string, sources []Source) []string {
+	facts := []string{}
+	known := evidenceOf(sources)
+	for _, text := range sentences[:min(len(sentences), maxAnswerChunks)] {
 		lacking := factsOf(text).missing(known)
 		for _, fact := range slices.Concat(lacking.numbers, lacking.names, lacking.titles) {
-			if len(r.Unsourced) < maxUnsourced && !slices.Contains(r.Unsourced, fact) {
-				r.Unsourced = append(r.Unsourced, fact)
+			if len(facts) < maxUnsourced && !slices.Contains(facts, fact) {
+				facts = append(facts, fact)
 			}
 		}
 	}
-	return r
+	return facts
 }
 
 // supported counts the marks of a sentence whose references support it together.

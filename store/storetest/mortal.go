@@ -21,6 +21,9 @@ type Life struct {
 // Over reports whether it has ended.
 func (l *Life) Over() bool { return l.over }
 
+// Steps is how many steps it has had.
+func (l *Life) Steps() int { return l.steps }
+
 // Step is the next step; ErrKilled if it is not taken any more.
 func (l *Life) Step() error {
 	if l.over {

@@ -23,7 +23,7 @@ func Markdown(r *Run) string {
 	if len(result.References) > 0 {
 		b.WriteString("\n")
 	}
-	for _, ref := range result.References {
+	for _, ref := range result.References { // markdown.Footnotes would change the quotes
 		fmt.Fprintf(&b, "[^%d]: %s, <%s>: “%s”\n", ref.Marker, oneLine(ref.Title), ref.URL, oneLine(ref.ExactQuote))
 	}
 	rep := &result.Report

@@ -68,10 +68,12 @@ func (s *Service) Plan(ctx context.Context, c *op.Call, conversationID string, o
 	if err := o.onto(&r.Plan); err != nil {
 		return nil, err
 	}
-	r.Estimate = estimateOf(&r.Plan)
-	return s.once(ctx, c, func(tx Tx) (*Run, error) {
+	return s.once(ctx, c, func(tx Tx) (_ *Run, err error) {
 		made := *r
 		made.ID, made.CreatedAt = op.NewID(), tx.Now()
+		if made.Estimate, err = estimate(tx, &made.Plan); err != nil {
+			return nil, err
+		}
 		if conversationID != "" {
 			conv, err := tx.Chats.Conversation(conversationID)
 			if err != nil {
@@ -132,7 +134,9 @@ func (s *Service) Change(ctx context.Context, c *op.Call, id string, o Order) (*
 		if err := cmp.Or(o.onto(&r.Plan), readable(tx, o.Bases)); err != nil {
 			return nil, err
 		}
-		r.Estimate = estimateOf(&r.Plan)
+		if r.Estimate, err = estimate(tx, &r.Plan); err != nil {
+			return nil, err
+		}
 		return r, tx.PutResearch(r)
 	})
 }

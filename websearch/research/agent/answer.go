@@ -3,12 +3,12 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
 	"nodest/internal/cite"
-	"nodest/llm"
 	"nodest/websearch/research/markdown"
 )
 
@@ -19,6 +19,83 @@ const (
 	quotesOfPage = 2   // of one page
 	quoteUnits   = 400 // of each, about
 )
+
+// conclude writes the answer of a member whose steps have ended without one that counts.
+func (m *member) conclude(ctx context.Context, end string) (string, error) {
+	if m.accepted {
+		return end, nil
+	}
+	if n := len(m.steps); n > 0 && m.steps[n-1].N == m.total {
+		m.total++
+		clear(m.ordinals)
+	}
+	m.before = m.purse.spent
+	s := Step{Action: actAnswer, Question: clip(m.question, mostShown)}
+	answer, err := m.finally(ctx)
+	if fatal(err) != nil {
+		return "", err
+	}
+	if answer != "" {
+		m.candidate, m.failed = answer, ""
+	}
+	m.leave(ctx, end)
+	if m.candidate == "" {
+		if end != Quoted && errors.Is(err, errSpent) {
+			end = Budgeted
+		}
+		return end, nil
+	}
+	m.log("did-final")
+	s.Result = m.diary[len(m.diary)-1]
+	m.tellStep(&s)
+	return end, m.record(ctx, s)
+}
+
+// finally asks for an answer from what is known, a second time if the model has failed.
+func (m *member) finally(ctx context.Context) (answer string, err error) {
+	for range 2 {
+		var reply string
+		reply, err = m.ask(ctx, question{
+			kind: "final", size: sizeFinal, last: true,
+			system: m.head() + "\n" + m.say("final", m.plan.Language), known: m.known, about: m.question,
+			messages: m.history, reviews: m.plans, ask: m.clipped(m.question),
+		})
+		if answer = answerIn(reply); err == nil && answer != "" || errors.Is(err, errSpent) || fatal(err) != nil {
+			return answer, err
+		}
+	}
+	return "", err
+}
+
+// answerIn is the answer in a reply that may be JSON all the same.
+func answerIn(reply string) string {
+	if o, err := objectIn(reply, "answer"); err == nil {
+		return o.Text("answer")
+	}
+	return strings.TrimSpace(reply)
+}
+
+// leave notes what was left out.
+func (m *member) leave(ctx context.Context, end string) {
+	for _, q := range m.open() {
+		m.left = append(m.left, m.say("left-question", clip(q, mostShown)))
+	}
+	switch {
+	case m.candidate == "" && end != Quoted:
+		m.left = append(m.left, m.say("left-question", clip(m.question, mostShown)))
+	case m.failed != "":
+		m.left = append(m.left, m.failed)
+	case m.candidate != "":
+		kinds := m.kinds
+		if len(kinds) == 0 {
+			kinds = append(m.checksByRule(), checkStrict)
+		}
+		m.left = append(m.left, m.say("left-unchecked", strings.Join(kinds, ", ")))
+	}
+	if n := len(m.ranked(ctx, m.question)); n > 0 && (end == Budgeted || end == Late) {
+		m.left = append(m.left, m.say("left-pages", n))
+	}
+}
 
 // cited is the recorded answer with its references.
 type cited struct {
@@ -39,15 +116,12 @@ func (m *member) cite(ctx context.Context, end string) (cited, error) {
 			return m.quote(ctx, sources, end)
 		}
 		text := markdown.Mend(markdown.LeadNotes(m.candidate, sources), m.web.pool.Hits())
-		c, report := verified(ctx, m.o.Embedder, text, sources, m.plan.Doubtful)
-		return cited{c.Answer, c.References, cite.ImageReferences(ctx, m.o.Embedder, c.Answer, images, mostImages), report}
+		v := cite.Verify(ctx, m.o.Embedder, text, sources, cite.VerifyOptions{Doubtful: m.plan.Doubtful})
+		if strings.TrimSpace(v.Answer) == "" { // nothing of it had support, and was to be removed
+			return m.quote(ctx, sources, end)
+		}
+		return cited{v.Answer, v.References, cite.ImageReferences(ctx, m.o.Embedder, v.Answer, images, mostImages), v.Report}
 	})
-}
-
-// verified keeps the marks of an answer whose sources support their sentences, and adds marks if there are none.
-func verified(ctx context.Context, emb llm.Embedder, answer string, sources []cite.Source, _ string) (cite.Cited, cite.Report) {
-	c := cite.CheckMarks(ctx, emb, answer, sources, cite.MarkOptions{Auto: cite.DefaultReferences(cite.BySentence)})
-	return c, cite.NewReport(c, sources)
 }
 
 func sameSource(a cite.Source) func(cite.Source) bool {

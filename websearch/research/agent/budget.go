@@ -37,10 +37,11 @@ type learned struct {
 	ratio  float64 // the tokens of a prompt, as a multiple of the estimate; at least 1
 	excess float64 // the tokens of a reply, as a multiple of what it may have; at least 1
 	thinks bool    // it reasons before it writes
+	room   int     // tokens of what is known that a prompt may have
 }
 
 func newPurse(tokens int, usd float64) purse {
-	return purse{tokens: tokens, usd: usd, learned: learned{ratio: 1, excess: 1}}
+	return purse{tokens: tokens, usd: usd, learned: learned{ratio: 1, excess: 1, room: mostKnown}}
 }
 
 // total is the budget in tokens.
@@ -102,6 +103,9 @@ func (p *purse) pay(h heard, estimated, allowed int) Cost {
 	p.excess = min(max(p.excess, float64(u.CompletionTokens)/float64(allowed)), mostRatio)
 	text := llm.EstimateTokens(h.Text)
 	p.thinks = p.thinks || u.CompletionTokens > 2*text+sureThought || h.Failed != nil && h.Failed.Code == fault.EmptyReply
+	if h.Failed != nil && h.Failed.Code == fault.ContextTooLarge {
+		p.room /= 2
+	}
 	p.spent.add(c)
 	return c
 }
@@ -118,7 +122,7 @@ func (p *purse) share(members int) purse {
 // learn takes over what another purse has learned.
 func (l *learned) learn(o learned) {
 	l.price, l.ratio, l.excess = max(l.price, o.price), max(l.ratio, o.ratio), max(l.excess, o.excess)
-	l.thinks = l.thinks || o.thinks
+	l.thinks, l.room = l.thinks || o.thinks, min(l.room, o.room)
 }
 
 func (c *Cost) add(d Cost) {

@@ -23,6 +23,9 @@ func TestGreedyRunsKeepTheirBudget(t *testing.T) {
 		if r.IntN(2) == 0 {
 			p.Queries = []string{"arven bridge"}
 		}
+		if r.IntN(3) == 0 {
+			p.Doubtful = Remove
+		}
 		g := &greedy{seed: uint64(i), ratio: 0.8 + 0.8*r.Float64(), thinks: r.IntN(4) == 0, wild: r.IntN(5) == 0}
 		web, rec := newWeb(), newTape()
 		res, err := Run(t.Context(), p, web.outside(g), rec)

@@ -177,9 +177,9 @@ func (m *member) check(ctx context.Context, kind string) (verdict, error) {
 	}
 	switch kind {
 	case checkStrict:
-		q.size, q.known, q.about = sizeStrict, m.known, m.question
+		q.size, q.known, q.about, q.texts = sizeStrict, m.known, m.question, true
 	case checkFreshness:
-		q.known, q.about = datesOf(m.known), m.question
+		q.known, q.about, q.texts = datesOf(m.known), m.question, true
 	}
 	reply, err := m.ask(ctx, q)
 	if err != nil {

@@ -216,7 +216,7 @@ func TestGoldenVisit(t *testing.T) {
 		for _, h := range in.AllURLs {
 			pool.Add(h, h.Weight, weburl.Options{})
 		}
-		got := Visit(t.Context(), read, nil, &pool, in.URLs, in.Question)
+		got := visitPages(t.Context(), read, nil, &pool, in.URLs, in.Question)
 		switch bug {
 		case "":
 		case "page-key-not-normalised": // one address for the page, its knowledge and its source

@@ -262,6 +262,7 @@ func (m *member) doSearch(ctx context.Context, c *choice, s *Step) (string, erro
 	for i, w := range words[:min(len(words), maxQueries)] {
 		queries[i].Text = w
 	}
+	before := len(m.known)
 	byRule := m.total == 1 && len(m.first) > 0
 	fresh, err := m.round(ctx, queries, !byRule)
 	if err != nil {
@@ -288,7 +289,7 @@ func (m *member) doSearch(ctx context.Context, c *choice, s *Step) (string, erro
 			s.Queries = append(s.Queries, q.Text)
 		}
 	}
-	m.progress(len(fresh) > 0)
+	m.progress(len(m.known) > before)
 	m.log("did-search", strings.Join(s.Queries, "; "), len(fresh))
 	s.Result = m.diary[len(m.diary)-1]
 	return "", nil

@@ -405,6 +405,31 @@ func TestACrashInACall(t *testing.T) {
 	})
 }
 
+// A model whose context is small gets less of what is known.
+func TestPromptsFitTheModel(t *testing.T) {
+	web := newWeb()
+	s := &script{steps: []string{answer1}}
+	o := web.outside(llm.AskerFunc(func(ctx context.Context, p llm.Prompt) (string, error) {
+		if llm.EstimatePrompt(p.Messages) > 7000 {
+			return "", fault.New(fault.ContextTooLarge, "the prompt is too long")
+		}
+		return s.Ask(ctx, p)
+	}))
+	o.Read = func(ctx context.Context, address string) (*reader.Page, error) {
+		page, err := web.page(ctx, address)
+		for i := range 400 { // a dense script has more tokens than the same length of English
+			page.Markdown += fmt.Sprintf("\n\n第%d段：阿尔文大桥的建造持续了九年，工程师们在河床上遇到了坚硬的岩石。", i)
+		}
+		return page, err
+	}
+	p := planOf(bridge)
+	p.Queries = []string{"arven bridge"}
+	res, err := Run(t.Context(), p, o, newTape())
+	if err != nil || res.End != Answered {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
 // The model may be gone when a run goes on: what it has said stays.
 func TestARunGoesOnWithoutItsModel(t *testing.T) {
 	p := planOf(bridge)
@@ -465,6 +490,13 @@ func TestProvidersThatFail(t *testing.T) {
 	if err != nil || len(res.References) == 0 || !strings.Contains(res.Answer, "3 May 1931") || len(res.Left) == 0 {
 		t.Errorf("without the model: %+v, %v", res, err)
 	}
+	// The answer has no support at all, and was to be without such sentences: the pages are quoted.
+	p.Doubtful = Remove
+	res, err = Run(t.Context(), p, newWeb().outside(&script{steps: []string{`{"action":"answer","answer":"Marcus Vantongeren sold it to the town for 90210 guilders."}`}}), newTape())
+	if err != nil || strings.Contains(res.Answer, "Marcus") || !strings.Contains(res.Answer, "3 May 1931") {
+		t.Errorf("without support: %+v, %v", res, err)
+	}
+	p.Doubtful = Mark
 	// No search finds anything: the model answers, and nothing is cited.
 	o = (&small{}).outside(&script{steps: []string{answer1}})
 	res, err = Run(t.Context(), p, o, newTape())
@@ -509,7 +541,7 @@ func TestSmallBudgetsAndLongQuestionsHaveAnAnswer(t *testing.T) {
 			for _, a := range rec.answers {
 				size += len(a)
 			}
-			if res.Answer == "" || res.Cost.Tokens() > tokens+g.worst || len(res.References) == 0 || size > 200_000 {
+			if res.Answer == "" || res.Cost.Tokens() > tokens+g.worst || len(res.References) == 0 || len(res.Left) == 0 || size > 200_000 {
 				t.Errorf("%d tokens for %.20q: %d used, %d bytes recorded, answer %.200q", tokens, q, res.Cost.Tokens(), size, res.Answer)
 			}
 			if tokens == 2000 && g.calls == 0 {

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"nodest/internal/fault"
@@ -42,6 +43,7 @@ type question struct {
 
 	system   string      // begins the prompt
 	known    []Knowledge // as much of it as there is room for
+	texts    bool        // known stands in the last message, not as a conversation
 	about    string      // what known is cut to
 	messages []llm.Message
 	reviews  []string
@@ -68,7 +70,7 @@ func (m *member) ask(ctx context.Context, q question) (string, error) {
 		return "", errSpent
 	}
 	if len(q.known) > 0 {
-		part := min(int(float64(room)*knownShare/m.purse.ratio), mostKnown)
+		part := min(int(float64(room)*knownShare/m.purse.ratio), m.purse.room)
 		prompt = m.prompt(q, fit(ctx, q.known, q.about, part))
 	}
 	estimated := llm.EstimatePrompt(prompt)
@@ -142,5 +144,8 @@ func (m *member) prompt(q question, known []Knowledge) []llm.Message {
 		shown[i] = k
 	}
 	out := []llm.Message{{Role: llm.System, Text: q.system}}
+	if q.texts {
+		q.ask, shown = strings.Join(append(Texts(shown), q.ask), "\n\n"), nil
+	}
 	return append(out, Compose(q.messages, shown, q.ask, q.reviews)...)
 }

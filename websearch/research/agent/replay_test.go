@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -78,5 +80,58 @@ func TestARunGoesOnFromEveryAnswer(t *testing.T) {
 			}
 			t.Logf("%d answers, %d calls of the model, %d steps, end %s: the same from behind each", len(first.order), want.Cost.Calls, len(want.Steps), want.End)
 		})
+	}
+}
+
+// dying is a recorder of a process that ends when an answer is about to be stored.
+type dying struct {
+	*tape
+	left int // answers until then
+}
+
+var errDied = errors.New("the process is gone")
+
+func (d *dying) Record(ctx context.Context, key string, answer json.RawMessage, cost Cost) error {
+	d.mu.Lock()
+	d.left--
+	over := d.left < 0
+	d.mu.Unlock()
+	if over {
+		return errDied
+	}
+	return d.tape.Record(ctx, key, answer, cost)
+}
+
+// A crash may lose the answer of a call. It is made again, what it may have cost stays counted, and the run
+// keeps its budget all the same.
+func TestALostAnswerIsPaidFromTheBudget(t *testing.T) {
+	p := planOf(bridge)
+	p.Budget.Tokens = 30_000
+	play := func(rec Recorder, g *greedy) (*Result, error) { return Run(t.Context(), p, newWeb().outside(g), rec) }
+	whole := newTape()
+	if _, err := play(whole, &greedy{seed: 3}); err != nil {
+		t.Fatal(err)
+	}
+	lost := 0
+	for n := range len(whole.order) {
+		rec := newTape()
+		if _, err := play(&dying{rec, n}, &greedy{seed: 3}); !errors.Is(err, errDied) {
+			t.Fatalf("behind %d answers the error is %v", n, err)
+		}
+		g := &greedy{seed: 3}
+		res, err := play(rec, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used := rec.spent.Tokens() + rec.lost.Tokens(); res.Cost.Tokens() != used || used > p.Budget.Tokens+g.worst || res.Answer == "" {
+			t.Errorf("behind %d answers: says %d tokens, %d were used of %d", n, res.Cost.Tokens(), used, p.Budget.Tokens)
+		}
+		if rec.lost.Tokens() > 0 {
+			lost++
+		}
+	}
+	t.Logf("%d crashes, %d of them in a call of the model", len(whole.order), lost)
+	if lost == 0 {
+		t.Error("no crash lost anything")
 	}
 }

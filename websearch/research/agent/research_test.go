@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"nodest/internal/cite"
 	"nodest/llm"
 	"nodest/websearch/reader"
 	"nodest/websearch/weburl"
@@ -41,6 +42,17 @@ func TestKnowledgeHasTheTimeOfItsKind(t *testing.T) {
 	}
 }
 
+// visitPages visits with the options of the recorded pipeline.
+func visitPages(ctx context.Context, read Read, emb llm.Embedder, pool *weburl.Pool, addresses []string, question string) Visited {
+	return visitAll(ctx, pool, weburl.Options{}, addresses, question, func(ctx context.Context, address string) (seen, error) {
+		page, err := read(ctx, address)
+		if err != nil {
+			return seen{}, err
+		}
+		return see(ctx, emb, page, weburl.Options{}, address, question, cite.PickOptions{})
+	})
+}
+
 func TestVisitsReadTwoPagesOfAHostAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32
@@ -53,7 +65,7 @@ func TestVisitsReadTwoPagesOfAHostAtATime(t *testing.T) {
 			return &reader.Page{FinalURL: address, Canonical: strings.Replace(address, "/copy", "/one", 1), Markdown: "Text of " + address}, nil
 		}
 		addresses := []string{"https://a.org/one", "https://a.org/one/", "https://a.org/copy", "mailto:x", "https://a.org/three", "https://a.org/fourth", "https://a.org/5", "https://a.org/sixth"}
-		got := Visit(t.Context(), read, recorded{"hash256"}, &weburl.Pool{}, addresses, "Q?")
+		got := visitPages(t.Context(), read, recorded{"hash256"}, &weburl.Pool{}, addresses, "Q?")
 		if got := most.Load(); got != 2 {
 			t.Fatalf("most.Load() is %d, want %d", got, 2)
 		}
@@ -76,7 +88,7 @@ func TestVisitsReadTwoPagesOfAHostAtATime(t *testing.T) {
 func TestACancelledVisitRecordsNothingUnread(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	read := func(ctx context.Context, _ string) (*reader.Page, error) { cancel(); return nil, ctx.Err() }
-	got := Visit(ctx, read, nil, &weburl.Pool{}, []string{"https://a.org/1", "https://a.org/2", "https://a.org/3"}, "Q?")
+	got := visitPages(ctx, read, nil, &weburl.Pool{}, []string{"https://a.org/1", "https://a.org/2", "https://a.org/3"}, "Q?")
 	if want := (Visited{}); !reflect.DeepEqual(got, want) {
 		t.Fatalf("got is %+v, want %+v", got, want)
 	}

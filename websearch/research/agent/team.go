@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,74 +118,4 @@ func (m *member) join(t *member) string {
 	m.others = append(m.others, t.steps...)
 	m.left = append(m.left, t.left...)
 	return markdown.Renumber(t.candidate, numbers)
-}
-
-// conclude writes the answer of a member whose steps have ended without one that counts.
-func (m *member) conclude(ctx context.Context, end string) (string, error) {
-	if m.accepted {
-		return end, nil
-	}
-	if n := len(m.steps); n > 0 && m.steps[n-1].N == m.total {
-		m.total++
-		clear(m.ordinals)
-	}
-	m.before = m.purse.spent
-	s := Step{Action: actAnswer, Question: clip(m.question, mostShown)}
-	answer, err := m.finally(ctx)
-	if fatal(err) != nil {
-		return "", err
-	}
-	if answer != "" {
-		m.candidate, m.failed = answer, ""
-	}
-	m.leave(ctx, end)
-	if m.candidate == "" {
-		if end != Quoted && errors.Is(err, errSpent) {
-			end = Budgeted
-		}
-		return end, nil
-	}
-	m.log("did-final")
-	s.Result = m.diary[len(m.diary)-1]
-	m.tellStep(&s)
-	return end, m.record(ctx, s)
-}
-
-// finally asks for an answer from what is known, a second time if the model has failed.
-func (m *member) finally(ctx context.Context) (answer string, err error) {
-	for range 2 {
-		var reply string
-		reply, err = m.ask(ctx, question{
-			kind: "final", size: sizeFinal, last: true,
-			system: m.head() + "\n" + m.say("final", m.plan.Language), known: m.known, about: m.question,
-			messages: m.history, reviews: m.plans, ask: m.clipped(m.question),
-		})
-		if answer = answerIn(reply); err == nil && answer != "" || errors.Is(err, errSpent) || fatal(err) != nil {
-			return answer, err
-		}
-	}
-	return "", err
-}
-
-// answerIn is the answer in a reply that may be JSON all the same.
-func answerIn(reply string) string {
-	if o, err := objectIn(reply, "answer"); err == nil {
-		return o.Text("answer")
-	}
-	return strings.TrimSpace(reply)
-}
-
-// leave notes what was left out.
-func (m *member) leave(ctx context.Context, end string) {
-	for _, q := range m.open() {
-		m.left = append(m.left, m.say("left-question", clip(q, mostShown)))
-	}
-	if m.failed != "" {
-		m.left = append(m.left, m.failed)
-	} else if len(m.kinds) > 0 {
-		m.left = append(m.left, m.say("left-unchecked", strings.Join(m.kinds, ", ")))
-	}
-	if n := len(m.ranked(ctx, m.question)); n > 0 && (end == Budgeted || end == Late) {
-		m.left = append(m.left, m.say("left-pages", n))
-	}
 }

@@ -25,11 +25,6 @@ const (
 // Read returns a page, or an error of package reader. It is called concurrently.
 type Read func(ctx context.Context, address string) (*reader.Page, error)
 
-// Pool is where links of pages go; weburl.Pool is one.
-type Pool interface {
-	Add(hit weburl.Hit, delta float64, o weburl.Options) (isNew bool)
-}
-
 // Visited is what one step of visits has found, in the order of its addresses.
 type Visited struct {
 	URLs      []string      // normalized addresses that were tried, and those that their pages go by
@@ -73,19 +68,6 @@ type visit struct {
 	err     error
 }
 
-// Visit reads up to five pages together and returns what they say about the question. Addresses
-// that Normalize rejects, and repeated ones, are left out. Links of the pages are added to the
-// pool. When ctx ends, the pages that are not read by then are not recorded.
-func Visit(ctx context.Context, read Read, emb llm.Embedder, pool Pool, addresses []string, question string) Visited {
-	return visitAll(ctx, pool, weburl.Options{}, addresses, question, func(ctx context.Context, address string) (seen, error) {
-		page, err := read(ctx, address)
-		if err != nil {
-			return seen{}, err
-		}
-		return see(ctx, emb, page, weburl.Options{}, address, question, cite.PickOptions{})
-	})
-}
-
 // see takes from a page what it says about a question.
 func see(ctx context.Context, emb llm.Embedder, page *reader.Page, urls weburl.Options, address, question string, o cite.PickOptions) (seen, error) {
 	if page.Markdown == "" {
@@ -106,7 +88,10 @@ func see(ctx context.Context, emb llm.Embedder, page *reader.Page, urls weburl.O
 	return s, err
 }
 
-func visitAll(ctx context.Context, pool Pool, urls weburl.Options, addresses []string, question string, look look) Visited {
+// visitAll reads up to five pages together and returns what they say about the question. Addresses
+// that Normalize rejects, and repeated ones, are left out. Links of the pages are added to the
+// pool. When ctx ends, the pages that are not read by then are not recorded.
+func visitAll(ctx context.Context, pool *weburl.Pool, urls weburl.Options, addresses []string, question string, look look) Visited {
 	visits, hosts := []*visit{}, map[string]chan struct{}{}
 	for _, raw := range addresses {
 		address, err := weburl.Normalize(raw, urls)
@@ -140,7 +125,7 @@ func visitAll(ctx context.Context, pool Pool, urls weburl.Options, addresses []s
 }
 
 // add records a visit. A page that was already read under another address counts once.
-func (out *Visited) add(v *visit, pool Pool, urls weburl.Options, question string) {
+func (out *Visited) add(v *visit, pool *weburl.Pool, urls weburl.Options, question string) {
 	out.visited(v.address)
 	if v.err != nil {
 		out.Failures = append(out.Failures, Failure{v.address, v.err})

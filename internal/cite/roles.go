@@ -1,0 +1,521 @@
+package cite
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of the search for exchanged parts.
+const (
+	maxSwapTokens = 40
+	maxSwapMiddle = 6
+	maxSwapGap    = 3  // characters, where the exchanged parts stand
+	maxInnerGap   = 15 // likewise, between others
+)
+
+// takesOver reports whether a number of a clause belongs to something else in the source: to
+// what a neighbouring clause, with a number of its own, does not speak of.
+func takesOver(claim *reading, c *clause, e *reading) bool {
+	for _, q := range c.amounts {
+		of := e.clausesWith(q.value)
+		if len(of) != 1 {
+			continue
+		}
+		about := c.terms
+		if len(claim.numbersLike(q)) == 1 {
+			about = claim.terms
+		}
+		own := of[0]
+		for i := range e.clauses {
+			other := &e.clauses[i]
+			if other == own || !slices.ContainsFunc(other.amounts, func(x quantity) bool { return x.like(q) && !claim.hasNumber(x.value) }) {
+				continue
+			}
+			if belongsElsewhere(about, own, other) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// belongsElsewhere compares what only one of two clauses has with what a sentence is about.
+func belongsElsewhere(about map[string]bool, own, other *clause) bool {
+	mine, theirs := own.only(other, true), other.only(own, true)
+	if len(mine) > 0 && len(theirs) > 0 {
+		return share(mine, about) == 0 && share(theirs, about) > 0
+	}
+	mine, theirs = own.only(other, false), other.only(own, false)
+	if len(mine) == 0 || len(theirs) == 0 {
+		return false
+	}
+	known, least := share(theirs, about), 1
+	if hasDense(own.text) { // pairs of characters say less than words
+		least = 2
+	}
+	return known*float64(len(theirs)) > float64(least)-0.5 && known > share(mine, about)+0.15
+}
+
+// only returns the terms, or the names, that another clause has not.
+func (c *clause) only(other *clause, names bool) map[string]bool {
+	terms := map[string]bool{}
+	for _, t := range c.tokens {
+		first, _ := utf8.DecodeRuneInString(t.term)
+		if !other.terms[t.term] && !isDigit(first) && (t.name || !names) {
+			terms[t.term] = true
+		}
+	}
+	return terms
+}
+
+func (r *reading) clausesWith(number string) (of []*clause) {
+	for i := range r.clauses {
+		if slices.ContainsFunc(r.clauses[i].amounts, func(q quantity) bool { return q.value == number }) {
+			of = append(of, &r.clauses[i])
+		}
+	}
+	return of
+}
+
+func (r *reading) numbersLike(q quantity) (like []quantity) {
+	for _, c := range r.clauses {
+		for _, x := range c.amounts {
+			if x.like(q) {
+				like = append(like, x)
+			}
+		}
+	}
+	return like
+}
+
+func (r *reading) hasNumber(value string) bool { return len(r.clausesWith(value)) > 0 }
+
+// like reports whether two amounts are of one kind.
+func (q quantity) like(other quantity) bool {
+	if q.unit >= 0 && other.unit >= 0 && q.dense == other.dense {
+		return q.unit == other.unit
+	}
+	return q.isYear() == other.isYear()
+}
+
+func (q quantity) isYear() bool {
+	return len(q.value) == 4 && !q.counts && (q.value[0] == '1' || q.value[0] == '2') && !strings.Contains(q.value, ".")
+}
+
+// placedTerm is a term and the clause that it stands in.
+type placedTerm struct {
+	term   string
+	clause int
+}
+
+// sequence returns the terms of a reading that another one has too, in their order.
+func sequence(r *reading, shared map[string]bool, most int) (out []placedTerm) {
+	for i, c := range r.clauses {
+		for _, t := range c.tokens {
+			first, _ := utf8.DecodeRuneInString(t.term)
+			if shared[t.term] && !isDense(first) && len(out) < most {
+				out = append(out, placedTerm{t.term, i})
+			}
+		}
+	}
+	return out
+}
+
+// passiveWithin reports whether the clauses of a part of a sequence are in the passive.
+func (r *reading) passiveWithin(part []placedTerm) bool {
+	for i := part[0].clause; i <= part[len(part)-1].clause; i++ {
+		if r.clauses[i].isPassive() {
+			return true
+		}
+	}
+	return false
+}
+
+// positions returns where a row of terms stands in a sequence.
+func positions(in []placedTerm, row ...[]placedTerm) (at []int) {
+	all := slices.Concat(row...)
+	for i := 0; i+len(all) <= len(in); i++ {
+		if slices.EqualFunc(in[i:i+len(all)], all, func(a, b placedTerm) bool { return a.term == b.term }) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// swaps reports whether two parts of a sentence stand on each other's place in the source: x verb y
+// where the source says y verb x. A passive turns the order around.
+func swaps(claim, e *reading) bool {
+	ours := sequence(claim, e.terms, maxSwapTokens)
+	theirs := sequence(e, claim.terms, 3*maxSwapTokens)
+	next := map[[2]string]bool{} // pairs of neighbours of the source
+	for i := range len(theirs) - 1 {
+		next[[2]string{theirs[i].term, theirs[i+1].term}] = true
+	}
+	follows := func(a, b int) bool { return next[[2]string{ours[a].term, ours[b].term}] }
+	for from := 1; from < len(ours); from++ { // the middle
+		for to := from + 1; to < min(len(ours), from+maxSwapMiddle+1) && (to == from+1 || follows(to-2, to-1)); to++ {
+			for x := 1; x <= min(3, from); x++ {
+				for y := 1; y <= 3 && to+y <= len(ours); y++ {
+					turned := follows(to+y-1, from) && follows(to-1, from-x)
+					same := follows(from-1, from) && follows(to-1, to) && to == from+1
+					if (turned || same) && exchanged(claim, e, ours[from-x:to+y], theirs, x, to-from) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// exchanged is swaps for a part of the sentence whose first x terms may be exchanged with those behind the m
+// in its middle.
+func exchanged(claim, e *reading, part, theirs []placedTerm, x, m int) bool {
+	first, middle, second := part[:x], part[x:x+m], part[x+m:]
+	if isNumber(first[0].term) != isNumber(second[0].term) || slices.ContainsFunc(first, func(t placedTerm) bool {
+		return slices.ContainsFunc(second, func(o placedTerm) bool { return t.term == o.term })
+	}) {
+		return false
+	}
+	same, other := positions(theirs, part), positions(theirs, second, middle, first)
+	if len(same) == 0 == (len(other) == 0) {
+		return false
+	}
+	begin := slices.Concat(same, other)[0] + x
+	if len(same) == 0 {
+		begin += len(second) - x
+	}
+	if claim.passiveWithin(middle) != e.passiveWithin(theirs[begin:begin+m]) {
+		return len(same) > 0 && m == 1 && isNames(first, claim, e) && isNames(second, claim, e) && !isNames(middle, claim, e)
+	}
+	return len(other) > 0
+}
+
+// otherSlot reports whether a name stands in a sentence between two words between which the source has
+// another name, and the name elsewhere.
+func otherSlot(claim, e *reading) bool {
+	ours := sequence(claim, e.terms, maxSwapTokens)
+	theirs := sequence(e, claim.terms, 3*maxSwapTokens)
+	for i := 1; i+1 < len(ours); i++ {
+		for n := 1; n <= 2 && i+n < len(ours); n++ {
+			name, before, after := ours[i:i+n], ours[i-1], ours[i+n]
+			if !isNames(name, claim, e) || isNames([]placedTerm{before}, claim, e) || isNames([]placedTerm{after}, claim, e) || len(positions(theirs, ours[i-1:i+n+1])) > 0 {
+				continue
+			}
+			for k := 1; k+1 < len(theirs); k++ {
+				for m := 1; m <= 3 && k+m < len(theirs); m++ {
+					if claim.passiveWithin(name) == e.passiveWithin(theirs[k:k+m]) && theirs[k-1].term == before.term && theirs[k+m].term == after.term && isNames(theirs[k:k+m], claim, e) && len(positions(theirs[k:k+m], name)) == 0 {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+func isNumber(term string) bool {
+	r, _ := utf8.DecodeRuneInString(term)
+	return isDigit(r)
+}
+
+// isNames reports whether all of some terms are names in one of two readings; a name at the
+// beginning of a sentence cannot be told there.
+func isNames(terms []placedTerm, in ...*reading) bool {
+	return !slices.ContainsFunc(terms, func(t placedTerm) bool {
+		return !slices.ContainsFunc(in, func(r *reading) bool { return r.isName(t.term) })
+	})
+}
+
+func (r *reading) isName(term string) bool {
+	return slices.ContainsFunc(r.clauses, func(c clause) bool {
+		return slices.ContainsFunc(c.tokens, func(t token) bool { return t.name && t.term == term })
+	})
+}
+
+// standsIn reports whether a sentence says of one person what its source says of another: the
+// word behind a name (before it, in the passive) stands in the source only with other names, which the
+// sentence does not have.
+func standsIn(claim *reading, quote []*reading) bool {
+	e := join(quote)
+	for i := range claim.clauses {
+		c := &claim.clauses[i]
+		voice := c.isPassive()
+		for j := range len(c.tokens) - 1 {
+			name, word := c.tokens[j], c.tokens[j+1]
+			if voice {
+				name, word = word, name
+			}
+			if !name.name && !e.isName(name.term) || word.name || e.isName(word.term) || isNumber(word.term) || !e.terms[name.term] || !e.terms[word.term] {
+				continue
+			}
+			if !e.tells(c, name.term, word.term) && othersOnly(claim, quote, name.term, word.term, voice) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tells reports whether a clause of the source has a name together with a word of another clause, other
+// than the one that is in question: "Ida taught music, Lotte mathematics".
+func (r *reading) tells(c *clause, name, but string) bool {
+	return slices.ContainsFunc(r.clauses, func(of clause) bool {
+		return of.terms[name] && slices.ContainsFunc(c.tokens, func(t token) bool {
+			return t.term != but && t.term != name && !r.isName(t.term) && of.terms[t.term]
+		})
+	})
+}
+
+// othersOnly reports whether a word stands in the source with other names only: behind them, or in the
+// passive before them.
+func othersOnly(claim *reading, quote []*reading, name, word string, voice bool) bool {
+	others := 0
+	for _, r := range quote {
+		if !r.terms[word] {
+			continue
+		}
+		all := join(quote)
+		for i := range r.clauses {
+			c := &r.clauses[i]
+			if !c.terms[word] {
+				continue
+			}
+			if c.isPassive() != voice {
+				return false
+			}
+			who := r.nameBefore(i, word, all)
+			if voice {
+				who = r.nameAfter(i, word, all)
+			}
+			if who == "" || who == name || claim.terms[who] {
+				return false
+			}
+			others++
+		}
+	}
+	return others > 0
+}
+
+// nameBefore returns the last name before a word of a clause, also of the clauses before it.
+func (r *reading) nameBefore(i int, word string, all *reading) (name string) {
+	for k := 0; k <= i; k++ {
+		for _, t := range r.clauses[k].tokens {
+			if k == i && t.term == word {
+				return name
+			}
+			if t.name || all.isName(t.term) {
+				name = t.term
+			}
+		}
+	}
+	return name
+}
+
+// nameAfter returns the first name behind a word of a clause, in that clause.
+func (r *reading) nameAfter(i int, word string, all *reading) string {
+	behind := false
+	for _, t := range r.clauses[i].tokens {
+		if behind && (t.name || all.isName(t.term)) {
+			return t.term
+		}
+		behind = behind || t.term == word
+	}
+	return ""
+}
+
+// chunk is a run of characters that two texts of a dense script have in common.
+type chunk struct {
+	text     string
+	from, to int // runes of the first text
+}
+
+// plainHan keeps the letters and digits of a text.
+func plainHan(text string) []rune {
+	var out []rune
+	for _, r := range text {
+		if isDense(r) || unicode.IsLetter(r) || unicode.IsDigit(r) || r == '%' {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// maxDense bounds the comparison of characters.
+const maxDense = 300
+
+// chunksOf returns the longest runs that both texts have, from the left.
+func chunksOf(ours []rune, theirs string) (out []chunk) {
+	for i := 0; i < len(ours); {
+		n := 0
+		for i+n < len(ours) && strings.Contains(theirs, string(ours[i:i+n+1])) {
+			n++
+		}
+		if n < 2 {
+			i++
+			continue
+		}
+		out = append(out, chunk{string(ours[i : i+n]), i, i + n})
+		i += n
+	}
+	return out
+}
+
+func hasDense(text string) bool { return strings.ContainsFunc(text, isDense) }
+
+// swapsDense is swaps for scripts without spaces.
+func swapsDense(claim, source string) bool {
+	if !hasDense(claim) || !hasDense(source) {
+		return false
+	}
+	ours, theirs := ended(claim), ended(source)
+	if len(ours) > maxDense || len(theirs) > 2*maxDense {
+		return false
+	}
+	chunks := chunksOf(ours, string(theirs))
+	if passive.MatchString(claim) != passive.MatchString(source) {
+		return wrongAgent(claim, source, chunksOf(plainHan(claim), string(plainHan(source))))
+	}
+	for i := range chunks {
+		for k := i + 2; k < min(len(chunks), i+5); k++ {
+			if isFiller(chunks[i].text) || isFiller(chunks[k].text) {
+				continue
+			}
+			if chunks[k].from-chunks[i].to > 24 || hasDigit(chunks[i].text) != hasDigit(chunks[k].text) || chunks[i].text == chunks[k].text {
+				continue
+			}
+			turned := append([]chunk{chunks[k]}, chunks[i+1:k]...)
+			turned = append(turned, chunks[i])
+			at, end := followEach(theirs, turned)
+			if at < 0 {
+				continue
+			}
+			alike := runeAt(ours, chunks[i].from-1) == runeAt(theirs, at-1) || runeAt(ours, chunks[k].to) == runeAt(theirs, end)
+			if same, _ := followEach(theirs, chunks[i:k+1]); same < 0 && alike {
+				return true
+			}
+		}
+	}
+	return tooForeign(claim, source)
+}
+
+// isFiller reports whether a text has only characters that say little.
+func isFiller(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !isParticle(r) && !carriers()[string(r)] })
+}
+
+func hasDigit(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsDigit(r) || r == '半' })
+}
+
+// runeAt returns a line break outside of a text.
+func runeAt(text []rune, at int) rune {
+	if at < 0 || at >= len(text) {
+		return '\n'
+	}
+	return text[at]
+}
+
+// followEach returns where chunks follow each other in a text, with few characters between them; -1 if
+// they do not.
+func followEach(text []rune, chunks []chunk) (from, to int) {
+	first := []rune(chunks[0].text)
+	for start := 0; start+len(first) <= len(text); start++ {
+		if !slices.Equal(text[start:start+len(first)], first) {
+			continue
+		}
+		at, ok := start+len(first), true
+		for k, c := range chunks[1:] {
+			next := []rune(c.text)
+			found := -1
+			most := maxSwapGap
+			if k > 0 && k < len(chunks)-2 {
+				most = maxInnerGap
+			}
+			for gap := 0; gap <= most && at+gap+len(next) <= len(text); gap++ {
+				if slices.Equal(text[at+gap:at+gap+len(next)], next) {
+					found = at + gap + len(next)
+					break
+				}
+			}
+			if found < 0 {
+				ok = false
+				break
+			}
+			at = found
+		}
+		if ok {
+			return start, at
+		}
+	}
+	return -1, -1
+}
+
+// wrongAgent reports whether a sentence says that x was done to by y where the source says, without
+// a passive, that x did it to y.
+func wrongAgent(claim, source string, chunks []chunk) bool {
+	mark := passiveIn(claim)
+	if mark < 0 {
+		return false
+	}
+	at := len(plainHan(claim[:mark]))
+	i := slices.IndexFunc(chunks, func(c chunk) bool { return c.from >= at })
+	if i < 1 || chunks[i-1].to != at || chunks[i].from > at+1 {
+		return false
+	}
+	text := string(plainHan(source))
+	x, y := strings.Index(text, chunks[i-1].text), strings.Index(text, chunks[i].text)
+	return x >= 0 && x < y
+}
+
+// passiveIn is where the voice of a text changes; -1 if it does not.
+func passiveIn(text string) int {
+	for _, r := range passives() {
+		if at := r.FindStringIndex(text); at != nil && r.MatchString(text) {
+			return at[0]
+		}
+	}
+	return -1
+}
+
+// tooForeign reports whether a predicate of a sentence has another subject in the source.
+func tooForeign(claim, source string) bool {
+	chunks := chunksOf(ended(claim), string(ended(source)))
+	parts := strings.FieldsFunc(source, isClauseEnd)
+	for i := range len(chunks) - 1 {
+		subject, predicate := chunks[i], chunks[i+1]
+		said := strings.TrimLeftFunc(predicate.text, isParticle)
+		ends := strings.HasSuffix(said, "\n")
+		said = strings.TrimSuffix(said, "\n")
+		if n := utf8.RuneCountInString(said); subject.to != predicate.from || hasDigit(subject.text) || n < 3 || n < 5 && !ends {
+			continue
+		}
+		foreign, own := 0, false
+		for _, part := range parts {
+			text := string(plainHan(part))
+			before, _, found := strings.Cut(text, said)
+			if !found {
+				own = own || strings.Contains(text, subject.text)
+				continue
+			}
+			if strings.HasSuffix(before, "他") || strings.HasSuffix(before, "她") || strings.HasSuffix(before, "它") {
+				foreign = -1
+				break
+			}
+			before = strings.TrimFunc(before, isParticle)
+			if strings.Contains(text, subject.text) || utf8.RuneCountInString(before) < 2 || strings.Contains(claim, before) {
+				foreign = -1
+				break
+			}
+			foreign++
+		}
+		if foreign > 0 && own {
+			return true
+		}
+	}
+	return false
+}
+
+func isParticle(r rune) bool { return particles()[string(r)] }
