@@ -3,7 +3,7 @@ import { words } from '../../lib/language.svelte'
 export const researchWords = words(
   {
     research: 'Research',
-    intro: 'A question is searched for in the web and in your knowledge bases, pages are read, and the answer names its sources. Each sentence is checked against the pages that were read. This takes minutes, and a budget holds.',
+    intro: 'A question is searched for in the web and in your knowledge bases, pages are read, and the answer names its sources. Each sentence is checked against the pages that were read. This takes minutes, and stays within a budget.',
     question: 'What is to be found out?',
     questionHint: 'One question in whole sentences. Say what the answer is to cover.',
     options: 'Budget and sources',
@@ -13,7 +13,7 @@ export const researchWords = words(
     secondsHint: 'Of work, 10 to 3,600.',
     usd: 'US dollars at most',
     usdHint: 'Where prices are known. 0 = no limit.',
-    asServer: 'as the server',
+    asServer: 'default of the server',
     web: 'Search the web',
     webHint: (providers: string) => `Search queries go to ${providers}.`,
     noWeb: 'This server cannot search the web: it has no search provider.',
@@ -128,9 +128,9 @@ export const researchWords = words(
     readAndFound: (read: number, found: number) => `${read === 1 ? '1 page' : `${read} pages`} read, ${found === 1 ? '1 address' : `${found} addresses`} found.`,
     images: 'Images',
     report: 'Report',
-    sentences: (marked: number, of: number) => `${marked} of ${of} sentences name a source.`,
+    sentences: (marked: number, of: number) => `${marked} of ${of} sentences ${marked === 1 ? 'names' : 'name'} a source.`,
     marks: (supported: number, of: number) => (of === 1 ? (supported === 1 ? 'The mark is supported by its quote.' : 'The mark is not supported by its quote.') : `${supported} of ${of} marks are supported by their quotes.`),
-    claims: (doubtful: number, of: number) => (doubtful === 0 ? `Each of the ${of} sentences that need a source has one.` : `${doubtful} of ${of} sentences that need a source have none.`),
+    claims: (doubtful: number, of: number) => (doubtful === 0 ? `Each of the ${of} sentences that need a source has one.` : `${doubtful} of ${of} sentences that need a source ${doubtful === 1 ? 'has' : 'have'} none.`),
     unsourced: 'Numbers and names that no source has',
     verdicts: 'Sentence by sentence',
     reasons: {
@@ -163,7 +163,7 @@ export const researchWords = words(
     secondsHint: '工作时间，10 到 3,600 秒。',
     usd: '最多美元数',
     usdHint: '仅在价格已知时有效。0 = 不限。',
-    asServer: '按服务器设置',
+    asServer: '服务器默认值',
     web: '搜索网络',
     webHint: (providers: string) => `搜索词会发送给 ${providers}。`,
     noWeb: '此服务器没有搜索服务，无法搜索网络。',
