@@ -26,7 +26,7 @@ func (s *Service) outside(ctx context.Context, rec *recorder) (o agent.Outside, 
 			o.Embedder = nil
 		}
 	}
-	o.Addresses = s.opts.Web.Addresses()
+	o.Private = s.opts.Web.MayRead
 	o.Search = func(ctx context.Context, q provider.Query) (provider.Results, error) {
 		return s.opts.Web.Find(ctx, userID, q)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodest/llm"
+	"nodest/websearch/weburl"
 )
 
 // run is one play of a plan.
@@ -93,6 +94,9 @@ func (r *run) member(n int, question string, p purse) *member {
 		ordinals: map[string]int{}, memory: memory{asked: []string{question}},
 	}
 }
+
+// urls says which addresses may be read.
+func (r *run) urls() weburl.Options { return weburl.Options{AllowPrivate: r.o.Private} }
 
 // searches reports whether there is a web to search.
 func (r *run) searches() bool { return r.plan.Web && r.o.Search != nil }

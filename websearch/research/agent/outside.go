@@ -7,7 +7,6 @@ import (
 	"nodest/internal/cite"
 	"nodest/llm"
 	"nodest/websearch/provider"
-	"nodest/websearch/weburl"
 )
 
 // Outside is what a run uses of the world. All of it is called concurrently.
@@ -18,8 +17,8 @@ type Outside struct {
 	// Read reads a page. One that the run has read before comes from where it was stored: it is read again when
 	// the answer is cited, if the process has ended meanwhile.
 	Read Read
-	// Addresses say which pages may be found and read: with AllowPrivate, those of some private hosts too.
-	Addresses weburl.Options
+	// Private reports whether pages of a host may be read although it is private; nil = no.
+	Private func(host string) bool
 	// Documents searches the knowledge bases of the plan; nil = there are none.
 	Documents func(ctx context.Context, question string) ([]cite.Source, error)
 	// Tell passes on what happens; it does not block. nil = nobody wants to know.

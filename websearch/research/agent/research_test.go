@@ -49,7 +49,7 @@ func visitPages(ctx context.Context, read Read, emb llm.Embedder, pool *weburl.P
 		if err != nil {
 			return seen{}, err
 		}
-		return see(ctx, emb, page, weburl.Options{}, address, question, cite.PickOptions{})
+		return see(ctx, emb, page, address, question, cite.PickOptions{})
 	})
 }
 

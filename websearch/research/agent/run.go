@@ -63,7 +63,7 @@ const mostTurn = 800 // tokens of a message of the conversation
 // named adds the pages that a message names.
 func (m *member) named(text string) {
 	for _, h := range weburl.Extract(clip(text, mostQuestion)) {
-		if m.web.pool.Add(h, 1, m.o.Addresses) {
+		if m.web.pool.Add(h, 1, m.urls()) {
 			m.web.boosts = append(m.web.boosts, weburl.Hostname(h.URL))
 		}
 	}

@@ -69,11 +69,11 @@ type visit struct {
 }
 
 // see takes from a page what it says about a question.
-func see(ctx context.Context, emb llm.Embedder, page *reader.Page, urls weburl.Options, address, question string, o cite.PickOptions) (seen, error) {
+func see(ctx context.Context, emb llm.Embedder, page *reader.Page, address, question string, o cite.PickOptions) (seen, error) {
 	if page.Markdown == "" {
 		return seen{}, fault.New(fault.PageUnreadable, "no content found")
 	}
-	own, err := weburl.Normalize(cmp.Or(page.Canonical, page.FinalURL), urls)
+	own, err := weburl.Normalize(cmp.Or(page.Canonical, page.FinalURL), weburl.Options{})
 	if err != nil {
 		own = address
 	}
