@@ -11,7 +11,8 @@ import (
 type Citations struct {
 	References []cite.Reference `json:"references"` // in the order of their markers
 	Report     *cite.Report     `json:"report,omitempty"`
-	Hidden     bool             `json:"hidden,omitempty"` // the text has no marks
+	Hidden     bool             `json:"hidden,omitempty"`     // the text has no marks
+	ResearchID string           `json:"researchId,omitempty"` // of the research whose result the text tells
 }
 
 // In returns the citations of an edited text: the sources whose marks it still has, or, where
@@ -35,5 +36,5 @@ func (c *Citations) In(text string) *Citations {
 	if kept == nil {
 		return nil
 	}
-	return &Citations{References: kept, Hidden: c.Hidden}
+	return &Citations{References: kept, Hidden: c.Hidden, ResearchID: c.ResearchID}
 }

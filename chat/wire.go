@@ -39,6 +39,7 @@ type wireMessage struct {
 type wireAnswer struct {
 	References     []cite.Reference `json:"references"`
 	CitationReport *cite.Report     `json:"citationReport,omitempty"`
+	ResearchID     string           `json:"researchId,omitempty"`
 	Tools          *ToolTrace       `json:"tools,omitempty"`
 	MemoryIDs      []string         `json:"memoryIds"`
 	Model          string           `json:"model,omitempty"`
@@ -103,7 +104,7 @@ func messageAround(m *Message, at int) wireMessage {
 			w.Text, w.Model, w.RequestedModel, w.Usage, w.Tools = s.Text, s.Model, s.RequestedModel, s.Usage, s.Tools
 			w.MemoryIDs = append(w.MemoryIDs, s.MemoryIDs...)
 			if c := s.Citations; c != nil {
-				w.References, w.CitationReport = append(w.References, c.References...), c.Report
+				w.References, w.CitationReport, w.ResearchID = append(w.References, c.References...), c.Report, c.ResearchID
 			}
 		}
 		if !near[i] && i != m.SwipeIndex {

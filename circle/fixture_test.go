@@ -3,9 +3,7 @@ package circle_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -29,13 +27,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if err := storetest.DropSchemas(); err != nil && code == 0 {
-			fmt.Println(err)
-			code = 1
-		}
-		os.Exit(code)
-	}))
+	goleak.VerifyTestMain(m, goleak.Cleanup(storetest.Exit))
 }
 
 // noon is a Monday, outside of the quiet hours.

@@ -64,7 +64,7 @@ const (
 // Statuses are all of them.
 var Statuses = []string{Irrelevant, Unused, Helpful, Harmful, Neutral}
 
-// What sets an evaluation off.
+// The triggers that set an evaluation off.
 const (
 	GoalCompletion = "goal_completion"
 	Compression    = "compression"

@@ -60,7 +60,7 @@ func eventsOf(raw json.RawMessage, legacy bool) ([]*Event, string) {
 	switch {
 	case kind != "" && len(kind) <= 64:
 		return []*Event{imported(kind, raw)}, ""
-	case o["type"] != nil:
+	case has(o, "type"):
 		return nil, "its type is not a short text"
 	case legacy && word(o["query"]) != "":
 		return queryOf(raw, o), ""
@@ -70,8 +70,16 @@ func eventsOf(raw json.RawMessage, legacy bool) ([]*Event, string) {
 	return nil, "no type"
 }
 
+// has reports whether an object has a member; null is none.
+func has(o map[string]json.RawMessage, name string) bool { return !op.IsNull(o[name]) }
+
+// imported is an event as its document has it, but for a timestamp that is no text.
 func imported(kind string, raw json.RawMessage) *Event {
-	return &Event{Type: kind, Timestamp: timeOf(word(membersOf(raw)["timestamp"])), Body: compact(raw), Undated: true}
+	body, at := compact(raw), membersOf(raw)["timestamp"]
+	if at != nil && at[0] != '"' {
+		body = replaced(body, map[string]json.RawMessage{"timestamp": nil})
+	}
+	return &Event{Type: kind, Timestamp: timeOf(word(at)), Body: body, Undated: true}
 }
 
 func compact(raw json.RawMessage) json.RawMessage {
@@ -87,7 +95,7 @@ var evaluated = []string{"eval_result", "status", "evaluated_at", "evaluated_at_
 func queryOf(raw json.RawMessage, o map[string]json.RawMessage) []*Event {
 	query := map[string]json.RawMessage{"type": op.MustJSON(TypeQuery)}
 	for name, value := range o {
-		if !slices.Contains(evaluated, name) {
+		if has(o, name) && !slices.Contains(evaluated, name) {
 			query[name] = value
 		}
 	}
@@ -103,7 +111,7 @@ func queryOf(raw json.RawMessage, o map[string]json.RawMessage) []*Event {
 		for from, to := range map[string]string{
 			"sequence": "query_sequence", "query_id": "query_id", "evaluated_at_trigger": "evaluated_at_trigger", "evaluated_at": "timestamp",
 		} {
-			if o[from] != nil {
+			if has(o, from) {
 				evaluation[to] = o[from]
 			}
 		}
@@ -134,7 +142,7 @@ func idsOf(o map[string]json.RawMessage) (ids []string) {
 // resultOf is the verdict of an old entry about one of its sources: one for each, in an object or a list, or one for all of
 // them. nil = there is none.
 func resultOf(o map[string]json.RawMessage, id string) json.RawMessage {
-	if status := word(o["status"]); status != "" && o["eval_result"] == nil {
+	if status := word(o["status"]); status != "" && !has(o, "eval_result") {
 		return op.MustJSON(Result{Status: status, Reason: word(o["reason"])})
 	}
 	var list []map[string]json.RawMessage

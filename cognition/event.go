@@ -196,7 +196,7 @@ func withMember(object json.RawMessage, name string, value any) json.RawMessage 
 	return append(body, '}')
 }
 
-// replaced is a JSON object with other values for some of its members, in its order.
+// replaced is a JSON object with other values for some of its members, in its order; nil leaves a member out.
 func replaced(object json.RawMessage, values map[string]json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if _, err := d.Token(); err != nil {
@@ -212,8 +212,11 @@ func replaced(object json.RawMessage, values map[string]json.RawMessage) json.Ra
 		if err := d.Decode(&value); err != nil {
 			return object
 		}
-		if other := values[name.(string)]; other != nil { //nolint:forcetypeassert // the name of a member is a string
+		if other, has := values[name.(string)]; has { //nolint:forcetypeassert // the name of a member is a string
 			value = other
+		}
+		if value == nil {
+			continue
 		}
 		if len(out) > 1 {
 			out = append(out, ',')

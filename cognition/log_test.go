@@ -118,7 +118,7 @@ func TestOldEntriesAreRead(t *testing.T) {
 	}
 }
 
-// What says the same is the same event, however it is written.
+// Two events that say the same are one, however they are written.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	one := func(s string) string {

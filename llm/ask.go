@@ -11,6 +11,7 @@ type Prompt struct {
 	Text       string
 	Messages   []Message // in place of Text
 	JSON       bool      // the answer is one JSON object
+	Offer      *Offer    // with which a model that calls tools may give that object; nil = it writes it
 	MaxTokens  int       // of the answer without the model's thinking; 0 = no limit
 	MaxThought int       // of the thinking, with MaxTokens; 0 = no limit
 
@@ -20,6 +21,27 @@ type Prompt struct {
 	Variant            int
 
 	Used func(Usage) // is called once with what the request has cost, also if it failed; nil = nobody wants to know
+}
+
+// Offer is a tool whose calls are an answer: each is an element of a list. Nobody carries them out.
+type Offer struct {
+	Tool
+	List string // the member of the answer that has the list
+}
+
+// Object is the answer that calls of the tool make: one JSON object with their arguments as its list. Other calls, and those
+// without arguments that can be read, are left out; "" = none is left.
+func (o *Offer) Object(calls []ToolCall) string {
+	var list []any
+	for _, c := range calls {
+		if args, err := parseObject(c.Arguments); c.Name == o.Name && err == nil && len(args) > 0 {
+			list = append(list, typed(args, o.Parameters))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return JSONLine(map[string]any{o.List: list})
 }
 
 // Asker is the part of a language model that extraction uses: text in, text out.

@@ -103,10 +103,10 @@ func (e *Engine) CircleModel(ctx context.Context, userID string) (*CircleModel, 
 	return &CircleModel{Asker: a, Provider: m.Provider, Name: m.Name, Key: m.Key, Sees: m.Sees != nil && m.Sees(ctx)}, nil
 }
 
-// Ask returns the model's whole reply to one prompt. It sends one request; the caller
-// counts and retries requests. If reasoning uses up the token limit the reply is
-// empty, and later requests to that model have no limit, or room for p.MaxThought. Only p
-// limits the reply; the sampling is the user's.
+// Ask returns the model's whole reply to one prompt. It sends one request, and one more to a
+// model that does not do with p.Offer; the caller counts and retries requests. If reasoning
+// uses up the token limit the reply is empty, and later requests to that model have no limit,
+// or room for p.MaxThought. Only p limits the reply; the sampling is the user's.
 func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -125,7 +125,7 @@ func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 			req.MaxTokens = p.MaxTokens + p.MaxThought
 		}
 	}
-	reply, err := a.ask(ctx, req)
+	reply, err := a.askOffering(ctx, req, p.Offer)
 	if p.Used != nil {
 		p.Used(reply.used)
 	}
@@ -138,9 +138,48 @@ func (a *asker) Ask(ctx context.Context, p llm.Prompt) (string, error) {
 	return reply.text, err
 }
 
+// askOffering sends a request with a tool in place of its JSON mode, because providers refuse both together; nil = without
+// one. A model that calls no tools, or fails with this one, is asked without it.
+func (a *asker) askOffering(ctx context.Context, req llm.Request, offer *llm.Offer) (answer, error) {
+	if offer == nil || !a.mayCall(ctx) {
+		return a.ask(ctx, req)
+	}
+	offering := req
+	offering.Tools, offering.JSON = []llm.Tool{offer.Tool}, false
+	reply, err := a.ask(ctx, offering)
+	switch {
+	case err == nil:
+		reply.text = cmp.Or(offer.Object(reply.calls), reply.text)
+		return reply, nil
+	case ctx.Err() != nil, reply.short, reply.text != "":
+		return reply, err
+	case llm.ToolsUnsupported(err):
+		if !llm.OfFallback(err) {
+			a.engine.toolless.note(a.modelKey(), time.Now())
+		}
+	case !fault.Is(err, fault.EmptyReply) && !fault.Is(err, fault.UpstreamBadAnswer):
+		return reply, err
+	}
+	first := reply.used
+	reply, err = a.ask(ctx, req)
+	reply.used = first.Plus(reply.used)
+	return reply, err
+}
+
+func (a *asker) modelKey() toollessKey { return toollessKey{a.userID, a.model.Provider, a.model.Name} }
+
+// mayCall reports whether the model is offered tools, as in a turn. It may ask the provider.
+func (a *asker) mayCall(ctx context.Context) bool {
+	if use := a.options.UseToolCalls; use != nil && !*use || a.engine.toolless.knows(a.modelKey(), time.Now()) {
+		return false
+	}
+	return a.model.Calls == nil || a.model.Calls(ctx)
+}
+
 // answer is what one request has given.
 type answer struct {
 	text  string
+	calls []llm.ToolCall
 	used  llm.Usage
 	short bool // reasoning left no room for the text
 }
@@ -159,6 +198,7 @@ func (a *asker) ask(ctx context.Context, req llm.Request) (answer, error) {
 func (a *asker) read(ctx context.Context, req llm.Request) (answer, error) {
 	use := llm.Use{Provider: a.model.Provider, Model: a.model.Name}
 	var reply strings.Builder
+	var calls []llm.ToolCall
 	var failed error
 	thinks, cut := false, false
 	for c, err := range a.model.Generator.Stream(ctx, req) {
@@ -166,6 +206,7 @@ func (a *asker) read(ctx context.Context, req llm.Request) (answer, error) {
 			break
 		}
 		reply.WriteString(c.Text)
+		calls = append(calls, c.Calls...)
 		thinks, cut = thinks || c.Reasoning != "", c.Finish == llm.FinishLength
 		if c.Usage != nil {
 			use.Usage = *c.Usage
@@ -180,13 +221,24 @@ func (a *asker) read(ctx context.Context, req llm.Request) (answer, error) {
 			break
 		}
 	}
-	if use.Usage == (llm.Usage{}) && reply.Len() > 0 {
-		use.Usage = llm.Usage{PromptTokens: llm.EstimatePrompt(req.Messages), CompletionTokens: llm.EstimateTokens(reply.String())}
+	if use.Usage == (llm.Usage{}) {
+		use.Usage = estimated(req, reply.String(), calls)
 	}
 	if err := a.meter(ctx, use); err != nil {
 		return answer{used: use.Usage}, err
 	}
-	return answer{reply.String(), use.Usage, thinks && cut || llm.NoRoom(failed)}, failed
+	return answer{reply.String(), calls, use.Usage, thinks && cut || llm.NoRoom(failed)}, failed
+}
+
+// estimated is the usage of a reply whose provider reports none.
+func estimated(req llm.Request, written string, calls []llm.ToolCall) llm.Usage {
+	for _, c := range calls {
+		written += c.Arguments
+	}
+	if written == "" {
+		return llm.Usage{}
+	}
+	return llm.Usage{PromptTokens: llm.EstimatePrompt(req.Messages), CompletionTokens: llm.EstimateTokens(written)}
 }
 
 // meter adds the cost of a reply, complete or not.

@@ -2,8 +2,12 @@ package nodest_test
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/llmtest"
@@ -52,5 +56,61 @@ func TestTheModelOfTheCircle(t *testing.T) {
 	s.Engine = s.AnotherEngine()
 	if model, err := s.CircleModel(t.Context(), nodesttest.Ann); model != nil || err != nil {
 		t.Errorf("when the day's tokens are used up: %+v, %v; want none", model, err)
+	}
+}
+
+// An offered tool takes the place of the JSON mode, for models that call tools and users who want them called; where it leads
+// to no answer, the model is asked without it.
+func TestAnOfferIsMadeToModelsThatCallTools(t *testing.T) {
+	t.Parallel()
+	off := false
+	const item, inWords = `{"text":"a"}`, `{"items":[]}`
+	calls := llmtest.Reply{Parts: []llmtest.Part{{Text: "I save it."}, {Call: &llmtest.Call{ID: "c", Name: "save", Args: item}}}}
+	for name, tt := range map[string]struct {
+		options character.TurnOptions
+		calls   func(context.Context) bool
+		replies []llmtest.Reply
+		reply   string // "" = an error
+		asked   string
+	}{
+		"it calls the tool":                   {replies: []llmtest.Reply{calls}, reply: `{"items":[{"text":"a"}]}`, asked: "tool"},
+		"it answers in words":                 {replies: []llmtest.Reply{llmtest.Say(inWords)}, reply: inWords, asked: "tool"},
+		"it says nothing":                     {replies: []llmtest.Reply{llmtest.Say(), llmtest.Say(inWords)}, reply: inWords, asked: "tool json"},
+		"its provider refuses tools":          {replies: []llmtest.Reply{{Status: 400, Message: "tools are not supported"}, llmtest.Say(inWords)}, reply: inWords, asked: "tool json"},
+		"its provider refuses them otherwise": {replies: []llmtest.Reply{{Status: 422, Message: "no"}, llmtest.Say(inWords)}, reply: inWords, asked: "tool json"},
+		"its provider is away":                {replies: []llmtest.Reply{llmtest.Fail(503)}, asked: "tool"},
+		"it is known to call none":            {calls: func(context.Context) bool { return false }, replies: []llmtest.Reply{llmtest.Say(inWords)}, reply: inWords, asked: "json"},
+		"the user wants none":                 {options: character.TurnOptions{UseToolCalls: &off}, replies: []llmtest.Reply{llmtest.Say(inWords)}, reply: inWords, asked: "json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, fake := withProvider(t)
+			s.RealModel.Calls = tt.calls
+			_, err := s.Characters.PutUserSettings(t.Context(), s.Call(), character.UserSettings{TurnOptions: tt.options}, 0)
+			s.Must(err)
+			fake.Script(tt.replies...)
+			model, err := s.CircleModel(t.Context(), nodesttest.Ann)
+			s.Must(err)
+			told := 0
+			reply, err := model.Ask(t.Context(), llm.Prompt{
+				Text: "Which items?", JSON: true, Used: func(llm.Usage) { told++ },
+				Offer: &llm.Offer{List: "items", Tool: llm.Tool{Name: "save", Parameters: json.RawMessage(`{"type":"object"}`)}},
+			})
+			if reply != tt.reply || (err == nil) != (tt.reply != "") || told != 1 {
+				t.Errorf("the reply is %q, %v; the cost was told %d times", reply, err, told)
+			}
+			var asked []string
+			for _, r := range fake.Requests() {
+				switch json := strings.Contains(string(r.Body), `"response_format"`); {
+				case len(r.Tools) > 0 && !json:
+					asked = append(asked, "tool")
+				case json:
+					asked = append(asked, "json")
+				}
+			}
+			if !slices.Equal(asked, strings.Fields(tt.asked)) {
+				t.Errorf("asked %q, want %q", asked, tt.asked)
+			}
+		})
 	}
 }

@@ -96,13 +96,14 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 		}
 	}
 	cited := cite.CheckMarks(ctx, embedder, g.Text, t.shown.sources, t.marking())
+	e.opts.Log.DebugContext(ctx, "citations", "generation", g.ID, "kept", len(cited.References), "relevance", cited.Relevance)
 	g.Text = cited.Answer
 	if !t.shown.cites && len(cited.References) == 0 {
 		return // it does not speak about the documents
 	}
 	report := cite.NewReport(cited, t.shown.sources)
 	report.Unsourced = slices.DeleteFunc(report.Unsourced, t.isNameOfTheChat)
-	g.Citations = &chat.Citations{References: cited.References, Report: &report, Hidden: mode == character.CiteHidden}
+	g.Citations = &chat.Citations{References: cited.References, Report: &report, Hidden: mode == character.CiteHidden, ResearchID: t.shown.tells}
 }
 
 // marking says when marks are added that the model did not write.

@@ -130,10 +130,13 @@ func (t *turn) read(ctx context.Context) error {
 	switch t.gen.Kind {
 	case chat.KindReply:
 		t.answerLast()
+		t.instructFound()
 		t.opens()
 	case chat.KindRegenerate:
 		t.answerLast()
 		t.input.User = t.withWish(t.input.User, t.gen.Instruction)
+		t.question.Unasked = t.gen.MessageID
+		t.instructFound()
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -10,21 +11,30 @@ import (
 	"nodest/llm"
 )
 
+// GreetInput says where a character writes without being asked.
+type GreetInput struct {
+	ConversationID string
+	MessageID      string // that the message will have, by which a source may know it; "" = any
+	WhenBusy       string // as in SendInput
+}
+
 // Greet lets a character write without being asked: it accepts a reply at the end of the
-// shown branch, whoever wrote last. The engine writes it afterwards.
+// shown branch, whoever wrote last. The engine writes it afterwards: the character gets in touch, unless
+// a source has something for it to tell (Findings.Instruction).
 //
 // Errors: NotFound, Busy with details.generationId, TooManyGenerations, QuotaExceeded,
 // NotConfigured, ShuttingDown.
-func (e *Engine) Greet(ctx context.Context, c *op.Call, conversationID string) (*Sent, error) {
-	q := query{conversationID: conversationID, model: true}
+func (e *Engine) Greet(ctx context.Context, c *op.Call, in GreetInput) (*Sent, error) {
+	q := query{conversationID: in.ConversationID, model: true}
 	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *assignment, error) {
-		conv, err := tx.Chats.LockConversation(conversationID)
+		conv, err := tx.Chats.LockConversation(in.ConversationID)
 		if err != nil {
 			return nil, nil, err
 		}
-		head := &chat.Message{ID: conv.HeadID, ConversationID: conv.ID}
+		reply := placeholder(tx.Now(), s, conv.ID, conv.HeadID)
+		reply.ID = cmp.Or(in.MessageID, reply.ID)
 		var ch chat.Change
-		reply, as, err := e.answer(tx, c, s, conv, head, busyFail, &ch)
+		as, err := e.reply(tx, c, s, conv, reply, in.WhenBusy, &ch)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -46,11 +56,20 @@ func (t *turn) opens() {
 	if t.input.User.Text != "" {
 		return
 	}
+	t.question.Unasked = t.gen.MessageID
 	text := opensWith[t.setup.Docs.Language]
 	if text == "" {
 		text = opensWith[framework.English]
 	}
 	t.instruct(llm.Reply, text)
+	t.instructFound()
+}
+
+// instructFound has the model write as a source says.
+func (t *turn) instructFound() {
+	if t.found.instruction != "" {
+		t.instruct(llm.Reply, t.found.instruction)
+	}
 }
 
 const (

@@ -150,12 +150,20 @@ func (e *Engine) answer(
 	tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation, message *chat.Message, whenBusy string, ch *chat.Change,
 ) (*chat.Message, *assignment, error) {
 	reply := placeholder(tx.Now(), s, message.ConversationID, message.ID)
+	as, err := e.reply(tx, c, s, conv, reply, whenBusy, ch)
+	return reply, as, err
+}
+
+// reply is answer with the placeholder that is to be the reply.
+func (e *Engine) reply(
+	tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation, reply *chat.Message, whenBusy string, ch *chat.Change,
+) (*assignment, error) {
 	as, err := e.assign(tx, c, s, conv, reply, whenBusy, &chat.Generation{ID: reply.GenerationID, Kind: chat.KindReply})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	ch.Created, ch.Head = append(ch.Created, reply), reply
-	return reply, as, nil
+	return as, nil
 }
 
 // placeholder is the place of a reply that a generation, named in it, is to write.

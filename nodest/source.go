@@ -1,6 +1,7 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -44,6 +45,10 @@ type Question struct {
 	Before []string     // the turn before it: the user's message and the reply
 	Now    time.Time    // in the user's time zone
 
+	// Unasked is the id of the message that is written, if it may be one that answers nothing: the
+	// character writes first, or writes a message anew. "" = the user's last message is answered.
+	Unasked string
+
 	// Context is how many tokens request and reply may have together; Tokenizer counts them
 	// (framework.CountTokens).
 	Context   int
@@ -78,6 +83,11 @@ type Findings struct {
 
 	Warnings []framework.Warning // of the prompt: what was searched only in part
 
+	// Instruction says how the message is to be written; "" = as usual.
+	Instruction string
+	// ResearchID is the research whose result the message tells; "" = none.
+	ResearchID string
+
 	// Web writes entries for the block of the web: the n-th of Sources has the number
 	// first+n-1, like the n-th page of Search. Nil = there are none.
 	Web func(first int) string
@@ -111,6 +121,8 @@ type found struct {
 	lookups  []tools.Lookup
 	search   []Search
 	warnings []framework.Warning
+
+	instruction, research string // Findings.Instruction, Findings.ResearchID
 }
 
 // noteQuestion sets the question of a turn: the branch, the user's last message and the
@@ -251,6 +263,8 @@ func (t *turn) add(f Findings) {
 			t.found.looked(f.Search[i].Query, refs)
 		}
 	}
+	t.found.instruction, t.found.research = cmp.Or(t.found.instruction, f.Instruction), cmp.Or(t.found.research, f.ResearchID)
+	t.instructFound()
 	if len(f.Profile.Facts) > 0 {
 		t.input.Profile = f.Profile
 	}

@@ -141,6 +141,7 @@ type provenance struct {
 	ruled   bool          // the model was told how to cite
 	request []llm.Message // with sources
 	lookups []Lookup
+	tells   string // the research whose result it tells; "" = none
 
 	mu    sync.Mutex
 	tools *chat.ToolTrace // nil = the model has none
@@ -148,7 +149,7 @@ type provenance struct {
 
 // note notes what the model was shown so far, and how the tools were used.
 func (p *provenance) note(turn *turn) {
-	p.sent, p.ruled = turn.sent, p.ruled || turn.input.Rules != ""
+	p.sent, p.ruled, p.tells = turn.sent, p.ruled || turn.input.Rules != "", turn.found.research
 	if p.sources, p.cites = turn.citable(); p.sources != nil {
 		p.request = turn.prompt.Messages
 	}

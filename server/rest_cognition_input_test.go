@@ -114,6 +114,41 @@ func TestALogWithStrangeIdsIsImported(t *testing.T) {
 	h.rest("POST", "/conversations/"+chat+"/extractions/commit", "").wants(t, 200)
 }
 
+// In a foreign log null means that a member is absent; a null in a list is no event.
+func TestNullsOfAForeignLogAreAbsent(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	imports := func(document string, added int) []any {
+		t.Helper()
+		done := h.rest("POST", "/conversations/"+chat+"/cognition-log/import", document).wants(t, 200)
+		if done["added"] != float64(added) {
+			t.Errorf("%v of %s", done, document)
+		}
+		return done["unplaced"].([]any)
+	}
+	imports(`{"trace_id":null,"entries":null,"next_after":null,"events":[
+		{"type":"query","sequence":null,"goal_id":null,"query":null,"response":null,"source_ids":null,"sources":null,"query_id":null,"timestamp":null},
+		{"type":"evaluation","query_sequence":null,"knowledge_id":null,"eval_result":null,"evaluated_at_trigger":null,"timestamp":7},
+		{"type":"extraction_pending","extraction_id":"pending-1","sequence":null,"goal_id":null,"branch_id":null,"payload":null},
+		{"type":"extraction_pending","extraction_id":"pending-2","payload":{"content":"The inn is closed.","task":null}},
+		{"type":"extraction_reviewed","extraction_id":"pending-2","decision":"approve","edited_payload":null},
+		{"type":"reflection","sequence_range":null,"summary":null,"consumed_at":null}]}`, 6)
+	imports(`{"events":null,"entries":[{"type":null,"query":"When?","sequence":3,"source_ids":["a"],"eval_result":null,"status":"helpful","evaluated_at":null}]}`, 2)
+	if unplaced := imports(`{"events":[null,{"type":"odd"}]}`, 1); len(unplaced) != 1 || unplaced[0].(map[string]any)["index"] != 0.0 {
+		t.Errorf("unplaced: %v", unplaced)
+	}
+	if log := h.logOf(chat, ""); len(log) != 9 || stringAt(log[7].(map[string]any), "eval_result.status") != "helpful" {
+		t.Errorf("the log is %s", op.MustJSON(log))
+	}
+	if items := h.rest("GET", "/conversations/"+chat+"/extractions", "").wants(t, 200)["items"].([]any); len(items) != 2 {
+		t.Errorf("extractions: %v", items)
+	}
+	if report := h.rest("POST", "/conversations/"+chat+"/extractions/commit", "").wants(t, 200); len(report["committed"].([]any)) != 1 {
+		t.Errorf("the report is %v", report)
+	}
+}
+
 // A chat that is deleted while the model judges gets no evaluation, and nobody asks again.
 func TestADeletedChatIsNotEvaluated(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func TestTheModelSetsGoalsWhileItWrites(t *testing.T) {
 	if _, texts := h.model.results(); query["goal_id"] != goals[0]["id"] || !strings.Contains(texts, "Active goals:\n- \"Learn about the light.\"") {
 		t.Errorf("the query is %v, the request\n%s", query, texts)
 	}
-	h.model.enqueue(&script{calls: []llm.ToolCall{call("b", "goal", `{"action":"complete","description":"the light"}`)}})
+	h.model.enqueue(&script{calls: []llm.ToolCall{call("b", "goal", `{"action":"complete","description":"learn about the light"}`)}})
 	judged := fmt.Sprintf(`{"evaluations":[{"query_sequence":%v,"assessments":[{"source_id":"http://halden-point.test/history","status":"helpful","reason":"r"}]}]}`, query["sequence"])
 	for range 2 { // the end of the reply and the evaluation, in any order
 		h.model.enqueue(&script{pieces: []string{judged}})
@@ -70,6 +70,7 @@ func TestTheModelIsToldWhyAGoalCannotBeSet(t *testing.T) {
 		{`{"action":"complete","description":"Sail home."}`, "no active goal has this description. Active goals:\n- &quot;Mend the roof.&quot;\n- &quot;Bake bread.&quot;"},
 		{`{"action":"complete"}`, `&quot;description&quot; is required`},
 		{`{"action":"abandon","description":"mend the roof"}`, "abandoned: Mend the roof."},
+		{`{"action":"complete","description":"Sail home."}`, "no active goal has this description. Active goals:\n- &quot;Bake bread.&quot;"},
 	} {
 		h.model.enqueue(&script{calls: []llm.ToolCall{call("a", "goal", tt.arguments)}})
 		h.model.enqueue(&script{pieces: []string{"Well."}})
@@ -84,5 +85,48 @@ func TestTheModelIsToldWhyAGoalCannotBeSet(t *testing.T) {
 	}
 	if want := []string{"Mend the roof. abandoned", "Bake bread. active"}; !slices.Equal(states, want) {
 		t.Errorf("goals: %q", states)
+	}
+}
+
+// A long goal is ended by the part of its description that the model is told.
+func TestTheModelEndsALongGoalByWhatItIsTold(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	h.rest("PUT", "/characters/"+h.characterOf(chat)+"/settings", `{"cognition":{"goals":true}}`).wants(t, 200)
+	long := strings.Repeat("Sail home. ", 20)
+	h.rest("POST", "/conversations/"+chat+"/goals", `{"description":"`+long+`"}`).wants(t, 201)
+	h.model.enqueue(&script{calls: []llm.ToolCall{call("a", "goal", `{"action":"complete","description":"`+long[:100]+`"}`)}})
+	h.model.enqueue(&script{pieces: []string{"Well."}})
+	h.reply(p, chat, "We are there.", nil)
+	if _, texts := h.model.results(); !strings.Contains(texts, "\n- \""+long[:100]+"\"") {
+		t.Errorf("the request is\n%s", texts)
+	}
+	if goals := h.rest("GET", "/conversations/"+chat+"/goals?status=completed", "").items(t); len(goals) != 1 {
+		t.Errorf("completed: %v", goals)
+	}
+}
+
+// Calls of one answer, which are carried out side by side, never set the same goal twice.
+func TestCallsSideBySideSetAGoalOnce(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	chat := h.newChat()
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	h.rest("PUT", "/characters/"+h.characterOf(chat)+"/settings", `{"cognition":{"goals":true}}`).wants(t, 200)
+	for i := range 5 {
+		create := fmt.Sprintf(`{"action":"create","description":"Sail %d times."}`, i)
+		h.model.enqueue(&script{calls: []llm.ToolCall{call("a", "goal", create), call("b", "goal", create)}})
+		h.model.enqueue(&script{pieces: []string{"Well."}})
+		h.reply(p, chat, "Go on.", nil)
+		results, _ := h.model.results()
+		slices.Sort(results)
+		if want := fmt.Sprintf("<goal>created: Sail %d times.</goal>", i); !slices.Equal(results, []string{want, "<goal>this goal is active already</goal>"}) {
+			t.Errorf("the model is told %q", results)
+		}
+	}
+	if goals := h.rest("GET", "/conversations/"+chat+"/goals", "").items(t); len(goals) != 5 {
+		t.Errorf("%d goals", len(goals))
 	}
 }

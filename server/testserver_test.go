@@ -31,6 +31,7 @@ import (
 	"nodest/internal/logtool"
 	"nodest/internal/mcptool"
 	"nodest/internal/op"
+	"nodest/internal/researchtool"
 	"nodest/internal/stream"
 	"nodest/internal/webtool"
 	"nodest/knowledge"
@@ -165,17 +166,17 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 			return &knowledge.Model{Asker: m.Asker, Provider: m.Provider, Name: m.Name}, err
 		},
 	}})
+	h.research = research.New(h.db.Research(), research.Options{
+		Web: search, Documents: h.knowledge, Embedder: offlineEmbedder, Ended: []func(research.Tx, *research.Run) error{logtool.LogResearch, researchtool.Ended}, Transient: h.hub.Transient, Log: log,
+		Model: func(context.Context, string) (llm.Asker, error) { return h.researcher, nil },
+	})
 	h.engine = nodest.New(nodest.Deps{
 		Store: h.db, Characters: h.characters, Chats: h.chats, Models: own.models, Publisher: h.hub,
 	}, nodest.Options{
 		Alone: true, Log: log, Embedder: offlineEmbedder,
 		Ended:   []func(nodest.Tx, *nodest.Ended) error{logtool.LogQueries},
-		Sources: []nodest.Source{nodest.WithDocuments(nodest.Memories(h.memory, testTimeout), h.dreams), webtool.Source(search, testTimeout)},
-		Tools:   []nodest.Toolbox{kbtool.Toolbox(h.knowledge, testTimeout), webtool.Toolbox(search, testTimeout), logtool.Goals(cognitive, branches, testTimeout), own.tools.Toolbox()},
-	})
-	h.research = research.New(h.db.Research(), research.Options{
-		Web: search, Documents: h.knowledge, Embedder: offlineEmbedder, Ended: logtool.LogResearch, Transient: h.hub.Transient, Log: log,
-		Model: func(context.Context, string) (llm.Asker, error) { return h.researcher, nil },
+		Sources: []nodest.Source{nodest.WithDocuments(nodest.Memories(h.memory, testTimeout), h.dreams), webtool.Source(search, testTimeout), researchtool.Source(h.research, testTimeout)},
+		Tools:   []nodest.Toolbox{kbtool.Toolbox(h.knowledge, testTimeout), webtool.Toolbox(search, testTimeout), researchtool.Toolbox(h.research, search, testTimeout), logtool.Goals(cognitive, branches, testTimeout), own.tools.Toolbox()},
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	attachments := attachment.New(h.db.Attachments())
@@ -187,11 +188,11 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 		},
 		LastChats: h.engine.LastChats,
 		Greet: func(ctx context.Context, userID, conversationID, key string) error {
-			_, err := h.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, conversationID)
+			_, err := h.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, nodest.GreetInput{ConversationID: conversationID})
 			return err
 		},
 	})
-	h.jobs.Handle(slices.Concat(h.memory.Kinds(), branches.Kinds(), extractor.Kinds(), h.dreams.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds(), h.research.Kinds())...)
+	h.jobs.Handle(slices.Concat(h.memory.Kinds(), branches.Kinds(), extractor.Kinds(), h.dreams.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds(), h.research.Kinds(), researchtool.Kinds(h.research, h.engine))...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", Limits: Limits{CommandsPer10s: 1e9, Burst: 1e9}}
 	if change != nil {

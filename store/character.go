@@ -153,6 +153,7 @@ func (t characterTx) DeleteCharacter(id string) error {
 		t.Run("UPDATE conversations SET deleted_at = ? WHERE user_id = ? AND character_id = ? AND deleted_at IS NULL", t.Now(), t.userID, id),
 		t.jobs.cancel("kind LIKE ? AND (subject = ? OR subject IN (SELECT "+t.IDText("c.id")+" FROM conversations c"+
 			" WHERE c.user_id = ? AND c.character_id = ?))", memoryJobs, id, t.userID, id),
+		t.dreams.endDreams(id),
 		t.circle.leaveCircle(id),
 	)
 }

@@ -122,6 +122,12 @@ func (t dreamTx) PutDreamRun(run *dream.Run) error {
 		"WHERE "+ofScope+" AND id = ?", t.userID, run.CharacterID, run.ID))
 }
 
+// endDreams ends the open runs of a character that is deleted: their jobs are cancelled.
+func (t dreamTx) endDreams(characterID string) error {
+	return t.Run("UPDATE dream_runs SET state = ?, failure = ?, finished_at = ? WHERE "+ofScope+" AND finished_at IS NULL",
+		dream.Failed, "the character was deleted", t.Now(), t.userID, characterID)
+}
+
 func (t dreamTx) runRow(run *dream.Run) (row *dreamRunRow, err error) {
 	row = &dreamRunRow{Run: *run, UserID: t.userID}
 	if len(run.Changes) > 0 {

@@ -30,13 +30,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		runChild() // does not return
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if err := storetest.DropSchemas(); err != nil && code == 0 {
-			fmt.Println(err)
-			code = 1
-		}
-		os.Exit(code)
-	}))
+	goleak.VerifyTestMain(m, goleak.Cleanup(storetest.Exit))
 }
 
 var quiet = slog.New(slog.DiscardHandler)

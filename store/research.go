@@ -120,8 +120,16 @@ func (t researchTx) Researches(conversationID, cursor string, limit int) ([]*res
 	return sqldb.Page(t, (*researchRow).run, "r.id", cursor, limit, query, args...)
 }
 
-func (t researchTx) OpenResearches() (int, error) {
-	return sqldb.Value[int](t, "SELECT COUNT(*)"+liveRuns+" AND r.state IN (?, ?)", t.userID, research.Queued, research.Running)
+func (t researchTx) ResearchOfMessage(messageID string) (*research.Run, error) {
+	return sqldb.Find(t, "research", (*researchRow).run, "SELECT r.*"+liveRuns+" AND r.message_id = ?", t.userID, messageID)
+}
+
+func (t researchTx) OpenResearches(conversationID string) (int, error) {
+	query, args := "SELECT COUNT(*)"+liveRuns+" AND r.state IN (?, ?)", []any{t.userID, research.Queued, research.Running}
+	if conversationID != "" {
+		query, args = query+" AND r.conversation_id = ?", append(args, conversationID)
+	}
+	return sqldb.Value[int](t, query, args...)
 }
 
 func (t researchTx) PutResearch(r *research.Run) error {

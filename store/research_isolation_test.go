@@ -14,7 +14,7 @@ import (
 func fillResearch(tx nodest.Tx, x fixture) error {
 	r := store.Research(tx)
 	return errors.Join(
-		r.AddResearch(&research.Run{ID: x.research, ConversationID: x.conversation, State: research.Running, Plan: agent.Plan{Question: "private"}, CreatedAt: start}),
+		r.AddResearch(&research.Run{ID: x.research, ConversationID: x.conversation, MessageID: x.message, State: research.Running, Plan: agent.Plan{Question: "private"}, CreatedAt: start}),
 		r.PutResearchSteps(x.research, agent.Step{N: 1, Action: "search", Question: "private"}),
 		r.PutResearchCall(x.research, &research.Call{Key: "0/1/step/0", Answer: json.RawMessage(`"private"`)}),
 		r.PutResearchFiles(x.research, x.file),
@@ -43,9 +43,17 @@ var researchIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		all, _, err := store.Research(tx).Researches("", "", 5)
 		return wantEmpty(e, len(all) == 0, err)
 	},
-	"OpenResearches": func(e *env, tx nodest.Tx, _ fixture) error {
-		n, err := store.Research(tx).OpenResearches()
-		return wantEmpty(e, n == 0, err)
+	"ResearchOfMessage": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := store.Research(tx).ResearchOfMessage(x.message)
+		return wantNotFound(e, err)
+	},
+	"OpenResearches": func(e *env, tx nodest.Tx, x fixture) error {
+		of, err := store.Research(tx).OpenResearches(x.conversation)
+		if wantEmpty(e, of == 0, err) != nil {
+			return err
+		}
+		all, err := store.Research(tx).OpenResearches("")
+		return wantEmpty(e, all == 0, err)
 	},
 	"PutResearch": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Research(tx).PutResearch(&research.Run{ID: x.research, State: research.Cancelled}))

@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,7 +113,7 @@ func (t voteTx) Votes(characterID string, kind feedback.Kind, sources ...string)
 	if len(sources) == 0 {
 		return nil, nil
 	}
-	const votes = "SELECT source_id, part, status, evaluated_at FROM source_votes WHERE user_id = ?"
+	const votes = "SELECT source_id, part, status, evaluated_at, conversation_id FROM source_votes WHERE user_id = ?"
 	where, args := " AND source_id IS NULL AND part IN (?)", []any{t.userID, sources}
 	if kind != feedback.Host {
 		var ids []string
@@ -126,13 +127,15 @@ func (t voteTx) Votes(characterID string, kind feedback.Kind, sources ...string)
 	if characterID != "" {
 		where, args = where+" AND (character_id IS NULL OR character_id = ?)", append(args, characterID)
 	}
-	of := map[string][]feedback.Vote{}
+	of, once := map[string][]feedback.Vote{}, tally{}
 	err := sqldb.Each(t, func(r *voteRow) error {
 		name := r.Part
 		if r.SourceID != "" {
 			name = strings.TrimSuffix(r.SourceID+"."+r.Part, ".")
 		}
-		of[name] = append(of[name], feedback.Vote{Status: r.Status, At: r.EvaluatedAt})
+		if once.counts(r) {
+			of[name] = append(of[name], feedback.Vote{Status: r.Status, At: r.EvaluatedAt})
+		}
 		return nil
 	}, votes+where, args...)
 	found := map[string][]feedback.Vote{}
@@ -148,6 +151,21 @@ func (t voteTx) Votes(characterID string, kind feedback.Kind, sources ...string)
 	return found, err
 }
 
+// tally has how many votes of a time and a status each source has in each chat and, under the chat "*", how many of them count.
+type tally map[string]int
+
+// counts reports whether a vote is counted. A chat into which the log of another one was imported repeats its votes: they count
+// once, and stay when one of the chats is deleted.
+func (n tally) counts(r *voteRow) bool {
+	vote := strings.Join([]string{r.SourceID, r.Part, string(r.Status), strconv.FormatInt(r.EvaluatedAt.UnixMilli(), 10)}, " ") + " "
+	n[vote+r.ConversationID]++
+	if n[vote+r.ConversationID] <= n[vote+"*"] {
+		return false
+	}
+	n[vote+"*"]++
+	return true
+}
+
 // unique sorts texts, and leaves out repeated ones.
 func unique(texts []string) []string {
 	slices.Sort(texts)
@@ -159,18 +177,18 @@ func (t *textTx) Records(characterID string, unitIDs ...string) (map[string]feed
 	if len(unitIDs) == 0 {
 		return nil, nil
 	}
-	of := map[string]feedback.Record{}
+	of, once := map[string]feedback.Record{}, tally{}
 	return of, sqldb.Each(t.Unless(t.characters.owns(characterID)), func(r *voteRow) error {
 		record := of[r.SourceID]
 		if r.Status == "" {
 			record.Shown = true
-		} else {
+		} else if once.counts(r) {
 			record.Votes = append(record.Votes, feedback.Vote{Status: r.Status, At: r.EvaluatedAt})
 		}
 		of[r.SourceID] = record
 		return nil
-	}, `SELECT source_id, status, evaluated_at FROM source_votes WHERE user_id = ? AND source_id IN (?) AND (character_id IS NULL OR character_id = ?)
-		UNION ALL SELECT revision_id, '', 0 FROM memory_texts WHERE user_id = ? AND revision_id IN (?) AND is_used
-		UNION ALL SELECT id, '', 0 FROM memories WHERE user_id = ? AND id IN (?) AND last_used_at IS NOT NULL`,
+	}, `SELECT source_id, status, evaluated_at, conversation_id FROM source_votes WHERE user_id = ? AND source_id IN (?) AND (character_id IS NULL OR character_id = ?)
+		UNION ALL SELECT revision_id, '', 0, NULL FROM memory_texts WHERE user_id = ? AND revision_id IN (?) AND is_used
+		UNION ALL SELECT id, '', 0, NULL FROM memories WHERE user_id = ? AND id IN (?) AND last_used_at IS NOT NULL`,
 		t.userID, unitIDs, characterID, t.userID, unitIDs, t.userID, unitIDs)
 }

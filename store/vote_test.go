@@ -143,6 +143,29 @@ func TestVotesCountForTheirCharacterOrForAll(t *testing.T) {
 	})
 }
 
+// A chat into which the log of another one was imported repeats its votes, which count once, also when one of the two is gone.
+func TestVotesThatASecondChatRepeatsCountOnce(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		character := e.character()
+		first, second := e.chat(character), e.chat(character)
+		text := e.say(first, "", "the cellar floods in March").Swipes[0].RevisionID
+		for _, conv := range []string{first, second} {
+			for _, source := range []string{"https://good.test/page", text} {
+				vote := feedback.Evaluation{Source: source, CharacterID: character, ConversationID: conv, Vote: feedback.Vote{Status: feedback.Helpful, At: start}}
+				e.vote(vote, vote) // of two queries, evaluated at once
+				vote.Status = feedback.Unused
+				e.vote(vote)
+			}
+		}
+		want := []string{"helpful", "helpful", "unused"}
+		e.equal("a host", e.statuses(character, feedback.Host, "good.test"), want)
+		e.equal("a text", statusesOf(e.record(character, text).Votes), want)
+		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(second) })
+		e.equal("with one chat", e.statuses(character, feedback.Host, "good.test"), want)
+	})
+}
+
 func TestOnlyTheNewestVotesOfASourceAreKept(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {

@@ -72,8 +72,8 @@ func New(store Store, o Options) *Service {
 
 func (s *Service) normalize(url string) (string, error) { return weburl.Normalize(url, s.urls) }
 
-// MayRead reports whether pages of a host may be read although it is private.
-func (s *Service) MayRead(host string) bool { return s.opts.Private != nil && s.opts.Private(host) }
+// Private reports whether pages of a host may be read although it is private.
+func (s *Service) Private(host string) bool { return s.opts.Private != nil && s.opts.Private(host) }
 
 // Providers are the names of the search providers, in the order in which they are asked.
 func (s *Service) Providers() []string { return s.opts.Chain.Names() }

@@ -72,16 +72,16 @@ func TestOnlyTheEndOfAGoalCounts(t *testing.T) {
 func TestAConversationThatRestsIsEvaluated(t *testing.T) {
 	eachDesk(t, func(d *desk) {
 		q := d.looksUp("Who kept the light?", "halden.test")
-		d.clock.leap(side.Idle - time.Minute)
+		d.clock.Add(side.Idle - time.Minute)
 		d.say(chat.RoleUser, "And then?")
-		d.clock.leap(2 * time.Minute)
+		d.clock.Add(2 * time.Minute)
 		if n := d.works(); n != 1 || d.model.calls() != 0 {
 			d.Errorf("%d jobs, %d calls while it goes on", n, d.model.calls())
 		}
-		d.clock.leap(side.Idle)
+		d.clock.Add(side.Idle)
 		d.works()
 		d.wantEvaluations(helpful(q, "halden.test", cognition.TaskCompletion))
-		d.clock.leap(side.Idle)
+		d.clock.Add(side.Idle)
 		if n := d.works(); n != 0 || d.model.calls() != 1 {
 			d.Errorf("%d more jobs, %d calls", n, d.model.calls())
 		}
@@ -99,7 +99,7 @@ func TestASummaryWaitsForTheEvaluation(t *testing.T) {
 		d.svc.BeforeSummary(d.Context(), d.user, d.chat)
 		d.wantEvaluations(helpful(q, "halden.test", cognition.Compression))
 		d.svc.BeforeSummary(d.Context(), d.user, d.chat)
-		d.clock.leap(time.Hour)
+		d.clock.Add(time.Hour)
 		if d.works(); d.model.calls() != 1 {
 			d.Errorf("%d calls", d.model.calls())
 		}
@@ -122,7 +122,7 @@ func TestASummaryWaits20SecondsAtMost(t *testing.T) {
 			t.Errorf("it waited %v", took)
 		}
 		d.model.answers(nil)
-		d.clock.leap(20 * time.Second)
+		d.clock.Add(20 * time.Second)
 		d.works()
 		d.wantEvaluations(helpful(q, "halden.test", cognition.Compression))
 	})
@@ -136,7 +136,7 @@ func TestASummaryGoesOnWhenTheModelFails(t *testing.T) {
 	d.svc.BeforeSummary(t.Context(), d.user, d.chat)
 	d.wantEvaluations()
 	d.model.answers(nil)
-	d.clock.leap(time.Minute)
+	d.clock.Add(time.Minute)
 	d.works()
 	d.wantEvaluations(helpful(q, "halden.test", cognition.Compression))
 }
@@ -146,12 +146,12 @@ func TestOnlyQueriesOfTheLast24HoursAreEvaluated(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, storetest.OpenWith)
 	d.looksUp("Who kept the light?", "halden.test")
-	d.clock.leap(time.Minute)
+	d.clock.Add(time.Minute)
 	q := d.looksUp("Where is the inn?", "inn.test")
-	d.clock.leap(24*time.Hour - time.Second)
+	d.clock.Add(24*time.Hour - time.Second)
 	d.works()
 	d.wantEvaluations(helpful(q, "inn.test", cognition.TaskCompletion))
-	d.clock.leap(side.Idle)
+	d.clock.Add(side.Idle)
 	if d.works(); d.model.calls() != 1 {
 		t.Errorf("%d calls", d.model.calls())
 	}
@@ -181,7 +181,7 @@ func TestTwoRunsAtOnceStoreEachEvaluationOnce(t *testing.T) {
 		}
 		trigger := strings.Fields(got[0])[2]
 		d.wantEvaluations(helpful(one, "halden.test", trigger), helpful(one, "other.test", trigger), helpful(two, "inn.test", trigger))
-		d.clock.leap(time.Hour)
+		d.clock.Add(time.Hour)
 		if d.works(); d.model.calls() != 2 || len(d.state().Queue) != 0 {
 			d.Errorf("%d calls, %+v", d.model.calls(), d.state())
 		}
@@ -221,16 +221,16 @@ func TestAGoalThatEndsMeanwhileIsNotForgotten(t *testing.T) {
 		d.ends(goal, cognition.GoalCompleted)
 		return allHelpful(p), nil
 	})
-	d.clock.leap(side.Idle)
+	d.clock.Add(side.Idle)
 	d.works()
 	d.wantEvaluations(helpful(one, "halden.test", cognition.TaskCompletion), helpful(two, "inn.test", cognition.GoalCompletion))
 }
 
-// What is due is on disk: a process that starts finds it.
+// The branches that are due are on disk: a process that starts finds them.
 func TestARestartBetweenTheFlagAndTheRunGoesOn(t *testing.T) {
 	t.Parallel()
 	clock, dir := newClock(), storetest.Dir(t)
-	db, err := store.Open(t.Context(), store.Options{Dir: dir, Now: clock.now, Log: slog.New(slog.DiscardHandler)})
+	db, err := store.Open(t.Context(), store.Options{Dir: dir, Now: clock.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestARestartBetweenTheFlagAndTheRunGoesOn(t *testing.T) {
 	q := d.looksUp("Who kept the light?", "halden.test")
 	d.ends(goal, cognition.GoalCompleted)
 	d.must(db.Close())
-	d.db = storetest.OpenWith(t, store.Options{Dir: dir, Now: clock.now})
+	d.db = storetest.OpenWith(t, store.Options{Dir: dir, Now: clock.Now})
 	d.svc = d.service(d.db.Side())
 	d.works()
 	d.wantEvaluations(helpful(q, "halden.test", cognition.GoalCompletion))
@@ -278,7 +278,7 @@ func TestAnUnreadableReplyLeavesQueriesWaiting(t *testing.T) {
 	d.svc.BeforeSummary(t.Context(), d.user, d.chat)
 	d.wantEvaluations()
 	d.model.answers(nil)
-	d.clock.leap(side.Idle)
+	d.clock.Add(side.Idle)
 	d.works()
 	d.wantEvaluations(helpful(q, "halden.test", cognition.TaskCompletion))
 }

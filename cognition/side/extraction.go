@@ -11,6 +11,7 @@ import (
 	"nodest/cognition"
 	"nodest/internal/fault"
 	"nodest/internal/op"
+	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
 )
@@ -44,7 +45,7 @@ func fold(events []*cognition.Event) *Extraction {
 		var r cognition.ExtractionReviewed
 		switch {
 		case e.Type == cognition.TypePending && x == nil && cognition.Read(e, &p) == nil:
-			x = &Extraction{ID: p.ExtractionID, State: StatePending, Sequence: p.Sequence, Payload: p.Payload}
+			x = &Extraction{ID: p.ExtractionID, State: StatePending, Sequence: p.Sequence, Payload: objectOf(p.Payload)}
 			if !e.Timestamp.IsZero() {
 				at := op.Time(e.Timestamp)
 				x.Timestamp = &at
@@ -61,11 +62,19 @@ func fold(events []*cognition.Event) *Extraction {
 				x.State = StateDiscarded
 			}
 			if r.Decision == cognition.Edit {
-				x.Payload, x.Proposed = r.EditedPayload, x.Payload
+				x.Payload, x.Proposed = objectOf(r.EditedPayload), x.Payload
 			}
 		}
 	}
 	return x
+}
+
+// objectOf is a payload, which in an imported log may be missing or anything else.
+func objectOf(payload json.RawMessage) json.RawMessage {
+	if llm.ObjectOf(string(payload), "") == nil {
+		return json.RawMessage("{}")
+	}
+	return payload
 }
 
 // Extractions are a page of them.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"nodest/chat"
 	"nodest/cognition"
 	"nodest/cognition/side"
+	"nodest/internal/bench/figure"
 	"nodest/internal/feedback"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
@@ -26,40 +26,16 @@ import (
 	"nodest/store/storetest"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := storetest.DropSchemas(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { storetest.Exit(m.Run()) }
 
-// clock is the time of a store, which moves only when a test says so.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func newClock() *clock { return &clock{at: time.Date(2026, 3, 20, 10, 0, 0, 0, time.UTC)} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) leap(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-}
+// newClock is the time of a store, which moves only when a test says so.
+func newClock() *figure.Clock { return figure.NewClock(time.Date(2026, 3, 20, 10, 0, 0, 0, time.UTC)) }
 
 // desk is a conversation with a model that evaluates.
 type desk struct {
 	*testing.T
 	db              *store.DB
-	clock           *clock
+	clock           *figure.Clock
 	user, character string
 	chat            string
 	svc             *side.Service
@@ -121,10 +97,10 @@ func allHelpful(p llm.Prompt) string {
 func newDesk(t *testing.T, open storetest.Opener) *desk {
 	t.Helper()
 	clock := newClock()
-	return newDeskOn(t, open(t, store.Options{Now: clock.now}), clock)
+	return newDeskOn(t, open(t, store.Options{Now: clock.Now}), clock)
 }
 
-func newDeskOn(t *testing.T, db *store.DB, clock *clock) *desk {
+func newDeskOn(t *testing.T, db *store.DB, clock *figure.Clock) *desk {
 	t.Helper()
 	d := &desk{T: t, db: db, clock: clock, user: storetest.User(t, db), model: &judge{}}
 	d.svc = d.service(db.Side())

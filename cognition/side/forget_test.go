@@ -73,7 +73,7 @@ func (k *talk) commits() *side.CommitReport {
 	return report
 }
 
-// What lost its words because a text was forgotten can be discarded only, whether or not it was approved or edited before.
+// A proposal that lost its words with a forgotten text can be discarded only, approved or edited before or not.
 func TestAProposalOfAForgottenTextIsNeitherApprovedNorCommitted(t *testing.T) {
 	eachTalk(t, extracts, func(k *talk) {
 		said := k.say(chat.RoleUser, "The lamp is green. The door is red. The roof is flat.")

@@ -10,6 +10,7 @@ import (
 
 	"nodest/cognition"
 	"nodest/cognition/side"
+	"nodest/internal/bench/figure"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/memory"
@@ -83,7 +84,7 @@ func (w factWrites) InsertFacts(characterID string, facts ...*memory.Memory) err
 
 // killed runs a story as often as there are steps in it, each time in a conversation of its own and with the death of the
 // process before another step, and returns how often it died. In the end all is as if it had lived.
-func killed(t *testing.T, db *store.DB, clock *clock, story func(d *desk, l *storetest.Life) (check func(d *desk))) (kills int) {
+func killed(t *testing.T, db *store.DB, clock *figure.Clock, story func(d *desk, l *storetest.Life) (check func(d *desk))) (kills int) {
 	t.Helper()
 	for at := 1; ; at++ {
 		d, life := newDeskOn(t, db, clock), &storetest.Life{Ends: at}
@@ -120,7 +121,7 @@ func TestAnEvaluationThatIsKilledGoesOn(t *testing.T) {
 			d.runs(of)
 		},
 		cognition.TaskCompletion: func(d *desk, of *side.Service, _ string) {
-			d.clock.leap(side.Idle)
+			d.clock.Add(side.Idle)
 			d.runs(of)
 		},
 		cognition.Compression: func(d *desk, of *side.Service, _ string) { of.BeforeSummary(d.Context(), d.user, d.chat) },
@@ -132,7 +133,7 @@ func TestAnEvaluationThatIsKilledGoesOn(t *testing.T) {
 	}
 	storetest.Each(t, func(t *testing.T, open storetest.Opener) {
 		clock, kills := newClock(), 0
-		db := open(t, store.Options{Now: clock.now})
+		db := open(t, store.Options{Now: clock.Now})
 		for trigger, sets := range triggers {
 			for _, hosts := range questions {
 				kills += killed(t, db, clock, func(d *desk, l *storetest.Life) func(*desk) {
@@ -175,7 +176,7 @@ func (d *desk) wantEvaluatedOnce(goal string, want []string) {
 	d.Helper()
 	d.restarts()
 	d.ends(goal, cognition.GoalAbandoned) // for a process that died before it knew of the end
-	d.clock.leap(side.Idle)
+	d.clock.Add(side.Idle)
 	d.works()
 	got := d.evaluations()
 	for i, line := range got {
@@ -199,7 +200,7 @@ func (d *desk) wantEvaluatedOnce(goal string, want []string) {
 	d.ends(goal, cognition.GoalActive)
 	d.ends(goal, cognition.GoalCompleted)
 	d.svc.BeforeSummary(d.Context(), d.user, d.chat)
-	d.clock.leap(side.Idle)
+	d.clock.Add(side.Idle)
 	d.works()
 	if n := d.model.calls(); n != calls || len(d.evaluations()) != len(want) {
 		d.Errorf("a second run asked the model %d times more, and the log has %q", n-calls, d.evaluations())
@@ -219,7 +220,7 @@ func TestACommitThatIsKilledGoesOn(t *testing.T) {
 	}
 	storetest.Each(t, func(t *testing.T, open storetest.Opener) {
 		clock, kills := newClock(), 0
-		db := open(t, store.Options{Now: clock.now})
+		db := open(t, store.Options{Now: clock.Now})
 		for _, decisions := range stories {
 			kills += killed(t, db, clock, func(d *desk, l *storetest.Life) func(*desk) {
 				var ids []string

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -25,10 +24,9 @@ import (
 const (
 	mostProposed = 12
 	readMessages = 400
-	readSize     = 12_000  // code points
-	mostPayload  = 8 << 10 // bytes
-	mostKnown    = 20      // proposals that it is told of
-	knownSize    = 200     // code points of each
+	readSize     = 12_000 // code points
+	mostKnown    = 20     // proposals that it is told of
+	knownSize    = 200    // code points of each
 )
 
 // reflection is what a run of the branch that proposes reads.
@@ -59,20 +57,29 @@ func (svc *Service) reflect(ctx context.Context, userID, conversationID string) 
 			return err
 		}
 	}
-	err = svc.store.Update(ctx, userID, func(tx Tx) error { return propose(tx, conversationID, r, found, true) })
+	_, err = op.Write(ctx, svc.store, userID, func(tx Tx) (bool, error) { return propose(tx, conversationID, r, found, true) })
 	if err == nil || len(found) == 0 || ctx.Err() != nil {
 		return err
 	}
-	svc.opts.Log.WarnContext(ctx, "proposals wait for a review: they could not be kept", "conversation", conversationID, "err", err)
-	return svc.store.Update(ctx, userID, func(tx Tx) error { return propose(tx, conversationID, r, found, false) })
+	approved, again := op.Write(ctx, svc.store, userID, func(tx Tx) (bool, error) { return propose(tx, conversationID, r, found, false) })
+	if again != nil {
+		return again
+	}
+	now := "proposals wait for a review: they could not be stored at first"
+	if approved {
+		now = "proposals are approved and wait for a commit: they could not be kept"
+	}
+	svc.opts.Log.WarnContext(ctx, now, "conversation", conversationID, "err", err)
+	return nil
 }
 
-// ask asks for extractions, and once more if the answer cannot be read. After two such answers the messages stay unread, for
-// the next trigger.
+// ask asks for extractions, and once more, for the JSON answer alone, if nothing can be read. After two such answers the
+// messages stay unread, for the next trigger.
 func (svc *Service) ask(ctx context.Context, conversationID string, model llm.Asker, r *reflection) ([]json.RawMessage, error) {
 	var bad error
+	offer := savePending
 	for range 2 {
-		reply, err := model.Ask(ctx, llm.Prompt{Messages: r.messages(bad), JSON: true, MaxTokens: 3000})
+		reply, err := model.Ask(ctx, llm.Prompt{Messages: r.messages(bad), JSON: true, Offer: offer, MaxTokens: 3000})
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +87,7 @@ func (svc *Service) ask(ctx context.Context, conversationID string, model llm.As
 		if err == nil {
 			return found, nil
 		}
-		bad = err
+		bad, offer = err, nil
 		svc.opts.Log.WarnContext(ctx, "a reflection could not be read", "conversation", conversationID, "err", err)
 		svc.opts.Log.DebugContext(ctx, "a reflection could not be read", "conversation", conversationID, "reply", op.Truncate(reply, 200))
 	}
@@ -206,39 +213,40 @@ func proposedBefore(tx Tx, conversationID string) (all []string, err error) {
 }
 
 // propose adds what was found and is new to the log, and ends the branch, unless another run has read these messages
-// meanwhile. With the setting, and if keep is set, the proposals of this run, and no others, become memories at once.
-func propose(tx Tx, conversationID string, r *reflection, found []json.RawMessage, keep bool) error {
+// meanwhile. With the setting, the proposals of this run, and no others, are approved and, if keep is set, become memories
+// at once; approved reports whether some were.
+func propose(tx Tx, conversationID string, r *reflection, found []json.RawMessage, keep bool) (approved bool, _ error) {
 	s, err := tx.Log.LockSideState(conversationID)
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.Leave(cognition.BranchReflection)
 	if s.Reflected != r.from || r.to == r.from {
-		return tx.Log.PutSideState(conversationID, s)
+		return false, tx.Log.PutSideState(conversationID, s)
 	}
 	s.Reflected = r.to
 	if err := tx.Log.PutSideState(conversationID, s); err != nil || len(found) == 0 {
-		return err
+		return false, err
 	}
 	conv, err := tx.Chats.Conversation(conversationID)
 	if err != nil {
-		return err
+		return false, err
 	}
 	set, err := settings(tx, conv)
 	if err != nil || !set.Cognition.Extract {
-		return err
+		return false, err
 	}
 	if err := tx.Memory.LockMemory(conv.CharacterID); err != nil { // nothing is forgotten until the proposals are there
-		return err
+		return false, err
 	}
 	if found, err = unknown(tx, conv, found); err != nil {
-		return err
+		return false, err
 	}
 	all, err := r.events(tx, conv, found)
 	if err != nil || !set.Cognition.AutoCommit {
-		return err
+		return false, err
 	}
-	return approve(tx, conversationID, all, keep)
+	return len(all) > 0, approve(tx, conversationID, all, keep)
 }
 
 // approve approves proposals and, if keep is set, makes memories of them.
@@ -368,89 +376,4 @@ func (r *reflection) messages(bad error) []llm.Message {
 		parts = append(parts, fmt.Sprintf(w["retry"], bad))
 	}
 	return append(history(r.path), llm.Message{Role: llm.User, Text: strings.Join(parts, "\n\n")})
-}
-
-// readExtractions reads the payloads of a reply one by one, without those that say nothing that a memory can have.
-func readExtractions(reply string) (all []json.RawMessage, _ error) {
-	o, err := llm.ReadObject(reply, "extractions")
-	if err != nil {
-		return nil, err
-	}
-	for _, raw := range o.List("extractions") {
-		one := llm.ObjectOf(string(raw), "")
-		if inner := llm.ObjectOf(string(one["payload"]), "content"); one["content"] == nil && inner != nil {
-			one = inner
-		}
-		if text := one.Text("content"); memory.CanSay(text) && len(all) < 4*mostProposed {
-			all = append(all, payloadOf(one))
-		}
-	}
-	return all, nil
-}
-
-// member is one of a payload, with its value where a model gives none, or one of another type.
-type member struct{ name, def string }
-
-var members = []member{
-	{"task", `""`}, {"content", `""`}, {"types", `[]`}, {"tags", `{}`}, {"score", `3`}, {"scopes", `null`}, {"owner", `null`}, {"resource_ids", `[]`},
-	{"source_name", `""`}, {"source_category", `"exp"`}, {"urls", `[]`}, {"agent_id", `""`}, {"submitted_by", `""`}, {"capability_ids", `[]`}, {"tool_ids", `[]`},
-}
-
-// of is the value of a member in o; its default says which type it has.
-func (m member) of(o llm.Object) json.RawMessage {
-	given, text, list := o[m.name], o.Text(m.name), o.List(m.name)
-	switch m.def[0] {
-	case '"':
-		if text != "" {
-			return op.MustJSON(text)
-		}
-	case '[':
-		if list != nil {
-			return op.MustJSON(list)
-		}
-		if text != "" {
-			return op.MustJSON([]string{text})
-		}
-	case '{':
-		if llm.ObjectOf(string(given), "") != nil {
-			return given
-		}
-	case 'n':
-		if given != nil {
-			return given
-		}
-	default:
-		if score, ok := o.Number(m.name); ok {
-			return op.MustJSON(min(max(score, 1), 5))
-		}
-	}
-	return json.RawMessage(m.def)
-}
-
-// payloadOf writes a payload with all its members in their order, and behind them those that nobody knows, if there is
-// room for them.
-func payloadOf(o llm.Object) json.RawMessage {
-	known := map[string]bool{}
-	out := []byte{'{'}
-	for _, m := range members {
-		known[m.name] = true
-		value := m.of(o)
-		if len(out)+len(value) > mostPayload && m.name != "content" {
-			value = json.RawMessage(m.def)
-		}
-		out = appendMember(out, m.name, value)
-	}
-	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if !known[name] && len(out)+len(o[name]) < mostPayload {
-			out = appendMember(out, name, o[name])
-		}
-	}
-	return append(out, '}')
-}
-
-func appendMember(out []byte, name string, value json.RawMessage) []byte {
-	if len(out) > 1 {
-		out = append(out, ',')
-	}
-	return append(append(append(out, op.MustJSON(name)...), ':'), value...)
 }

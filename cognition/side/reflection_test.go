@@ -15,6 +15,7 @@ import (
 	"nodest/chat"
 	"nodest/cognition"
 	"nodest/cognition/side"
+	"nodest/internal/bench/figure"
 	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/memory"
@@ -29,7 +30,7 @@ type talk struct {
 	reset int // requests that were counted
 }
 
-func newTalk(t *testing.T, db *store.DB, clock *clock, settings string) *talk {
+func newTalk(t *testing.T, db *store.DB, clock *figure.Clock, settings string) *talk {
 	t.Helper()
 	k := &talk{desk: newDeskOn(t, db, clock)}
 	_, _, err := character.New(db.Characters(), character.Options{}).PutSettings(t.Context(), k.call(), k.character, json.RawMessage(settings), 0)
@@ -141,7 +142,7 @@ func eachTalk(t *testing.T, settings string, test func(k *talk)) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, open storetest.Opener) {
 		clock := newClock()
-		test(newTalk(t, open(t, store.Options{Now: clock.now}), clock, settings))
+		test(newTalk(t, open(t, store.Options{Now: clock.Now}), clock, settings))
 	})
 }
 
@@ -373,12 +374,12 @@ func TestAReflectionThatCannotBeReadIsAskedForOnceMore(t *testing.T) {
 func TestMessagesStayUnreadAfterTwoBadReflections(t *testing.T) {
 	eachTalk(t, extracts, func(k *talk) {
 		k.reply("I would keep nothing.")
-		k.clock.leap(side.Idle)
+		k.clock.Add(side.Idle)
 		k.look()
 		if n := k.asked(); n != 2 || len(k.pending()) != 0 || k.state().Reflected != 0 || len(k.state().Queue) != 0 {
 			k.Errorf("asked %d times, state %+v", n, k.state())
 		}
-		k.clock.leap(24 * time.Hour)
+		k.clock.Add(24 * time.Hour)
 		if n := k.works(); n != 0 || k.asked() != 0 {
 			k.Errorf("%d jobs without a trigger", n)
 		}
@@ -444,12 +445,12 @@ func TestTheWorkerReflectsAtTheEndOfAGoalAndOfATask(t *testing.T) {
 		if k.asked() != 0 {
 			k.Error("the model was asked while the user talks")
 		}
-		k.clock.leap(side.Idle)
+		k.clock.Add(side.Idle)
 		k.works()
 		if k.asked() != 1 || len(k.pending()) != 2 || len(k.state().Queue) != 0 {
 			k.Errorf("at rest: %v, %+v", contents(k.pending()), k.state())
 		}
-		k.clock.leap(side.Idle)
+		k.clock.Add(side.Idle)
 		k.look()
 		if k.asked() != 0 {
 			k.Error("the model was asked again")
@@ -516,7 +517,7 @@ func TestAForkIsReadFromWhereItBegins(t *testing.T) {
 func TestAReflectionSeesAllNewMessagesAndNeverEntersTheConversation(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	k := newTalk(t, storetest.OpenWith(t, store.Options{Now: clock.now}), clock, extracts)
+	k := newTalk(t, storetest.OpenWith(t, store.Options{Now: clock.Now}), clock, extracts)
 	for i := range 60 {
 		k.say(chat.RoleUser, fmt.Sprintf("Note %d.", i))
 	}

@@ -163,7 +163,7 @@ func TestMeasure(t *testing.T) {
 					}
 				}
 			}
-			return Cited{v.Answer, v.References}
+			return Cited{Answer: v.Answer, References: v.References}
 		})
 		t.Log(name, "CheckMarks", y)
 		t.Log(name, "Verify", z)
@@ -191,7 +191,7 @@ func TestScratch(t *testing.T) {
 		y := set.judge(t, true, func(text string, sources []Source) Cited {
 			v := Verify(t.Context(), nil, text, sources, VerifyOptions{})
 			why := fmt.Sprint(v.Report.Verdicts[0].Why)
-			return Cited{v.Answer + "  " + strings.ReplaceAll(why, "[^", ""), v.References}
+			return Cited{Answer: v.Answer + "  " + strings.ReplaceAll(why, "[^", ""), References: v.References}
 		})
 		t.Log(y)
 	}
@@ -202,7 +202,7 @@ func TestScratch(t *testing.T) {
 		}
 		run(foreignClaims(t), rows)
 	}
-	for _, name := range []string{"/tmp/zh2.json", "/tmp/en2.json"} {
+	for _, name := range []string{"/tmp/zh2.json", "/tmp/en2.json", "/tmp/zh3.json"} {
 		doc, err := os.ReadFile(name)
 		if err != nil {
 			continue

@@ -31,11 +31,11 @@ func conflict(claim *reading, quote []*reading) (code string, silent bool) {
 			return WhyNegation, len(c.denied) > 0
 		case turns(c, near, e) || moves(c, near) || passesBound(c, e) || changesBack(c, e):
 			return WhyDirection, false
-		case takesOver(claim, c, e):
+		case takesOver(claim, c, e), mixes(c, e):
 			return WhyRole, false
 		case otherKind(claim, c, near, e):
 			return WhyName, false
-		case onlyHeard(claim, c, near):
+		case onlyHeard(claim, c, near, e):
 			return WhyHearsay, false
 		}
 	}
@@ -53,7 +53,7 @@ func join(sentences []*reading) *reading {
 	if len(sentences) == 1 {
 		return sentences[0]
 	}
-	all := &reading{terms: map[string]bool{}}
+	all := &reading{terms: map[string]bool{}, title: sentences[0].title}
 	for _, r := range sentences {
 		all.text += r.text + "\n"
 		all.clauses = append(all.clauses, r.clauses...)
@@ -108,6 +108,9 @@ func deniesOnce(c *clause, near []*clause, e *reading) bool {
 	if len(near) == 0 {
 		return false
 	}
+	if unsays(c, near) {
+		return true
+	}
 	if len(c.denied) == 0 {
 		affirmed := func(head string) bool {
 			return slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) == 0 && n.terms[head] })
@@ -121,6 +124,9 @@ func deniesOnce(c *clause, near []*clause, e *reading) bool {
 		}
 		for i := range e.clauses {
 			for _, d := range e.clauses[i].denied {
+				if len(d.scope) > 0 && c.terms[d.scope[0]] && !e.affirms(d.scope[0]) && !c.absent {
+					return true
+				}
 				if d.all && c.terms[d.scope[0]] && !c.absent {
 					return true
 				}
@@ -130,6 +136,12 @@ func deniesOnce(c *clause, near []*clause, e *reading) bool {
 			}
 		}
 		return false
+	}
+	if slices.ContainsFunc(c.denied, func(d denial) bool { return len(d.scope) > 0 && thoughts()[d.scope[0]] }) {
+		near = nil
+		for i := range e.clauses {
+			near = append(near, &e.clauses[i])
+		}
 	}
 	for i := range e.clauses { // the same is denied
 		for _, found := range e.clauses[i].denied {
@@ -145,7 +157,7 @@ func deniesOnce(c *clause, near []*clause, e *reading) bool {
 			}
 		}
 	}
-	if slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) > 0 || n.absent || n.lessened }) {
+	if slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) > 0 || n.absent || n.lessened || len(n.negates) > 0 }) {
 		return false
 	}
 	for _, d := range c.denied { // the same word, or an opposite, is as good as a negation
@@ -159,6 +171,24 @@ func deniesOnce(c *clause, near []*clause, e *reading) bool {
 		}
 	}
 	return true
+}
+
+// affirms reports whether a reading has a term in a clause that denies nothing.
+func (r *reading) affirms(term string) bool {
+	return slices.ContainsFunc(r.clauses, func(c clause) bool { return c.terms[term] && len(c.denied) == 0 })
+}
+
+// unsays reports whether just one of a clause and those nearest to it has a word with "un" before it.
+func unsays(c *clause, near []*clause) bool {
+	for _, n := range near {
+		says := func(a, b *clause) bool {
+			return slices.ContainsFunc(a.negates, func(t string) bool { return b.terms[t] && len(a.denied) == len(b.denied) })
+		}
+		if says(c, n) || says(n, c) {
+			return true
+		}
+	}
+	return false
 }
 
 // sharedHead returns the term of a clause that a negation denies; "" if the clause speaks of
@@ -297,11 +327,24 @@ func changeIn(c *clause) (from, to string) {
 }
 
 // onlyHeard reports whether the source says of a clause only that somebody claims it.
-func onlyHeard(claim *reading, c *clause, near []*clause) bool {
+func onlyHeard(claim *reading, c *clause, near []*clause, e *reading) bool {
 	if len(near) == 0 || hearsay.MatchString(strings.ToLower(claim.text)) || said.MatchString(strings.ToLower(claim.text)) || len(c.denied) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(near, func(n *clause) bool { return !hearsay.MatchString(n.text) })
+	for i := range e.clauses {
+		n := &e.clauses[i]
+		if !slices.Contains(near, n) {
+			continue
+		}
+		reported := hearsay.MatchString(n.text)
+		if !reported && i > 0 && strings.HasPrefix(n.text, "that ") { // "police suspect" is a clause of its own
+			reported = hearsay.MatchString(e.clauses[i-1].text)
+		}
+		if !reported {
+			return false
+		}
+	}
+	return true
 }
 
 // otherKind reports whether a clause has one of a kind where the source has another: red for blue.
@@ -326,6 +369,7 @@ func (r *reading) hasKind(is func(member) bool) bool {
 }
 
 var (
+	thoughts  = data.Set("thoughts")
 	unchanged = data.Rule("unchanged")
 	movements = data.Words("movements")
 )

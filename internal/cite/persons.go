@@ -139,10 +139,10 @@ func otherCharacter(claim, source string) bool {
 	}
 	for i, r := range ours {
 		for _, kind := range contrastList() {
-			if !strings.ContainsRune(kind, r) || i < 2 || i+2 >= len(ours) || strings.Contains(string(theirs), string(ours[i-1:i+2])) {
+			if !strings.ContainsRune(kind, r) || i < 2 || i+1 >= len(ours) || strings.Contains(string(theirs), string(ours[i-1:i+2])) {
 				continue
 			}
-			for k := 2; k+2 < len(theirs); k++ {
+			for k := 2; k+1 < len(theirs); k++ {
 				if theirs[k] != r && strings.ContainsRune(kind, theirs[k]) && slices.Equal(theirs[k-2:k], ours[i-2:i]) && theirs[k+1] == ours[i+1] {
 					return true
 				}

@@ -43,7 +43,7 @@ func citeSentences(ctx context.Context, emb llm.Embedder, answer string, sources
 		texts[i] = c.Text
 	}
 	threshold, floor := o.MinRelScore, min(o.MinRelScore, cmp.Or(o.MinOverlap, minOverlap))
-	rows, byWords := match(ctx, emb, texts, passages, matching{hitsPerSentence, threshold, floor - numberBonus, index.Terms})
+	rows, relevance, byWords := match(ctx, emb, texts, passages, matching{hitsPerSentence, threshold, floor - numberBonus, index.Terms, false})
 	if byWords {
 		threshold = floor
 	}
@@ -54,7 +54,7 @@ func citeSentences(ctx context.Context, emb llm.Embedder, answer string, sources
 			marks = append(marks, placed{found[i].mark, n})
 		}
 	}
-	return Cited{insert(answer, marks), refs.list}
+	return Cited{insert(answer, marks), refs.list, relevance}
 }
 
 // claims are the sentences of an answer that can get a mark, with their positions.

@@ -124,8 +124,9 @@ type judged struct {
 // part is what one quote must support.
 type part struct {
 	text    string
-	dense   bool   // it is in a dense script
-	plain   []rune // its letters and digits; nil = not needed yet
+	dense   bool               // it is in a dense script
+	plain   []rune             // its letters and digits; nil = not needed yet
+	scores  map[[2]int]float64 // what it has in common with windows; nil = none is known
 	terms   map[string]bool
 	about   *reading
 	facts   facts
@@ -181,13 +182,22 @@ var aboutSources = data.Rule("about-sources")
 // needsSource reports whether a sentence says something about the world.
 func needsSource(text string) bool {
 	plain := strings.TrimRightFunc(text, func(r rune) bool { return isCloser(r) || isSpace(r) })
-	if !hasLetters(plain) || strings.HasSuffix(plain, "?") || strings.HasSuffix(plain, "？") || strings.HasSuffix(plain, ":") || strings.HasSuffix(plain, "：") {
+	if strings.HasSuffix(plain, "?") || strings.HasSuffix(plain, "？") || strings.HasSuffix(plain, ":") || strings.HasSuffix(plain, "：") {
 		return false
 	}
 	if aboutSources.MatchString(text) {
 		return false
 	}
-	return len(index.Terms(text)) > 2 || factsOf(text).count() > 0
+	said := inline.ReplaceAllStringFunc(text, linkText)
+	return hasLetters(said) && (len(index.Terms(said)) > 2 || factsOf(said).count() > 0)
+}
+
+// linkText returns the text of a link, and nothing of code, images and addresses.
+func linkText(part string) string {
+	if name, _, ok := strings.Cut(strings.TrimPrefix(part, "["), "]("); ok && part[0] == '[' {
+		return name
+	}
+	return " "
 }
 
 // wholeAndParts are the ways to divide a sentence: as one, and where it joins statements.
@@ -312,6 +322,9 @@ func (v *verifier) removable(s Span, from int) (start, end int) {
 	trimmed := strings.TrimRight(before, " \t")
 	if trimmed != "" && len(trimmed) < len(before) && bullet.FindString(v.clean[lineStart:start]) != v.clean[lineStart:start] {
 		start -= len(before) - len(trimmed)
+	}
+	if trimmed == "" || bullet.FindString(v.clean[lineStart:start]) == v.clean[lineStart:start] { // the next one moves up
+		end += len(v.clean[end:lineEnd]) - len(strings.TrimLeft(v.clean[end:lineEnd], " \t"))
 	}
 	return start, end
 }

@@ -28,6 +28,7 @@ import (
 	"nodest/internal/logtool"
 	"nodest/internal/mcptool"
 	"nodest/internal/op"
+	"nodest/internal/researchtool"
 	"nodest/internal/setup"
 	"nodest/internal/stream"
 	"nodest/knowledge"
@@ -201,6 +202,7 @@ func (r *Instance) build(alone bool) {
 			return r.engine.SummaryModel(ctx, userID)
 		},
 	})
+	r.research = r.newResearch()
 	r.engine = nodest.New(nodest.Deps{
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.Models, Publisher: r.hub,
 	}, nodest.Options{
@@ -213,7 +215,6 @@ func (r *Instance) build(alone bool) {
 	reader := extract.New(r.db.Memory(), extract.Options{
 		Scenes: r.chats.MemoryScene, Model: r.engine.MemoryModel, Rest: cfg.Duration("NODEST_MEMORY_IDLE_CLOSE"),
 	})
-	r.research = r.newResearch()
 	attachments := attachment.New(r.db.Attachments())
 	r.circle = circle.New(r.db.Circle(), circle.Options{
 		Characters: r.characters, Memory: r.memory, Image: circle.ImagesOf(attachments), Log: log,
@@ -223,11 +224,11 @@ func (r *Instance) build(alone bool) {
 		},
 		LastChats: r.engine.LastChats,
 		Greet: func(ctx context.Context, userID, conversationID, key string) error {
-			_, err := r.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, conversationID)
+			_, err := r.engine.Greet(ctx, &op.Call{UserID: userID, Key: key, Hash: "circle.greet"}, nodest.GreetInput{ConversationID: conversationID})
 			return err
 		},
 	})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.dreams.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds(), r.research.Kinds())...)
+	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.dreams.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds(), r.research.Kinds(), researchtool.Kinds(r.research, r.engine))...)
 	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Dreams: r.dreams,

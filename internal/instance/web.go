@@ -9,6 +9,7 @@ import (
 	"nodest/internal/kbtool"
 	"nodest/internal/logtool"
 	"nodest/internal/outbound"
+	"nodest/internal/researchtool"
 	"nodest/internal/setup"
 	"nodest/internal/webtool"
 	"nodest/llm"
@@ -89,7 +90,7 @@ func (w *Web) service(r *Instance) *websearch.Service {
 // newResearch returns deep research as the server offers it.
 func (r *Instance) newResearch() *research.Service {
 	return research.New(r.db.Research(), research.Options{
-		Web: r.search, Documents: r.knowledge, Embedder: r.Models.Meaning, Ended: logtool.LogResearch, Transient: r.hub.Transient, Log: r.log,
+		Web: r.search, Documents: r.knowledge, Embedder: r.Models.Meaning, Ended: []func(research.Tx, *research.Run) error{logtool.LogResearch, researchtool.Ended}, Transient: r.hub.Transient, Log: r.log,
 		Model: func(ctx context.Context, userID string) (llm.Asker, error) {
 			model, _, err := r.engine.SummaryModel(ctx, userID)
 			return model, err
@@ -101,10 +102,10 @@ func (r *Instance) newResearch() *research.Service {
 
 // sources are what a turn asks besides the chat itself.
 func (r *Instance) sources() []nodest.Source {
-	return []nodest.Source{nodest.WithDocuments(nodest.Memories(r.memory, RecallTimeout), r.dreams), webtool.Source(r.search, searchTimeout)}
+	return []nodest.Source{nodest.WithDocuments(nodest.Memories(r.memory, RecallTimeout), r.dreams), webtool.Source(r.search, searchTimeout), researchtool.Source(r.research, KnowledgeTimeout)}
 }
 
 // tools are what models may call while they write.
 func (r *Instance) tools() []nodest.Toolbox {
-	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, KnowledgeTimeout), webtool.Toolbox(r.search, searchTimeout), logtool.Goals(r.cognition, r.branches, KnowledgeTimeout), r.mcp.Toolbox()}
+	return []nodest.Toolbox{kbtool.Toolbox(r.knowledge, KnowledgeTimeout), webtool.Toolbox(r.search, searchTimeout), researchtool.Toolbox(r.research, r.search, KnowledgeTimeout), logtool.Goals(r.cognition, r.branches, KnowledgeTimeout), r.mcp.Toolbox()}
 }

@@ -29,13 +29,7 @@ func TestMain(m *testing.M) {
 	if where := os.Getenv(childEnv); where != "" {
 		child(where) // does not return
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if err := storetest.DropSchemas(); err != nil && code == 0 {
-			fmt.Println(err)
-			code = 1
-		}
-		os.Exit(code)
-	}))
+	goleak.VerifyTestMain(m, goleak.Cleanup(storetest.Exit))
 }
 
 func options(where string) store.Options {

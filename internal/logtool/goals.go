@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"nodest/cognition"
@@ -40,7 +41,7 @@ func Goals(log *cognition.Service, goals *side.Service, limit time.Duration) nod
 			if !q.MayCall(ctx) {
 				return nil, nil
 			}
-			g := goalSetter{log, goals, q.UserID, q.Here.ConversationID}
+			g := &goalSetter{log: log, goals: goals, userID: q.UserID, conversationID: q.Here.ConversationID}
 			active, err := g.active(ctx)
 			if err != nil {
 				return nil, err
@@ -64,19 +65,24 @@ func list(heading, none string, active []*cognition.Goal) string {
 		return none
 	}
 	for _, g := range active[:min(len(active), toldGoals)] {
-		heading += "\n- " + llm.JSONLine(framework.Defuse(op.Truncate(g.Description, toldGoal)))
+		heading += "\n- " + llm.JSONLine(framework.Defuse(told(g)))
 	}
 	return heading
 }
 
-// goalSetter sets goals of a conversation.
+// told is the description that a model is told of a goal.
+func told(g *cognition.Goal) string { return op.Truncate(g.Description, toldGoal) }
+
+// goalSetter sets goals of a conversation in a turn.
 type goalSetter struct {
 	log                    *cognition.Service
 	goals                  *side.Service
 	userID, conversationID string
+
+	calls sync.Mutex // is held by a call: those of one answer are carried out side by side
 }
 
-func (g goalSetter) active(ctx context.Context) ([]*cognition.Goal, error) {
+func (g *goalSetter) active(ctx context.Context) ([]*cognition.Goal, error) {
 	page, err := g.log.Goals(ctx, g.userID, g.conversationID, cognition.GoalActive, "", mostActive)
 	if err != nil {
 		return nil, err
@@ -84,11 +90,11 @@ func (g goalSetter) active(ctx context.Context) ([]*cognition.Goal, error) {
 	return page.Items, nil
 }
 
-func (g goalSetter) tool() tools.Tool {
+func (g *goalSetter) tool() tools.Tool {
 	return tools.Tool{
 		Tool: llm.Tool{
 			Name:        "goal",
-			Description: "Create, complete or abandon a goal of this conversation. Name an existing goal by its description.",
+			Description: "Create, complete or abandon a goal of this conversation. Name an existing goal by its description, word for word.",
 			Parameters: json.RawMessage(`{"type":"object","required":["action","description"],"properties":{` +
 				`"action":{"type":"string","enum":["create","complete","abandon"]},"description":{"type":"string","description":"The goal in one sentence."}}}`),
 		},
@@ -107,14 +113,16 @@ func (g goalSetter) tool() tools.Tool {
 // ends are the statuses that actions give to a goal.
 var ends = map[string]string{"complete": cognition.GoalCompleted, "abandon": cognition.GoalAbandoned}
 
-// do carries out a call, and says what was done.
-func (g goalSetter) do(ctx context.Context, action, description string) (string, error) {
+// do carries out a call and says what was done. A goal is ended only by its description, as it is or as the model is told
+// it, also where it is the only one: other words may mean a goal that was never set.
+func (g *goalSetter) do(ctx context.Context, action, description string) (string, error) {
+	g.calls.Lock()
+	defer g.calls.Unlock()
 	active, err := g.active(ctx)
 	if err != nil {
 		return "", err
 	}
-	hash := lang.ContentHash(description)
-	at := slices.IndexFunc(active, func(a *cognition.Goal) bool { return lang.ContentHash(a.Description) == hash })
+	at := named(active, description)
 	status, ends := ends[action]
 	switch {
 	case action == "create" && at >= 0:
@@ -129,8 +137,6 @@ func (g goalSetter) do(ctx context.Context, action, description string) (string,
 		return "created: " + made.Description, nil
 	case !ends:
 		return "", fault.InvalidField("action", "value", "must be create, complete or abandon")
-	case at < 0 && len(active) == 1:
-		at = 0 // it can only mean this one
 	case at < 0:
 		return "", fault.New(fault.NotFound, "no active goal has this description. %s", list("Active goals:", "There is none.", active))
 	}
@@ -139,4 +145,14 @@ func (g goalSetter) do(ctx context.Context, action, description string) (string,
 		return "", err
 	}
 	return fmt.Sprintf("%s: %s", changed.Status, changed.Description), nil
+}
+
+// named is the place of the goal that has a description; -1 = none has.
+func named(active []*cognition.Goal, description string) int {
+	hash := lang.ContentHash(description)
+	at := slices.IndexFunc(active, func(g *cognition.Goal) bool { return lang.ContentHash(g.Description) == hash })
+	if at < 0 {
+		at = slices.IndexFunc(active, func(g *cognition.Goal) bool { return lang.ContentHash(told(g)) == hash })
+	}
+	return at
 }

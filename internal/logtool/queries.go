@@ -65,6 +65,9 @@ func LogAnswer(tx knowledge.Tx, a *knowledge.Asked) error {
 // LogResearch adds the answer of a research to the log of its conversation, with what was learned for it:
 // research.Options.Ended. All of it comes from the web, or from documents.
 func LogResearch(tx research.Tx, r *research.Run) error {
+	if r.Result == nil {
+		return nil
+	}
 	q := &cognition.Query{Query: r.Plan.Question, Response: r.Result.Answer, QueryID: r.ID, Untrusted: true}
 	add := func(id, title, text string) {
 		known := func(s cognition.Source) bool { return s.ID == id }

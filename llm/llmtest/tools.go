@@ -76,6 +76,9 @@ func checkTools(in chatRequest) error {
 			return fmt.Errorf("the parameters of %s are no object", t.Function.Name)
 		}
 	}
+	if in.ResponseFormat != nil && len(in.Tools) > 0 { // Groq says so
+		return errors.New("json mode cannot be combined with tool/function calling")
+	}
 	if in.ToolChoice != "" && len(in.Tools) == 0 {
 		return errors.New("tool_choice without tools")
 	}
@@ -216,6 +219,9 @@ func geminiTools(in *pb.GenerateContentRequest) (tools []llm.Tool, noCalls bool)
 }
 
 func checkGeminiTools(in *pb.GenerateContentRequest) error {
+	if in.GenerationConfig.GetResponseMimeType() != "" && len(in.Tools) > 0 {
+		return errors.New("function calling with a response mime type is unsupported")
+	}
 	for _, t := range in.Tools {
 		for _, f := range t.FunctionDeclarations {
 			if !toolName.MatchString(f.Name) {

@@ -162,7 +162,7 @@ var killed = map[string]func(w *world){
 			return obedient(prompt)
 		}
 		w.say(long(bought(0, 5))...)
-		w.clock.To(w.clock.Now().Add(time.Hour))
+		w.clock.Add(time.Hour)
 		w.order(dream.Order{})
 	},
 	"a dry run": func(w *world) {
@@ -263,7 +263,7 @@ func killEverywhere(t *testing.T, db *store.DB, clock *figure.Clock, prepare fun
 // takeOver is what another process does when the lease of the one that died has ended.
 func (w *world) takeOver() {
 	w.Helper()
-	w.clock.To(w.clock.Now().Add(2 * time.Minute))
+	w.clock.Add(2 * time.Minute)
 	w.must(w.db.RecoverJobs(w.Context(), map[string]int{dream.JobDream: w.dreams.Kinds()[0].Attempts}, ""))
 }
 

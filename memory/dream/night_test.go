@@ -166,7 +166,7 @@ func TestARunWaitsWhileTheUserTalksUnlessItIsForced(t *testing.T) {
 		if _, err := w.start(dream.Order{}); !fault.Is(err, fault.Conflict) {
 			w.Errorf("unforced: %v", err)
 		}
-		w.clock.To(w.clock.Now().Add(11 * time.Minute))
+		w.clock.Add(11 * time.Minute)
 		_, err := w.start(dream.Order{})
 		w.must(err)
 		w.say("I am back.")
@@ -175,7 +175,7 @@ func TestARunWaitsWhileTheUserTalksUnlessItIsForced(t *testing.T) {
 		if r := w.last(); r.State != dream.Waiting || w.calls.Load() != calls {
 			w.Errorf("while the user talks: %+v", r)
 		}
-		w.clock.To(w.clock.Now().Add(11 * time.Minute))
+		w.clock.Add(11 * time.Minute)
 		w.must(w.work(w.db.Dreams()))
 		if r := w.last(); r.State != dream.Done || r.Reflections != 1 {
 			w.Errorf("after it: %+v", r)
@@ -375,7 +375,7 @@ func TestARunThatTheProcessDiesOfHasFailed(t *testing.T) {
 			if err := w.service(dies).Kinds()[0].Run(w.Context(), j); err == nil {
 				break
 			}
-			w.clock.To(w.clock.Now().Add(2 * time.Minute)) // its lease ends
+			w.clock.Add(2 * time.Minute) // its lease ends
 			w.must(w.db.RecoverJobs(w.Context(), map[string]int{dream.JobDream: w.dreams.Kinds()[0].Attempts}, ""))
 		}
 		r := w.last()

@@ -15,7 +15,7 @@ import (
 // night lets the user be away, and orders a run and waits for its end.
 func (w *world) night() *dream.Run {
 	w.Helper()
-	w.clock.To(w.clock.Now().Add(time.Hour))
+	w.clock.Add(time.Hour)
 	w.order(dream.Order{})
 	w.must(w.work(w.db.Dreams()))
 	return w.last()
@@ -92,7 +92,7 @@ func TestADeletedChatIsNotReadAndWhatWasNotedOfItIsNotUsed(t *testing.T) {
 	}
 }
 
-// What is purged while the model thinks comes back neither as a line nor as a run.
+// Facts that are purged while the model thinks come back neither as lines nor as a run.
 func TestAPurgeWhileTheModelThinksHolds(t *testing.T) {
 	t.Parallel()
 	for name, purge := range map[string]func(w *world, revision string) error{
@@ -117,7 +117,7 @@ func TestAPurgeWhileTheModelThinksHolds(t *testing.T) {
 					w.must(purge(w, m.Swipes[0].RevisionID))
 					return answer
 				}
-				w.clock.To(w.clock.Now().Add(time.Hour))
+				w.clock.Add(time.Hour)
 				w.order(dream.Order{})
 				w.must(w.work(w.db.Dreams()))
 				if got := strings.Join(append(w.lines("user.md"), w.lines(dream.Archive)...), "\n"); !purged || strings.Contains(got, "bicycle") {

@@ -268,7 +268,7 @@ func noteIn(entry llm.Object, messages []memory.Message) (n cognition.Note, sour
 const enoughByUser = 0.34
 
 // isEvidence reports whether the sources of a note state it, and are more than the character's word for it.
-// Of itself, it may say what no document has: those it only repeats.
+// About itself, the character is believed where no document says so already: documents it only repeats.
 func isEvidence(text string, sources []lang.Line, names lang.Names, known []*Document) bool {
 	if lang.Unsupported(text, sources, names) != "" {
 		return false

@@ -2,6 +2,7 @@ package dream
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -41,7 +42,6 @@ type Note struct {
 // Why a change is not made.
 const (
 	reasonPath      = "no such document, or its name is not allowed"
-	reasonMany      = "there are 8 documents already"
 	reasonLocked    = "the user has locked the document"
 	reasonUser      = "the user wrote this line"
 	reasonLine      = "no such line"
@@ -53,6 +53,9 @@ const (
 	reasonEvidence  = "nothing that was said supports it"
 	reasonTooMany   = "too many changes in one run"
 )
+
+// reasonMany refuses a document that roomFor has no room for.
+var reasonMany = fmt.Sprintf("there are %d documents besides the default ones already", MaxOthers)
 
 // Limits of one run.
 const (

@@ -42,7 +42,7 @@ func textsOf(p Plan, path string) (texts []string) {
 	return texts
 }
 
-// What a run may do with a line, and why not.
+// The rules say what a run may do with a line, and why not.
 func TestRulesOfLines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -81,7 +81,7 @@ func TestRulesOfLines(t *testing.T) {
 			for i := range MaxOthers {
 				b.Documents = append(b.Documents, &Document{Path: fmt.Sprintf("d%d.md", i)})
 			}
-		}, reasonMany},
+		}, "there are 4 documents besides the default ones already"},
 		{"a default one beside many", Update{Path: "threads.md", Do: Add, Text: "User bought a red bicycle.", Notes: []int{0}}, func(b *Basis) {
 			for i := range MaxOthers {
 				b.Documents = append(b.Documents, &Document{Path: fmt.Sprintf("d%d.md", i)})
@@ -170,7 +170,7 @@ func TestBestSizes(t *testing.T) {
 	}
 }
 
-// Of a text that the user sends back, only what they changed is theirs.
+// Only the lines that the user changed in a text that they send back are theirs.
 func TestOnlyChangedLinesBecomeTheUsers(t *testing.T) {
 	t.Parallel()
 	d := knownAlready().Documents[0]

@@ -3,7 +3,6 @@ package dream_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,14 +21,7 @@ import (
 	"nodest/store/storetest"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := storetest.DropSchemas(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { storetest.Exit(m.Run()) }
 
 // world is a user with a character and a chat, whose time the test moves.
 type world struct {

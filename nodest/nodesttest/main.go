@@ -7,8 +7,6 @@
 package nodesttest
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -23,13 +21,7 @@ import (
 func Main(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/dlclark/regexp2.runClock"),
-		goleak.Cleanup(func(code int) {
-			if err := storetest.DropSchemas(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = max(code, 1)
-			}
-			os.Exit(code)
-		}))
+		goleak.Cleanup(storetest.Exit))
 }
 
 // Test is a test that TestOnPostgres repeats.

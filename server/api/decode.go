@@ -175,7 +175,7 @@ func checkSlice(v json.RawMessage, t reflect.Type, at string) []fault.Field {
 	var wrong []fault.Field
 	for i, value := range list {
 		path := at + "[" + strconv.Itoa(i) + "]"
-		if op.IsNull(value) {
+		if op.IsNull(value) && t.Elem() != typeRaw {
 			wrong = append(wrong, mustBe(false, path, "a value, not null")...)
 			continue
 		}

@@ -81,7 +81,7 @@ func optionsOf(t testing.TB, db *store.DB) store.Options {
 
 // OpenPostgres is OpenWith on PostgreSQL; without one the test is skipped. The
 // schema is empty and the test's own; it is used again by later tests, and
-// dropped by DropSchemas.
+// dropped by Exit.
 func OpenPostgres(t testing.TB, o store.Options) *store.DB {
 	t.Helper()
 	o.URL = takeSchema(t)
@@ -139,8 +139,16 @@ func takeSchema(t testing.TB) string {
 	return u
 }
 
-// DropSchemas drops what OpenPostgres made; TestMain calls it in the end.
-func DropSchemas() error {
+// Exit drops the schemas of OpenPostgres and ends the test program: the end of its TestMain. If that fails, the tests have.
+func Exit(code int) {
+	if err := dropSchemas(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func dropSchemas() error {
 	schemas.mu.Lock()
 	defer schemas.mu.Unlock()
 	var errs []error

@@ -74,6 +74,24 @@ func (o Options) classify(text string) Reason {
 	return language.question(said, folded)
 }
 
+var research = data.Rule("research")
+
+// Research reports whether a message asks for a deep research. It takes minutes and money, so words that
+// may be part of the story count as no.
+func Research(text string, o Options) bool {
+	said, narrated := spoken(text)
+	folded := strings.ToLower(said)
+	return units(text) < longest && !narrated && research.MatchString(folded) && !o.mentionsName(folded)
+}
+
+var researchThat = data.Rule("research-that")
+
+// ResearchThat reports whether the topic of a research is not in the message that asks for it.
+func ResearchThat(text string) bool {
+	said, _ := spoken(text)
+	return researchThat.MatchString(strings.ToLower(said))
+}
+
 // long finds an order at the end of a long message.
 func long(text string) Reason {
 	tail := text[max(0, len(text)-longest):]

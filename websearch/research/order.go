@@ -3,6 +3,7 @@ package research
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"nodest/internal/fault"
 	"nodest/internal/op"
@@ -97,7 +98,7 @@ func (o *Order) checkLists(c *op.Checks) {
 }
 
 func isHost(s string) bool {
-	return s != "" && len(s) <= maxHost && strings.Contains(s, ".") && !strings.ContainsAny(s, "/:@?# \t\r\n")
+	return s != "" && len(s) <= maxHost && strings.Contains(s, ".") && !strings.ContainsAny(s, "/:@?# ") && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 // isLanguage reports whether a text has the form of a language tag, as zh or pt-BR.

@@ -26,13 +26,13 @@ func (s *Service) outside(ctx context.Context, rec *recorder) (o agent.Outside, 
 			o.Embedder = nil
 		}
 	}
-	o.Private = s.opts.Web.MayRead
 	o.Search = func(ctx context.Context, q provider.Query) (provider.Results, error) {
 		return s.opts.Web.Find(ctx, userID, q)
 	}
 	o.Read = func(ctx context.Context, address string) (*reader.Page, error) {
 		return s.opts.Web.Page(ctx, userID, address, plan.Language)
 	}
+	o.Private = s.opts.Web.Private
 	if len(plan.Bases) > 0 {
 		o.Documents = func(ctx context.Context, question string) ([]cite.Source, error) {
 			return s.documents(ctx, rec, question)

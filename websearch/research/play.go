@@ -115,13 +115,21 @@ func (s *Service) finish(ctx context.Context, rec *recorder, result *agent.Resul
 		if err := tx.PutResearchSteps(run.ID, result.Steps...); err != nil {
 			return err
 		}
-		if run.ConversationID != "" && s.opts.Ended != nil {
-			if err := s.opts.Ended(tx, run); err != nil {
-				return err
-			}
-		}
-		return tx.Emit(run.over("server"))
+		return first(func() error { return s.ended(tx, run) }, func() error { return tx.Emit(run.over("server")) })
 	})
+}
+
+// ended does what follows for the conversation that asks.
+func (s *Service) ended(tx Tx, run *Run) error {
+	if run.ConversationID == "" {
+		return nil
+	}
+	for _, do := range s.opts.Ended {
+		if err := do(tx, run); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fail ends a run without an answer.
@@ -134,7 +142,7 @@ func (s *Service) fail(ctx context.Context, rec *recorder, cause error) error {
 	err := s.end(ctx, rec, func(tx Tx, run *Run) error {
 		run.end(Failed, tx.Now())
 		run.Failure = &jobs.Failure{Code: public.Code, Message: public.Message}
-		return tx.Emit(run.failed())
+		return first(func() error { return s.ended(tx, run) }, func() error { return tx.Emit(run.failed()) })
 	})
 	if fault.Is(err, fault.NotFound) && s.gone(ctx, rec) {
 		return nil

@@ -28,9 +28,9 @@ type Options struct {
 	Model func(ctx context.Context, userID string) (llm.Asker, error)
 	// Embedder returns what compares texts for a user; nil = they are compared by words.
 	Embedder func(ctx context.Context, userID string) (llm.Embedder, error)
-	// Ended is called in the transaction that stores the answer of a conversation's run; nil = nothing
-	// else happens then. It may set MessageID.
-	Ended func(tx Tx, r *Run) error
+	// Ended are called in the transaction that ends a conversation's run, with an answer or, if it has
+	// failed, without. They may set MessageID.
+	Ended []func(tx Tx, r *Run) error
 	// Transient passes on an event that is not stored.
 	Transient func(*stream.Event)
 
@@ -61,6 +61,29 @@ type named struct {
 // Errors: Invalid and TooLarge with the field; NotFound for the conversation or a knowledge base;
 // Conflict if too many runs are open.
 func (s *Service) Plan(ctx context.Context, c *op.Call, conversationID string, o Order, start bool) (*Run, error) {
+	return s.plan(ctx, c, conversationID, o, func(tx Tx, r *Run) error {
+		if !start {
+			return nil
+		}
+		return begin(tx, c, r)
+	})
+}
+
+// StartAlone is Plan with start for a conversation in which no other run is open: else it is a Conflict.
+func (s *Service) StartAlone(ctx context.Context, c *op.Call, conversationID string, o Order) (*Run, error) {
+	return s.plan(ctx, c, conversationID, o, func(tx Tx, r *Run) error {
+		switch open, err := tx.OpenResearches(conversationID); {
+		case err != nil:
+			return err
+		case open > 0:
+			return fault.New(fault.Conflict, "a research of this conversation is still open; wait for it to end, or cancel it")
+		}
+		return begin(tx, c, r)
+	})
+}
+
+// plan stores a plan, and does what follows in its transaction.
+func (s *Service) plan(ctx context.Context, c *op.Call, conversationID string, o Order, then func(tx Tx, r *Run) error) (*Run, error) {
 	if err := o.check(true); err != nil {
 		return nil, err
 	}
@@ -84,10 +107,10 @@ func (s *Service) Plan(ctx context.Context, c *op.Call, conversationID string, o
 		if err := readable(tx, made.Plan.Bases); err != nil {
 			return nil, err
 		}
-		if err := tx.AddResearch(&made); err != nil || !start {
-			return &made, err
+		if err := tx.AddResearch(&made); err != nil {
+			return nil, err
 		}
-		return &made, begin(tx, c, &made)
+		return &made, then(tx, &made)
 	})
 }
 
@@ -161,7 +184,7 @@ func (s *Service) Begin(ctx context.Context, c *op.Call, id string) (*Run, error
 
 // begin puts the run of a plan into the queue.
 func begin(tx Tx, c *op.Call, r *Run) error {
-	open, err := tx.OpenResearches()
+	open, err := tx.OpenResearches("")
 	if err != nil {
 		return err
 	}
@@ -180,6 +203,17 @@ func (s *Service) Get(ctx context.Context, userID, id string) (*Run, error) {
 	return op.Read(ctx, s.store, userID, func(tx Tx) (r *Run, err error) {
 		if r, err = tx.Research(id); err == nil {
 			r.Steps, err = tx.ResearchSteps(id)
+		}
+		return r, err
+	})
+}
+
+// ToldBy returns the run that a message tells of, with its result; nil = there is none.
+func (s *Service) ToldBy(ctx context.Context, userID, messageID string) (*Run, error) {
+	return op.Read(ctx, s.store, userID, func(tx Tx) (*Run, error) {
+		r, err := tx.ResearchOfMessage(messageID)
+		if fault.Is(err, fault.NotFound) {
+			return nil, nil
 		}
 		return r, err
 	})

@@ -35,8 +35,10 @@ type RunTx interface {
 	ResearchSteps(runID string) ([]agent.Step, error)
 	// Researches lists runs newest first, without steps and results; conversationID "" = all.
 	Researches(conversationID, cursor string, limit int) (items []*Run, next string, err error)
-	// OpenResearches counts the runs that are queued or running.
-	OpenResearches() (int, error)
+	// ResearchOfMessage returns the run whose answer a message tells.
+	ResearchOfMessage(messageID string) (*Run, error)
+	// OpenResearches counts the runs that are queued or running; conversationID "" = all.
+	OpenResearches(conversationID string) (int, error)
 	// PutResearch stores what has changed of a run, without its steps.
 	PutResearch(r *Run) error
 	// PurgeResearch removes a run, and what stored answers and events say of it.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -32,14 +31,7 @@ import (
 	"nodest/websearch/research"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := storetest.DropSchemas(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { storetest.Exit(m.Run()) }
 
 // web is a search engine and some pages, at addresses that look public.
 type web struct {
@@ -209,7 +201,7 @@ func curious(p llm.Prompt) string {
 // service is deep research on a store; ended is told of each run that has answered.
 func (w *world) service(of research.Store) *research.Service {
 	return research.New(of, research.Options{
-		Web: w.web.search, Ended: logtool.LogResearch,
+		Web: w.web.search, Ended: []func(research.Tx, *research.Run) error{logtool.LogResearch},
 		Model: func(context.Context, string) (llm.Asker, error) {
 			if w.model == nil {
 				return nil, nil

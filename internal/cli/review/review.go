@@ -124,6 +124,10 @@ func (d *Desk) send(ctx context.Context, x *Extraction, review map[string]any) e
 func (d *Desk) edit(payload json.RawMessage) (json.RawMessage, error) {
 	before := indented(payload)
 	after, err := d.edited(payload, before)
+	if err != nil && d.Edit != nil {
+		fmt.Fprintf(d.Out, "not edited: %v\n", err)
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

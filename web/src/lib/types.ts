@@ -6,7 +6,7 @@ type S = components['schemas']
 export type { Event, Reply } from '@nodest/client'
 export type Character = S['CharacterHead']
 export type Conversation = S['Conversation']
-export type Message = S['Message'] & { researchId?: string }
+export type Message = S['Message']
 export type Swipe = S['Swipe']
 export type Save = S['Save']
 export type Branch = S['Branch']

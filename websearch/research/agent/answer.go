@@ -182,7 +182,7 @@ func (m *member) quote(ctx context.Context, sources []cite.Source, end string) c
 	for i, f := range all[:min(len(all), quotes)] {
 		s := sources[f.source]
 		quote := strings.TrimSpace(f.Text)
-		b.WriteString("\n\n> " + strings.Join(strings.Fields(quote), " ") + " [^" + strconv.Itoa(i+1) + "]")
+		b.WriteString("\n\n> " + strings.Join(strings.Fields(markdown.Plain(cite.StripMarks(quote))), " ") + " [^" + strconv.Itoa(i+1) + "]")
 		c.References = append(c.References, cite.Reference{
 			ExactQuote: quote, URL: s.URL, Title: cmp.Or(s.Title, s.URL), DateTime: s.DateTime, RelevanceScore: f.Score,
 			Kind: cmp.Or(s.Kind, cite.KindWeb), Marker: i + 1, Evidence: s.Evidence, FileID: s.FileID, ChunkID: s.ChunkID, Page: s.Page,
@@ -193,6 +193,8 @@ func (m *member) quote(ctx context.Context, sources []cite.Source, end string) c
 		c.Answer = m.words["nothing-found"]
 	case end == Quoted:
 		c.Answer = m.words["quotes-intro"] + b.String()
+	case end == Tried:
+		c.Answer = m.words["quotes-failed"] + b.String()
 	default:
 		c.Answer = m.words["quotes-budget"] + b.String()
 	}

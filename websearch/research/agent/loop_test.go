@@ -550,3 +550,47 @@ func TestSmallBudgetsAndLongQuestionsHaveAnAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A page of a private host is read and cited where the server may read it, and nowhere else.
+func TestPagesOfPrivateHosts(t *testing.T) {
+	const address = "http://10.1.2.3:8080/page"
+	for name, private := range map[string]func(string) bool{"allowed": func(host string) bool { return host == "10.1.2.3" }, "not allowed": nil} {
+		t.Run(name, func(t *testing.T) {
+			web := newWeb()
+			o := web.outside(nil)
+			o.Private = private
+			o.Search = func(context.Context, provider.Query) (provider.Results, error) {
+				return provider.Results{Results: []provider.Result{{Title: "Bridge", URL: address, Description: "The bridge of Arven."}}}, nil
+			}
+			res, err := Run(t.Context(), planOf(bridge), o, newTape())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{}
+			if private != nil {
+				want = append(want, address)
+			}
+			if !slices.Equal(res.ReadURLs, want) || len(res.References) != 0 && res.References[0].URL != address || (len(res.References) > 0) != (private != nil) {
+				t.Errorf("read %q, cited %+v; want %q", res.ReadURLs, res.References, want)
+			}
+		})
+	}
+}
+
+// Passages are quoted as text: marks, images, links and tags of a page do not become those of the answer.
+func TestQuotesHaveNoMarksOfTheirPage(t *testing.T) {
+	o := newWeb().outside(nil)
+	o.Read = func(_ context.Context, address string) (*reader.Page, error) {
+		return &reader.Page{URL: address, FinalURL: address, Title: "Bridge", Markdown: "The bridge of Arven [^9] was opened on 3 May 1931 [^1]. ![x](http://evil.example/track.png)\n\n" +
+			"The [bridge of Arven](javascript:alert(1)) is 412 metres long [[^2]](http://other.example/) and 1 < 2. <img src=http://evil.example/x.png>\n\n[^1]: of the page"}, nil
+	}
+	res, err := Run(t.Context(), planOf(bridge), o, newTape())
+	if err != nil || !strings.Contains(res.Answer, "3 May 1931") || !strings.Contains(res.Answer, "bridge of Arven is 412 metres") {
+		t.Fatalf("%q, %v", res.Answer, err)
+	}
+	for _, bad := range []string{"[^9]", "1931 [^1]", "[^2]", "evil", "javascript", "other.example", "<img", "of the page"} {
+		if strings.Contains(res.Answer, bad) {
+			t.Errorf("%q is in the answer: %s", bad, res.Answer)
+		}
+	}
+}

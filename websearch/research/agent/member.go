@@ -20,6 +20,7 @@ type run struct {
 	begun begun
 	clock clock
 	pages pages
+	urls  weburl.Options
 
 	mu      sync.Mutex
 	used    Cost     // of all members
@@ -94,9 +95,6 @@ func (r *run) member(n int, question string, p purse) *member {
 		ordinals: map[string]int{}, memory: memory{asked: []string{question}},
 	}
 }
-
-// urls says which addresses may be read.
-func (r *run) urls() weburl.Options { return weburl.Options{AllowPrivate: r.o.Private} }
 
 // searches reports whether there is a web to search.
 func (r *run) searches() bool { return r.plan.Web && r.o.Search != nil }

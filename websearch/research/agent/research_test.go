@@ -44,12 +44,12 @@ func TestKnowledgeHasTheTimeOfItsKind(t *testing.T) {
 
 // visitPages visits with the options of the recorded pipeline.
 func visitPages(ctx context.Context, read Read, emb llm.Embedder, pool *weburl.Pool, addresses []string, question string) Visited {
-	return visitAll(ctx, pool, weburl.Options{}, addresses, question, func(ctx context.Context, address string) (seen, error) {
+	return visitAll(ctx, pool, addresses, question, weburl.Options{}, func(ctx context.Context, address string) (seen, error) {
 		page, err := read(ctx, address)
 		if err != nil {
 			return seen{}, err
 		}
-		return see(ctx, emb, page, address, question, cite.PickOptions{})
+		return see(ctx, emb, page, address, question, weburl.Options{}, cite.PickOptions{})
 	})
 }
 

@@ -19,7 +19,7 @@ const recentTurns = 4
 // error only if ctx ends, if rec fails, or if nothing at all could be found out because every call has failed.
 func Run(ctx context.Context, p Plan, o Outside, rec Recorder) (*Result, error) {
 	p.Question = strings.TrimSpace(p.Question)
-	r := &run{plan: p, o: o, rec: rec, words: promptsIn(p.Language), clock: clock{at: time.Now()}}
+	r := &run{plan: p, o: o, rec: rec, words: promptsIn(p.Language), clock: clock{at: time.Now()}, urls: weburl.Options{AllowPrivate: o.Private}}
 	m := r.member(0, p.Question, newPurse(p.Budget.Tokens, p.Budget.USD))
 	m.team, m.parts, m.first = p.Team, p.Questions, p.Queries
 	if o.Model == nil && len(m.first) == 0 {
@@ -63,7 +63,7 @@ const mostTurn = 800 // tokens of a message of the conversation
 // named adds the pages that a message names.
 func (m *member) named(text string) {
 	for _, h := range weburl.Extract(clip(text, mostQuestion)) {
-		if m.web.pool.Add(h, 1, m.urls()) {
+		if m.web.pool.Add(h, 1, m.urls) {
 			m.web.boosts = append(m.web.boosts, weburl.Hostname(h.URL))
 		}
 	}

@@ -89,7 +89,7 @@ func (m *member) searchOnce(ctx context.Context, q query) (hits, Cost, error) {
 	}
 	var out hits
 	for _, r := range results.Results {
-		address, err := weburl.Normalize(r.URL, m.urls())
+		address, err := weburl.Normalize(r.URL, m.urls)
 		if err != nil {
 			continue
 		}
@@ -106,7 +106,7 @@ func (m *member) searchOnce(ctx context.Context, q query) (hits, Cost, error) {
 func (m *member) keep(q query, found hits) (fresh []hit) {
 	var says []string
 	for _, h := range found.Hits {
-		if m.web.pool.Add(weburl.Hit{URL: h.URL, Title: h.Title, Description: h.Text, Date: h.Date}, 1, m.urls()) {
+		if m.web.pool.Add(weburl.Hit{URL: h.URL, Title: h.Title, Description: h.Text, Date: h.Date}, 1, m.urls) {
 			fresh = append(fresh, h)
 		}
 		if h.Text != "" {

@@ -107,7 +107,7 @@ func (m *member) join(t *member) string {
 		}
 	}
 	for _, h := range t.web.pool.Hits() {
-		m.web.pool.Add(h, h.Weight, m.urls())
+		m.web.pool.Add(h, h.Weight, m.urls)
 	}
 	m.web.visited = append(m.web.visited, t.web.visited...)
 	m.web.failed = append(m.web.failed, t.web.failed...)

@@ -69,11 +69,11 @@ type visit struct {
 }
 
 // see takes from a page what it says about a question.
-func see(ctx context.Context, emb llm.Embedder, page *reader.Page, address, question string, o cite.PickOptions) (seen, error) {
+func see(ctx context.Context, emb llm.Embedder, page *reader.Page, address, question string, urls weburl.Options, o cite.PickOptions) (seen, error) {
 	if page.Markdown == "" {
 		return seen{}, fault.New(fault.PageUnreadable, "no content found")
 	}
-	own, err := weburl.Normalize(cmp.Or(page.Canonical, page.FinalURL), weburl.Options{})
+	own, err := weburl.Normalize(cmp.Or(page.Canonical, page.FinalURL), urls)
 	if err != nil {
 		own = address
 	}
@@ -91,7 +91,7 @@ func see(ctx context.Context, emb llm.Embedder, page *reader.Page, address, ques
 // visitAll reads up to five pages together and returns what they say about the question. Addresses
 // that Normalize rejects, and repeated ones, are left out. Links of the pages are added to the
 // pool. When ctx ends, the pages that are not read by then are not recorded.
-func visitAll(ctx context.Context, pool *weburl.Pool, urls weburl.Options, addresses []string, question string, look look) Visited {
+func visitAll(ctx context.Context, pool *weburl.Pool, addresses []string, question string, urls weburl.Options, look look) Visited {
 	visits, hosts := []*visit{}, map[string]chan struct{}{}
 	for _, raw := range addresses {
 		address, err := weburl.Normalize(raw, urls)
@@ -118,14 +118,14 @@ func visitAll(ctx context.Context, pool *weburl.Pool, urls weburl.Options, addre
 	var out Visited
 	for _, v := range visits {
 		if v.err == nil || ctx.Err() == nil {
-			out.add(v, pool, urls, question)
+			out.add(v, pool, question, urls)
 		}
 	}
 	return out
 }
 
 // add records a visit. A page that was already read under another address counts once.
-func (out *Visited) add(v *visit, pool *weburl.Pool, urls weburl.Options, question string) {
+func (out *Visited) add(v *visit, pool *weburl.Pool, question string, urls weburl.Options) {
 	out.visited(v.address)
 	if v.err != nil {
 		out.Failures = append(out.Failures, Failure{v.address, v.err})

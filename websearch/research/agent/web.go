@@ -79,7 +79,7 @@ func (m *member) visits(ctx context.Context, addresses []string, question string
 	}
 	var mu sync.Mutex
 	var ends error
-	v := visitAll(ctx, &m.web.pool, m.urls(), addresses, question, func(ctx context.Context, address string) (seen, error) {
+	v := visitAll(ctx, &m.web.pool, addresses, question, m.urls, func(ctx context.Context, address string) (seen, error) {
 		m.tell("visit", map[string]any{"url": address, "state": "reading"})
 		read, err := call(ctx, m, keys[address], m.limit(false), Cost{}, func(ctx context.Context) (visitAnswer, Cost, error) {
 			return m.lookAt(ctx, address, question)
@@ -118,7 +118,7 @@ func (m *member) lookAt(ctx context.Context, address, question string) (visitAns
 	page, err := m.o.Read(ctx, address)
 	var s seen
 	if err == nil {
-		s, err = see(ctx, m.o.Embedder, page, address, question, cite.PickOptions{SnippetLength: pickUnits, Snippets: pickSnippets})
+		s, err = see(ctx, m.o.Embedder, page, address, question, m.urls, cite.PickOptions{SnippetLength: pickUnits, Snippets: pickSnippets})
 	}
 	if err != nil {
 		a := visitAnswer{Outcome: reader.OutcomeOf(err), Failed: failureOf(err)}

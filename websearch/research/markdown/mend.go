@@ -44,7 +44,7 @@ func LeadNotes(answer string, sources []cite.Source) string {
 		}
 		all[i].n = math.MaxInt // a source that never exists
 		if at := place[p.n]; at > 0 {
-			url, err := weburl.Normalize(refs[at-1].URL, weburl.Options{})
+			url, err := weburl.Normalize(refs[at-1].URL, spelling)
 			if n := numbers[url]; err == nil && n > 0 {
 				all[i].n = n
 			}

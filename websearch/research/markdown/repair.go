@@ -67,7 +67,7 @@ func FixLinks(md string, known []weburl.Hit) string {
 			}
 			title, ok := titles[address]
 			if !ok {
-				if same, err := weburl.Normalize(address, weburl.Options{}); err == nil {
+				if same, err := weburl.Normalize(address, spelling); err == nil {
 					title = titles[same]
 				}
 			}
@@ -80,6 +80,9 @@ func FixLinks(md string, known []weburl.Hit) string {
 		return b.String() + text[at:]
 	})
 }
+
+// spelling is for addresses that are compared, and not read: those of private hosts are spelled alike.
+var spelling = weburl.Options{AllowPrivate: func(string) bool { return true }}
 
 // linkText is a title that is safe as the text of a link.
 func linkText(title string) string {

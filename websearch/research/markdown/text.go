@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -67,6 +68,17 @@ func isTag(raw string) bool {
 		name = name[:end]
 	}
 	return strings.Contains(name, "-") || atom.Lookup([]byte(strings.ToLower(name))) != 0
+}
+
+var (
+	pageImage = regexp.MustCompile(`!\[[^\[\]]*\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+"[^"]*")?\)|\[[^\[\]]*\])`)
+	pageLink  = regexp.MustCompile(`\[([^\[\]]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+"[^"]*")?\)`)
+)
+
+// Plain returns the text of a page without tags, images and the addresses of links, for a quote: what stands
+// there loads nothing and leads nowhere.
+func Plain(text string) string {
+	return WithoutTags(pageLink.ReplaceAllString(pageImage.ReplaceAllString(text, ""), "$1"))
 }
 
 // plain returns the letters, digits and marks of a text. All between them becomes one space.

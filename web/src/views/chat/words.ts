@@ -77,6 +77,7 @@ export const chatWords = words(
     stages: {
       memory: 'Recalling…',
       websearch: 'Searching the web…',
+      research: 'Looking into it…',
       tools: 'Using tools…',
       building: 'Building the prompt…',
       waiting: 'Waiting for the model…',
@@ -180,6 +181,7 @@ export const chatWords = words(
     stages: {
       memory: '正在回忆…',
       websearch: '正在搜索网络…',
+      research: '正在查证…',
       tools: '正在使用工具…',
       building: '正在构建提示词…',
       waiting: '等待模型…',

@@ -137,7 +137,7 @@ export const documentWords = words(
     refused: '已拒绝',
     reasons: {
       'no such document, or its name is not allowed': '没有这份文档，或名称不允许',
-      'there are 8 documents already': '已有 8 份文档',
+      'there are 4 documents besides the default ones already': '除默认文档外已有 4 份文档',
       'the user has locked the document': '你已锁定这份文档',
       'the user wrote this line': '这一行由你书写',
       'no such line': '没有这一行',

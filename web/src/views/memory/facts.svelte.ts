@@ -12,7 +12,7 @@ export class Filter {
   status = $state<'active' | 'retired'>('active')
   conversation = $state('')
 
-  /** What a list and a bulk request call it. */
+  /** The selection in the words of a list or a bulk request. */
   get query() {
     return {
       ...(this.kind && { kind: this.kind }),

@@ -1,4 +1,4 @@
-// What happened to the facts, newest first. The server lists versions by when they were
+// The history of the facts, newest first. The server lists versions by when they were
 // made; what was archived is listed by itself and put between them.
 
 import { attempt } from '../../lib/notes.svelte'

@@ -1,0 +1,52 @@
+package nodest_test
+
+import (
+	"testing"
+
+	"nodest/chat"
+	"nodest/internal/cite"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/llm/offline"
+	"nodest/nodest"
+	"nodest/nodest/nodesttest"
+)
+
+func TestACharacterTellsSomethingOnceInItsOwnWords(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	c := s.Chat()
+	s.SayAndWait(c, "How old is the bridge?")
+	s.Model.Enqueue(nodesttest.Reply("It has stood since 1888, imagine!"))
+	in := nodest.TellInput{GreetInput: nodest.GreetInput{ConversationID: c.ID, MessageID: op.NewID()}, Text: "Opened in 1888."}
+	for range 2 {
+		s.Must(s.Tell(t.Context(), nodesttest.Ann, in))
+		s.Await(s.Message(in.MessageID).GenerationID)
+	}
+	if m := s.Message(in.MessageID); m.Text() != "It has stood since 1888, imagine!" || len(s.Model.AllRequests()) != 2 {
+		t.Errorf("message %+v after %d requests", m, len(s.Model.AllRequests()))
+	}
+	if err := s.Tell(t.Context(), nodesttest.Bob, in); !fault.Is(err, fault.NotFound) {
+		t.Errorf("for a stranger: %v", err)
+	}
+}
+
+func TestWithoutAModelACharacterTellsItAsItIs(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	s.RealModel = &nodest.Model{Generator: offline.New(offline.Options{}), Provider: offline.Name, Name: offline.Model, Offline: true}
+	c := s.Chat()
+	last := s.SayAndWait(c, "How old is the bridge?")
+	in := nodest.TellInput{
+		GreetInput: nodest.GreetInput{ConversationID: c.ID, MessageID: op.NewID()}, Text: "Opened in 1888.[^1]",
+		Citations: &chat.Citations{References: []cite.Reference{{URL: "https://bridge.test/", ExactQuote: "opened in 1888", Marker: 1}}},
+	}
+	for range 2 {
+		s.Must(s.Tell(t.Context(), nodesttest.Ann, in))
+	}
+	m := s.Message(in.MessageID)
+	if m.Text() != in.Text || m.Name != "Alice" || m.Role != chat.RoleAssistant || m.ParentID != last.ID || m.Status != chat.StatusComplete || len(m.Chosen().Citations.References) != 1 {
+		t.Errorf("message %+v", m)
+	}
+	s.SayAndWait(c, "Thanks.")
+}
