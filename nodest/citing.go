@@ -96,6 +96,7 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 		}
 	}
 	cited := cite.CheckMarks(ctx, embedder, g.Text, t.shown.sources, t.marking())
+	e.opts.Log.DebugContext(ctx, "citations", "generation", g.ID, "kept", len(cited.References), "relevance", cited.Relevance)
 	g.Text = cited.Answer
 	if !t.shown.cites && len(cited.References) == 0 {
 		return // it does not speak about the documents

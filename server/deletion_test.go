@@ -212,6 +212,12 @@ func TestNothingIsLeftOfADeletedChat(t *testing.T) {
 	h.wantWords("brundaflex", "summary_texts.document")
 	h.wantWords("calomurk", "summary_texts.document", "backup: tables/summary_texts.jsonl")
 	h.rest("POST", "/conversations/"+chat+"/cognition-log/import", logAbout("x", "zorbalik")).wants(t, 200)
+	h.researcher = &researcher{answer: "The tarvanik is a lamp."}
+	h.web.search.Answer("")
+	if run := h.look(`"question":"What is a tarvanik?","conversationId":"` + chat + `"`); run["state"] != "done" {
+		t.Errorf("the research: %v", run)
+	}
+	h.wantWords("tarvanik", "research_runs.plan", "research_runs.result", "research_steps.step", "events.entries", "backup: tables/research_runs.jsonl")
 	h.wantWords("drolimant", "saves.description")
 	h.wantWords("vexatrill", "conversations.title")
 	h.wantWords("yonderquip", "conversations.author_note")
@@ -226,7 +232,7 @@ func TestNothingIsLeftOfADeletedChat(t *testing.T) {
 		h.rest("POST", "/conversations/"+other+"/messages", `{"text":"More.","reply":false}`).wants(t, 200)
 	}
 	h.rested()
-	h.wantGone(clock, []string{"zorbalik", "brundaflex", "calomurk", "drolimant", "vexatrill", "yonderquip"})
+	h.wantGone(clock, []string{"zorbalik", "brundaflex", "calomurk", "drolimant", "vexatrill", "yonderquip", "tarvanik"})
 }
 
 func TestNothingIsLeftOfADeletedDocument(t *testing.T) {
@@ -282,10 +288,11 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 		chat := h.newChatWith(character)
 		h.addMemory(h.memoriesOf(chat), "The zorbalik is old.", "")
 		h.turn(chat, "Is there a zorbalik?", "There is a zorbalik.")
+		h.rest("POST", "/research", `{"question":"What is a zorbalik?"}`).wants(t, 202)
 		h.rested()
 	})
 	h.wantWords("zorbalik", "users.username", "character_versions.role_card", "settings.document", "resource_versions.document", "circle_posts.text",
-		"attachments.name", "files.name", "knowledge_segments.data", "memories.text", "revisions.text", "backup: tables/users.jsonl")
+		"attachments.name", "files.name", "research_runs.plan", "knowledge_segments.data", "memories.text", "revisions.text", "backup: tables/users.jsonl")
 	h.rest("DELETE", "/users/"+id, "").wants(t, 204)
 	h.wantGone(clock, []string{"zorbalik"})
 }

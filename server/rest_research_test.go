@@ -177,7 +177,7 @@ func TestAResearchIsExportedAsMarkdown(t *testing.T) {
 	if file.status != 200 || !strings.HasPrefix(file.header.Get("Content-Type"), "text/markdown") || !strings.Contains(file.header.Get("Content-Disposition"), ".md") {
 		t.Fatalf("%d %v", file.status, file.header)
 	}
-	for _, part := range []string{"# When was the Halden Point", "March 1987.[^1]", "\n[^1]: ", "<http://halden-point.test/history", "## Report", "## Pages read"} {
+	for _, part := range []string{"# When was the Halden Point", "March 1987[^1].", "\n[^1]: ", "<http://halden-point.test/history", "## Report", "## Pages read"} {
 		if !strings.Contains(string(file.body), part) {
 			t.Errorf("%q is not in\n%s", part, file.body)
 		}
@@ -451,6 +451,13 @@ func TestAResearchOfAChatIsInItsLog(t *testing.T) {
 	if items := h.rest("GET", "/research?conversationId="+h.newChat(), "").items(t); len(items) != 0 {
 		t.Errorf("of another chat: %v", items)
 	}
+	h.wantWords("molvig", "cognition_events.body")
+	h.rest("DELETE", "/research/"+id, "").wants(t, 204)
+	log := string(h.rest("GET", "/conversations/"+chat+"/cognition-log", "").body)
+	if strings.Contains(log, "Halden") {
+		t.Errorf("the log after the removal: %s", log)
+	}
+	id = stringAt(h.look(lightOrder+`,"conversationId":"`+chat+`"`), "id")
 	h.rest("DELETE", "/conversations/"+chat, "").wants(t, 204)
 	h.rest("GET", "/research/"+id, "").refuses(t, 404, "not_found")
 	if items := h.rest("GET", "/research", "").items(t); len(items) != 0 {

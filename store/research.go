@@ -145,10 +145,18 @@ func (t researchTx) PurgeResearch(id string) error {
 	return t.dropResearches(t.userID, id)
 }
 
-// dropResearches removes runs of a user, with what stored answers and the log say of them.
+// dropResearches removes runs of a user, with what stored answers, the log of events and those of conversations say of
+// them.
 func (s *session) dropResearches(userID string, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
+	}
+	for _, id := range ids {
+		err := s.Run("DELETE FROM cognition_events WHERE user_id = ? AND conversation_id = (SELECT conversation_id FROM research_runs WHERE user_id = ? AND id = ?)"+
+			" AND query_key = ?", userID, userID, id, id)
+		if err != nil {
+			return err
+		}
 	}
 	return cmp.Or(s.Run("DELETE FROM research_runs WHERE user_id = ? AND id IN (?)", userID, ids), s.dropSaid(userID, "research", ids...))
 }

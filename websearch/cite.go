@@ -16,5 +16,6 @@ type Cited struct {
 // Cite adds citations to an answer. Nothing is fetched; sources have what can be quoted.
 func (s *Service) Cite(ctx context.Context, userID, answer string, sources []cite.Source, o cite.ReferenceOptions) Cited {
 	cited := cite.BuildReferences(ctx, s.embedder(ctx, userID), answer, sources, o)
+	s.opts.Log.DebugContext(ctx, "references", "kept", len(cited.References), "relevance", cited.Relevance)
 	return Cited{cited.Answer, append([]cite.Reference{}, cited.References...), cite.NewReport(cited, sources)}
 }

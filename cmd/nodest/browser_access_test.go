@@ -32,6 +32,7 @@ type accessPage struct {
 	book, preset, scripts, persona string
 	user                           string
 	base, file                     string // a knowledge base and its file
+	planned, researched            string // deep research
 }
 
 func (a *accessPage) call(method, path string, body, out any) {
@@ -130,6 +131,7 @@ func newAccessPage(t *testing.T) *accessPage {
 	a.user = a.post("/users", map[string]any{"username": "mia", "password": "staple battery horse"})
 	a.post("/tokens", map[string]any{"name": "my phone"})
 	a.fillKnowledge()
+	a.fillResearch()
 	a.fillLog()
 	return a
 }
@@ -208,6 +210,7 @@ func (a *accessPage) views() []accessView {
 	views = append(views, circleAccess()...)
 	views = append(views, logAccess(a.chat, memory)...)
 	views = append(views, knowledgeAccess(a.base, a.file, a.character)...)
+	views = append(views, researchAccess(a.researched, a.planned)...)
 	for _, part := range []string{"card", "worldbook", "preset", "scripts", "note", "settings", "chats", "check"} {
 		views = append(views, accessView{"character " + part, character + "/" + part, nil, `document.querySelector("main .inside")?.children.length > 0 && !` + pageText("Loading…")})
 	}

@@ -24,7 +24,7 @@ import (
 func (p *program) more() []*cobra.Command {
 	return []*cobra.Command{
 		p.chatCommand(), p.listCommand(), p.importCommand(), p.exportCommand(), p.bindCommand(), p.unbindCommand(),
-		p.saveCommand(), p.lintCommand(), p.promptCommand(), p.searchCommand(), p.readCommand(), p.circleCommand(), p.extractionsCommand(), p.kbCommand(), p.signinCommand(), p.backupCommand(), p.restoreCommand(),
+		p.saveCommand(), p.lintCommand(), p.promptCommand(), p.searchCommand(), p.readCommand(), p.researchCommand(), p.circleCommand(), p.extractionsCommand(), p.kbCommand(), p.signinCommand(), p.backupCommand(), p.restoreCommand(),
 		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), benchCommand(), p.parseWorkerCommand(),
 	}
 }

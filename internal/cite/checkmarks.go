@@ -50,7 +50,7 @@ func CheckMarks(ctx context.Context, emb llm.Embedder, reply string, sources []S
 		o.Auto.Mode = BySentence
 		return BuildReferences(ctx, emb, clean, sources, o.Auto)
 	}
-	return Cited{insert(clean, marks), refs.list}
+	return Cited{Answer: insert(clean, marks), References: refs.list}
 }
 
 // claim is a sentence and the number of the source that it cites.

@@ -29,6 +29,7 @@ func TestMarksOfTheModelAreChecked(t *testing.T) {
 			"The light was automated in March 1999. It was built from 1,120 blocks of grey granite[^1].", []string{"halden"}},
 		"nothing supported: marks are added": {"The weather is nice today[1]. It was built from 1,120 blocks of grey granite.",
 			"The weather is nice today. It was built from 1,120 blocks of grey granite[^1].", []string{"halden"}},
+		"a mark that was wrong does not come back": {"The light was not automated in March 1987[1].", "The light was not automated in March 1987.", nil},
 		"nothing written: marks are added": {"It was built from 1,120 blocks of grey granite.",
 			"It was built from 1,120 blocks of grey granite[^1].", []string{"halden"}},
 		"nothing to cite: nothing added": {"I am so happy to see you today![2]", "I am so happy to see you today!", nil},

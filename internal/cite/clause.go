@@ -24,6 +24,8 @@ var (
 	said        = data.Rule("said")
 	passive     = data.Rule("passive")
 	exception   = data.Rule("exception")
+	denyingVerb = data.Rule("denying-verb")
+	forms       = data.Set("forms-of-be")
 	passives    = data.List("passive")
 )
 
@@ -32,6 +34,7 @@ type reading struct {
 	text    string // plain
 	clauses []clause
 	terms   map[string]bool
+	title   map[string]bool // terms of what a source is about; nil = there is no title
 }
 
 // clause is a part of a sentence that says something of its own.
@@ -47,7 +50,8 @@ type clause struct {
 	opposite []side
 	bounds   []side
 	kinds    []member
-	voice    int // 1 in the passive, -1 if it is not; 0 = not known yet
+	negates  []string // terms of words with "un" before them
+	voice    int      // 1 in the passive, -1 if it is not; 0 = not known yet
 }
 
 // token is a word with a meaning, a name, or a number.
@@ -70,9 +74,12 @@ type side struct {
 	beside []string
 }
 
-// read reads a sentence.
+// maxRead is how much is read of a sentence, in bytes.
+const maxRead = 4000
+
+// read reads a sentence, or its beginning.
 func read(text string) *reading {
-	text = plain(text)
+	text = plain(strings.ToValidUTF8(text[:min(len(text), maxRead)], ""))
 	r := &reading{text: text, terms: map[string]bool{}}
 	for _, span := range clausesOf(text) {
 		if c, ok := newClause(text[span[0]:span[1]], isBlank(text[:span[0]])); ok {
@@ -136,6 +143,11 @@ func newClause(text string, first bool) (clause, bool) {
 	c.opposite = sidesIn(c.text, opposites())
 	c.bounds = sidesIn(c.text, bounds())
 	c.kinds = membersIn(c.text)
+	for w := range wordsOf(c.text) {
+		if rest, ok := strings.CutPrefix(w, "un"); ok && len(rest) > 3 {
+			c.negates = append(c.negates, index.Stem(rest))
+		}
+	}
 	return c, true
 }
 
@@ -156,7 +168,7 @@ func tokensOf(text string, first bool) (out []token) {
 			i = end
 		case isWord(r):
 			end := runOf(text, i, isWord)
-			if terms := index.Terms(text[i:end]); len(terms) > 0 {
+			if terms := index.Terms(text[i:end]); len(terms) > 0 && terms[0] != "one" {
 				out = append(out, token{terms[0], unicode.IsUpper(r) && !first})
 			}
 			i, first = end, false
@@ -182,12 +194,28 @@ func denialsIn(text string) (out []denial, negated bool) {
 				before := index.Terms(text[:m[0]])
 				d.scope = before[max(0, len(before)-2):]
 			}
+			if denyingVerb.MatchString(word) && inPassive(text[:m[0]]) {
+				d.scope = before(text[:m[0]])
+			}
 			d.all = len(d.scope) > 0 && exception.MatchString(word)
 			out = append(out, d)
 			negated = negated || opposites().of[word] == nil && opposites().of[stemOf(word)] == nil
 		}
 	}
 	return out, negated
+}
+
+// inPassive reports whether a text ends with a form of "be".
+func inPassive(text string) bool {
+	words := strings.Fields(text)
+	return len(words) > 0 && forms()[words[len(words)-1]]
+}
+
+// before returns the last words of a text, the last first.
+func before(text string) []string {
+	scope := scopeOf(text)
+	slices.Reverse(scope)
+	return scope
 }
 
 // longestScope is in terms.

@@ -1,6 +1,7 @@
 package cite
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -31,11 +32,11 @@ func conflict(claim *reading, quote []*reading) (code string, silent bool) {
 			return WhyNegation, len(c.denied) > 0
 		case turns(c, near, e) || moves(c, near) || passesBound(c, e) || changesBack(c, e):
 			return WhyDirection, false
-		case takesOver(claim, c, e):
+		case takesOver(claim, c, e), mixes(c, e):
 			return WhyRole, false
 		case otherKind(claim, c, near, e):
 			return WhyName, false
-		case onlyHeard(claim, c, near):
+		case onlyHeard(claim, c, near, e):
 			return WhyHearsay, false
 		}
 	}
@@ -53,7 +54,7 @@ func join(sentences []*reading) *reading {
 	if len(sentences) == 1 {
 		return sentences[0]
 	}
-	all := &reading{terms: map[string]bool{}}
+	all := &reading{terms: map[string]bool{}, title: sentences[0].title}
 	for _, r := range sentences {
 		all.text += r.text + "\n"
 		all.clauses = append(all.clauses, r.clauses...)
@@ -101,90 +102,6 @@ func wrongUnit(c *clause, e *reading) bool {
 		}
 	}
 	return false
-}
-
-// deniesOnce reports whether just one of two clauses denies what both speak of.
-func deniesOnce(c *clause, near []*clause, e *reading) bool {
-	if len(near) == 0 {
-		return false
-	}
-	if len(c.denied) == 0 {
-		affirmed := func(head string) bool {
-			return slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) == 0 && n.terms[head] })
-		}
-		for _, n := range near {
-			for _, d := range n.denied {
-				if head := d.sharedHead(c); head != "" && !affirmed(head) && !c.absent {
-					return true
-				}
-			}
-		}
-		for i := range e.clauses {
-			for _, d := range e.clauses[i].denied {
-				if d.all && c.terms[d.scope[0]] && !c.absent {
-					return true
-				}
-				if len(d.scope) > 1 && c.terms[d.scope[0]] && c.terms[d.scope[1]] && !affirmed(d.scope[0]) {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	for i := range e.clauses { // the same is denied
-		for _, found := range e.clauses[i].denied {
-			if slices.ContainsFunc(c.denied, func(d denial) bool { return d.shares(found) }) {
-				return false
-			}
-		}
-	}
-	for _, d := range c.denied {
-		for _, n := range near { // the same is said without a negation
-			if len(d.scope) > 0 && n.terms[d.scope[0]] && len(n.denied) == 0 && !n.absent {
-				return true
-			}
-		}
-	}
-	if slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) > 0 || n.absent || n.lessened }) {
-		return false
-	}
-	for _, d := range c.denied { // the same word, or an opposite, is as good as a negation
-		if e.terms[stemOf(d.word)] {
-			return false
-		}
-		for _, t := range d.scope {
-			if slices.ContainsFunc(opposites().of[t], func(s side) bool { return hasSide(e, s.rank, !s.second) }) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// sharedHead returns the term of a clause that a negation denies; "" if the clause speaks of
-// something else. In dense scripts the first character tells, together with another pair.
-func (d denial) sharedHead(c *clause) string {
-	if len(d.scope) == 0 {
-		return ""
-	}
-	head := d.scope[0]
-	if c.terms[head] {
-		return head
-	}
-	r := []rune(head)
-	if !isDense(r[0]) || !strings.ContainsRune(c.text, r[0]) {
-		return ""
-	}
-	for _, t := range d.scope[1:] {
-		if c.terms[t] {
-			return t
-		}
-	}
-	return ""
-}
-
-func (d denial) shares(other denial) bool {
-	return slices.ContainsFunc(d.scope, func(t string) bool { return slices.Contains(other.scope, t) })
 }
 
 func hasSide(e *reading, rank int, second bool) bool {
@@ -259,14 +176,9 @@ func changesBack(c *clause, e *reading) bool {
 		was, is := changeIn(&e.clauses[i])
 		if i > 0 {
 			before, after := changeIn(&e.clauses[i-1])
-			if was == "" {
-				was = before
-			}
-			if is == "" {
-				is = after
-			}
+			was, is = cmp.Or(was, before), cmp.Or(is, after)
 		}
-		if from != "" && from == is && (to == "" || was == "" || to == was) || to != "" && to == was && (from == "" || is == "" || from == is) {
+		if cmp.Or(from, is) == is && cmp.Or(to, was) == was && is+was != "" && (from != "" && is != "" || to != "" && was != "") {
 			return true
 		}
 	}
@@ -297,11 +209,24 @@ func changeIn(c *clause) (from, to string) {
 }
 
 // onlyHeard reports whether the source says of a clause only that somebody claims it.
-func onlyHeard(claim *reading, c *clause, near []*clause) bool {
+func onlyHeard(claim *reading, c *clause, near []*clause, e *reading) bool {
 	if len(near) == 0 || hearsay.MatchString(strings.ToLower(claim.text)) || said.MatchString(strings.ToLower(claim.text)) || len(c.denied) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(near, func(n *clause) bool { return !hearsay.MatchString(n.text) })
+	for i := range e.clauses {
+		n := &e.clauses[i]
+		if !slices.Contains(near, n) {
+			continue
+		}
+		reported := hearsay.MatchString(n.text)
+		if !reported && i > 0 && strings.HasPrefix(n.text, "that ") { // "police suspect" is a clause of its own
+			reported = hearsay.MatchString(e.clauses[i-1].text)
+		}
+		if !reported {
+			return false
+		}
+	}
+	return true
 }
 
 // otherKind reports whether a clause has one of a kind where the source has another: red for blue.

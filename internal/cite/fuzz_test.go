@@ -44,6 +44,29 @@ func FuzzBuildReferences(f *testing.F) {
 	})
 }
 
+func FuzzVerify(f *testing.F) {
+	for i, answer := range hard {
+		f.Add(answer, hard[(i+1)%len(hard)], i%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, answer, page string, remove bool) {
+		o := VerifyOptions{Doubtful: Mark}
+		if remove {
+			o.Doubtful = Remove
+		}
+		got := Verify(t.Context(), nil, answer, fuzzSources(page), o)
+		checkNumbers(t, Cited{Answer: got.Answer, References: got.References})
+		kept := Verify(t.Context(), nil, answer, fuzzSources(page), VerifyOptions{})
+		clean, _ := readMarks(withoutDoubts(answer), 4)
+		checkReferences(t, clean, fuzzSources(page), kept.References)
+		if got.Report.Claims < got.Report.Doubtful || len(got.Report.Verdicts) != got.Report.Sentences {
+			t.Fatalf("got.Report is %+v", got.Report)
+		}
+		if utf8.ValidString(answer) && !utf8.ValidString(got.Answer) {
+			t.Fatal("the answer is no UTF-8")
+		}
+	})
+}
+
 func FuzzCheckMarks(f *testing.F) {
 	for i, reply := range hard {
 		f.Add(reply, hard[(i+1)%len(hard)])

@@ -21,6 +21,7 @@ func TestHostileTextsTakeLinearTime(t *testing.T) {
 		}
 		built := time.Since(started)
 		CheckMarks(t.Context(), nil, text, sources, MarkOptions{})
+		Verify(t.Context(), nil, text, sources, VerifyOptions{Doubtful: Mark})
 		checked := time.Since(started) - built
 		CherryPick(t.Context(), nil, "a 1", text, PickOptions{})
 		Passages(t.Context(), nil, "a 1", text, PassageOptions{})

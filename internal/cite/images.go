@@ -52,7 +52,7 @@ func ImageReferences(ctx context.Context, emb llm.Embedder, answer string, image
 	if most <= 0 || len(texts) == 0 || len(captions) == 0 {
 		return nil
 	}
-	rows, _ := match(ctx, emb, texts, captions, matching{most + 1, minImageCosine, minImageOverlap, index.Terms})
+	rows, _, _ := match(ctx, emb, texts, captions, matching{most + 1, minImageCosine, minImageOverlap, index.Terms, true})
 	var out []ImageReference
 	for i, h := range assign(rows, most) {
 		if h.chunk < 0 {

@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"nodest/internal/index"
@@ -137,7 +135,7 @@ const maxTrials = 32
 // that contradicts the part elsewhere, with as much in common, does not support it.
 func (v *verifier) support(p *part, from []int) {
 	tried := v.trials(p, from)
-	p.why = Reason{Code: WhyNothing, Part: p.text}
+	p.why = Reason{Code: WhyNothing, Part: p.said()}
 	for i := range tried {
 		x := &tried[i]
 		if p.against[x.source] {
@@ -191,7 +189,19 @@ func (v *verifier) trials(p *part, from []int) (tried []trial) {
 }
 
 // likeness is what a window and a part have in common, 0 to 1.
-func (v *verifier) likeness(p *part, w [2]int) (score float64) {
+func (v *verifier) likeness(p *part, w [2]int) float64 {
+	score, known := p.scores[w]
+	if !known {
+		if p.scores == nil {
+			p.scores = map[[2]int]float64{}
+		}
+		score = v.compare(p, w)
+		p.scores[w] = score
+	}
+	return score
+}
+
+func (v *verifier) compare(p *part, w [2]int) (score float64) {
 	s := &v.sources[v.pages.all[w[0]].source]
 	score = v.pages.share(p.terms, w)
 	if score >= minPairs && score < minContained && p.dense {
@@ -222,26 +232,32 @@ func (v *verifier) try(p *part, x *trial, named bool) {
 	text := v.pages.passageOf(x.window).text
 	foreign := p.dense != hasDense(text)
 	telling := named && p.facts.telling() && (foreign || v.lenient && !v.meaning)
-	if !v.isNear(x.score) && !telling {
-		x.why = Reason{Code: WhyNothing, Part: p.text}
+	if !v.isNear(p, x.score) && !telling {
+		x.why = Reason{Code: WhyNothing, Part: p.said()}
 		return
 	}
 	lacking, score := v.lacking(p, x, text, foreign)
 	x.score = score
 	telling = telling && len(lacking.numbers)+len(lacking.spelled) == 0
-	x.why = v.objection(p, x.window, lacking, v.isNear(score) || telling, foreign)
+	x.why = v.objection(p, x.window, lacking, v.isNear(p, score) || telling, foreign)
 	if x.why.Code == WhyNumber || x.why.Code == WhyName {
 		x.lacking = lacking
 	}
 }
 
+// shortDense is in characters: few have much in common with any text.
+const shortDense = 8
+
 // isNear reports whether a score is that of a text which says the same.
-func (v *verifier) isNear(score float64) bool {
+func (v *verifier) isNear(p *part, score float64) bool {
 	least := minWordsSupport
 	if v.meaning && v.lenient {
 		least = v.threshold
 	} else if v.meaning {
 		least = min(least, v.threshold)
+	}
+	if p.dense && utf8.RuneCountInString(p.text) <= shortDense {
+		least += 0.1
 	}
 	return score >= least-0.003 // what a window of three sentences loses
 }
@@ -267,32 +283,42 @@ func (v *verifier) lacking(p *part, x *trial, text string, foreign bool) (facts,
 // rival returns a sentence of the same source that has as much of a part, with a word that the window
 // lacks, but another number: reopened on 19 February, where the window was closed on the 3rd.
 func (v *verifier) rival(p *part, x *trial, tried []trial) *trial {
+	long := x.window[0] != x.window[1]
 	for i := range tried {
 		y := &tried[i]
-		if y.source != x.source || y.window[0] != y.window[1] || y.score < x.score-0.1 {
+		least := x.score - 0.1
+		if long && x.window[0] <= y.window[0] && y.window[1] <= x.window[1] {
+			least = x.score - 0.25 // more text has more in common
+		}
+		if y.source != x.source || y.window[0] != y.window[1] || y.score < least {
 			continue
 		}
-		if v.try(p, y, false); y.why.Code != WhyNumber {
-			continue
-		}
-		own, others := v.pages.readingsOf(y.window)[0], false
-		for _, n := range y.lacking.numbers {
-			for _, c := range p.about.clauses {
-				for _, q := range c.amounts {
-					others = others || q.value == n && len(own.numbersLike(q)) > 0
-				}
-			}
-		}
-		if others && y.score >= 0.8 && x.window[0] != x.window[1] {
+		v.try(p, y, false)
+		if y.why.Code == WhyNumber && v.hasLike(p, y) && (long && y.score >= 0.75 || v.says(p, y, x)) {
 			return y
-		}
-		for t := range p.terms {
-			if others && !v.pages.has(x.window, t) && v.pages.all[y.window[0]].terms[t] {
-				return y
-			}
 		}
 	}
 	return nil
+}
+
+// hasLike reports whether a sentence has another number like one that it lacks.
+func (v *verifier) hasLike(p *part, y *trial) bool {
+	own := v.pages.readingsOf(y.window)[0]
+	return slices.ContainsFunc(p.about.clauses, func(c clause) bool {
+		return slices.ContainsFunc(c.amounts, func(q quantity) bool {
+			return slices.Contains(y.lacking.numbers, q.value) && len(own.numbersLike(q)) > 0
+		})
+	})
+}
+
+// says reports whether a sentence has a term of a part that a window lacks.
+func (v *verifier) says(p *part, y, x *trial) bool {
+	for t := range p.terms {
+		if v.pages.all[y.window[0]].terms[t] && !v.pages.has(x.window, t) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *part) deny(source int) {
@@ -410,8 +436,8 @@ func (p *part) withoutDifferences(numbers []string, e evidence) []string {
 // objection says why a window does not support a part.
 func (v *verifier) objection(p *part, w [2]int, lacking facts, near, foreign bool) Reason {
 	switch {
-	case !near:
-		return Reason{Code: WhyNothing, Part: p.text}
+	case !near, len(p.text) > maxRead:
+		return Reason{Code: WhyNothing, Part: p.said()}
 	case len(lacking.numbers)+len(lacking.spelled) > 0:
 		return Reason{Code: WhyNumber, Fact: slices.Concat(lacking.numbers, lacking.spelled)[0]}
 	case len(lacking.names)+len(lacking.titles) > 0:
@@ -422,14 +448,14 @@ func (v *verifier) objection(p *part, w [2]int, lacking facts, near, foreign boo
 	quote := v.pages.readingsOf(w)
 	code, silent := conflict(p.about, quote)
 	for i := w[0]; i <= w[1] && w[0] < w[1] && code == ""; i++ { // more text does not make it right
-		if v.pages.share(p.terms, [2]int{i, i}) >= minWordsSupport {
+		if v.likeness(p, [2]int{i, i}) >= minWordsSupport {
 			if code, silent = conflict(p.about, v.pages.readingsOf([2]int{i, i})); silent {
 				code = ""
 			}
 		}
 	}
 	if code != "" {
-		return Reason{Code: code, Part: p.text, opposes: !silent}
+		return Reason{Code: code, Part: p.said(), opposes: !silent}
 	}
 	if !foreign && !v.lenient {
 		if c := v.unsaid(p, w, quote); c != "" {
@@ -437,91 +463,4 @@ func (v *verifier) objection(p *part, w [2]int, lacking facts, near, foreign boo
 		}
 	}
 	return Reason{}
-}
-
-// unsaid returns a clause of a part of which a window says nothing.
-func (v *verifier) unsaid(p *part, w [2]int, quote []*reading) string {
-	e := join(quote)
-	for i := range p.about.clauses {
-		c := &p.about.clauses[i]
-		if t := endsOtherwise(c, e); t != "" {
-			return strings.TrimSpace(c.text)
-		}
-		least := 2
-		if hasDense(c.text) {
-			least = 4
-		}
-		if len(c.terms) < least || v.pages.share(c.terms, w) >= minClauseSupport || v.pages.share(c.terms, w) >= minClauseSupport/2 && denseShare(plainHan(c.text), v.pages.plainOf(w)) >= 0.5 {
-			continue
-		}
-		if len(c.amounts) > 0 && !slices.ContainsFunc(c.amounts, func(q quantity) bool { return !e.hasNumber(q.value) }) {
-			continue
-		}
-		return strings.TrimSpace(c.text)
-	}
-	return ""
-}
-
-// denseShare is the share of the characters of a text in a dense script that stand in runs of two or
-// more which another text has too. Particles do not count.
-func denseShare(ours []rune, theirs string) float64 {
-	if len(ours) > maxDense || len(theirs) > 12*maxDense {
-		return 0
-	}
-	covered := make([]bool, len(ours))
-	for _, c := range chunksOf(ours, theirs) {
-		for i := c.from; i < c.to; i++ {
-			covered[i] = true
-		}
-	}
-	n, all := 0, 0
-	for i, r := range ours {
-		if particles()[string(r)] {
-			continue
-		}
-		if all++; covered[i] {
-			n++
-		}
-	}
-	return float64(n) / float64(max(all, 1))
-}
-
-var peoples = data.Words("peoples")
-
-// withoutPeoples leaves out the names of peoples and languages whose country a text has: Chilean, of Chile.
-func (f facts) withoutPeoples(text string) facts {
-	if len(f.names) == 0 {
-		return f
-	}
-	f.names = slices.DeleteFunc(slices.Clone(f.names), func(name string) bool {
-		for _, ending := range peoples() {
-			root, ok := strings.CutSuffix(strings.ToLower(name), ending)
-			if !ok || utf8.RuneCountInString(root) < 4 {
-				continue
-			}
-			for w := range wordsOf(text) {
-				if rest, ok := strings.CutPrefix(strings.ToLower(w), root); ok && utf8.RuneCountInString(rest) <= 1 && unicode.IsUpper([]rune(w)[0]) {
-					return true
-				}
-			}
-		}
-		return false
-	})
-	return f
-}
-
-// endsOtherwise returns the last word of a clause, if the source has another one behind the same words and
-// nowhere this one: "patients reported dizziness" for nausea.
-func endsOtherwise(c *clause, e *reading) string {
-	n := len(c.tokens)
-	if n < 4 || hasDense(c.text) || e.terms[c.tokens[n-1].term] || isNumber(c.tokens[n-1].term) {
-		return ""
-	}
-	for _, of := range e.clauses {
-		m := len(of.tokens)
-		if m >= 4 && !isNumber(c.tokens[n-3].term) && of.tokens[m-2].term == c.tokens[n-2].term && of.tokens[m-3].term == c.tokens[n-3].term && !c.terms[of.tokens[m-1].term] {
-			return c.tokens[n-1].term
-		}
-	}
-	return ""
 }

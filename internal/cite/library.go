@@ -96,7 +96,9 @@ func termsOf(text string) map[string]bool {
 	if hasDense(text) {
 		text = plain(text)
 	}
-	return distinct(index.Terms(text))
+	terms := distinct(index.Terms(text))
+	delete(terms, "one") // it is more often a pronoun
+	return terms
 }
 
 // find returns the sentences with most of some terms, rare ones counting more: the best of each source that
@@ -160,6 +162,9 @@ func (l *library) windows(at int) (out [][2]int) {
 	joins := func(i int) bool {
 		return i >= 0 && i < len(l.all) && l.all[i].source == own.source && l.all[i].chunk == own.chunk
 	}
+	if own.head != "" { // rows say nothing about each other
+		return out
+	}
 	add := func(from, to int) {
 		span := Span{l.all[from].span[0], l.all[to].span[1]}
 		if utf8.RuneCountInString(l.sources[own.source].Chunks[own.chunk].Text[span[0]:span[1]]) <= maxQuote {
@@ -189,6 +194,7 @@ func (l *library) readingsOf(w [2]int) (out []*reading) {
 		p := &l.all[i]
 		if p.reading == nil {
 			p.reading = read(p.text)
+			p.reading.title = l.titles[p.source]
 			p.reading.nameFirst(p.text, l.namesOf(p.source))
 		}
 		out = append(out, p.reading)
@@ -255,17 +261,16 @@ func (l *library) embed(ctx context.Context, emb llm.Embedder, texts []string, a
 		return false
 	}
 	l.embedded = make([]int, len(l.all))
-	all := slices.Clone(texts)
+	var passages []passage
 	for i, p := range l.all {
 		l.embedded[i] = -1
 		if len(l.all) <= maxEmbedVerify || asked[i] {
-			l.embedded[i] = len(all)
-			all = append(all, p.text)
+			l.embedded[i] = len(texts) + len(passages)
+			passages = append(passages, p.passage)
 		}
 	}
 	var ok bool
-	l.vectors, ok = vectorsFor(ctx, emb, llm.Similarity, all)
-	if !ok {
+	if l.vectors, ok = vectorsOfPages(ctx, emb, texts, passages); !ok {
 		l.embedded = nil
 	}
 	return ok

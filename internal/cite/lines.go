@@ -26,8 +26,8 @@ func citeLines(ctx context.Context, emb llm.Embedder, answer string, sources []S
 	for i, c := range chunks {
 		texts[i] = c.Text
 	}
-	rows, _ := match(ctx, emb, texts, passages, matching{o.MaxRef + 1, o.MinRelScore, min(o.MinRelScore, minOverlap), words})
-	out := Cited{}
+	rows, relevance, _ := match(ctx, emb, texts, passages, matching{o.MaxRef + 1, o.MinRelScore, min(o.MinRelScore, minOverlap), words, false})
+	out := Cited{Relevance: relevance}
 	var marks []placed
 	for i, h := range assign(rows, o.MaxRef) {
 		if h.chunk < 0 {

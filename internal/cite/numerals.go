@@ -58,50 +58,69 @@ type quantity struct {
 func plain(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
-	before := rune(0)
+	before, percent := rune(0), ""
 	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		from, end, value := i, i+n, ""
-		switch {
-		case isDigit(r) && (!isLetter(before) || isDense(before)):
-			end = digitsEnd(text, i)
-			value = number(text[i:end], strings.ToLower(text[end:min(end+12, len(text))]))
-			end += scaleEnd(text[end:])
-		case isDigit(r):
-			end = digitsEnd(text, i)
-		case isHanDigit(r):
-			end = runOf(text, i, isHanDigit)
-			if run := strings.TrimSuffix(text[i:end], "两"); run != "" {
-				end = i + len(run)
-			}
-			value = hanValue(text, i, end)
-			if value != "" && len(value) == 1 && strings.HasPrefix(text[end:], "成") { // four tenths
-				value, end = value+"0%", end+len("成")
-			}
-			if decimal, next := hanDecimal(text, i, end); decimal != "" {
-				value, end = decimal, next
-			}
-		case isWord(r):
-			end = runOf(text, i, isWord)
-			if word, next, ok := spelledAt(text, i, end); ok {
-				value, end = word, next
-			}
-		}
-		i = end
-		before, _ = utf8.DecodeLastRuneInString(text[:end])
-		if value == "" {
-			b.WriteString(text[from:end])
+		if strings.HasPrefix(text[i:], hundredths) && percent == "" {
+			percent, before = hundredths, '之'
+			i += len(hundredths)
 			continue
 		}
-		written := b.String()
-		if percent := strings.TrimSuffix(written, "百分之"); percent != written {
-			b.Reset()
-			b.WriteString(percent)
-			value += "%"
+		value, end := numeralAt(text, i, before)
+		switch {
+		case value == "":
+			b.WriteString(percent + text[i:end])
+		case percent != "":
+			b.WriteString(value + "%")
+		default:
+			b.WriteString(value)
 		}
-		b.WriteString(value)
+		before, _ = utf8.DecodeLastRuneInString(text[:end])
+		i, percent = end, ""
 	}
+	b.WriteString(percent)
 	return b.String()
+}
+
+// hundredths stand before the number of a percentage.
+const hundredths = "百分之"
+
+// numeralAt reads what begins at a place of a text: the value of a number, or "", and where it ends.
+func numeralAt(text string, i int, before rune) (value string, end int) {
+	r, n := utf8.DecodeRuneInString(text[i:])
+	switch {
+	case isDigit(r):
+		end = digitsEnd(text, i)
+		if isLetter(before) && !isDense(before) {
+			return "", end
+		}
+		value = number(text[i:end], strings.ToLower(text[end:min(end+12, len(text))]))
+		return value, end + scaleEnd(text[end:])
+	case isHanDigit(r):
+		return hanNumeralAt(text, i)
+	case isWord(r):
+		end = runOf(text, i, isWord)
+		if value, next, ok := spelledAt(text, i, end); ok {
+			return value, next
+		}
+		return "", end
+	}
+	return "", i + n
+}
+
+// hanNumeralAt is numeralAt for Chinese digits.
+func hanNumeralAt(text string, i int) (value string, end int) {
+	end = runOf(text, i, isHanDigit)
+	if run := strings.TrimSuffix(text[i:end], "两"); run != "" {
+		end = i + len(run)
+	}
+	value = hanValue(text, i, end)
+	if len(value) == 1 && strings.HasPrefix(text[end:], "成") { // four tenths
+		return value + "0%", end + len("成")
+	}
+	if decimal, next := hanDecimal(text, i, end); decimal != "" {
+		return decimal, next
+	}
+	return value, end
 }
 
 func isLetter(r rune) bool { return isWord(r) && !isDigit(r) }

@@ -137,16 +137,25 @@ func otherCharacter(claim, source string) bool {
 	if len(ours) > maxDense || len(theirs) > 2*maxDense {
 		return false
 	}
-	for i, r := range ours {
+	for i := 2; i+1 < len(ours); i++ {
+		if strings.Contains(string(theirs), string(ours[i-1:i+2])) {
+			continue
+		}
 		for _, kind := range contrastList() {
-			if !strings.ContainsRune(kind, r) || i < 2 || i+2 >= len(ours) || strings.Contains(string(theirs), string(ours[i-1:i+2])) {
-				continue
+			if strings.ContainsRune(kind, ours[i]) && standsFor(kind, ours[i-2:i+2], theirs) {
+				return true
 			}
-			for k := 2; k+2 < len(theirs); k++ {
-				if theirs[k] != r && strings.ContainsRune(kind, theirs[k]) && slices.Equal(theirs[k-2:k], ours[i-2:i]) && theirs[k+1] == ours[i+1] {
-					return true
-				}
-			}
+		}
+	}
+	return false
+}
+
+// standsFor reports whether a text has, between the same characters, another one of a kind than the third
+// of four.
+func standsFor(kind string, four, text []rune) bool {
+	for k := 2; k+1 < len(text); k++ {
+		if text[k] != four[2] && strings.ContainsRune(kind, text[k]) && slices.Equal(text[k-2:k], four[:2]) && text[k+1] == four[3] {
+			return true
 		}
 	}
 	return false

@@ -87,11 +87,12 @@ func TestPassagesCutLongParagraphsBetweenSentences(t *testing.T) {
 // late counts what is embedded as the chunks of one text.
 type late struct {
 	offline.Embedder
-	chunks int
+	chunks, texts int
 }
 
 func (l *late) EmbedChunks(ctx context.Context, chunks []string) (llm.Embeddings, error) {
 	l.chunks += len(chunks)
+	l.texts++
 	return l.Embed(ctx, llm.Passage, chunks)
 }
 
@@ -112,6 +113,26 @@ func TestChunksOfAPageAreEmbeddedTogetherWhereTheModelCan(t *testing.T) {
 	}
 	if emb.chunks > maxEmbedded {
 		t.Fatalf("emb.chunks is %d, want at most %d", emb.chunks, maxEmbedded)
+	}
+}
+
+func TestPagesAreReadOneByOneWhereTheModelCan(t *testing.T) {
+	answer := "The tower stands 38.5 metres above the high-water mark. 灯会一共要点亮三千六百盏油灯。"
+	for name, check := range map[string]func(emb llm.Embedder) []Reference{
+		"BuildReferences": func(emb llm.Embedder) []Reference {
+			return BuildReferences(t.Context(), emb, answer, pages(), DefaultReferences(BySentence)).References
+		},
+		"Verify": func(emb llm.Embedder) []Reference {
+			return Verify(t.Context(), emb, answer, pages(), VerifyOptions{}).References
+		},
+	} {
+		var emb late
+		if refs := check(&emb); len(refs) != 2 {
+			t.Fatalf("%s: refs has %d, want %d: %+v", name, len(refs), 2, refs)
+		}
+		if want := 1 + len(pages()); emb.texts != want {
+			t.Fatalf("%s: %d texts were read, want %d: the answer and the pages", name, emb.texts, want)
+		}
 	}
 }
 

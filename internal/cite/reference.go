@@ -1,6 +1,10 @@
 package cite
 
-import "slices"
+import (
+	"log/slog"
+	"math"
+	"slices"
+)
 
 // The kinds of a Source.
 const (
@@ -99,6 +103,32 @@ type Reference struct {
 type Cited struct {
 	Answer     string
 	References []Reference
+	Relevance  Relevance // of BuildReferences
+}
+
+// Relevance tells how near the sentences of an answer and those of its sources are: cosines, or shares of
+// words in common. It is for the log.
+type Relevance struct {
+	Min, Max, Mean float64
+	Count          int
+}
+
+func (r *Relevance) add(score float64) {
+	if r.Count == 0 {
+		r.Min, r.Max = score, score
+	}
+	r.Min, r.Max = min(r.Min, score), max(r.Max, score)
+	r.Mean += score
+	r.Count++
+}
+
+// finish makes a mean of the sum.
+func (r *Relevance) finish() { r.Mean /= float64(max(r.Count, 1)) }
+
+// LogValue has the numbers in short.
+func (r Relevance) LogValue() slog.Value {
+	short := func(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+	return slog.GroupValue(slog.Float64("min", short(r.Min)), slog.Float64("max", short(r.Max)), slog.Float64("mean", short(r.Mean)), slog.Int("count", r.Count))
 }
 
 // newReference refers to a quote from a chunk of s. A source that is a file is addressed down to

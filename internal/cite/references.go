@@ -125,24 +125,30 @@ type matching struct {
 	minCosine  float64               // of a hit
 	minOverlap float64               // of a hit, if there are no vectors
 	terms      func(string) []string // likewise: the words to compare
+	apart      bool                  // passages are no parts of a page
 }
 
-// match returns the best passages for each text of an answer, and whether it compared words.
-func match(ctx context.Context, emb llm.Embedder, answer []string, passages []passage, m matching) (rows [][]hit, byWords bool) {
-	texts := append(make([]string, 0, len(answer)+len(passages)), answer...)
-	for _, p := range passages {
-		texts = append(texts, p.text)
-	}
+// match returns the best passages for each text of an answer, how near all of them are, and whether it
+// compared words.
+func match(ctx context.Context, emb llm.Embedder, answer []string, passages []passage, m matching) (rows [][]hit, relevance Relevance, byWords bool) {
 	found := make([]best, len(answer))
 	for i := range found {
 		found[i].k = m.k
 	}
-	v, ok := vectorsFor(ctx, emb, llm.Similarity, texts)
+	embed := vectorsOfPages
+	if m.apart {
+		embed = func(ctx context.Context, emb llm.Embedder, texts []string, passages []passage) (vectors, bool) {
+			return vectorsFor(ctx, emb, llm.Similarity, withPassages(texts, passages))
+		}
+	}
+	v, ok := embed(ctx, emb, answer, passages)
 	if ok {
-		ours, theirs := v.slice(0, len(answer)), v.slice(len(answer), len(texts))
+		ours, theirs := v.slice(0, len(answer)), v.slice(len(answer), len(answer)+len(passages))
 		for j := range passages { // the vectors of the answer stay in the processor's cache
 			for i := range answer {
-				if score := ours.cosine(i, theirs, j); score >= m.minCosine {
+				score := ours.cosine(i, theirs, j)
+				relevance.add(score)
+				if score >= m.minCosine {
 					found[i].add(hit{j, score})
 				}
 			}
@@ -154,6 +160,7 @@ func match(ctx context.Context, emb llm.Embedder, answer []string, passages []pa
 		}
 		for i, text := range answer {
 			for j, score := range x.scores(text) {
+				relevance.add(score)
 				if score >= m.minOverlap {
 					found[i].add(hit{j, score})
 				}
@@ -164,5 +171,6 @@ func match(ctx context.Context, emb llm.Embedder, answer []string, passages []pa
 	for i := range found {
 		rows[i] = found[i].hits
 	}
-	return rows, !ok
+	relevance.finish()
+	return rows, relevance, !ok
 }

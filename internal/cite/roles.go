@@ -3,8 +3,10 @@ package cite
 import (
 	"slices"
 	"strings"
-	"unicode"
+	"sync"
 	"unicode/utf8"
+
+	"nodest/internal/index"
 )
 
 // Bounds of the search for exchanged parts.
@@ -33,7 +35,7 @@ func takesOver(claim *reading, c *clause, e *reading) bool {
 			if other == own || !slices.ContainsFunc(other.amounts, func(x quantity) bool { return x.like(q) && !claim.hasNumber(x.value) }) {
 				continue
 			}
-			if belongsElsewhere(about, own, other) {
+			if belongsElsewhere(about, own, other, e.title, q.unit >= 0) {
 				return true
 			}
 		}
@@ -41,29 +43,29 @@ func takesOver(claim *reading, c *clause, e *reading) bool {
 	return false
 }
 
-// belongsElsewhere compares what only one of two clauses has with what a sentence is about.
-func belongsElsewhere(about map[string]bool, own, other *clause) bool {
-	mine, theirs := own.only(other, true), other.only(own, true)
+// belongsElsewhere compares what only one of two clauses has with what a sentence is about. Without a
+// unit, two amounts may be of other kinds, so more must be in common.
+func belongsElsewhere(about map[string]bool, own, other *clause, title map[string]bool, unit bool) bool {
+	mine, theirs := own.only(other, title, true), other.only(own, title, true)
 	if len(mine) > 0 && len(theirs) > 0 {
 		return share(mine, about) == 0 && share(theirs, about) > 0
 	}
-	mine, theirs = own.only(other, false), other.only(own, false)
+	mine, theirs = own.only(other, title, false), other.only(own, title, false)
 	if len(mine) == 0 || len(theirs) == 0 {
 		return false
 	}
-	known, least := share(theirs, about), 1
-	if hasDense(own.text) { // pairs of characters say less than words
+	known, least := share(theirs, about), 1.0
+	if hasDense(own.text) || !unit { // pairs of characters say less than words
 		least = 2
 	}
-	return known*float64(len(theirs)) > float64(least)-0.5 && known > share(mine, about)+0.15
+	return known*float64(len(theirs)) > least-0.5 && known > share(mine, about)+0.15
 }
 
-// only returns the terms, or the names, that another clause has not.
-func (c *clause) only(other *clause, names bool) map[string]bool {
+// only returns the terms, or the names, that another clause has not, without those of the title.
+func (c *clause) only(other *clause, title map[string]bool, names bool) map[string]bool {
 	terms := map[string]bool{}
 	for _, t := range c.tokens {
-		first, _ := utf8.DecodeRuneInString(t.term)
-		if !other.terms[t.term] && !isDigit(first) && (t.name || !names) {
+		if !other.terms[t.term] && !title[t.term] && !isNumber(t.term) && (t.name || !names) {
 			terms[t.term] = true
 		}
 	}
@@ -200,21 +202,51 @@ func otherSlot(claim, e *reading) bool {
 	theirs := sequence(e, claim.terms, 3*maxSwapTokens)
 	for i := 1; i+1 < len(ours); i++ {
 		for n := 1; n <= 2 && i+n < len(ours); n++ {
-			name, before, after := ours[i:i+n], ours[i-1], ours[i+n]
-			if !isNames(name, claim, e) || isNames([]placedTerm{before}, claim, e) || isNames([]placedTerm{after}, claim, e) || len(positions(theirs, ours[i-1:i+n+1])) > 0 {
-				continue
-			}
-			for k := 1; k+1 < len(theirs); k++ {
-				for m := 1; m <= 3 && k+m < len(theirs); m++ {
-					if claim.passiveWithin(name) == e.passiveWithin(theirs[k:k+m]) && theirs[k-1].term == before.term && theirs[k+m].term == after.term && isNames(theirs[k:k+m], claim, e) && len(positions(theirs[k:k+m], name)) == 0 {
-						return true
-					}
-				}
+			slot := ours[i-1 : i+n+1]
+			if isNames(slot[1:n+1], claim, e) && tellsPlace(slot[0], claim, e) && tellsPlace(slot[n+1], claim, e) &&
+				len(positions(theirs, slot)) == 0 && taken(claim, e, slot, theirs) {
+				return true
 			}
 		}
 	}
 	return false
 }
+
+// tellsPlace reports whether a term beside a name tells which name it is: other names, numbers and units do not.
+func tellsPlace(t placedTerm, claim, e *reading) bool {
+	return !isNumber(t.term) && !isUnit(t.term) && !isNames([]placedTerm{t}, claim, e)
+}
+
+// taken reports whether another name stands in a source where the slot has one.
+func taken(claim, e *reading, slot, theirs []placedTerm) bool {
+	name := slot[1 : len(slot)-1]
+	for k := 1; k+1 < len(theirs); k++ {
+		if theirs[k-1].term != slot[0].term {
+			continue
+		}
+		for m := 1; m <= 3 && k+m < len(theirs); m++ {
+			other := theirs[k : k+m]
+			if theirs[k+m].term == slot[len(slot)-1].term && isNames(other, claim, e) && len(positions(other, name)) == 0 &&
+				claim.passiveWithin(name) == e.passiveWithin(other) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isUnit reports whether a term is that of a unit.
+func isUnit(term string) bool { return unitTerms()[term] }
+
+var unitTerms = sync.OnceValue(func() map[string]bool {
+	terms := map[string]bool{}
+	for name := range unitRanks() {
+		for _, t := range index.Terms(name) {
+			terms[t] = true
+		}
+	}
+	return terms
+})
 
 func isNumber(term string) bool {
 	r, _ := utf8.DecodeRuneInString(term)
@@ -247,6 +279,9 @@ func standsIn(claim *reading, quote []*reading) bool {
 			name, word := c.tokens[j], c.tokens[j+1]
 			if voice {
 				name, word = word, name
+				for k := j; k > 0 && isNumber(word.term); k-- {
+					word = c.tokens[k-1]
+				}
 			}
 			if !name.name && !e.isName(name.term) || word.name || e.isName(word.term) || isNumber(word.term) || !e.terms[name.term] || !e.terms[word.term] {
 				continue
@@ -326,196 +361,48 @@ func (r *reading) nameAfter(i int, word string, all *reading) string {
 	return ""
 }
 
-// chunk is a run of characters that two texts of a dense script have in common.
-type chunk struct {
-	text     string
-	from, to int // runes of the first text
-}
-
-// plainHan keeps the letters and digits of a text.
-func plainHan(text string) []rune {
-	var out []rune
-	for _, r := range text {
-		if isDense(r) || unicode.IsLetter(r) || unicode.IsDigit(r) || r == '%' {
-			out = append(out, r)
-		}
+// mixes reports whether a clause says of one of two opposites what the source says of the other: "walls in the new
+// wing cracked", where those in the old one did.
+func mixes(c *clause, e *reading) bool {
+	least := 2
+	if hasDense(c.text) {
+		least = 3
 	}
-	return out
-}
-
-// maxDense bounds the comparison of characters.
-const maxDense = 300
-
-// chunksOf returns the longest runs that both texts have, from the left.
-func chunksOf(ours []rune, theirs string) (out []chunk) {
-	for i := 0; i < len(ours); {
-		n := 0
-		for i+n < len(ours) && strings.Contains(theirs, string(ours[i:i+n+1])) {
-			n++
-		}
-		if n < 2 {
-			i++
+	for _, s := range c.opposite {
+		if c.has(s.rank, !s.second) {
 			continue
 		}
-		out = append(out, chunk{string(ours[i : i+n]), i, i + n})
-		i += n
-	}
-	return out
-}
-
-func hasDense(text string) bool { return strings.ContainsFunc(text, isDense) }
-
-// swapsDense is swaps for scripts without spaces.
-func swapsDense(claim, source string) bool {
-	if !hasDense(claim) || !hasDense(source) {
-		return false
-	}
-	ours, theirs := ended(claim), ended(source)
-	if len(ours) > maxDense || len(theirs) > 2*maxDense {
-		return false
-	}
-	chunks := chunksOf(ours, string(theirs))
-	if passive.MatchString(claim) != passive.MatchString(source) {
-		return wrongAgent(claim, source, chunksOf(plainHan(claim), string(plainHan(source))))
-	}
-	for i := range chunks {
-		for k := i + 2; k < min(len(chunks), i+5); k++ {
-			if isFiller(chunks[i].text) || isFiller(chunks[k].text) {
-				continue
-			}
-			if chunks[k].from-chunks[i].to > 24 || hasDigit(chunks[i].text) != hasDigit(chunks[k].text) || chunks[i].text == chunks[k].text {
-				continue
-			}
-			turned := append([]chunk{chunks[k]}, chunks[i+1:k]...)
-			turned = append(turned, chunks[i])
-			at, end := followEach(theirs, turned)
-			if at < 0 {
-				continue
-			}
-			alike := runeAt(ours, chunks[i].from-1) == runeAt(theirs, at-1) || runeAt(ours, chunks[k].to) == runeAt(theirs, end)
-			if same, _ := followEach(theirs, chunks[i:k+1]); same < 0 && alike {
-				return true
-			}
-		}
-	}
-	return tooForeign(claim, source)
-}
-
-// isFiller reports whether a text has only characters that say little.
-func isFiller(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return !isParticle(r) && !carriers()[string(r)] })
-}
-
-func hasDigit(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsDigit(r) || r == '半' })
-}
-
-// runeAt returns a line break outside of a text.
-func runeAt(text []rune, at int) rune {
-	if at < 0 || at >= len(text) {
-		return '\n'
-	}
-	return text[at]
-}
-
-// followEach returns where chunks follow each other in a text, with few characters between them; -1 if
-// they do not.
-func followEach(text []rune, chunks []chunk) (from, to int) {
-	first := []rune(chunks[0].text)
-	for start := 0; start+len(first) <= len(text); start++ {
-		if !slices.Equal(text[start:start+len(first)], first) {
-			continue
-		}
-		at, ok := start+len(first), true
-		for k, c := range chunks[1:] {
-			next := []rune(c.text)
-			found := -1
-			most := maxSwapGap
-			if k > 0 && k < len(chunks)-2 {
-				most = maxInnerGap
-			}
-			for gap := 0; gap <= most && at+gap+len(next) <= len(text); gap++ {
-				if slices.Equal(text[at+gap:at+gap+len(next)], next) {
-					found = at + gap + len(next)
-					break
+		for i := range e.clauses {
+			for k := range e.clauses {
+				same, other := &e.clauses[i], &e.clauses[k]
+				if !same.hasOnly(s.rank, s.second) || !other.hasOnly(s.rank, !s.second) {
+					continue
+				}
+				own := func(t string) bool { return c.terms[t] && !isSide(t, s) }
+				taken := count(other.only(same, e.title, false), own)
+				if taken >= least && taken > count(same.only(other, e.title, false), own) {
+					return true
 				}
 			}
-			if found < 0 {
-				ok = false
-				break
-			}
-			at = found
-		}
-		if ok {
-			return start, at
-		}
-	}
-	return -1, -1
-}
-
-// wrongAgent reports whether a sentence says that x was done to by y where the source says, without
-// a passive, that x did it to y.
-func wrongAgent(claim, source string, chunks []chunk) bool {
-	mark := passiveIn(claim)
-	if mark < 0 {
-		return false
-	}
-	at := len(plainHan(claim[:mark]))
-	i := slices.IndexFunc(chunks, func(c chunk) bool { return c.from >= at })
-	if i < 1 || chunks[i-1].to != at || chunks[i].from > at+1 {
-		return false
-	}
-	text := string(plainHan(source))
-	x, y := strings.Index(text, chunks[i-1].text), strings.Index(text, chunks[i].text)
-	return x >= 0 && x < y
-}
-
-// passiveIn is where the voice of a text changes; -1 if it does not.
-func passiveIn(text string) int {
-	for _, r := range passives() {
-		if at := r.FindStringIndex(text); at != nil && r.MatchString(text) {
-			return at[0]
-		}
-	}
-	return -1
-}
-
-// tooForeign reports whether a predicate of a sentence has another subject in the source.
-func tooForeign(claim, source string) bool {
-	chunks := chunksOf(ended(claim), string(ended(source)))
-	parts := strings.FieldsFunc(source, isClauseEnd)
-	for i := range len(chunks) - 1 {
-		subject, predicate := chunks[i], chunks[i+1]
-		said := strings.TrimLeftFunc(predicate.text, isParticle)
-		ends := strings.HasSuffix(said, "\n")
-		said = strings.TrimSuffix(said, "\n")
-		if n := utf8.RuneCountInString(said); subject.to != predicate.from || hasDigit(subject.text) || n < 3 || n < 5 && !ends {
-			continue
-		}
-		foreign, own := 0, false
-		for _, part := range parts {
-			text := string(plainHan(part))
-			before, _, found := strings.Cut(text, said)
-			if !found {
-				own = own || strings.Contains(text, subject.text)
-				continue
-			}
-			if strings.HasSuffix(before, "他") || strings.HasSuffix(before, "她") || strings.HasSuffix(before, "它") {
-				foreign = -1
-				break
-			}
-			before = strings.TrimFunc(before, isParticle)
-			if strings.Contains(text, subject.text) || utf8.RuneCountInString(before) < 2 || strings.Contains(claim, before) {
-				foreign = -1
-				break
-			}
-			foreign++
-		}
-		if foreign > 0 && own {
-			return true
 		}
 	}
 	return false
 }
 
-func isParticle(r rune) bool { return particles()[string(r)] }
+func (c *clause) hasOnly(rank int, second bool) bool {
+	return c.has(rank, second) && !c.has(rank, !second)
+}
+
+func count(terms map[string]bool, is func(string) bool) (n int) {
+	for t := range terms {
+		if is(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// isSide reports whether a term is one of two opposites.
+func isSide(term string, s side) bool {
+	return slices.ContainsFunc(opposites().of[term], func(x side) bool { return x.rank == s.rank })
+}

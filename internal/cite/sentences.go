@@ -43,7 +43,7 @@ func citeSentences(ctx context.Context, emb llm.Embedder, answer string, sources
 		texts[i] = c.Text
 	}
 	threshold, floor := o.MinRelScore, min(o.MinRelScore, cmp.Or(o.MinOverlap, minOverlap))
-	rows, byWords := match(ctx, emb, texts, passages, matching{hitsPerSentence, threshold, floor - numberBonus, index.Terms})
+	rows, relevance, byWords := match(ctx, emb, texts, passages, matching{hitsPerSentence, threshold, floor - numberBonus, index.Terms, false})
 	if byWords {
 		threshold = floor
 	}
@@ -54,7 +54,7 @@ func citeSentences(ctx context.Context, emb llm.Embedder, answer string, sources
 			marks = append(marks, placed{found[i].mark, n})
 		}
 	}
-	return Cited{insert(answer, marks), refs.list}
+	return Cited{insert(answer, marks), refs.list, relevance}
 }
 
 // claims are the sentences of an answer that can get a mark, with their positions.
@@ -124,9 +124,16 @@ func choose(text string, row []hit, passages []passage, sources []Source, thresh
 		}
 	}
 	var out []quote
+	var said []*reading
 	for _, i := range chosen {
 		if score := row[i].score * lacking.factor(byWords); score >= threshold {
 			out = append(out, quote{passages[row[i].chunk], score})
+			said = append(said, read(passages[row[i].chunk].text))
+		}
+	}
+	if len(out) > 0 {
+		if code, _ := conflict(read(text), said); code != "" {
+			return nil
 		}
 	}
 	return out

@@ -27,6 +27,46 @@ func vectorsFor(ctx context.Context, emb llm.Embedder, task llm.EmbedTask, texts
 	return newVectors(answer.Vectors, len(texts))
 }
 
+// vectorsOfPages returns the vectors of texts and behind them those of passages, whose pages are read as a
+// whole if the model can. The texts are read as one then too: those of an answer are.
+func vectorsOfPages(ctx context.Context, emb llm.Embedder, texts []string, passages []passage) (vectors, bool) {
+	late, ok := emb.(LateChunker)
+	if !ok {
+		return vectorsFor(ctx, emb, llm.Similarity, withPassages(texts, passages))
+	}
+	all := make([][]float32, 0, len(texts)+len(passages))
+	read := func(chunks []string) bool {
+		if len(chunks) == 0 {
+			return true
+		}
+		answer, err := late.EmbedChunks(ctx, chunks)
+		all = append(all, answer.Vectors...)
+		return err == nil
+	}
+	if !read(texts) {
+		return vectors{}, false
+	}
+	for from := 0; from < len(passages); {
+		to := from + 1
+		for to < len(passages) && passages[to].source == passages[from].source {
+			to++
+		}
+		if !read(withPassages(nil, passages[from:to])) {
+			return vectors{}, false
+		}
+		from = to
+	}
+	return newVectors(all, len(texts)+len(passages))
+}
+
+func withPassages(texts []string, passages []passage) []string {
+	texts = slices.Clip(texts)
+	for _, p := range passages {
+		texts = append(texts, p.text)
+	}
+	return texts
+}
+
 func newVectors(of [][]float32, n int) (v vectors, ok bool) {
 	if len(of) != n {
 		return v, false

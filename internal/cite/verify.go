@@ -3,6 +3,7 @@ package cite
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -124,8 +125,9 @@ type judged struct {
 // part is what one quote must support.
 type part struct {
 	text    string
-	dense   bool   // it is in a dense script
-	plain   []rune // its letters and digits; nil = not needed yet
+	dense   bool               // it is in a dense script
+	plain   []rune             // its letters and digits; nil = not needed yet
+	scores  map[[2]int]float64 // what it has in common with windows; nil = none is known
 	terms   map[string]bool
 	about   *reading
 	facts   facts
@@ -181,13 +183,22 @@ var aboutSources = data.Rule("about-sources")
 // needsSource reports whether a sentence says something about the world.
 func needsSource(text string) bool {
 	plain := strings.TrimRightFunc(text, func(r rune) bool { return isCloser(r) || isSpace(r) })
-	if !hasLetters(plain) || strings.HasSuffix(plain, "?") || strings.HasSuffix(plain, "？") || strings.HasSuffix(plain, ":") || strings.HasSuffix(plain, "：") {
+	if strings.HasSuffix(plain, "?") || strings.HasSuffix(plain, "？") || strings.HasSuffix(plain, ":") || strings.HasSuffix(plain, "：") {
 		return false
 	}
 	if aboutSources.MatchString(text) {
 		return false
 	}
-	return len(index.Terms(text)) > 2 || factsOf(text).count() > 0
+	said := inline.ReplaceAllStringFunc(text, linkText)
+	return hasLetters(said) && (len(index.Terms(said)) > 2 || factsOf(said).count() > 0)
+}
+
+// linkText returns the text of a link, and nothing of code, images and addresses.
+func linkText(part string) string {
+	if name, _, ok := strings.Cut(strings.TrimPrefix(part, "["), "]("); ok && part[0] == '[' {
+		return name
+	}
+	return " "
 }
 
 // wholeAndParts are the ways to divide a sentence: as one, and where it joins statements.
@@ -223,74 +234,83 @@ func jointsOf(text string) (out []Span) {
 
 // result writes the answer.
 func (v *verifier) result(o VerifyOptions) Verified {
+	text, shift := v.edit(o.Doubtful)
+	spans := make([]Span, 0, len(v.judged))
+	texts := make([]string, len(v.chunks))
+	for i, s := range v.sentences {
+		texts[i] = v.chunks[i].Text
+		if shift[i] != gone {
+			spans = append(spans, Span{s.Span[0] + shift[i], s.Span[1] + shift[i]})
+		}
+	}
+	places := locate(text, spans)
+	refs := collector{sources: v.sources, most: v.most}
+	report := Report{Sentences: len(v.judged), Unsourced: unsourced(texts, v.sources)}
+	var marks []placed
+	for i, s := range v.sentences {
+		var place Chunk
+		if shift[i] != gone {
+			place, places = places[0], places[1:]
+		}
+		verdict := v.cite(i, place, &refs)
+		for _, n := range verdict.Marks {
+			marks = append(marks, placed{s.mark + shift[i], n})
+		}
+		report.add(verdict, v.judged[i].claims)
+	}
+	return Verified{insert(text, marks), refs.list, report}
+}
+
+// gone is the shift of a sentence that was removed.
+const gone = math.MinInt
+
+// edit marks or removes the sentences without support, and returns by how many bytes each of the others
+// has moved.
+func (v *verifier) edit(doubtful string) (text string, shift []int) {
 	var out strings.Builder
-	shift := make([]int, len(v.judged)) // of the bytes of each sentence
-	gone := make([]bool, len(v.judged))
+	shift = make([]int, len(v.judged))
 	from := 0
 	for i, s := range v.sentences {
 		j := &v.judged[i]
 		shift[i] = out.Len() - from
-		if !j.claims || j.supported() {
-			continue
-		}
-		switch o.Doubtful {
-		case Mark:
+		switch {
+		case !j.claims || j.supported():
+		case doubtful == Mark:
 			out.WriteString(v.clean[from:s.mark] + DoubtMark)
 			from = s.mark
-		case Remove:
-			gone[i] = true
+		case doubtful == Remove:
+			shift[i] = gone
 			start, end := v.removable(s.Span, from)
 			out.WriteString(v.clean[from:start])
 			from = end
 		}
 	}
 	out.WriteString(v.clean[from:])
-	text := out.String()
+	return out.String(), shift
+}
 
-	refs := collector{sources: v.sources, most: v.most}
-	var marks []placed
-	texts := make([]string, len(v.chunks))
-	for i, c := range v.chunks {
-		texts[i] = c.Text
-	}
-	report := Report{Sentences: len(v.judged), Unsourced: unsourced(texts, v.sources)}
-	spans := make([]Span, 0, len(v.judged))
-	for i, s := range v.sentences {
-		if !gone[i] {
-			spans = append(spans, Span{s.Span[0] + shift[i], s.Span[1] + shift[i]})
+// cite adds the references of a sentence, which stands at a place of the new answer.
+func (v *verifier) cite(i int, place Chunk, refs *collector) Verdict {
+	j := &v.judged[i]
+	verdict := Verdict{Text: v.chunks[i].Text, Position: v.chunks[i].Points, Marks: []int{}}
+	for _, p := range j.parts {
+		if p.why.Code != "" && !j.supported() {
+			verdict.Why = append(verdict.Why, p.why)
 		}
-	}
-	places := locate(text, spans)
-	for i, s := range v.sentences {
-		j := &v.judged[i]
-		verdict := Verdict{Text: v.chunks[i].Text, Position: v.chunks[i].Points, Marks: []int{}}
-		var place Chunk
-		if !gone[i] {
-			place, places = places[0], places[1:]
-		}
-		for _, p := range j.parts {
+		for _, q := range p.quotes {
 			if !j.supported() {
-				if p.why.Code != "" {
-					verdict.Why = append(verdict.Why, p.why)
-				}
+				break
+			}
+			n := refs.add(place, q)
+			if n == 0 || slices.Contains(verdict.Marks, n) {
 				continue
 			}
-			for _, q := range p.quotes {
-				n := refs.add(place, q)
-				if n == 0 || slices.Contains(verdict.Marks, n) {
-					continue
-				}
-				refs.list[n-1].Auto = refs.list[n-1].Auto || !slices.Contains(j.named, q.source)
-				verdict.Marks = append(verdict.Marks, n)
-			}
+			refs.list[n-1].Auto = refs.list[n-1].Auto || !slices.Contains(j.named, q.source)
+			verdict.Marks = append(verdict.Marks, n)
 		}
-		slices.Sort(verdict.Marks)
-		for _, n := range verdict.Marks {
-			marks = append(marks, placed{s.mark + shift[i], n})
-		}
-		report.add(verdict, j.claims)
 	}
-	return Verified{insert(text, marks), refs.list, report}
+	slices.Sort(verdict.Marks)
+	return verdict
 }
 
 func (j *judged) supported() bool {
@@ -312,6 +332,9 @@ func (v *verifier) removable(s Span, from int) (start, end int) {
 	trimmed := strings.TrimRight(before, " \t")
 	if trimmed != "" && len(trimmed) < len(before) && bullet.FindString(v.clean[lineStart:start]) != v.clean[lineStart:start] {
 		start -= len(before) - len(trimmed)
+	}
+	if trimmed == "" || bullet.FindString(v.clean[lineStart:start]) == v.clean[lineStart:start] { // the next one moves up
+		end += len(v.clean[end:lineEnd]) - len(strings.TrimLeft(v.clean[end:lineEnd], " \t"))
 	}
 	return start, end
 }

@@ -4,6 +4,7 @@ package logtool
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -68,21 +69,22 @@ func LogResearch(tx research.Tx, r *research.Run) error {
 		return nil
 	}
 	q := &cognition.Query{Query: r.Plan.Question, Response: r.Result.Answer, QueryID: r.ID, Untrusted: true}
-	for _, k := range r.Result.Knowledge {
-		if k.Kind != agent.KindAnswer && k.Kind != agent.KindPage {
-			continue
+	add := func(id, title, text string) {
+		known := func(s cognition.Source) bool { return s.ID == id }
+		if !slices.ContainsFunc(q.Sources, known) {
+			q.Sources = append(q.Sources, cognition.Source{ID: id, Task: op.Truncate(title, cognition.MostContent), Content: text})
 		}
-		id := k.Kind + ":" + k.Question
-		if len(k.References) > 0 {
-			id = k.References[0]
-		}
-		q.Sources = append(q.Sources, cognition.Source{ID: id, Task: op.Truncate(k.Question, cognition.MostContent), Content: op.Truncate(k.Answer, cognition.MostContent)})
 	}
 	for _, ref := range r.Result.References {
-		if slices.ContainsFunc(q.Sources, func(s cognition.Source) bool { return s.ID == cmp.Or(ref.ChunkID, ref.URL) }) {
-			continue
+		add(cmp.Or(ref.ChunkID, ref.URL), ref.Title, ref.ExactQuote)
+	}
+	for i, k := range r.Result.Knowledge {
+		switch {
+		case k.Kind == agent.KindPage && len(k.References) > 0:
+			add(k.References[0], k.Question, k.Answer)
+		case k.Kind == agent.KindAnswer:
+			add(fmt.Sprintf("%s.%d", r.ID, i), k.Question, k.Answer)
 		}
-		q.Sources = append(q.Sources, cognition.Source{ID: cmp.Or(ref.ChunkID, ref.URL), Task: op.Truncate(ref.Title, cognition.MostContent), Content: op.Truncate(ref.ExactQuote, cognition.MostContent)})
 	}
 	if len(q.Sources) == 0 {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/offline"
+	"nodest/llm/openai"
 )
 
 // embeddingDim is the length that is asked of the default models, in numbers.
@@ -35,9 +36,22 @@ func (m *Models) embeddings() string {
 	return "offline"
 }
 
+// newJina makes the client of Jina, which makes vectors and nothing else, with the key for its search
+// and reranking. It is nil without one.
+func newJina(cfg *Config) (*openai.Client, error) {
+	key := cfg.Get("JINA_API_KEY")
+	if key == "" {
+		return nil, nil
+	}
+	return openai.New(llm.ParseKeys(key), openai.Options{Name: openai.Jina, BaseURL: cfg.Get("NODEST_JINA_BASE_URL")})
+}
+
 // checkEmbeddings refuses a provider that is not set up.
 func (m *Models) checkEmbeddings() error {
 	name := m.embeddings()
+	if name == "jina" && m.jina != nil {
+		return nil
+	}
 	if _, ok := m.server[name].(embeds); !ok && name != "offline" {
 		return fault.New(fault.NotConfigured, "NODEST_EMBEDDINGS is %s, but %s is not set", name, needs[name])
 	}
@@ -65,6 +79,21 @@ func (m *Models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 	if name == "offline" {
 		return offline.Embedder{}, nil
 	}
+	e, err := m.embeds(ctx, userID, name)
+	if err != nil {
+		return nil, err
+	}
+	if model := m.cfg.Get("NODEST_EMBEDDING_MODEL"); model != "" {
+		return e.Embedder(model, 0), nil // of others it is not known what they can give
+	}
+	return e.Embedder(e.EmbeddingModel(ctx), embeddingDim), nil
+}
+
+// embeds returns a provider that can make vectors, with the user's own key where there is one.
+func (m *Models) embeds(ctx context.Context, userID, name string) (embeds, error) {
+	if name == "jina" && m.jina != nil {
+		return m.jina, nil
+	}
 	var own map[string]string
 	var err error
 	if userID != "" {
@@ -80,16 +109,13 @@ func (m *Models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 	if !ok {
 		return nil, fault.New(fault.NotConfigured, "%s has no embedding models", name).With("what", "embeddings")
 	}
-	if model := m.cfg.Get("NODEST_EMBEDDING_MODEL"); model != "" {
-		return e.Embedder(model, 0), nil // of others it is not known what they can give
-	}
-	return e.Embedder(e.EmbeddingModel(ctx), embeddingDim), nil
+	return e, nil
 }
 
 // EmbedderOf returns the embedding provider with a model that made vectors earlier; nil if
 // none of those that are set up now has it.
 func (m *Models) EmbedderOf(ctx context.Context, userID, modelID string) (llm.Embedder, error) {
-	for _, name := range []string{"offline", "gemini", "openai"} {
+	for _, name := range []string{"offline", "gemini", "openai", "jina"} {
 		if e, err := m.embedder(ctx, userID, name); err == nil && e.ModelID() == modelID {
 			return e, nil
 		}

@@ -44,6 +44,9 @@ func TestChoiceOfTheEmbeddingProvider(t *testing.T) {
 			"OPENAI_BASE_URL", "http://127.0.0.1:1/v1", "NODEST_EMBEDDINGS", "openai", "NODEST_EMBEDDING_MODEL", "nomic-embed-text",
 		}, "openai:nomic-embed-text"},
 		{"offline is asked for", []string{"GEMINI_API_KEY", "k", "NODEST_EMBEDDINGS", "offline"}, "offline-hash-512-1"},
+		{"a key of Jina is for searching", []string{"JINA_API_KEY", "k"}, "offline-hash-512-1"},
+		{"Jina is asked for", []string{"JINA_API_KEY", "k", "NODEST_EMBEDDINGS", "jina"}, "jina:jina-embeddings-v3@768"},
+		{"Jina is asked for without a key", []string{"NODEST_EMBEDDINGS", "jina"}, ""},
 		{"what is asked for is not set up", []string{"NODEST_EMBEDDINGS", "gemini"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

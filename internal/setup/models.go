@@ -32,6 +32,7 @@ type Models struct {
 	log       *slog.Logger
 	def       string // the server's default provider
 	server    map[string]llm.Provider
+	jina      *openai.Client // nil = it has no key
 	fallbacks []llm.Ref
 	keys      func(ctx context.Context, userID string) (map[string]string, error)
 
@@ -69,10 +70,13 @@ func NewModels(cfg *Config, log *slog.Logger, keys func(context.Context, string)
 		}
 		m.server[name] = p
 	}
+	var err error
+	if m.jina, err = newJina(cfg); err != nil {
+		return nil, err
+	}
 	if err := m.checkEmbeddings(); err != nil {
 		return nil, err
 	}
-	var err error
 	if m.fallbacks, err = llm.ParseRefs(cfg.Get("NODEST_FALLBACKS")); err != nil {
 		return nil, err
 	}
@@ -87,6 +91,7 @@ func NewModels(cfg *Config, log *slog.Logger, keys func(context.Context, string)
 // needs says what each provider wants set.
 var needs = map[string]string{
 	"gemini": "GEMINI_API_KEY", "openrouter": "OPENROUTER_API_KEY", "openai": "OPENAI_API_KEY or OPENAI_BASE_URL",
+	"jina": "JINA_API_KEY",
 }
 
 // keySettings are the settings with the server's keys.

@@ -22,6 +22,9 @@ const (
 
 // EmbeddingModel is the model that makes vectors where none is named: see chooseEmbedding.
 func (c *Client) EmbeddingModel(ctx context.Context) string {
+	if c.opts.Name == Jina {
+		return jinaModel
+	}
 	return cmp.Or(c.def.Pick(ctx, chooseEmbedding), embeddingModel)
 }
 
@@ -29,11 +32,14 @@ func (c *Client) EmbeddingModel(ctx context.Context) string {
 // text-embedding-3-small. dim above 0 asks for vectors of that length, which not
 // every model can give; 0 takes what the model gives.
 func (c *Client) Embedder(model string, dim int) llm.Embedder {
+	if c.opts.Name == Jina {
+		return c.jinaEmbedder(model, dim)
+	}
 	b := &llm.Batches{
 		Provider: c.opts.Name, Model: cmp.Or(model, embeddingModel), Length: dim, Texts: batchTexts, Bytes: batchBytes,
 	}
 	b.Call = func(ctx context.Context, _ llm.EmbedTask, texts []string) ([][]float32, int, error) { // the task makes no difference
-		return c.embed(ctx, embeddingRequest{b.Model, texts, dim})
+		return c.embed(ctx, embeddingRequest{Model: b.Model, Input: texts, Dimensions: dim})
 	}
 	return b
 }
@@ -42,6 +48,10 @@ type embeddingRequest struct {
 	Model      string   `json:"model"`
 	Input      []string `json:"input"`
 	Dimensions int      `json:"dimensions,omitempty"`
+
+	// Of Jina only.
+	Task         string `json:"task,omitempty"`
+	LateChunking bool   `json:"late_chunking,omitempty"`
 }
 
 func (r embeddingRequest) texts() []string { return r.Input }

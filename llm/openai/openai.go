@@ -32,11 +32,12 @@ import (
 const (
 	OpenAI     = "openai"     // any compatible server
 	OpenRouter = "openrouter" // tells the cost, and is told which app asks and whom to route to
+	Jina       = "jina"       // makes embeddings only
 )
 
 // Options tune a Client. The zero value talks to OpenAI.
 type Options struct {
-	Name string // OpenAI (default) or OpenRouter
+	Name string // OpenAI (default), OpenRouter or Jina
 
 	// BaseURL is where the interface lives, for example http://127.0.0.1:11434/v1; paths such as
 	// /chat/completions are appended. An address that already ends in /chat/completions is used
@@ -78,8 +79,8 @@ var _ llm.Provider = (*Client)(nil)
 // fault.Invalid when an option cannot be used; the network is not touched.
 func New(keys []llm.Key, opts Options) (*Client, error) {
 	opts = opts.withDefaults()
-	if opts.Name != OpenAI && opts.Name != OpenRouter {
-		return nil, fault.InvalidField("name", "unknown", "must be openai or openrouter")
+	if opts.Name != OpenAI && opts.Name != OpenRouter && opts.Name != Jina {
+		return nil, fault.InvalidField("name", "unknown", "must be openai, openrouter or jina")
 	}
 	c := &Client{opts: opts, keys: llm.NewKeys(opts.Name, keys)}
 	if err := c.setAddress(opts.BaseURL); err != nil {
@@ -92,8 +93,11 @@ func New(keys []llm.Key, opts Options) (*Client, error) {
 
 func (o Options) withDefaults() Options {
 	o.Name = cmp.Or(o.Name, OpenAI)
-	if o.Name == OpenRouter {
+	switch o.Name {
+	case OpenRouter:
 		o.BaseURL = cmp.Or(o.BaseURL, "https://openrouter.ai/api/v1")
+	case Jina:
+		o.BaseURL = cmp.Or(o.BaseURL, "https://api.jina.ai/v1")
 	}
 	o.BaseURL = cmp.Or(o.BaseURL, "https://api.openai.com/v1")
 	if o.Transport == nil {

@@ -115,7 +115,7 @@ func mostAtOnce(o research.Order) int {
 }
 
 // mostKills bounds the kills of one way to research: they are spread over all places.
-const mostKills = 60
+const mostKills = 40
 
 func killEverywhere(t *testing.T, db *store.DB, of *web, order research.Order, change func(w *world)) (kills int64) {
 	t.Helper()

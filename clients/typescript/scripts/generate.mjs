@@ -5,7 +5,7 @@ import openapiTS, { astToString } from 'openapi-typescript'
 import { parse } from 'yaml'
 
 const server = new URL('../../../server/', import.meta.url)
-const document = async (name) => parse(await readFile(new URL(name, server), 'utf8'))
+const document = async (name) => parse(await readFile(new URL(name, server), 'utf8'), { merge: true })
 const rest = await document('openapi.yaml')
 const socket = await document('asyncapi.yaml')
 

@@ -27,6 +27,11 @@ export interface Citation extends Tokens.Generic {
   marker: number
 }
 
+/** Doubt is the mark of a sentence that no source supports: [?] */
+export interface Doubt extends Tokens.Generic {
+  type: 'doubt'
+}
+
 /** Picture is a picture that is embedded in the text, on a line of its own. */
 export interface Picture {
   type: 'picture'
@@ -87,6 +92,12 @@ const marked = new Marked({
         const [raw, marker] = /^\[\^(\d{1,3})\](?!:)/.exec(text) ?? []
         return raw === undefined ? undefined : { type: 'citation', raw, marker: Number(marker) }
       },
+    },
+    {
+      name: 'doubt',
+      level: 'inline',
+      start: (text) => text.indexOf('[?]'),
+      tokenizer: (text): Doubt | undefined => (/^\[\?\](?![(:[])/.test(text) ? { type: 'doubt', raw: '[?]' } : undefined),
     },
   ],
 })

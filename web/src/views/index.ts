@@ -6,6 +6,7 @@ import type { IconName } from '../ui/icons'
 import { circleNav } from './circle/nav'
 import { knowledgeNav } from './knowledge/nav'
 import { memoryNav } from './memory/nav'
+import { researchNav } from './research/nav'
 import { shell } from './shell/words'
 
 export interface Entry extends View {
@@ -25,6 +26,7 @@ export const views: Entry[] = [
   { path: '/memory/:characterId?/:part?', nav: { label: () => memoryNav.memory, icon: 'brain', to: '/memory' }, load: () => import('./memory/Memory.svelte') },
   { path: '/knowledge/:baseId?/:part?', nav: { label: () => knowledgeNav.knowledge, icon: 'document', to: '/knowledge' }, load: () => import('./knowledge/Knowledge.svelte') },
   { path: '/files/:id/:part?', under: '/knowledge/:baseId?/:part?', load: () => import('./knowledge/File.svelte') },
+  { path: '/research/:id?', nav: { label: () => researchNav.research, icon: 'flask', to: '/research' }, load: () => import('./research/Research.svelte') },
   { path: '/prompts/new/:conversationId', under: '/', load: () => import('./prompts/Next.svelte') },
   { path: '/prompts/:generationId', under: '/', load: () => import('./prompts/Inspector.svelte') },
   { path: '/logs/:conversationId/:part?', under: '/', load: () => import('./cognition/Cognition.svelte') },
