@@ -110,6 +110,7 @@ func (e *Engine) renew(ctx context.Context, t *task) error {
 	if err != nil {
 		return err
 	}
+	s.retold = cmp.Or(s.retold, t.setup.retold) // of the message beside which a new one is written
 	t.setup, t.history = s, &storedChat{engine: e, userID: t.userID, conv: s.Conversation, kind: t.generation().Kind, target: s.target}
 	return nil
 }
@@ -135,7 +136,7 @@ func (t *turn) read(ctx context.Context) error {
 	case chat.KindRegenerate:
 		t.answerLast()
 		t.input.User = t.withWish(t.input.User, t.gen.Instruction)
-		t.question.Unasked = t.gen.MessageID
+		t.question.Unasked, t.question.Retold = t.gen.MessageID, t.setup.retold
 		t.instructFound()
 	}
 	return nil

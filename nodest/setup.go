@@ -1,6 +1,7 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,6 +15,7 @@ type turnSetup struct {
 	*chat.Setup
 	save   *chat.Save    // previewed as if it were restored; nil = none
 	target *chat.Message // the message that the request names; nil = none
+	retold string        // the research whose result it tells; "" = none
 	model  Model
 	query  *query
 	at     time.Time // when it was read, by the clock of transactions
@@ -54,6 +56,11 @@ func (e *Engine) readSetup(tx Tx, s *turnSetup) error {
 			return err
 		}
 		s.query.conversationID = s.target.ConversationID
+		for i := range s.target.Swipes {
+			if c := s.target.Swipes[i].Citations; c != nil {
+				s.retold = cmp.Or(c.ResearchID, s.retold)
+			}
+		}
 	}
 	if s.query.saveID != "" {
 		if s.save, err = tx.Chats.Save(s.query.saveID); err != nil {

@@ -48,6 +48,8 @@ type Question struct {
 	// Unasked is the id of the message that is written, if it may be one that answers nothing: the
 	// character writes first, or writes a message anew. "" = the user's last message is answered.
 	Unasked string
+	// Retold is the research whose result the message tells that is written anew; "" = none.
+	Retold string
 
 	// Context is how many tokens request and reply may have together; Tokenizer counts them
 	// (framework.CountTokens).

@@ -15,8 +15,9 @@ type TellInput struct {
 	Citations *chat.Citations // of Text; nil = none
 }
 
-// Tell lets a character tell what a source knows by the id of the message (Findings.Instruction). A message
-// that is already there, or was deleted, stays as it is.
+// Tell lets a character tell what a source knows by the id of the message (Findings.Instruction), and waits until
+// the message is written. One that is already there, or was deleted, stays as it is; but what a stop or crash has
+// interrupted is written anew, unless the chat has gone on.
 //
 // Errors: those of Greet without NotConfigured.
 func (e *Engine) Tell(ctx context.Context, userID string, in TellInput) error {
@@ -26,16 +27,47 @@ func (e *Engine) Tell(ctx context.Context, userID string, in TellInput) error {
 	if err != nil && !noModel {
 		return err
 	}
-	_, err = op.Read(ctx, e.store, userID, func(tx Tx) (*chat.Message, error) { return tx.Chats.Message(in.MessageID) })
-	if !fault.Is(err, fault.NotFound) {
-		return err
-	}
 	c := &op.Call{UserID: userID}
-	if !noModel && !s.model.Offline {
-		_, err = e.Greet(ctx, c, in.GreetInput)
+	m, err := e.written(ctx, userID, in.MessageID)
+	switch {
+	case err == nil && !noModel && m.Status == chat.StatusInterrupted && m.ID == s.Conversation.HeadID:
+		again, err := e.Regenerate(ctx, c, GenerateInput{MessageID: m.ID, WhenBusy: in.WhenBusy})
+		if err != nil {
+			return err
+		}
+		return e.whole(ctx, userID, again.GenerationID)
+	case !fault.Is(err, fault.NotFound):
+		return err
+	case noModel || s.model.Offline:
+		return e.store.Update(ctx, userID, func(tx Tx) error { return e.post(tx, c, s.Docs.Card.Name, in) })
+	}
+	sent, err := e.Greet(ctx, c, in.GreetInput)
+	if err != nil {
 		return err
 	}
-	return e.store.Update(ctx, userID, func(tx Tx) error { return e.post(tx, c, s.Docs.Card.Name, in) })
+	return e.whole(ctx, userID, sent.GenerationID)
+}
+
+// whole waits for the end of a generation. It returns ShuttingDown for one that was interrupted.
+func (e *Engine) whole(ctx context.Context, userID, generationID string) error {
+	g, err := e.Wait(ctx, userID, generationID)
+	if err == nil && g.Status == chat.GenInterrupted {
+		err = fault.New(fault.ShuttingDown, "the message was interrupted")
+	}
+	return err
+}
+
+// written returns a message when nothing is being written into it any more.
+func (e *Engine) written(ctx context.Context, userID, messageID string) (*chat.Message, error) {
+	read := func(tx Tx) (*chat.Message, error) { return tx.Chats.Message(messageID) }
+	m, err := op.Read(ctx, e.store, userID, read)
+	if err != nil || m.Status != chat.StatusPending && m.Status != chat.StatusStreaming {
+		return m, err
+	}
+	if _, err := e.Wait(ctx, userID, m.GenerationID); err != nil {
+		return nil, err
+	}
+	return op.Read(ctx, e.store, userID, read)
 }
 
 // post stores a text in the name of the character.

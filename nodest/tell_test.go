@@ -1,6 +1,7 @@
 package nodest_test
 
 import (
+	"context"
 	"testing"
 
 	"nodest/chat"
@@ -49,4 +50,46 @@ func TestWithoutAModelACharacterTellsItAsItIs(t *testing.T) {
 		t.Errorf("message %+v", m)
 	}
 	s.SayAndWait(c, "Thanks.")
+}
+
+// What a crash has interrupted is told anew, into the same message, unless the chat has gone on.
+func TestWhatACrashInterruptsIsToldAnew(t *testing.T) {
+	t.Parallel()
+	for name, goesOn := range map[string]bool{"at the end": false, "the chat has gone on": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newFixture(t, nodest.Options{})
+			c := s.Chat()
+			s.SayAndWait(c, "How old is the bridge?")
+			half := nodesttest.Reply("It has", " never").Gated()
+			s.Model.Enqueue(half)
+			in := nodest.TellInput{GreetInput: nodest.GreetInput{ConversationID: c.ID, MessageID: op.NewID()}, Text: "Opened in 1888."}
+			ctx, stop := context.WithCancel(t.Context())
+			ended, engine := make(chan error, 1), s.Engine
+			go func() { ended <- engine.Tell(ctx, nodesttest.Ann, in) }()
+			half.Step(1)
+			s.Eventually("it is being told", func() bool {
+				active, err := engine.Active(t.Context(), nodesttest.Ann)
+				s.Must(err)
+				return len(active) == 1
+			})
+			stop()
+			if err := <-ended; err == nil {
+				t.Error("it has ended before it was told")
+			}
+			s.Crash()
+			if goesOn {
+				s.SayAndWait(c, "Never mind.")
+			}
+			s.Model.Enqueue(nodesttest.Reply("It has stood since 1888!"))
+			for range 2 {
+				s.Must(s.Tell(t.Context(), nodesttest.Ann, in))
+			}
+			m := s.Message(in.MessageID)
+			if told := m.Status == chat.StatusComplete && m.Text() == "It has stood since 1888!"; told == goesOn {
+				t.Errorf("message %+v", m)
+			}
+			half.Release()
+		})
+	}
 }

@@ -70,6 +70,32 @@ func TestAModelBeginsAResearchByItsTool(t *testing.T) {
 	}
 }
 
+// A told message that is written anew tells the same research: also where the chat has gone on behind it, and in a copy
+// of the chat.
+func TestACopyOfAToldMessageTellsTheSame(t *testing.T) {
+	t.Parallel()
+	h, voice := newSpeaking(t)
+	h.aboutLight()
+	chat, p := h.searching()
+	voice.enqueue(&script{pieces: []string{"I have begun."}})
+	voice.enqueue(&script{pieces: []string{"The light was automated in March 1987 [1]."}})
+	h.reply(p, chat, "Please look into when the Halden Point lighthouse was automated.", nil)
+	told := h.told(chat, 4)
+	voice.enqueue(&script{pieces: []string{"You are welcome."}})
+	h.reply(p, chat, "Thanks.", nil)
+	copied := stringAt(h.rest("POST", "/conversations/"+chat+"/fork", `{"messageId":"`+stringAt(told, "id")+`"}`).wants(t, 201), "id")
+	inCopy := h.told(copied, 4)
+	for name, m := range map[string]map[string]any{"followed": told, "copied": inCopy} {
+		voice.enqueue(&script{pieces: []string{"In March 1987 it was automated [1]."}})
+		h.rest("POST", "/messages/"+stringAt(m, "id")+"/regenerate", `{}`).wants(t, 200)
+		eventually(t, name+" is told again", func() bool {
+			again := listAt(h.rest("GET", "/conversations/"+stringAt(m, "conversationId")+"/messages", "").wants(t, 200), "items")
+			last := again[len(again)-1].(map[string]any)
+			return last["status"] == "complete" && last["text"] == "In March 1987 it was automated[^1]." && stringAt(last, "researchId") == stringAt(told, "researchId")
+		})
+	}
+}
+
 // A research that fails is no silence: the character says so.
 func TestACharacterSaysThatAResearchHasFailed(t *testing.T) {
 	t.Parallel()

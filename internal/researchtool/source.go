@@ -29,13 +29,24 @@ func Source(r *research.Service, limit time.Duration) nodest.Source {
 			if q.Unasked == "" {
 				return begin(ctx, r, q), nil
 			}
-			run, err := r.ToldBy(ctx, q.UserID, q.Unasked)
+			run, err := toTell(ctx, r, q)
 			if run == nil || err != nil {
 				return nodest.Findings{}, err
 			}
 			return told(run, textsFor(q)), nil
 		},
 	}
+}
+
+// toTell returns the research that the message tells of: that of the message which is written anew, also of a copy
+// in another chat, or the one that has its id. nil = none.
+func toTell(ctx context.Context, r *research.Service, q *nodest.Question) (*research.Run, error) {
+	if q.Retold != "" {
+		if run, err := r.Get(ctx, q.UserID, q.Retold); !fault.Is(err, fault.NotFound) {
+			return run, err
+		}
+	}
+	return r.ToldBy(ctx, q.UserID, q.Unasked)
 }
 
 // asked reports whether the user asks for a research.

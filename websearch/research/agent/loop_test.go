@@ -594,3 +594,39 @@ func TestQuotesHaveNoMarksOfTheirPage(t *testing.T) {
 		}
 	}
 }
+
+// busyFor is a model that takes no requests until some time has passed.
+type busyFor struct {
+	llm.Asker
+	until time.Time
+	asked int
+}
+
+func (b *busyFor) Ask(ctx context.Context, p llm.Prompt) (string, error) {
+	if b.asked++; time.Now().Before(b.until) {
+		return "", fault.New(fault.UpstreamRate, "too many requests")
+	}
+	return b.Asker.Ask(ctx, p)
+}
+
+// A provider that takes no requests for some seconds is waited for; one that stays away is not, again and again.
+func TestABusyProviderIsWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		busy time.Duration
+		end  string
+		most time.Duration
+	}{"for a while": {5 * time.Second, Answered, 8 * time.Second}, "for good": {time.Hour, Tried, 8 * time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				m := &busyFor{Asker: &script{steps: []string{answer1}}, until: begun.Add(c.busy)}
+				p := planOf(bridge)
+				p.Queries = []string{"arven bridge"}
+				res, err := Run(t.Context(), p, newWeb().outside(m), newTape())
+				if err != nil || res.End != c.end || time.Since(begun) > c.most || res.Cost.Calls > m.asked {
+					t.Errorf("%+v, %v after %v", res, err, time.Since(begun))
+				}
+			})
+		})
+	}
+}

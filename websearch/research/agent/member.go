@@ -21,6 +21,7 @@ type run struct {
 	clock clock
 	pages pages
 	urls  weburl.Options
+	away  atomic.Bool // the model, even after some time
 
 	mu      sync.Mutex
 	used    Cost     // of all members

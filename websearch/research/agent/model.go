@@ -112,13 +112,42 @@ func (r *run) limit(last bool) time.Duration {
 	return time.Duration(regular * float64(limit))
 }
 
-// send makes one request.
+// firstWait is how long a run waits before it asks a provider again that turns requests away; then twice as long,
+// and so on, mostWaits times. What the provider asks for counts, up to longestWait.
+const (
+	firstWait   = time.Second
+	mostWaits   = 3
+	longestWait = 30 * time.Second
+)
+
+// patiently asks again while the provider is away or takes no more requests, which costs nothing. One that has
+// stayed away is not waited for again before it has answered.
+func (r *run) patiently(ctx context.Context, ask func() (string, error)) (text string, err error) {
+	text, err = ask()
+	for n := 0; n < mostWaits && turnedAway(err) && ctx.Err() == nil && !r.away.Load(); n++ {
+		timer := time.NewTimer(max(firstWait<<n, min(fault.Public(err).RetryAfter, longestWait)))
+		select {
+		case <-timer.C:
+			text, err = ask()
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+	r.away.Store(turnedAway(err))
+	return text, err
+}
+
+func turnedAway(err error) bool {
+	return fault.Is(err, fault.UpstreamRate) || fault.Is(err, fault.UpstreamDown)
+}
+
+// send makes one request, or several if a provider turns it away.
 func (m *member) send(ctx context.Context, p llm.Prompt) (h heard, c Cost, err error) {
 	p.Used = func(u llm.Usage) { h.Usage = u }
 	if m.o.Model == nil { // there was one when the run began
 		err = fault.New(fault.NotConfigured, "there is no language model any more")
 	} else {
-		h.Text, err = m.o.Model.Ask(ctx, p)
+		h.Text, err = m.patiently(ctx, func() (string, error) { return m.o.Model.Ask(ctx, p) })
 	}
 	if h.Usage.PromptTokens+h.Usage.CompletionTokens == 0 && err == nil {
 		h.Usage.PromptTokens, h.Usage.CompletionTokens = llm.EstimatePrompt(p.Messages), llm.EstimateTokens(h.Text)

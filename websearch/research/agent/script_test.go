@@ -36,7 +36,7 @@ func (s *script) Ask(_ context.Context, p llm.Prompt) (string, error) {
 		p.Used(s.cost(p, reply))
 	}
 	if reply == "" {
-		return "", fault.New(fault.UpstreamDown, "the model is away")
+		return "", fault.New(fault.UpstreamBadAnswer, "the model says nothing")
 	}
 	return reply, nil
 }
