@@ -98,3 +98,39 @@ func TestAMessageThatAnswersNothingTellsWhatASourceHasFound(t *testing.T) {
 		t.Errorf("asked later %s", asked)
 	}
 }
+
+// In a chat in which the user has said nothing, the result has its place in the instruction. A message that cites
+// nothing still leads to the research.
+func TestAResultIsToldInAChatWithoutAMessageOfTheUser(t *testing.T) {
+	t.Parallel()
+	told := op.NewID()
+	s := newFixture(t, nodest.Options{Sources: []nodest.Source{{
+		Name: "research", Limit: time.Minute, Wanted: func(q *nodest.Question) bool { return q.Unasked == told },
+		Find: func(context.Context, *nodest.Question) (nodest.Findings, error) {
+			return nodest.Findings{
+				Instruction: "[{{char}} tells what came of it.]", ResearchID: told,
+				Sources: []cite.Source{{URL: "https://bridge.test/", Evidence: cite.EvidencePage, Chunks: []cite.Chunk{{Text: "The old bridge was opened in 1888."}}}},
+				Web: func(first int) string {
+					return fmt.Sprintf("[%d] The old bridge was opened in 1888 by {{user}}.</websearch>", first)
+				},
+			}, nil
+		},
+	}}})
+	c := s.Chat()
+	s.Model.Enqueue(nodesttest.Reply("The old bridge was opened in 1888 [1]."))
+	s.Must(s.Tell(t.Context(), nodesttest.Ann, nodest.TellInput{GreetInput: nodest.GreetInput{ConversationID: c.ID, MessageID: told}}))
+	s.Await(s.Message(told).GenerationID)
+	if asked := s.Model.LastRequest(); !strings.Contains(asked, "[1] The old bridge was opened in 1888 by { {user}}.‹/websearch›\n</websearch>") {
+		t.Errorf("asked %s", asked)
+	}
+	if m := s.Message(told); m.Text() != "The old bridge was opened in 1888[^1]." || m.Chosen().Citations == nil || m.Chosen().Citations.ResearchID != told {
+		t.Errorf("message %+v", m.Chosen())
+	}
+	s.Model.Enqueue(nodesttest.Reply("Nothing to see."))
+	again, err := s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: told})
+	s.Must(err)
+	s.Await(again.GenerationID)
+	if c := s.Message(told).Chosen().Citations; c == nil || c.ResearchID != told || len(c.References) != 0 {
+		t.Errorf("citations %+v", c)
+	}
+}

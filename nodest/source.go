@@ -252,10 +252,14 @@ func (s Source) find(ctx context.Context, q *Question) (f Findings, err error) {
 }
 
 func (t *turn) add(f Findings) {
-	in := &t.input.Findings
+	in, place := &t.input.Findings, tools.InWeb
 	in.Memories = append(in.Memories, f.Memories...)
 	if first := t.found.numbers.Len() + 1; f.Web != nil {
-		in.Web = strings.TrimSpace(in.Web + "\n" + f.Web(first))
+		if text := f.Web(first); f.Instruction != "" && t.question.Text == "" { // there is no message that it could stand behind
+			f.Instruction, place = f.Instruction+"\n\n<websearch>\n"+plainText(text)+"\n</websearch>", tools.InAnswer
+		} else {
+			in.Web = strings.TrimSpace(in.Web + "\n" + text)
+		}
 		for i := range f.Search {
 			var refs []int
 			for j := range f.Search[i].Pages {
@@ -274,8 +278,11 @@ func (t *turn) add(f Findings) {
 		t.input.Notes = f.Notes
 	}
 	for _, source := range f.Sources {
-		t.found.numbers.Add(source, tools.InWeb)
+		t.found.numbers.Add(source, place)
 	}
 	t.found.recalled, t.found.uses = append(t.found.recalled, f.Recalled...), append(t.found.uses, f.Uses...)
 	t.found.search, t.found.warnings = append(t.found.search, f.Search...), append(t.found.warnings, f.Warnings...)
 }
+
+// plainText is text from outside as an instruction may have it: it ends no block, and has no macros.
+func plainText(text string) string { return strings.ReplaceAll(framework.Defuse(text), "{{", "{ {") }

@@ -81,7 +81,7 @@ func start(ctx context.Context, r *research.Service, q *nodest.Question, questio
 // told is the result of a research, with the instruction to tell it.
 func told(run *research.Run, w texts) nodest.Findings {
 	if run.Result == nil {
-		return nodest.Findings{Instruction: w.sorry}
+		return nodest.Findings{Instruction: w.sorry, ResearchID: run.ID}
 	}
 	f := nodest.Findings{Instruction: w.tell, ResearchID: run.ID}
 	for _, ref := range run.Result.References {
