@@ -65,7 +65,7 @@ func TestAModelBeginsAResearchByItsTool(t *testing.T) {
 		t.Errorf("the model was told %q", results)
 	}
 	close(model.gate)
-	if told := h.told(chat, 6); told["text"] != "The light was automated in March 1987.[^1]" || stringAt(told, "researchId") == "" { // the model is an offline one
+	if told := h.told(chat, 6); told["text"] != "The light was automated in March 1987[^1]." || stringAt(told, "researchId") == "" { // the model is an offline one
 		t.Errorf("the message %v", told)
 	}
 }
