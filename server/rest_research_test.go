@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"nodest/cognition"
 	"nodest/internal/fault"
@@ -489,4 +490,25 @@ func TestAResearchReadsDocuments(t *testing.T) {
 	h.rest("GET", "/research/"+stringAt(run, "id"), "").refuses(t, 404, "not_found")
 	h.as(reader, func() { h.rest("GET", "/research/"+theirs, "").refuses(t, 404, "not_found") })
 	h.wantGone(clock, []string{"zorbalik"})
+}
+
+// Plans that nobody has started go after a week; runs stay until they are removed.
+func TestPlansGoAndRunsStay(t *testing.T) {
+	t.Parallel()
+	clock := &leaping{}
+	h := newTestServerOf(t, parts{now: clock.now}, nil)
+	h.aboutLight()
+	plan := stringAt(h.rest("POST", "/research", `{`+lightOrder+`}`).wants(t, 202), "research.id")
+	run := stringAt(h.look(lightOrder), "id")
+	clock.leap(6 * 24 * time.Hour)
+	h.maintain()
+	h.rest("GET", "/research/"+plan, "").wants(t, 200)
+	clock.leap(2 * 24 * time.Hour)
+	h.maintain()
+	h.rest("GET", "/research/"+plan, "").refuses(t, 404, "not_found")
+	clock.leap(365 * 24 * time.Hour)
+	h.maintain()
+	if got := h.rest("GET", "/research/"+run, "").wants(t, 200); got["answer"] == "" || len(listAt(got, "steps")) == 0 {
+		t.Errorf("a year later: %v", got)
+	}
 }
