@@ -248,7 +248,7 @@ func (m *member) tellStep(s *Step) {
 
 // doSearch searches first as the model asked for it, then with better words.
 func (m *member) doSearch(ctx context.Context, c *choice, s *Step) (string, error) {
-	m.allow.search, m.allow.answer = false, false
+	m.allow.search, m.allow.answer = false, !m.plan.Web // documents are found with their text, pages without
 	words, err := m.different(ctx, c.Queries, m.queries)
 	if err != nil {
 		return "", err

@@ -302,7 +302,7 @@ func TestTextOfOthersIsMarkedAsData(t *testing.T) {
 func TestDocumentsAreCited(t *testing.T) {
 	p := planOf(bridge)
 	p.Web, p.Bases = false, []string{"kb1"}
-	s := &script{steps: []string{search1, `{"action":"answer","answer":"x"}`, reflect1, answer1, answer1}}
+	s := &script{steps: []string{search1, answer1}}
 	o := Outside{Model: s, Documents: func(context.Context, string) ([]cite.Source, error) {
 		return []cite.Source{{Kind: cite.KindKnowledge, FileID: "f1", ChunkID: "c1", Title: "Bridges.pdf", Page: 3, Chunks: []cite.Chunk{{Text: "The bridge of Arven was opened on 3 May 1931, says the file."}}}}, nil
 	}}
@@ -312,6 +312,9 @@ func TestDocumentsAreCited(t *testing.T) {
 	}
 	if len(res.References) != 1 || res.References[0].FileID != "f1" || res.References[0].Page != 3 {
 		t.Errorf("the references are %+v of %q", res.References, res.Answer)
+	}
+	if len(res.Steps) != 2 {
+		t.Errorf("%d steps, although the passages that were found can be cited at once", len(res.Steps))
 	}
 }
 
