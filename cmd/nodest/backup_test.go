@@ -123,8 +123,9 @@ func TestBackupAndRestoreKeepEverything(t *testing.T) {
 		}
 		wantHealthy(t, target)
 		if from == "" && to == "" {
-			if got := databaseSize(t, target); got > databaseSize(t, source) {
-				t.Fatalf("databaseSize(t, target) is %d, want at most %d", got, databaseSize(t, source))
+			const page = 4096 // more at most: VACUUM packs the texts of the schema in another order than migrations wrote them
+			if got := databaseSize(t, target); got > databaseSize(t, source)+page {
+				t.Fatalf("databaseSize(t, target) is %d, want at most %d", got, databaseSize(t, source)+page)
 			}
 		}
 		q := target.start(t)

@@ -4,10 +4,13 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"nodest/memory/dream"
 )
 
 func (m *memoryPage) write(path, text string) {
@@ -93,14 +96,15 @@ func TestRefusalsOfDreamsAreTranslated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reasons := regexp.MustCompile(`\treason\w+ += "(.+)"`).FindAllSubmatch(rules, -1)
+	reasons := regexp.MustCompile(`(?m)^(?:\t|var )reason\w+ += (?:fmt\.Sprintf\()?"(.+)"`).FindAllSubmatch(rules, -1)
 	if len(reasons) < 12 {
 		t.Errorf("%d reasons are found, want all of them", len(reasons))
 	}
 	_, chinese, _ := strings.Cut(string(page), "梦")
 	for _, r := range reasons {
-		if !strings.Contains(chinese, "'"+string(r[1])+"': '") {
-			t.Errorf("no Chinese words for %q", r[1])
+		reason := strings.ReplaceAll(string(r[1]), "%d", strconv.Itoa(dream.MaxOthers))
+		if !strings.Contains(chinese, "'"+reason+"': '") {
+			t.Errorf("no Chinese words for %q", reason)
 		}
 	}
 }
