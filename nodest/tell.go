@@ -19,7 +19,7 @@ type TellInput struct {
 // the message is written. One that is already there, or was deleted, stays as it is; but what a stop or crash has
 // interrupted is written anew, unless the chat has gone on.
 //
-// Errors: those of Greet without NotConfigured.
+// Errors: those of Greet without NotConfigured and QuotaExceeded.
 func (e *Engine) Tell(ctx context.Context, userID string, in TellInput) error {
 	q := query{conversationID: in.ConversationID, model: true}
 	s, err := e.loadSetup(ctx, userID, q)
@@ -38,14 +38,17 @@ func (e *Engine) Tell(ctx context.Context, userID string, in TellInput) error {
 		return e.whole(ctx, userID, again.GenerationID)
 	case !fault.Is(err, fault.NotFound):
 		return err
-	case noModel || s.model.Offline:
-		return e.store.Update(ctx, userID, func(tx Tx) error { return e.post(tx, c, s.Docs.Card.Name, in) })
 	}
-	sent, err := e.Greet(ctx, c, in.GreetInput)
-	if err != nil {
-		return err
+	if !noModel && !s.model.Offline {
+		sent, err := e.Greet(ctx, c, in.GreetInput)
+		if err == nil {
+			return e.whole(ctx, userID, sent.GenerationID)
+		}
+		if !fault.Is(err, fault.QuotaExceeded) { // else there are no tokens left to say it in the character's words
+			return err
+		}
 	}
-	return e.whole(ctx, userID, sent.GenerationID)
+	return e.store.Update(ctx, userID, func(tx Tx) error { return e.post(tx, c, s.Docs.Card.Name, in) })
 }
 
 // whole waits for the end of a generation. It returns ShuttingDown for one that was interrupted.

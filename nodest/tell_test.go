@@ -93,3 +93,15 @@ func TestWhatACrashInterruptsIsToldAnew(t *testing.T) {
 		})
 	}
 }
+
+func TestWithoutTokensACharacterTellsItAsItIs(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{TokensPerDay: 1})
+	c := s.Chat()
+	s.SayAndWait(c, "How old is the bridge?")
+	in := nodest.TellInput{GreetInput: nodest.GreetInput{ConversationID: c.ID, MessageID: op.NewID()}, Text: "Opened in 1888."}
+	s.Must(s.Tell(t.Context(), nodesttest.Ann, in))
+	if m := s.Message(in.MessageID); m.Text() != in.Text || len(s.Model.AllRequests()) != 1 {
+		t.Errorf("message %+v", m)
+	}
+}

@@ -99,7 +99,7 @@ var mark = regexp.MustCompile(`\[\^(\d+)\]`)
 // resultText is a result as a model reads it, with numbers from first on.
 func resultText(run *research.Run, w texts, first int) string {
 	var b strings.Builder
-	b.WriteString(w.answer + " " + run.Plan.Question + "\n\n")
+	b.WriteString(w.answer + " " + oneLine(run.Plan.Question) + "\n\n")
 	b.WriteString(mark.ReplaceAllStringFunc(run.Result.Answer, func(m string) string {
 		n, _ := strconv.Atoi(m[2 : len(m)-1])
 		return "[^" + strconv.Itoa(n+first-1) + "]"
@@ -111,10 +111,15 @@ func resultText(run *research.Run, w texts, first int) string {
 		b.WriteString("\n\n" + w.sources)
 	}
 	for i, ref := range run.Result.References {
-		b.WriteString("\n[" + strconv.Itoa(first+i) + "] " + ref.Title + " — " + weburl.Hostname(ref.URL) + "\n" + ref.ExactQuote)
+		b.WriteString("\n[" + strconv.Itoa(first+i) + "] " + oneLine(ref.Title) + " — " + weburl.Hostname(ref.URL) + "\n" + ref.ExactQuote)
 	}
 	return b.String()
 }
+
+// oneLine is a text that cannot be taken for more than a line of the list.
+func oneLine(text string) string { return op.Truncate(strings.Join(strings.Fields(text), " "), longestLine) }
+
+const longestLine = 300 // code points
 
 // citations are the references of a result, for a message that has its text.
 func citations(run *research.Run) *chat.Citations {

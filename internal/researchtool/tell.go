@@ -25,7 +25,7 @@ func Ended(tx research.Tx, run *research.Run) error {
 
 // Kinds are the jobs of the package, for jobs.Runner.Handle.
 func Kinds(r *research.Service, e *nodest.Engine) []jobs.Kind {
-	return []jobs.Kind{{Name: JobTell, AtOnce: 64, PerUser: 4, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
+	return []jobs.Kind{{Name: JobTell, AtOnce: 64, PerUser: 4, Attempts: 20, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
 		run, err := r.ToldBy(ctx, j.UserID, j.Subject)
 		if run == nil || err != nil { // it was removed
 			return err
