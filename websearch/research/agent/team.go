@@ -54,9 +54,12 @@ func (m *member) sideBySide(ctx context.Context, parts []string, s *Step) (strin
 		t.web.boosts, t.history = m.web.boosts, m.history
 		team[i] = t
 		wg.Go(func() {
-			if ends[i], errs[i] = t.play(ctx); errs[i] == nil {
-				ends[i], errs[i] = t.conclude(ctx, ends[i])
-			}
+			errs[i] = guard(func() (err error) {
+				if ends[i], err = t.play(ctx); err == nil {
+					ends[i], err = t.conclude(ctx, ends[i])
+				}
+				return err
+			})
 		})
 	}
 	wg.Wait()

@@ -108,7 +108,10 @@ func visitAll(ctx context.Context, pool *weburl.Pool, addresses []string, questi
 			select {
 			case slot <- struct{}{}:
 				defer func() { <-slot }()
-				v.seen, v.err = look(ctx, v.address)
+				v.err = guard(func() (err error) {
+					v.seen, err = look(ctx, v.address)
+					return err
+				})
 			case <-ctx.Done():
 				v.err = ctx.Err()
 			}

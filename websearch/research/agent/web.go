@@ -115,11 +115,14 @@ type visitAnswer struct {
 
 // lookAt reads a page. Its text stays in memory for the citations; only what was picked is recorded.
 func (m *member) lookAt(ctx context.Context, address, question string) (visitAnswer, Cost, error) {
-	page, err := m.o.Read(ctx, address)
+	var page *reader.Page
 	var s seen
-	if err == nil {
-		s, err = see(ctx, m.o.Embedder, page, address, question, m.urls, cite.PickOptions{SnippetLength: pickUnits, Snippets: pickSnippets})
-	}
+	err := guard(func() (err error) {
+		if page, err = m.o.Read(ctx, address); err == nil {
+			s, err = see(ctx, m.o.Embedder, page, address, question, m.urls, cite.PickOptions{SnippetLength: pickUnits, Snippets: pickSnippets})
+		}
+		return err
+	})
 	if err != nil {
 		a := visitAnswer{Outcome: reader.OutcomeOf(err), Failed: failureOf(err)}
 		var r *reader.Error
