@@ -633,3 +633,15 @@ func TestABusyProviderIsWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// A run that may not use the web opens no page, also if the question or the conversation names one.
+func TestWithoutTheWebNoPageIsOpened(t *testing.T) {
+	p := planOf("Is it true what https://host0.example.org/page says?")
+	p.Web = false
+	p.History = []llm.Message{{Role: llm.User, Text: "See also https://host1.example.org/page"}}
+	s := &script{steps: []string{visit1, visit1, answer1}}
+	_, web, _ := play(t, p, s)
+	if len(web.read) > 0 || strings.Contains(offered(s.of("step")[0]), "v") {
+		t.Errorf("read %q; the first step offers %q", web.read, offered(s.of("step")[0]))
+	}
+}

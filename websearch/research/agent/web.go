@@ -63,8 +63,11 @@ func (w *web) document(m *member, question string, d document) {
 
 // ranked are the pages that are worth reading, the best first, two of a site.
 func (m *member) ranked(ctx context.Context, question string) []weburl.Candidate {
+	if !m.plan.Web || m.o.Read == nil {
+		return nil
+	}
 	hits := weburl.Filter{Visited: m.web.visited, BadHosts: m.web.badHosts, OnlyHosts: m.plan.Hosts}.Apply(m.web.pool.Hits())
-	if len(hits) == 0 || m.o.Read == nil {
+	if len(hits) == 0 {
 		return nil
 	}
 	all := weburl.Rank(ctx, hits, weburl.RankOptions{Question: question, BoostHosts: m.web.boosts})
