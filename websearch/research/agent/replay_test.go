@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"testing"
 	"testing/synctest"
+
+	"nodest/llm"
 )
 
 // after is a recorder that has the first answers of another one.
@@ -133,5 +135,48 @@ func TestALostAnswerIsPaidFromTheBudget(t *testing.T) {
 	t.Logf("%d crashes, %d of them in a call of the model", len(whole.order), lost)
 	if lost == 0 {
 		t.Error("no crash lost anything")
+	}
+}
+
+// The conversation goes on while a run works, and what was said may be edited or deleted. A run that is played again
+// still has the conversation in which it began.
+func TestAConversationThatChangesChangesNoRun(t *testing.T) {
+	play := func(t *testing.T, rec *tape, said ...string) *Result {
+		p := planOf(bridge)
+		p.Budget.Tokens = 60_000
+		for i, text := range said {
+			p.History = append(p.History, llm.Message{Role: []llm.Role{llm.User, llm.Assistant}[i%2], Text: text})
+		}
+		got, err := Run(t.Context(), p, newWeb().outside(&greedy{seed: 7}), rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.plain(t)
+	}
+	begun := []string{"I read https://arven.example.org/old today.", "Good.", "And then?", "Ask on."}
+	first := newTape()
+	var want *Result
+	synctest.Test(t, func(t *testing.T) { want = play(t, first, begun...) })
+	for n := 1; n <= len(first.order); n++ {
+		synctest.Test(t, func(t *testing.T) {
+			if got := play(t, first.after(n), "I read https://other.example.org/new today.", "Good.", "The reply is written by now."); !reflect.DeepEqual(got, want) {
+				t.Fatalf("after %d of %d answers the result is\n%+v\nwant\n%+v", n, len(first.order), got, want)
+			}
+		})
+	}
+}
+
+// A model that is set up only after a run has begun changes nothing of it: it searches and quotes to its end.
+func TestAModelThatComesLaterChangesNoRun(t *testing.T) {
+	first := newTape()
+	want, err := Run(t.Context(), planOf(bridge), newWeb().outside(nil), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= len(first.order); n++ {
+		got, err := Run(t.Context(), planOf(bridge), newWeb().outside(&greedy{seed: 7}), first.after(n))
+		if err != nil || !reflect.DeepEqual(got.plain(t), want.plain(t)) {
+			t.Fatalf("after %d of %d answers the result is\n%+v, %v\nwant\n%+v", n, len(first.order), got, err, want)
+		}
 	}
 }
