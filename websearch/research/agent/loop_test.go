@@ -645,3 +645,38 @@ func TestWithoutTheWebNoPageIsOpened(t *testing.T) {
 		t.Errorf("read %q; the first step offers %q", web.read, offered(s.of("step")[0]))
 	}
 }
+
+// A request that has failed is paid for if the model has read it: with what the provider says, or the prompt. It is not
+// made again, since one request is reserved. One that was turned away costs nothing.
+func TestAFailedRequestIsPaidFor(t *testing.T) {
+	for _, tt := range []struct {
+		promise string
+		used    int // of the prompt, as the provider says; 0 = it says nothing
+		err     error
+		asked   int
+		pays    bool
+	}{
+		{"a reply that has broken off, with its usage", 777, fault.New(fault.UpstreamDown, "the connection broke"), 1, true},
+		{"one without its usage", 0, fault.New(fault.UpstreamBadAnswer, "it was cut off"), 1, true},
+		{"no reply in time", 0, fault.New(fault.UpstreamTimeout, "it took too long"), 1, true},
+		{"nobody there", 0, fault.New(fault.UpstreamDown, "nobody is there"), 1 + mostWaits, false},
+		{"a key that is rejected", 0, fault.New(fault.UpstreamAuth, "the key is wrong"), 1, false},
+		{"a request that is rejected", 0, llm.Upstream("p", fault.UpstreamBadAnswer, 400, errors.New("bad")), 1, false},
+	} {
+		t.Run(tt.promise, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				model := llm.AskerFunc(func(_ context.Context, p llm.Prompt) (string, error) {
+					asked++
+					p.Used(llm.Usage{PromptTokens: tt.used})
+					return "", tt.err
+				})
+				m := (&run{plan: planOf(bridge), o: Outside{Model: model}}).member(0, bridge, newPurse(9000, 0))
+				h, c, err := m.send(t.Context(), llm.Prompt{Messages: []llm.Message{{Role: llm.User, Text: bridge}}})
+				if err == nil || asked != tt.asked || (c.Tokens() > 0) != tt.pays || tt.used > 0 && c.PromptTokens != tt.used || h.Usage.PromptTokens != c.PromptTokens {
+					t.Errorf("asked %d times, cost %+v, %+v, %v", asked, c, h, err)
+				}
+			})
+		})
+	}
+}
