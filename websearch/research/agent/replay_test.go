@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	"nodest/llm"
+	"nodest/websearch/reader"
 )
 
 // after is a recorder that has the first answers of another one.
@@ -178,5 +181,37 @@ func TestAModelThatComesLaterChangesNoRun(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got.plain(t), want.plain(t)) {
 			t.Fatalf("after %d of %d answers the result is\n%+v, %v\nwant\n%+v", n, len(first.order), got, err, want)
 		}
+	}
+}
+
+// A page goes by another address than the one at which it was read, and is gone by the time that a run is played again.
+// It is still there under the address at which it was read: the answer has its quotes.
+func TestAPageIsReadAgainAtItsAddress(t *testing.T) {
+	first := newTape()
+	play := func(rec *tape) (*Result, []string) {
+		web := newWeb()
+		o := web.outside(&script{steps: []string{search1, visit1, answer1}})
+		o.Read = func(ctx context.Context, address string) (*reader.Page, error) {
+			page, err := web.page(ctx, address)
+			if strings.HasPrefix(address, "https://canonical.") {
+				return nil, &reader.Error{Outcome: reader.NotFound, URL: address}
+			}
+			page.Canonical = "https://canonical." + strings.TrimPrefix(address, "https://")
+			return page, err
+		}
+		res, err := Run(t.Context(), planOf(bridge), o, rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, web.read
+	}
+	want, _ := play(first)
+	cited := slices.IndexFunc(first.order, func(key string) bool { return strings.Contains(key, "/cite/") })
+	got, read := play(first.after(cited))
+	if len(read) == 0 || strings.Contains(strings.Join(read, " "), "canonical") || len(want.References) != 1 || !strings.Contains(want.References[0].URL, "canonical.") {
+		t.Errorf("read %q again; cited %+v", read, want.References)
+	}
+	if !reflect.DeepEqual(got.plain(t), want.plain(t)) {
+		t.Errorf("the result is\n%+v\nwant\n%+v", got, want)
 	}
 }

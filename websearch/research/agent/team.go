@@ -98,6 +98,9 @@ func (m *member) join(t *member) string {
 		}
 		numbers[i] = at + 1
 	}
+	for url, asked := range t.web.asked {
+		m.web.readAt(url, asked)
+	}
 	for _, k := range t.known {
 		if k.source > 0 {
 			k.source = numbers[k.source-1]

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -29,8 +30,9 @@ type web struct {
 	visited  []string
 	failed   []string
 	badHosts []string
-	sources  []cite.Source // opened pages and documents; the n-th is [^n]. Those of pages have no chunks.
-	snippets []cite.Source // descriptions of search results
+	sources  []cite.Source     // opened pages and documents; the n-th is [^n]. Those of pages have no chunks.
+	asked    map[string]string // where the page of a source was read: it may go by another address
+	snippets []cite.Source     // descriptions of search results
 	shingles []reader.Shingles
 	boosts   []string // hosts of pages that the user named
 }
@@ -41,6 +43,14 @@ func (w *web) number(k Knowledge) int {
 		return max(k.source, 0)
 	}
 	return slices.IndexFunc(w.sources, func(s cite.Source) bool { return s.FileID == "" && s.URL == k.References[0] }) + 1
+}
+
+// readAt notes where a page was first read.
+func (w *web) readAt(url, asked string) {
+	if w.asked == nil {
+		w.asked = map[string]string{}
+	}
+	w.asked[url] = cmp.Or(w.asked[url], asked)
 }
 
 func (w *web) snippet(h hit) {
@@ -138,7 +148,7 @@ func (m *member) lookAt(ctx context.Context, address, question string) (visitAns
 		return a, Cost{}, err
 	}
 	s.Links = likely(s.Links, question)
-	m.pages.put(s.URL, page)
+	m.pages.put(address, page)
 	return visitAnswer{Seen: s, Outcome: reader.OK}, Cost{}, nil
 }
 
@@ -179,12 +189,13 @@ func (m *member) took(v Visited) {
 		}
 		m.web.shingles = append(m.web.shingles, same)
 		page.Chunks = nil
+		m.web.readAt(page.URL, v.Asked[i])
 		m.web.sources = append(m.web.sources, page)
 		m.known = append(m.known, v.Knowledge[i])
 	}
 }
 
-// pages are those that were opened in this play of the run, by their own addresses.
+// pages are those that were opened in this play of the run, by the addresses at which they were read.
 type pages struct {
 	mu  sync.Mutex
 	all map[string]*reader.Page
