@@ -242,7 +242,7 @@ func (m *member) act(ctx context.Context, c *choice, s *Step, current string, ra
 func (m *member) tellStep(s *Step) {
 	m.tell("step", map[string]any{"n": m.total, "member": m.n, "action": s.Action, "question": s.Question, "gaps": m.shownGaps()})
 	if s.Think != "" {
-		m.tell("think", map[string]any{"text": s.Think})
+		m.tell("think", map[string]any{"member": m.n, "text": s.Think})
 	}
 }
 

@@ -60,7 +60,7 @@ func (m *member) inWeb(ctx context.Context, queries []query) ([]hits, error) {
 	found, errs, keys := make([]hits, len(queries)), make([]error, len(queries)), make([]string, len(queries))
 	for i, q := range queries {
 		keys[i] = m.key("search")
-		m.tell("search", map[string]any{"query": q.Text})
+		m.tell("search", map[string]any{"member": m.n, "query": q.Text})
 	}
 	var wg sync.WaitGroup
 	for i, q := range queries {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -174,5 +175,40 @@ func TestAPanicEndsNoMoreThanItMust(t *testing.T) {
 				t.Errorf("read %q, answer %q", res.ReadURLs, res.Answer)
 			}
 		})
+	}
+}
+
+// What a member searches, reads and thinks is told with its number.
+func TestEventsNameTheirMember(t *testing.T) {
+	p := planOf("Who are the mayors?")
+	p.Team = 2
+	var kinds []string
+	o := cities(Outside{Model: experts(&kinds)})
+	var mu sync.Mutex
+	told := map[any]map[string]bool{}
+	o.Tell = func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Type != "search" && e.Type != "visit" && e.Type != "think" {
+			return
+		}
+		member, ok := e.Data["member"].(int)
+		if !ok {
+			t.Errorf("%s has the members %v", e.Type, e.Data)
+		}
+		for city := range years {
+			if strings.Contains(strings.ToLower(fmt.Sprint(e.Data)), strings.ToLower(city)) && member > 0 {
+				if told[member] == nil {
+					told[member] = map[string]bool{}
+				}
+				told[member][city] = true
+			}
+		}
+	}
+	if _, err := Run(t.Context(), p, o, newTape()); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 2 || len(told[1]) != 1 || !told[1]["Oslo"] || len(told[2]) != 1 || !told[2]["Bergen"] {
+		t.Errorf("the members are told to search and read of %v", told)
 	}
 }

@@ -93,7 +93,7 @@ func (m *member) visits(ctx context.Context, addresses []string, question string
 	var mu sync.Mutex
 	var ends error
 	v := visitAll(ctx, &m.web.pool, addresses, question, m.urls, func(ctx context.Context, address string) (seen, error) {
-		m.tell("visit", map[string]any{"url": address, "state": "reading"})
+		m.tell("visit", map[string]any{"member": m.n, "url": address, "state": "reading"})
 		read, err := call(ctx, m, keys[address], m.limit(false), Cost{}, func(ctx context.Context) (visitAnswer, Cost, error) {
 			return m.lookAt(ctx, address, question)
 		})
@@ -108,7 +108,7 @@ func (m *member) visits(ctx context.Context, addresses []string, question string
 			state = string(read.Outcome)
 			err = &reader.Error{Outcome: read.Outcome, Kind: read.Kind, URL: address}
 		}
-		m.tell("visit", map[string]any{"url": address, "state": state})
+		m.tell("visit", map[string]any{"member": m.n, "url": address, "state": state})
 		return read.Seen, err
 	})
 	if ends != nil {
