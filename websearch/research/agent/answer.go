@@ -131,18 +131,20 @@ func sameSource(a cite.Source) func(cite.Source) bool {
 }
 
 // sources are what can be cited, with their texts: pages that were opened and documents; search results only if
-// there are none. The texts of pages come from memory, or from where they were stored when they were read.
+// there are none. The texts of pages come from memory, or from where they were stored under
+// the addresses at which they were read.
 func (m *member) sources(ctx context.Context) (all []cite.Source, images []cite.Image) {
 	for _, s := range m.web.sources {
 		if s.Evidence == cite.EvidencePage && s.FileID == "" {
-			page := m.pages.get(s.URL)
+			asked := m.web.asked[s.URL]
+			page := m.pages.get(asked)
 			if page == nil {
 				var err error
-				if page, err = m.o.Read(ctx, s.URL); err != nil {
+				if page, err = m.o.Read(ctx, asked); err != nil {
 					all = append(all, s) // keeps its number
 					continue
 				}
-				m.pages.put(s.URL, page)
+				m.pages.put(asked, page)
 			}
 			s.Chunks, _ = cite.ChunkText(page.Markdown, cite.ChunkOptions{MinLength: 1})
 			for _, i := range page.Images {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -106,6 +107,17 @@ func once[T any](ctx context.Context, m *member, key string, limit time.Duration
 
 // errLate is the cause of a call that took longer than the run may.
 var errLate = fault.New(fault.UpstreamTimeout, "the time of the research was over")
+
+// guard does a part of the work whose text others have written. A panic in it is its error: in a goroutine it
+// would end the server.
+func guard(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("research: panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return do()
+}
 
 // key names the next call of a kind in the step that is played.
 func (m *member) key(kind string) string {

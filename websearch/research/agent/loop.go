@@ -242,7 +242,7 @@ func (m *member) act(ctx context.Context, c *choice, s *Step, current string, ra
 func (m *member) tellStep(s *Step) {
 	m.tell("step", map[string]any{"n": m.total, "member": m.n, "action": s.Action, "question": s.Question, "gaps": m.shownGaps()})
 	if s.Think != "" {
-		m.tell("think", map[string]any{"text": s.Think})
+		m.tell("think", map[string]any{"member": m.n, "text": s.Think})
 	}
 }
 
@@ -344,7 +344,9 @@ func (m *member) group(ctx context.Context, fresh []hit) error {
 	}
 	known := func(u string) bool { return slices.ContainsFunc(fresh, func(h hit) bool { return h.URL == u }) }
 	for _, c := range readClusters(reply, known) {
-		m.known = append(m.known, Knowledge{Question: c.Question, Answer: c.Insight, References: c.URLs, Kind: KindPage, source: -1})
+		// Both are words of the model after those of the results: they stand between the marks.
+		says := strings.TrimSpace(c.Question + "\n" + c.Insight)
+		m.known = append(m.known, Knowledge{Question: "What do several search results say?", Answer: says, References: c.URLs, Kind: KindPage, source: -1})
 	}
 	return nil
 }

@@ -29,12 +29,13 @@ type run struct {
 	failure *failure // the first one
 }
 
-// begun is recorded when a run begins.
+// begun is recorded when a run begins: what may have changed by the time that it is played again.
 type begun struct {
-	Now     time.Time `json:"now"`
-	Nonce   string    `json:"nonce"`   // begins the marks around text of others
-	Model   bool      `json:"model"`   // there is one
-	Meaning bool      `json:"meaning"` // texts can be embedded
+	Now     time.Time     `json:"now"`
+	Nonce   string        `json:"nonce"`             // begins the marks around text of others
+	Model   bool          `json:"model"`             // there is one
+	Meaning bool          `json:"meaning"`           // texts can be embedded
+	History []llm.Message `json:"history,omitempty"` // of the plan
 }
 
 // member works on one question: that of the run, or of one of its team. One goroutine plays it.

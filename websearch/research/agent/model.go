@@ -120,11 +120,11 @@ const (
 	longestWait = 30 * time.Second
 )
 
-// patiently asks again while the provider is away or takes no more requests, which costs nothing. One that has
-// stayed away is not waited for again before it has answered.
-func (r *run) patiently(ctx context.Context, ask func() (string, error)) (text string, err error) {
+// patiently asks again while the provider is away or takes no more requests, as long as that has cost nothing: one
+// request is reserved. A provider that has stayed away is not waited for again before it has answered.
+func (r *run) patiently(ctx context.Context, ask func() (string, error), paid func() bool) (text string, err error) {
 	text, err = ask()
-	for n := 0; n < mostWaits && turnedAway(err) && ctx.Err() == nil && !r.away.Load(); n++ {
+	for n := 0; n < mostWaits && turnedAway(err) && !paid() && ctx.Err() == nil && !r.away.Load(); n++ {
 		timer := time.NewTimer(max(firstWait<<n, min(fault.Public(err).RetryAfter, longestWait)))
 		select {
 		case <-timer.C:
@@ -141,15 +141,26 @@ func turnedAway(err error) bool {
 	return fault.Is(err, fault.UpstreamRate) || fault.Is(err, fault.UpstreamDown)
 }
 
-// send makes one request, or several if a provider turns it away.
+// costsNothing reports whether a request has failed before the model has read it.
+func costsNothing(err error) bool {
+	switch fault.Public(err).Code {
+	case fault.UpstreamRate, fault.UpstreamDown, fault.UpstreamAuth, fault.UpstreamQuota, fault.ModelNotFound, fault.ContextTooLarge, fault.NotConfigured:
+		return true
+	}
+	return llm.ProviderStatus(err) >= 400
+}
+
+// send makes one request, or several if a provider turns it away. A request of which the provider does not say what
+// it has cost counts as an estimate: its prompt, and its reply if there is one.
 func (m *member) send(ctx context.Context, p llm.Prompt) (h heard, c Cost, err error) {
-	p.Used = func(u llm.Usage) { h.Usage = u }
+	p.Used = func(u llm.Usage) { h.Usage = h.Usage.Plus(u) }
+	paid := func() bool { return h.Usage.PromptTokens+h.Usage.CompletionTokens > 0 }
 	if m.o.Model == nil { // there was one when the run began
 		err = fault.New(fault.NotConfigured, "there is no language model any more")
 	} else {
-		h.Text, err = m.patiently(ctx, func() (string, error) { return m.o.Model.Ask(ctx, p) })
+		h.Text, err = m.patiently(ctx, func() (string, error) { return m.o.Model.Ask(ctx, p) }, paid)
 	}
-	if h.Usage.PromptTokens+h.Usage.CompletionTokens == 0 && err == nil {
+	if !paid() && (err == nil || !costsNothing(err)) {
 		h.Usage.PromptTokens, h.Usage.CompletionTokens = llm.EstimatePrompt(p.Messages), llm.EstimateTokens(h.Text)
 	}
 	if err != nil {

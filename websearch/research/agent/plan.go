@@ -9,10 +9,12 @@ import (
 // Plan is what a run is to find out, and within which limits. It is stored with the run and does not
 // change once the run has begun.
 type Plan struct {
-	Question string        `json:"question"`
-	History  []llm.Message `json:"history,omitempty"` // of the conversation that asks, oldest first
-	Language string        `json:"language"`          // of the answer, as "en" or "zh"
-	Queries  []string      `json:"queries"`           // the first search words; empty = the model chooses
+	Question string `json:"question"`
+	// History is the end of the conversation that asks, oldest first. Once the run has begun, that of a later plan
+	// does not count.
+	History  []llm.Message `json:"history,omitempty"`
+	Language string        `json:"language"` // of the answer, as "en" or "zh"
+	Queries  []string      `json:"queries"`  // the first search words; empty = the model chooses
 	// Questions are the parts of the question, which must each be answered; empty = the model finds them.
 	Questions []string `json:"questions,omitempty"`
 	Hosts     []string `json:"hosts,omitempty"` // only pages of these; empty = all

@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+
+	"nodest/llm"
+	"nodest/websearch/reader"
 )
 
 // after is a recorder that has the first answers of another one.
@@ -133,5 +138,80 @@ func TestALostAnswerIsPaidFromTheBudget(t *testing.T) {
 	t.Logf("%d crashes, %d of them in a call of the model", len(whole.order), lost)
 	if lost == 0 {
 		t.Error("no crash lost anything")
+	}
+}
+
+// The conversation goes on while a run works, and what was said may be edited or deleted. A run that is played again
+// still has the conversation in which it began.
+func TestAConversationThatChangesChangesNoRun(t *testing.T) {
+	play := func(t *testing.T, rec *tape, said ...string) *Result {
+		p := planOf(bridge)
+		p.Budget.Tokens = 60_000
+		for i, text := range said {
+			p.History = append(p.History, llm.Message{Role: []llm.Role{llm.User, llm.Assistant}[i%2], Text: text})
+		}
+		got, err := Run(t.Context(), p, newWeb().outside(&greedy{seed: 7}), rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.plain(t)
+	}
+	begun := []string{"I read https://arven.example.org/old today.", "Good.", "And then?", "Ask on."}
+	first := newTape()
+	var want *Result
+	synctest.Test(t, func(t *testing.T) { want = play(t, first, begun...) })
+	for n := 1; n <= len(first.order); n++ {
+		synctest.Test(t, func(t *testing.T) {
+			if got := play(t, first.after(n), "I read https://other.example.org/new today.", "Good.", "The reply is written by now."); !reflect.DeepEqual(got, want) {
+				t.Fatalf("after %d of %d answers the result is\n%+v\nwant\n%+v", n, len(first.order), got, want)
+			}
+		})
+	}
+}
+
+// A model that is set up only after a run has begun changes nothing of it: it searches and quotes to its end.
+func TestAModelThatComesLaterChangesNoRun(t *testing.T) {
+	first := newTape()
+	want, err := Run(t.Context(), planOf(bridge), newWeb().outside(nil), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= len(first.order); n++ {
+		got, err := Run(t.Context(), planOf(bridge), newWeb().outside(&greedy{seed: 7}), first.after(n))
+		if err != nil || !reflect.DeepEqual(got.plain(t), want.plain(t)) {
+			t.Fatalf("after %d of %d answers the result is\n%+v, %v\nwant\n%+v", n, len(first.order), got, err, want)
+		}
+	}
+}
+
+// A page goes by another address than the one at which it was read, and is gone by the time that a run is played again.
+// It is still there under the address at which it was read: the answer has its quotes.
+func TestAPageIsReadAgainAtItsAddress(t *testing.T) {
+	first := newTape()
+	play := func(rec *tape) (*Result, []string) {
+		web := newWeb()
+		o := web.outside(&script{steps: []string{search1, visit1, answer1}})
+		o.Read = func(ctx context.Context, address string) (*reader.Page, error) {
+			page, err := web.page(ctx, address)
+			if strings.HasPrefix(address, "https://canonical.") {
+				return nil, &reader.Error{Outcome: reader.NotFound, URL: address}
+			}
+			page.Canonical = "https://canonical." + strings.TrimPrefix(address, "https://")
+			return page, err
+		}
+		res, err := Run(t.Context(), planOf(bridge), o, rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, web.read
+	}
+	want, _ := play(first)
+	cited := slices.IndexFunc(first.order, func(key string) bool { return strings.Contains(key, "/cite/") })
+	got, read := play(first.after(cited))
+	if len(read) == 0 || strings.Contains(strings.Join(read, " "), "canonical") || len(want.References) != 1 || !strings.Contains(want.References[0].URL, "canonical.") {
+		t.Errorf("read %q again; cited %+v", read, want.References)
+	}
+	if !reflect.DeepEqual(got.plain(t), want.plain(t)) {
+		t.Errorf("the result is\n%+v\nwant\n%+v", got, want)
 	}
 }

@@ -22,19 +22,19 @@ func Run(ctx context.Context, p Plan, o Outside, rec Recorder) (*Result, error) 
 	r := &run{plan: p, o: o, rec: rec, words: promptsIn(p.Language), clock: clock{at: time.Now()}, urls: weburl.Options{AllowPrivate: o.Private}}
 	m := r.member(0, p.Question, newPurse(p.Budget.Tokens, p.Budget.USD))
 	m.team, m.parts, m.first = p.Team, p.Questions, p.Queries
-	if o.Model == nil && len(m.first) == 0 {
-		m.first = []string{searchWords(p.Question)}
-	}
 	var err error
 	if r.begun, err = decide(ctx, m, "run", func(context.Context) begun {
-		return begun{time.Now().UTC(), rand.Text()[:8], o.Model != nil, o.Embedder != nil}
+		return begun{time.Now().UTC(), rand.Text()[:8], o.Model != nil, o.Embedder != nil, p.History}
 	}); err != nil {
 		return nil, err
+	}
+	if !r.begun.Model && len(m.first) == 0 {
+		m.first = []string{searchWords(p.Question)}
 	}
 	for _, part := range p.Questions {
 		m.gaps, m.asked = append(m.gaps, part), append(m.asked, part)
 	}
-	m.remember(p.History)
+	m.remember(r.begun.History)
 	m.named(p.Question)
 	end, err := m.play(ctx)
 	if err != nil {

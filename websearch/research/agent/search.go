@@ -60,13 +60,16 @@ func (m *member) inWeb(ctx context.Context, queries []query) ([]hits, error) {
 	found, errs, keys := make([]hits, len(queries)), make([]error, len(queries)), make([]string, len(queries))
 	for i, q := range queries {
 		keys[i] = m.key("search")
-		m.tell("search", map[string]any{"query": q.Text})
+		m.tell("search", map[string]any{"member": m.n, "query": q.Text})
 	}
 	var wg sync.WaitGroup
 	for i, q := range queries {
 		wg.Go(func() {
-			found[i], errs[i] = call(ctx, m, keys[i], m.limit(false), Cost{}, func(ctx context.Context) (hits, Cost, error) {
-				return m.searchOnce(ctx, q)
+			errs[i] = guard(func() (err error) {
+				found[i], err = call(ctx, m, keys[i], m.limit(false), Cost{}, func(ctx context.Context) (hits, Cost, error) {
+					return m.searchOnce(ctx, q)
+				})
+				return err
 			})
 		})
 	}
@@ -81,13 +84,21 @@ func (m *member) inWeb(ctx context.Context, queries []query) ([]hits, error) {
 }
 
 func (m *member) searchOnce(ctx context.Context, q query) (hits, Cost, error) {
-	results, err := m.o.Search(ctx, provider.Query{
-		Text: q.Text, Count: resultsPerQuery, Fresh: q.Fresh, Location: q.Location, Hosts: m.plan.Hosts, Lang: m.plan.Language,
+	var out hits
+	err := guard(func() error {
+		results, err := m.o.Search(ctx, provider.Query{
+			Text: q.Text, Count: resultsPerQuery, Fresh: q.Fresh, Location: q.Location, Hosts: m.plan.Hosts, Lang: m.plan.Language,
+		})
+		out.Hits = m.hitsOf(results)
+		return err
 	})
 	if err != nil {
 		return hits{Failed: failureOf(err)}, Cost{}, err
 	}
-	var out hits
+	return out, Cost{}, nil
+}
+
+func (m *member) hitsOf(results provider.Results) (out []hit) {
 	for _, r := range results.Results {
 		address, err := weburl.Normalize(r.URL, m.urls)
 		if err != nil {
@@ -97,9 +108,9 @@ func (m *member) searchOnce(ctx context.Context, q query) (hits, Cost, error) {
 		if !r.Date.IsZero() {
 			h.Date = r.Date.UTC().Format(time.DateOnly)
 		}
-		out.Hits = append(out.Hits, h)
+		out = append(out, h)
 	}
-	return out, Cost{}, nil
+	return out
 }
 
 // keep adds the results of a query to the pool, and what their descriptions say to what is known.

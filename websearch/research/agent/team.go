@@ -54,9 +54,12 @@ func (m *member) sideBySide(ctx context.Context, parts []string, s *Step) (strin
 		t.web.boosts, t.history = m.web.boosts, m.history
 		team[i] = t
 		wg.Go(func() {
-			if ends[i], errs[i] = t.play(ctx); errs[i] == nil {
-				ends[i], errs[i] = t.conclude(ctx, ends[i])
-			}
+			errs[i] = guard(func() (err error) {
+				if ends[i], err = t.play(ctx); err == nil {
+					ends[i], err = t.conclude(ctx, ends[i])
+				}
+				return err
+			})
 		})
 	}
 	wg.Wait()
@@ -94,6 +97,9 @@ func (m *member) join(t *member) string {
 			at = len(m.web.sources) - 1
 		}
 		numbers[i] = at + 1
+	}
+	for url, asked := range t.web.asked {
+		m.web.readAt(url, asked)
 	}
 	for _, k := range t.known {
 		if k.source > 0 {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -120,5 +121,94 @@ func TestASinglePartOfThePlannerIsASubQuestion(t *testing.T) {
 	res, _, _ := play(t, p, s)
 	if res.End != Answered || !slices.Equal(res.Steps[0].Gaps, []string{bridge, "Who built the bridge of Arven?"}) {
 		t.Errorf("end %s, steps %+v", res.End, res.Steps)
+	}
+}
+
+// Pages and results are text of others, which may hit a mistake of ours. It costs the page or the search; one in
+// the work of a member ends the run with an error, and never the server.
+func TestAPanicEndsNoMoreThanItMust(t *testing.T) {
+	p := planOf("Who are the mayors?")
+	p.Team = 2
+	for _, tt := range []struct {
+		promise string
+		change  func(*Outside)
+		fails   bool
+		read    int
+	}{
+		{"a page", func(o *Outside) {
+			read := o.Read
+			o.Read = func(ctx context.Context, address string) (*reader.Page, error) {
+				if strings.Contains(address, "bergen") {
+					panic("no text was expected to be like this")
+				}
+				return read(ctx, address)
+			}
+		}, false, 1},
+		{"a search", func(o *Outside) {
+			search := o.Search
+			o.Search = func(ctx context.Context, q provider.Query) (provider.Results, error) {
+				if strings.Contains(q.Text, "Bergen") {
+					panic("no result was expected to be like this")
+				}
+				return search(ctx, q)
+			}
+		}, false, 1},
+		{"a member", func(o *Outside) {
+			model := o.Model
+			o.Model = llm.AskerFunc(func(ctx context.Context, p llm.Prompt) (string, error) {
+				if strings.Contains(p.Messages[len(p.Messages)-1].Text, "the mayor of Bergen") {
+					panic("no reply was expected to be like this")
+				}
+				return model.Ask(ctx, p)
+			})
+		}, true, 0},
+	} {
+		t.Run(tt.promise, func(t *testing.T) {
+			var kinds []string
+			o := cities(Outside{Model: experts(&kinds)})
+			tt.change(&o)
+			res, err := Run(t.Context(), p, o, newTape())
+			if (err != nil) != tt.fails || err != nil && !strings.Contains(err.Error(), "panic: no reply") {
+				t.Fatalf("the error is %v", err)
+			}
+			if err == nil && (res.Answer == "" || len(res.ReadURLs) != tt.read) {
+				t.Errorf("read %q, answer %q", res.ReadURLs, res.Answer)
+			}
+		})
+	}
+}
+
+// What a member searches, reads and thinks is told with its number.
+func TestEventsNameTheirMember(t *testing.T) {
+	p := planOf("Who are the mayors?")
+	p.Team = 2
+	var kinds []string
+	o := cities(Outside{Model: experts(&kinds)})
+	var mu sync.Mutex
+	told := map[any]map[string]bool{}
+	o.Tell = func(e Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Type != "search" && e.Type != "visit" && e.Type != "think" {
+			return
+		}
+		member, ok := e.Data["member"].(int)
+		if !ok {
+			t.Errorf("%s has the members %v", e.Type, e.Data)
+		}
+		for city := range years {
+			if strings.Contains(strings.ToLower(fmt.Sprint(e.Data)), strings.ToLower(city)) && member > 0 {
+				if told[member] == nil {
+					told[member] = map[string]bool{}
+				}
+				told[member][city] = true
+			}
+		}
+	}
+	if _, err := Run(t.Context(), p, o, newTape()); err != nil {
+		t.Fatal(err)
+	}
+	if len(told) != 2 || len(told[1]) != 1 || !told[1]["Oslo"] || len(told[2]) != 1 || !told[2]["Bergen"] {
+		t.Errorf("the members are told to search and read of %v", told)
 	}
 }

@@ -29,7 +29,8 @@ type Read func(ctx context.Context, address string) (*reader.Page, error)
 type Visited struct {
 	URLs      []string      // normalized addresses that were tried, and those that their pages go by
 	Pages     []cite.Source // by the address that a page goes by: canonical, or after redirects
-	Knowledge []Knowledge   // of the page in the same place
+	Asked     []string      // the address at which the page in the same place was read
+	Knowledge []Knowledge   // of that page
 	Failures  []Failure
 	BadHosts  []string // no page of them can be read; see weburl.Filter
 }
@@ -108,7 +109,10 @@ func visitAll(ctx context.Context, pool *weburl.Pool, addresses []string, questi
 			select {
 			case slot <- struct{}{}:
 				defer func() { <-slot }()
-				v.seen, v.err = look(ctx, v.address)
+				v.err = guard(func() (err error) {
+					v.seen, err = look(ctx, v.address)
+					return err
+				})
 			case <-ctx.Done():
 				v.err = ctx.Err()
 			}
@@ -144,6 +148,7 @@ func (out *Visited) add(v *visit, pool *weburl.Pool, question string, urls webur
 		published = op.Time(v.seen.Published).String()
 	}
 	out.Pages = append(out.Pages, cite.Source{URL: v.seen.URL, Title: v.seen.Title, DateTime: published, Evidence: cite.EvidencePage, Chunks: v.seen.Chunks})
+	out.Asked = append(out.Asked, v.address)
 	out.Knowledge = append(out.Knowledge, Knowledge{
 		Question:   `What do expert say about "` + question + `"?`, // as recorded: part of the contract with prompts
 		Answer:     v.seen.Picked,

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -29,8 +30,9 @@ type web struct {
 	visited  []string
 	failed   []string
 	badHosts []string
-	sources  []cite.Source // opened pages and documents; the n-th is [^n]. Those of pages have no chunks.
-	snippets []cite.Source // descriptions of search results
+	sources  []cite.Source     // opened pages and documents; the n-th is [^n]. Those of pages have no chunks.
+	asked    map[string]string // where the page of a source was read: it may go by another address
+	snippets []cite.Source     // descriptions of search results
 	shingles []reader.Shingles
 	boosts   []string // hosts of pages that the user named
 }
@@ -41,6 +43,14 @@ func (w *web) number(k Knowledge) int {
 		return max(k.source, 0)
 	}
 	return slices.IndexFunc(w.sources, func(s cite.Source) bool { return s.FileID == "" && s.URL == k.References[0] }) + 1
+}
+
+// readAt notes where a page was first read.
+func (w *web) readAt(url, asked string) {
+	if w.asked == nil {
+		w.asked = map[string]string{}
+	}
+	w.asked[url] = cmp.Or(w.asked[url], asked)
 }
 
 func (w *web) snippet(h hit) {
@@ -63,8 +73,11 @@ func (w *web) document(m *member, question string, d document) {
 
 // ranked are the pages that are worth reading, the best first, two of a site.
 func (m *member) ranked(ctx context.Context, question string) []weburl.Candidate {
+	if !m.plan.Web || m.o.Read == nil {
+		return nil
+	}
 	hits := weburl.Filter{Visited: m.web.visited, BadHosts: m.web.badHosts, OnlyHosts: m.plan.Hosts}.Apply(m.web.pool.Hits())
-	if len(hits) == 0 || m.o.Read == nil {
+	if len(hits) == 0 {
 		return nil
 	}
 	all := weburl.Rank(ctx, hits, weburl.RankOptions{Question: question, BoostHosts: m.web.boosts})
@@ -80,7 +93,7 @@ func (m *member) visits(ctx context.Context, addresses []string, question string
 	var mu sync.Mutex
 	var ends error
 	v := visitAll(ctx, &m.web.pool, addresses, question, m.urls, func(ctx context.Context, address string) (seen, error) {
-		m.tell("visit", map[string]any{"url": address, "state": "reading"})
+		m.tell("visit", map[string]any{"member": m.n, "url": address, "state": "reading"})
 		read, err := call(ctx, m, keys[address], m.limit(false), Cost{}, func(ctx context.Context) (visitAnswer, Cost, error) {
 			return m.lookAt(ctx, address, question)
 		})
@@ -95,7 +108,7 @@ func (m *member) visits(ctx context.Context, addresses []string, question string
 			state = string(read.Outcome)
 			err = &reader.Error{Outcome: read.Outcome, Kind: read.Kind, URL: address}
 		}
-		m.tell("visit", map[string]any{"url": address, "state": state})
+		m.tell("visit", map[string]any{"member": m.n, "url": address, "state": state})
 		return read.Seen, err
 	})
 	if ends != nil {
@@ -115,11 +128,14 @@ type visitAnswer struct {
 
 // lookAt reads a page. Its text stays in memory for the citations; only what was picked is recorded.
 func (m *member) lookAt(ctx context.Context, address, question string) (visitAnswer, Cost, error) {
-	page, err := m.o.Read(ctx, address)
+	var page *reader.Page
 	var s seen
-	if err == nil {
-		s, err = see(ctx, m.o.Embedder, page, address, question, m.urls, cite.PickOptions{SnippetLength: pickUnits, Snippets: pickSnippets})
-	}
+	err := guard(func() (err error) {
+		if page, err = m.o.Read(ctx, address); err == nil {
+			s, err = see(ctx, m.o.Embedder, page, address, question, m.urls, cite.PickOptions{SnippetLength: pickUnits, Snippets: pickSnippets})
+		}
+		return err
+	})
 	if err != nil {
 		a := visitAnswer{Outcome: reader.OutcomeOf(err), Failed: failureOf(err)}
 		var r *reader.Error
@@ -132,7 +148,7 @@ func (m *member) lookAt(ctx context.Context, address, question string) (visitAns
 		return a, Cost{}, err
 	}
 	s.Links = likely(s.Links, question)
-	m.pages.put(s.URL, page)
+	m.pages.put(address, page)
 	return visitAnswer{Seen: s, Outcome: reader.OK}, Cost{}, nil
 }
 
@@ -173,12 +189,13 @@ func (m *member) took(v Visited) {
 		}
 		m.web.shingles = append(m.web.shingles, same)
 		page.Chunks = nil
+		m.web.readAt(page.URL, v.Asked[i])
 		m.web.sources = append(m.web.sources, page)
 		m.known = append(m.known, v.Knowledge[i])
 	}
 }
 
-// pages are those that were opened in this play of the run, by their own addresses.
+// pages are those that were opened in this play of the run, by the addresses at which they were read.
 type pages struct {
 	mu  sync.Mutex
 	all map[string]*reader.Page

@@ -103,19 +103,21 @@ export class OpenRun {
       const { n, member, action, question } = e.data
       this.doing = [...this.doing.filter((d) => d.member !== member), { n, member, action, question, think: '', queries: [], urls: [] }]
       this.later() // the step before it is stored
-    } else if (e.ev === 'research.think') this.change({ think: e.data.text })
-    else if (e.ev === 'research.search') this.change((d) => ({ queries: [...d.queries.filter((q) => q !== e.data.query), e.data.query].slice(-most) }))
-    else if (e.ev === 'research.visit') {
-      this.visits.set(e.data.url, e.data.state)
-      if (e.data.state === 'reading') this.change((d) => ({ urls: [...d.urls.filter((u) => u !== e.data.url), e.data.url].slice(-most) }))
+    } else if (e.ev === 'research.think') this.change(e.data.member, { think: e.data.text })
+    else if (e.ev === 'research.search') {
+      const { member, query } = e.data
+      this.change(member, (d) => ({ queries: [...d.queries.filter((q) => q !== query), query].slice(-most) }))
+    } else if (e.ev === 'research.visit') {
+      const { member, url, state } = e.data
+      this.visits.set(url, state)
+      if (state === 'reading') this.change(member, (d) => ({ urls: [...d.urls.filter((u) => u !== url), url].slice(-most) }))
     } else if (e.ev === 'research.budget') this.used = Math.max(this.used, e.data.used)
     else if (e.ev === 'research.delta') this.answer = [...this.answer].slice(0, e.data.off).join('') + e.data.text
     else this.later()
   }
 
-  /** change says more of what is being done. Events do not name the member: the one that began a step last is meant. */
-  private change(to: Partial<Doing> | ((d: Doing) => Partial<Doing>)) {
-    const last = this.doing.at(-1)
-    if (last) this.doing = [...this.doing.slice(0, -1), { ...last, ...(typeof to === 'function' ? to(last) : to) }]
+  /** change says more of what a member is doing. */
+  private change(member: number, to: Partial<Doing> | ((d: Doing) => Partial<Doing>)) {
+    this.doing = this.doing.map((d) => (d.member === member ? { ...d, ...(typeof to === 'function' ? to(d) : to) } : d))
   }
 }
