@@ -13,7 +13,7 @@ import (
 // size is the length of an answer, in tokens.
 type size struct{ most, least int }
 
-// What answers of the model may take.
+// Lengths of the answers of the model.
 var (
 	sizeStep     = size{3000, 300}
 	sizeFinal    = size{4000, 120}
