@@ -17,7 +17,7 @@ type Report struct {
 	Supported int      `json:"supported"` // marks whose quotes have all numbers and names of the sentence, and enough of its meaning or words
 	Unsourced []string `json:"unsourced"` // numbers and names that no source has, at most 20
 
-	// Of Verify only:
+	// Only Verify gives these:
 	Claims   int       `json:"claims,omitempty"`   // sentences that need a source
 	Doubtful int       `json:"doubtful,omitempty"` // those that have none
 	Verdicts []Verdict `json:"verdicts,omitempty"` // by sentence

@@ -13,7 +13,7 @@ import (
 	"nodest/llm"
 )
 
-// What becomes of sentences that no source supports.
+// The fates of sentences that no source supports.
 const (
 	Keep   = "keep"
 	Mark   = "mark"   // with DoubtMark

@@ -49,7 +49,7 @@ type embeddingRequest struct {
 	Input      []string `json:"input"`
 	Dimensions int      `json:"dimensions,omitempty"`
 
-	// Of Jina only.
+	// Only Jina knows these.
 	Task         string `json:"task,omitempty"`
 	LateChunking bool   `json:"late_chunking,omitempty"`
 }

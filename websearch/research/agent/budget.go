@@ -86,9 +86,8 @@ func (p *purse) most(prompt, completion int) Cost {
 	return Cost{Calls: 1, PromptTokens: prompt, CompletionTokens: completion, USD: p.price * float64(prompt+completion)}
 }
 
-// pay books a call whose prompt was estimated at so many tokens, before the ratio, and whose reply might have so
-// many.
-func (p *purse) pay(h heard, estimated, allowed int) Cost {
+// pay books a call.
+func (p *purse) pay(h heard) Cost {
 	u := h.Usage
 	c := Cost{Calls: 1, PromptTokens: u.PromptTokens, CompletionTokens: u.CompletionTokens}
 	if u.CostUSD != nil {
@@ -97,10 +96,12 @@ func (p *purse) pay(h heard, estimated, allowed int) Cost {
 			p.price = max(p.price, c.USD/float64(c.Tokens()))
 		}
 	}
-	if estimated > 0 {
-		p.ratio = min(max(p.ratio, float64(u.PromptTokens)/float64(estimated)), mostRatio)
+	if h.Prompt > 0 {
+		p.ratio = min(max(p.ratio, float64(u.PromptTokens)/float64(h.Prompt)), mostRatio)
 	}
-	p.excess = min(max(p.excess, float64(u.CompletionTokens)/float64(allowed)), mostRatio)
+	if h.Reply > 0 {
+		p.excess = min(max(p.excess, float64(u.CompletionTokens)/float64(h.Reply)), mostRatio)
+	}
 	text := llm.EstimateTokens(h.Text)
 	p.thinks = p.thinks || u.CompletionTokens > 2*text+sureThought || h.Failed != nil && h.Failed.Code == fault.EmptyReply
 	if h.Failed != nil && h.Failed.Code == fault.ContextTooLarge {

@@ -7,7 +7,7 @@ type Expected struct {
 	Seconds int `json:"seconds"`
 }
 
-// What is assumed of a run, while nothing is known of earlier ones.
+// Assumptions about a run, while nothing is known of earlier ones.
 const (
 	usualShare   = 0.9 // of its tokens that it uses
 	usualPrompt  = 800 // tokens of a prompt without what is known

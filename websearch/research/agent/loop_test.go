@@ -395,7 +395,7 @@ func TestACrashInACall(t *testing.T) {
 		if err := llm.Sleep(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		res, err := Run(t.Context(), p, newWeb().outside(s), rec)
+		res, err := Run(t.Context(), p, newWeb().outside(s), rec.restarted())
 		if err != nil {
 			t.Fatal(err)
 		}

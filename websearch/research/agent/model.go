@@ -13,7 +13,7 @@ import (
 // size is the length of an answer, in tokens.
 type size struct{ most, least int }
 
-// What answers of the model may take.
+// Lengths of the answers of the model.
 var (
 	sizeStep     = size{3000, 300}
 	sizeFinal    = size{4000, 120}
@@ -28,9 +28,12 @@ var (
 
 // heard is the recorded answer of the model.
 type heard struct {
-	Text   string    `json:"text"`
-	Usage  llm.Usage `json:"usage"`
-	Failed *failure  `json:"failed,omitempty"`
+	Text    string    `json:"text"`
+	Usage   llm.Usage `json:"usage"`
+	Failed  *failure  `json:"failed,omitempty"`
+	Prompt  int       `json:"prompt"`            // tokens that were estimated for it, before the ratio
+	Reply   int       `json:"reply"`             // tokens that it might have
+	Refused bool      `json:"refused,omitempty"` // the call does not fit into the budget; it was not made
 }
 
 // question is what the model is asked in one call.
@@ -54,46 +57,67 @@ type question struct {
 // to what is left. errSpent and failures let the run go on.
 func (m *member) ask(ctx context.Context, q question) (string, error) {
 	key := m.key(q.kind)
-	left := m.purse.forSearch()
-	if q.last {
-		left = m.purse.left()
-	}
-	if q.share > 0 {
-		left = min(left, m.purse.forSearch()/q.share)
-	}
 	if !m.begun.Model {
 		return "", errSpent
 	}
-	prompt := m.prompt(q, nil)
-	room := left - m.purse.prompt(prompt) - q.size.least
-	if room < 0 {
-		return "", errSpent
-	}
-	if len(q.known) > 0 {
-		part := min(int(float64(room)*knownShare/m.purse.ratio), m.purse.room)
-		prompt = m.prompt(q, fit(ctx, q.known, q.about, part))
-	}
-	estimated := llm.EstimatePrompt(prompt)
-	size := m.purse.prompt(prompt)
-	completion, thought := m.purse.reply(left-size, q.size.most)
-	if completion < q.size.least {
-		return "", errSpent
-	}
-	most := m.purse.most(size, int(m.purse.excess*float64(completion+thought)))
-	h, err := call(ctx, m, key, m.limit(q.last), most, func(ctx context.Context) (heard, Cost, error) {
-		p := llm.Prompt{Messages: prompt, JSON: q.json, MaxTokens: completion, MaxThought: thought, Task: llm.Task("research." + q.kind)}
-		return m.send(ctx, p)
-	})
-	if err != nil {
+	h, err := m.hear(ctx, key, q)
+	switch {
+	case err != nil:
 		return "", err
+	case h.Refused:
+		return "", errSpent
 	}
-	m.paid(m.purse.pay(h, estimated, completion+thought))
+	m.paid(m.purse.pay(h))
 	if h.Failed != nil {
 		m.tried(h.Failed)
 		return "", h.Failed
 	}
 	m.tried(nil)
 	return h.Text, nil
+}
+
+// hear returns the recorded answer of a key, or makes the call. A refusal is recorded as well: what is left may be
+// less when the run is played again.
+func (m *member) hear(ctx context.Context, key string, q question) (heard, error) {
+	var p llm.Prompt
+	var most Cost
+	if _, made := m.rec.Recorded(key); !made {
+		var fits bool
+		if p, most, fits = m.reserve(ctx, q); !fits {
+			return once(ctx, m, key, never, nil, func(context.Context) (heard, Cost, error) { return heard{Refused: true}, Cost{}, nil })
+		}
+	}
+	return call(ctx, m, key, m.limit(q.last), most, func(ctx context.Context) (heard, Cost, error) { return m.send(ctx, p) })
+}
+
+// reserve puts together a request that fits into the budget, and says what it may cost. What crashes have lost
+// since the step began counts too: the run may have crashed in this very call.
+func (m *member) reserve(ctx context.Context, q question) (p llm.Prompt, most Cost, fits bool) {
+	purse := m.purse
+	purse.lost = m.rec.Lost().minus(m.lostAt)
+	left := purse.forSearch()
+	if q.last {
+		left = purse.left()
+	}
+	if q.share > 0 {
+		left = min(left, purse.forSearch()/q.share)
+	}
+	prompt := m.prompt(q, nil)
+	room := left - purse.prompt(prompt) - q.size.least
+	if room < 0 {
+		return p, most, false
+	}
+	if len(q.known) > 0 {
+		part := min(int(float64(room)*knownShare/purse.ratio), purse.room)
+		prompt = m.prompt(q, fit(ctx, q.known, q.about, part))
+	}
+	tokens := purse.prompt(prompt)
+	text, thought := purse.reply(left-tokens, q.size.most)
+	if text < q.size.least {
+		return p, most, false
+	}
+	p = llm.Prompt{Messages: prompt, JSON: q.json, MaxTokens: text, MaxThought: thought, Task: llm.Task("research." + q.kind)}
+	return p, purse.most(tokens, int(purse.excess*float64(text+thought))), true
 }
 
 // knownShare is the part of the room of a prompt that what is known may take. The rest is for the answer and
@@ -153,6 +177,7 @@ func costsNothing(err error) bool {
 // send makes one request, or several if a provider turns it away. A request of which the provider does not say what
 // it has cost counts as an estimate: its prompt, and its reply if there is one.
 func (m *member) send(ctx context.Context, p llm.Prompt) (h heard, c Cost, err error) {
+	h.Prompt, h.Reply = llm.EstimatePrompt(p.Messages), p.MaxTokens+p.MaxThought
 	p.Used = func(u llm.Usage) { h.Usage = h.Usage.Plus(u) }
 	paid := func() bool { return h.Usage.PromptTokens+h.Usage.CompletionTokens > 0 }
 	if m.o.Model == nil { // there was one when the run began
@@ -161,7 +186,7 @@ func (m *member) send(ctx context.Context, p llm.Prompt) (h heard, c Cost, err e
 		h.Text, err = m.patiently(ctx, func() (string, error) { return m.o.Model.Ask(ctx, p) }, paid)
 	}
 	if !paid() && (err == nil || !costsNothing(err)) {
-		h.Usage.PromptTokens, h.Usage.CompletionTokens = llm.EstimatePrompt(p.Messages), llm.EstimateTokens(h.Text)
+		h.Usage.PromptTokens, h.Usage.CompletionTokens = h.Prompt, llm.EstimateTokens(h.Text)
 	}
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errLate) {

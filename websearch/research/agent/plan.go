@@ -25,14 +25,14 @@ type Plan struct {
 	Budget    Budget   `json:"budget"`
 }
 
-// What happens to sentences that no opened page supports.
+// The fates of sentences that no opened page supports.
 const (
 	Mark   = "mark"
 	Remove = "remove"
 )
 
 // Budget is what a run may cost. It holds: a call is reserved before it is made, and one call at most
-// goes over.
+// of each member of a team goes over. Embeddings are not counted.
 type Budget struct {
 	Tokens  int     `json:"tokens"`        // of prompts and answers of the language model
 	USD     float64 `json:"usd,omitempty"` // where prices are known; 0 = no limit

@@ -124,7 +124,7 @@ func TestALostAnswerIsPaidFromTheBudget(t *testing.T) {
 			t.Fatalf("behind %d answers the error is %v", n, err)
 		}
 		g := &greedy{seed: 3}
-		res, err := play(rec, g)
+		res, err := play(rec.restarted(), g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,5 +213,42 @@ func TestAPageIsReadAgainAtItsAddress(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got.plain(t), want.plain(t)) {
 		t.Errorf("the result is\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+// A run that crashes in the same call again and again keeps its budget as well.
+func TestCrashesInOneCallArePaidFromTheBudget(t *testing.T) {
+	for _, team := range []int{1, 2} {
+		p := planOf(bridge)
+		p.Budget.Tokens, p.Team = 40_000, team
+		play := func(rec Recorder, g *greedy) (*Result, error) { return Run(t.Context(), p, newWeb().outside(g), rec) }
+		whole := newTape()
+		if _, err := play(whole, &greedy{seed: 3}); err != nil {
+			t.Fatal(err)
+		}
+		most := 0
+		for n := range len(whole.order) {
+			rec := newTape()
+			for range 10 {
+				if _, err := play(&dying{rec, n - len(rec.order)}, &greedy{seed: 3}); !errors.Is(err, errDied) {
+					t.Fatalf("behind %d answers the error is %v", n, err)
+				}
+				if rec.restarted(); rec.lost.Calls == 0 {
+					break // it has died in no call of the model
+				}
+			}
+			g := &greedy{seed: 3}
+			res, err := play(rec, g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			used := rec.spent.Tokens() + rec.lost.Tokens()
+			if most = max(most, rec.lost.Calls); res.Cost.Tokens() != used || used > p.Budget.Tokens+g.worst || res.Answer == "" {
+				t.Errorf("a team of %d, behind %d answers: says %d tokens, %d were used of %d, %d calls lost", team, n, res.Cost.Tokens(), used, p.Budget.Tokens, rec.lost.Calls)
+			}
+		}
+		if most < 3 {
+			t.Errorf("at most %d calls were lost", most)
+		}
 	}
 }

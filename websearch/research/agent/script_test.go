@@ -115,9 +115,7 @@ func (r *tape) Recorded(key string) (json.RawMessage, bool) {
 func (r *tape) Begin(_ context.Context, key string, most Cost) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.begun[key]++; r.begun[key] > 1 {
-		r.lost.add(r.most[key])
-	}
+	r.begun[key]++
 	r.most[key] = most
 	return nil
 }
@@ -132,6 +130,17 @@ func (r *tape) Record(_ context.Context, key string, answer json.RawMessage, cos
 	r.order = append(r.order, key)
 	r.spent.add(cost)
 	return nil
+}
+
+// restarted is what a process does that finds the calls of another one: those without an answer are lost.
+func (r *tape) restarted() *tape {
+	for key, most := range r.most {
+		if r.answers[key] == nil {
+			r.lost.add(most)
+			delete(r.most, key)
+		}
+	}
+	return r
 }
 
 func (r *tape) Lost() Cost {
