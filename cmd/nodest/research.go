@@ -62,10 +62,7 @@ func (p *program) research(ctx context.Context, c *cli.Client, order map[string]
 	if err := watch.ShowPlan(p.err, &run); err != nil {
 		return err
 	}
-	if err := c.Call(ctx, http.MethodPost, watch.Path+"/"+run.ID+"/start", nil, nil); err != nil {
-		return err
-	}
-	if err := watch.Follow(ctx, c, run.ID, p.err); err != nil {
+	if err := watch.Start(ctx, c, run.ID, p.err); err != nil {
 		return err
 	}
 	ended, raw, err := watch.Get(ctx, c, run.ID)

@@ -25,8 +25,9 @@ type Kind struct {
 	// not done so itself with Tx.FinishJob. After an error it is tried again where
 	// that can help (fault.Retry: not for a wrong request or a refused key), after
 	// a backoff or what the error asks for; what the user may see of the error is
-	// stored. After ErrLater it goes on at its next turn. ctx ends when the job was lost or cancelled, on timeout, and
-	// when the server stops. It may also end when Run has finished the job.
+	// stored. After ErrLater it goes on at its next turn, or behind what the error asks
+	// for. ctx ends when the job was lost or cancelled, on timeout, and when the server
+	// stops. It may also end when Run has finished the job.
 	Run func(ctx context.Context, j *Job) error
 
 	AtOnce   int           // that run side by side in this process; default 4
@@ -350,8 +351,10 @@ func (r *Runner) work(ctx context.Context, k *Kind, j *Job) {
 	case lost:
 		r.opts.Log.DebugContext(ctx, "a job was lost or cancelled", "kind", k.Name, "job", j.ID, "err", err)
 		return
-	case errors.Is(context.Cause(ctx), errStopping), errors.Is(err, ErrLater):
+	case errors.Is(context.Cause(ctx), errStopping):
 		o = Outcome{State: Queued, Uncounted: true}
+	case errors.Is(err, ErrLater):
+		o = Outcome{State: Queued, Uncounted: true, After: fault.Public(err).RetryAfter}
 	default:
 		o = r.failure(ctx, k, j, err)
 	}

@@ -297,6 +297,25 @@ func TestAJobGoesOnLater(t *testing.T) {
 	})
 }
 
+// A job that goes on later may name a pause.
+func TestAJobGoesOnBehindAPause(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(y *testEnv) {
+		d := newCallLog()
+		turns := 0
+		y.run(jobs.Options{}, jobs.Kind{Name: "a.b", Attempts: 1, Run: func(_ context.Context, j *jobs.Job) error {
+			d.record("%s %d", j.Subject, j.Attempt)
+			if turns++; turns < 3 {
+				return errors.Join(fault.New(fault.StorageBusy, "not yet").After(2*time.Minute), jobs.ErrLater)
+			}
+			return nil
+		}})
+		y.enqueue(jobs.Spec{Kind: "a.b", Subject: "x"})
+		advance(10 * time.Minute)
+		y.equal("ran", d.all(), []string{"0s x 1", "2m0s x 1", "4m0s x 1"})
+	})
+}
+
 func TestALongJobKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(y *testEnv) {

@@ -21,6 +21,7 @@ const (
 	mostAttempts = 4    // without a recorded call between them, after which the run has failed
 	allAttempts  = 1000 // of its job
 	closing      = 10 * time.Minute
+	pause        = 10 * time.Second // before an attempt after one that could not store something
 )
 
 // Kinds are the jobs of the service, for jobs.Runner.Handle.
@@ -39,7 +40,10 @@ var errDied = fault.New(fault.Internal, "the server stopped in the middle of it,
 // play is the job. An attempt makes no call whose answer an earlier one has stored.
 func (s *Service) play(ctx context.Context, j *jobs.Job) error {
 	rec, err := s.load(ctx, j)
-	if err != nil || rec == nil {
+	switch {
+	case err != nil && ctx.Err() == nil && isOfStorage(err):
+		return later(err)
+	case err != nil || rec == nil:
 		return err
 	}
 	result, err := s.attempt(ctx, rec)
@@ -52,10 +56,27 @@ func (s *Service) play(ctx context.Context, j *jobs.Job) error {
 		return nil
 	case fault.Is(err, fault.NotFound) && s.gone(ctx, rec):
 		return nil
-	case ctx.Err() != nil, errors.Is(err, jobs.ErrLost), errors.As(err, &kept) && fault.Retry(fault.Public(err).Code) != "no":
+	case ctx.Err() != nil, errors.Is(err, jobs.ErrLost):
+		return err
+	case errors.As(err, &kept) && isOfStorage(err):
+		return later(err)
+	case errors.As(err, &kept) && fault.Public(err).Retry() != "no":
 		return err
 	}
-	return s.fail(ctx, rec, err)
+	if err := s.fail(ctx, rec, err); err != nil && !errors.Is(err, jobs.ErrLost) {
+		return later(err) // a job that ended here would leave its run open for ever
+	}
+	return nil
+}
+
+// isOfStorage reports whether the database could not store something now, which is no fault of the run.
+func isOfStorage(err error) bool {
+	return fault.Is(err, fault.StorageBusy) || fault.Is(err, fault.StorageDown) || fault.Is(err, fault.StorageFull)
+}
+
+// later has the job go on after a pause, in an attempt that does not count as a crash.
+func later(err error) error {
+	return errors.Join(fault.Wrap(err, fault.Public(err).Code, "the research goes on later").After(pause), jobs.ErrLater)
 }
 
 // attempt plays a run from where it is. A panic is an error: it would be one of every attempt.

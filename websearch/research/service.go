@@ -164,7 +164,8 @@ func (s *Service) Change(ctx context.Context, c *op.Call, id string, o Order) (*
 	})
 }
 
-// Begin starts the run of a plan. One that was started before stays as it is.
+// Begin starts the run of a plan. One that was started before stays as it is; if it is open and has lost its
+// job, it goes on.
 //
 // Errors: NotFound; Conflict if it was cancelled as a plan, or if too many runs are open.
 func (s *Service) Begin(ctx context.Context, c *op.Call, id string) (*Run, error) {
@@ -175,6 +176,10 @@ func (s *Service) Begin(ctx context.Context, c *op.Call, id string) (*Run, error
 			return nil, err
 		case r.State == Cancelled && r.StartedAt == nil:
 			return nil, fault.New(fault.Conflict, "the run was cancelled; make another plan").With("state", r.State)
+		case r.Open():
+			job := r.job()
+			job.Once = true
+			return r, tx.Jobs.Enqueue(job)
 		case r.State != Planned:
 			return r, nil
 		}

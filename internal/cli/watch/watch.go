@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nodest/internal/cli"
+	"nodest/internal/fault"
 	"nodest/llm/sse"
 )
 
@@ -21,39 +22,60 @@ const Path = "/api/v1/research"
 
 // Run is a run of deep research.
 type Run struct {
-	ID       string `json:"id"`
-	State    string `json:"state"`
-	Question string `json:"question"`
-	Plan     struct {
-		Language  string   `json:"language"`
-		Queries   []string `json:"queries"`
-		Questions []string `json:"questions"`
-		Budget    struct {
-			Tokens  int     `json:"tokens"`
-			Seconds int     `json:"seconds"`
-			USD     float64 `json:"usd"`
-		} `json:"budget"`
-	} `json:"plan"`
-	Estimate struct {
-		Tokens  int      `json:"tokens"`
-		Calls   int      `json:"calls"`
-		Seconds int      `json:"seconds"`
-		USD     *float64 `json:"usd"`
-	} `json:"estimate"`
+	ID         string      `json:"id"`
+	State      string      `json:"state"`
+	Question   string      `json:"question"`
+	Plan       Plan        `json:"plan"`
+	Estimate   Estimate    `json:"estimate"`
 	Answer     string      `json:"answer"`
 	References []Reference `json:"references"`
-	Report     *struct {
-		Marks     int `json:"marks"`
-		Supported int `json:"supported"`
-	} `json:"report"`
-	Left  []string                       `json:"left"`
-	Error *struct{ Code, Detail string } `json:"error"`
-	Usage struct {
-		Calls            int   `json:"calls"`
-		PromptTokens     int   `json:"promptTokens"`
-		CompletionTokens int   `json:"completionTokens"`
-		Ms               int64 `json:"ms"`
-	} `json:"usage"`
+	Report     *Report     `json:"report"`
+	Left       []string    `json:"left"`
+	Error      *Failure    `json:"error"`
+	Usage      Usage       `json:"usage"`
+}
+
+// Plan is how a question is researched.
+type Plan struct {
+	Language  string   `json:"language"`
+	Queries   []string `json:"queries"`
+	Questions []string `json:"questions"`
+	Budget    Budget   `json:"budget"`
+}
+
+// Budget is the most that a run may take.
+type Budget struct {
+	Tokens  int     `json:"tokens"`
+	Seconds int     `json:"seconds"`
+	USD     float64 `json:"usd"` // 0 = no limit
+}
+
+// Estimate is what a run will probably take.
+type Estimate struct {
+	Tokens  int      `json:"tokens"`
+	Calls   int      `json:"calls"`
+	Seconds int      `json:"seconds"`
+	USD     *float64 `json:"usd"` // nil = the price is not known
+}
+
+// Report says what the marks of an answer are worth.
+type Report struct {
+	Marks     int `json:"marks"`
+	Supported int `json:"supported"`
+}
+
+// Failure is why a run has failed.
+type Failure struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+}
+
+// Usage is what a run has cost.
+type Usage struct {
+	Calls            int   `json:"calls"`
+	PromptTokens     int   `json:"promptTokens"`
+	CompletionTokens int   `json:"completionTokens"`
+	Ms               int64 `json:"ms"`
 }
 
 // Reference is a source of an answer.
@@ -124,10 +146,18 @@ const (
 	cancelTime   = 10 * time.Second
 )
 
-// Follow shows what a run does until it ends. A stream that breaks is opened again: the run goes on
-// meanwhile. When ctx ends, it cancels the run.
+// Follow shows what a run does until it ends. A stream that breaks is opened again, also while the server is
+// started again: the run goes on meanwhile. When ctx ends, it cancels the run.
 func Follow(ctx context.Context, c *cli.Client, id string, out io.Writer) error {
-	s := &screen{out: out, shown: map[step]bool{}}
+	return (&screen{out: out, shown: map[step]bool{}}).follow(ctx, c, id)
+}
+
+// Start starts the run of a plan and follows it from its first step.
+func Start(ctx context.Context, c *cli.Client, id string, out io.Writer) error {
+	return (&screen{out: out, shown: map[step]bool{}, planned: true}).follow(ctx, c, id)
+}
+
+func (s *screen) follow(ctx context.Context, c *cli.Client, id string) error {
 	for breaks := 0; ; breaks++ {
 		before := len(s.shown)
 		ended, err := s.stream(ctx, c, id)
@@ -137,8 +167,7 @@ func Follow(ctx context.Context, c *cli.Client, id string, out io.Writer) error 
 		if ctx.Err() != nil {
 			return cancel(ctx, c, id)
 		}
-		var nobody *cli.NobodyError
-		if err != nil && !errors.As(err, &nobody) && !errors.Is(err, errBroken) || breaks == mostBreaks {
+		if !passes(err) || breaks == mostBreaks {
 			return err
 		}
 		if len(s.shown) > before {
@@ -149,6 +178,13 @@ func Follow(ctx context.Context, c *cli.Client, id string, out io.Writer) error 
 		case <-ctx.Done():
 		}
 	}
+}
+
+// passes reports whether another try can help against an error.
+func passes(err error) bool {
+	var nobody *cli.NobodyError
+	var problem *fault.Error
+	return errors.Is(err, errBroken) || errors.As(err, &nobody) || errors.As(err, &problem) && problem.Retry() != "no"
 }
 
 // cancel cancels a run whose watcher has gone, and returns why that has.
@@ -163,9 +199,10 @@ func cancel(ctx context.Context, c *cli.Client, id string) error {
 
 // screen shows the events of a run, each step once.
 type screen struct {
-	out   io.Writer
-	shown map[step]bool
-	used  int // tokens, as shown last
+	out     io.Writer
+	shown   map[step]bool
+	used    int  // tokens, as shown last
+	planned bool // the run is to be started
 }
 
 type step struct{ n, member int }
@@ -180,6 +217,12 @@ func (s *screen) stream(ctx context.Context, c *cli.Client, id string) (ended bo
 		return false, err
 	}
 	defer func() { _ = res.Body.Close() }()
+	if s.planned { // not before its events are heard: some are not kept
+		if err := c.Call(ctx, http.MethodPost, Path+"/"+id+"/start", nil, nil); err != nil {
+			return false, err
+		}
+		s.planned = false
+	}
 	for events := sse.NewReader(res.Body, longestEvent); ; {
 		data, err := events.Next()
 		if err != nil { // also the end

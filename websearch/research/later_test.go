@@ -1,0 +1,79 @@
+package research_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"nodest/internal/fault"
+	"nodest/internal/jobs"
+	"nodest/internal/op"
+	"nodest/store"
+	"nodest/store/storetest"
+	"nodest/websearch/research"
+)
+
+// busyStore is a store that stores nothing behind some writes.
+type busyStore struct {
+	research.Store
+	free int
+}
+
+func (s *busyStore) Update(ctx context.Context, userID string, fn func(research.Tx) error) error {
+	if s.free--; s.free < 0 {
+		return fault.New(fault.StorageBusy, "the database is busy")
+	}
+	return s.Store.Update(ctx, userID, fn)
+}
+
+// attempt runs the job that is due on a store, and ends it as a runner does for one that goes on later.
+func (w *world) attempt(of research.Store) error {
+	w.Helper()
+	claimed, err := w.db.ClaimJobs(w.Context(), w.user, time.Hour, []jobs.Want{{Kind: research.JobRun, Free: 1, PerUser: 1}})
+	w.must(err)
+	if len(claimed) != 1 {
+		w.Fatalf("%d jobs are due", len(claimed))
+	}
+	err = w.service(of).Kinds()[0].Run(w.Context(), claimed[0])
+	if errors.Is(err, jobs.ErrLater) {
+		w.must(w.db.EndJob(w.Context(), claimed[0], jobs.Outcome{State: jobs.Queued, Uncounted: true}))
+	}
+	return err
+}
+
+// A database that stores nothing for a while is no crash of a run: it goes on, however often that happens, and
+// wherever; also where its failure cannot be stored.
+func TestABusyDatabaseEndsNoRun(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, open storetest.Opener) {
+		t.Parallel()
+		db := open(t, store.Options{})
+		w := newWorld(t, db, newWeb(t, db))
+		id := w.start(research.Order{})
+		for _, free := range []int{0, 0, 1, 0, 1, 0, 1, 2, 3} {
+			if err := w.attempt(&busyStore{db.Research(), free}); !errors.Is(err, jobs.ErrLater) || fault.Public(err).RetryAfter == 0 {
+				t.Fatalf("behind %d writes: %v", free, err)
+			}
+		}
+		w.must(w.work(db.Research()))
+		if run := w.run(id); run.State != research.Done {
+			t.Errorf("%+v", run)
+		}
+	})
+}
+
+// A run that is open and whose job is gone goes on when it is started again.
+func TestARunWithoutAJobGoesOn(t *testing.T) {
+	t.Parallel()
+	db := storetest.OpenWith(t, store.Options{})
+	w := newWorld(t, db, newWeb(t, db))
+	id := w.start(research.Order{})
+	w.must(db.Research().Update(t.Context(), w.user, func(tx research.Tx) error { return tx.Jobs.CancelJobs(id) }))
+	_, err := w.service(db.Research()).Begin(t.Context(), &op.Call{UserID: w.user}, id)
+	w.must(err)
+	w.must(w.work(db.Research()))
+	if run := w.run(id); run.State != research.Done {
+		t.Errorf("%+v", run)
+	}
+}
