@@ -157,7 +157,7 @@ func (s *Service) page(ctx context.Context, userID, url, lang string, direct boo
 	}
 	page.FetchedAt = now
 	page.FreshUntil = now.Add(min(max(got.Expires.Sub(now), freshAtLeast), freshAtMost))
-	// What was read is stored also when the turn waits no longer: the next one needs it.
+	// A page that was read is stored also when the turn waits no longer: the next one needs it.
 	err = s.store.Update(context.WithoutCancel(ctx), userID, func(tx Tx) error { return tx.PutWebPage(page) })
 	if err != nil {
 		return nil, err
