@@ -269,7 +269,11 @@ func TestAResearchIsCancelledAtOnce(t *testing.T) {
 	}
 	h.rest("POST", "/research/"+id+"/start", "").wants(t, 202) // it was started before: no error, and no second run
 	plan := stringAt(h.rest("POST", "/research", `{`+lightOrder+`}`).wants(t, 202), "research.id")
+	l := h.openStream("GET", "/research/"+plan+"/events", "") // of a plan it waits for the end, too
 	h.rest("POST", "/research/"+plan+"/cancel", "").wants(t, 200)
+	if e := l.next(); e == nil || e.kind != "research.done" || l.next() != nil {
+		t.Errorf("the stream of a plan that is cancelled: %+v", e)
+	}
 	h.rest("POST", "/research/"+plan+"/start", "").refuses(t, 409, "conflict")
 }
 
@@ -413,6 +417,21 @@ func TestEventsOfAResearchAreStreamed(t *testing.T) {
 	}
 }
 
+// The stream of a run that is removed ends with the next ping.
+func TestTheStreamOfARemovedResearchEnds(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	plan := stringAt(h.rest("POST", "/research", `{`+lightOrder+`}`).wants(t, 202), "research.id")
+	l := h.openStream("GET", "/research/"+plan+"/events", "")
+	h.rest("DELETE", "/research/"+plan, "").wants(t, 204)
+	for _, c := range h.server.sockets.list() {
+		c.out.Ping()
+	}
+	if e := l.next(); e != nil {
+		t.Errorf("%+v", e)
+	}
+}
+
 // The run of a chat knows the end of the chat, and its answer is in the log of the chat with every source,
 // as something that nobody has vouched for. It goes with the chat.
 func TestAResearchOfAChatIsInItsLog(t *testing.T) {
@@ -453,9 +472,13 @@ func TestAResearchOfAChatIsInItsLog(t *testing.T) {
 		t.Errorf("of another chat: %v", items)
 	}
 	h.wantWords("molvig", "cognition_events.body")
+	for _, judged := range []string{`"query_id":"` + id + `"`, `"query_sequence":1`} {
+		h.rest("POST", "/conversations/"+chat+"/cognition-log/import", `{"events":[{"type":"evaluation",`+judged+`,"knowledge_id":"`+id+`.7","eval_result":{"status":"helpful","reason":"The quorvane of the page."}}]}`).wants(t, 200)
+	}
+	h.wantWords("quorvane", "cognition_events.body")
 	h.rest("DELETE", "/research/"+id, "").wants(t, 204)
 	log := string(h.rest("GET", "/conversations/"+chat+"/cognition-log", "").body)
-	if strings.Contains(log, "Halden") {
+	if strings.Contains(log, "Halden") || strings.Contains(log, "quorvane") {
 		t.Errorf("the log after the removal: %s", log)
 	}
 	id = stringAt(h.look(lightOrder+`,"conversationId":"`+chat+`"`), "id")

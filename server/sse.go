@@ -35,7 +35,8 @@ type sse struct {
 	messages []string // whose events belong to it
 	off      int      // where its text begins for the client, in code points
 
-	of string // the research that the stream follows, whose end ends it; "" = none
+	of   string      // the research that the stream follows, whose end ends it; "" = none
+	gone func() bool // reports whether that was removed
 }
 
 // newSSE makes a stream for a user; run serves it.
@@ -101,6 +102,10 @@ func (t *sse) Write(items []*outbox.Item) error {
 	var b []byte
 	for _, it := range items {
 		b = t.appendItem(b, it)
+		if it.Ping && t.of != "" && t.gone() {
+			t.out.Close(closeNormal, "", true)
+			break
+		}
 		if e := it.Event; e != nil && (t.until != "" && e.GenerationID == t.until && terminal(e.Type) || t.of != "" && endsRun(e.Type)) {
 			t.out.Close(closeNormal, "", true)
 			break

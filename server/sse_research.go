@@ -14,7 +14,8 @@ import (
 	"nodest/websearch/research"
 )
 
-// researchEvents is GET /research/{id}/events: the steps of a run so far, then what happens, until its end.
+// researchEvents is GET /research/{id}/events: the steps of a run so far, then what happens, until its end
+// or its removal.
 func (s *Server) researchEvents(c echo.Context, who *account.Identity) error {
 	if s.draining.Load() {
 		return fault.New(fault.ShuttingDown, "the server is shutting down").After(time.Second)
@@ -23,6 +24,10 @@ func (s *Server) researchEvents(c echo.Context, who *account.Identity) error {
 	defer cancel()
 	t := s.newSSE(c, who)
 	t.of = c.Param("id")
+	t.gone = func() bool { // no event says that
+		_, err := s.Research.Get(ctx, who.User.ID, t.of)
+		return fault.Is(err, fault.NotFound)
+	}
 	t.out.Configure(outbox.Settings{Filter: outbox.Filter{Silent: true, Only: t.isOfRun}})
 	remove, err := t.enlist(cancel)
 	if err != nil {

@@ -125,6 +125,11 @@ func (t researchTx) ResearchOfMessage(messageID string) (*research.Run, error) {
 }
 
 func (t researchTx) OpenResearches(conversationID string) (int, error) {
+	if t.Writable() == nil {
+		if _, err := t.Has("SELECT 1 FROM users WHERE id = ?"+t.ForNoKeyUpdate(), t.userID); err != nil {
+			return 0, err
+		}
+	}
 	query, args := "SELECT COUNT(*)"+liveRuns+" AND r.state IN (?, ?)", []any{t.userID, research.Queued, research.Running}
 	if conversationID != "" {
 		query, args = query+" AND r.conversation_id = ?", append(args, conversationID)
@@ -151,9 +156,15 @@ func (s *session) dropResearches(userID string, ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	if err := s.dropFromLogs("user_id = ? AND object_id IN (?)", userID, ids); err != nil { // parts of its answer are sources RUN.n
+		return err
+	}
 	for _, id := range ids {
-		err := s.Run("DELETE FROM cognition_events WHERE user_id = ? AND conversation_id = (SELECT conversation_id FROM research_runs WHERE user_id = ? AND id = ?)"+
-			" AND query_key = ?", userID, userID, id, id)
+		const of = "user_id = ? AND conversation_id = (SELECT conversation_id FROM research_runs WHERE user_id = ? AND id = ?)"
+		err := cmp.Or(
+			s.Run("DELETE FROM cognition_sources WHERE "+of+" AND (object_id = ? OR ordinal IN (SELECT ordinal FROM cognition_events WHERE "+of+" AND query_key = ?))",
+				userID, userID, id, id, userID, userID, id, id),
+			s.Run("DELETE FROM cognition_events WHERE "+of+" AND query_key = ?", userID, userID, id, id))
 		if err != nil {
 			return err
 		}
@@ -191,6 +202,9 @@ func (t researchTx) PutResearchSteps(runID string, steps ...agent.Step) error {
 func (t researchTx) PutResearchFiles(runID string, fileIDs ...string) error {
 	s := t.with(runID)
 	for _, id := range fileIDs {
+		if err := s.Require("file", "SELECT 1 FROM files WHERE id = ? AND deleted_at IS NULL"+t.ForShare(), id); err != nil {
+			return err
+		}
 		if err := s.Run("INSERT INTO research_files (user_id, run_id, file_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", sqldb.ID(t.userID), sqldb.ID(runID), sqldb.ID(id)); err != nil {
 			return err
 		}

@@ -254,6 +254,9 @@ func (s *Session) ForUpdate() string { return s.lock(" FOR UPDATE") }
 // refer to the locked one.
 func (s *Session) ForNoKeyUpdate() string { return s.lock(" FOR NO KEY UPDATE") }
 
+// ForShare is ForUpdate with a lock that others may take as well.
+func (s *Session) ForShare() string { return s.lock(" FOR SHARE") }
+
 // SkipLocked is ForUpdate that leaves out rows that another transaction has locked.
 func (s *Session) SkipLocked() string { return s.lock(" FOR UPDATE SKIP LOCKED") }
 

@@ -130,13 +130,16 @@ func (s *Service) gone(ctx context.Context, rec *recorder) bool {
 
 // finish stores the result of a run, what follows from it, and the end of its job.
 func (s *Service) finish(ctx context.Context, rec *recorder, result *agent.Result) error {
+	files := rec.read()
 	return s.end(ctx, rec, func(tx Tx, run *Run) error {
 		run.end(Done, tx.Now())
 		run.Result, run.Cost, run.Steps = result, result.Cost, result.Steps
-		if err := tx.PutResearchSteps(run.ID, result.Steps...); err != nil {
-			return err
-		}
-		return first(func() error { return s.ended(tx, run) }, func() error { return tx.Emit(run.over("server")) })
+		return first(
+			func() error { return tx.PutResearchFiles(run.ID, files...) },
+			func() error { return tx.PutResearchSteps(run.ID, result.Steps...) },
+			func() error { return s.ended(tx, run) },
+			func() error { return tx.Emit(run.over("server")) },
+		)
 	})
 }
 
@@ -173,7 +176,6 @@ func (s *Service) fail(ctx context.Context, rec *recorder, cause error) error {
 
 // end ends a run and its job in one transaction.
 func (s *Service) end(ctx context.Context, rec *recorder, write func(tx Tx, run *Run) error) error {
-	files := rec.read()
 	err := s.store.Update(ctx, rec.job.UserID, func(tx Tx) error {
 		run, err := tx.Research(rec.run.ID)
 		if err != nil {
@@ -183,7 +185,6 @@ func (s *Service) end(ctx context.Context, rec *recorder, write func(tx Tx, run 
 			return jobs.ErrLost
 		}
 		return first(
-			func() error { return tx.PutResearchFiles(run.ID, files...) },
 			func() error { return write(tx, run) },
 			func() error { return tx.DropResearchCalls(run.ID) },
 			func() error { return tx.PutResearch(run) },

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 
+	"nodest/chat"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/internal/stream"
@@ -61,7 +62,7 @@ type named struct {
 // Errors: Invalid and TooLarge with the field; NotFound for the conversation or a knowledge base;
 // Conflict if too many runs are open.
 func (s *Service) Plan(ctx context.Context, c *op.Call, conversationID string, o Order, start bool) (*Run, error) {
-	return s.plan(ctx, c, conversationID, o, func(tx Tx, r *Run) error {
+	return s.plan(ctx, c, conversationID, o, func(tx Tx, id string) (*chat.Conversation, error) { return tx.Chats.Conversation(id) }, func(tx Tx, r *Run) error {
 		if !start {
 			return nil
 		}
@@ -71,7 +72,8 @@ func (s *Service) Plan(ctx context.Context, c *op.Call, conversationID string, o
 
 // StartAlone is Plan with start for a conversation in which no other run is open: else it is a Conflict.
 func (s *Service) StartAlone(ctx context.Context, c *op.Call, conversationID string, o Order) (*Run, error) {
-	return s.plan(ctx, c, conversationID, o, func(tx Tx, r *Run) error {
+	locked := func(tx Tx, id string) (*chat.Conversation, error) { return tx.Chats.LockConversation(id) }
+	return s.plan(ctx, c, conversationID, o, locked, func(tx Tx, r *Run) error {
 		switch open, err := tx.OpenResearches(conversationID); {
 		case err != nil:
 			return err
@@ -82,8 +84,8 @@ func (s *Service) StartAlone(ctx context.Context, c *op.Call, conversationID str
 	})
 }
 
-// plan stores a plan, and does what follows in its transaction.
-func (s *Service) plan(ctx context.Context, c *op.Call, conversationID string, o Order, then func(tx Tx, r *Run) error) (*Run, error) {
+// plan stores a plan, and does what follows in its transaction. read reads the conversation.
+func (s *Service) plan(ctx context.Context, c *op.Call, conversationID string, o Order, read func(tx Tx, id string) (*chat.Conversation, error), then func(tx Tx, r *Run) error) (*Run, error) {
 	if err := o.check(true); err != nil {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func (s *Service) plan(ctx context.Context, c *op.Call, conversationID string, o
 			return nil, err
 		}
 		if conversationID != "" {
-			conv, err := tx.Chats.Conversation(conversationID)
+			conv, err := read(tx, conversationID)
 			if err != nil {
 				return nil, err
 			}
@@ -254,12 +256,8 @@ func cancel(tx Tx, c *op.Call, r *Run) error {
 	if r.FinishedAt != nil {
 		return nil
 	}
-	begun := r.Open()
 	r.end(Cancelled, tx.Now())
-	if err := cmp.Or(tx.PutResearch(r), tx.DropResearchCalls(r.ID)); err != nil || !begun {
-		return err
-	}
-	return cmp.Or(tx.Emit(r.over(c.By())), tx.Jobs.CancelJobs(r.ID, JobRun))
+	return cmp.Or(tx.PutResearch(r), tx.DropResearchCalls(r.ID), tx.Emit(r.over(c.By())), tx.Jobs.CancelJobs(r.ID, JobRun))
 }
 
 // Remove cancels a run that is queued or running, and removes one that is not for good.

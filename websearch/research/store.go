@@ -37,7 +37,8 @@ type RunTx interface {
 	Researches(conversationID, cursor string, limit int) (items []*Run, next string, err error)
 	// ResearchOfMessage returns the run whose answer a message tells.
 	ResearchOfMessage(messageID string) (*Run, error)
-	// OpenResearches counts the runs that are queued or running; conversationID "" = all.
+	// OpenResearches counts the runs that are queued or running; conversationID "" = all. In an Update, no
+	// other one that asks gets an answer before it has ended.
 	OpenResearches(conversationID string) (int, error)
 	// PutResearch stores what has changed of a run, without its steps.
 	PutResearch(r *Run) error
@@ -46,7 +47,8 @@ type RunTx interface {
 
 	// PutResearchSteps stores steps, and replaces those of the same member and number.
 	PutResearchSteps(runID string, steps ...agent.Step) error
-	// PutResearchFiles notes files whose words a run may have: it is purged with any of them.
+	// PutResearchFiles notes files whose words a run may have: it is purged with any of them. NotFound for
+	// one that is deleted.
 	PutResearchFiles(runID string, fileIDs ...string) error
 	// ResearchCalls returns the calls of a run that is open.
 	ResearchCalls(runID string) ([]*Call, error)
