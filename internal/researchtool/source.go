@@ -117,7 +117,9 @@ func resultText(run *research.Run, w texts, first int) string {
 }
 
 // oneLine is a text that cannot be taken for more than a line of the list.
-func oneLine(text string) string { return op.Truncate(strings.Join(strings.Fields(text), " "), longestLine) }
+func oneLine(text string) string {
+	return op.Truncate(strings.Join(strings.Fields(text), " "), longestLine)
+}
 
 const longestLine = 300 // code points
 
