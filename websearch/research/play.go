@@ -50,10 +50,16 @@ func (s *Service) play(ctx context.Context, j *jobs.Job) error {
 	if err == nil {
 		err = s.finish(ctx, rec, result)
 	}
+	if err == nil {
+		return nil
+	}
+	return s.failed(ctx, rec, err)
+}
+
+// failed decides what follows from an attempt that has failed: nothing, another one, or the end of the run.
+func (s *Service) failed(ctx context.Context, rec *recorder, err error) error {
 	var kept *recordError
 	switch {
-	case err == nil:
-		return nil
 	case fault.Is(err, fault.NotFound) && s.gone(ctx, rec):
 		return nil
 	case ctx.Err() != nil, errors.Is(err, jobs.ErrLost):
