@@ -52,7 +52,7 @@ func TestWithoutAModelACharacterTellsItAsItIs(t *testing.T) {
 	s.SayAndWait(c, "Thanks.")
 }
 
-// What a crash has interrupted is told anew, into the same message, unless the chat has gone on.
+// A message that a crash has interrupted is written anew, into the same message, unless the chat has gone on.
 func TestWhatACrashInterruptsIsToldAnew(t *testing.T) {
 	t.Parallel()
 	for name, goesOn := range map[string]bool{"at the end": false, "the chat has gone on": true} {

@@ -201,7 +201,7 @@ func TestAResearchSurvivesTheServer(t *testing.T) {
 	})
 }
 
-// Of two processes on one database, one cancels what the other is doing: its call of the model is given up. A
+// A process cancels what another one on its database is doing: the call of the model is given up. A
 // client that follows the run at either of them sees the end.
 func TestAResearchIsCancelledByAnotherProcess(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"nodest/websearch/research"
 )
 
-// Of many who begin a research at the same time, as many have one as may: one in a chat, and 20 of a user.
+// Runs that are begun at the same time keep the limits: one in a chat, and 20 of a user.
 func TestRunsThatBeginTogetherKeepTheirLimits(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, open storetest.Opener) {

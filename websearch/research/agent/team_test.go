@@ -178,7 +178,7 @@ func TestAPanicEndsNoMoreThanItMust(t *testing.T) {
 	}
 }
 
-// What a member searches, reads and thinks is told with its number.
+// Events about searches, pages and thoughts have the number of their member.
 func TestEventsNameTheirMember(t *testing.T) {
 	p := planOf("Who are the mayors?")
 	p.Team = 2
