@@ -3,6 +3,7 @@ package nodest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -100,7 +101,7 @@ func TestAReplyEndsInEveryPhaseForEveryCause(t *testing.T) {
 		timeout time.Duration
 		fails   error
 		cause   func(p *ofPhase)
-		status  func(phase string) string
+		status  func(phase string) []string // how it may end
 	}{
 		{"cancel", all, 0, nil, func(p *ofPhase) {
 			status, err := p.Cancel(p.T.Context(), nodesttest.Ann, p.sent.GenerationID)
@@ -119,18 +120,23 @@ func TestAReplyEndsInEveryPhaseForEveryCause(t *testing.T) {
 			p.Crash() // another process has the database, and this one does not know it
 			p.goOn()
 			p.Must(first.Close(p.T.Context()))
-		}, always(chat.GenInterrupted)},
+		}, func(phase string) []string {
+			if phase == "accepted" { // the end of the other reply may give it its turn, and a new lease, before it is ended itself
+				return []string{chat.GenInterrupted, chat.GenDone}
+			}
+			return []string{chat.GenInterrupted}
+		}},
 		{"failed commit", all, 0, nil, func(p *ofPhase) {
 			p.db.after.Store(1)
 			if p.sent.UserMessage.Text() == "accepted" {
 				p.db.after.Store(2) // behind the end of the reply that it waits for
 			}
 			p.goOn()
-		}, func(phase string) string {
+		}, func(phase string) []string {
 			if phase == "accepted" || phase == "building" {
-				return chat.GenInterrupted
+				return []string{chat.GenInterrupted}
 			}
-			return chat.GenDone // the end is stored with the next attempt
+			return []string{chat.GenDone} // the end is stored with the next attempt
 		}},
 		{"provider error", asked, 0, errProvider, func(p *ofPhase) { p.goOn() }, always(chat.GenFailed)},
 		{"timeout", all[1:], time.Second, nil, func(*ofPhase) {}, always(chat.GenFailed)},
@@ -144,7 +150,7 @@ func TestAReplyEndsInEveryPhaseForEveryCause(t *testing.T) {
 				p := inPhase(t, phase, reply, c.timeout)
 				c.cause(p)
 				g := p.Await(p.sent.GenerationID)
-				if want := c.status(phase); g.Status != want || g.EndedAt == nil {
+				if want := c.status(phase); !slices.Contains(want, g.Status) || g.EndedAt == nil {
 					t.Errorf("it ended as %s (%v), want %s", g.Status, g.Error, want)
 				}
 				if stored := p.Generation(g.ID); stored.Status != g.Status {
@@ -173,4 +179,6 @@ func TestAReplyEndsInEveryPhaseForEveryCause(t *testing.T) {
 	}
 }
 
-func always(status string) func(string) string { return func(string) string { return status } }
+func always(status string) func(string) []string {
+	return func(string) []string { return []string{status} }
+}
