@@ -160,8 +160,8 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		p, err := webPages(tx).WebPage(pageURL)
 		return wantEmpty(e, p == nil, err)
 	},
-	"FreshPageBytes": func(e *env, tx nodest.Tx, _ fixture) error {
-		n, err := webPages(tx).FreshPageBytes(pageURL)
+	"GoodPageBytes": func(e *env, tx nodest.Tx, _ fixture) error {
+		n, err := webPages(tx).GoodPageBytes(pageURL, start)
 		return wantEmpty(e, n == 0, err)
 	},
 	"PutWebPage": func(_ *env, tx nodest.Tx, _ fixture) error {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"nodest/store/sqldb"
 	"nodest/websearch"
@@ -33,8 +34,12 @@ func (t webTx) WebPage(url string) (*websearch.Page, error) {
 		" FROM web_pages WHERE user_id = ? AND url = ?", t.userID, url)
 }
 
-func (t webTx) FreshPageBytes(url string) (int, error) {
-	return sqldb.Value[int](t, "SELECT octet_length(markdown) FROM web_pages WHERE user_id = ? AND url = ? AND fresh_until > ?", t.userID, url, t.Now())
+func (t webTx) GoodPageBytes(url string, since time.Time) (int, error) {
+	query, args := "SELECT octet_length(markdown) FROM web_pages WHERE user_id = ? AND url = ? AND (fresh_until > ?", []any{t.userID, url, t.Now()}
+	if !since.IsZero() {
+		query, args = query+" OR fetched_at >= ?", append(args, since)
+	}
+	return sqldb.Value[int](t, query+")", args...)
 }
 
 func (t webTx) PutWebPage(p *websearch.Page) error {

@@ -42,12 +42,13 @@ func (s *Service) Read(ctx context.Context, userID, address, question string) (*
 	if err != nil {
 		return nil, fault.InvalidField("url", "format", "must be the http or https address of a public page")
 	}
-	done, err := s.beforeStored(ctx, userID, url)
+	w := wish{direct: true}
+	done, err := s.beforeStored(ctx, userID, url, w)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { done() }()
-	page, err := s.page(ctx, userID, url, "", true)
+	page, err := s.page(ctx, userID, url, w)
 	if err != nil {
 		return nil, err
 	}
@@ -65,21 +66,22 @@ func (s *Service) Read(ctx context.Context, userID, address, question string) (*
 	return r, nil
 }
 
-// Page returns the page of an address as it is stored, if it is fresh, or reads it. Charset, Lang, Hash and
-// Shingles, which are not stored, are empty.
+// Page returns the page of an address as it is stored, if it is fresh or was fetched at since or later, or reads it.
+// A zero since is never. Charset, Lang, Hash and Shingles, which are not stored, are empty.
 //
 // Errors: Invalid for the address; those of package reader, with PageUnreadable.
-func (s *Service) Page(ctx context.Context, userID, address, lang string) (*reader.Page, error) {
+func (s *Service) Page(ctx context.Context, userID, address, lang string, since time.Time) (*reader.Page, error) {
 	url, err := s.normalize(address)
 	if err != nil {
 		return nil, fault.InvalidField("url", "format", "must be the http or https address of a public page")
 	}
-	done, err := s.beforeStored(ctx, userID, url)
+	w := wish{lang: lang, since: since}
+	done, err := s.beforeStored(ctx, userID, url, w)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	p, err := s.page(ctx, userID, url, lang, false)
+	p, err := s.page(ctx, userID, url, w)
 	if err != nil {
 		return nil, err
 	}
@@ -92,12 +94,24 @@ func (s *Service) Page(ctx context.Context, userID, address, lang string) (*read
 	return page, nil
 }
 
+// wish is how a page is wanted.
+type wish struct {
+	lang   string    // of the page, where there are several; "" = any
+	direct bool      // the user has named the page, so that it may be read whatever the rules for robots are
+	since  time.Time // it is good as it was fetched then or later; zero = while it is fresh
+}
+
+// takes reports whether a stored page is good as it is.
+func (w wish) takes(p *Page, now time.Time) bool {
+	return now.Before(p.FreshUntil) || !w.since.IsZero() && !p.FetchedAt.Before(w.since)
+}
+
 // beforeStored waits until the user may load the page of a URL, if it is stored and large; done
 // ends that.
-func (s *Service) beforeStored(ctx context.Context, userID, url string) (done func(), err error) {
+func (s *Service) beforeStored(ctx context.Context, userID, url string, w wish) (done func(), err error) {
 	size := 0
 	err = s.store.View(ctx, userID, func(tx Tx) (err error) {
-		size, err = tx.FreshPageBytes(url)
+		size, err = tx.GoodPageBytes(url, w.since)
 		return err
 	})
 	if err != nil {
@@ -115,9 +129,8 @@ func (p *Page) key() string { return cmp.Or(p.Canonical, p.FinalURL, p.URL) }
 // shingles are what near duplicates are found by.
 func (p *Page) shingles() reader.Shingles { return reader.ShinglesOf(p.Markdown) }
 
-// page returns the page of a normalised URL as it is stored, if it is fresh, or reads it. direct
-// says that the user has named the page, so that it may be read whatever the rules for robots are.
-func (s *Service) page(ctx context.Context, userID, url, lang string, direct bool) (*Page, error) {
+// page returns the page of a normalised URL as it is stored, if that is good, or reads it.
+func (s *Service) page(ctx context.Context, userID, url string, w wish) (*Page, error) {
 	var stored *Page
 	var hosts []Host
 	err := s.store.View(ctx, userID, func(tx Tx) (err error) {
@@ -131,13 +144,13 @@ func (s *Service) page(ctx context.Context, userID, url, lang string, direct boo
 		return nil, err
 	}
 	now := s.opts.Now()
-	if stored != nil && now.Before(stored.FreshUntil) {
+	if stored != nil && w.takes(stored, now) {
 		return stored, nil
 	}
 	if len(hosts) > 0 {
 		return nil, unreadable(&reader.Error{Outcome: reader.HostError, Kind: reader.Kind(hosts[0].Reason), URL: url})
 	}
-	o := reader.Options{Lang: lang, Direct: direct, User: userID}
+	o := reader.Options{Lang: w.lang, Direct: w.direct, User: userID}
 	if stored != nil {
 		o.ETag, o.LastModified = stored.Etag, stored.LastModified
 	}

@@ -183,7 +183,7 @@ func (s *Service) readBest(ctx context.Context, t Turn, all []candidate) []read 
 	for range pagesRead {
 		group.Go(func() {
 			for i := take(); i >= 0; i = take() {
-				out[i].page, out[i].err = s.page(ctx, t.UserID, all[i].url, t.Lang, false)
+				out[i].page, out[i].err = s.page(ctx, t.UserID, all[i].url, wish{lang: t.Lang})
 				if out[i].err == nil {
 					mu.Lock()
 					if usable++; usable == pagesRead {

@@ -42,9 +42,9 @@ type Tx struct {
 type PageTx interface {
 	// WebPage returns the page of a normalised URL; nil = it was not read.
 	WebPage(url string) (*Page, error)
-	// FreshPageBytes returns the length of the text of a page that need not be read again; 0 =
-	// there is none.
-	FreshPageBytes(url string) (int, error)
+	// GoodPageBytes returns the length of the text of a page that need not be read again, because it is
+	// fresh or was fetched at since or later; 0 = there is none. A zero since is never.
+	GoodPageBytes(url string, since time.Time) (int, error)
 	// PutWebPage stores p and replaces an earlier reading of its URL.
 	PutWebPage(p *Page) error
 	// BadHosts returns those of hosts that are not to be tried now.

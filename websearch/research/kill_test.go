@@ -13,6 +13,7 @@ import (
 	"nodest/internal/jobs"
 	"nodest/store"
 	"nodest/store/storetest"
+	"nodest/websearch"
 	"nodest/websearch/research"
 	"nodest/websearch/research/agent"
 )
@@ -191,6 +192,53 @@ func TestARunSurvivesThirtyKills(t *testing.T) {
 		cost := w.run(id).Cost
 		if lost := cost.Tokens() - first.Tokens(); lost <= 0 {
 			t.Errorf("what may have been lost counts: %+v", cost)
+		}
+	})
+}
+
+// After a crash a run takes the pages that it has read from where they are stored, however long the server was down:
+// from the net they might be others, or gone.
+func TestPagesThatWereReadAreNotFetchedAgainAfterACrash(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, open storetest.Opener) {
+		t.Parallel()
+		db := open(t, store.Options{})
+		life := &storetest.Life{}
+		whole := newWorld(t, db, newWeb(t, db))
+		whole.start(research.Order{Tokens: &plenty})
+		whole.must(whole.work(mortalOf(db, life)))
+
+		w := newWorld(t, db, newWeb(t, db))
+		id := w.start(research.Order{Tokens: &plenty})
+		const behindTheSteps = 20 // writes before the last one, among them those of the references
+		if err := w.work(mortalOf(db, &storetest.Life{Ends: life.Steps() - behindTheSteps})); !errors.Is(err, storetest.ErrKilled) {
+			t.Fatal(err)
+		}
+		before := w.web.read()
+		w.must(db.WebSearch().Update(t.Context(), w.user, func(tx websearch.Tx) error {
+			for host := range before {
+				page, err := tx.WebPage("http://" + host + "/bridge")
+				if err != nil || page == nil {
+					return fmt.Errorf("the page of %s is %v: %w", host, page, err)
+				}
+				page.FreshUntil = page.FetchedAt
+				if err := tx.PutWebPage(page); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		w.takeOver()
+		w.must(w.work(db.Research()))
+		w.outcome(id, "after a crash")
+		after := w.web.read()
+		for host, n := range before {
+			if after[host] != n {
+				t.Errorf("the page of %s was fetched %d times, and again after the crash", host, n)
+			}
+		}
+		if len(before) == 0 {
+			t.Error("no page was read before the crash")
 		}
 	})
 }

@@ -30,7 +30,7 @@ func (s *Service) outside(ctx context.Context, rec *recorder) (o agent.Outside, 
 		return s.opts.Web.Find(ctx, userID, q)
 	}
 	o.Read = func(ctx context.Context, address string) (*reader.Page, error) {
-		return s.opts.Web.Page(ctx, userID, address, plan.Language)
+		return s.opts.Web.Page(ctx, userID, address, plan.Language, *rec.run.StartedAt)
 	}
 	o.Private = s.opts.Web.Private
 	if len(plan.Bases) > 0 {

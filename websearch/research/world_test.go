@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -97,6 +98,13 @@ func (w *web) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 		}
 	}
 	http.NotFound(out, req)
+}
+
+// read returns how often each host was asked for its page.
+func (w *web) read() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.gets)
 }
 
 // world is a user who researches.

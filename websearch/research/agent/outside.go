@@ -14,8 +14,8 @@ type Outside struct {
 	Model    llm.Asker    // nil = there is none: the answer consists of quotes
 	Embedder llm.Embedder // nil = texts are compared by words
 	Search   func(ctx context.Context, q provider.Query) (provider.Results, error)
-	// Read reads a page. One that the run has read before comes from where it was stored under its address, however
-	// old it is: it is read again when the answer is cited, if the process has ended meanwhile.
+	// Read reads a page. One that was fetched since the run began comes from where it was stored under its address,
+	// however old it is: it is read again when the answer is cited, if the process has ended meanwhile.
 	Read Read
 	// Private reports whether pages of a host may be read although it is private; nil = no.
 	Private func(host string) bool
