@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"nodest/internal/account"
 	"nodest/internal/jobs"
+	"nodest/nodest"
 	"nodest/store"
 	"nodest/store/storetest"
 )
@@ -174,6 +176,53 @@ func TestNothingIsLeftOfADeletedMessage(t *testing.T) {
 	clock.leap(31 * 24 * time.Hour)
 	h.maintain()
 	h.wantGone(clock, words)
+}
+
+// A research has words of the chat that it was asked in: in its question, and in what it made of the end of the chat.
+// One that was cancelled before its turn came has the question.
+func TestNothingOfADeletedMessageIsLeftInAResearch(t *testing.T) {
+	t.Parallel()
+	clock, voice := &leaping{}, &scriptedModel{}
+	h := newTestServerOf(t, parts{now: clock.now, models: alone(nodest.Model{Generator: voice, Provider: "openai", Name: "voice"})}, nil)
+	h.researcher = &researcher{answer: "The zorbalik needs a quavendo."}
+	h.web.search.Answer("")
+	chat, p := h.searching()
+	say := func(text, reply string) {
+		voice.enqueue(&script{pieces: []string{reply}})
+		h.reply(p, chat, text, nil)
+	}
+	say("My zorbalik is ill.", "A quavendo may help.")
+	voice.enqueue(&script{pieces: []string{"Nothing came of it."}})
+	ended := h.look(`"question":"What helps it?","conversationId":"` + chat + `"`)
+	h.told(chat, 4)
+	gate := make(chan struct{})
+	h.researcher = &researcher{answer: "A tree is a plant.", gate: gate}
+	other := ""
+	for range 2 { // a third has to wait
+		other = stringAt(h.rest("POST", "/research", `{"start":true,"question":"What is a tree?"}`).wants(t, 202), "research.id")
+	}
+	say("Please look into the brundaflex.", "I have begun.")
+	waiting := stringAt(h.rest("GET", "/research?conversationId="+chat, "").items(t)[0], "id")
+	if run := h.rest("POST", "/research/"+waiting+"/cancel", "").wants(t, 200); run["startedAt"] != nil {
+		t.Errorf("it has begun: %v", run)
+	}
+	close(gate)
+	h.rested()
+	h.wantWords("zorbalik", "revisions.text", "research_runs.result", "backup: tables/research_runs.jsonl")
+	h.wantWords("quavendo", "revisions.text", "research_runs.result")
+	h.wantWords("brundaflex", "revisions.text", "research_runs.plan", "events.entries")
+	messages := h.rest("GET", "/conversations/"+chat+"/messages", "").items(t)
+	for _, m := range slices.Backward(messages[1:]) {
+		h.rest("DELETE", "/messages/"+stringAt(m, "id"), "").wants(t, 200)
+	}
+	h.rest("GET", "/research/"+stringAt(ended, "id"), "").wants(t, 200) // the messages can be restored
+	clock.leap(31 * 24 * time.Hour)
+	h.maintain()
+	for _, id := range []string{stringAt(ended, "id"), waiting} {
+		h.rest("GET", "/research/"+id, "").wants(t, 404)
+	}
+	h.rest("GET", "/research/"+other, "").wants(t, 200)
+	h.wantGone(clock, []string{"zorbalik", "quavendo", "brundaflex"})
 }
 
 // The memory of the character has a segment, the search the words of the chat, and the prompt of

@@ -180,12 +180,15 @@ func (s *session) removeLeaves(userID string, ids []string) (removed int64, pare
 	return removed, parents, err
 }
 
-// removeMessages removes the first of some messages, or of the texts of the first one if it has many,
-// and returns the number of rows.
+// removeMessages removes the first of some messages, or of the texts of the first one if it has many, or of
+// the runs of deep research that have their words if these are many, and returns the number of rows.
 func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 	ids, thinned, err := s.withFewTexts(userID, ids)
 	if err != nil || thinned > 0 {
 		return thinned, err
+	}
+	if n, err := s.dropResearchesOfMessages(userID, ids); err != nil || n == researchesAtOnce {
+		return n, err
 	}
 	places, err := s.seqsOf(userID, ids)
 	err = cmp.Or(err,
@@ -240,8 +243,12 @@ func (s *session) withFewTexts(userID string, ids []string) (few []string, thinn
 
 var errEnoughTexts = errors.New("store: the messages have enough texts for one transaction")
 
-// removeTexts removes the texts of messages whose column, id or message_id, has one of some values.
+// removeTexts removes the texts of messages whose column, id or message_id, has one of some values, or runs of
+// deep research that have words of the messages if these are many, and returns the number of rows.
 func (s *session) removeTexts(userID string, messages []string, column string, values []string) (int64, error) {
+	if n, err := s.dropResearchesOfMessages(userID, messages); err != nil || n == researchesAtOnce {
+		return n, err
+	}
 	if err := cmp.Or(s.dropPromptsOfMessages(userID, messages), s.forgetWhere(userID, column, values)); err != nil {
 		return 0, err
 	}

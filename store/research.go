@@ -181,6 +181,19 @@ func (s *session) dropResearchesOn(userID, fileID string) error {
 	return s.dropResearches(userID, ids...)
 }
 
+// researchesAtOnce is how many runs a transaction removes that removes messages.
+const researchesAtOnce = 20
+
+// dropResearchesOfMessages removes runs of a user that may have words of messages, researchesAtOnce at most, and
+// returns how many.
+func (s *session) dropResearchesOfMessages(userID string, messageIDs []string) (int64, error) {
+	ids, err := sqldb.All[string](s, "SELECT DISTINCT run_id FROM research_messages WHERE user_id = ? AND message_id IN (?) LIMIT ?", userID, messageIDs, researchesAtOnce)
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(ids)), s.dropResearches(userID, ids...)
+}
+
 func (t researchTx) PutResearchSteps(runID string, steps ...agent.Step) error {
 	rows := make([]*researchStepRow, len(steps))
 	for i, step := range steps {
@@ -206,6 +219,18 @@ func (t researchTx) PutResearchFiles(runID string, fileIDs ...string) error {
 			return err
 		}
 		if err := s.Run("INSERT INTO research_files (user_id, run_id, file_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", sqldb.ID(t.userID), sqldb.ID(runID), sqldb.ID(id)); err != nil {
+			return err
+		}
+	}
+	return s.Ready()
+}
+
+type researchMessageRow struct{ UserID, MessageID, RunID string }
+
+func (t researchTx) PutResearchMessages(runID string, messageIDs ...string) error {
+	s := t.with(runID)
+	for _, id := range messageIDs {
+		if err := s.Insert("research_messages", &researchMessageRow{t.userID, id, runID}, "ON CONFLICT DO NOTHING"); err != nil {
 			return err
 		}
 	}

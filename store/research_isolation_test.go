@@ -18,6 +18,7 @@ func fillResearch(tx nodest.Tx, x fixture) error {
 		r.PutResearchSteps(x.research, agent.Step{N: 1, Action: "search", Question: "private"}),
 		r.PutResearchCall(x.research, &research.Call{Key: "0/1/step/0", Answer: json.RawMessage(`"private"`)}),
 		r.PutResearchFiles(x.research, x.file),
+		r.PutResearchMessages(x.research, x.message),
 	)
 }
 
@@ -66,6 +67,9 @@ var researchIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 	"PutResearchFiles": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, store.Research(tx).PutResearchFiles(x.research, id()))
+	},
+	"PutResearchMessages": func(e *env, tx nodest.Tx, x fixture) error {
+		return wantNotFound(e, store.Research(tx).PutResearchMessages(x.research, x.message))
 	},
 	"ResearchCalls": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := store.Research(tx).ResearchCalls(x.research)

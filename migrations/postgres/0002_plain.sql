@@ -792,8 +792,8 @@ CREATE TABLE web_hosts (
 );
 CREATE INDEX web_hosts_age ON web_hosts (until);
 
--- Deep research. What a run has learned is in its result; how far one that is open has come, in the
--- three tables behind it.
+-- Deep research. What a run has learned is in its result; how far one that is open has come, in
+-- tables behind it.
 CREATE TABLE research_runs (
   user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   id UUID NOT NULL,
@@ -848,6 +848,16 @@ CREATE TABLE research_files (
   FOREIGN KEY (user_id, run_id) REFERENCES research_runs (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX research_files_file ON research_files (file_id);
+-- The messages of which a run may have words, in its question or in what it was given of the chat: it goes with
+-- the words of any of them.
+CREATE TABLE research_messages (
+  user_id UUID NOT NULL,
+  message_id UUID NOT NULL,
+  run_id UUID NOT NULL,
+  PRIMARY KEY (user_id, message_id, run_id),
+  FOREIGN KEY (user_id, run_id) REFERENCES research_runs (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX research_messages_run ON research_messages (user_id, run_id);
 
 -- Images that users upload.
 CREATE TABLE attachments (

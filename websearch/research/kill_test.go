@@ -53,6 +53,10 @@ func (w runWrites) PutResearchSteps(runID string, steps ...agent.Step) error {
 	return then(w.life, func() error { return w.RunTx.PutResearchSteps(runID, steps...) })
 }
 
+func (w runWrites) PutResearchMessages(runID string, messageIDs ...string) error {
+	return then(w.life, func() error { return w.RunTx.PutResearchMessages(runID, messageIDs...) })
+}
+
 func (w runWrites) PutResearchCall(runID string, c *research.Call) error {
 	return then(w.life, func() error { return w.RunTx.PutResearchCall(runID, c) })
 }

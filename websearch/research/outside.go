@@ -81,18 +81,30 @@ func (s *Service) withHistory(ctx context.Context, userID string, run *Run) (age
 	if run.ConversationID == "" || run.HeadID == "" {
 		return plan, nil
 	}
-	path, err := op.Read(ctx, s.store, userID, func(tx Tx) ([]*chat.Message, error) {
-		path, _, err := tx.Chats.Path(run.ConversationID, run.HeadID, "", historyMessages)
-		return path, err
-	})
+	history, err := op.Write(ctx, s.store, userID, func(tx Tx) ([]*chat.Message, error) { return history(tx, run) })
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return plan, err
 	}
-	roles := map[string]llm.Role{chat.RoleUser: llm.User, chat.RoleAssistant: llm.Assistant}
-	for _, m := range path {
-		if role, ok := roles[m.Role]; ok && m.Text() != "" {
-			plan.History = append(plan.History, llm.Message{Role: role, Text: op.Truncate(m.Text(), historyText)})
-		}
+	for _, m := range history {
+		plan.History = append(plan.History, llm.Message{Role: speakers[m.Role], Text: op.Truncate(m.Text(), historyText)})
 	}
 	return plan, nil
+}
+
+// speakers are the roles of a conversation that a run hears.
+var speakers = map[string]llm.Role{chat.RoleUser: llm.User, chat.RoleAssistant: llm.Assistant}
+
+// history returns the messages of a conversation that its run knows, and notes that the run may have their words.
+func history(tx Tx, run *Run) (known []*chat.Message, err error) {
+	path, _, err := tx.Chats.Path(run.ConversationID, run.HeadID, "", historyMessages)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, m := range path {
+		if speakers[m.Role] != "" && m.Text() != "" {
+			known, ids = append(known, m), append(ids, m.ID)
+		}
+	}
+	return known, tx.PutResearchMessages(run.ID, ids...)
 }

@@ -70,7 +70,7 @@ func (s *Service) Plan(ctx context.Context, c *op.Call, conversationID string, o
 	})
 }
 
-// StartAlone is Plan with start for a conversation in which no other run is open: else it is a Conflict.
+// StartAlone is Plan with start for a question of a conversation, in which no other run is open: else it is a Conflict.
 func (s *Service) StartAlone(ctx context.Context, c *op.Call, conversationID string, o Order) (*Run, error) {
 	locked := func(tx Tx, id string) (*chat.Conversation, error) { return tx.Chats.LockConversation(id) }
 	return s.plan(ctx, c, conversationID, o, locked, func(tx Tx, r *Run) error {
@@ -79,6 +79,9 @@ func (s *Service) StartAlone(ctx context.Context, c *op.Call, conversationID str
 			return err
 		case open > 0:
 			return fault.New(fault.Conflict, "a research of this conversation is still open; wait for it to end, or cancel it")
+		}
+		if _, err := history(tx, r); err != nil { // the question has words of it, whether the run gets its turn or not
+			return err
 		}
 		return begin(tx, c, r)
 	})

@@ -50,6 +50,8 @@ type RunTx interface {
 	// PutResearchFiles notes files whose words a run may have: it is purged with any of them. NotFound for
 	// one that is deleted.
 	PutResearchFiles(runID string, fileIDs ...string) error
+	// PutResearchMessages notes messages whose words a run may have: it is purged with the words of any of them.
+	PutResearchMessages(runID string, messageIDs ...string) error
 	// ResearchCalls returns the calls of a run that is open.
 	ResearchCalls(runID string) ([]*Call, error)
 	// PutResearchCall stores a call of a run.
