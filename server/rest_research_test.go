@@ -361,7 +361,19 @@ func TestWithoutAModelTheAnswerConsistsOfQuotes(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)
 	h.aboutLight()
+	id := stringAt(h.rest("POST", "/research", `{`+lightOrder+`}`).wants(t, 202), "research.id")
+	estimate := func(run map[string]any, of string) [4]float64 {
+		return [4]float64{numberAt(run, of+".tokens"), numberAt(run, of+".calls"), numberAt(run, of+".seconds"), numberAt(run, of+".usd")}
+	}
 	h.researcher = nil
+	for name, got := range map[string][4]float64{
+		"planned": estimate(h.rest("POST", "/research", `{`+lightOrder+`}`).wants(t, 202), "research.estimate"),
+		"changed": estimate(h.rest("PATCH", "/research/"+id, `{"team":2}`).wants(t, 200), "research.estimate"),
+	} {
+		if got != [4]float64{0, 0, 8, 0} {
+			t.Errorf("the estimate of a plan that was %s is %v", name, got)
+		}
+	}
 	run := h.look(lightOrder)
 	if run["state"] != "done" || run["end"] != "quotes" || !strings.Contains(stringAt(run, "answer"), "March 1987") || numberAt(run, "usage.calls") != 0 {
 		t.Errorf("%v", run)

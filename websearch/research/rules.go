@@ -1,6 +1,10 @@
 package research
 
-import "nodest/websearch/research/agent"
+import (
+	"context"
+
+	"nodest/websearch/research/agent"
+)
 
 // Estimate is what a run will probably cost.
 type Estimate struct {
@@ -11,8 +15,18 @@ type Estimate struct {
 // earlierRuns is how many runs an estimate is made of.
 const earlierRuns = 20
 
-// estimate says what a plan will probably cost, by what the newest runs of the user have.
-func estimate(tx Tx, p *agent.Plan) (Estimate, error) {
+// asksModel reports whether runs of a user ask a model now. One that cannot be asked for counts as one: a plan
+// needs none, and its run says why it has failed.
+func (s *Service) asksModel(ctx context.Context, userID string) bool {
+	model, err := s.opts.Model(ctx, userID)
+	return model != nil || err != nil
+}
+
+// estimate says what a plan will probably cost, by what the newest runs of the user have. asks is asksModel.
+func estimate(tx Tx, p *agent.Plan, asks bool) (Estimate, error) {
+	if !asks {
+		return Estimate{agent.EstimateQuotes(), new(0.0)}, nil
+	}
 	earlier, _, err := tx.Researches("", "", earlierRuns)
 	if err != nil {
 		return Estimate{}, err

@@ -96,10 +96,11 @@ func (s *Service) plan(ctx context.Context, c *op.Call, conversationID string, o
 	if err := o.onto(&r.Plan); err != nil {
 		return nil, err
 	}
+	asks := s.asksModel(ctx, c.UserID)
 	return s.once(ctx, c, func(tx Tx) (_ *Run, err error) {
 		made := *r
 		made.ID, made.CreatedAt = op.NewID(), tx.Now()
-		if made.Estimate, err = estimate(tx, &made.Plan); err != nil {
+		if made.Estimate, err = estimate(tx, &made.Plan, asks); err != nil {
 			return nil, err
 		}
 		if conversationID != "" {
@@ -151,6 +152,7 @@ func (s *Service) Change(ctx context.Context, c *op.Call, id string, o Order) (*
 	if err := o.check(false); err != nil {
 		return nil, err
 	}
+	asks := s.asksModel(ctx, c.UserID)
 	return s.once(ctx, c, func(tx Tx) (*Run, error) {
 		r, err := tx.Research(id)
 		if err != nil {
@@ -162,7 +164,7 @@ func (s *Service) Change(ctx context.Context, c *op.Call, id string, o Order) (*
 		if err := cmp.Or(o.onto(&r.Plan), readable(tx, o.Bases)); err != nil {
 			return nil, err
 		}
-		if r.Estimate, err = estimate(tx, &r.Plan); err != nil {
+		if r.Estimate, err = estimate(tx, &r.Plan, asks); err != nil {
 			return nil, err
 		}
 		return r, tx.PutResearch(r)

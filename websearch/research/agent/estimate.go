@@ -18,6 +18,12 @@ const (
 	usualAnswer  = 0.3 // of the tokens that a reply may have
 )
 
+// EstimateQuotes says what a run without a model will probably take: a search, and the reading of its pages.
+func EstimateQuotes() Expected {
+	const steps = 2
+	return Expected{Seconds: steps * secondsStep}
+}
+
 // Estimate says what a run will probably take. earlier are the shares of their tokens that earlier runs of the
 // user have used. Calls and seconds follow from steps of usual size.
 func Estimate(p Plan, earlier []float64) Expected {
