@@ -255,7 +255,10 @@ func TestAResearchIsCancelledAtOnce(t *testing.T) {
 	if run["state"] != "cancelled" || run["answer"] != "" || run["finishedAt"] == nil {
 		t.Errorf("the run: %v", run)
 	}
-	if done := p.event("research.done", ""); field[string](t, done, "state") != "cancelled" {
+	if numberAt(run, "usage.calls") != 1 || numberAt(run, "usage.promptTokens") == 0 || numberAt(run, "usage.completionTokens") == 0 {
+		t.Errorf("the call that was cut off counts as %v", run["usage"])
+	}
+	if done := p.event("research.done", ""); field[string](t, done, "state") != "cancelled" || numberAt(dataOf(t, done), "usage.calls") != 1 {
 		t.Errorf("%s", done.Data)
 	}
 	h.rested()

@@ -1,14 +1,18 @@
 package research_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
+	"nodest/llm"
 	"nodest/store"
 	"nodest/store/storetest"
 	"nodest/websearch/research"
@@ -61,6 +65,41 @@ func TestABusyDatabaseEndsNoRun(t *testing.T) {
 			t.Errorf("%+v", run)
 		}
 	})
+}
+
+// A panic ends the run at once, also one in a member of a team. The log says where it was, and nothing that the user
+// or a page has said.
+func TestAPanicEndsTheRunAndIsLogged(t *testing.T) {
+	t.Parallel()
+	db := storetest.OpenWith(t, store.Options{})
+	of := newWeb(t, db)
+	for name, order := range map[string]research.Order{"alone": {}, "a team": {Team: new(2)}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, db, of)
+			var logged bytes.Buffer
+			w.log = slog.New(slog.NewTextHandler(&logged, nil))
+			w.model = func(p llm.Prompt) string {
+				if w.calls > 2 {
+					panic("no reply was expected to be like " + p.Messages[len(p.Messages)-1].Text)
+				}
+				return curious(p)
+			}
+			id := w.start(order)
+			w.must(w.work(db.Research()))
+			if run := w.run(id); run.State != research.Failed || run.Failure == nil || run.Failure.Code != fault.Internal {
+				t.Errorf("%+v", run)
+			}
+			text := logged.String()
+			if n := strings.Count(text, "level="); n != 1 || !strings.Contains(text, "panic") || !strings.Contains(text, "later_test.go") || !strings.Contains(text, id) {
+				t.Errorf("%d lines are logged:\n%s", n, text)
+			}
+			for _, word := range []string{"Arven", "expected"} {
+				if strings.Contains(text, word) {
+					t.Errorf("the log says %q:\n%s", word, text)
+				}
+			}
+		})
+	}
 }
 
 // A run that is open and whose job is gone goes on when it is started again.

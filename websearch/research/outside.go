@@ -32,7 +32,7 @@ func (s *Service) outside(ctx context.Context, rec *recorder) (o agent.Outside, 
 	o.Read = func(ctx context.Context, address string) (*reader.Page, error) {
 		return s.opts.Web.Page(ctx, userID, address, plan.Language, *rec.run.StartedAt)
 	}
-	o.Private = s.opts.Web.Private
+	o.Private, o.Log = s.opts.Web.Private, s.opts.Log
 	if len(plan.Bases) > 0 {
 		o.Documents = func(ctx context.Context, question string) ([]cite.Source, error) {
 			return s.documents(ctx, rec, question)

@@ -3,8 +3,6 @@ package research
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"nodest/internal/fault"
@@ -85,25 +83,24 @@ func later(err error) error {
 	return errors.Join(fault.Wrap(err, fault.Public(err).Code, "the research goes on later").After(pause), jobs.ErrLater)
 }
 
-// attempt plays a run from where it is. A panic is an error: it would be one of every attempt.
+// attempt plays a run from where it is. A panic is an error that ends it: it would be one of every attempt.
 func (s *Service) attempt(ctx context.Context, rec *recorder) (result *agent.Result, err error) {
 	if rec.job.Attempt-rec.run.Attempt > mostAttempts {
 		return nil, errDied
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("research: panic: %v\n%s", p, debug.Stack())
+	err = agent.Guard(func() error {
+		plan, err := s.withHistory(ctx, rec.job.UserID, rec.run)
+		if err != nil {
+			return &recordError{err}
 		}
-	}()
-	plan, err := s.withHistory(ctx, rec.job.UserID, rec.run)
-	if err != nil {
-		return nil, &recordError{err}
-	}
-	outside, err := s.outside(ctx, rec)
-	if err != nil {
-		return nil, &recordError{err}
-	}
-	return agent.Run(ctx, plan, outside, rec)
+		outside, err := s.outside(ctx, rec)
+		if err != nil {
+			return &recordError{err}
+		}
+		result, err = agent.Run(ctx, plan, outside, rec)
+		return err
+	})
+	return result, err
 }
 
 // load reads a run with its calls, and says that it runs; nil = it is over, or gone.
@@ -123,6 +120,9 @@ func (s *Service) load(ctx context.Context, j *jobs.Job) (*recorder, error) {
 		calls, err := tx.ResearchCalls(run.ID)
 		if err != nil {
 			return nil, err
+		}
+		if run.Attempt > j.Attempt { // of a job that was lost
+			run.Attempt = 0
 		}
 		return newRecorder(s, j, run, calls), tx.PutResearch(run)
 	})

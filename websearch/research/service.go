@@ -256,10 +256,20 @@ func (s *Service) Cancel(ctx context.Context, c *op.Call, id string) (*Run, erro
 	})
 }
 
-// cancel ends a run that is not over.
+// cancel ends a run that is not over. Calls that it cuts off count as if they had cost what was reserved for them:
+// the provider may ask it for them.
 func cancel(tx Tx, c *op.Call, r *Run) error {
 	if r.FinishedAt != nil {
 		return nil
+	}
+	calls, err := tx.ResearchCalls(r.ID)
+	if err != nil {
+		return err
+	}
+	for _, call := range calls {
+		if call.Answer == nil {
+			r.Cost = plus(r.Cost, call.Reserved)
+		}
 	}
 	r.end(Cancelled, tx.Now())
 	return cmp.Or(tx.PutResearch(r), tx.DropResearchCalls(r.ID), tx.Emit(r.over(c.By())), tx.Jobs.CancelJobs(r.ID, JobRun))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -119,6 +120,7 @@ type world struct {
 	asked map[string]int // how often the model was asked something
 	calls int
 	model func(p llm.Prompt) string // nil = there is none
+	log   *slog.Logger              // nil = slog.Default()
 }
 
 func newWorld(t *testing.T, db *store.DB, of *web) *world {
@@ -217,6 +219,7 @@ func (w *world) service(of research.Store) *research.Service {
 			return w, nil
 		},
 		Embedder: func(context.Context, string) (llm.Embedder, error) { return offline.Embedder{}, nil },
+		Log:      w.log,
 	})
 }
 

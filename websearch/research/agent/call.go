@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -108,15 +109,33 @@ func once[T any](ctx context.Context, m *member, key string, limit time.Duration
 // errLate is the cause of a call that took longer than the run may.
 var errLate = fault.New(fault.UpstreamTimeout, "the time of the research was over")
 
-// guard does a part of the work whose text others have written. A panic in it is its error: in a goroutine it
-// would end the server.
-func guard(do func() error) (err error) {
+// panicked is a panic as an error, for the log.
+type panicked struct{ says string }
+
+func (p *panicked) Error() string { return "research: panic: " + p.says }
+
+// Guard does a part of the work whose text others have written. A panic in it is its error: in a goroutine it
+// would end the server. The error says where it was. Of a value that is not an error of the Go runtime it says
+// the type alone, because the value may have words of the user or of a page.
+func Guard(do func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("research: panic: %v\n%s", p, debug.Stack())
+		switch p := recover().(type) {
+		case nil:
+		case runtime.Error:
+			err = &panicked{fmt.Sprintf("%v\n%s", p, debug.Stack())}
+		default:
+			err = &panicked{fmt.Sprintf("a value of type %T\n%s", p, debug.Stack())}
 		}
 	}()
 	return do()
+}
+
+// notePanic logs an error that is a panic and ends no run.
+func (r *run) notePanic(ctx context.Context, err error) {
+	var p *panicked
+	if r.o.Log != nil && errors.As(err, &p) {
+		r.o.Log.WarnContext(ctx, "a part of a research was given up", "err", p)
+	}
 }
 
 // key names the next call of a kind in the step that is played.

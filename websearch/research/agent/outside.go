@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 
 	"nodest/internal/cite"
 	"nodest/llm"
@@ -21,6 +22,8 @@ type Outside struct {
 	Private func(host string) bool
 	// Documents searches the knowledge bases of the plan; nil = there are none.
 	Documents func(ctx context.Context, question string) ([]cite.Source, error)
+	// Log hears of panics after which the run goes on; nil = nobody does.
+	Log *slog.Logger
 	// Tell passes on what happens; it does not block. nil = nobody wants to know.
 	Tell func(Event)
 }

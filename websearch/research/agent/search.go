@@ -65,7 +65,7 @@ func (m *member) inWeb(ctx context.Context, queries []query) ([]hits, error) {
 	var wg sync.WaitGroup
 	for i, q := range queries {
 		wg.Go(func() {
-			errs[i] = guard(func() (err error) {
+			errs[i] = Guard(func() (err error) {
 				found[i], err = call(ctx, m, keys[i], m.limit(false), Cost{}, func(ctx context.Context) (hits, Cost, error) {
 					return m.searchOnce(ctx, q)
 				})
@@ -85,7 +85,7 @@ func (m *member) inWeb(ctx context.Context, queries []query) ([]hits, error) {
 
 func (m *member) searchOnce(ctx context.Context, q query) (hits, Cost, error) {
 	var out hits
-	err := guard(func() error {
+	err := Guard(func() error {
 		results, err := m.o.Search(ctx, provider.Query{
 			Text: q.Text, Count: resultsPerQuery, Fresh: q.Fresh, Location: q.Location, Hosts: m.plan.Hosts, Lang: m.plan.Language,
 		})
@@ -93,6 +93,7 @@ func (m *member) searchOnce(ctx context.Context, q query) (hits, Cost, error) {
 		return err
 	})
 	if err != nil {
+		m.notePanic(ctx, err)
 		return hits{Failed: failureOf(err)}, Cost{}, err
 	}
 	return out, Cost{}, nil

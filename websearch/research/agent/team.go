@@ -54,7 +54,7 @@ func (m *member) sideBySide(ctx context.Context, parts []string, s *Step) (strin
 		t.web.boosts, t.history = m.web.boosts, m.history
 		team[i] = t
 		wg.Go(func() {
-			errs[i] = guard(func() (err error) {
+			errs[i] = Guard(func() (err error) {
 				if ends[i], err = t.play(ctx); err == nil {
 					ends[i], err = t.conclude(ctx, ends[i])
 				}

@@ -109,7 +109,7 @@ func visitAll(ctx context.Context, pool *weburl.Pool, addresses []string, questi
 			select {
 			case slot <- struct{}{}:
 				defer func() { <-slot }()
-				v.err = guard(func() (err error) {
+				v.err = Guard(func() (err error) {
 					v.seen, err = look(ctx, v.address)
 					return err
 				})

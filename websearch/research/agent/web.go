@@ -130,13 +130,14 @@ type visitAnswer struct {
 func (m *member) lookAt(ctx context.Context, address, question string) (visitAnswer, Cost, error) {
 	var page *reader.Page
 	var s seen
-	err := guard(func() (err error) {
+	err := Guard(func() (err error) {
 		if page, err = m.o.Read(ctx, address); err == nil {
 			s, err = see(ctx, m.o.Embedder, page, address, question, m.urls, cite.PickOptions{SnippetLength: pickUnits, Snippets: pickSnippets})
 		}
 		return err
 	})
 	if err != nil {
+		m.notePanic(ctx, err)
 		a := visitAnswer{Outcome: reader.OutcomeOf(err), Failed: failureOf(err)}
 		var r *reader.Error
 		if errors.As(err, &r) {
