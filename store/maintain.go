@@ -27,7 +27,8 @@ var Upkeep = jobs.Spec{Kind: "store.maintain", Subject: "all", Once: true}
 
 // Maintenance is the kind of the job Upkeep. It removes what Retention.Rules lists, rows that
 // belong to nothing any more, and what an import left that ended in the middle. What a save
-// point needs stays. It corrects the counters of quotas. It can be interrupted.
+// point needs stays. It corrects the counters of quotas, and has research go on that has lost its job. It can be
+// interrupted.
 func (db *DB) Maintenance() jobs.Kind {
 	return jobs.Kind{Name: Upkeep.Kind, AtOnce: 1, Attempts: maintainAttempts, Timeout: time.Hour, Run: func(ctx context.Context, j *jobs.Job) error {
 		return db.maintain(ctx, j, Removed{})
@@ -84,7 +85,7 @@ func (db *DB) maintain(ctx context.Context, job *jobs.Job, removed Removed) erro
 			return err
 		}
 	}
-	if err := db.recountOld(ctx); err != nil {
+	if err := cmp.Or(db.continueResearches(ctx), db.recountOld(ctx)); err != nil {
 		return err
 	}
 	return db.backend.Settle(ctx)

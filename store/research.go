@@ -2,9 +2,12 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	"nodest/internal/jobs"
 	"nodest/store/sqldb"
 	"nodest/websearch/research"
 	"nodest/websearch/research/agent"
@@ -81,9 +84,11 @@ func (r *researchCallRow) call() *research.Call {
 	return c
 }
 
+// liveChat is true of a run r but those of deleted conversations.
+const liveChat = "(r.conversation_id IS NULL OR EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = r.user_id AND c.id = r.conversation_id AND c.deleted_at IS NULL))"
+
 // liveRuns are the user's runs but those of deleted conversations.
-const liveRuns = " FROM research_runs r WHERE r.user_id = ? AND (r.conversation_id IS NULL OR EXISTS" +
-	" (SELECT 1 FROM conversations c WHERE c.user_id = r.user_id AND c.id = r.conversation_id AND c.deleted_at IS NULL))"
+const liveRuns = " FROM research_runs r WHERE r.user_id = ? AND " + liveChat
 
 func (t researchTx) AddResearch(r *research.Run) error {
 	if r.ConversationID != "" {
@@ -135,6 +140,27 @@ func (t researchTx) OpenResearches(conversationID string) (int, error) {
 		query, args = query+" AND r.conversation_id = ?", append(args, conversationID)
 	}
 	return sqldb.Value[int](t, query, args...)
+}
+
+// continueResearches gives the open runs of all users a job that have none: theirs has failed or was removed.
+func (db *DB) continueResearches(ctx context.Context) error {
+	type open struct{ UserID, ID string }
+	runs, err := reading(ctx, db, func(s *session) ([]open, error) {
+		return sqldb.All[open](s, "SELECT r.user_id, r.id FROM research_runs r WHERE r.state IN ('queued', 'running') AND "+liveChat)
+	})
+	if err != nil {
+		return err
+	}
+	var specs []jobs.Spec
+	for _, r := range runs {
+		specs = append(specs, jobs.Spec{Kind: research.JobRun, UserID: r.UserID, Subject: r.ID, Once: true})
+	}
+	for few := range slices.Chunk(specs, maintainBatch) {
+		if err := db.Enqueue(ctx, few...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t researchTx) PutResearch(r *research.Run) error {

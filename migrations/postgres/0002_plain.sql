@@ -815,6 +815,7 @@ CREATE TABLE research_runs (
 );
 CREATE INDEX research_runs_chat ON research_runs (user_id, conversation_id, id);
 CREATE INDEX research_runs_message ON research_runs (user_id, message_id);
+CREATE INDEX research_runs_open ON research_runs (user_id) WHERE state IN ('queued', 'running');
 CREATE INDEX research_runs_age ON research_runs (created_at) WHERE state = 'planned';
 CREATE TABLE research_steps (
   user_id UUID NOT NULL,

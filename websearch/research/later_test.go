@@ -102,17 +102,53 @@ func TestAPanicEndsTheRunAndIsLogged(t *testing.T) {
 	}
 }
 
-// A run that is open and whose job is gone goes on when it is started again.
+// A run that is open and whose job is gone goes on when it is started again, and with the next maintenance. One that
+// has its job goes on as it does, and one of a chat that was deleted does not.
 func TestARunWithoutAJobGoesOn(t *testing.T) {
 	t.Parallel()
-	db := storetest.OpenWith(t, store.Options{})
-	w := newWorld(t, db, newWeb(t, db))
-	id := w.start(research.Order{})
-	w.must(db.Research().Update(t.Context(), w.user, func(tx research.Tx) error { return tx.Jobs.CancelJobs(id) }))
-	_, err := w.service(db.Research()).Begin(t.Context(), &op.Call{UserID: w.user}, id)
-	w.must(err)
-	w.must(w.work(db.Research()))
-	if run := w.run(id); run.State != research.Done {
-		t.Errorf("%+v", run)
+	storetest.Each(t, func(t *testing.T, open storetest.Opener) {
+		t.Parallel()
+		db := open(t, store.Options{})
+		of := newWeb(t, db)
+		for name, mend := range map[string]func(w *world, id string){
+			"started again": func(w *world, id string) {
+				_, err := w.service(db.Research()).Begin(t.Context(), &op.Call{UserID: w.user}, id)
+				w.must(err)
+			},
+			"maintenance": func(w *world, _ string) { w.maintain() },
+		} {
+			w := newWorld(t, db, of)
+			id := w.start(research.Order{})
+			lost := func(tx research.Tx) error { return tx.Jobs.CancelJobs(id) }
+			w.must(db.Research().Update(t.Context(), w.user, lost))
+			mend(w, id)
+			mend(w, id) // there is one job all the same
+			w.must(w.work(db.Research()))
+			if run := w.run(id); run.State != research.Done {
+				t.Errorf("%s: %+v", name, run)
+			}
+			w.maintain()
+			gone := w.start(research.Order{})
+			w.must(db.Research().Update(t.Context(), w.user, func(tx research.Tx) error {
+				return errors.Join(tx.Chats.DeleteConversation(w.chat), tx.Jobs.CancelJobs(gone))
+			}))
+			w.maintain()
+			claimed, err := db.ClaimJobs(t.Context(), w.user, time.Hour, []jobs.Want{{Kind: research.JobRun, Free: 1, PerUser: 1}})
+			if w.must(err); len(claimed) > 0 {
+				t.Errorf("%s: a job is left, about %s", name, claimed[0].Subject)
+			}
+		}
+	})
+}
+
+// maintain lets the job of maintenance run.
+func (w *world) maintain() {
+	w.Helper()
+	w.must(w.db.Enqueue(w.Context(), store.Upkeep))
+	claimed, err := w.db.ClaimJobs(w.Context(), w.user, time.Hour, []jobs.Want{{Kind: store.Upkeep.Kind, Free: 1, PerUser: 1}})
+	if w.must(err); len(claimed) != 1 {
+		w.Fatalf("%d jobs of maintenance are due", len(claimed))
 	}
+	w.must(w.db.Maintenance().Run(w.Context(), claimed[0]))
+	w.must(w.db.EndJob(w.Context(), claimed[0], jobs.Outcome{State: jobs.Done}))
 }
