@@ -14,6 +14,7 @@ import (
 	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/websearch/provider/providertest"
+	"nodest/websearch/research"
 )
 
 // researcher is a model that answers the question after one search and the pages that were found, and its
@@ -432,13 +433,25 @@ func TestEventsOfAResearchAreStreamed(t *testing.T) {
 	}
 }
 
-// The stream of a run that is removed ends with the next ping.
+// The removal of a run is an event, with which its stream ends. That of a run which goes with its chat ends with the
+// next ping.
 func TestTheStreamOfARemovedResearchEnds(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
 	plan := stringAt(h.rest("POST", "/research", `{`+lightOrder+`}`).wants(t, 202), "research.id")
 	l := h.openStream("GET", "/research/"+plan+"/events", "")
 	h.rest("DELETE", "/research/"+plan, "").wants(t, 204)
+	if e := l.next(); e == nil || e.kind != research.EventRemoved || field[string](t, &e.frame, "researchId") != plan || l.next() != nil {
+		t.Errorf("the stream: %+v", e)
+	}
+	if e := p.event(research.EventRemoved, ""); field[string](t, e, "researchId") != plan || e.Seq == 0 {
+		t.Errorf("another device: %+v", e)
+	}
+	chat := h.newChat()
+	plan = stringAt(h.rest("POST", "/research", `{`+lightOrder+`,"conversationId":"`+chat+`"}`).wants(t, 202), "research.id")
+	l = h.openStream("GET", "/research/"+plan+"/events", "")
+	h.rest("DELETE", "/conversations/"+chat, "").wants(t, 204)
 	for _, c := range h.server.sockets.list() {
 		c.out.Ping()
 	}

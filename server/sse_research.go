@@ -24,7 +24,7 @@ func (s *Server) researchEvents(c echo.Context, who *account.Identity) error {
 	defer cancel()
 	t := s.newSSE(c, who)
 	t.of = c.Param("id")
-	t.gone = func() bool { // no event says that
+	t.gone = func() bool { // with its conversation, or with words that it had: no event says that
 		_, err := s.Research.Get(ctx, who.User.ID, t.of)
 		return fault.Is(err, fault.NotFound)
 	}
@@ -70,4 +70,6 @@ func (t *sse) isOfRun(e *stream.Event) bool {
 }
 
 // endsRun reports whether an event ends the stream of a run.
-func endsRun(kind string) bool { return kind == research.EventDone || kind == research.EventFailed }
+func endsRun(kind string) bool {
+	return kind == research.EventDone || kind == research.EventFailed || kind == research.EventRemoved
+}

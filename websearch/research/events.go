@@ -8,10 +8,11 @@ import (
 	"nodest/internal/stream"
 )
 
-// The events that end a run.
+// The events that end a run, and the one that says that it was removed for good.
 const (
-	EventDone   = "research.done"
-	EventFailed = "research.failed"
+	EventDone    = "research.done"
+	EventFailed  = "research.failed"
+	EventRemoved = "research.removed"
 )
 
 // event is an event about a run, with its id.

@@ -285,6 +285,6 @@ func (s *Service) Remove(ctx context.Context, c *op.Call, id string) error {
 		if r.Open() {
 			return cancel(tx, c, r)
 		}
-		return tx.PurgeResearch(id)
+		return cmp.Or(tx.PurgeResearch(id), tx.Emit(r.event(c.By(), EventRemoved, map[string]any{})))
 	})
 }

@@ -278,7 +278,7 @@ func (s *screen) show(ev *event) bool {
 			s.used = d.Used
 			fmt.Fprintf(s.out, "  %d of %d tokens\n", d.Used, d.Total)
 		}
-	case "research.done", "research.failed":
+	case "research.done", "research.failed", "research.removed":
 		return true
 	}
 	return false

@@ -21,7 +21,7 @@ listen({
   event: (e) => {
     if (!list) return
     if (e.ev === 'research.started' && e.conversationId) void read()
-    if (e.ev === 'research.done' || e.ev === 'research.failed') {
+    if (e.ev === 'research.done' || e.ev === 'research.failed' || e.ev === 'research.removed') {
       turn++ // what is being read does not know it
       list = list.filter((r) => r.id !== e.data.researchId)
     }

@@ -74,7 +74,7 @@ export class OpenRun {
         if (turn === this.turn) this.put(got)
       } catch (e) {
         if (!(e instanceof Failure && e.status === 404)) throw e
-        if (turn === this.turn) this.gone = true
+        if (turn === this.turn) this.lose()
       }
     })
   }
@@ -90,6 +90,14 @@ export class OpenRun {
     const done = (d: Doing) => r.steps.some((s) => s.n === d.n && s.member === d.member)
     this.doing = going(r) ? this.doing.filter((d) => !done(d)) : []
     if (!going(r)) this.answer = ''
+  }
+
+  /** lose shows that the run was removed. */
+  private lose() {
+    this.turn++
+    clearTimeout(this.timer)
+    this.run = null
+    this.gone = true
   }
 
   private later() {
@@ -113,6 +121,7 @@ export class OpenRun {
       if (state === 'reading') this.change(member, (d) => ({ urls: [...d.urls.filter((u) => u !== url), url].slice(-most) }))
     } else if (e.ev === 'research.budget') this.used = Math.max(this.used, e.data.used)
     else if (e.ev === 'research.delta') this.answer = [...this.answer].slice(0, e.data.off).join('') + e.data.text
+    else if (e.ev === 'research.removed') this.lose()
     else this.later()
   }
 

@@ -34,7 +34,7 @@ export const researchWords = words(
     list: 'Research so far',
     all: 'All research',
     states: { planned: 'planned', queued: 'waiting', running: 'running', done: 'done', failed: 'failed', cancelled: 'cancelled' },
-    gone: 'This research does not exist.',
+    gone: 'This research was removed. A message that told its result stays.',
     tokensUsed: (n: string) => `${n} tokens`,
 
     planTitle: 'Plan',
@@ -184,7 +184,7 @@ export const researchWords = words(
     list: '已有的研究',
     all: '所有研究',
     states: { planned: '已计划', queued: '等待中', running: '进行中', done: '已完成', failed: '失败', cancelled: '已停止' },
-    gone: '此研究不存在。',
+    gone: '此研究已被删除。讲述其结果的消息仍会保留。',
     tokensUsed: (n: string) => `${n} 词元`,
 
     planTitle: '计划',
