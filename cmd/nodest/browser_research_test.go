@@ -206,12 +206,13 @@ func TestPageStopsResearch(t *testing.T) {
 	r.reopens("also after a reload", runState+` == "cancelled" && `+steps+`.length == 2`)
 	r.press("Ask again")
 	r.see("the question is there", `document.querySelector("main [data-path=question]").value == `+jsString(researched))
-	goTo(t, r.ctx, "/research/01a227a8-65ed-76cb-bd2c-db7116e2bf00", pageText("This research does not exist."))
+	goTo(t, r.ctx, "/research/01a227a8-65ed-76cb-bd2c-db7116e2bf00", pageText("This research was removed."))
 	r.p.stop(t)
 }
 
 // TestPageResearchInAChat starts a research from the field for messages and from the menu. The chat shows that
-// it runs, and a message that came from one leads to its report.
+// it runs, and a message that came from one leads to its report. When another device removes that, its view says so,
+// and the message leads there too.
 func TestPageResearchInAChat(t *testing.T) {
 	r := newResearchPage(t, true)
 	openSample(t, r.ctx, r.p)
@@ -241,6 +242,12 @@ func TestPageResearchInAChat(t *testing.T) {
 	r.see("the character tells both, with their reports", `document.querySelectorAll("article.assistant a.report").length == 2`)
 	r.press("Report of the research")
 	r.see("the report", runState+` == "done"`)
+	removed := evalString(t, r.ctx, researchURL)
+	api(t, r.p, http.MethodDelete, "/"+removed, nil, nil)
+	r.see("it was removed", pageText("This research was removed."))
+	r.see("back", `(window.backed ||= (history.back(), true), document.querySelector("article.assistant a.report[href='#/`+removed+`']") !== null)`)
+	r.see("the link of the message", `(document.querySelector("article.assistant a.report[href='#/`+removed+`']").click(), true)`)
+	r.see("it says so", pageText("This research was removed."))
 	r.p.stop(t)
 }
 
