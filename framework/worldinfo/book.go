@@ -20,6 +20,9 @@ type Book struct {
 	levels  []int            // of recursion that entries wait for, ascending
 	wanted  card.ScanTexts   // some entry asks for them
 
+	// always are entries with a key that is not found in each text by itself, so that any text may bring them in.
+	always []bool
+
 	keys    []key    // those without macros
 	dynamic []string // those with macros, as they are written
 	used    []keyUse // of keys, then of dynamic
@@ -52,6 +55,9 @@ type entry struct {
 }
 
 func (e *entry) name() string { return cmp.Or(e.Comment, e.ID) }
+
+// all returns the keys of every kind.
+func (e *entry) all() []int32 { return slices.Concat(e.keys, e.secondary, e.additional, e.except) }
 
 // position is that of the entry, unless decorators have another.
 func (e *entry) position() card.Position {
@@ -116,10 +122,29 @@ func Compile(sources ...Source) *Book {
 	b.used = slices.Concat(c.keyUse, c.dynamicUse)
 	for i := range b.sets {
 		b.sets[i] = sync.OnceValue(func() *keyset {
-			return newKeyset(b.keys, func(k int) (folded, exact bool) { return b.used[k].wanted(i == 1) })
+			s := newKeyset(b.keys, func(k int) (folded, exact bool) { return b.used[k].wanted(i == 1) })
+			s.users = users{
+				b.usersOf(len(s.folded.Keys()), func(k int32) int32 { return s.inFolded[k] }),
+				b.usersOf(len(s.exact.Keys()), func(k int32) int32 { return s.inExact[k] }),
+				b.usersOf(len(s.keys), s.localPattern),
+			}
+			return s
 		})
 	}
 	return b
+}
+
+// usersOf lists the entries by the numbers, below n, that their keys have; below zero is none.
+func (b *Book) usersOf(n int, number func(k int32) int32) lists {
+	return gather(n, func(add func(k, entry int32)) {
+		for i := range b.entries {
+			for _, k := range b.entries[i].all() {
+				if k >= 0 && number(k) >= 0 {
+					add(number(k), int32(i))
+				}
+			}
+		}
+	})
 }
 
 // distinct leaves out books that take part in another role already (spec 3.1).
@@ -172,6 +197,7 @@ func (c *compiler) add(book string, e *card.Entry) int32 {
 			en.groups = append(en.groups, part)
 		}
 	}
+	c.always = append(c.always, slices.ContainsFunc(en.all(), func(k int32) bool { return k < 0 || !c.Book.keys[k].simple() }))
 	if e.DelayUntilRecursion > 0 {
 		c.levels = append(c.levels, e.DelayUntilRecursion)
 	}
@@ -264,7 +290,7 @@ func (b *Book) dynamicSet(caseSensitive bool, expand func(string) string) *keyse
 }
 
 // entryBytes is about what an entry takes beside its texts and keys.
-const entryBytes = 300
+const entryBytes = 310
 
 // Size estimates the memory of b, in bytes, without the texts of the entries.
 func (b *Book) Size() int {

@@ -2,6 +2,7 @@ package worldinfo
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,42 @@ type keyset struct {
 	inExact       []int32   // likewise
 	required      [][]int32 // of each pattern: the numbers of its literals in folded
 	local         []int32   // the patterns to be looked for in each text
+	users         users
 }
+
+// users says which entries have a key that is found in each text by itself. Nil lists are of keys with
+// macros, of which that is not known.
+type users struct{ folded, exact, local lists }
+
+// lists are lists of entries by numbers, one behind the other.
+type lists struct{ first, all []int32 }
+
+func (l *lists) of(k int32) []int32 {
+	if l.first == nil {
+		return nil
+	}
+	return l.all[l.first[k]:l.first[k+1]]
+}
+
+// gather makes lists. each calls its argument for all pairs of a number below n and an entry, twice the
+// same ones.
+func gather(n int, each func(add func(k, entry int32))) lists {
+	l := lists{first: make([]int32, n+1)}
+	each(func(k, _ int32) { l.first[k+1]++ })
+	for k := range n {
+		l.first[k+1] += l.first[k]
+	}
+	l.all = make([]int32, l.first[n])
+	next := slices.Clone(l.first)
+	each(func(k, entry int32) {
+		l.all[next[k]] = entry
+		next[k]++
+	})
+	return l
+}
+
+// simple reports whether a key is found in each text by itself.
+func (k *key) simple() bool { return k.kind == plainKey || k.kind == patternKey && k.local }
 
 // newKeyset indexes keys. wanted says of each whether it is looked for in any case, and as it is written.
 func newKeyset(keys []key, wanted func(k int) (folded, exact bool)) *keyset {
@@ -103,6 +139,9 @@ func (s *keyset) size() int {
 			size += 3000 + 100*len(k.text)
 		}
 		size += 4 * len(s.required[i])
+	}
+	for _, l := range []*lists{&s.users.folded, &s.users.exact, &s.users.local} {
+		size += 4 * (len(l.first) + len(l.all))
 	}
 	return size
 }
@@ -217,4 +256,12 @@ func (p *patterns) run(k *key, text []rune) (found, ok bool) {
 		p.slow = append(p.slow, k.text)
 	}
 	return found && err == nil, err == nil
+}
+
+// localPattern returns a key that is a local pattern as it is, and -1 for any other.
+func (s *keyset) localPattern(k int32) int32 {
+	if s.keys[k].kind == patternKey && s.keys[k].local {
+		return k
+	}
+	return -1
 }

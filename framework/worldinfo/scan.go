@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"nodest/card"
 	"nodest/framework/jsregex"
@@ -52,6 +53,8 @@ type scan struct {
 	texts texts
 
 	pass      pass
+	same      bool   // the pass differs from the one before by the texts of entries alone
+	again     []bool // by entries: a candidate of the pass before
 	passes    int
 	level     int
 	levels    []int // later ones
@@ -87,7 +90,7 @@ func (b *Book) scan(ctx context.Context, in *Input) (*Output, error) {
 func newScan(ctx context.Context, b *Book, in *Input) *scan {
 	set := in.Settings
 	s := &scan{
-		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), groups: map[string]bool{},
+		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), again: make([]bool, len(b.entries)), groups: map[string]bool{},
 		patterns: &patterns{ctx: ctx, allowance: jsregex.NewAllowance(patternsLimit), told: map[string]bool{}},
 	}
 	if in.Rand == nil {
@@ -112,8 +115,8 @@ func newScan(ctx context.Context, b *Book, in *Input) *scan {
 	t := in.Texts
 	s.texts = texts{
 		source: in.Messages, names: set.IncludeNames, injected: in.Injections,
-		others: [6]string{t.Persona, t.Description, t.Personality, t.DepthPrompt, t.Scenario, t.CreatorNotes},
-		joined: map[view][]rune{}, memo: map[patternAt]bool{},
+		others:  [6]string{t.Persona, t.Description, t.Personality, t.DepthPrompt, t.Scenario, t.CreatorNotes},
+		touched: make([]bool, len(b.entries)), joined: map[view][]rune{}, memo: map[patternAt]bool{},
 	}
 	s.texts.hays[0] = newHay(newFinder(b.set(set.CaseSensitive), in.Cache, s.patterns))
 	if dynamic := b.dynamicSet(set.CaseSensitive, in.Expand); dynamic != nil {
@@ -168,11 +171,14 @@ func (s *scan) look() {
 	s.scanMessages()
 	var found []int32
 	s.alive = slices.DeleteFunc(s.alive, func(n int32) bool {
+		if s.same && !s.again[n] && !s.b.always[n] && !s.texts.touched[n] {
+			return false
+		}
 		st := &s.state[n]
 		if st.active || st.failed {
 			return true
 		}
-		if s.candidate(n) {
+		if s.again[n] = s.candidate(n); s.again[n] {
 			found = append(found, n)
 		}
 		return st.out
@@ -194,6 +200,9 @@ func bit(on bool) int {
 
 // scanMessages scans as many messages as some entry looks at.
 func (s *scan) scanMessages() {
+	if s.pass == recursePass {
+		return // the pass before has scanned them
+	}
 	depth := s.in.Settings.Depth + s.extra
 	for _, n := range s.alive {
 		if d := s.b.entries[n].scanDepth(); d != nil {
@@ -354,11 +363,11 @@ func (s *scan) next(found []int32) {
 	before := s.pass
 	full := s.budget.overflow
 	deeper := set.Depth + s.extra
-	s.pass = noPass
+	s.pass, s.same = noPass, false
 	switch {
 	case set.Recursive && !full && len(rec) > 0,
 		before == minimumPass && set.Recursive && !full && len(s.texts.recursed) > 0:
-		s.pass = recursePass
+		s.pass, s.same = recursePass, before == recursePass
 	case set.MinActivations > 0 && !full && len(s.active) < set.MinActivations &&
 		(set.MinActivationsDepth <= 0 || deeper <= set.MinActivationsDepth) && deeper <= len(s.in.Messages):
 		s.pass = minimumPass
@@ -369,17 +378,16 @@ func (s *scan) next(found []int32) {
 	default:
 		return
 	}
+	s.texts.settle()
 	if len(rec) == 0 {
 		s.budget.running = tally{}
 		return
 	}
-	text := ""
+	contents := make([]string, len(rec))
 	for i, n := range rec {
-		if i > 0 {
-			text += "\n"
-		}
-		text += s.text(n)
+		contents[i] = s.text(n)
 	}
+	text := strings.Join(contents, "\n")
 	s.budget.recurse(text)
 	s.texts.recurse(text)
 }
