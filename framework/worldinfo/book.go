@@ -44,8 +44,8 @@ func (u keyUse) wanted(caseSensitive bool) (folded, exact bool) {
 type entry struct {
 	*card.Entry
 	id         string
-	text       string // without decorators
-	hash       string
+	text       string      // without decorators
+	hash       string      // of an entry that timed effects can be about
 	deco       *decorators // nil = none
 	keys       []int32
 	secondary  []int32
@@ -201,7 +201,9 @@ func (c *compiler) add(book string, e *card.Entry) int32 {
 	if e.DelayUntilRecursion > 0 {
 		c.levels = append(c.levels, e.DelayUntilRecursion)
 	}
-	en.hash = hashOf(e)
+	if e.Sticky != nil || e.Cooldown != nil {
+		en.hash = hashOf(e)
+	}
 	c.entries = append(c.entries, en)
 	if _, known := c.byID[en.id]; !known {
 		c.byID[en.id] = n

@@ -64,7 +64,8 @@ type keyset struct {
 	inFolded      []int32   // of each key: its number in folded; -1 = none
 	inExact       []int32   // likewise
 	required      [][]int32 // of each pattern: the numbers of its literals in folded
-	local         []int32   // the patterns to be looked for in each text
+	byLiteral     lists     // of the numbers in folded: the local patterns that have them as literals
+	bare          []int32   // the local patterns without literals
 	users         users
 }
 
@@ -122,12 +123,21 @@ func newKeyset(keys []key, wanted func(k int) (folded, exact bool)) *keyset {
 			for _, l := range k.literals {
 				s.required[i] = append(s.required[i], folded.number(l))
 			}
-			if k.local {
-				s.local = append(s.local, int32(i))
+			if k.local && k.literals == nil {
+				s.bare = append(s.bare, int32(i))
 			}
 		}
 	}
 	s.folded, s.exact = keyscan.New(folded.list), keyscan.NewExact(exact.list)
+	s.byLiteral = gather(len(folded.list), func(add func(literal, pattern int32)) {
+		for i, literals := range s.required {
+			for _, l := range literals {
+				if keys[i].local {
+					add(l, int32(i))
+				}
+			}
+		}
+	})
 	return s
 }
 
@@ -198,23 +208,22 @@ func (f *finder) find(text string) unit {
 	return u
 }
 
-// findPatterns looks for the local patterns. It reports whether all could be run.
+// findPatterns looks for the local patterns whose literals are in a text. It reports whether all could
+// be run.
 func (f *finder) findPatterns(text string, u *unit) bool {
-	if len(f.set.local) == 0 {
+	try := f.set.bare
+	for _, h := range u.folded {
+		if more := f.set.byLiteral.of(h.Key()); len(more) > 0 {
+			try = append(slices.Clip(try), more...)
+		}
+	}
+	if len(try) == 0 {
 		return true
 	}
-	has := make(map[int32]bool, len(u.folded))
-	for _, h := range u.folded {
-		has[h.Key()] = true
-	}
-	var runes []rune
-	whole := true
-	for _, k := range f.set.local {
-		if need := f.set.required[k]; need != nil && !anyOf(need, has) {
+	runes, whole := []rune(text), true
+	for i, k := range try {
+		if i >= len(f.set.bare) && slices.Contains(try[len(f.set.bare):i], k) {
 			continue
-		}
-		if runes == nil {
-			runes = []rune(text)
 		}
 		found, ok := f.patterns.run(&f.set.keys[k], runes)
 		whole = whole && ok
@@ -223,15 +232,6 @@ func (f *finder) findPatterns(text string, u *unit) bool {
 		}
 	}
 	return whole
-}
-
-func anyOf(list []int32, has map[int32]bool) bool {
-	for _, k := range list {
-		if has[k] {
-			return true
-		}
-	}
-	return false
 }
 
 // patterns runs patterns within the time of a scan.
