@@ -27,6 +27,9 @@ type Book struct {
 	dynamic []string // those with macros, as they are written
 	used    []keyUse // of keys, then of dynamic
 
+	// Skipped is how many keys are not looked for, because there are too many.
+	Skipped int
+
 	sets   [2]func() *keyset // of keys, without and with Settings.CaseSensitive
 	lately *lru.Cache[string, *keyset]
 }
@@ -99,7 +102,7 @@ const dynamicSets = 16
 // Compile makes books ready. It never fails: Lint says what will not work.
 func Compile(sources ...Source) *Book {
 	b := &Book{byID: map[string]int32{}, lately: lru.New[string, *keyset](dynamicSets)}
-	c := compiler{Book: b}
+	c := compiler{Book: b, room: newRoom()}
 	var groups [4][]int32
 	for _, s := range distinct(sources) {
 		for i := range s.Entries {
@@ -117,6 +120,7 @@ func Compile(sources ...Source) *Book {
 		CharacterFirst: slices.Concat(first, groups[OfCharacter], groups[Global]),
 		GlobalFirst:    slices.Concat(first, groups[Global], groups[OfCharacter]),
 	}
+	b.Skipped = c.room.skipped
 	slices.Sort(b.levels)
 	b.levels = slices.Compact(b.levels)
 	b.used = slices.Concat(c.keyUse, c.dynamicUse)
@@ -178,6 +182,7 @@ func (b *Book) sort(list []int32) {
 type compiler struct {
 	*Book
 	static, macros     table
+	room               room
 	keyUse, dynamicUse []keyUse
 }
 
@@ -230,7 +235,7 @@ func (c *compiler) numbers(e *card.Entry, keys []string) []int32 {
 			list[i] = n
 			uses = &c.keyUse
 			if int(n) == len(c.keys) {
-				c.keys = append(c.keys, parseKey(k))
+				c.keys = append(c.keys, c.room.parse(k))
 			}
 		}
 		if int(n) == len(*uses) {
@@ -281,9 +286,9 @@ func (b *Book) dynamicSet(caseSensitive bool, expand func(string) string) *keyse
 	if s, ok := b.lately.Get(name); ok {
 		return s
 	}
-	keys := make([]key, len(texts))
+	keys, r := make([]key, len(texts)), newRoom()
 	for i, t := range texts {
-		keys[i] = parseKey(t)
+		keys[i] = r.parse(t)
 	}
 	uses := b.used[len(b.keys):]
 	s := newKeyset(keys, func(k int) (folded, exact bool) { return uses[k].wanted(caseSensitive) })

@@ -36,6 +36,32 @@ const (
 	patternsLimit = 500 * time.Millisecond
 )
 
+// The sources of the patterns of all books of a scan and the texts of their keys are bounded, in bytes:
+// compiled and in use, patterns take a hundred times as much, keys more than twenty times.
+const (
+	maxPatterns = 512 << 10
+	maxKeys     = 4 << 20
+)
+
+// room is what is left of these bounds.
+type room struct{ patterns, keys, skipped int }
+
+func newRoom() room { return room{patterns: maxPatterns, keys: maxKeys} }
+
+// parse is parseKey for a key that there is room for. Any other is never found.
+func (r *room) parse(s string) key {
+	pattern := strings.HasPrefix(trim(s), "/")
+	if need := len(s) + 1; need > r.keys || pattern && need > r.patterns {
+		r.skipped++
+		return key{kind: emptyKey}
+	}
+	r.keys -= len(s) + 1
+	if pattern {
+		r.patterns -= len(s) + 1
+	}
+	return parseKey(s)
+}
+
 // parseKey reads a key, in which macros are replaced. What is no valid pattern is a plain key.
 func parseKey(s string) key {
 	if s == "" {

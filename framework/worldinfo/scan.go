@@ -60,7 +60,7 @@ type scan struct {
 	levels    []int // later ones
 	extra     int   // depth beyond that of the settings
 	active    []int32
-	groups    map[string]bool // whole group texts of active entries
+	groups    map[string]int32 // active entries, by their whole group texts
 	budget    budget
 	timed     Timed
 	patterns  *patterns
@@ -87,20 +87,14 @@ func (b *Book) scan(ctx context.Context, in *Input) (*Output, error) {
 	return s.output(), nil
 }
 
-func newScan(ctx context.Context, b *Book, in *Input) *scan {
+func newScan(ctx context.Context, b *Book, given *Input) *scan {
+	in := new(Input)
+	*in = *given
+	in.Tools = in.Tools.complete()
 	set := in.Settings
 	s := &scan{
-		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), again: make([]bool, len(b.entries)), groups: map[string]bool{},
+		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), again: make([]bool, len(b.entries)), groups: map[string]int32{},
 		patterns: &patterns{ctx: ctx, allowance: jsregex.NewAllowance(patternsLimit), told: map[string]bool{}},
-	}
-	if in.Rand == nil {
-		in.Rand = func() float64 { return 0.5 }
-	}
-	if in.Expand == nil {
-		in.Expand = func(text string) string { return text }
-	}
-	if in.Count == nil {
-		in.Count = func(text string) int { return int(math.Ceil(float64(len(text)) / 3.35)) }
 	}
 	s.order = b.orders[min(max(set.Strategy, Evenly), GlobalFirst)]
 	if len(b.levels) > 0 {
@@ -126,6 +120,23 @@ func newScan(ctx context.Context, b *Book, in *Input) *scan {
 	s.filter()
 	return s
 }
+
+// complete returns t with defaults for what is missing.
+func (t Tools) complete() Tools {
+	if t.Rand == nil {
+		t.Rand = func() float64 { return 0.5 }
+	}
+	if t.Expand == nil {
+		t.Expand = func(text string) string { return text }
+	}
+	if t.Count == nil {
+		t.Count = estimate
+	}
+	return t
+}
+
+// estimate is the tokens of a text as SillyTavern guesses them.
+func estimate(text string) int { return int(math.Ceil(float64(len(text)) / 3.35)) }
 
 // budgetOf is the tokens that the entries may have together (spec 3.2).
 func budgetOf(s Settings, context int) int {
@@ -258,26 +269,22 @@ func (s *scan) candidate(n int32) bool {
 
 // held returns what keeps an entry out of this pass, whatever its keys; "" = nothing.
 func (s *scan) held(e *entry, st *state) string {
-	l := len(s.in.Messages)
-	switch wait := e.DelayUntilRecursion; {
-	case e.Delay != nil && l < *e.Delay:
+	if e.Delay != nil && len(s.in.Messages) < *e.Delay {
 		st.until, st.out = e.Delay, true
 		return ReasonDelay
+	}
+	switch recursion := s.pass == recursePass; {
 	case st.stuck:
 		return ""
 	case st.cooling:
 		st.out = true
 		return ReasonCooldown
-	case wait > 0 && (s.pass != recursePass || wait > s.level):
+	case e.DelayUntilRecursion > 0 && (!recursion || e.DelayUntilRecursion > s.level):
 		return ReasonLevel
-	case s.pass == recursePass && s.in.Settings.Recursive && e.ExcludeRecursion:
+	case recursion && s.in.Settings.Recursive && e.ExcludeRecursion:
 		return ReasonRecursion
-	}
-	if d := e.deco; d != nil && !d.activate {
-		if d.greeting != nil && *d.greeting != s.in.Greeting || d.onlyAfter != nil && s.assistant < *d.onlyAfter ||
-			d.every != nil && s.assistant%*d.every != 0 {
-			return ReasonDecorator
-		}
+	case e.deco != nil && !e.deco.allows(s.in.Greeting, s.assistant):
+		return ReasonDecorator
 	}
 	return ""
 }
