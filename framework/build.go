@@ -404,7 +404,7 @@ func (b *builder) chatPiece(i int) (piece, bool) {
 		m.Role = string(llm.User)
 	}
 	if m.Role != RoleSummary {
-		m.Text = b.expandAt(m.At, b.in.Scripts.request(m.Role, m.Text, b.length()-1-i))
+		m.Text = b.expandAt(m.At, b.in.Scripts.Request(m.Role, m.Text, b.length()-1-i))
 	}
 	said, entry := m.Said()
 	if i == b.base {
