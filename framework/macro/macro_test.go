@@ -324,6 +324,31 @@ func TestHostileTexts(t *testing.T) {
 	t.Logf("worst: %v", worst)
 }
 
+func TestProblems(t *testing.T) {
+	for text, want := range map[string]string{
+		"{{char}} <USER> {{random::a::{{user}}}} {{.x}} {{// {{nope}} }}{{if a}}b{{else}}c{{/if}}{{lastChatMessage}}": "",
+		"{{nope}} {{reverse::{{Nope::a}}}} {{a b {{c}}}}":                                                             "unknown {{nope}}, unknown {{Nope::a}}, unknown {{a b {{c}}}}, unknown {{c}}",
+		"{{char::a}} {{reverse}} {{setvar::a}}":                                                                       "arguments {{char::a}}, arguments {{reverse}}, arguments {{setvar::a}}",
+		"{{if a}}b {{/char}}":                                                                                         "unclosed {{if a}}, arguments {{/char}}",
+		"{{if 1}}{{nope}}{{else}}{{isMobile}}{{/if}}":                                                                 "unknown {{nope}}, no_effect {{isMobile}}",
+		"{{time_UTC+2}}{{.x = {{nope}}}}":                                                                             "deprecated {{time_UTC+2}}, unknown {{nope}}",
+		"{{original}}":                                                                                                "unknown {{original}}", "{{x": "", "{{}}": "unknown {{}}",
+	} {
+		var found []string
+		for _, p := range Problems(text, "lastchatmessage") {
+			found = append(found, string(p.Kind)+" "+p.Macro)
+		}
+		if got := strings.Join(found, ", "); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+	for _, text := range []string{strings.Repeat("{{x::", 50_000) + strings.Repeat("}}", 50_000), strings.Repeat("{{x}}", 50_000)} {
+		if n := len(Problems(text)); n == 0 || n > maxProblems {
+			t.Errorf("%d problems", n)
+		}
+	}
+}
+
 func TestNamesAreDescribed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, info := range Names() {
