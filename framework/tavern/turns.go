@@ -151,7 +151,7 @@ func (a *arranger) merged(messages []llm.Message) (out []llm.Message, places []l
 
 // strict makes the system speak first or not at all, and for TurnsStrict the user next.
 func (a *arranger) strict(messages []llm.Message, places []llm.Place) ([]llm.Message, []llm.Place) {
-	var j joiner
+	j := joiner{empty: true}
 	for i, m := range messages {
 		if i > 0 && m.Role == llm.System {
 			m.Role = llm.User
