@@ -16,7 +16,9 @@ func (t *Text) Expand(e *Env) string {
 	}
 	e.start()
 	r := run{env: e, text: t}
-	return r.string(t.nodes)
+	o := out{b: make([]byte, 0, len(t.source)+len(t.source)/4)}
+	r.nodes(&o, t.nodes)
+	return o.String()
 }
 
 // out is what nodes become.
@@ -131,8 +133,8 @@ func (r *run) nodes(o *out, nodes []node) {
 }
 
 func (r *run) call(o *out, c *call) {
-	if c.closes || len(o.b) > maxText || !r.env.spent.charge(0) {
-		r.raw(o, c)
+	if len(o.b) > maxText || !r.env.spent.charge(0) {
+		o.literal(r.text.source[c.at:c.end])
 		return
 	}
 	if v, ok := r.env.Extra[c.name]; ok && len(c.args) == 0 {
@@ -142,7 +144,7 @@ func (r *run) call(o *out, c *call) {
 	switch {
 	case c.variable != nil:
 		r.put(o, c, r.variable(c.variable))
-	case c.def == nil || !c.def.takes(len(c.args)):
+	case c.closes || c.def == nil || !c.def.takes(len(c.args)):
 		r.raw(o, c)
 	case c.def.write != nil:
 		c.def.write(r, o, c)
@@ -151,7 +153,9 @@ func (r *run) call(o *out, c *call) {
 		for i, arg := range c.args {
 			args[i] = r.arg(c, i, arg)
 		}
-		if v, ok := c.def.value(r, c, args); ok {
+		if r.env.spent.over {
+			o.literal(r.text.source[c.at:c.end])
+		} else if v, ok := c.def.value(r, c, args); ok {
 			r.put(o, c, v)
 		} else {
 			r.raw(o, c)
@@ -165,7 +169,7 @@ func (r *run) put(o *out, c *call, v string) {
 		r.env.spent.over = true
 	}
 	if !r.env.spent.charge(len(v)) {
-		r.raw(o, c)
+		o.literal(r.text.source[c.at:c.end])
 		return
 	}
 	o.value(v)
@@ -187,6 +191,7 @@ func (r *run) body(c *call, nodes []node) *out {
 	if !c.keeps {
 		part.strip()
 	}
+	r.env.spent.charge(len(part.b)) // it is copied into what is around it
 	return &part
 }
 

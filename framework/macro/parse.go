@@ -10,7 +10,7 @@ import (
 type Text struct {
 	source string
 	nodes  []node
-	hash   uint64
+	hash   uint64 // of the source, if it has {{pick}}
 }
 
 // node is a piece of a text: a literal, or a macro.
@@ -21,7 +21,7 @@ type node struct {
 
 // call is a macro in a text.
 type call struct {
-	at, end int    // in the source, with its braces
+	at, end int    // in the source, with its braces and its block
 	name    string // in lower case; "" = what is in the braces is no macro
 	def     *definition
 	closes  bool // {{/name}}
@@ -45,11 +45,16 @@ type open struct {
 // Parse reads the macros in a text, in time linear in its length. Nothing is an error:
 // what cannot be read is a literal.
 func Parse(text string) *Text {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(text))
-	p := parser{src: text, stack: []open{{}}}
+	p := parser{src: text, stack: make([]open, 1, 4)}
+	p.stack[0].nodes = make([]node, 0, min(2*strings.Count(text, "{{")+1, 100)) // a guess
 	p.scan()
-	return &Text{source: text, nodes: pair(p.rest(), 0), hash: h.Sum64()}
+	t := &Text{source: text, nodes: pair(p.rest(), 0)}
+	if p.picks {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(text))
+		t.hash = h.Sum64()
+	}
+	return t
 }
 
 type parser struct {
@@ -57,6 +62,7 @@ type parser struct {
 	done  int // what is before it is in a node
 	stack []open
 	deep  int // braces that were opened beyond maxNested
+	picks bool
 }
 
 func (p *parser) scan() {
@@ -142,7 +148,9 @@ func (p *parser) close(i int) {
 	o := p.stack[len(p.stack)-1]
 	p.stack = p.stack[:len(p.stack)-1]
 	p.done = i + 2
-	p.add(node{call: newCall(p.src, o.at, p.done, o.nodes)})
+	c := newCall(p.src, o.at, p.done, o.nodes)
+	p.picks = p.picks || c.def == pickMacro
+	p.add(node{call: c})
 }
 
 // rest returns all nodes, with the braces that nothing closed as literals.

@@ -66,7 +66,7 @@ func variableName(s string) int {
 func (r *run) variable(v *variable) string {
 	vars := r.vars(v.global)
 	old, there := vars.Get(v.name)
-	r.env.spent.charge(len(old))
+	r.env.spent.charge(vars.cost(v.name))
 	switch v.op {
 	case "":
 		return old
