@@ -255,6 +255,9 @@ func (b *builder) placeNote() {
 		b.addInsertion(insertion{depth: note.Depth, order: usualOrder, role: role, key: keyNote, parts: parts})
 		return
 	}
+	for i := range parts {
+		parts[i].entry.Role = role
+	}
 	p := &piece{role: role, parts: parts}
 	main := b.at(idMain)
 	switch {

@@ -194,6 +194,7 @@ func TestGoldenPrompt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		checkAccount(t, p)
 		for i, m := range v.Output.Messages {
 			want := llm.Message{Role: llm.Role(m.Role), Name: m.Name, Text: m.Content}
 			if i >= len(p.Messages) {
