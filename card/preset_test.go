@@ -34,8 +34,8 @@ func TestTheOrderOfSillyTavern(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[string]string{
 		`[{"character_id":100000,"order":[{"identifier":"old"}]},{"character_id":100001,"order":[{"identifier":"new"}]}]`: "new",
-		`[{"character_id":3,"order":[{"identifier":"other"}]},{"character_id":"100000","order":[{"identifier":"old"}]}]`: "old",
-		`[{"character_id":3,"order":[{"identifier":"other"}]}]`:                                                        "",
+		`[{"character_id":3,"order":[{"identifier":"other"}]},{"character_id":"100000","order":[{"identifier":"old"}]}]`:  "old",
+		`[{"character_id":3,"order":[{"identifier":"other"}]}]`:                                                           "",
 		`[]`: "",
 	} {
 		p, err := card.ParsePreset([]byte(`{"prompts":[{"identifier":"main"}],"prompt_order":` + order + `}`))

@@ -7,6 +7,9 @@ type run struct {
 	env    *Env
 	text   *Text
 	fields []string // of the card, which are being expanded
+
+	escape func(string) string // for values outside of arguments; nil = none
+	inside int                 // arguments that are being expanded
 }
 
 // Expand returns the text with its macros replaced by what e has for them.
@@ -150,9 +153,11 @@ func (r *run) call(o *out, c *call) {
 		c.def.write(r, o, c)
 	default:
 		args := make([]string, len(c.args))
+		r.inside++
 		for i, arg := range c.args {
 			args[i] = r.arg(c, i, arg)
 		}
+		r.inside--
 		if r.env.spent.over {
 			o.literal(r.text.source[c.at:c.end])
 		} else if v, ok := c.def.value(r, c, args); ok {
@@ -165,6 +170,9 @@ func (r *run) call(o *out, c *call) {
 
 // put appends a value, unless that would go beyond a limit.
 func (r *run) put(o *out, c *call, v string) {
+	if r.escape != nil && r.inside == 0 {
+		v = r.escape(v)
+	}
 	if len(o.b)+len(v) > maxText {
 		r.env.spent.over = true
 	}
@@ -231,6 +239,8 @@ func writeIf(r *run, o *out, c *call) {
 // condition decides a condition: a text, a variable such as .x, or the name of a macro that needs no
 // argument; a leading "!" negates it.
 func (r *run) condition(arg []node) bool {
+	r.inside++
+	defer func() { r.inside-- }()
 	yes := true
 	if len(arg) > 0 && arg[0].call == nil {
 		first, more := arg[0].text, arg[1:]
@@ -266,7 +276,7 @@ func (r *run) field(name, text string) string {
 			return ""
 		}
 	}
-	if plain(text) {
+	if Plain(text) {
 		return text
 	}
 	t := Parse(text)

@@ -149,6 +149,22 @@ func TestPickIsStable(t *testing.T) {
 	}
 }
 
+func TestPatternsKeepTheirBackslashes(t *testing.T) {
+	e := &Env{Names: People{User: "B.b", Char: "A"}}
+	quote := func(s string) string { return strings.ReplaceAll(s, ".", `\.`) }
+	for source, want := range map[string]string{
+		`a.c`: `a.c`, `/{{user}}\s\{\{x\}\}{2}/g`: `/B\.b\s\{\{x\}\}{2}/g`, `(?<user>{{char}})`: `(?<user>A)`,
+		`{{reverse::{{user}}}}`: `b\.B`, `{{if 1}}{{user}}.{{/if}}`: `B\.b.`, `\{{user}}`: `\{{user}}`,
+	} {
+		if got := e.ExpandPattern(source, quote); got != want {
+			t.Errorf("%s: %s, want %s", source, got, want)
+		}
+	}
+	if got := e.ExpandPattern("{{user}}", nil); got != "B.b" {
+		t.Error(got)
+	}
+}
+
 func TestOriginalIsGivenOnce(t *testing.T) {
 	e := example()
 	inner := e.WithOriginal("{{user}}'s")

@@ -44,8 +44,10 @@ type open struct {
 
 // Parse reads the macros in a text, in time linear in its length. Nothing is an error:
 // what cannot be read is a literal.
-func Parse(text string) *Text {
-	p := parser{src: text, stack: make([]open, 1, 4)}
+func Parse(text string) *Text { return parse(text, false) }
+
+func parse(text string, pattern bool) *Text {
+	p := parser{src: text, pattern: pattern, stack: make([]open, 1, 4)}
 	p.stack[0].nodes = make([]node, 0, min(2*strings.Count(text, "{{")+1, 100)) // a guess
 	p.scan()
 	t := &Text{source: text, nodes: pair(p.rest(), 0)}
@@ -63,14 +65,18 @@ type parser struct {
 	stack []open
 	deep  int // braces that were opened beyond maxNested
 	picks bool
+
+	pattern bool // the text is a regular expression: see ExpandPattern
 }
 
 func (p *parser) scan() {
 	for i := p.next(0); i < len(p.src); i = p.next(i) {
 		switch rest := p.src[i:]; {
 		case rest[0] == '\\': // an escaped brace
-			p.literal(i)
-			p.done = i + 1
+			if !p.pattern {
+				p.literal(i)
+				p.done = i + 1
+			}
 			i += 2
 		case rest[0] == '<':
 			if name, size := oldName(rest); size > 0 {
@@ -113,7 +119,9 @@ func (p *parser) next(i int) int {
 		rest := p.src[i:]
 		switch {
 		case rest[0] == '<':
-			return i
+			if !p.pattern {
+				return i
+			}
 		case len(rest) < 2:
 		case rest[0] == '\\':
 			if rest[1] == '{' || rest[1] == '}' {

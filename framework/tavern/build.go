@@ -43,13 +43,14 @@ func Build(ctx context.Context, in *framework.Input, play *Play) (*framework.Pro
 
 // builder is one build. The steps of Build fill it from top to bottom.
 type builder struct {
-	ctx    context.Context
-	in     *framework.Input
-	play   *Play
-	c      *Compiled
-	common *framework.Common
-	env    *macro.Env
-	task   Trigger
+	ctx     context.Context
+	in      *framework.Input
+	play    *Play
+	c       *Compiled
+	common  *framework.Common
+	env     *macro.Env
+	scripts *framework.ScriptRun
+	task    Trigger
 
 	chat    chatState
 	texts   cardTexts

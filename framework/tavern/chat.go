@@ -57,6 +57,8 @@ func (b *builder) readChat() {
 			c.moved = last
 		}
 	}
+	b.env.Chat = b.macroChat()
+	b.scripts = b.in.Scripts.With(b.env)
 	c.texts = make([]string, c.length)
 	for i := range c.texts {
 		m := b.message(i)
@@ -70,9 +72,8 @@ func (b *builder) readChat() {
 			c.base = i
 			c.users++
 		}
-		c.texts[i] = b.in.Scripts.Request(role, m.Text, c.length-i-behind)
+		c.texts[i] = b.scripts.Request(role, m.Text, c.length-i-behind)
 	}
-	b.env.Chat = b.macroChat()
 }
 
 // macroChat is the chat for macros.

@@ -153,7 +153,7 @@ func (v *turnInput) input(t *testing.T, s Sources) *framework.Input {
 	must(t, err)
 	user := or(v.User, "Bob")
 	in.Persona = framework.Persona{Name: user, Description: v.Persona.Description}
-	in.Scripts = framework.CompileScripts(scripts).Run(nil)
+	in.Scripts = framework.CompileScripts(card.SillyTavern, scripts).Run(nil)
 	for _, m := range v.Chat {
 		if m.IsSystem {
 			continue

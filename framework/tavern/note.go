@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"nodest/card"
 	"nodest/framework"
 	"nodest/framework/macro"
 	"nodest/framework/worldinfo"
@@ -173,4 +174,10 @@ const (
 )
 
 // rewrite runs the scripts for world info over the text of an entry.
-func (b *builder) rewrite(text string, _ *int) string { return text }
+func (b *builder) rewrite(text string, depth *int) string {
+	o := framework.Occasion{Placement: card.PlaceWorldInfo, IsPrompt: true, NoDepth: depth == nil}
+	if depth != nil {
+		o.Depth = *depth
+	}
+	return b.scripts.Apply(text, o)
+}
