@@ -369,6 +369,10 @@ func (s *scan) next(found []int32) {
 	default:
 		return
 	}
+	if len(rec) == 0 {
+		s.budget.running = tally{}
+		return
+	}
 	text := ""
 	for i, n := range rec {
 		if i > 0 {
