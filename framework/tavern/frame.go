@@ -155,9 +155,11 @@ func (b *builder) worldPiece(block []worldinfo.Placed, at int, role llm.Role) *p
 		first.text, p.parts = frame, p.parts[:1]
 		return p
 	}
-	whole := worldinfo.Text(block)
+	if strings.Contains(after, insertMark) {
+		after = strings.ReplaceAll(after, insertMark, worldinfo.Text(block))
+	}
 	first.text = before + first.text
-	last.text += strings.ReplaceAll(after, insertMark, whole)
+	last.text += after
 	return p
 }
 
@@ -229,8 +231,10 @@ func (b *builder) noteParts() []part {
 		return nil
 	}
 	parts := top
-	if t.noteText != "" || len(top) > 0 && len(bottom) > 0 { // two blocks around an empty note have its line between them
+	if t.noteText != "" {
 		parts = append(parts, part{text: t.noteText, sep: "\n", entry: framework.Entry{Source: framework.SourceNote, Name: "Author Note", Why: framework.WhyConstant}})
+	} else if len(bottom) > 0 {
+		bottom[0].sep = "\n\n" // around the line of the empty note
 	}
 	parts = append(parts, bottom...)
 	if t.persona == "" {
