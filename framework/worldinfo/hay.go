@@ -95,7 +95,7 @@ func (h *hay) scan(text string, message int, in uint8) {
 
 // texts are the texts of a scan, and what was found in them.
 type texts struct {
-	messages []string // the newest first, trimmed; only scanned ones have a text
+	messages []string // the newest first, those that were scanned, each trimmed and behind a marker
 	scanned  int
 	others   [6]string // in the order of the bits
 	injected []string
@@ -118,11 +118,11 @@ type patternAt struct {
 func (t *texts) scanTo(n int) {
 	for ; t.scanned < min(n, len(t.source)); t.scanned++ {
 		m := &t.source[len(t.source)-1-t.scanned]
-		text := m.Text
+		text := trim(m.Text)
 		if t.names {
-			text = m.Name + ": " + text
+			text = trim(m.Name + ": " + m.Text)
 		}
-		text = trim(text)
+		text = marker + text
 		t.messages = append(t.messages, text)
 		t.each(text, t.scanned, 0)
 	}
@@ -138,20 +138,23 @@ func (t *texts) each(text string, message int, in uint8) {
 
 // scanOthers scans the texts beside the messages that some entry asks for.
 func (t *texts) scanOthers(wanted uint8) {
+	if len(t.source) == 0 {
+		t.each(marker, 0, 0) // a chat without messages is the marker alone
+	}
 	for i, text := range t.others {
 		if wanted&(1<<i) != 0 && text != "" {
-			t.each(text, 0, 1<<i)
+			t.each(marker+text, 0, 1<<i)
 		}
 	}
 	for _, text := range t.injected {
-		t.each(text, 0, inInjection)
+		t.each(marker+text, 0, inInjection)
 	}
 }
 
 // recurse adds the texts of entries.
 func (t *texts) recurse(text string) {
 	t.recursed = append(t.recursed, text)
-	t.each(text, 0, inRecursion)
+	t.each(marker+text, 0, inRecursion)
 	clear(t.joined)
 	clear(t.memo)
 }
@@ -164,15 +167,10 @@ func (t *texts) join(v view) []rune {
 	}
 	var b strings.Builder
 	add := func(text string) {
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(marker)
+		b.WriteString("\n" + marker)
 		b.WriteString(text)
 	}
-	for _, m := range t.messages[:v.depth] {
-		add(m)
-	}
+	b.WriteString(strings.Join(t.messages[:v.depth], "\n"))
 	if v.depth == 0 {
 		b.WriteString(marker) // as SillyTavern has it without messages
 	}

@@ -175,7 +175,7 @@ func (f *finder) findPatterns(text string, u *unit) bool {
 			continue
 		}
 		if runes == nil {
-			runes = []rune(marker + text)
+			runes = []rune(text)
 		}
 		found, ok := f.patterns.run(&f.set.keys[k], runes)
 		whole = whole && ok

@@ -142,6 +142,8 @@ func (s *scan) where(e *entry, k int32, v view) (in string, message *int) {
 		at, other = p.whole, p.wholeIn
 	}
 	switch other &= v.in; {
+	case at > 0 && len(s.in.Messages) == 0:
+		return InAll, nil
 	case at > 0 && int(at) <= v.depth:
 		i := len(s.in.Messages) - int(at)
 		return InMessage, &i
