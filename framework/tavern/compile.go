@@ -76,7 +76,7 @@ func Compile(s Sources) *Compiled {
 	if p := s.Preset; p != nil && !p.BuiltIn {
 		c.preset = *p
 	} else if p != nil { // it has settings, but no prompts
-		c.preset.Behaviour = p.Behaviour
+		c.preset.Behaviour, c.preset.Sampling = p.Behaviour, p.Sampling
 	}
 	c.order()
 	if s.CardFields == framework.ListedFields {

@@ -27,7 +27,9 @@ func sentFor(t *testing.T, doc string) (string, []card.Warning) {
 	must(t, err)
 	p := preset(t, string(res.Doc))
 	s := Sources{Card: fullCard(), Preset: p, Books: []worldinfo.Source{{Name: "b", Entries: []card.Entry{{ID: "1", Constant: true, Content: "W"}}}}}
-	sampling, err := json.Marshal(p.Sampling)
+	var asked llm.Request
+	Compile(s).Sample(&asked)
+	sampling, err := json.Marshal(asked)
 	must(t, err)
 	all := string(sampling) + fmt.Sprintf("%+v", p.Scripts)
 	for _, task := range []llm.Task{llm.Reply, llm.Continue, llm.Impersonate} {
