@@ -2,9 +2,8 @@ package keyscan
 
 import (
 	"strings"
-
-	"golang.org/x/text/cases"
-	"golang.org/x/text/language"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Hit is a key that occurs in a text: its number, and whether it occurs as a whole word somewhere.
@@ -95,10 +94,41 @@ func isWord(c byte) bool {
 }
 
 // Fold returns a text in lower case as JavaScript writes it, capitals of ASCII excepted. It differs from
-// strings.ToLower in two letters: İ and, at the end of a word, Σ.
+// strings.ToLower in two letters: İ and, at the end of a word, Σ. It is our own because
+// golang.org/x/text/cases takes the end of its buffer for that of a word.
 func Fold(text string) string {
-	if strings.ContainsAny(text, "İΣ") {
-		return cases.Lower(language.Und).String(text)
+	if !strings.ContainsAny(text, "İΣ") {
+		return lower(text)
 	}
-	return lower(text)
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == 'İ':
+			b.WriteString("i\u0307")
+		case r == 'Σ' && endsWord(text[:i], text[i+len("Σ"):]):
+			b.WriteRune('ς')
+		default:
+			b.WriteRune(unicode.ToLower(r))
+		}
+	}
+	return b.String()
+}
+
+// endsWord is the condition Final_Sigma of Unicode: a cased letter before, and none behind, wherein
+// marks and apostrophes count for nothing; letters that are both, as ʰ, are marks, as in ICU.
+func endsWord(before, after string) bool {
+	before = strings.TrimRightFunc(before, isIgnorable)
+	after = strings.TrimLeftFunc(after, isIgnorable)
+	r, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(after)
+	return isCased(r) && !isCased(next)
+}
+
+func isCased(r rune) bool {
+	return unicode.In(r, unicode.Lu, unicode.Ll, unicode.Lt, unicode.Other_Lowercase, unicode.Other_Uppercase)
+}
+
+func isIgnorable(r rune) bool {
+	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) ||
+		strings.ContainsRune("'.:\u00b7\u0387\u055f\u05f4\u2018\u2019\u2024\u2027\ufe13\ufe52\ufe55\uff07\uff0e\uff1a", r)
 }

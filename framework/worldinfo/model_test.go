@@ -9,11 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/language"
-
 	"nodest/card"
 	"nodest/framework/jsregex"
+	"nodest/framework/keyscan"
 	"nodest/framework/worldinfo"
 )
 
@@ -215,7 +213,7 @@ func (m *model) haystack(e *modelEntry) string {
 	return text
 }
 
-var modelLower = cases.Lower(language.Und)
+func modelLower(text string) string { return strings.ToLower(keyscan.Fold(text)) }
 
 // hasKey is 3.4.
 func (m *model) hasKey(e *modelEntry, text, key string) bool {
@@ -238,7 +236,7 @@ func (m *model) hasKey(e *modelEntry, text, key string) bool {
 		whole = *e.MatchWholeWords
 	}
 	if !exact {
-		key, text = modelLower.String(key), modelLower.String(text)
+		key, text = modelLower(key), modelLower(text)
 	}
 	if !whole || len(strings.Fields(key)) > 1 {
 		return strings.Contains(text, key)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -165,10 +166,13 @@ func (w world) input() *worldinfo.Input {
 	return in
 }
 
-// explained lists the verdicts with the entries that they are about.
-func explained(o *worldinfo.Output, sources []worldinfo.Source) string {
+// explained lists the verdicts about entries that are in one result and not in the other.
+func explained(o, want *worldinfo.Output, sources []worldinfo.Source) string {
 	var b strings.Builder
 	for _, v := range o.Verdicts {
+		if slices.Contains(o.Activated, v.ID) == slices.Contains(want.Activated, v.ID) {
+			continue
+		}
 		for _, s := range sources {
 			for i := range s.Entries {
 				if e := &s.Entries[i]; s.Name+"."+e.ID == v.ID {
@@ -212,7 +216,7 @@ func compareWithModel(t *testing.T, seed uint64, cache *framework.Cache) (scans 
 			in.Explain, in.Timed, in.Rand, in.Cache = true, timed, rolls(), nil
 			again, _ := book.Scan(t.Context(), in)
 			t.Errorf("seed %d, turn %d:\n%s\ninput %s\nverdicts:\n%s", seed, turn, strings.Join(diffs, "\n"),
-				asJSON([]any{in.Messages, in.Settings, in.Texts, in.Injections, timed}), explained(again, sources))
+				asJSON([]any{in.Messages, in.Settings, in.Texts, in.Injections, timed}), explained(again, want, sources))
 			return scans, false
 		}
 		if len(got.Slow) > 0 {
