@@ -82,7 +82,7 @@ func (d documents) sources(t *testing.T) (s Sources, note *card.AuthorNote) {
 	if note, err = card.ParseAuthorNote(d.AuthorNote); err != nil {
 		t.Fatal(err)
 	}
-	return Sources{Card: role, Preset: &preset, Book: book, CardFields: listedFields, Language: Chinese}, note
+	return Sources{Card: role, Preset: &preset, Book: book, CardFields: ListedFields, Language: Chinese}, note
 }
 
 type object = map[string]any
@@ -234,7 +234,7 @@ func TestGoldenInsertDEntries(t *testing.T) {
 			}
 		}
 		c.index(book)
-		hits, _ := c.keys.search(t.Context(), texts[max(0, len(texts)-defaultScanDepth):], nil)
+		hits, _ := c.keys.Search(t.Context(), texts[max(0, len(texts)-defaultScanDepth):], nil)
 		l := arrange(inject, book)
 		runs := l.insertions(base, note, placeByMessages(base))
 		var out []object

@@ -28,11 +28,7 @@ func (b *builder) prompt() *Prompt {
 	if b.last != nil {
 		p.add(b.last)
 	}
-	if b.in.Options.StrictTurns {
-		p.strictTurns(b.in.Options.Language, b.counter)
-	}
-	p.Hashes = HashesOf(p.Messages)
-	p.comparePrefix(b.in.Previous, b.in.PreviousOf)
+	p.finish(b.in, b.counter)
 	return p
 }
 

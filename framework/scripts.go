@@ -182,9 +182,11 @@ type ScriptRun struct {
 	warnings []Warning
 }
 
-// With lets the scripts of the SillyTavern dialect use macros.
+// With lets the scripts of the SillyTavern dialect use macros. It returns r.
 func (r *ScriptRun) With(macros *macro.Env) *ScriptRun {
-	r.macros = macros
+	if r != nil {
+		r.macros = macros
+	}
 	return r
 }
 
