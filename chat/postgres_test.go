@@ -12,6 +12,10 @@ func TestOnPostgres(t *testing.T) {
 	t.Parallel()
 	nodesttest.OnPostgres(t, []nodesttest.Test{
 		{"ConcurrentRestores", TestConcurrentRestores},
+		{"AHiddenMessageIsInNoPrompt", TestAHiddenMessageIsInNoPrompt},
+		{"AStoredPromptStaysAsItWasSent", TestAStoredPromptStaysAsItWasSent},
+		{"ASummaryOfAHiddenMessageIsMadeAgain", TestASummaryOfAHiddenMessageIsMadeAgain},
+		{"FilesKeepWhatIsHidden", TestFilesKeepWhatIsHidden},
 		{"ALongForkIsCompletedByItsJob", TestALongForkIsCompletedByItsJob},
 		{"SearchFindsTextsThatHaveAllWords", TestSearchFindsTextsThatHaveAllWords},
 		{"ChangesWhileASummaryIsWritten", TestChangesWhileASummaryIsWritten},

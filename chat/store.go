@@ -280,4 +280,5 @@ type DumpedState struct {
 	RevisionID string `json:"revisionId,omitempty"`
 	Status     string `json:"status"`
 	Deleted    bool   `json:"deleted,omitempty"`
+	Hidden     bool   `json:"hidden,omitempty"`
 }

@@ -82,7 +82,7 @@ type Message struct {
 	Name           string       `json:"name"`
 	AuthorID       string       `json:"authorId,omitempty"`
 	Greeting       bool         `json:"greeting,omitempty"` // the first_mes of the card
-	Hidden         bool         `json:"hidden,omitempty"`   // shown, but never in a prompt (imported logs)
+	Hidden         bool         `json:"hidden,omitempty"`   // readers see it, prompts, summaries and memories do not; a part of its state
 	Swipes         []Swipe      `json:"swipes"`
 	SwipeIndex     int          `json:"swipeIndex"`
 	Rev            int64        `json:"rev"` // grows with every change

@@ -23,6 +23,7 @@ type wireMessage struct {
 	Name           string      `json:"name"`
 	AuthorID       string      `json:"authorId,omitempty"`
 	Greeting       bool        `json:"greeting,omitempty"`
+	Hidden         bool        `json:"hidden,omitempty"`
 	Text           string      `json:"text"`
 	Swipes         []wireSwipe `json:"swipes"`
 	SwipeIndex     int         `json:"swipeIndex"`
@@ -86,7 +87,7 @@ func messageAround(m *Message, at int) wireMessage {
 	near := m.near(at)
 	w := wireMessage{
 		ID: m.ID, ConversationID: m.ConversationID, ClientMsgID: m.ClientMsgID, Seq: m.Seq,
-		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting,
+		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting, Hidden: m.Hidden,
 		Swipes: make([]wireSwipe, 0, len(m.Swipes)), Rev: m.Rev, Status: m.Status,
 		GenerationID: m.GenerationID, wireAnswer: wireAnswer{References: []cite.Reference{}, MemoryIDs: []string{}},
 		Error: op.FailureOf(m.Error), CreatedAt: op.Time(m.CreatedAt), EditedAt: op.OptionalTime(m.EditedAt),

@@ -79,7 +79,7 @@ func textsAt(tx Tx, reply *chat.Message) (n int, err error) {
 // summary.
 func (p *past) upToUser() {
 	for i := len(p.messages) - 1; i >= p.front; i-- {
-		if p.messages[i].Role == chat.RoleUser {
+		if m := p.messages[i]; m.Role == chat.RoleUser && !m.Hidden {
 			p.messages = p.messages[:i+1]
 			return
 		}

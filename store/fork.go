@@ -20,7 +20,7 @@ import (
 // whether it was deleted; other swipes are copied as they are now. See copyArgs.
 const pathCopy = pieces + `, line AS (
 	SELECT m.id, m.user_id, m.seq, m.depth, fork.id AS fork_id, fork.now, COALESCE(o.rev, m.rev) AS rev, COALESCE(o.status, m.status) AS status,
-		COALESCE(o.is_deleted, FALSE) AS is_deleted,
+		COALESCE(o.is_deleted, FALSE) AS is_deleted, COALESCE(o.is_hidden, m.is_hidden) AS is_hidden,
 		r.swipe_id, r.id AS revision_id, r.position
 	FROM (SELECT ? AS id, CAST(? AS BIGINT) AS now) fork
 	CROSS JOIN path CROSS JOIN messages m ` + stateThen + `
@@ -249,7 +249,7 @@ func (t archiveTx) copyMessages(args []any) error {
 	err := copyRows[messageRow](t.tx, "messages", "m", "line CROSS JOIN messages m"+ofLine+"m.user_id = line.user_id AND m.id = line.id", map[string]string{
 		"id": "copies.new_id", "conversation_id": "line.fork_id", "client_msg_key": "''", "chain": "0", "parent_id": "copies.parent_id",
 		"since": "CASE WHEN line.is_deleted THEN 0 ELSE 1 END",
-		"rev":   "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
+		"rev":   "line.rev", "status": "line.status", "is_hidden": "line.is_hidden", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
 		"deleted_at": "CASE WHEN line.is_deleted THEN COALESCE(m.deleted_at, line.now) END",
 		"swipe_index": `COALESCE(line.position,
 			CASE WHEN EXISTS (SELECT 1 FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id) THEN -1 ELSE 0 END)`,

@@ -94,7 +94,7 @@ func dumped(m *chat.Message, version int64) *chat.DumpedMessage {
 	for i, s := range m.Swipes {
 		d.Texts[i] = chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt}
 	}
-	d.States = []chat.DumpedState{{Version: version, Rev: m.Rev, Status: m.Status}}
+	d.States = []chat.DumpedState{{Version: version, Rev: m.Rev, Status: m.Status, Hidden: m.Hidden}}
 	if s := m.Chosen(); s != nil {
 		d.States[0].RevisionID = s.RevisionID
 	}

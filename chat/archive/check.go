@@ -377,7 +377,7 @@ func (c *checker) messageStates(path string, m *chat.DumpedMessage) {
 	}
 	c.require(path, rule{len(m.States) > 0, "states", "must not be empty"})
 	newest := &m.States[len(m.States)-1]
-	newest.Status = finalStatus(newest.Status)
+	newest.Status, newest.Hidden = finalStatus(newest.Status), m.Hidden
 }
 
 // summaryList checks the summaries. It runs before the states are checked, which name

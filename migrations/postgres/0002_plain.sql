@@ -436,6 +436,7 @@ CREATE TABLE message_states (
   previous INTEGER NOT NULL, -- version of the message's state before this one; 0 = none
   rev INTEGER NOT NULL,
   is_deleted BOOLEAN NOT NULL,
+  is_hidden BOOLEAN NOT NULL,
   user_id UUID NOT NULL,
   conversation_id UUID NOT NULL,
   message_id UUID NOT NULL,

@@ -438,6 +438,7 @@ CREATE TABLE message_states (
   revision_id BLOB(16) CHECK (length(revision_id) = 16 AND revision_id > x''), -- of the chosen swipe; NULL = none
   status TEXT NOT NULL,
   is_deleted BOOLEAN NOT NULL,
+  is_hidden BOOLEAN NOT NULL,
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;

@@ -24,6 +24,7 @@ var special = map[string][]Step{
 
 	"messages":          {{"messages", message}},
 	"message_lines":     {{"message_lines", same}, {"messages", line}},
+	"message_states":    {{"message_states", state}},
 	"revisions":         {{"revisions", revision}},
 	"generations":       {{"generations", generation}},
 	"summary_texts":     {{"summary_texts", summary}},
@@ -55,6 +56,18 @@ func message(r Row, add func(Row)) error {
 	add(r)
 	return nil
 }
+
+// state does not know whether its message was hidden: HiddenStates says it of all states at once.
+func state(r Row, add func(Row)) error {
+	r["is_hidden"] = false
+	add(r)
+	return nil
+}
+
+// HiddenStates marks the states of messages that were hidden, which in this schema they were for ever. It
+// runs when all rows are stored.
+const HiddenStates = "UPDATE message_states SET is_hidden = TRUE WHERE EXISTS (SELECT 1 FROM messages m WHERE m.user_id = message_states.user_id" +
+	" AND m.id = message_states.message_id AND m.is_hidden)"
 
 func line(r Row, add func(Row)) error {
 	if extra := r["extra"]; extra != nil {
