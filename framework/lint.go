@@ -227,11 +227,11 @@ func (l *linter) script(path string, s card.RegexScript) {
 	switch {
 	case err != nil:
 		l.add(path+".findRegex", lintInvalid, "%v", err)
-	case p.nested:
+	case p.Nested():
 		l.add(path+".findRegex", lintSlow, "nested repetition can be very slow on some texts")
 	}
-	if err == nil && p.global {
-		if out, _, err := p.replace("", "x"); err == nil && out != "" {
+	if err == nil && p.Global() {
+		if out, _, err := p.Replace("", "x"); err == nil && out != "" {
 			l.add(path+".findRegex", lintEverything, "the pattern matches the empty string, so it matches everywhere")
 		}
 	}

@@ -2,7 +2,6 @@ package framework
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"nodest/card"
+	"nodest/framework/jsregex"
 	"nodest/llm"
 )
 
@@ -25,9 +25,8 @@ type Scripts struct {
 
 type script struct {
 	card.RegexScript
-	pattern *pattern
-	index   int         // in the set
-	off     atomic.Bool // it ran out of time once; an edit of the script compiles a new one
+	pattern *jsregex.Pattern
+	index   int // in the set
 }
 
 // scriptLimit is the time that one script may take for one text. A script that
@@ -37,6 +36,10 @@ const scriptLimit = 250 * time.Millisecond
 // promptLimits is how many times the limit of one script all scripts together may
 // take for the texts of one prompt.
 const promptLimits = 8
+
+// maxPatterns bounds the sources of the patterns of a set of scripts together, in bytes:
+// compiled and in use, they take a hundred times as much.
+const maxPatterns = 512 << 10
 
 var compiledIDs atomic.Uint64
 
@@ -78,7 +81,7 @@ type compiler struct {
 }
 
 // prepare compiles a script, or gives the reason why it never runs.
-func (c *compiler) prepare(sc card.RegexScript) (p *pattern, reason string, err error) {
+func (c *compiler) prepare(sc card.RegexScript) (p *jsregex.Pattern, reason string, err error) {
 	switch {
 	case sc.Disabled:
 		return nil, skipDisabled, nil
@@ -93,12 +96,12 @@ func (c *compiler) prepare(sc card.RegexScript) (p *pattern, reason string, err 
 	return p, reason, err
 }
 
-func (c *compiler) compile(sc card.RegexScript) (*pattern, error) {
+func (c *compiler) compile(sc card.RegexScript) (*jsregex.Pattern, error) {
 	source, flags := scriptPattern(sc)
-	if c.used += min(len(source), maxPattern); c.used > maxPatterns {
+	if c.used += min(len(source), jsregex.MaxPattern); c.used > maxPatterns {
 		return nil, fmt.Errorf("the patterns of all scripts together are longer than %d KiB", maxPatterns>>10)
 	}
-	return compilePattern(source, flags, c.limit)
+	return jsregex.Compile(source, flags, c.limit)
 }
 
 // Size estimates the memory of the patterns while they are in use, in bytes.
@@ -119,7 +122,7 @@ const (
 // scriptPattern reads a script's pattern: flags behind /…/ win over the script's
 // own, and without any the pattern is global.
 func scriptPattern(sc card.RegexScript) (source, flags string) {
-	source, flags = splitPattern(sc.Find)
+	source, flags = jsregex.Split(sc.Find)
 	return source, cmp.Or(flags, sc.Flags, "g")
 }
 
@@ -137,7 +140,13 @@ func (s *Scripts) ApplyReply(text string) (string, []Warning) {
 }
 
 // Run returns a run of the scripts over the texts of one prompt; cache may be nil.
-func (s *Scripts) Run(cache *Cache) *ScriptRun { return &ScriptRun{scripts: s, cache: cache} }
+func (s *Scripts) Run(cache *Cache) *ScriptRun {
+	r := &ScriptRun{scripts: s, cache: cache}
+	if s != nil {
+		r.time = jsregex.NewAllowance(promptLimits * s.limit)
+	}
+	return r
+}
 
 // ScriptRun applies scripts to the texts of one prompt. The scripts share a time
 // budget; once it is spent they are skipped. A ScriptRun is not safe for concurrent
@@ -145,7 +154,7 @@ func (s *Scripts) Run(cache *Cache) *ScriptRun { return &ScriptRun{scripts: s, c
 type ScriptRun struct {
 	scripts  *Scripts
 	cache    *Cache
-	used     time.Duration
+	time     *jsregex.Allowance
 	skipped  map[*script]bool // those in warnings
 	warnings []Warning
 }
@@ -271,7 +280,7 @@ func testScripts(list []card.RegexScript, text string, o Occasion, limit time.Du
 // apply runs scripts one after the other, each on the result of the one before.
 func (r *ScriptRun) apply(text string, scripts []*script) string {
 	scripts = slices.DeleteFunc(scripts, func(sc *script) bool {
-		off := sc.off.Load()
+		off := sc.pattern.Off()
 		if off {
 			r.skip(sc)
 		}
@@ -295,21 +304,12 @@ func (r *ScriptRun) apply(text string, scripts []*script) string {
 	})
 }
 
-var errBudget = errors.New("the time budget of the scripts is spent")
-
 func (r *ScriptRun) one(sc *script, text string) (changed string, n int, err error) {
-	if r.used >= promptLimits*r.scripts.limit {
-		return text, 0, errBudget
-	}
-	started := time.Now()
-	changed, n, err = sc.pattern.replace(text, sc.Replace)
-	if errors.Is(err, errPatternTime) { // a machine that was busy for a moment turns no script off
-		changed, n, err = sc.pattern.replace(text, sc.Replace)
-	}
-	r.used += time.Since(started)
-	if errors.Is(err, errPatternTime) {
-		sc.off.Store(true)
-	}
+	changed = text
+	err = r.time.Try(sc.pattern, func() (err error) {
+		changed, n, err = sc.pattern.Replace(text, sc.Replace)
+		return err
+	})
 	return changed, n, err
 }
 
@@ -323,7 +323,7 @@ func (r *ScriptRun) skip(sc *script) {
 	}
 	r.skipped[sc] = true
 	detail := "the regex took too long or produced too much text; it was skipped"
-	if sc.off.Load() {
+	if sc.pattern.Off() {
 		detail = "the regex took too long; it is off until you edit the script"
 	}
 	r.warnings = append(r.warnings, Warning{skipSlow, scriptPath(sc.RegexScript), detail})

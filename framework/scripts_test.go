@@ -1,126 +1,14 @@
 package framework
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"nodest/card"
+	"nodest/framework/jsregex"
 )
-
-func TestPatternsWorkAsInJavaScript(t *testing.T) {
-	for _, c := range []struct{ pattern, flags, text, replacement, want string }{
-		// replacement strings
-		{"b", "g", "abcb", "$&$&", "abbcbb"},
-		{"b", "g", "abc", "[$`|$']", "a[a|c]c"},
-		{"(b)(c)?", "g", "ab", "<$1$2>", "a<b>"},
-		{"(b)", "g", "ab", "$2 $10 $01 $0 $", "a$2 b0 b $0 $"},
-		{"(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)", "", "abcdefghij", "$10$1", "ja"},
-		{"(?<x>a)(b)", "g", "ab", "$<x>$2$<y>", "ab"},
-		{"(a)", "g", "a", "$<x>", "$<x>"},
-		{"(?<x>a)", "g", "a", "$<x", "$<x"},
-		{"a", "g", "aa", "$$1", "$1$1"},
-		// flags
-		{"a", "", "aa", "x", "xa"},
-		{"A", "gi", "aA", "x", "xx"},
-		{"a", "y", "ba", "x", "ba"},
-		{"a", "gy", "aaba", "x", "xxba"},
-		{"^a$", "gm", "a\nb\ra\u2028a", "x", "x\nb\rx\u2028x"},
-		{"^a", "g", "a\na", "x", "x\na"},
-		{"a$", "g", "a\n", "x", "a\n"},
-		{".", "g", "a\n\r\u2028b", "x", "x\n\r\u2028x"},
-		{".", "gs", "a\nb", "x", "xxx"},
-		{".", "gu", "a😀", "x", "xx"},
-		// classes
-		{`\d`, "g", "1٣", "x", "x٣"},
-		{`\w`, "g", "aé_", "x", "xéx"},
-		{`\W`, "g", "aé_", "x", "ax_"},
-		{`\s`, "g", "\ufeff\u3000\u0085a", "x", "xx\u0085a"},
-		{`[^\s]`, "g", " a", "x", " x"},
-		{`[\S]`, "g", " a\u3000", "x", " x\u3000"},
-		{`[^\Sa]`, "g", "a b", "x", "axb"},
-		{`[\s\S]`, "g", "a\n", "x", "xx"},
-		{`[^]`, "g", "a\n", "x", "xx"},
-		{`[]`, "g", "a", "x", "a"},
-		{`[a[b]`, "g", "[ab", "x", "xxx"},
-		{`[a-c&&[b]]`, "", "a]", "x", "x"},
-		{`[\b]`, "g", "\b", "x", "x"},
-		{`[\w-z]`, "g", "-", "x", "x"},
-		{`[a-]`, "g", "-", "x", "x"},
-		{`\bfoo\b`, "g", "foo 中foo中 foobar", "x", "x 中x中 foobar"},
-		// escapes
-		{`\x41\u0042\u{43}`, "u", "ABC", "x", "x"},
-		{`a\u{2}`, "", "auu", "x", "x"},
-		{`\ud83d\ude00`, "g", "😀", "x", "x"},
-		{`\p{L}+`, "u", "日本1", "x", "x1"},
-		{`\p{Script=Han}`, "gu", "日a", "x", "xa"},
-		{`\p{L}`, "", "p{L}", "x", "x"},
-		{`\cJ`, "g", "\n", "x", "x"},
-		{`\0`, "g", "\x00", "x", "x"},
-		{`\A\z\Z\e\a`, "", "AzZea", "x", "x"},
-		{`\-\/\ `, "", "-/ ", "x", "x"},
-		{`a{`, "", "a{", "x", "x"},
-		{`a{,3}`, "", "a{,3}", "x", "x"},
-		{`x{2}`, "", "xxx", "-", "-x"},
-		{`]}`, "", "]}", "x", "x"},
-		{`#a b`, "", "#a b", "x", "x"},
-		// groups and assertions
-		{`(a)|b`, "g", "ab", "[$1]", "[a][]"},
-		{`(?:a)(b)`, "", "ab", "$1", "b"},
-		{`(?<n>a)\k<n>`, "", "aa", "x", "x"},
-		{`\k<n>`, "", "k<n>", "x", "x"},
-		{`\1(a)`, "", "a", "x", "x"},
-		{`(a)\1`, "", "aa1", "x", "x1"},
-		{`(a)\12`, "", "aa2", "x", "aa2"}, // an octal escape: \12 is a line feed
-		{`(?=a)*`, "", "a", "x", "xa"},
-		{`(?<!a)b`, "g", "abb", "x", "abx"},
-		{`(?<=a)b`, "g", "abb", "x", "axb"},
-		{`a*?b`, "", "aab", "x", "x"},
-		{`\n{3,}`, "g", "a\n\n\n\nb", "\n\n", "a\n\nb"},
-		{``, "g", "ab", "-", "-a-b-"},
-		{`a*`, "g", "baac", "-", "-b--c-"},
-	} {
-		p, err := compilePattern(c.pattern, c.flags, patient)
-		if err != nil {
-			t.Errorf("/%s/%s: %v", c.pattern, c.flags, err)
-			continue
-		}
-		got, _, err := p.replace(c.text, c.replacement)
-		if got != c.want || err != nil {
-			t.Errorf("/%s/%s on %q with %q: %q, %v; want %q", c.pattern, c.flags, c.text, c.replacement, got, err, c.want)
-		}
-	}
-}
-
-func TestPatternsThatJavaScriptRefuses(t *testing.T) {
-	for pattern, flags := range map[string]string{
-		"(": "", ")": "", "[a": "", `\`: "", "a**": "", "*": "", "(?i)a": "", "(?>a)": "", "(?#c)": "", "a++": "", "?": "",
-		"[z-a]": "", "(?<n>a)(?<n>b)": "", "(?<1>a)": "", "(?<=a)+": "", "a|*": "",
-		"a{2,1}": "", "{": "u", `\a`: "u", `\p{Nope}`: "u", "]": "u", `\1`: "u", `(?<n>a)\k<m>`: "", "a": "gg", "b": "x",
-		"\xff": "",
-	} {
-		if _, err := compilePattern(pattern, flags, patient); err == nil {
-			t.Errorf("/%s/%s was accepted", pattern, flags)
-		}
-	}
-}
-
-func TestNestedRepetitionIsDetected(t *testing.T) {
-	for pattern, slow := range map[string]bool{
-		"(a+)+": true, `(\w+\s?)*x`: true, "(?:a*|b)+": true, "((a+))*": true, "(.*)*": true,
-		"(a+b)+": false, "a+b+": false, "(ab)+": false, `("[^"]*")*`: false, "(a+)?": false, "(?:a{2}b*)+": false,
-	} {
-		p, err := compilePattern(pattern, "", patient)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.nested != slow {
-			t.Errorf("%s: slow = %v", pattern, p.nested)
-		}
-	}
-}
 
 // replying returns scripts that apply to model output.
 func replying(list ...card.RegexScript) []card.RegexScript {
@@ -139,7 +27,11 @@ func hostile(promptOnly bool) *Scripts {
 		card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x", PromptOnly: promptOnly},
 		card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: promptOnly},
 	), patient)
-	s.list[0].pattern.re.MatchTimeout = 20 * time.Millisecond
+	impatient, err := jsregex.Compile("(a+)+$", "g", 20*time.Millisecond)
+	if err != nil {
+		panic(err)
+	}
+	s.list[0].pattern = impatient
 	return s
 }
 
@@ -154,7 +46,6 @@ func TestHostileScriptIsOffUntilItIsEdited(t *testing.T) {
 		if len(warnings) != 1 || warnings[0].Code != "slow_pattern" || warnings[0].Path != "regexScripts.hostile" {
 			t.Errorf("time %d: warnings = %+v", i, warnings)
 		}
-		s.list[0].pattern.re.MatchTimeout = time.Hour // this test would not end if it ran again
 	}
 	edited := compileScripts(replying(card.RegexScript{Name: "hostile", Find: "a+$", Replace: "x"}), patient)
 	if got, warnings := edited.ApplyReply("aaa"); got != "x" || warnings != nil {
@@ -176,7 +67,7 @@ func TestThousandsOfHostileScriptsAreBounded(t *testing.T) {
 	}
 	tried := 0
 	for _, sc := range s.list {
-		if sc.off.Load() {
+		if sc.pattern.Off() {
 			tried++
 		}
 	}
@@ -193,7 +84,7 @@ func TestTheScriptsOfAPromptShareTheirTime(t *testing.T) {
 	if got := r.request("assistant", "one!", 0); got != "one?" {
 		t.Errorf("got %q", got)
 	}
-	r.used = promptLimits * patient
+	r.time = jsregex.NewAllowance(0)
 	for range 2 {
 		if got := r.request("assistant", "two!", 0); got != "two!" {
 			t.Errorf("got %q after the time was spent", got)
@@ -208,18 +99,6 @@ func TestTheScriptsOfAPromptShareTheirTime(t *testing.T) {
 	next := s.Run(r.cache)
 	if got := next.request("assistant", "two!", 0); got != "two?" || next.all() != nil {
 		t.Errorf("the next prompt: %q, %+v", got, next.all())
-	}
-}
-
-// Many quick matches together stay within the limit.
-func TestManyMatchesStayWithinTheLimit(t *testing.T) {
-	p, err := compilePattern("a", "g", time.Nanosecond)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Repeat("a", 100)
-	if got, _, err := p.replace(text, "b"); !errors.Is(err, errPatternTime) || got != text {
-		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -256,10 +135,10 @@ func TestReferencesToNothingAreBounded(t *testing.T) {
 func TestThePatternsOfASetAreBounded(t *testing.T) {
 	list := make([]card.RegexScript, 40)
 	for i := range list {
-		list[i] = card.RegexScript{ID: "long", Find: strings.Repeat("a", maxPattern)}
+		list[i] = card.RegexScript{ID: "long", Find: strings.Repeat("a", jsregex.MaxPattern)}
 	}
 	s := CompileScripts(replying(list...))
-	if len(s.list) != maxPatterns/maxPattern || len(s.warnings) != 40-len(s.list) {
+	if len(s.list) != maxPatterns/jsregex.MaxPattern || len(s.warnings) != 40-len(s.list) {
 		t.Errorf("%d scripts are in use, %d warnings", len(s.list), len(s.warnings))
 	}
 	if got := s.Size(); got < maxPatterns*patternGrowth {
@@ -377,33 +256,4 @@ func TestInvalidScriptIsNamedAndLeftOut(t *testing.T) {
 	if got, _ := s.ApplyReply("a("); got != "b(" {
 		t.Errorf("got %q", got)
 	}
-}
-
-func TestSplitPattern(t *testing.T) {
-	for find, want := range map[string][2]string{
-		"a": {"a", ""}, "/a/": {"a", ""}, "/a/gi": {"a", "gi"}, "/a/b/g": {"a/b", "g"}, `/a\/b/g`: {`a\/b`, "g"},
-		"/": {"/", ""}, "/a": {"/a", ""}, "/a/G": {"/a/G", ""}, "/a/1": {"/a/1", ""}, "//": {"", ""},
-	} {
-		if source, flags := splitPattern(find); source != want[0] || flags != want[1] {
-			t.Errorf("%s: %q %q", find, source, flags)
-		}
-	}
-}
-
-func FuzzPattern(f *testing.F) {
-	for _, seed := range []string{"(a+)+$", `[\S-z]`, `(?<n>a)\k<n>\u{1F600}`, `\p{Script=Han}{2,}?`, "(?<=[^]])|", `a{1,99999}\1`, "[^\\D\\x0-\\cA]"} {
-		f.Add(seed, "gimsuy", "text 文字\n", "$1$<n>$&$$")
-	}
-	f.Fuzz(func(t *testing.T, pattern, flags, text, replacement string) {
-		if len(text) > 200 || len(pattern) > 200 {
-			return
-		}
-		p, err := compilePattern(pattern, flags, 20*time.Millisecond)
-		if err != nil {
-			return
-		}
-		if out, _, err := p.replace(text, replacement); err != nil && out != text {
-			t.Errorf("a failed script changed the text")
-		}
-	})
 }

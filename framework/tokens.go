@@ -145,3 +145,5 @@ func estimateTokens(text string) int {
 	}
 	return (twentieths + 19) / 20
 }
+
+func isLetter(c byte) bool { return c|32 >= 'a' && c|32 <= 'z' }
