@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the .want.txt files")
 type buildCase struct {
 	documents
 	Dialect                  card.Dialect
-	CardFields               CardFields // default listedFields
+	CardFields               CardFields // default ListedFields
 	GlobalPreset, GlobalBook json.RawMessage
 	GlobalPriority           Priority
 	MoreBooks                []struct {
@@ -43,7 +43,7 @@ type buildCase struct {
 func (c buildCase) input(t *testing.T) Input {
 	t.Helper()
 	s, note := c.sources(t)
-	s.GlobalPriority, s.Dialect, s.CardFields = c.GlobalPriority, c.Dialect, cmp.Or(c.CardFields, listedFields)
+	s.GlobalPriority, s.Dialect, s.CardFields = c.GlobalPriority, c.Dialect, cmp.Or(c.CardFields, ListedFields)
 	if c.GlobalPreset != nil {
 		p, err := card.ParsePreset(c.GlobalPreset)
 		if err != nil {

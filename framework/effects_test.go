@@ -174,7 +174,7 @@ func TestMembersOfScriptsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 				t.Fatal(err)
 			}
 			stored, _ := CompileScripts(scripts).ApplyReply("boo bones {{user}}")
-			sent := CompileScripts(scripts).Run(nil).request("assistant", "boo bones", 0)
+			sent := CompileScripts(scripts).Run(nil).Request("assistant", "boo bones", 0)
 			return stored + "|" + sent, res.Warnings
 		}
 		before, _ := run(plain)

@@ -82,7 +82,7 @@ func (d documents) sources(t *testing.T) (s Sources, note *card.AuthorNote) {
 	if note, err = card.ParseAuthorNote(d.AuthorNote); err != nil {
 		t.Fatal(err)
 	}
-	return Sources{Card: role, Preset: &preset, Book: book, CardFields: listedFields, Language: Chinese}, note
+	return Sources{Card: role, Preset: &preset, Book: book, CardFields: ListedFields, Language: Chinese}, note
 }
 
 type object = map[string]any

@@ -114,7 +114,7 @@ func (l *linter) places(c card.RoleCard) {
 		}
 	}
 	for _, field := range cardFields {
-		if slices.ContainsFunc(f.slots, func(it *item) bool { return it.id == field.identifier && it.why == whyAdded }) {
+		if slices.ContainsFunc(f.slots, func(it *item) bool { return it.id == field.identifier && it.why == WhyAdded }) {
 			l.add(l.path("roleCard", field.field), lintUnlisted, "the preset does not list %q; the field is added before the chat", field.identifier)
 		}
 		unused(field.field, field.identifier)

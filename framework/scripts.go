@@ -167,17 +167,17 @@ func (r *ScriptRun) User(text string) string {
 	return r.apply(text, r.scripts.pick(Occasion{Placement: card.PlaceUserInput}))
 }
 
-// request runs the scripts that change a message only in the request. depth is its
+// Request runs the scripts that change a message only in the request. depth is its
 // place from the newest message (0).
-func (r *ScriptRun) request(role, text string, depth int) string {
+func (r *ScriptRun) Request(role, text string, depth int) string {
 	if r == nil {
 		return text
 	}
 	return r.apply(text, r.scripts.pick(Occasion{Placement: placeOf(role), Depth: depth, IsPrompt: true}))
 }
 
-// all returns the warnings about scripts that cannot be used or were skipped.
-func (r *ScriptRun) all() []Warning {
+// Warnings returns the warnings about scripts that cannot be used or were skipped.
+func (r *ScriptRun) Warnings() []Warning {
 	if r == nil || r.scripts == nil {
 		return nil
 	}

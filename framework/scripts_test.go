@@ -81,24 +81,24 @@ func TestThousandsOfHostileScriptsAreBounded(t *testing.T) {
 func TestTheScriptsOfAPromptShareTheirTime(t *testing.T) {
 	s := compileScripts(replying(card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: true}), patient)
 	r := s.Run(NewCache(0))
-	if got := r.request("assistant", "one!", 0); got != "one?" {
+	if got := r.Request("assistant", "one!", 0); got != "one?" {
 		t.Errorf("got %q", got)
 	}
 	r.time = jsregex.NewAllowance(0)
 	for range 2 {
-		if got := r.request("assistant", "two!", 0); got != "two!" {
+		if got := r.Request("assistant", "two!", 0); got != "two!" {
 			t.Errorf("got %q after the time was spent", got)
 		}
 	}
-	if got := r.request("assistant", "one!", 0); got != "one?" {
+	if got := r.Request("assistant", "one!", 0); got != "one?" {
 		t.Errorf("a result that is known costs nothing, got %q", got)
 	}
-	if w := r.all(); len(w) != 1 || w[0].Code != "slow_pattern" || w[0].Path != "regexScripts.good" {
+	if w := r.Warnings(); len(w) != 1 || w[0].Code != "slow_pattern" || w[0].Path != "regexScripts.good" {
 		t.Errorf("warnings = %+v", w)
 	}
 	next := s.Run(r.cache)
-	if got := next.request("assistant", "two!", 0); got != "two?" || next.all() != nil {
-		t.Errorf("the next prompt: %q, %+v", got, next.all())
+	if got := next.Request("assistant", "two!", 0); got != "two?" || next.Warnings() != nil {
+		t.Errorf("the next prompt: %q, %+v", got, next.Warnings())
 	}
 }
 
@@ -184,11 +184,11 @@ func TestScriptsApplyOnlyWhereConfigured(t *testing.T) {
 	check("user", r.User("abcdef"), "Ubcdef")
 	got, _ := s.ApplyReply("abcdef")
 	check("reply", got, "Rbcdef")
-	check("request", r.request("assistant", "abcdef", 2), "abPdef")
-	check("request, not deep enough", r.request("assistant", "abcdef", 1), "abcdef")
-	check("request, a user's message", r.request("user", "abcdef", 2), "abcdef")
+	check("request", r.Request("assistant", "abcdef", 2), "abPdef")
+	check("request, not deep enough", r.Request("assistant", "abcdef", 1), "abcdef")
+	check("request, a user's message", r.Request("user", "abcdef", 2), "abcdef")
 	var none *Scripts
-	if got, _ = none.ApplyReply("a"); got != "a" || none.Run(nil).User("a") != "a" || none.Run(nil).all() != nil {
+	if got, _ = none.ApplyReply("a"); got != "a" || none.Run(nil).User("a") != "a" || none.Run(nil).Warnings() != nil {
 		t.Error("no scripts must change nothing")
 	}
 }
@@ -250,7 +250,7 @@ func TestInvalidScriptIsNamedAndLeftOut(t *testing.T) {
 		card.RegexScript{Name: "broken", Find: "(", Replace: "x"},
 		card.RegexScript{Name: "fine", Find: "a", Replace: "b"},
 	), patient)
-	if w := s.Run(nil).all(); len(w) != 1 || w[0].Code != "invalid_pattern" || w[0].Path != "regexScripts.broken" {
+	if w := s.Run(nil).Warnings(); len(w) != 1 || w[0].Code != "invalid_pattern" || w[0].Path != "regexScripts.broken" {
 		t.Errorf("warnings = %+v", w)
 	}
 	if got, _ := s.ApplyReply("a("); got != "b(" {

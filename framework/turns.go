@@ -33,14 +33,14 @@ func (p *Prompt) strictTurns(language Language, counter counter) {
 	p.Messages = strict
 	for i, ok := range begun {
 		if !ok {
-			p.addOpening(i, counter.count(opening)+messageOverhead)
+			p.addOpening(i, counter.count(opening)+MessageOverhead)
 		}
 	}
 }
 
 func (p *Prompt) addOpening(message, tokens int) {
 	at := slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Message > message })
-	e := Entry{Source: SourceInstruction, ID: "opening", Why: whyTask, Role: llm.User, Message: message, Tokens: tokens}
+	e := Entry{Source: SourceInstruction, ID: "opening", Why: WhyTask, Role: llm.User, Message: message, Tokens: tokens}
 	p.Entries = slices.Insert(p.Entries, at, e) // a message of the character follows
 	p.Tokens += tokens
 }
