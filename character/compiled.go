@@ -9,6 +9,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework"
+	"nodest/framework/tavern"
 	"nodest/internal/op"
 )
 
@@ -22,6 +23,7 @@ type Documents struct {
 	Card         card.RoleCard
 	Language     framework.Language // of built-in words
 	Compiled     *framework.Compiled
+	Tavern       *tavern.Compiled // of the SillyTavern dialect; nil = it is the other one
 	Sampling     TurnOptions // of the preset in force
 	Scripts      *framework.Scripts
 	Note         *card.AuthorNote // the character's; nil = none
@@ -167,6 +169,9 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 		}
 	}
 	d.Compiled = framework.Compile(sources)
+	if sources.Dialect == card.SillyTavern {
+		d.Tavern = tavern.Compile(tavernSources(&sources))
+	}
 	d.Sampling = samplingOf(cmp.Or(sources.GlobalPreset, sources.Preset))
 	if !w.user.GlobalRegexEnabled {
 		scripts = nil
@@ -174,6 +179,16 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 	d.Scripts = framework.CompileScripts(scripts)
 	d.size += d.Compiled.Size() + d.Scripts.Size()
 	return d, nil
+}
+
+// tavernSources are the same documents for the SillyTavern dialect, which has its own preset in the place of
+// the built-in one.
+func tavernSources(s *framework.Sources) tavern.Sources {
+	t := tavern.Sources{Card: s.Card, Preset: cmp.Or(s.GlobalPreset, s.Preset), CardFields: s.CardFields, Language: s.Language}
+	if t.Preset != nil && t.Preset.BuiltIn {
+		t.Preset = nil
+	}
+	return t
 }
 
 // readCharacter parses the character's own documents. Its regex scripts are not

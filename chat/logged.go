@@ -57,7 +57,7 @@ func (c *Conversation) logged(ev *stream.Event) json.RawMessage {
 		return nil
 	}
 	bare, last := *c, *c.LastMessage
-	last.Text, bare.LastMessage, bare.Pins, bare.SummaryID = "", &last, nil, ""
+	last.Text, bare.LastMessage, bare.Pins, bare.SummaryID, bare.PlayID, bare.Play = "", &last, nil, "", "", nil
 	kept, err := json.Marshal(&Logged{Conversation: &bare, Size: len(ev.Data)})
 	if err != nil { // as in op.Event
 		return nil

@@ -132,10 +132,11 @@ type wireConversation struct {
 	Archived    bool            `json:"archived"`
 	Tags        []string        `json:"tags"`
 	Copying     bool            `json:"copying,omitempty"`
-	Version     int64           `json:"version"`
-	LastMessage *wirePreview    `json:"lastMessage,omitempty"`
-	CreatedAt   op.Time         `json:"createdAt"`
-	UpdatedAt   op.Time         `json:"updatedAt"`
+	*wirePlay
+	Version     int64        `json:"version"`
+	LastMessage *wirePreview `json:"lastMessage,omitempty"`
+	CreatedAt   op.Time      `json:"createdAt"`
+	UpdatedAt   op.Time      `json:"updatedAt"`
 }
 
 type wirePreview struct {
@@ -145,13 +146,32 @@ type wirePreview struct {
 	CreatedAt op.Time `json:"createdAt"`
 }
 
+// wirePlay is what a conversation has beside its texts.
+type wirePlay struct {
+	Variables json.RawMessage `json:"variables"`
+	Timed     json.RawMessage `json:"timedWorldInfo"`
+}
+
+func playOf(p *Play) *wirePlay {
+	if p == nil {
+		return nil
+	}
+	object := func(doc json.RawMessage) json.RawMessage {
+		if op.IsNull(doc) {
+			return json.RawMessage("{}")
+		}
+		return doc
+	}
+	return &wirePlay{object(p.Variables), object(p.Timed)}
+}
+
 // WireConversation is c as clients see it.
 func WireConversation(c *Conversation) any { return conversationOf(c) }
 
 func conversationOf(c *Conversation) wireConversation {
 	w := wireConversation{
 		ID: c.ID, CharacterID: c.CharacterID, Title: c.Title, PersonaID: c.PersonaID,
-		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Tags: append([]string{}, c.Tags...), Copying: c.Copying, Version: c.Version,
+		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Tags: append([]string{}, c.Tags...), Copying: c.Copying, wirePlay: playOf(c.Play), Version: c.Version,
 		CreatedAt: op.Time(c.CreatedAt), UpdatedAt: op.Time(c.UpdatedAt),
 	}
 	if len(w.Settings) == 0 {
@@ -253,9 +273,11 @@ func MessageData(m *Message) any {
 
 // ConversationData is what an event of a conversation carries.
 func ConversationData(c *Conversation) any {
+	bare := *c
+	bare.Play = nil // it may be large
 	return struct {
 		Conversation wireConversation `json:"conversation"`
-	}{conversationOf(c)}
+	}{conversationOf(&bare)}
 }
 
 // eventSave is s in an event: without its thumbnail, which only lists contain.

@@ -11,6 +11,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/framework/tavern"
 	"nodest/internal/summary"
 	"nodest/llm"
 	"nodest/nodest/record"
@@ -34,6 +35,7 @@ type turn struct {
 	since     time.Time    // when the making began
 
 	// Known once it is built.
+	after     *tavern.State // that the prompt hands on; nil = it is of the other dialect
 	prompt    *framework.Prompt
 	buildTime time.Duration
 }
@@ -111,7 +113,7 @@ func (e *Engine) renew(ctx context.Context, t *task) error {
 		return err
 	}
 	s.retold = cmp.Or(s.retold, t.setup.retold) // of the message beside which a new one is written
-	t.setup, t.history = s, &storedChat{engine: e, userID: t.userID, conv: s.Conversation, kind: t.generation().Kind, target: s.target}
+	t.setup, t.history = s, &storedChat{engine: e, userID: t.userID, conv: s.Conversation, kind: t.generation().Kind, target: s.target, plays: s.Docs.Tavern != nil}
 	return nil
 }
 

@@ -21,7 +21,7 @@ func (t historyTx) StateAt(conversationID string, version int64) (*chat.Conversa
 	if version > row.Version {
 		return nil, errNoVersion(version)
 	}
-	state, err := sqldb.One[conversationStateRow](t, `SELECT s.head_id, s.persona_id, s.summary_id, d.author_note, d.settings, d.pins
+	state, err := sqldb.One[conversationStateRow](t, `SELECT s.head_id, s.persona_id, s.summary_id, s.play_id, d.author_note, d.settings, d.pins
 		FROM conversation_states s
 		JOIN conversation_states d ON d.user_id = s.user_id AND d.conversation_id = s.conversation_id AND d.version = s.documents_version
 		WHERE s.user_id = ? AND s.conversation_id = ? AND s.version <= ? ORDER BY s.version DESC LIMIT 1`, t.userID, conversationID, version)
@@ -32,7 +32,7 @@ func (t historyTx) StateAt(conversationID string, version int64) (*chat.Conversa
 		return nil, errNoVersion(version)
 	}
 	row.Version, row.HeadID, row.PersonaID, row.SummaryID = version, state.HeadID, state.PersonaID, state.SummaryID
-	row.AuthorNote, row.Settings, row.Pins = state.AuthorNote, state.Settings, state.Pins
+	row.PlayID, row.AuthorNote, row.Settings, row.Pins = state.PlayID, state.AuthorNote, state.Settings, state.Pins
 	return &row.Conversation, nil
 }
 

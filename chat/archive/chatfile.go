@@ -64,6 +64,7 @@ func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID stri
 		Extra: extraOf(file), Version: 1, CreatedAt: now,
 	}
 	a.addLog(file, names)
+	a.addPlay(chat.PlayFromLog(file.Metadata))
 	p := a.conversation()
 	return Import(ctx, svc, c, p, func() (*ImportedChat, error) {
 		return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*ImportedChat, error) {
@@ -85,6 +86,23 @@ func (a *contents) addLog(log *card.Chat, names card.ChatNames) {
 		m.ParentID, m.Seq = conv.HeadID, int64(i+1)
 		a.Messages = append(a.Messages, dumped(m, conv.Version))
 		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
+	}
+}
+
+// addPlay makes p that after the last message; nil = none.
+func (a *contents) addPlay(p *chat.Play) {
+	if p == nil {
+		return
+	}
+	p.ID = op.NewID()
+	a.Plays, a.Conversation.PlayID = []*chat.Play{p}, p.ID
+	if n := len(a.Messages); n > 0 {
+		last := a.Messages[n-1]
+		for i := range last.Texts {
+			if last.Texts[i].RevisionID == last.Chosen().RevisionID {
+				last.Texts[i].PlayID = p.ID
+			}
+		}
 	}
 }
 
@@ -228,6 +246,11 @@ func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 		}
 	}
 	file.Metadata = metadataWithNote(file.Metadata, conv.AuthorNote)
+	play, err := chat.PlayOf(tx, conv.PlayID)
+	if err != nil {
+		return err
+	}
+	file.Metadata = play.InLog(file.Metadata)
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return err

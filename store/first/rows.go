@@ -22,15 +22,17 @@ var special = map[string][]Step{
 	"events":    nil,
 	"call_keys": nil,
 
-	"messages":          {{"messages", message}},
-	"message_lines":     {{"message_lines", same}, {"messages", line}},
-	"message_states":    {{"message_states", state}},
-	"revisions":         {{"revisions", revision}},
-	"generations":       {{"generations", generation}},
-	"summary_texts":     {{"summary_texts", summary}},
-	"memory_texts":      {{"memory_texts", said}},
-	"memories":          {{"memories", halved}},
-	"knowledge_vectors": {{"knowledge_vectors", packed}},
+	"messages":            {{"messages", message}},
+	"message_lines":       {{"message_lines", same}, {"messages", line}},
+	"message_states":      {{"message_states", state}},
+	"conversations":       {{"conversations", played}},
+	"conversation_states": {{"conversation_states", played}},
+	"revisions":           {{"revisions", revision}},
+	"generations":         {{"generations", generation}},
+	"summary_texts":       {{"summary_texts", summary}},
+	"memory_texts":        {{"memory_texts", said}},
+	"memories":            {{"memories", halved}},
+	"knowledge_vectors":   {{"knowledge_vectors", packed}},
 
 	UsesTable: {{"revisions", uses}},
 }
@@ -76,18 +78,24 @@ func line(r Row, add func(Row)) error {
 	return nil
 }
 
-func revision(r Row, add func(Row)) error {
-	r.fill("requested_model", "") // as the model
-	delete(r, "memory_ids")
-	delete(r, "uses")
+// played had no variables.
+func played(r Row, add func(Row)) error {
+	r["play_id"] = nil
 	add(r)
 	return nil
 }
 
+func revision(r Row, add func(Row)) error {
+	r.fill("requested_model", "") // as the model
+	delete(r, "memory_ids")
+	delete(r, "uses")
+	return played(r, add)
+}
+
 func generation(r Row, add func(Row)) error {
 	r.fill("requested_model", "")
-	add(r)
-	return nil
+	r["globals"] = nil
+	return played(r, add)
 }
 
 func summary(r Row, add func(Row)) error {
