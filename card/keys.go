@@ -43,14 +43,17 @@ func isRegexKey(key string) bool {
 // keysOf reads the keys of an entry: a list, or one text in which commas separate them, as in
 // the editor of SillyTavern. Keys that are numbers count by their spelling. Blank keys, which
 // any chat would hold, are left out.
-func keysOf(doc json.RawMessage) []string {
+func keysOf(doc json.RawMessage) []string { return keysFor(NodeST, doc) }
+
+// keysFor is keysOf for a dialect: SillyTavern finds blank keys, but not empty ones, in every text.
+func keysFor(dialect Dialect, doc json.RawMessage) []string {
 	list := textsOf(listOf(doc))
 	if text, ok := textOf(doc); ok {
 		list = splitKeys(text)
 	}
 	var keys []string
 	for _, k := range list {
-		if strings.TrimSpace(k) != "" {
+		if strings.TrimSpace(k) != "" || k != "" && dialect == SillyTavern {
 			keys = append(keys, k)
 		}
 	}

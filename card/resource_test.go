@@ -76,7 +76,6 @@ func TestKeysAreReadInEveryFormThatIsMeant(t *testing.T) {
 		`1984`:                       `["1984"]`,
 		`[]`:                         `[]`,
 		`[""]`:                       `[]`,
-		`[" ","\t"]`:                 `[]`,
 		`""`:                         `[]`,
 		`null`:                       `[]`,
 		`{"a":1}`:                    `[]`,
@@ -95,6 +94,13 @@ func TestKeysAreReadInEveryFormThatIsMeant(t *testing.T) {
 					t.Errorf("%s, %s, secondary key %s: %s, want %s", form, dialect, key, got, want)
 				}
 			}
+		}
+	}
+	// SillyTavern finds a blank key in every text.
+	for dialect, want := range map[card.Dialect]string{card.SillyTavern: `[" " "\t"]`, card.NodeST: `[]`} {
+		e := mustBook(t, `{"entries":{"0":{"uid":0,"key":[" ","","\t"],"keysecondary":[],"content":"x"}}}`, dialect).Entries[0]
+		if got := fmt.Sprintf("%q", e.Key); got != want {
+			t.Errorf("%s, blank keys: %s, want %s", dialect, got, want)
 		}
 	}
 }

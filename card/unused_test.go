@@ -221,7 +221,7 @@ func TestAnEntryWithoutKeysIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `entries.key: entries that are not constant and have no keys are never used (2 of 5 entries: none, blank)
+	want := `entries.key: entries that are not constant and have no keys are never used (1 of 5 entries: none)
 entries.key: keys in one text, or that are numbers, were read as a list of texts (2 of 5 entries: tower, 1984)
 entries.content: decorators (@@…) are sent as a part of the text (1 of 5 entries: tower)`
 	if got := told(r.Warnings); got != want {

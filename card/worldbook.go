@@ -13,14 +13,17 @@ import (
 // Position says where the text of a world-book entry goes.
 type Position int
 
-// The positions that NodeST knows; its author's-note positions are directly before and
-// after the note. SillyTavern has 5 to 7 as well: around the examples, and an outlet.
+// The positions. NodeST knows those up to AtDepth; its author's-note positions are directly
+// before and after the note. The others are SillyTavern's.
 const (
 	BeforeChar Position = iota
 	AfterChar
 	BeforeNote
 	AfterNote
 	AtDepth
+	ExamplesTop
+	ExamplesBottom
+	Outlet
 )
 
 // WorldBook is the view of a world book. Entries are in the order of a
@@ -31,7 +34,8 @@ type WorldBook struct {
 }
 
 // Entry is one entry of a world book. Where the two dialects have different
-// defaults, both are named: NodeST / SillyTavern.
+// defaults, both are named: NodeST / SillyTavern. The embedded parts have no effect in the
+// NodeST dialect.
 type Entry struct {
 	ID       string // the key in the object "entries"
 	Comment  string // title; default the ID / ""
@@ -39,19 +43,83 @@ type Entry struct {
 	Disable  bool
 	Constant bool // default true unless exactly false / false
 	Position Position
-	Key      []string // none is blank: without any, an entry that is not constant is never used
-	Order    float64  // default 0 / 100
-	Depth    int      // default 0 / 4
+	// Key has no empty key, and in NodeST no blank one: without any, an entry that is not constant
+	// is never used. SillyTavern finds a blank key in every text.
+	Key   []string
+	Order float64 // default 0 / 100
+	Depth int     // default 0 / 4
 
-	// What has no effect here and an import warns about.
-	KeySecondary            []string
-	Selective               bool // default true
-	Vectorized              bool
-	Probability             float64 // percent, default 100
-	UseProbability          bool    // default true
-	Group                   string
-	Sticky, Cooldown, Delay *int // messages
-	Filtered                bool // for some characters only, by name or tag
+	KeySecondary   []string
+	Selective      bool    // KeySecondary counts; default true
+	Vectorized     bool    // found by meaning
+	Probability    float64 // percent, default 100
+	UseProbability bool    // default true
+
+	EntryMatch
+	EntryGroup
+	EntryTiming
+	EntryRecursion
+	EntryFilter
+	EntryPlace
+}
+
+// Logic says what the secondary keys of an entry have to do.
+type Logic int
+
+// The logics of secondary keys.
+const (
+	AndAny Logic = iota // one of them is found
+	NotAll              // one of them is not found
+	NotAny              // none of them is found
+	AndAll              // all of them are found
+)
+
+// EntryMatch says how the keys of an entry are looked for. Nil means as the settings say.
+type EntryMatch struct {
+	SelectiveLogic  Logic
+	ScanDepth       *int // messages
+	CaseSensitive   *bool
+	MatchWholeWords *bool
+	ScanTexts       ScanTexts
+}
+
+// ScanTexts are texts beside the messages in which keys are looked for.
+type ScanTexts struct {
+	Persona, Description, Personality, DepthPrompt, Scenario, CreatorNotes bool
+}
+
+// EntryGroup is the inclusion groups of an entry, of whose members one is used.
+type EntryGroup struct {
+	Group           string // names, separated by commas
+	GroupOverride   bool
+	GroupWeight     float64 // default 100
+	UseGroupScoring *bool   // nil = as the settings say
+}
+
+// EntryTiming counts messages. Nil and values below 1 mean nothing.
+type EntryTiming struct{ Sticky, Cooldown, Delay *int }
+
+// EntryRecursion says what an entry has to do with the texts of other entries.
+type EntryRecursion struct {
+	ExcludeRecursion    bool // they do not bring it in
+	PreventRecursion    bool // it does not bring them in
+	DelayUntilRecursion int  // the level from which on it can come in; 0 = at once
+}
+
+// EntryFilter says for which characters and replies an entry is.
+type EntryFilter struct {
+	Filtered bool // for some characters only, by name or tag
+	// CharacterNames are names of card files without their extension; Tags are ids or names.
+	CharacterNames, CharacterTags []string
+	Exclude                       bool     // for all but these
+	Triggers                      []string // kinds of replies: normal, continue, impersonate, swipe, regenerate, quiet; none = all
+}
+
+// EntryPlace is more about the place of an entry.
+type EntryPlace struct {
+	Role         int    // at a depth: 0 system, 1 user, 2 assistant
+	OutletName   string // of the position Outlet
+	IgnoreBudget bool
 }
 
 // ParseWorldBook reads a world book in world info form; the object "entries" may
@@ -166,23 +234,57 @@ func parseEntry(id string, f fields, dialect Dialect) Entry {
 		Disable:  f.flag("disable", false),
 		Constant: constant,
 		Position: Position(f.int("position", 0)),
-		Key:      keysOf(f["key"]),
+		Key:      keysFor(dialect, f["key"]),
 		Order:    f.float("order", order),
 		Depth:    depth,
 
-		KeySecondary: keysOf(f["keysecondary"]),
+		KeySecondary: keysFor(dialect, f["keysecondary"]),
 		Selective:    f.flag("selective", true),
 		Vectorized:   f.flag("vectorized", false),
 
 		Probability:    f.float("probability", 100),
 		UseProbability: f.flag("useProbability", true),
 
-		Group: f.text("group", ""),
+		EntryMatch: EntryMatch{
+			SelectiveLogic: Logic(f.int("selectiveLogic", 0)), ScanDepth: f.optInt("scanDepth"),
+			CaseSensitive: f.optFlag("caseSensitive"), MatchWholeWords: f.optFlag("matchWholeWords"),
+			ScanTexts: ScanTexts{
+				Persona: f.flag("matchPersonaDescription", false), Description: f.flag("matchCharacterDescription", false),
+				Personality: f.flag("matchCharacterPersonality", false), DepthPrompt: f.flag("matchCharacterDepthPrompt", false),
+				Scenario: f.flag("matchScenario", false), CreatorNotes: f.flag("matchCreatorNotes", false),
+			},
+		},
+		EntryGroup: EntryGroup{
+			Group: f.text("group", ""), GroupOverride: f.flag("groupOverride", false),
+			GroupWeight: f.float("groupWeight", 100), UseGroupScoring: f.optFlag("useGroupScoring"),
+		},
+		EntryTiming: EntryTiming{Sticky: f.optInt("sticky"), Cooldown: f.optInt("cooldown"), Delay: f.optInt("delay")},
+		EntryRecursion: EntryRecursion{
+			ExcludeRecursion: f.flag("excludeRecursion", false), PreventRecursion: f.flag("preventRecursion", false),
+			DelayUntilRecursion: delayLevel(f),
+		},
+		EntryFilter: filterOf(f),
+		EntryPlace: EntryPlace{
+			Role: f.int("role", 0), OutletName: f.text("outletName", ""), IgnoreBudget: f.flag("ignoreBudget", false),
+		},
+	}
+}
 
-		Sticky:   f.optInt("sticky"),
-		Cooldown: f.optInt("cooldown"),
-		Delay:    f.optInt("delay"),
+// delayLevel reads the level of recursion that an entry waits for: true is the first one.
+func delayLevel(f fields) int {
+	if n := f.optInt("delayUntilRecursion"); n != nil {
+		return max(*n, 0)
+	}
+	if f.flag("delayUntilRecursion", false) {
+		return 1
+	}
+	return 0
+}
 
-		Filtered: filtered(f),
+func filterOf(f fields) EntryFilter {
+	filter := fieldsOf(f["characterFilter"])
+	return EntryFilter{
+		Filtered: filtered(f), Exclude: filter.flag("isExclude", false),
+		CharacterNames: filter.texts("names"), CharacterTags: filter.texts("tags"), Triggers: f.texts("triggers"),
 	}
 }

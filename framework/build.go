@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"nodest/framework/keyscan"
 	"nodest/llm"
 )
 
@@ -53,8 +54,8 @@ type builder struct {
 	macros   macros
 	settings []*item
 	note     *item
-	base     int    // index of the message that is answered in the chat; -1 = none
-	hits     keySet // keys that occur in the scanned messages
+	base     int         // index of the message that is answered in the chat; -1 = none
+	hits     keyscan.Set // keys that occur in the scanned messages
 
 	head, tail []piece // the frame before and behind the chat
 	runs       []run   // what is inserted into the chat
@@ -219,7 +220,7 @@ func (b *builder) search() (err error) {
 		}
 	}
 	slices.Reverse(texts)
-	b.hits, err = b.c.keys.search(b.ctx, texts, b.in.Cache)
+	b.hits, err = b.c.keys.Search(b.ctx, texts, b.in.Cache.Memo())
 	return err
 }
 

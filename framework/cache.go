@@ -1,6 +1,9 @@
 package framework
 
-import "nodest/internal/lru"
+import (
+	"nodest/framework/keyscan"
+	"nodest/internal/lru"
+)
 
 // Cache keeps what is expensive to compute for a text, by content and for all
 // conversations of a process: its tokens, the keys that occur in it, what
@@ -13,8 +16,8 @@ type Cache struct {
 	kept *lru.Cache[cacheKey, any]
 }
 
-// cacheKey names the result of a text: by the name of a tokenizer, the id of the keys
-// that are searched for, or the id of a set of scripts and the name of a choice of them.
+// cacheKey names the result of a text: by the name of a tokenizer, the id of an automaton
+// of keys, or the id of a set of scripts and the name of a choice of them.
 type cacheKey struct {
 	id   uint64
 	name string
@@ -33,14 +36,34 @@ func NewCache(maxBytes int) *Cache {
 }
 
 func (c *Cache) put(k cacheKey, v any) {
-	size := len(k.text) + 256
-	switch v := v.(type) {
-	case scanned:
-		size += 4 * len(v.keys)
-	case string:
-		size += len(v)
+	size := 0
+	if s, ok := v.(string); ok {
+		size = len(s)
 	}
-	c.kept.Put(k, v, size)
+	c.keep(k, v, size)
+}
+
+func (c *Cache) keep(k cacheKey, v any, size int) { c.kept.Put(k, v, len(k.text)+256+size) }
+
+// keyScans names what keyscan keeps; it is no name of a tokenizer or of a choice of scripts.
+const keyScans = "\x00keys"
+
+// Get returns what Put has kept.
+func (c *Cache) Get(id uint64, text string) (any, bool) {
+	return c.kept.Get(cacheKey{id: id, name: keyScans, text: text})
+}
+
+// Put keeps what was found in a text (keyscan.Memo).
+func (c *Cache) Put(id uint64, text string, v any, size int) {
+	c.keep(cacheKey{id: id, name: keyScans, text: text}, v, size)
+}
+
+// Memo is c for keyscan; nil for no cache.
+func (c *Cache) Memo() keyscan.Memo {
+	if c == nil {
+		return nil
+	}
+	return c
 }
 
 func (c *Cache) tokens(name, text string, measure func(string) int) int {
@@ -54,17 +77,6 @@ func (c *Cache) tokens(name, text string, measure func(string) int) int {
 	n := measure(text)
 	c.put(k, n)
 	return n
-}
-
-// keys returns what a finds in text.
-func (c *Cache) keys(a *automaton, text string) scanned {
-	k := cacheKey{id: a.id, text: text}
-	if v, ok := c.kept.Get(k); ok {
-		return v.(scanned)
-	}
-	found := a.find(text)
-	c.put(k, found)
-	return found
 }
 
 // script returns what scripts, known by id and name, make of text. A result that

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"nodest/card"
+	"nodest/framework/keyscan"
 )
 
 // Compiled are documents made ready for building. It is immutable and safe for
@@ -16,7 +17,7 @@ type Compiled struct {
 	frame   frame
 	chat    layout
 	books   []*item // every entry of the books, also those that are never used
-	keys    *automaton
+	keys    *keyscan.Automaton
 	dropped []Dropped // whatever the request
 	// unread are entries whose keys are not looked for: they are over maxKeys.
 	unread  int
@@ -71,7 +72,7 @@ func (c *Compiled) index(book []*item) {
 			it.keyIDs = append(it.keyIDs, n)
 		}
 	}
-	c.keys = newAutomaton(keys)
+	c.keys = keyscan.New(keys)
 }
 
 // resolvePreset chooses between the global preset and the character's own.
@@ -127,7 +128,7 @@ func bookItems(source Source, prefix string, b card.WorldBook, filter bool) []*i
 		items[i] = &item{
 			source: source, id: prefix + e.ID, name: name, text: e.Content, role: "user",
 			position: int(e.Position), order: e.Order, depth: e.Depth,
-			constant: e.Constant, disable: e.Disable, filter: filter, keys: e.Key,
+			constant: e.Constant, disable: e.Disable, filter: filter, keys: slices.DeleteFunc(slices.Clone(e.Key), isBlank),
 		}
 	}
 	return items
@@ -159,7 +160,7 @@ const (
 
 // Size estimates the memory of c, in bytes, without the texts of the documents.
 func (c *Compiled) Size() int {
-	size := c.keys.size()
+	size := c.keys.Size()
 	for _, it := range c.books {
 		size += itemBytes + len(it.keys)*stringBytes + len(it.keyIDs)*4
 	}
@@ -170,10 +171,10 @@ func (c *Compiled) Size() int {
 // in lower case, in the order of the entries. Messages are joined by a space;
 // cache may be nil. It fails only when ctx ends.
 func (c *Compiled) Matches(ctx context.Context, messages []string, cache *Cache) ([]string, error) {
-	hits, err := c.keys.search(ctx, messages, cache)
+	hits, err := c.keys.Search(ctx, messages, cache.Memo())
 	var keys []string
-	for _, k := range hits.list() {
-		keys = append(keys, c.keys.keys[k])
+	for _, k := range hits.List() {
+		keys = append(keys, c.keys.Keys()[k])
 	}
 	return keys, err
 }

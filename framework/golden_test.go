@@ -234,7 +234,7 @@ func TestGoldenInsertDEntries(t *testing.T) {
 			}
 		}
 		c.index(book)
-		hits, _ := c.keys.search(t.Context(), texts[max(0, len(texts)-defaultScanDepth):], nil)
+		hits, _ := c.keys.Search(t.Context(), texts[max(0, len(texts)-defaultScanDepth):], nil)
 		l := arrange(inject, book)
 		runs := l.insertions(base, note, placeByMessages(base))
 		var out []object

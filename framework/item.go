@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"nodest/framework/keyscan"
 	"nodest/llm"
 )
 
@@ -55,12 +56,12 @@ func roleOf(role string) llm.Role {
 
 // active reports whether an item is in, why, and the key that fired. Only items
 // that are not constant depend on keys.
-func (it *item) active(hits keySet) (why, key string, ok bool) {
+func (it *item) active(hits keyscan.Set) (why, key string, ok bool) {
 	if it.constant {
 		return cmp.Or(it.why, WhyConstant), "", true
 	}
 	for i, k := range it.keyIDs {
-		if hits.has(k) {
+		if hits.Has(k) {
 			return WhyKey, it.keys[i], true
 		}
 	}

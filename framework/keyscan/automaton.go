@@ -1,23 +1,25 @@
-package framework
+// Package keyscan finds many keys in texts at once. It knows nothing of what the keys are for.
+package keyscan
 
 import (
 	"context"
 	"math/bits"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 )
 
-// automaton finds many keys in a text at once (Aho and Corasick), in time that is
-// linear in the text and the keys. Keys and texts are compared in lower case. We have
-// our own because it can go on from one text to the next: keys also match across the
-// boundary between two messages.
+// Automaton finds many keys in a text at once (Aho and Corasick), in time that is
+// linear in the text and the keys. We have our own because it can go on from one text to the
+// next: keys also match across the boundary between two messages.
 //
-// It is immutable after newAutomaton and safe for concurrent use.
-type automaton struct {
+// It is immutable and safe for concurrent use.
+type Automaton struct {
 	id     uint64
-	keys   []string // distinct, in lower case
+	exact  bool     // texts are compared as they are, else in lower case
+	keys   []string // distinct
 	states []state  // by depth; children of one parent are adjacent; one extra state at the end
 	labels []byte   // the byte that leads to each state
 	root   [256]int32
@@ -36,9 +38,19 @@ type state struct {
 // stateBytes is the size of a state with its label, in bytes.
 const stateBytes = 21
 
-// newAutomaton indexes keys, which must be in lower case and distinct.
-func newAutomaton(keys []string) *automaton {
-	a := &automaton{id: compiledIDs.Add(1), keys: keys, empty: -1}
+// stringBytes is the size of a string without its text, in bytes.
+const stringBytes = 16
+
+var ids atomic.Uint64
+
+// New indexes keys, which must be in lower case and distinct. Texts are compared in lower case.
+func New(keys []string) *Automaton { return build(keys, false) }
+
+// NewExact indexes distinct keys, which are looked for as they are written.
+func NewExact(keys []string) *Automaton { return build(keys, true) }
+
+func build(keys []string, exact bool) *Automaton {
+	a := &Automaton{id: ids.Add(1), exact: exact, keys: keys, empty: -1}
 	sorted := make([]int32, len(keys))
 	for i := range sorted {
 		sorted[i] = int32(i)
@@ -53,7 +65,7 @@ func newAutomaton(keys []string) *automaton {
 }
 
 // grow makes the states of the sorted keys, the shortest first.
-func (a *automaton) grow(sorted []int32) {
+func (a *Automaton) grow(sorted []int32) {
 	size, before := 1, ""
 	for _, k := range sorted {
 		key := a.keys[k]
@@ -96,7 +108,7 @@ func commonPrefix(a, b string) int {
 }
 
 // link finds the fail and out links of all states, shortest first.
-func (a *automaton) link() {
+func (a *Automaton) link() {
 	for at := range a.states[:len(a.states)-1] {
 		s := &a.states[at]
 		for to := s.first; to < a.states[at+1].first; to++ {
@@ -114,13 +126,16 @@ func (a *automaton) link() {
 	}
 }
 
-// size estimates the memory of the automaton, in bytes, without the texts of its keys.
-func (a *automaton) size() int {
+// Keys returns the keys, by their numbers.
+func (a *Automaton) Keys() []string { return a.keys }
+
+// Size estimates the memory of the automaton, in bytes, without the texts of its keys.
+func (a *Automaton) Size() int {
 	return len(a.states)*stateBytes + len(a.keys)*stringBytes
 }
 
 // step goes on from a state by one byte.
-func (a *automaton) step(at int32, c byte) int32 {
+func (a *Automaton) step(at int32, c byte) int32 {
 	for at != 0 {
 		for to := a.states[at].first; to < a.states[at+1].first && a.labels[to] <= c; to++ {
 			if a.labels[to] == c {
@@ -134,7 +149,7 @@ func (a *automaton) step(at int32, c byte) int32 {
 
 // scan marks the keys that end in text, going on from a state, and returns the
 // state to go on from. text has passed lower.
-func (a *automaton) scan(at int32, text string, hits keySet) int32 {
+func (a *Automaton) scan(at int32, text string, hits Set) int32 {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if c-'A' < 26 {
@@ -151,10 +166,10 @@ func (a *automaton) scan(at int32, text string, hits keySet) int32 {
 			if k < 0 {
 				continue
 			}
-			if hits.has(k) {
+			if hits.Has(k) {
 				break
 			}
-			hits.add(k)
+			hits.Add(k)
 		}
 	}
 	return at
@@ -166,20 +181,37 @@ type scanned struct {
 	end  int32   // the state after the text
 }
 
-func (a *automaton) find(text string) scanned {
+func (a *Automaton) find(text string) scanned {
 	hits := a.newSet()
 	end := a.scan(0, lower(text), hits)
-	return scanned{hits.list(), end}
+	return scanned{hits.List(), end}
 }
 
-// search returns the keys that occur in texts joined by one space each. A text that the
-// cache knows is not scanned again, except for what continues the text before.
+// Memo keeps what was found in a text, by the id of an automaton and the text. size is about what
+// the value takes beside the text, in bytes.
+type Memo interface {
+	Get(id uint64, text string) (any, bool)
+	Put(id uint64, text string, value any, size int)
+}
+
+// known is find for a text that memo may know.
+func (a *Automaton) known(memo Memo, text string) scanned {
+	if v, ok := memo.Get(a.id, text); ok {
+		return v.(scanned)
+	}
+	found := a.find(text)
+	memo.Put(a.id, text, found, 4*len(found.keys))
+	return found
+}
+
+// Search returns the keys that occur in texts joined by one space each. A text that memo
+// knows is not scanned again, except for what continues the text before; memo may be nil.
 //
 // It fails only when ctx ends.
-func (a *automaton) search(ctx context.Context, texts []string, cache *Cache) (keySet, error) {
+func (a *Automaton) Search(ctx context.Context, texts []string, memo Memo) (Set, error) {
 	hits := a.newSet()
 	if len(texts) > 0 && a.empty >= 0 {
-		hits.add(a.empty)
+		hits.Add(a.empty)
 	}
 	if len(a.labels) == 1 {
 		return hits, nil
@@ -192,13 +224,13 @@ func (a *automaton) search(ctx context.Context, texts []string, cache *Cache) (k
 		if i > 0 {
 			at = a.scan(at, " ", hits)
 		}
-		if cache == nil {
+		if memo == nil {
 			at = a.scan(at, lower(t), hits)
 			continue
 		}
-		known := cache.keys(a, t)
+		known := a.known(memo, t)
 		for _, k := range known.keys {
-			hits.add(k)
+			hits.Add(k)
 		}
 		var within bool
 		if at, within = a.goOn(at, t, hits); within {
@@ -211,7 +243,7 @@ func (a *automaton) search(ctx context.Context, texts []string, cache *Cache) (k
 // goOn marks the keys that begin before a text and end in it, going on from the state
 // before it. within reports whether it reached a state that begins within the text: find has
 // found the rest. Otherwise end is the state after the text.
-func (a *automaton) goOn(at int32, text string, hits keySet) (end int32, within bool) {
+func (a *Automaton) goOn(at int32, text string, hits Set) (end int32, within bool) {
 	read := int32(0)
 	for _, r := range text {
 		if a.states[at].depth <= read {
@@ -258,15 +290,19 @@ func caseless(s string) bool {
 	return false
 }
 
-// keySet is a set of key ids.
-type keySet []uint64
+// Set is a set of numbers of keys.
+type Set []uint64
 
-func (a *automaton) newSet() keySet { return make(keySet, (len(a.keys)+63)/64) }
+func (a *Automaton) newSet() Set { return make(Set, (len(a.keys)+63)/64) }
 
-func (s keySet) add(k int32)      { s[k/64] |= 1 << (k % 64) }
-func (s keySet) has(k int32) bool { return s[k/64]&(1<<(k%64)) != 0 }
+// Add puts a key in.
+func (s Set) Add(k int32) { s[k/64] |= 1 << (k % 64) }
 
-func (s keySet) list() []int32 {
+// Has reports whether a key is in.
+func (s Set) Has(k int32) bool { return s[k/64]&(1<<(k%64)) != 0 }
+
+// List returns the keys, ascending.
+func (s Set) List() []int32 {
 	var all []int32
 	for i, w := range s {
 		for ; w != 0; w &= w - 1 {
