@@ -53,6 +53,7 @@ type Behaviour struct {
 	Squash          bool   // neighbouring system messages become one
 	ContinuePrefill bool   // the message to lengthen is the last one, without ContinueNudge
 	ContinuePostfix string // between the message that is lengthened and what the model adds; default " "
+	PostProcessing  string // custom_prompt_post_processing: merge, semi, strict, single, merge_tools …; "" = none
 }
 
 // NamesBehaviour says how the names of speakers are sent.
@@ -161,7 +162,7 @@ func parseUtility(f fields) Utility {
 func parseBehaviour(f fields) Behaviour {
 	b := Behaviour{
 		Squash: f.flag("squash_system_messages", false), ContinuePrefill: f.flag("continue_prefill", false),
-		ContinuePostfix: f.text("continue_postfix", " "),
+		ContinuePostfix: f.text("continue_postfix", " "), PostProcessing: f.text("custom_prompt_post_processing", ""),
 	}
 	if n := NamesBehaviour(f.int("names_behavior", 0)); n >= NamesNone && n <= NamesContent {
 		b.Names = n

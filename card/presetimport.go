@@ -53,7 +53,7 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 	if _, err := ParsePreset(preset.Doc); err != nil {
 		return nil, err
 	}
-	im.warnPreset(preset.Doc, "")
+	im.warnPreset(preset.Doc, preset.Dialect, "")
 	preset.Warnings = im.warnings
 	return preset, nil
 }

@@ -187,7 +187,7 @@ func (im *importer) warnUnused(ch *Character) error {
 	im.warnCardBook(data["character_book"])
 	im.warnNote(ch.AuthorNote, "authorNote.")
 	if !absent(ch.Preset) {
-		im.warnPreset(ch.Preset, "preset.")
+		im.warnPreset(ch.Preset, ch.Dialect, "preset.")
 	}
 	im.warnScripts(ch.RegexScripts, "regexScripts.", true)
 	return im.warnBook(ch.WorldBook, ch.Dialect, "worldBook.")
@@ -299,15 +299,18 @@ func (im *importer) warnNote(doc json.RawMessage, path string) {
 	im.macros([]textAt{{path + "content", f.text("content", "")}})
 }
 
-func (im *importer) warnPreset(doc json.RawMessage, path string) {
-	f := fieldsOf(doc)
-	im.unused(path, "preset", "", labelled{"", withoutModels(f)})
+func (im *importer) warnPreset(doc json.RawMessage, dialect Dialect, path string) {
+	f, kind, promptKind := fieldsOf(doc), "preset", "prompt"
+	if dialect == SillyTavern {
+		kind, promptKind = "tavernPreset", "tavernPrompt"
+	}
+	im.unused(path, kind, "", labelled{"", withoutModels(f)})
 	source := f.text("chat_completion_source", "openai")
 	if model := f.text(source+"_model", ""); model != "" {
 		im.warn(path+source+"_model", unusedField, "the model (%s) is a setting of the server, the user or the chat", clip(model, maxLabel))
 	}
-	im.unused(path+"generation_settings.", "preset", "", labelled{"", fieldsOf(f["generation_settings"])})
-	im.unused(path+"preset_settings.", "preset", "", labelled{"", fieldsOf(f["preset_settings"])})
+	im.unused(path+"generation_settings.", kind, "", labelled{"", fieldsOf(f["generation_settings"])})
+	im.unused(path+"preset_settings.", kind, "", labelled{"", fieldsOf(f["preset_settings"])})
 	var prompts []labelled
 	var texts []textAt
 	for i, element := range f.list("prompts") {
@@ -315,7 +318,7 @@ func (im *importer) warnPreset(doc json.RawMessage, path string) {
 		prompts = append(prompts, labelled{clip(p.text("name", p.text("identifier", "")), maxLabel), p})
 		texts = append(texts, textAt{fmt.Sprintf("%sprompts[%d].content", path, i), p.text("content", "")})
 	}
-	im.unused(path+"prompts.", "prompt", "prompts", prompts...)
+	im.unused(path+"prompts.", promptKind, "prompts", prompts...)
 	im.macros(texts)
 }
 

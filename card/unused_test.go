@@ -195,12 +195,10 @@ name: a chat with 2 characters becomes one with a single character, who gets all
 func TestImportOfAPresetNamesWhatHasNoEffect(t *testing.T) {
 	t.Parallel()
 	file := `{"chat_completion_source":"claude","claude_model":"c-9","openai_model":"g-9","temperature":1,"names_behavior":2,"wi_format":"<{0}>","new_chat_prompt":"[Start a new Chat]","seed":-1,"squash_system_messages":true,
-		"prompts":[{"identifier":"main","name":"Main","content":"{{nope}}","injection_order":50,"injection_trigger":["swipe"],"system_prompt":true}],"own":[1],"extensions":{"regex_scripts":[{}]}}`
-	r, err := card.ImportPreset([]byte(file), "preset.json", card.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `extensions: scripts and other extensions of a preset are not used
+		"prompts":[{"identifier":"main","name":"Main","content":"{{nope}}","injection_order":50,"injection_trigger":["swipe"],"system_prompt":true}],"own":[1],"n":2,"extensions":{"regex_scripts":[{}]}}`
+	for dialect, want := range map[card.Dialect]string{
+		card.NodeST: `extensions: scripts and other extensions of a preset are not used
+n: one reply is asked for at a time
 names_behavior: names are not put before messages
 squash_system_messages: system messages are not joined
 wi_format: texts of world books have no frame
@@ -208,9 +206,23 @@ own: kept, not used: own
 claude_model: the model (c-9) is a setting of the server, the user or the chat
 prompts.injection_order: prompts at one depth are in the order of the preset (1 of 1 prompts: Main)
 prompts.injection_trigger: the prompt is used whatever the reply is for (1 of 1 prompts: Main)
-prompts[0].content: unknown macro {{nope}}; it is sent as written`
-	if got := told(r.Warnings); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+prompts[0].content: unknown macro {{nope}}; it is sent as written`,
+		card.SillyTavern: `n: one reply is asked for at a time
+own: kept, not used: own
+claude_model: the model (c-9) is a setting of the server, the user or the chat
+prompts[0].content: unknown macro {{nope}}; it is sent as written`,
+	} {
+		file := file
+		if dialect == card.NodeST { // whose prompts are switched on and off themselves
+			file = strings.Replace(file, `"identifier"`, `"enable":true,"identifier"`, 1)
+		}
+		r, err := card.ImportPreset([]byte(file), "preset.json", card.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := told(r.Warnings); got != want || r.Dialect != dialect {
+			t.Errorf("%s: got\n%s\nwant\n%s", r.Dialect, got, want)
+		}
 	}
 }
 

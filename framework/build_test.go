@@ -63,7 +63,7 @@ func (c buildCase) input(t *testing.T) Input {
 	}
 	return Input{
 		Sources: s, Note: note, Settings: c.Settings, Persona: c.Persona, History: c.History, User: c.User,
-		Scripts:     compileScripts(scripts, patient).Run(nil),
+		Scripts:     compileScripts(card.NodeST, scripts, patient).Run(nil),
 		Instruction: c.Instruction, Findings: c.Findings, Options: c.Options,
 	}
 }
@@ -393,7 +393,7 @@ func TestConcurrentBuilds(t *testing.T) {
 	shared := sample()
 	shared.Compiled, shared.Cache = Compile(shared.Sources), NewCache(50_000)
 	shared.Options.Tokenizer = "o200k_base"
-	scripts := compileScripts(replying(card.RegexScript{Find: "e(s+)age", Replace: "E$1AGE", PromptOnly: true}), patient)
+	scripts := compileScripts(card.NodeST, replying(card.RegexScript{Find: "e(s+)age", Replace: "E$1AGE", PromptOnly: true}), patient)
 	shared.Scripts = scripts.Run(shared.Cache)
 	want := render(build(t, shared), nil)
 	var wg sync.WaitGroup

@@ -173,8 +173,8 @@ func TestMembersOfScriptsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stored, _ := CompileScripts(scripts).ApplyReply("boo bones {{user}}")
-			sent := CompileScripts(scripts).Run(nil).Request("assistant", "boo bones", 0)
+			stored, _ := CompileScripts(card.NodeST, scripts).ApplyReply("boo bones {{user}}")
+			sent := CompileScripts(card.NodeST, scripts).Run(nil).Request("assistant", "boo bones", 0)
 			return stored + "|" + sent, res.Warnings
 		}
 		before, _ := run(plain)

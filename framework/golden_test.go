@@ -419,7 +419,7 @@ func TestGoldenRegexGlobal(t *testing.T) {
 			}
 			scripts = append(scripts, group...)
 		}
-		return runAll(compileScripts(scripts, patient), in.Text, in.Placement)
+		return runAll(compileScripts(card.NodeST, scripts, patient), in.Text, in.Placement)
 	})
 }
 
@@ -453,6 +453,6 @@ func TestGoldenRegexCard(t *testing.T) {
 				scripts[i].Placement = []int{card.PlaceAIOutput}
 			}
 		}
-		return runAll(compileScripts(scripts, patient), in.Text, card.PlaceAIOutput)
+		return runAll(compileScripts(card.NodeST, scripts, patient), in.Text, card.PlaceAIOutput)
 	})
 }

@@ -27,10 +27,10 @@ type Pattern struct {
 // MaxPattern bounds the source of a pattern, in bytes.
 const MaxPattern = 16 << 10
 
-// maxReplaced bounds what a replacement may make of a text, in bytes: $` and $'
+// MaxReplaced bounds what a replacement may make of a text, in bytes: $` and $'
 // can square its length. Each reference counts as one more byte, so that a replacement with many
 // empty references is bounded too.
-const maxReplaced = 4 << 20
+const MaxReplaced = 4 << 20
 
 // The errors of a run of a pattern.
 var (
@@ -98,7 +98,7 @@ func Compile(source, flags string, limit time.Duration) (p *Pattern, err error) 
 
 // Replace works like String.prototype.replace with a string, and counts the
 // replacements. When it takes longer than its limit, or would make more than
-// 4 MiB, it returns an error and the text as it was. It is safe for concurrent use.
+// MaxReplaced, it returns an error and the text as it was. It is safe for concurrent use.
 func (p *Pattern) Replace(text, replacement string) (result string, n int, err error) {
 	return p.replace(text, func(b *replaced, m Match) { p.expand(b, replacement, m) })
 }
@@ -206,7 +206,7 @@ type replaced struct {
 	references int
 }
 
-func (b *replaced) full() bool { return b.Len()+b.references > maxReplaced }
+func (b *replaced) full() bool { return b.Len()+b.references > MaxReplaced }
 
 // expand appends a replacement: $$, $&, $`, $', $1 to $99 and $<name>.
 func (p *Pattern) expand(b *replaced, replacement string, m Match) {

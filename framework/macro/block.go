@@ -1,6 +1,9 @@
 package macro
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // pair finds the blocks in a list of nodes: {{name}}…{{/name}}. A closing macro closes the
 // nearest open one of its name; what is open between them is no block.
@@ -14,6 +17,9 @@ func pair(nodes []node, depth int) []node {
 
 // matches returns, for each node that opens a block, the one that closes it; nil without blocks.
 func matches(nodes []node) map[int]int {
+	if !slices.ContainsFunc(nodes, func(n node) bool { return n.call != nil && n.call.closes }) {
+		return nil
+	}
 	var found map[int]int
 	var stack []int
 	opened := map[*definition]int{}
@@ -46,7 +52,7 @@ func matches(nodes []node) map[int]int {
 }
 
 func build(nodes []node, closing map[int]int, from, to, depth int) []node {
-	list := make([]node, 0, to-from)
+	var list []node
 	for i := from; i < to; i++ {
 		end, block := closing[i]
 		if !block || depth == maxNested {
@@ -61,6 +67,7 @@ func build(nodes []node, closing map[int]int, from, to, depth int) []node {
 		c.block = true
 		c.args = append(c.args[:len(c.args):len(c.args)], body)
 		c.closing = rawClosing(nodes[end].call)
+		c.end = nodes[end].call.end
 		list = append(list, node{call: &c})
 		i = end
 	}

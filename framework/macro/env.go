@@ -119,14 +119,26 @@ func (e *Env) start() {
 
 // Expand replaces the macros in a text. Unknown ones stay, those in their arguments do not.
 func (e *Env) Expand(text string) string {
-	if plain(text) {
+	if Plain(text) {
 		return text
 	}
 	return Parse(text).Expand(e)
 }
 
-// plain reports that nothing in a text can be a macro.
-func plain(text string) bool {
+// ExpandPattern replaces the macros in a regular expression. <USER> and its like, which may be the
+// names of groups, and backslashes before braces stay. escape, if not nil, is applied to each value.
+func (e *Env) ExpandPattern(source string, escape func(string) string) string {
+	if !strings.Contains(source, "{{") {
+		return source
+	}
+	e.start()
+	t := parse(source, true)
+	r := run{env: e, text: t, escape: escape}
+	return r.string(t.nodes)
+}
+
+// Plain reports that nothing in a text can be a macro.
+func Plain(text string) bool {
 	return !strings.Contains(text, "{{") && strings.IndexByte(text, '<') < 0 &&
 		!strings.Contains(text, `\{`) && !strings.Contains(text, `\}`)
 }

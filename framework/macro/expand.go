@@ -7,6 +7,9 @@ type run struct {
 	env    *Env
 	text   *Text
 	fields []string // of the card, which are being expanded
+
+	escape func(string) string // for values outside of arguments; nil = none
+	inside int                 // arguments that are being expanded
 }
 
 // Expand returns the text with its macros replaced by what e has for them.
@@ -16,7 +19,9 @@ func (t *Text) Expand(e *Env) string {
 	}
 	e.start()
 	r := run{env: e, text: t}
-	return r.string(t.nodes)
+	o := out{b: make([]byte, 0, len(t.source)+len(t.source)/4)}
+	r.nodes(&o, t.nodes)
+	return o.String()
 }
 
 // out is what nodes become.
@@ -131,8 +136,8 @@ func (r *run) nodes(o *out, nodes []node) {
 }
 
 func (r *run) call(o *out, c *call) {
-	if c.closes || len(o.b) > maxText || !r.env.spent.charge(0) {
-		r.raw(o, c)
+	if len(o.b) > maxText || !r.env.spent.charge(0) {
+		o.literal(r.text.source[c.at:c.end])
 		return
 	}
 	if v, ok := r.env.Extra[c.name]; ok && len(c.args) == 0 {
@@ -142,16 +147,20 @@ func (r *run) call(o *out, c *call) {
 	switch {
 	case c.variable != nil:
 		r.put(o, c, r.variable(c.variable))
-	case c.def == nil || !c.def.takes(len(c.args)):
+	case c.closes || c.def == nil || !c.def.takes(len(c.args)):
 		r.raw(o, c)
 	case c.def.write != nil:
 		c.def.write(r, o, c)
 	default:
 		args := make([]string, len(c.args))
+		r.inside++
 		for i, arg := range c.args {
 			args[i] = r.arg(c, i, arg)
 		}
-		if v, ok := c.def.value(r, c, args); ok {
+		r.inside--
+		if r.env.spent.over {
+			o.literal(r.text.source[c.at:c.end])
+		} else if v, ok := c.def.value(r, c, args); ok {
 			r.put(o, c, v)
 		} else {
 			r.raw(o, c)
@@ -161,11 +170,14 @@ func (r *run) call(o *out, c *call) {
 
 // put appends a value, unless that would go beyond a limit.
 func (r *run) put(o *out, c *call, v string) {
+	if r.escape != nil && r.inside == 0 {
+		v = r.escape(v)
+	}
 	if len(o.b)+len(v) > maxText {
 		r.env.spent.over = true
 	}
 	if !r.env.spent.charge(len(v)) {
-		r.raw(o, c)
+		o.literal(r.text.source[c.at:c.end])
 		return
 	}
 	o.value(v)
@@ -187,6 +199,7 @@ func (r *run) body(c *call, nodes []node) *out {
 	if !c.keeps {
 		part.strip()
 	}
+	r.env.spent.charge(len(part.b)) // it is copied into what is around it
 	return &part
 }
 
@@ -226,6 +239,8 @@ func writeIf(r *run, o *out, c *call) {
 // condition decides a condition: a text, a variable such as .x, or the name of a macro that needs no
 // argument; a leading "!" negates it.
 func (r *run) condition(arg []node) bool {
+	r.inside++
+	defer func() { r.inside-- }()
 	yes := true
 	if len(arg) > 0 && arg[0].call == nil {
 		first, more := arg[0].text, arg[1:]
@@ -261,7 +276,7 @@ func (r *run) field(name, text string) string {
 			return ""
 		}
 	}
-	if plain(text) {
+	if Plain(text) {
 		return text
 	}
 	t := Parse(text)

@@ -10,7 +10,7 @@ import (
 type Text struct {
 	source string
 	nodes  []node
-	hash   uint64
+	hash   uint64 // of the source, if it has {{pick}}
 }
 
 // node is a piece of a text: a literal, or a macro.
@@ -21,7 +21,7 @@ type node struct {
 
 // call is a macro in a text.
 type call struct {
-	at, end int    // in the source, with its braces
+	at, end int    // in the source, with its braces and its block
 	name    string // in lower case; "" = what is in the braces is no macro
 	def     *definition
 	closes  bool // {{/name}}
@@ -44,12 +44,19 @@ type open struct {
 
 // Parse reads the macros in a text, in time linear in its length. Nothing is an error:
 // what cannot be read is a literal.
-func Parse(text string) *Text {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(text))
-	p := parser{src: text, stack: []open{{}}}
+func Parse(text string) *Text { return parse(text, false) }
+
+func parse(text string, pattern bool) *Text {
+	p := parser{src: text, pattern: pattern, stack: make([]open, 1, 4)}
+	p.stack[0].nodes = make([]node, 0, min(2*strings.Count(text, "{{")+1, 100)) // a guess
 	p.scan()
-	return &Text{source: text, nodes: pair(p.rest(), 0), hash: h.Sum64()}
+	t := &Text{source: text, nodes: pair(p.rest(), 0)}
+	if p.picks {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(text))
+		t.hash = h.Sum64()
+	}
+	return t
 }
 
 type parser struct {
@@ -57,14 +64,19 @@ type parser struct {
 	done  int // what is before it is in a node
 	stack []open
 	deep  int // braces that were opened beyond maxNested
+	picks bool
+
+	pattern bool // the text is a regular expression: see ExpandPattern
 }
 
 func (p *parser) scan() {
 	for i := p.next(0); i < len(p.src); i = p.next(i) {
 		switch rest := p.src[i:]; {
 		case rest[0] == '\\': // an escaped brace
-			p.literal(i)
-			p.done = i + 1
+			if !p.pattern {
+				p.literal(i)
+				p.done = i + 1
+			}
 			i += 2
 		case rest[0] == '<':
 			if name, size := oldName(rest); size > 0 {
@@ -107,7 +119,9 @@ func (p *parser) next(i int) int {
 		rest := p.src[i:]
 		switch {
 		case rest[0] == '<':
-			return i
+			if !p.pattern {
+				return i
+			}
 		case len(rest) < 2:
 		case rest[0] == '\\':
 			if rest[1] == '{' || rest[1] == '}' {
@@ -142,7 +156,9 @@ func (p *parser) close(i int) {
 	o := p.stack[len(p.stack)-1]
 	p.stack = p.stack[:len(p.stack)-1]
 	p.done = i + 2
-	p.add(node{call: newCall(p.src, o.at, p.done, o.nodes)})
+	c := newCall(p.src, o.at, p.done, o.nodes)
+	p.picks = p.picks || c.def == pickMacro
+	p.add(node{call: c})
 }
 
 // rest returns all nodes, with the braces that nothing closed as literals.

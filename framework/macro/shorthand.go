@@ -64,9 +64,11 @@ func variableName(s string) int {
 
 // variable carries out a shorthand and returns its value.
 func (r *run) variable(v *variable) string {
+	r.inside++
+	defer func() { r.inside-- }()
 	vars := r.vars(v.global)
 	old, there := vars.Get(v.name)
-	r.env.spent.charge(len(old))
+	r.env.spent.charge(vars.cost(v.name))
 	switch v.op {
 	case "":
 		return old

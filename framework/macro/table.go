@@ -45,8 +45,8 @@ func Names() []Info {
 // definitions are the macros by their names in lower case.
 var definitions = map[string]*definition{}
 
-// elseMacro separates the branches of {{if}}.
-var elseMacro *definition
+// Macros that are special to the parser or to another macro.
+var elseMacro, pickMacro *definition
 
 var table []definition
 
@@ -61,7 +61,7 @@ func init() {
 			definitions[strings.ToLower(name)] = d
 		}
 	}
-	elseMacro = definitions["else"]
+	elseMacro, pickMacro = definitions["else"], definitions["pick"]
 }
 
 // fixed is a macro without arguments.
@@ -215,8 +215,7 @@ func variableTable() []definition {
 				value: func(r *run, _ *call, args []string) (string, bool) {
 					v := r.vars(global)
 					args[0] = strings.TrimSpace(args[0])
-					old, _ := v.Get(args[0])
-					r.env.spent.charge(len(old))
+					r.env.spent.charge(v.cost(args[0]))
 					return value(v, args), true
 				},
 			})

@@ -90,6 +90,15 @@ func (v *Vars) Get(name string) (string, bool) {
 // Set stores a text.
 func (v *Vars) Set(name, value string) { v.put(name, value) }
 
+// cost is the work of a use of a variable: what may be JSON is read and written anew.
+func (v *Vars) cost(name string) int {
+	text, _ := v.Get(name)
+	if strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
+		return 20 * len(text)
+	}
+	return len(text)
+}
+
 func (v *Vars) put(name string, value any) {
 	if v == nil {
 		return

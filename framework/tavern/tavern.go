@@ -5,10 +5,10 @@
 package tavern
 
 import (
-	"context"
-
 	"nodest/card"
 	"nodest/framework"
+	"nodest/framework/macro"
+	"nodest/framework/worldinfo"
 	"nodest/llm"
 )
 
@@ -21,6 +21,9 @@ type Sources struct {
 	// goes to the description, and the others before the chat.
 	CardFields framework.CardFields
 	Language   framework.Language // of the built-in preset; empty = English
+
+	Books     []worldinfo.Source  // world books that take part
+	Character worldinfo.Character // for the filters of entries; an empty file name = the name of the card
 }
 
 // Trigger is the kind of a reply, by SillyTavern's words. Prompts and world-book entries can be for
@@ -39,15 +42,21 @@ const (
 
 // Play is what a prompt of this dialect needs besides the input that all dialects share.
 type Play struct {
-	Compiled *Compiled // the documents
-	Trigger  Trigger   // "" = what the instruction of the input asks for, else Normal
-	State    State     // of the branch; Build changes nothing in it
+	Compiled *Compiled   // the documents
+	Trigger  Trigger     // "" = what the instruction of the input asks for, else Normal
+	State    State       // of the branch; Build changes nothing in it
+	Globals  *macro.Vars // variables of the user, which Build does not change either; nil = none
 
 	Note      *Note        // nil = the author's note of the input
 	Persona   PersonaPlace // the zero value = in the prompt
 	Overrides Overrides
 	Settings  Settings
+	WorldInfo *worldinfo.Settings // nil = worldinfo.DefaultSettings
+	Greeting  int                 // that the chat began with, as worldinfo.Input has it
+	Forced    map[string]bool     // world-book entries that a search by meaning found, by id
 
+	// Turns is the form that the provider wants the messages in; "" = that of the preset.
+	Turns Turns
 	// Names keeps the names of speakers out of the texts, for providers that take them as a
 	// property of the message (llm.Message.Name).
 	Names bool
@@ -64,8 +73,15 @@ type Play struct {
 
 // State is what the prompts of a branch hand on to later ones.
 type State struct {
-	Variables map[string]any `json:"variables,omitempty"` // of the chat
-	Globals   map[string]any `json:"globals,omitempty"`   // of the user
+	Variables *macro.Vars     `json:"variables,omitempty"` // of the chat; nil = none
+	Timed     worldinfo.Timed `json:"timedWorldInfo"`
+}
+
+// Result is what a build finds out besides the prompt.
+type Result struct {
+	State   State
+	Globals *macro.Vars // the variables of the user after the build
+	World   *worldinfo.Output
 }
 
 // Note is an author's note, as SillyTavern keeps it in the metadata of a chat.
@@ -135,23 +151,4 @@ type Settings struct {
 	PinExamples        bool // examples have precedence over old messages
 	IgnoreSystemPrompt bool // of cards: the preset's counts
 	IgnorePostHistory  bool // the same for post_history_instructions
-}
-
-// Compiled are documents made ready for building. It is immutable and safe for concurrent use.
-type Compiled struct {
-	sources Sources
-	preset  card.Preset
-}
-
-// Compile prepares documents. It never fails.
-func Compile(s Sources) *Compiled {
-	return &Compiled{sources: s}
-}
-
-// Build makes the request of a turn. Of in it uses everything but Compiled and Sources.
-//
-// Errors: fault.ContextTooLarge, as framework.Build; the cause when ctx ends.
-func Build(ctx context.Context, in *framework.Input, play *Play) (*framework.Prompt, *State, error) {
-	p, err := framework.Build(ctx, *in)
-	return p, &play.State, err
 }
