@@ -34,8 +34,12 @@ type turn struct {
 	shortened bool         // a summary was asked for
 	since     time.Time    // when the making began
 
-	// Known once it is built.
-	after     *tavern.State // that the prompt hands on; nil = it is of the other dialect
+	product // known once it is built
+}
+
+// product is what a turn builds.
+type product struct {
+	after     *tavern.Result // what the build found out besides; nil = the prompt is of the other dialect
 	prompt    *framework.Prompt
 	buildTime time.Duration
 }
