@@ -37,6 +37,12 @@ type SettingsTx interface {
 	// PutSettings stores s with s.Version, which must be one more than the stored
 	// one, else fault.PreconditionFailed.
 	PutSettings(s *UserSettings) error
+	// Variables returns those that macros share in all chats of the user: an object of values by name.
+	Variables() (json.RawMessage, error)
+	// LockVariables is Variables that keeps others from changing them until the transaction ends.
+	LockVariables() (json.RawMessage, error)
+	// PutVariables stores them.
+	PutVariables(variables json.RawMessage) error
 	// PutDeviceZone stores Settings.DeviceTimeZone, without another version of them.
 	PutDeviceZone(name string) error
 }

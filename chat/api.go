@@ -62,6 +62,8 @@ type ConversationPatch struct {
 	PersonaID  *string         `json:"personaId,omitempty"`
 	AuthorNote json.RawMessage `json:"authorNote,omitempty"` // nil = stays; null = none of its own
 	Settings   json.RawMessage `json:"settings,omitempty"`
+	Variables  json.RawMessage `json:"variables,omitempty"`      // nil = they stay; null = none
+	Timed      json.RawMessage `json:"timedWorldInfo,omitempty"` // likewise
 	Archived   *bool           `json:"archived,omitempty"`
 	Tags       []string        `json:"tags,omitzero"`       // nil = they stay
 	IfVersion  int64           `json:"ifVersion,omitempty"` // 0 = any

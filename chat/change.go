@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+
 	"nodest/internal/op"
 	"nodest/internal/stream"
 )
@@ -24,7 +26,7 @@ func (ch Change) Apply(tx Tx, c *op.Call, conv *Conversation) error {
 		return err
 	}
 	if otherBranch {
-		if err := ChooseSummary(tx, conv); err != nil {
+		if err := cmp.Or(ChooseSummary(tx, conv), ChoosePlay(tx, conv)); err != nil {
 			return err
 		}
 	}
@@ -57,8 +59,14 @@ func (ch Change) storeMessages(tx Tx, conv *Conversation) error {
 		}
 		if m.ID == conv.HeadID {
 			conv.LastMessage = m.Preview()
+			if conv.PlayID != "" || hasPlay(m) {
+				if err := ChoosePlay(tx, conv); err != nil {
+					return err
+				}
+			}
 		}
 	}
+	takeOver(conv, ch.Created)
 	if err := tx.InsertMessage(ch.Created...); err != nil {
 		return err
 	}

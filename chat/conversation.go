@@ -82,7 +82,14 @@ func InsertConversation(tx Tx, c *op.Call, conv *Conversation, messages ...*Mess
 
 // Conversation returns one of the user's conversations.
 func (svc *Service) Conversation(ctx context.Context, userID, id string) (*Conversation, error) {
-	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Conversation, error) { return tx.Conversation(id) })
+	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Conversation, error) {
+		conv, err := tx.Conversation(id)
+		if err != nil {
+			return nil, err
+		}
+		conv.Play, err = PlayOf(tx, conv.PlayID)
+		return conv, err
+	})
 }
 
 // Conversations lists the user's conversations, the ones that changed last first unless
@@ -118,6 +125,9 @@ func (svc *Service) UpdateConversation(ctx context.Context, c *op.Call, in Conve
 			if err := memory.ExtractNow(tx.Memory, conv.ID); err != nil {
 				return nil, err
 			}
+		}
+		if conv.Play, err = PlayOf(tx, conv.PlayID); err != nil {
+			return nil, err
 		}
 		return conv, updateConversation(tx, c, conv)
 	})
@@ -160,6 +170,9 @@ func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 			return err
 		}
 		conv.Tags = tags
+	}
+	if len(in.Variables) > 0 || len(in.Timed) > 0 {
+		return in.play(tx, conv)
 	}
 	return nil
 }

@@ -216,6 +216,9 @@ func MoveHead(tx Tx, c *op.Call, conv *Conversation, head string) error {
 		}
 		conv.LastMessage = m.Preview()
 	}
+	if err := ChoosePlay(tx, conv); err != nil {
+		return err
+	}
 	return updateConversation(tx, c, conv)
 }
 

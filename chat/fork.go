@@ -71,8 +71,19 @@ func (svc *Service) fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error)
 	if kept != nil && kept.DeletedAt == nil {
 		fork.SummaryID = kept.ID
 	}
+	play, err := playAt(tx, source, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	fork.PlayID = tx.CopyOf(fork.ID, play.ID)
 	if err := tx.BeginLoad(fork); err != nil {
 		return nil, err
+	}
+	if play.ID != "" { // the rows of other texts are copied with them
+		play.ID, play.ConversationID = fork.PlayID, fork.ID
+		if err := tx.InsertPlay(play); err != nil {
+			return nil, err
+		}
 	}
 	if kept != nil {
 		if err := tx.InsertSummary(kept); err != nil {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 
 	"nodest/internal/fault"
@@ -60,7 +61,7 @@ func (svc *Service) chooseHead(ctx context.Context, c *op.Call, conversationID s
 			return nil, err
 		}
 		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
-		if err := ChooseSummary(tx, conv); err != nil {
+		if err := cmp.Or(ChooseSummary(tx, conv), ChoosePlay(tx, conv)); err != nil {
 			return nil, err
 		}
 		return conv, updateConversation(tx, c, conv)

@@ -19,6 +19,7 @@ type Logged struct {
 	SwipeIndex   int          `json:"swipeIndex,omitempty"`
 	Error        *fault.Error `json:"error,omitempty"`
 	EditedAt     *time.Time   `json:"editedAt,omitempty"`
+	Hidden       bool         `json:"hidden,omitempty"`
 
 	Conversation *Conversation `json:"conversation,omitempty"` // without the text of its last message; nil = it is a message
 
@@ -27,7 +28,7 @@ type Logged struct {
 
 // logged is what the log keeps of an event that shows m; nil = all of it.
 func (m *Message) logged(ev *stream.Event) json.RawMessage {
-	l := &Logged{Rev: m.Rev, Status: m.Status, GenerationID: m.GenerationID, SwipeIndex: -1, Error: m.Error, EditedAt: m.EditedAt}
+	l := &Logged{Rev: m.Rev, Status: m.Status, GenerationID: m.GenerationID, SwipeIndex: -1, Error: m.Error, EditedAt: m.EditedAt, Hidden: m.Hidden}
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
 		if s.Deleted {
@@ -56,7 +57,7 @@ func (c *Conversation) logged(ev *stream.Event) json.RawMessage {
 		return nil
 	}
 	bare, last := *c, *c.LastMessage
-	last.Text, bare.LastMessage, bare.Pins, bare.SummaryID = "", &last, nil, ""
+	last.Text, bare.LastMessage, bare.Pins, bare.SummaryID, bare.PlayID, bare.Play = "", &last, nil, "", "", nil
 	kept, err := json.Marshal(&Logged{Conversation: &bare, Size: len(ev.Data)})
 	if err != nil { // as in op.Event
 		return nil
@@ -87,6 +88,7 @@ func (l *Logged) Data(m *Message, written map[string]*Swipe) any {
 		return nil
 	}
 	m.Rev, m.Status, m.GenerationID, m.SwipeIndex, m.Error, m.EditedAt = l.Rev, l.Status, l.GenerationID, l.SwipeIndex, l.Error, l.EditedAt
+	m.Hidden = l.Hidden
 	m.Swipes = make([]Swipe, len(l.Revisions))
 	for i, id := range l.Revisions {
 		s := written[id]

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -39,7 +40,7 @@ func (svc *Service) RestoreSave(ctx context.Context, c *op.Call, saveID string) 
 		if err := s.Apply(tx, conv); err != nil {
 			return nil, err
 		}
-		if err := s.showHead(tx, c, conv); err != nil {
+		if err := cmp.Or(s.showHead(tx, c, conv), keepPlay(tx, conv)); err != nil {
 			return nil, err
 		}
 		if conv.SummaryID != "" {
@@ -78,7 +79,7 @@ func (s *Save) Apply(tx Tx, conv *Conversation) error {
 	if err != nil {
 		return err
 	}
-	conv.HeadID, conv.SummaryID = s.HeadID, then.SummaryID
+	conv.HeadID, conv.SummaryID, conv.PlayID = s.HeadID, then.SummaryID, then.PlayID
 	conv.PersonaID, conv.AuthorNote, conv.Settings = then.PersonaID, then.AuthorNote, then.Settings
 	conv.Pins, err = s.Pins.InForce(tx.Characters, conv.CharacterID)
 	return err

@@ -219,7 +219,7 @@ func (s *Save) State(tx Tx) (*Conversation, error) {
 	if err := json.Unmarshal(s.Extra, &came); err != nil {
 		return nil, fmt.Errorf("extra members of save point %s: %w", s.ID, err)
 	}
-	then.PersonaID, then.AuthorNote, then.Settings = came.State.PersonaID, came.State.AuthorNote, came.State.Settings
+	then.PersonaID, then.AuthorNote, then.Settings, then.PlayID = came.State.PersonaID, came.State.AuthorNote, came.State.Settings, came.State.PlayID
 	return then, nil
 }
 

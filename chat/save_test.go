@@ -33,6 +33,7 @@ var changes = []struct {
 		w.EditText(w.ThirdReply, "Edited again.")
 	}},
 	{"an edited greeting", func(w *nodesttest.FullChat) { w.EditText(w.Greeting, "Edited.") }},
+	{"a message hidden", func(w *nodesttest.FullChat) { hide(w, w.SecondReply, true) }},
 	{"one message deleted", func(w *nodesttest.FullChat) { w.DeleteMessage(w.SecondReply, "one") }},
 	{"the head deleted", func(w *nodesttest.FullChat) { w.DeleteMessage(w.ThirdReply, "one") }},
 	{"everything after deleted", func(w *nodesttest.FullChat) { w.DeleteMessage(w.Second, "after") }},

@@ -25,6 +25,7 @@ type Tx struct {
 	ConversationTx
 	MessageTx
 	HistoryTx
+	PlayTx
 	ForkTx
 	SaveTx
 	ArchiveTx

@@ -127,6 +127,21 @@ type HistoryTx interface {
 	DeletedIn(messageID string) (version int64, err error)
 }
 
+// PlayTx keeps what branches have beside their texts. Rows do not change.
+type PlayTx interface {
+	// InsertPlay stores p, unless there is one with its id.
+	InsertPlay(p *Play) error
+	Play(id string) (*Play, error)
+	// PlayAt returns the id of the Play on the branch that ends in a message: that of the last shown text
+	// that has one, "" = none has. Deleted messages do not count. Its cost does not depend on the length of
+	// the chat where each reply has one, or none has.
+	PlayAt(conversationID, messageID string) (id string, err error)
+	// KeepPlay makes the last shown text of the branch that ends in a message have a Play.
+	KeepPlay(conversationID, messageID, id string) error
+	// Plays returns those of a conversation by their ids, at most limit that follow one.
+	Plays(conversationID, after string, limit int) ([]*Play, error)
+}
+
 // Rewind says that a version of a conversation went back to an older one.
 type Rewind struct {
 	At int64 `json:"at"` // the version that it made
@@ -280,4 +295,5 @@ type DumpedState struct {
 	RevisionID string `json:"revisionId,omitempty"`
 	Status     string `json:"status"`
 	Deleted    bool   `json:"deleted,omitempty"`
+	Hidden     bool   `json:"hidden,omitempty"`
 }

@@ -111,8 +111,8 @@ type Coverage uint8
 // The states, the worst first.
 const (
 	CoverageOff     Coverage = iota // they are not on that branch
-	CoverageBroken                  // one of them was deleted
-	CoverageChanged                 // one of them shows another text
+	CoverageBroken                  // one of them was deleted or hidden
+	CoverageChanged                 // one of them shows another text, or is not hidden any more
 	CoverageIntact
 )
 

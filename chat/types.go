@@ -49,6 +49,8 @@ type Conversation struct {
 	Pins        *character.Pins `json:"pins,omitempty"`      // documents of a restored save point; nil = the newest
 	Copying     bool            `json:"copying,omitempty"`   // an incomplete fork; only in the answer of Fork
 	SummaryID   string          `json:"summaryId,omitempty"` // the summary in force; "" = none. Part of the versioned state
+	PlayID      string          `json:"playId,omitempty"`    // the Play in force; "" = an empty one. Part of the versioned state
+	Play        *Play           `json:"play,omitempty"`      // that one; nil = it was not read
 	Version     int64           `json:"version,omitempty"`
 	LastMessage *Preview        `json:"lastMessage,omitempty"`
 	CreatedAt   time.Time       `json:"createdAt,omitzero"`
@@ -82,7 +84,7 @@ type Message struct {
 	Name           string       `json:"name"`
 	AuthorID       string       `json:"authorId,omitempty"`
 	Greeting       bool         `json:"greeting,omitempty"` // the first_mes of the card
-	Hidden         bool         `json:"hidden,omitempty"`   // shown, but never in a prompt (imported logs)
+	Hidden         bool         `json:"hidden,omitempty"`   // readers see it, prompts, summaries and memories do not; a part of its state
 	Swipes         []Swipe      `json:"swipes"`
 	SwipeIndex     int          `json:"swipeIndex"`
 	Rev            int64        `json:"rev"` // grows with every change
@@ -153,6 +155,7 @@ type Swipe struct {
 	Citations      *Citations `json:"citations,omitempty"` // nil = it cites nothing
 	Tools          *ToolTrace `json:"tools,omitempty"`     // nil = the model was offered none
 	Wish           string     `json:"wish,omitempty"`      // instruction of a rewrite
+	PlayID         string     `json:"playId,omitempty"`    // the Play after this text; "" = that after the text before it
 	Deleted        bool       `json:"deleted,omitempty"`
 	Omitted        bool       `json:"omitted,omitempty"` // it has no text, nor what belongs to that, see HistoryTx.NearTexts
 	CreatedAt      time.Time  `json:"createdAt,omitzero"`
@@ -228,8 +231,15 @@ type Generation struct {
 	Writing
 	Usage *llm.Usage   `json:"usage,omitempty"`
 	Error *fault.Error `json:"error,omitempty"`
+	After
 	Moments
 	Lease
+}
+
+// After is what is different once the text of a generation is stored.
+type After struct {
+	PlayID  string          `json:"-"` // of the text
+	Globals json.RawMessage `json:"-"` // what changes of the user's variables: values by name, null for none; nil = nothing
 }
 
 // Writing is the text of a generation, as far as it is written, with its thoughts, blocks and tools.

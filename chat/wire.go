@@ -23,6 +23,7 @@ type wireMessage struct {
 	Name           string      `json:"name"`
 	AuthorID       string      `json:"authorId,omitempty"`
 	Greeting       bool        `json:"greeting,omitempty"`
+	Hidden         bool        `json:"hidden,omitempty"`
 	Text           string      `json:"text"`
 	Swipes         []wireSwipe `json:"swipes"`
 	SwipeIndex     int         `json:"swipeIndex"`
@@ -86,7 +87,7 @@ func messageAround(m *Message, at int) wireMessage {
 	near := m.near(at)
 	w := wireMessage{
 		ID: m.ID, ConversationID: m.ConversationID, ClientMsgID: m.ClientMsgID, Seq: m.Seq,
-		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting,
+		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting, Hidden: m.Hidden,
 		Swipes: make([]wireSwipe, 0, len(m.Swipes)), Rev: m.Rev, Status: m.Status,
 		GenerationID: m.GenerationID, wireAnswer: wireAnswer{References: []cite.Reference{}, MemoryIDs: []string{}},
 		Error: op.FailureOf(m.Error), CreatedAt: op.Time(m.CreatedAt), EditedAt: op.OptionalTime(m.EditedAt),
@@ -131,10 +132,11 @@ type wireConversation struct {
 	Archived    bool            `json:"archived"`
 	Tags        []string        `json:"tags"`
 	Copying     bool            `json:"copying,omitempty"`
-	Version     int64           `json:"version"`
-	LastMessage *wirePreview    `json:"lastMessage,omitempty"`
-	CreatedAt   op.Time         `json:"createdAt"`
-	UpdatedAt   op.Time         `json:"updatedAt"`
+	*wirePlay
+	Version     int64        `json:"version"`
+	LastMessage *wirePreview `json:"lastMessage,omitempty"`
+	CreatedAt   op.Time      `json:"createdAt"`
+	UpdatedAt   op.Time      `json:"updatedAt"`
 }
 
 type wirePreview struct {
@@ -144,13 +146,32 @@ type wirePreview struct {
 	CreatedAt op.Time `json:"createdAt"`
 }
 
+// wirePlay is what a conversation has beside its texts.
+type wirePlay struct {
+	Variables json.RawMessage `json:"variables"`
+	Timed     json.RawMessage `json:"timedWorldInfo"`
+}
+
+func playOf(p *Play) *wirePlay {
+	if p == nil {
+		return nil
+	}
+	object := func(doc json.RawMessage) json.RawMessage {
+		if op.IsNull(doc) {
+			return json.RawMessage("{}")
+		}
+		return doc
+	}
+	return &wirePlay{object(p.Variables), object(p.Timed)}
+}
+
 // WireConversation is c as clients see it.
 func WireConversation(c *Conversation) any { return conversationOf(c) }
 
 func conversationOf(c *Conversation) wireConversation {
 	w := wireConversation{
 		ID: c.ID, CharacterID: c.CharacterID, Title: c.Title, PersonaID: c.PersonaID,
-		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Tags: append([]string{}, c.Tags...), Copying: c.Copying, Version: c.Version,
+		AuthorNote: c.AuthorNote, Settings: c.Settings, Archived: c.Archived, Tags: append([]string{}, c.Tags...), Copying: c.Copying, wirePlay: playOf(c.Play), Version: c.Version,
 		CreatedAt: op.Time(c.CreatedAt), UpdatedAt: op.Time(c.UpdatedAt),
 	}
 	if len(w.Settings) == 0 {
@@ -252,9 +273,11 @@ func MessageData(m *Message) any {
 
 // ConversationData is what an event of a conversation carries.
 func ConversationData(c *Conversation) any {
+	bare := *c
+	bare.Play = nil // it may be large
 	return struct {
 		Conversation wireConversation `json:"conversation"`
-	}{conversationOf(c)}
+	}{conversationOf(&bare)}
 }
 
 // eventSave is s in an event: without its thumbnail, which only lists contain.

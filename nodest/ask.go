@@ -42,6 +42,9 @@ func (e *Engine) storeStart(tx Tx, t *task, turn *turn, g *chat.Generation, body
 	if longer := turn.past.longer; longer != nil {
 		g.Base, g.SwipeID, lengthened = longer.Text, longer.ID, longer.GenerationID
 	}
+	if err := turn.keepPlay(tx, g); err != nil {
+		return err
+	}
 	g.LeaseUntil, g.Timing = now.Add(e.opts.Lease), t.generation().Timing
 	g.Timing.Asked = new(t.watch.now())
 	if err := tx.UpdateGeneration(g); err != nil {

@@ -155,6 +155,9 @@ func (e *Engine) endGeneration(tx Tx, conv *chat.Conversation, g *chat.Generatio
 	if err != nil {
 		return endedGeneration{}, err
 	}
+	if err := setGlobals(tx, g, m != nil && g.HasText()); err != nil {
+		return endedGeneration{}, err
+	}
 	// A deleted conversation has no lock: another process may have ended it since.
 	if err := tx.UpdateGeneration(g); fault.Is(err, fault.NotFound) {
 		return endedGeneration{}, errLost
@@ -257,6 +260,11 @@ func storeMessage(tx Tx, conv *chat.Conversation, m *chat.Message, g *chat.Gener
 	conv.Version++
 	if m.ID == conv.HeadID {
 		conv.LastMessage = m.Preview()
+		if conv.PlayID != "" || g.PlayID != "" {
+			if err := chat.ChoosePlay(tx.Chats, conv); err != nil {
+				return err
+			}
+		}
 	}
 	return tx.Chats.UpdateConversation(conv)
 }
@@ -348,7 +356,7 @@ func extend(m *chat.Message, g *chat.Generation, memories []string, at time.Time
 		s.RevisionID, s.Text, s.Citations = op.NewID(), longer.Text, longer.Citations
 		s.Reasoning += g.Reasoning
 		s.Blocks = append(s.Blocks, g.Blocks...)
-		s.MemoryIDs = memories
+		s.MemoryIDs, s.PlayID = memories, cmp.Or(g.PlayID, s.PlayID)
 		s.Model, s.RequestedModel, s.Finish, s.Usage, s.GenerationID = g.Model, g.RequestedModel, g.Finish, g.Usage, g.ID
 		return i == m.SwipeIndex
 	}
@@ -361,7 +369,7 @@ func extend(m *chat.Message, g *chat.Generation, memories []string, at time.Time
 func swipeOf(g *chat.Generation, text string, memories []string, at time.Time) chat.Swipe {
 	return chat.Swipe{
 		ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model, RequestedModel: g.RequestedModel,
-		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: memories, Citations: g.Citations, Tools: g.Tools, Wish: g.Instruction, CreatedAt: at,
+		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: memories, Citations: g.Citations, Tools: g.Tools, Wish: g.Instruction, PlayID: g.PlayID, CreatedAt: at,
 	}
 }
 

@@ -2,6 +2,7 @@ package nodest
 
 import (
 	"context"
+	"encoding/json"
 
 	"nodest/chat"
 	"nodest/internal/summary"
@@ -30,4 +31,6 @@ type past struct {
 	texts    int              // that the message in the making already has
 	longer   *chat.Swipe      // the text that is lengthened; nil = none
 	previous recent.Sent      // the request before, which the provider may have cached
+	play     *chat.Play       // what the branch hands on to the prompt; nil = nothing
+	globals  json.RawMessage  // the user's variables; nil = none
 }

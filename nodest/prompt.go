@@ -47,7 +47,7 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	if err != nil && !fault.Is(err, fault.NotConfigured) {
 		return nil, err
 	}
-	h := &storedChat{engine: e, userID: userID, conv: s.Conversation, save: s.save}
+	h := &storedChat{engine: e, userID: userID, conv: s.Conversation, save: s.save, plays: s.Docs.Tavern != nil}
 	if in.Text != "" {
 		h.behind = 1
 	}

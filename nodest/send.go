@@ -202,7 +202,7 @@ func (e *Engine) assign(tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation
 	if place.queued {
 		g.Status = chat.GenQueued
 	}
-	h := &storedChat{engine: e, userID: c.UserID, conv: conv, kind: g.Kind, target: target}
+	h := &storedChat{engine: e, userID: c.UserID, conv: conv, kind: g.Kind, target: target, plays: s.Docs.Tavern != nil}
 	return &assignment{gen: g, history: h, conv: conv, cancel: place.cancel}, nil
 }
 

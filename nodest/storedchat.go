@@ -1,6 +1,7 @@
 package nodest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,13 +26,14 @@ type storedChat struct {
 	target *chat.Message      // that is written; nil = none
 	behind int                // messages that will follow and are not stored
 	made   *summary.Summary   // for this prompt alone; nil = that in force counts
+	plays  bool               // prompts hand something on, see readPlay
 }
 
 func (h *storedChat) read(ctx context.Context, room int) (*past, error) {
 	return op.Read(ctx, h.engine.store, h.userID, func(tx Tx) (*past, error) {
 		p, err := h.readBranch(tx, room)
 		if err == nil {
-			err = h.readTarget(tx, p)
+			err = cmp.Or(h.readTarget(tx, p), h.readPlay(tx, p))
 		}
 		if err != nil {
 			return nil, err
@@ -79,7 +81,7 @@ func textsAt(tx Tx, reply *chat.Message) (n int, err error) {
 // summary.
 func (p *past) upToUser() {
 	for i := len(p.messages) - 1; i >= p.front; i-- {
-		if p.messages[i].Role == chat.RoleUser {
+		if m := p.messages[i]; m.Role == chat.RoleUser && !m.Hidden {
 			p.messages = p.messages[:i+1]
 			return
 		}

@@ -115,14 +115,14 @@ func (t *turn) addKits(list []opened) (rest func()) {
 // build is the prompt of the turn. One that leaves no room for tools goes without the room, and
 // if that does not help without the tools: whoever has documents must not lose a reply by them.
 func (t *turn) build(ctx context.Context) (*framework.Prompt, error) {
-	p, err := framework.Build(ctx, *t.input)
+	p, err := t.make(ctx)
 	if len(t.offer.tools) == 0 || !fault.Is(err, fault.ContextTooLarge) {
 		return p, err
 	}
 	t.input.Options.Reserve = t.offer.reserve + tools.Tokens(t.offer.tools, t.count)
-	if p, err = framework.Build(ctx, *t.input); fault.Is(err, fault.ContextTooLarge) {
+	if p, err = t.make(ctx); fault.Is(err, fault.ContextTooLarge) {
 		t.dropTools()
-		return framework.Build(ctx, *t.input)
+		return t.make(ctx)
 	}
 	return p, err
 }

@@ -149,7 +149,7 @@ func (l *toolLoop) withoutTools(ctx context.Context) error {
 	for _, a := range found {
 		t.inject(a)
 	}
-	prompt, err := framework.Build(ctx, *t.input)
+	prompt, err := t.make(ctx)
 	if err != nil {
 		return err
 	}

@@ -191,7 +191,7 @@ func isNow(m *chat.Message, s chat.DumpedState) bool {
 	if chosen := m.Chosen(); chosen != nil {
 		shown = chosen.RevisionID
 	}
-	return m.DeletedAt == nil && !s.Deleted && s.Rev == m.Rev && s.Status == m.Status && s.RevisionID == shown
+	return m.DeletedAt == nil && !s.Deleted && s.Rev == m.Rev && s.Hidden == m.Hidden && s.Status == m.Status && s.RevisionID == shown
 }
 
 // FinishLoad shows the conversation. Of its versions, those of states and its

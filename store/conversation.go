@@ -18,7 +18,7 @@ func (db *DB) Chats() chat.Store { return part[chat.Tx]{db, (*tx).forChats} }
 func (t *tx) forChats() chat.Tx {
 	return chat.Tx{
 		Tx: t, Jobs: t.jobs, Memory: t.forMemory(), Characters: t.forCharacters(), ConversationTx: t.chats, SaveTx: t.chats, MessageTx: t.messages,
-		HistoryTx: t.history, SummaryTx: t.summaries, RunningTx: t.generations, WordTx: t.words, ForkTx: t.archive, ArchiveTx: t.archive,
+		HistoryTx: t.history, PlayTx: t.plays, SummaryTx: t.summaries, RunningTx: t.generations, WordTx: t.words, ForkTx: t.archive, ArchiveTx: t.archive,
 	}
 }
 
@@ -35,7 +35,7 @@ type chatTx struct {
 }
 
 type conversationRow struct {
-	chat.Conversation `db:"-Copying"`
+	chat.Conversation `db:"-Copying -Play"`
 	UserID            string
 	// MessageSeq is the newest seq that was given to a message, DocumentsVersion
 	// the version at which AuthorNote, Settings or Pins changed last.
@@ -45,7 +45,7 @@ type conversationRow struct {
 
 // conversationStateRow is the state of a conversation from one version until the next row.
 type conversationStateRow struct {
-	chat.Conversation `db:"ID=conversation_id -CharacterID -Title -Tags -Archived -Extra -Copying -LastMessage -CreatedAt -UpdatedAt"`
+	chat.Conversation `db:"ID=conversation_id -CharacterID -Title -Tags -Archived -Extra -Copying -Play -LastMessage -CreatedAt -UpdatedAt"`
 	UserID            string
 	DocumentsVersion  int64
 }
@@ -90,7 +90,7 @@ func (t *chatTx) now(conversationID string) (*chatNow, error) {
 
 // state is the rest of what conversation_states keeps.
 func (r *conversationRow) state() string {
-	return strings.Join([]string{r.HeadID, r.PersonaID, r.SummaryID}, "\x00")
+	return strings.Join([]string{r.HeadID, r.PersonaID, r.SummaryID, r.PlayID}, "\x00")
 }
 
 // documents are the parts of a conversation that are kept only where they change.

@@ -20,7 +20,7 @@ import (
 // whether it was deleted; other swipes are copied as they are now. See copyArgs.
 const pathCopy = pieces + `, line AS (
 	SELECT m.id, m.user_id, m.seq, m.depth, fork.id AS fork_id, fork.now, COALESCE(o.rev, m.rev) AS rev, COALESCE(o.status, m.status) AS status,
-		COALESCE(o.is_deleted, FALSE) AS is_deleted,
+		COALESCE(o.is_deleted, FALSE) AS is_deleted, COALESCE(o.is_hidden, m.is_hidden) AS is_hidden,
 		r.swipe_id, r.id AS revision_id, r.position
 	FROM (SELECT ? AS id, CAST(? AS BIGINT) AS now) fork
 	CROSS JOIN path CROSS JOIN messages m ` + stateThen + `
@@ -216,15 +216,22 @@ func (t archiveTx) copyLine(from chat.ForkSource, forkID string, after, to forkP
 	// The first message may have been copied already, with some of its texts.
 	args = t.copyArgs(from, forkID, after.Depth-1, to.Depth)
 	places := []any{after.Depth, after.Position, to.Depth, to.Position}
-	copies, err = t.copiesOf(forkID, "SELECT r.id, r.message_id AS parent_id, NULL AS revision_id FROM line CROSS JOIN revisions r WHERE "+shownTexts, append(slices.Clone(args), places...))
+	// Of a text, the place of the third id has that of its Play.
+	copies, err = t.copiesOf(forkID, "SELECT r.id, r.message_id AS parent_id, r.play_id AS revision_id FROM line CROSS JOIN revisions r WHERE "+shownTexts, append(slices.Clone(args), places...))
 	if err != nil || len(copies) == 0 {
 		return err
 	}
 	args = append(append(args, copies), places...)
 	err = copyRows[revisionRow](t.tx, "revisions", "r", "line CROSS JOIN revisions r CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts, map[string]string{
-		"id": "copies.new_id", "message_id": "copies.parent_id", "rev": "1", "created_at": "COALESCE(r.swipe_at, r.created_at)", "swipe_at": "NULL",
+		"id": "copies.new_id", "message_id": "copies.parent_id", "play_id": "copies.revision_id", "rev": "1", "created_at": "COALESCE(r.swipe_at, r.created_at)", "swipe_at": "NULL",
 		"is_shown": "TRUE", "is_deleted": "r.is_deleted AND r.swipe_id IS DISTINCT FROM line.swipe_id",
 	}, args)
+	if err != nil {
+		return err
+	}
+	err = copyRows[playRow](t.tx, "play_states", "x", "line CROSS JOIN revisions r CROSS JOIN play_states x CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts+
+		" AND x.user_id = line.user_id AND x.id = r.play_id GROUP BY x.user_id, copies.revision_id, line.fork_id, x.document ON CONFLICT (user_id, id) DO NOTHING",
+		map[string]string{"id": "copies.revision_id", "conversation_id": "line.fork_id"}, slices.Clip(args))
 	if err != nil {
 		return err
 	}
@@ -249,7 +256,7 @@ func (t archiveTx) copyMessages(args []any) error {
 	err := copyRows[messageRow](t.tx, "messages", "m", "line CROSS JOIN messages m"+ofLine+"m.user_id = line.user_id AND m.id = line.id", map[string]string{
 		"id": "copies.new_id", "conversation_id": "line.fork_id", "client_msg_key": "''", "chain": "0", "parent_id": "copies.parent_id",
 		"since": "CASE WHEN line.is_deleted THEN 0 ELSE 1 END",
-		"rev":   "line.rev", "status": "line.status", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
+		"rev":   "line.rev", "status": "line.status", "is_hidden": "line.is_hidden", "error": "CASE WHEN line.status = '" + chat.StatusError + "' THEN m.error END",
 		"deleted_at": "CASE WHEN line.is_deleted THEN COALESCE(m.deleted_at, line.now) END",
 		"swipe_index": `COALESCE(line.position,
 			CASE WHEN EXISTS (SELECT 1 FROM revisions r WHERE r.user_id = m.user_id AND r.message_id = m.id) THEN -1 ELSE 0 END)`,

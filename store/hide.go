@@ -102,7 +102,7 @@ func (t *messageTx) flushHidden() error {
 		}
 		err = t.Run("INSERT INTO message_states ("+stateColumns+`) SELECT m.user_id, m.conversation_id, m.id, c.version, COALESCE((SELECT MAX(o.version)
 				FROM message_states o WHERE o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version < c.version), 0),
-				m.rev, m.status, m.deleted_at IS NOT NULL, `+shownText+`
+				m.rev, m.status, m.deleted_at IS NOT NULL, m.is_hidden, `+shownText+`
 			FROM conversations c CROSS JOIN messages m WHERE c.user_id = ? AND c.id = ? AND m.user_id = c.user_id AND m.id IN (?) `+overState, t.userID, p.conversationID, p.ids)
 		if err != nil {
 			return err

@@ -21,7 +21,7 @@ func (t historyTx) StateAt(conversationID string, version int64) (*chat.Conversa
 	if version > row.Version {
 		return nil, errNoVersion(version)
 	}
-	state, err := sqldb.One[conversationStateRow](t, `SELECT s.head_id, s.persona_id, s.summary_id, d.author_note, d.settings, d.pins
+	state, err := sqldb.One[conversationStateRow](t, `SELECT s.head_id, s.persona_id, s.summary_id, s.play_id, d.author_note, d.settings, d.pins
 		FROM conversation_states s
 		JOIN conversation_states d ON d.user_id = s.user_id AND d.conversation_id = s.conversation_id AND d.version = s.documents_version
 		WHERE s.user_id = ? AND s.conversation_id = ? AND s.version <= ? ORDER BY s.version DESC LIMIT 1`, t.userID, conversationID, version)
@@ -32,7 +32,7 @@ func (t historyTx) StateAt(conversationID string, version int64) (*chat.Conversa
 		return nil, errNoVersion(version)
 	}
 	row.Version, row.HeadID, row.PersonaID, row.SummaryID = version, state.HeadID, state.PersonaID, state.SummaryID
-	row.AuthorNote, row.Settings, row.Pins = state.AuthorNote, state.Settings, state.Pins
+	row.PlayID, row.AuthorNote, row.Settings, row.Pins = state.PlayID, state.AuthorNote, state.Settings, state.Pins
 	return &row.Conversation, nil
 }
 
@@ -47,13 +47,15 @@ type oldMessageRow struct {
 	ThenRevisionID string
 	ThenStatus     string
 	ThenDeleted    bool
+	ThenHidden     bool
 	Bytes          int64
 }
 
 // asThen are the columns of an oldMessageRow: of a message m and its state o, which is NULL where it has
 // no rows of states.
 const asThen = "m.*, COALESCE(o.rev, m.rev) AS then_rev, " + textThen + " AS then_revision_id," +
-	" COALESCE(o.status, m.status) AS then_status, COALESCE(o.is_deleted, FALSE) AS then_deleted"
+	" COALESCE(o.status, m.status) AS then_status, COALESCE(o.is_deleted, FALSE) AS then_deleted," +
+	" COALESCE(o.is_hidden, m.is_hidden) AS then_hidden"
 
 // sizeThen is the size of the texts of an oldMessageRow: those of its swipes, and the one that it had.
 const sizeThen = sizeOfTexts + ` + COALESCE((SELECT octet_length(r.text) + octet_length(r.reasoning) FROM revisions r
@@ -168,7 +170,7 @@ func (t historyTx) oldMessages(rows []oldMessageRow) ([]*chat.Message, error) {
 		if m.Status = row.ThenStatus; m.Status != chat.StatusError {
 			m.Error = nil
 		}
-		m.Rev = row.ThenRev
+		m.Rev, m.Hidden = row.ThenRev, row.ThenHidden
 		t.setThenDeleted(m, row.ThenDeleted)
 		items[i], then[i] = m, row.ThenRevisionID
 	}

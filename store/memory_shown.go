@@ -85,7 +85,7 @@ const shownRevisions = "JOIN (SELECT user_id, message_id, position, id AS revisi
 // their ids: those of here's conversation as they were at its version.
 func (t *textTx) places(here *memory.Place, ids []string) (map[string]messagePlace, error) {
 	const ofMessages = " LEFT JOIN memory_texts f ON f.user_id = m.user_id AND f.revision_id = s.revision_id AND f.is_forgotten" +
-		" WHERE f.revision_id IS NULL AND NOT m.is_hidden AND m.user_id = ? AND m.id IN (?) AND "
+		" WHERE f.revision_id IS NULL AND m.user_id = ? AND m.id IN (?) AND "
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	found := make(map[string]messagePlace, len(ids))
@@ -94,13 +94,13 @@ func (t *textTx) places(here *memory.Place, ids []string) (map[string]messagePla
 	if here != nil && here.Version != 0 {
 		then, version = here.ConversationID, here.Version
 	}
-	err := sqldb.Each(t, note, selectPlaces+shownRevisions+ofMessages+"(m.conversation_id <> ? OR m.since > 0 AND m.since <= ?) AND m.deleted_at IS NULL", t.userID, ids, then, version)
+	err := sqldb.Each(t, note, selectPlaces+shownRevisions+ofMessages+"(m.conversation_id <> ? OR m.since > 0 AND m.since <= ?) AND m.deleted_at IS NULL AND NOT m.is_hidden", t.userID, ids, then, version)
 	if err != nil || then == "" {
 		return found, err
 	}
 	err = sqldb.Each(t, note, selectPlaces+`JOIN message_states s ON s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id
 			AND s.version = (SELECT MAX(o.version) FROM message_states o
 				WHERE o.user_id = m.user_id AND o.conversation_id = m.conversation_id AND o.message_id = m.id AND o.version <= ?)`+
-		ofMessages+"m.conversation_id = ? AND NOT s.is_deleted", here.Version, t.userID, ids, then)
+		ofMessages+"m.conversation_id = ? AND NOT s.is_deleted AND NOT s.is_hidden", here.Version, t.userID, ids, then)
 	return found, err
 }

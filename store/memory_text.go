@@ -51,7 +51,7 @@ const (
 
 // textOf returns what memory keeps of a revision; nil if that is nothing.
 func (t *textTx) textOf(m *chat.Message, r *revisionRow) *textRow {
-	if m.Hidden || m.Role != chat.RoleUser && m.Role != chat.RoleAssistant {
+	if m.Role != chat.RoleUser && m.Role != chat.RoleAssistant {
 		return nil
 	}
 	words := memory.Clean(lang.Role(m.Role), r.Text)

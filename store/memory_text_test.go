@@ -119,7 +119,7 @@ func TestEveryTextOfAMessageIsStoredInMemory(t *testing.T) {
 		conv := e.chat(character)
 		question := e.say(conv, "", "  Is there tea?\n<mem>系统检索到的记忆内容：\n1. tea</mem>")
 		said := question.ID
-		e.update(func(tx nodest.Tx) error { // a pending reply, and messages that memory never reads
+		e.update(func(tx nodest.Tx) error { // a pending reply, messages that memory never reads, and one that does not count while it is hidden
 			m := message(conv, question.ID, "")
 			m.Role, m.Status, m.Swipes = chat.RoleAssistant, chat.StatusPending, []chat.Swipe{}
 			if err := tx.Chats.InsertMessage(m); err != nil {
@@ -146,7 +146,7 @@ func TestEveryTextOfAMessageIsStoredInMemory(t *testing.T) {
 		e.change(question.ID, func(m *chat.Message) { m.SwipeIndex = 0 })
 		e.equal("texts in memory", strings.Join(e.memoryTexts(conv), "\n"), strings.Join([]string{
 			"1 1 user Ada Is there tea? false", "2 1 assistant Ada Yes. false", "2 1 assistant Ada No. false",
-			"2 1 assistant Ada Not yet. false", "5 1 user Ada from a log true",
+			"2 1 assistant Ada Not yet. false", "4 1 user Ada hidden false", "5 1 user Ada from a log true",
 		}, "\n"))
 
 		units := e.units(character)

@@ -38,7 +38,7 @@ func (t *messageTx) messageRow(m *chat.Message) *messageRow {
 
 // messageStateRow is what a message showed at one version of its conversation.
 type messageStateRow struct {
-	chat.DumpedState                  `db:"Deleted=is_deleted"`
+	chat.DumpedState                  `db:"Deleted=is_deleted Hidden=is_hidden"`
 	UserID, ConversationID, MessageID string
 	// Previous is the version of the message's state before this one, which held
 	// until Version; 0 = there is none.
@@ -205,7 +205,7 @@ func (t *messageTx) inConversation(conversationID, messageID string) error {
 // conversation. earlier is what the transaction has recorded of it before, nil = nothing.
 func (t *messageTx) logState(m *chat.Message, earlier *messageStateRow) {
 	state := &messageStateRow{UserID: t.userID, ConversationID: m.ConversationID, MessageID: m.ID, Previous: unknownPrevious}
-	state.Rev, state.Status, state.Deleted = m.Rev, m.Status, m.DeletedAt != nil
+	state.Rev, state.Status, state.Deleted, state.Hidden = m.Rev, m.Status, m.DeletedAt != nil, m.Hidden
 	if s := m.Chosen(); s != nil {
 		state.RevisionID = s.RevisionID
 	}
@@ -223,11 +223,11 @@ const shownText = `(SELECT r.id FROM revisions r WHERE r.user_id = m.user_id AND
 	AND r.position = m.swipe_index AND r.is_shown)`
 
 // stateColumns are the columns of message_states.
-const stateColumns = "user_id, conversation_id, message_id, version, previous, rev, status, is_deleted, revision_id"
+const stateColumns = "user_id, conversation_id, message_id, version, previous, rev, status, is_deleted, is_hidden, revision_id"
 
 // onlyStates selects the states of messages that have no rows of states.
 const onlyStates = "SELECT m.user_id, m.conversation_id, m.id AS message_id, m.since AS version, 0 AS previous, m.rev, m.status," +
-	" FALSE AS is_deleted, " + shownText + " AS revision_id FROM messages m WHERE m.since > 0 AND m.user_id = ? AND m.id IN (?)"
+	" FALSE AS is_deleted, m.is_hidden, " + shownText + " AS revision_id FROM messages m WHERE m.since > 0 AND m.user_id = ? AND m.id IN (?)"
 
 // earlierState is what is recorded of m before it changes. Its only state becomes a row, unless it
 // is a placeholder.
@@ -251,7 +251,7 @@ func (t *messageTx) earlierState(m *chat.Message) (*messageStateRow, error) {
 
 // overState ends the INSERT of states: one version has one of each message.
 const overState = "ON CONFLICT (user_id, conversation_id, message_id, version) DO UPDATE SET" +
-	" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted"
+	" rev = EXCLUDED.rev, revision_id = EXCLUDED.revision_id, status = EXCLUDED.status, is_deleted = EXCLUDED.is_deleted, is_hidden = EXCLUDED.is_hidden"
 
 // flushStates writes the log of states.
 func (t *messageTx) flushStates() error {

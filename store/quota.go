@@ -32,6 +32,7 @@ var countedTables = map[string]countedTable{
 	"messages":           {kind: "messages"},
 	"message_lines":      {bytes: []string{"line"}},
 	"revisions":          {bytes: []string{"text", "reasoning", "blocks", "citations", "tools"}},
+	"play_states":        {bytes: []string{"document"}},
 	"saves":              {kind: "saves", bytes: []string{"preview_text", "thumbnail", "extra"}},
 	"characters":         {kind: "characters", live: true},
 	"avatars":            {bytes: []string{"data"}},

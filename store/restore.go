@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nodest/internal/fault"
+	"nodest/store/first"
 	"nodest/store/sqldb"
 )
 
@@ -92,6 +93,9 @@ func (r *restoring) load(ctx context.Context, db *sql.DB, schema migrationFolder
 	if r.backup.isFirst() {
 		if err := r.loadUses(ctx, db, tables, insert); err != nil {
 			return err
+		}
+		if _, err := db.ExecContext(ctx, first.HiddenStates); err != nil {
+			return fmt.Errorf("store which messages were hidden: %w", err)
 		}
 	}
 	if err := migrate(ctx, db, schema, r.options.Log); err != nil {

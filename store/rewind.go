@@ -167,7 +167,7 @@ const hides, shows = 1, 2
 // selectPast reads the messages of a path that had another state at a version. It compares their texts by
 // their ids.
 const selectPast = pieces + `SELECT * FROM (SELECT m.id, m.seq, m.rev, s.version, CASE
-		WHEN s.revision_id IS DISTINCT FROM ` + shownText + ` OR m.status <> ` + restoredStatus + ` THEN 3
+		WHEN s.revision_id IS DISTINCT FROM ` + shownText + ` OR m.status <> ` + restoredStatus + ` OR m.is_hidden <> s.is_hidden THEN 3
 		WHEN s.is_deleted THEN CASE WHEN m.deleted_at IS NULL THEN 1 ELSE 0 END
 		WHEN m.deleted_at IS NULL THEN 0 ELSE 2 END AS change
 	FROM message_states n CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s
@@ -199,6 +199,7 @@ type backRow struct {
 	ID, SwipeID, RevisionID string
 	SwipeIndex              int
 	Status                  string
+	IsHidden                bool
 	DeletedAt               *time.Time
 }
 
@@ -213,7 +214,7 @@ func (t historyTx) setBack(conversationID string, replaced []replacedState) ([]s
 	}
 	err := sqldb.Each(t, func(r *backRow) error {
 		ids = append(ids, r.ID)
-		messages = append(messages, sqldb.ID(r.ID), r.SwipeIndex, r.Status, r.DeletedAt)
+		messages = append(messages, sqldb.ID(r.ID), r.SwipeIndex, r.Status, r.IsHidden, r.DeletedAt)
 		if r.RevisionID != "" {
 			swipes = append(swipes, sqldb.ID(r.ID), sqldb.ID(r.SwipeID), r.SwipeIndex, sqldb.ID(r.RevisionID))
 		}
@@ -221,7 +222,7 @@ func (t historyTx) setBack(conversationID string, replaced []replacedState) ([]s
 	}, "WITH wanted (message_id, version) AS ("+values(2, len(wanted))+`)
 		SELECT m.id, r.swipe_id, s.revision_id, COALESCE(r.position,
 				CASE WHEN EXISTS (SELECT 1 FROM revisions x WHERE x.user_id = m.user_id AND x.message_id = m.id) THEN -1 ELSE 0 END) AS swipe_index,
-			`+restoredStatus+` AS status, CASE WHEN s.is_deleted THEN COALESCE(m.deleted_at, CAST(? AS BIGINT)) END AS deleted_at
+			`+restoredStatus+` AS status, s.is_hidden, CASE WHEN s.is_deleted THEN COALESCE(m.deleted_at, CAST(? AS BIGINT)) END AS deleted_at
 		FROM wanted CROSS JOIN messages m CROSS JOIN message_states s LEFT JOIN revisions r ON r.user_id = m.user_id AND r.id = s.revision_id AND r.message_id = m.id
 		WHERE m.user_id = ? AND m.id = wanted.message_id AND s.user_id = ? AND s.conversation_id = ? AND s.message_id = wanted.message_id
 			AND s.version = wanted.version AND (s.revision_id IS NULL OR r.id IS NOT NULL)`,
@@ -229,8 +230,8 @@ func (t historyTx) setBack(conversationID string, replaced []replacedState) ([]s
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	n, err := t.Exec("WITH new (id, swipe_index, status, deleted_at) AS ("+values(4, len(messages))+`)
-		UPDATE messages SET swipe_index = new.swipe_index, rev = rev + 1, status = new.status, deleted_at = CAST(new.deleted_at AS BIGINT),
+	n, err := t.Exec("WITH new (id, swipe_index, status, is_hidden, deleted_at) AS ("+values(5, len(messages))+`)
+		UPDATE messages SET swipe_index = new.swipe_index, rev = rev + 1, status = new.status, is_hidden = new.is_hidden, deleted_at = CAST(new.deleted_at AS BIGINT),
 			error = CASE WHEN new.status = '`+chat.StatusError+`' THEN error END
 		FROM new WHERE messages.user_id = ? AND messages.id = new.id AND messages.since = 0`, append(messages, t.userID)...)
 	if err != nil {

@@ -227,10 +227,12 @@ func (t summaryTx) coverage(c chat.Covered, states []replacedState, version int6
 		args = append(args, sqldb.ID(s.MessageID), s.Previous)
 	}
 	rows, err := sqldb.All[struct {
-		Was, Shows     string
-		WasGone, IsOut bool
+		Was, Shows          string
+		WasGone, IsOut      bool
+		WasHidden, IsHidden bool
 	}](t, pieces+", wanted (message_id, version) AS ("+values(2, 2*len(states))+`)
-		SELECT s.revision_id AS was, s.is_deleted AS was_gone, n.revision_id AS shows, n.is_deleted AS is_out
+		SELECT s.revision_id AS was, s.is_deleted AS was_gone, n.revision_id AS shows, n.is_deleted AS is_out,
+			s.is_hidden AS was_hidden, n.is_hidden
 		FROM wanted CROSS JOIN messages m CROSS JOIN path CROSS JOIN message_states s CROSS JOIN message_states n
 		WHERE m.user_id = ? AND m.id = wanted.message_id AND m.seq >= ? AND path.chain = m.chain AND m.depth <= path.depth
 			AND s.user_id = ? AND s.conversation_id = ? AND s.message_id = wanted.message_id AND s.version = wanted.version
@@ -244,9 +246,9 @@ func (t summaryTx) coverage(c chat.Covered, states []replacedState, version int6
 	coverage := chat.CoverageIntact
 	for _, r := range rows {
 		switch {
-		case r.IsOut && !r.WasGone && r.Was != "":
+		case r.Was != "" && (r.IsOut && !r.WasGone || r.IsHidden && !r.WasHidden):
 			return chat.CoverageBroken, nil
-		case r.IsOut && r.WasGone, r.Was == r.Shows && r.WasGone == r.IsOut:
+		case r.IsOut && r.WasGone, r.Was == r.Shows && r.WasGone == r.IsOut && r.WasHidden == r.IsHidden:
 		default:
 			coverage = chat.CoverageChanged
 		}

@@ -240,7 +240,7 @@ var errTextsTooLong = errors.New("store: the texts exceed a page")
 const swipeColumns = "r.swipe_id AS id, r.rev, r.id AS revision_id, r.is_deleted, COALESCE(r.swipe_at, r.created_at) AS created_at," + revisionTexts
 
 // revisionTexts are the columns of a revision r that a swipe shows.
-const revisionTexts = " r.text, r.reasoning, r.blocks, r.model, r.requested_model, r.finish, r.usage, r.generation_id, r.wish, r.citations, r.tools"
+const revisionTexts = " r.text, r.reasoning, r.blocks, r.model, r.requested_model, r.finish, r.usage, r.generation_id, r.wish, r.play_id, r.citations, r.tools"
 
 func appendCited(cited []*cite.Reference, c *chat.Citations) []*cite.Reference {
 	if c != nil {

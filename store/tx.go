@@ -42,6 +42,7 @@ type subjects struct {
 	knowledge   knowledgeTx
 	memory      *memoryTx
 	messages    *messageTx
+	plays       playTx
 	research    researchTx
 	summaries   summaryTx
 	texts       *textTx
@@ -55,7 +56,7 @@ func newTx(db *DB, s *session, userID string) *tx {
 	t := &tx{session: s, db: db, userID: userID}
 	t.subjects = &subjects{
 		app: appTx{t}, archive: archiveTx{t}, attachments: attachmentTx{t}, characters: characterTx{t}, circle: circleTx{t}, cognition: cognitionTx{t}, dreams: dreamTx{t}, facts: factTx{t},
-		generations: generationTx{t}, history: historyTx{t}, index: indexTx{t}, knowledge: knowledgeTx{t}, research: researchTx{t}, summaries: summaryTx{t}, votes: voteTx{t}, web: webTx{t},
+		generations: generationTx{t}, history: historyTx{t}, index: indexTx{t}, knowledge: knowledgeTx{t}, plays: playTx{t}, research: researchTx{t}, summaries: summaryTx{t}, votes: voteTx{t}, web: webTx{t},
 		chats:    &chatTx{tx: t, stored: map[string]chatNow{}, locked: map[string]*storedConversation{}, owned: map[string]bool{}},
 		jobs:     &jobTx{tx: t},
 		memory:   &memoryTx{tx: t, scopes: map[string]*scopeNews{}},

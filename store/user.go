@@ -54,6 +54,33 @@ func (t characterTx) PutSettings(s *character.UserSettings) (err error) {
 	return err
 }
 
+const selectVariables = "SELECT document FROM user_variables WHERE user_id = ?"
+
+func (t characterTx) Variables() (json.RawMessage, error) { return t.variables(selectVariables) }
+
+func (t characterTx) LockVariables() (json.RawMessage, error) {
+	if err := t.Writable(); err != nil {
+		return nil, err
+	}
+	if err := t.Run("INSERT INTO user_variables (user_id, document) VALUES (?, '{}') ON CONFLICT (user_id) DO NOTHING", sqldb.ID(t.userID)); err != nil {
+		return nil, err
+	}
+	return t.variables(selectVariables + t.ForUpdate())
+}
+
+func (t characterTx) variables(query string) (json.RawMessage, error) {
+	doc, err := sqldb.Value[json.RawMessage](t, query, t.userID)
+	if err == nil && doc == nil {
+		doc = json.RawMessage("{}")
+	}
+	return doc, err
+}
+
+func (t characterTx) PutVariables(variables json.RawMessage) error {
+	t.room.stores = true
+	return t.Run("UPDATE user_variables SET document = ? WHERE user_id = ?", variables, t.userID)
+}
+
 func (t characterTx) PutDeviceZone(name string) error {
 	return t.Run("UPDATE users SET time_zone = ? WHERE id = ?", name, t.userID)
 }

@@ -46,6 +46,7 @@ type contents struct {
 	Rewinds   []chat.Rewind         `json:"rewinds,omitempty"`   // oldest first
 	Saves     []*chat.Save          `json:"saves,omitempty"`     // oldest first
 	Summaries []*chat.DumpedSummary `json:"summaries,omitempty"` // by generation
+	Plays     []*chat.Play          `json:"plays,omitempty"`     // that texts and states name
 }
 
 // ExportArchive writes all of a conversation, hidden branches and save points included, to
@@ -90,6 +91,9 @@ func exportArchive(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 		return err
 	}
 	if err := writeSummaries(tx, doc, conv.ID); err != nil {
+		return err
+	}
+	if err := writePlays(tx, doc, conv.ID); err != nil {
 		return err
 	}
 	doc.end()
@@ -219,6 +223,29 @@ func writeSummaries(tx chat.Tx, doc *object, conversationID string) error {
 	return nil
 }
 
+// playsAtOnce is how many an export reads at a time: each may have 256 KiB.
+const playsAtOnce = 20
+
+func writePlays(tx chat.Tx, doc *object, conversationID string) error {
+	page, err := tx.Plays(conversationID, "", playsAtOnce)
+	if err != nil {
+		return err
+	}
+	return doc.listIf("plays", len(page), func(add func(any) error) error {
+		for len(page) > 0 {
+			for _, p := range page {
+				if err := add(p); err != nil {
+					return err
+				}
+			}
+			if page, err = tx.Plays(conversationID, page[len(page)-1].ID, playsAtOnce); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // isThere reports whether a message that the history names is there: maintenance has removed some
 // of those that were deleted. "" is.
 func isThere(tx chat.Tx, messageID string) (bool, error) {
@@ -236,7 +263,7 @@ func isThere(tx chat.Tx, messageID string) (bool, error) {
 func stateOf(c *chat.Conversation) *chat.Conversation {
 	return &chat.Conversation{
 		Version: c.Version, HeadID: c.HeadID, PersonaID: c.PersonaID, AuthorNote: op.JSONOrNil(c.AuthorNote),
-		Settings: op.JSONOrNil(c.Settings), Pins: c.Pins, SummaryID: c.SummaryID,
+		Settings: op.JSONOrNil(c.Settings), Pins: c.Pins, SummaryID: c.SummaryID, PlayID: c.PlayID,
 	}
 }
 

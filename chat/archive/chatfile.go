@@ -64,6 +64,7 @@ func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID stri
 		Extra: extraOf(file), Version: 1, CreatedAt: now,
 	}
 	a.addLog(file, names)
+	a.addPlay(chat.PlayFromLog(file.Metadata))
 	p := a.conversation()
 	return Import(ctx, svc, c, p, func() (*ImportedChat, error) {
 		return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*ImportedChat, error) {
@@ -88,13 +89,30 @@ func (a *contents) addLog(log *card.Chat, names card.ChatNames) {
 	}
 }
 
+// addPlay makes p that after the last message; nil = none.
+func (a *contents) addPlay(p *chat.Play) {
+	if p == nil {
+		return
+	}
+	p.ID = op.NewID()
+	a.Plays, a.Conversation.PlayID = []*chat.Play{p}, p.ID
+	if n := len(a.Messages); n > 0 {
+		last := a.Messages[n-1]
+		for i := range last.Texts {
+			if last.Texts[i].RevisionID == last.Chosen().RevisionID {
+				last.Texts[i].PlayID = p.ID
+			}
+		}
+	}
+}
+
 // dumped is a message without a history, unchanged since a version of its conversation.
 func dumped(m *chat.Message, version int64) *chat.DumpedMessage {
 	d := &chat.DumpedMessage{Message: m, Texts: make([]chat.DumpedText, len(m.Swipes))}
 	for i, s := range m.Swipes {
 		d.Texts[i] = chat.DumpedText{Swipe: s, StoredAt: s.CreatedAt}
 	}
-	d.States = []chat.DumpedState{{Version: version, Rev: m.Rev, Status: m.Status}}
+	d.States = []chat.DumpedState{{Version: version, Rev: m.Rev, Status: m.Status, Hidden: m.Hidden}}
 	if s := m.Chosen(); s != nil {
 		d.States[0].RevisionID = s.RevisionID
 	}
@@ -228,6 +246,11 @@ func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 		}
 	}
 	file.Metadata = metadataWithNote(file.Metadata, conv.AuthorNote)
+	play, err := chat.PlayOf(tx, conv.PlayID)
+	if err != nil {
+		return err
+	}
+	file.Metadata = play.InLog(file.Metadata)
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return err

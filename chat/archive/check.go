@@ -33,6 +33,7 @@ type checker struct {
 	messages       map[string]*chat.Message
 	texts          map[string]string // ids of revisions
 	summaries      map[string]string
+	plays          map[string]string
 	clientIDs      map[string]bool // those in use
 }
 
@@ -42,7 +43,7 @@ type checker struct {
 func (a *contents) check(path string) (_ map[string]*chat.Message, err error) {
 	c := &checker{
 		at: path, conversationID: op.NewID(), newest: a.Conversation.Version, messages: map[string]*chat.Message{},
-		texts: map[string]string{}, summaries: map[string]string{}, clientIDs: map[string]bool{},
+		texts: map[string]string{}, summaries: map[string]string{}, plays: map[string]string{}, clientIDs: map[string]bool{},
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -61,6 +62,7 @@ func (a *contents) check(path string) (_ map[string]*chat.Message, err error) {
 	if len(a.Saves) > maxLoadedMarks || len(a.Rewinds) > maxLoadedMarks || len(a.States) > 4*maxLoadedMarks {
 		return nil, fault.New(fault.TooLarge, "too many save points and restores, limit %d", maxLoadedMarks).With("limit", maxLoadedMarks)
 	}
+	c.playList(a)
 	c.messageList(a)
 	c.summaryList(a)
 	c.conversation(a)
@@ -127,6 +129,19 @@ func (c *checker) messageList(a *contents) {
 	}
 }
 
+// playList runs before what names them is checked.
+func (c *checker) playList(a *contents) {
+	for i, p := range a.Plays {
+		path := fmt.Sprintf("plays[%d]", i)
+		c.require(path, rule{p != nil && unused(p.ID, c.plays), "id", mustBeUnique})
+		c.accept(path, character.CheckVariables("variables", p.Variables))
+		c.accept(path, character.CheckVariables("timedWorldInfo", p.Timed))
+		c.require(path, rule{p.Fits(), "", "is too large"})
+		c.plays[p.ID] = op.NewID()
+		p.ID, p.Variables, p.Timed = c.plays[p.ID], op.JSONOrNil(p.Variables), op.JSONOrNil(p.Timed)
+	}
+}
+
 func (c *checker) conversation(a *contents) {
 	conv := &a.Conversation.Conversation
 	conv.LastMessage, conv.Extra = c.messages[conv.HeadID].Preview(), op.JSONOrNil(a.Conversation.Extra)
@@ -162,7 +177,7 @@ func (c *checker) state(path string, s *chat.Conversation) {
 	}
 	c.accept(path, settings.Validate("settings"))
 	s.ID, s.AuthorNote, s.Settings, s.SummaryID = c.conversationID, op.JSONOrNil(s.AuthorNote), op.MustJSON(settings), c.summaries[s.SummaryID]
-	s.HeadID = c.head(path, s.HeadID)
+	s.HeadID, s.PlayID, s.Play = c.head(path, s.HeadID), c.plays[s.PlayID], nil
 	c.pins(path, s.Pins)
 }
 
@@ -282,6 +297,7 @@ func (c *checker) text(path string, t, of *chat.Swipe) {
 	*t = chat.Swipe{
 		ID: of.ID, RevisionID: t.RevisionID, Rev: t.Rev, Text: chat.CleanText(t.Text), Reasoning: chat.CleanText(t.Reasoning), Blocks: t.Blocks,
 		Model: chat.CleanText(t.Model), Finish: t.Finish, Usage: t.Usage, Wish: chat.CleanText(t.Wish), Deleted: of.Deleted, CreatedAt: of.CreatedAt,
+		PlayID: c.plays[t.PlayID],
 	}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
@@ -377,7 +393,7 @@ func (c *checker) messageStates(path string, m *chat.DumpedMessage) {
 	}
 	c.require(path, rule{len(m.States) > 0, "states", "must not be empty"})
 	newest := &m.States[len(m.States)-1]
-	newest.Status = finalStatus(newest.Status)
+	newest.Status, newest.Hidden = finalStatus(newest.Status), m.Hidden
 }
 
 // summaryList checks the summaries. It runs before the states are checked, which name

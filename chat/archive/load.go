@@ -57,6 +57,9 @@ func (a *contents) finish(tx chat.Tx, c *op.Call, p *Pieces) (*chat.Conversation
 	if err := tx.LoadSummaries(conv.ID, a.Summaries); err != nil {
 		return nil, err
 	}
+	if err := a.insertPlays(tx, conv.ID); err != nil {
+		return nil, err
+	}
 	for _, s := range a.Saves {
 		save := *s
 		if err := tx.InsertSave(&save); err != nil {
@@ -64,6 +67,16 @@ func (a *contents) finish(tx chat.Tx, c *op.Call, p *Pieces) (*chat.Conversation
 		}
 	}
 	return &conv, tx.Emit(chat.ConversationEvent(c.UserID, "chat.created", c.By(), &conv))
+}
+
+func (a *contents) insertPlays(tx chat.Tx, conversationID string) error {
+	for _, p := range a.Plays {
+		p.ConversationID = conversationID
+		if err := tx.InsertPlay(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fit assigns a checked archive to the character and removes references to what the user

@@ -171,7 +171,7 @@ func (s *savedPath) writeArchive(w writer, ch *character.Character) error {
 	doc := &object{writer: w}
 	doc.put("character", a.Character)
 	doc.put("conversation", a.Conversation)
-	parent := ""
+	parent, plays := "", []string{}
 	err = doc.list("messages", func(add func(any) error) error {
 		return s.each(add, func(m *chat.Message) (_ any, err error) {
 			if m.Extra, err = lineOf(s.tx, m); err != nil {
@@ -179,11 +179,36 @@ func (s *savedPath) writeArchive(w writer, ch *character.Character) error {
 			}
 			m.ParentID, m.ClientMsgID = parent, ""
 			parent = m.ID
+			for i := range m.Swipes {
+				plays = append(plays, m.Swipes[i].PlayID)
+			}
 			return exported(dumped(m, state.Version)), nil
 		})
 	})
+	if err == nil {
+		err = s.writePlays(doc, append(plays, state.PlayID))
+	}
 	doc.end()
 	return err
+}
+
+// writePlays writes those with some ids, each once.
+func (s *savedPath) writePlays(doc *object, ids []string) error {
+	slices.Sort(ids)
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
+	return doc.listIf("plays", len(ids), func(add func(any) error) error {
+		for _, id := range ids {
+			p, err := chat.PlayOf(s.tx, id)
+			if err != nil {
+				return err
+			}
+			p.ID = id
+			if err := add(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // with adds the members of v, over those of the same name.

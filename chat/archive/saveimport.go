@@ -50,6 +50,11 @@ func (svc *Service) ImportSave(ctx context.Context, c *op.Call, conversationID s
 			if err := p.Finish(tx); err != nil {
 				return nil, err
 			}
+			if in.exact != nil {
+				if err := in.exact.insertPlays(tx, conv.ID); err != nil {
+					return nil, err
+				}
+			}
 			s, err := in.save(tx, conv)
 			if err != nil {
 				return nil, err
@@ -304,7 +309,7 @@ func (in *savedFile) state(tx chat.Tx, characterID string) (chat.Conversation, e
 		return chat.Conversation{Settings: json.RawMessage("{}")}, nil
 	}
 	then := &in.exact.Conversation.Conversation
-	state := chat.Conversation{PersonaID: then.PersonaID, AuthorNote: then.AuthorNote, Settings: then.Settings, Pins: then.Pins}
+	state := chat.Conversation{PersonaID: then.PersonaID, AuthorNote: then.AuthorNote, Settings: then.Settings, Pins: then.Pins, PlayID: then.PlayID}
 	err := in.exact.owned(tx, characterID).fit(&state)
 	if state.Pins != nil {
 		state.Pins.Over = nil

@@ -79,6 +79,9 @@ func eachWrite(t *testing.T, c *cli.Client, character string, round int) []*writ
 	add(write{cmd: "message.swipe", data: map[string]any{"messageId": s.greeting, "swipe": "next"},
 		method: http.MethodPost, path: "/messages/" + s.greeting + "/swipe", body: map[string]any{"swipe": "next"}, event: "message.updated", about: on(s.greeting)})
 	s = newScenario(t, c, character)
+	add(write{cmd: "message.hide", data: map[string]any{"messageId": s.userMessage, "hidden": true},
+		method: http.MethodPut, path: "/messages/" + s.userMessage + "/hidden", body: map[string]any{"hidden": true}, event: "message.updated", about: on(s.userMessage)})
+	s = newScenario(t, c, character)
 	add(write{cmd: "message.delete", data: map[string]any{"messageId": s.reply},
 		method: http.MethodDelete, path: "/messages/" + s.reply, event: "message.deleted", about: in(s.conversation)})
 	s = newScenario(t, c, character)

@@ -71,6 +71,12 @@ CREATE TABLE settings (
   updated_at BIGINT NOT NULL
 );
 
+-- The variables that macros share in all chats of a user.
+CREATE TABLE user_variables (
+  user_id UUID NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  document TEXT COLLATE "C" NOT NULL -- JSON object
+);
+
 CREATE TABLE devices (
   user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   device TEXT COLLATE "C" NOT NULL,
@@ -234,6 +240,7 @@ CREATE TABLE conversations (
   extra TEXT COLLATE "C", -- header of an imported log
   pins TEXT COLLATE "C",
   summary_id UUID, -- the active one; NULL = none
+  play_id UUID, -- the row of play_states in force; NULL = none
   version BIGINT NOT NULL,
   last_message TEXT COLLATE "C",
   message_seq BIGINT NOT NULL, -- newest seq given to a message
@@ -256,12 +263,25 @@ CREATE TABLE conversation_states (
   head_id UUID,
   persona_id UUID,
   summary_id UUID,
+  play_id UUID,
   author_note TEXT COLLATE "C",
   settings TEXT COLLATE "C",
   pins TEXT COLLATE "C",
   PRIMARY KEY (user_id, conversation_id, version) WITH (fillfactor = 100),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
+
+-- What a branch of a conversation has beside its texts: the variables of its macros, and the entries of world
+-- books that are on or off for some messages. Rows do not change: a reply that changes something makes another.
+CREATE TABLE play_states (
+  user_id UUID NOT NULL,
+  id UUID NOT NULL,
+  conversation_id UUID NOT NULL,
+  document BYTEA NOT NULL, -- JSON, as a zstd frame if it is long
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX play_states_conversation ON play_states (conversation_id);
 
 -- Versions that went back to an older one.
 CREATE TABLE rewinds (
@@ -405,6 +425,7 @@ CREATE TABLE revisions (
   finish TEXT COLLATE "C" NOT NULL,
   usage TEXT COLLATE "C",
   generation_id UUID,
+  play_id UUID, -- the row of play_states after this text; NULL = that after the text before it
   wish TEXT COLLATE "C" NOT NULL, -- the instruction that a rewrite followed
   citations TEXT COLLATE "C", -- document with the sources that the text cites, and a report
   tools TEXT COLLATE "C", -- document: how tools were used for it
@@ -436,6 +457,7 @@ CREATE TABLE message_states (
   previous INTEGER NOT NULL, -- version of the message's state before this one; 0 = none
   rev INTEGER NOT NULL,
   is_deleted BOOLEAN NOT NULL,
+  is_hidden BOOLEAN NOT NULL,
   user_id UUID NOT NULL,
   conversation_id UUID NOT NULL,
   message_id UUID NOT NULL,
@@ -471,6 +493,8 @@ CREATE TABLE generations (
   model TEXT COLLATE "C" NOT NULL,
   requested_model TEXT COLLATE "C" NOT NULL,
   prompt_id UUID, -- NULL = its own, or none before it was started
+  play_id UUID, -- that its text will have
+  globals TEXT COLLATE "C", -- what its text changes of the user's variables; NULL = nothing, or it has changed it
   text TEXT COLLATE "C" NOT NULL,
   reasoning TEXT COLLATE "C" NOT NULL,
   blocks TEXT COLLATE "C",

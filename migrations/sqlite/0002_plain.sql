@@ -68,6 +68,12 @@ CREATE TABLE settings (
   updated_at BIGINT NOT NULL
 );
 
+-- The variables that macros share in all chats of a user.
+CREATE TABLE user_variables (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  document TEXT NOT NULL -- JSON object
+);
+
 CREATE TABLE devices (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   device TEXT NOT NULL,
@@ -231,6 +237,7 @@ CREATE TABLE conversations (
   extra TEXT, -- header of an imported log
   pins TEXT,
   summary_id BLOB(16) CHECK (length(summary_id) = 16 AND summary_id > x''), -- the active one; NULL = none
+  play_id BLOB(16) CHECK (length(play_id) = 16 AND play_id > x''), -- the row of play_states in force; NULL = none
   version BIGINT NOT NULL,
   last_message TEXT,
   message_seq BIGINT NOT NULL, -- newest seq given to a message
@@ -252,6 +259,7 @@ CREATE TABLE conversation_states (
   head_id BLOB(16) CHECK (length(head_id) = 16 AND head_id > x''),
   persona_id BLOB(16) CHECK (length(persona_id) = 16 AND persona_id > x''),
   summary_id BLOB(16) CHECK (length(summary_id) = 16 AND summary_id > x''),
+  play_id BLOB(16) CHECK (length(play_id) = 16 AND play_id > x''),
   author_note TEXT,
   settings TEXT,
   pins TEXT,
@@ -259,6 +267,18 @@ CREATE TABLE conversation_states (
   PRIMARY KEY (user_id, conversation_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
+
+-- What a branch of a conversation has beside its texts: the variables of its macros, and the entries of world
+-- books that are on or off for some messages. Rows do not change: a reply that changes something makes another.
+CREATE TABLE play_states (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
+  conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
+  document BLOB NOT NULL, -- JSON, as a zstd frame if it is long
+  PRIMARY KEY (user_id, id),
+  FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX play_states_conversation ON play_states (conversation_id);
 
 -- Versions that went back to an older one.
 CREATE TABLE rewinds (
@@ -397,6 +417,7 @@ CREATE TABLE revisions (
   finish TEXT NOT NULL,
   usage TEXT,
   generation_id BLOB(16) CHECK (length(generation_id) = 16 AND generation_id > x''),
+  play_id BLOB(16) CHECK (length(play_id) = 16 AND play_id > x''), -- the row of play_states after this text; NULL = that after the text before it
   created_at BIGINT NOT NULL,
   swipe_at BIGINT, -- when the swipe was made; NULL = with this text
   -- Long columns come last: SQLite reads a row up to the column that it needs.
@@ -438,6 +459,7 @@ CREATE TABLE message_states (
   revision_id BLOB(16) CHECK (length(revision_id) = 16 AND revision_id > x''), -- of the chosen swipe; NULL = none
   status TEXT NOT NULL,
   is_deleted BOOLEAN NOT NULL,
+  is_hidden BOOLEAN NOT NULL,
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -463,6 +485,8 @@ CREATE TABLE generations (
   model TEXT NOT NULL,
   requested_model TEXT NOT NULL,
   prompt_id BLOB(16) CHECK (length(prompt_id) = 16 AND prompt_id > x''), -- NULL = its own, or none before it was started
+  play_id BLOB(16) CHECK (length(play_id) = 16 AND play_id > x''), -- that its text will have
+  globals TEXT, -- what its text changes of the user's variables; NULL = nothing, or it has changed it
   text TEXT NOT NULL,
   reasoning TEXT NOT NULL,
   blocks TEXT,

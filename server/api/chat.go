@@ -25,6 +25,9 @@ var chatOperations = []Operation{
 	{Command: "message.swipe", Route: "POST /messages/:messageId/swipe", Key: true, Starts: true, Data: takes(func(ctx context.Context, c *Call, in chat.SwipeInput) (any, error) {
 		return changedOf(c.Engine.Swipe(ctx, c.Call, in))
 	})},
+	{Command: "message.hide", Route: "PUT /messages/:messageId/hidden", Key: true, Data: takes(func(ctx context.Context, c *Call, in chat.HideInput) (any, error) {
+		return changedOf(c.Chats.HideMessage(ctx, c.Call, in))
+	})},
 	{Command: "message.delete", Route: "DELETE /messages/:messageId", Key: true, Data: takes(func(ctx context.Context, c *Call, in deleteData) (any, error) {
 		return deletedOf(c.Chats.DeleteMessage(ctx, c.Call, in.MessageID, cmp.Or(in.Scope, "one")))
 	})},

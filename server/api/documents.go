@@ -42,6 +42,12 @@ var documentOperations = []Operation{
 	{Route: "PUT /settings/device-time-zone", Data: takes(func(ctx context.Context, c *Call, in deviceZoneData) (any, error) {
 		return settingsOf(c.Characters.DeviceZone(ctx, c.UserID, in.TimeZone))
 	})},
+	{Route: "GET /variables", Data: takes(func(ctx context.Context, c *Call, _ struct{}) (any, error) {
+		return variablesOf(c.Characters.Variables(ctx, c.UserID))
+	})},
+	{Route: "PUT /variables", Data: takes(func(ctx context.Context, c *Call, in variablesData) (any, error) {
+		return variablesOf(c.Characters.PutVariables(ctx, c.Call, in.Variables))
+	})},
 	{Route: "GET /usage", Data: takes(func(ctx context.Context, c *Call, in usageData) (any, error) {
 		return List(func(r nodest.UsageRow) any { return r })(c.Engine.Usage(ctx, c.UserID, in.From, in.To))
 	})},
@@ -181,3 +187,10 @@ type usageData struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
+
+// variablesData are the variables that all chats of a user share, as they are sent and as they are answered.
+type variablesData struct {
+	Variables json.RawMessage `json:"variables"`
+}
+
+var variablesOf = Result(func(v json.RawMessage) variablesData { return variablesData{v} })

@@ -22,14 +22,17 @@ var special = map[string][]Step{
 	"events":    nil,
 	"call_keys": nil,
 
-	"messages":          {{"messages", message}},
-	"message_lines":     {{"message_lines", same}, {"messages", line}},
-	"revisions":         {{"revisions", revision}},
-	"generations":       {{"generations", generation}},
-	"summary_texts":     {{"summary_texts", summary}},
-	"memory_texts":      {{"memory_texts", said}},
-	"memories":          {{"memories", halved}},
-	"knowledge_vectors": {{"knowledge_vectors", packed}},
+	"messages":            {{"messages", message}},
+	"message_lines":       {{"message_lines", same}, {"messages", line}},
+	"message_states":      {{"message_states", state}},
+	"conversations":       {{"conversations", played}},
+	"conversation_states": {{"conversation_states", played}},
+	"revisions":           {{"revisions", revision}},
+	"generations":         {{"generations", generation}},
+	"summary_texts":       {{"summary_texts", summary}},
+	"memory_texts":        {{"memory_texts", said}},
+	"memories":            {{"memories", halved}},
+	"knowledge_vectors":   {{"knowledge_vectors", packed}},
 
 	UsesTable: {{"revisions", uses}},
 }
@@ -56,6 +59,18 @@ func message(r Row, add func(Row)) error {
 	return nil
 }
 
+// state does not know whether its message was hidden: HiddenStates says it of all states at once.
+func state(r Row, add func(Row)) error {
+	r["is_hidden"] = false
+	add(r)
+	return nil
+}
+
+// HiddenStates marks the states of messages that were hidden, which in this schema they were for ever. It
+// runs when all rows are stored.
+const HiddenStates = "UPDATE message_states SET is_hidden = TRUE WHERE EXISTS (SELECT 1 FROM messages m WHERE m.user_id = message_states.user_id" +
+	" AND m.id = message_states.message_id AND m.is_hidden)"
+
 func line(r Row, add func(Row)) error {
 	if extra := r["extra"]; extra != nil {
 		add(Row{"user_id": r["user_id"], "message_id": r["id"], "line": extra})
@@ -63,18 +78,24 @@ func line(r Row, add func(Row)) error {
 	return nil
 }
 
-func revision(r Row, add func(Row)) error {
-	r.fill("requested_model", "") // as the model
-	delete(r, "memory_ids")
-	delete(r, "uses")
+// played had no variables.
+func played(r Row, add func(Row)) error {
+	r["play_id"] = nil
 	add(r)
 	return nil
 }
 
+func revision(r Row, add func(Row)) error {
+	r.fill("requested_model", "") // as the model
+	delete(r, "memory_ids")
+	delete(r, "uses")
+	return played(r, add)
+}
+
 func generation(r Row, add func(Row)) error {
 	r.fill("requested_model", "")
-	add(r)
-	return nil
+	r["globals"] = nil
+	return played(r, add)
 }
 
 func summary(r Row, add func(Row)) error {

@@ -1,0 +1,188 @@
+package chat
+
+import (
+	"encoding/json"
+	"slices"
+
+	"nodest/character"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+)
+
+// Play is what a branch hands on from one reply to the next beside its texts: the variables of macros,
+// and the timed effects of world-book entries, both in the form of SillyTavern's chat metadata. Each text
+// of a reply names the Play after it, so another swipe, branch or save point has its own. A Play
+// never changes: who changes something makes another.
+type Play struct {
+	ID             string `json:"id,omitempty"`
+	ConversationID string `json:"-"`
+
+	Variables json.RawMessage `json:"variables,omitempty"`      // object of texts, numbers and other values by name; nil = none
+	Timed     json.RawMessage `json:"timedWorldInfo,omitempty"` // object; nil = none
+}
+
+// MaxPlay bounds both objects of a Play together, in bytes.
+const MaxPlay = character.MaxVariables
+
+// IsEmpty reports whether the Play says nothing.
+func (p *Play) IsEmpty() bool { return len(p.Variables) == 0 && len(p.Timed) == 0 }
+
+// Fits reports whether the Play is within its limits.
+func (p *Play) Fits() bool { return len(p.Variables)+len(p.Timed) <= MaxPlay }
+
+// PlayOf reads the Play of an id. An empty one stands for none, and for one that was removed for good.
+func PlayOf(tx Tx, id string) (*Play, error) {
+	if id == "" {
+		return &Play{}, nil
+	}
+	p, err := tx.Play(id)
+	if fault.Is(err, fault.NotFound) {
+		return &Play{}, nil
+	}
+	return p, err
+}
+
+// playAt is the Play on the branch of a conversation that ends in a message.
+func playAt(tx Tx, conv *Conversation, messageID string) (*Play, error) {
+	id := conv.PlayID
+	if messageID != conv.HeadID {
+		var err error
+		if id, err = tx.PlayAt(conv.ID, messageID); err != nil {
+			return nil, err
+		}
+	}
+	return PlayOf(tx, id)
+}
+
+// ChoosePlay makes the Play of the shown branch that in force.
+func ChoosePlay(tx Tx, conv *Conversation) (err error) {
+	if conv.HeadID == "" {
+		conv.PlayID = ""
+		return nil
+	}
+	conv.PlayID, err = tx.PlayAt(conv.ID, conv.HeadID)
+	return err
+}
+
+// keepPlay makes the Play in force that of the shown branch, also for who comes back to it later.
+func keepPlay(tx Tx, conv *Conversation) error {
+	if conv.HeadID == "" {
+		return nil
+	}
+	id, err := tx.PlayAt(conv.ID, conv.HeadID)
+	if err != nil || id == conv.PlayID {
+		return err
+	}
+	if conv.PlayID == "" { // an earlier text may have another one
+		p := &Play{ID: op.NewID(), ConversationID: conv.ID}
+		if err := tx.InsertPlay(p); err != nil {
+			return err
+		}
+		conv.PlayID = p.ID
+	}
+	return tx.KeepPlay(conv.ID, conv.HeadID, conv.PlayID)
+}
+
+// takeOver gives the first of some new messages the Play in force, if it goes on with the shown
+// branch: an earlier text need not be looked for, and the first message has none before it.
+func takeOver(conv *Conversation, created []*Message) {
+	if conv.PlayID == "" || len(created) == 0 || created[0].ParentID != conv.HeadID {
+		return
+	}
+	if s := created[0].Chosen(); s != nil && s.PlayID == "" {
+		s.PlayID = conv.PlayID
+	}
+}
+
+func hasPlay(m *Message) bool {
+	return slices.ContainsFunc(m.Swipes, func(s Swipe) bool { return s.PlayID != "" })
+}
+
+// play gives conv another Play.
+func (in ConversationPatch) play(tx Tx, conv *Conversation) error {
+	if err := CheckIdle(tx, conv.ID, AnyMessage); err != nil {
+		return err
+	}
+	was, err := PlayOf(tx, conv.PlayID)
+	if err != nil {
+		return err
+	}
+	p := &Play{ID: op.NewID(), ConversationID: conv.ID, Variables: was.Variables, Timed: was.Timed}
+	for _, m := range []struct {
+		field string
+		sent  json.RawMessage
+		to    *json.RawMessage
+	}{{"variables", in.Variables, &p.Variables}, {"timedWorldInfo", in.Timed, &p.Timed}} {
+		if len(m.sent) == 0 {
+			continue
+		}
+		if err := character.CheckVariables(m.field, m.sent); err != nil {
+			return err
+		}
+		*m.to = objectOrNil(m.sent)
+	}
+	if !p.Fits() {
+		return fault.InvalidField("variables", "range", "must have at most %s together with timedWorldInfo", fault.Size(MaxPlay))
+	}
+	if err := tx.InsertPlay(p); err != nil {
+		return err
+	}
+	conv.PlayID = p.ID
+	return keepPlay(tx, conv)
+}
+
+// objectOrNil is an object in its shortest form; nil for an empty one and for null.
+func objectOrNil(doc json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(doc, &members) != nil || len(members) == 0 {
+		return nil
+	}
+	return op.MustJSON(members)
+}
+
+// PlayFromLog is the Play that the metadata of a SillyTavern chat hold; nil = none, or it is beyond the limits.
+func PlayFromLog(metadata json.RawMessage) *Play {
+	var in struct {
+		Variables json.RawMessage `json:"variables"`
+		Timed     json.RawMessage `json:"timedWorldInfo"`
+	}
+	if op.IsNull(metadata) || json.Unmarshal(metadata, &in) != nil {
+		return nil
+	}
+	p := &Play{}
+	if character.CheckVariables("variables", in.Variables) == nil {
+		p.Variables = objectOrNil(in.Variables)
+	}
+	if character.CheckVariables("timedWorldInfo", in.Timed) == nil {
+		p.Timed = objectOrNil(in.Timed)
+	}
+	if p.IsEmpty() || !p.Fits() {
+		return nil
+	}
+	return p
+}
+
+// InLog puts the Play into the metadata of a SillyTavern chat. Members of the metadata that say the same
+// stay as they are, and so do metadata that are no object.
+func (p *Play) InLog(metadata json.RawMessage) json.RawMessage {
+	members := map[string]json.RawMessage{}
+	if !op.IsNull(metadata) && json.Unmarshal(metadata, &members) != nil {
+		return metadata
+	}
+	changed := false
+	for name, now := range map[string]json.RawMessage{"variables": p.Variables, "timedWorldInfo": p.Timed} {
+		was, there := members[name]
+		switch {
+		case string(objectOrNil(was)) == string(now):
+		case now == nil:
+			delete(members, name)
+			changed = changed || there
+		default:
+			members[name], changed = now, true
+		}
+	}
+	if !changed {
+		return metadata
+	}
+	return op.MustJSON(members)
+}

@@ -1,0 +1,220 @@
+package nodest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"nodest/character"
+	"nodest/chat"
+	"nodest/framework"
+	"nodest/framework/macro"
+	"nodest/framework/tavern"
+	"nodest/internal/op"
+	"nodest/llm"
+)
+
+// A prompt of the SillyTavern dialect hands something on to the next one: variables, and the timed effects
+// of world-book entries. It is stored when the model is asked, named by the generation, and named by the
+// text when that is stored. So a reply without a text changes nothing, also if its process dies, and one
+// that is written again begins where the first one began.
+
+// readPlay reads what the prompt starts from: what the branch has before the reply, or after the
+// text that is lengthened.
+func (h *storedChat) readPlay(tx Tx, p *past) (err error) {
+	if !h.plays {
+		return nil
+	}
+	id := h.conv.PlayID
+	switch h.kind {
+	case chat.KindReply, chat.KindRegenerate:
+		id, err = tx.Chats.PlayAt(h.conv.ID, h.target.ParentID)
+	case chat.KindContinue:
+		id, err = tx.Chats.PlayAt(h.conv.ID, h.target.ID)
+	}
+	if err != nil {
+		return err
+	}
+	if p.play, err = chat.PlayOf(tx.Chats, id); err != nil {
+		return err
+	}
+	p.globals, err = tx.Chats.Characters.Variables()
+	return err
+}
+
+// make is the prompt of the turn in the dialect of its character.
+func (t *turn) make(ctx context.Context) (*framework.Prompt, error) {
+	d := t.setup.Docs
+	if d.Tavern == nil {
+		return framework.Build(ctx, *t.input)
+	}
+	play, err := t.playing()
+	if err != nil {
+		return nil, err
+	}
+	p, after, err := tavern.Build(ctx, t.input, play)
+	t.after = after
+	return p, err
+}
+
+// playing is what the build needs besides the input that all dialects share.
+func (t *turn) playing() (*tavern.Play, error) {
+	set := &t.setup.Docs.Settings
+	info := set.WorldInfoRules()
+	p := &tavern.Play{
+		Compiled: t.setup.Docs.Tavern, Trigger: t.trigger(), WorldInfo: &info, Greeting: t.greeting(),
+		Settings: tavern.Settings{
+			PinExamples: set.Prompt.PinExamples, IgnoreSystemPrompt: !set.Prompt.CardSystemPrompt, IgnorePostHistory: !set.Prompt.CardPostHistory,
+		},
+	}
+	log := chat.LogSettingsOf(t.setup.Conversation)
+	p.Overrides = tavern.Overrides{Scenario: log.Scenario, SystemPrompt: log.SystemPrompt, MesExample: log.MesExample}
+	if note := t.setup.Note; note != nil && log.Note != nil && log.Note.Text == note.Text {
+		p.Note = &tavern.Note{
+			Text: note.Text, Position: tavern.NotePosition(log.Note.Position), Depth: note.Depth, Role: roleOf(note.Role),
+			Interval: log.Note.Interval, Scan: log.Note.Scan,
+		}
+	}
+	var err error
+	p.State, p.Globals, err = t.past.state()
+	return p, err
+}
+
+// trigger is the kind of the reply by SillyTavern's words.
+func (t *turn) trigger() tavern.Trigger {
+	switch t.gen.Kind {
+	case chat.KindContinue:
+		return tavern.Continue
+	case chat.KindImpersonate:
+		return tavern.Impersonate
+	case chat.KindRegenerate:
+		return tavern.Swipe
+	}
+	return tavern.Normal
+}
+
+// state is what was read, as the build takes it.
+func (p *past) state() (s tavern.State, globals *macro.Vars, err error) {
+	s.Variables, globals = macro.NewVars(nil), macro.NewVars(nil)
+	for _, part := range []struct {
+		doc  json.RawMessage
+		into any
+	}{{p.play.Variables, s.Variables}, {p.play.Timed, &s.Timed}, {p.globals, globals}} {
+		if op.IsNull(part.doc) {
+			continue
+		}
+		if err := json.Unmarshal(part.doc, part.into); err != nil {
+			return s, nil, fmt.Errorf("state of a chat: %w", err)
+		}
+	}
+	return s, globals, nil
+}
+
+// keepPlay stores what the prompt hands on, and has g name it. An impersonation makes no text that could.
+func (t *turn) keepPlay(tx Tx, g *chat.Generation) error {
+	if t.after == nil || g.Kind == chat.KindImpersonate {
+		return nil
+	}
+	_, globals, err := t.past.state()
+	if err != nil {
+		return err
+	}
+	if changed := changedMembers(globals.All(), t.after.Globals.All()); len(changed) > 0 {
+		g.Globals = op.MustJSON(changed)
+	}
+	g.PlayID = t.past.play.ID
+	next := t.nextPlay(g.ConversationID)
+	if string(next.Variables) == string(t.past.play.Variables) && string(next.Timed) == string(t.past.play.Timed) {
+		return nil
+	}
+	if !next.Fits() {
+		t.prompt.Warnings = append(t.prompt.Warnings, framework.Warning{
+			Code: "variables_too_large", Detail: fmt.Sprintf("the variables of the chat exceed %d bytes; what this prompt changed of them is not kept", chat.MaxPlay),
+		})
+		return nil
+	}
+	g.PlayID = next.ID
+	return tx.Chats.InsertPlay(next)
+}
+
+// nextPlay is what the prompt hands on.
+func (t *turn) nextPlay(conversationID string) *chat.Play {
+	next := &chat.Play{ID: op.NewID(), ConversationID: conversationID}
+	s := &t.after.State
+	if len(s.Variables.All()) > 0 {
+		next.Variables = op.MustJSON(s.Variables)
+	}
+	if len(s.Timed.Sticky)+len(s.Timed.Cooldown) > 0 {
+		next.Timed = op.MustJSON(s.Timed)
+	}
+	return next
+}
+
+// changedMembers are the members that after has and before has not, or has otherwise; null for those that
+// only before has.
+func changedMembers(before, after map[string]any) map[string]any {
+	changed := map[string]any{}
+	for name, v := range after {
+		if was, ok := before[name]; !ok || was != v {
+			changed[name] = v
+		}
+	}
+	for name := range before {
+		if _, ok := after[name]; !ok {
+			changed[name] = nil
+		}
+	}
+	return changed
+}
+
+// greeting is which greeting of the card the chat began with; below 0 = none, or the first message was not read.
+func (t *turn) greeting() int {
+	if t.past.unread || len(t.past.messages) == 0 || !t.past.messages[0].Greeting {
+		return -1
+	}
+	return t.past.messages[0].SwipeIndex
+}
+
+// roleOf is the role of an author's note; system unless it says another.
+func roleOf(role string) llm.Role {
+	switch role {
+	case "user":
+		return llm.User
+	case "assistant", "model":
+		return llm.Assistant
+	}
+	return llm.System
+}
+
+// setGlobals changes the user's variables as a generation does whose text is kept. Chats that end at once
+// each change their own names.
+func setGlobals(tx Tx, g *chat.Generation, kept bool) error {
+	sent := g.Globals
+	g.Globals = nil
+	if !kept || len(sent) == 0 {
+		return nil
+	}
+	stored, err := tx.Chats.Characters.LockVariables()
+	if err != nil {
+		return err
+	}
+	all, changed := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	if err := json.Unmarshal(stored, &all); err != nil {
+		return fmt.Errorf("variables of the user: %w", err)
+	}
+	if err := json.Unmarshal(sent, &changed); err != nil {
+		return fmt.Errorf("variables of generation %s: %w", g.ID, err)
+	}
+	for name, v := range changed {
+		if op.IsNull(v) {
+			delete(all, name)
+		} else {
+			all[name] = v
+		}
+	}
+	doc := op.MustJSON(all)
+	if character.CheckVariables("variables", doc) != nil { // others have filled them since the prompt was built
+		return nil
+	}
+	return tx.Chats.Characters.PutVariables(doc)
+}
