@@ -121,8 +121,9 @@ export const tavernWords = words(
     replaceHint: '$1, $2 … insert the groups of the match, {{match}} all of it; macros are replaced. Empty deletes it.',
 
     macros: 'Macros',
-    macrosText: 'Write {{name}} in any text of a card, an entry, a preset or a note. More of an argument: {{name::a::b}}.',
+    macrosText: 'Write {{name}} in any text of a card, an entry, a preset or a note. Arguments follow it: {{name::a::b}}.',
     findMacro: 'Search macros',
+    copyMacro: 'Copy',
   },
   {
     more: '更多',
@@ -245,5 +246,6 @@ export const tavernWords = words(
     macros: '宏',
     macrosText: '在角色卡、条目、预设或注释的文字中写 {{名称}}；带参数时写 {{名称::a::b}}。',
     findMacro: '搜索宏',
+    copyMacro: '复制',
   },
 )
