@@ -2,6 +2,7 @@ package card
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -43,21 +44,31 @@ func isRegexKey(key string) bool {
 // keysOf reads the keys of an entry: a list, or one text in which commas separate them, as in
 // the editor of SillyTavern. Keys that are numbers count by their spelling. Blank keys, which
 // any chat would hold, are left out.
-func keysOf(doc json.RawMessage) []string { return keysFor(NodeST, doc) }
+func keysOf(doc json.RawMessage) []string {
+	return slices.DeleteFunc(allKeys(doc), func(k string) bool { return strings.TrimSpace(k) == "" })
+}
 
-// keysFor is keysOf for a dialect: SillyTavern finds blank keys, but not empty ones, in every text.
-func keysFor(dialect Dialect, doc json.RawMessage) []string {
-	list := textsOf(listOf(doc))
+// primaryKeys is keysOf for a dialect: SillyTavern finds blank keys, but not empty ones, in every text.
+func primaryKeys(dialect Dialect, doc json.RawMessage) []string {
+	if dialect == SillyTavern {
+		return slices.DeleteFunc(allKeys(doc), func(k string) bool { return k == "" })
+	}
+	return keysOf(doc)
+}
+
+// secondaryKeys is keysOf for a dialect: in SillyTavern an empty key is one that is never found.
+func secondaryKeys(dialect Dialect, doc json.RawMessage) []string {
+	if dialect == SillyTavern {
+		return allKeys(doc)
+	}
+	return keysOf(doc)
+}
+
+func allKeys(doc json.RawMessage) []string {
 	if text, ok := textOf(doc); ok {
-		list = splitKeys(text)
+		return splitKeys(text)
 	}
-	var keys []string
-	for _, k := range list {
-		if strings.TrimSpace(k) != "" || k != "" && dialect == SillyTavern {
-			keys = append(keys, k)
-		}
-	}
-	return keys
+	return textsOf(listOf(doc))
 }
 
 // splitKeys splits a text at its commas, also Chinese ones, except those inside of /patterns/. It gives up looking

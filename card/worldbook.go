@@ -234,11 +234,11 @@ func parseEntry(id string, f fields, dialect Dialect) Entry {
 		Disable:  f.flag("disable", false),
 		Constant: constant,
 		Position: Position(f.int("position", 0)),
-		Key:      keysFor(dialect, f["key"]),
+		Key:      primaryKeys(dialect, f["key"]),
 		Order:    f.float("order", order),
 		Depth:    depth,
 
-		KeySecondary: keysFor(dialect, f["keysecondary"]),
+		KeySecondary: secondaryKeys(dialect, f["keysecondary"]),
 		Selective:    f.flag("selective", true),
 		Vectorized:   f.flag("vectorized", false),
 

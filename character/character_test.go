@@ -287,7 +287,10 @@ func TestCharacterSettings(t *testing.T) {
 		"cognition":{"goals":false,"extract":false,"autoCommit":false,"logMemoryQueries":false},
 		"circle":{"enabled":false,"postsPerDay":1,"interactionFrequency":"medium","scheduledTimes":[]},
 		"dream":{"mode":"full","at":"04:00","newMessages":20},
-		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false},
+		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false,
+		"pinExamples":false,"cardSystemPrompt":true,"cardPostHistory":true},
+		"worldInfo":{"depth":2,"budget":25,"budgetCap":0,"minActivations":0,"minActivationsDepth":0,"maxRecursionSteps":0,
+		"recursive":true,"includeNames":true,"caseSensitive":false,"matchWholeWords":true,"useGroupScoring":false,"strategy":"character"},
 		"user":{"name":"","customSetting":null}}`))
 
 	set := json.RawMessage(`{"memory":{"summaryThreshold":3000,"lastSummarizedAt":77,"mine":"kept"},"circle":{"scheduledTimes":["08:15"]}}`)

@@ -24,7 +24,7 @@ type Documents struct {
 	Language     framework.Language // of built-in words
 	Compiled     *framework.Compiled
 	Tavern       *tavern.Compiled // of the SillyTavern dialect; nil = it is the other one
-	Sampling     TurnOptions // of the preset in force
+	Sampling     TurnOptions      // of the preset in force
 	Scripts      *framework.Scripts
 	Note         *card.AuthorNote // the character's; nil = none
 	Settings     Settings
@@ -32,6 +32,8 @@ type Documents struct {
 	Bound        string // persona that is bound to the character; "" = none
 	HasKnowledge bool   // a file or a knowledge base is switched on for the character
 	size         int    // estimated memory, in bytes
+
+	parts *tavernParts // until they are compiled
 }
 
 // Wanted selects the documents that a turn needs besides the character's own.
@@ -139,7 +141,7 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 	if err != nil {
 		return nil, err
 	}
-	d := &Documents{CharacterID: ch.ID, size: 16 << 10, Personas: map[string]framework.Persona{}}
+	d := &Documents{CharacterID: ch.ID, size: 16 << 10, Personas: map[string]framework.Persona{}, parts: &tavernParts{}}
 	sources, err := d.readCharacter(ch)
 	if err != nil {
 		return nil, err
@@ -170,8 +172,10 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 	}
 	d.Compiled = framework.Compile(sources)
 	if sources.Dialect == card.SillyTavern {
-		d.Tavern = tavern.Compile(tavernSources(&sources))
+		d.Tavern = d.parts.compile(&sources, w.preset)
+		d.size += d.Tavern.Size()
 	}
+	d.parts = nil
 	d.Sampling = samplingOf(cmp.Or(sources.GlobalPreset, sources.Preset))
 	if !w.user.GlobalRegexEnabled {
 		scripts = nil
@@ -179,16 +183,6 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 	d.Scripts = framework.CompileScripts(sources.Dialect, scripts)
 	d.size += d.Compiled.Size() + d.Scripts.Size()
 	return d, nil
-}
-
-// tavernSources are the same documents for the SillyTavern dialect, which has its own preset in the place of
-// the built-in one.
-func tavernSources(s *framework.Sources) tavern.Sources {
-	t := tavern.Sources{Card: s.Card, Preset: cmp.Or(s.GlobalPreset, s.Preset), CardFields: s.CardFields, Language: s.Language}
-	if t.Preset != nil && t.Preset.BuiltIn {
-		t.Preset = nil
-	}
-	return t
 }
 
 // readCharacter parses the character's own documents. Its regex scripts are not
@@ -205,6 +199,13 @@ func (d *Documents) readCharacter(ch *Character) (framework.Sources, error) {
 	}
 	s.Card.Name = cmp.Or(ch.Name, s.Card.Name)
 	d.Card, d.Language = s.Card, s.Language
+	d.parts.tags = slices.Concat(s.Card.Tags, ch.Tags)
+	d.parts.addBook(bookNameOf(s.Card.Name, ch.WorldBook), &s.Book, false)
+	plain, err := card.ParsePreset(ch.Preset)
+	if err != nil {
+		return s, fmt.Errorf("preset of character %s: %w", ch.ID, err)
+	}
+	d.parts.addPreset(plain, false)
 	if d.Note, err = card.ParseAuthorNote(ch.AuthorNote); err != nil {
 		return s, fmt.Errorf("author's note of character %s: %w", ch.ID, err)
 	}
@@ -233,12 +234,18 @@ func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *fra
 			return nil, nil // it is in the prompt once, as the global one
 		}
 		filter := waitsForKeys(dialect)
+		d.parts.addBook(res.Name, &book, res.BindAll || r.ID == globalBook.inUse())
 		if r.ID == globalBook.inUse() {
 			s.GlobalBook, s.GlobalPriority, s.GlobalFilterKeyed = &book, framework.Priority(globalBook.Priority), filter
 		} else {
 			s.MoreBooks = append(s.MoreBooks, framework.BoundBook{ID: r.ID, Book: book, FilterKeyed: filter})
 		}
 	case Preset:
+		plain, err := card.ParsePreset(res.Document)
+		if err != nil {
+			return nil, err
+		}
+		d.parts.addPreset(plain, r.ID == w.user.GlobalPreset.inUse() && !r.Bound)
 		preset, err := parsePreset(res.Document, s.Language)
 		if err != nil {
 			return nil, err

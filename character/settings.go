@@ -197,6 +197,23 @@ var characterSettings = []settingGroup{
 		{name: "cardFields", def: "all", oneOf: []string{"all", "listed"}},
 		{name: "recount", def: true, imported: false},
 		{name: "filterKeyed", def: false, imported: true},
+		{name: "pinExamples", def: false},
+		{name: "cardSystemPrompt", def: true},
+		{name: "cardPostHistory", def: true},
+	}},
+	{name: "worldInfo", rules: []settingRule{
+		{name: "depth", def: 2.0, min: 0, max: 1000},
+		{name: "budget", def: 25.0, min: 1, max: 100},
+		{name: "budgetCap", def: 0.0, min: 0, max: 65_536},
+		{name: "minActivations", def: 0.0, min: 0, max: 100},
+		{name: "minActivationsDepth", def: 0.0, min: 0, max: 1000},
+		{name: "maxRecursionSteps", def: 0.0, min: 0, max: 10},
+		{name: "recursive", def: true},
+		{name: "includeNames", def: true},
+		{name: "caseSensitive", def: false},
+		{name: "matchWholeWords", def: true},
+		{name: "useGroupScoring", def: false},
+		{name: "strategy", def: "character", oneOf: []string{"evenly", "character", "global"}},
 	}},
 	{name: "user", rules: []settingRule{
 		{name: "name", def: "", text: 100},
@@ -257,7 +274,26 @@ type Settings struct {
 		CardFields  string `json:"cardFields"`  // fields that the preset does not list: "all" are added, or "listed" ones alone count
 		Recount     bool   `json:"recount"`     // ask for a <mem> block in replies
 		FilterKeyed bool   `json:"filterKeyed"` // leave out keyed entries of the frame that match nothing
+
+		// In the SillyTavern dialect only.
+		PinExamples      bool `json:"pinExamples"`      // examples have precedence over old messages
+		CardSystemPrompt bool `json:"cardSystemPrompt"` // the card's replaces that of the preset
+		CardPostHistory  bool `json:"cardPostHistory"`  // likewise
 	} `json:"prompt"`
+	WorldInfo struct { // in the SillyTavern dialect only
+		Depth               int    `json:"depth"`     // newest messages in which keys are looked for
+		Budget              int    `json:"budget"`    // percent of the context
+		BudgetCap           int    `json:"budgetCap"` // tokens; 0 = none
+		MinActivations      int    `json:"minActivations"`
+		MinActivationsDepth int    `json:"minActivationsDepth"` // 0 = the whole chat
+		MaxRecursionSteps   int    `json:"maxRecursionSteps"`   // 0 = no limit
+		Recursive           bool   `json:"recursive"`
+		IncludeNames        bool   `json:"includeNames"`
+		CaseSensitive       bool   `json:"caseSensitive"`
+		MatchWholeWords     bool   `json:"matchWholeWords"`
+		UseGroupScoring     bool   `json:"useGroupScoring"`
+		Strategy            string `json:"strategy"` // evenly, character or global: whose books come first
+	} `json:"worldInfo"`
 	User struct {
 		Name          string          `json:"name"`          // {{user}} for this character
 		CustomSetting json.RawMessage `json:"customSetting"` // 自设 for this character

@@ -123,15 +123,15 @@ func TestMembersOfCardsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 // An import of a preset names a member exactly if no prompt depends on it.
 func TestMembersOfPresetsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 	t.Parallel()
-	const plain = `{"prompts":[{"identifier":"main","name":"Main","content":"MAIN","role":"system"},{"identifier":"chatHistory","name":"Chat History","marker":true}],
-		"prompt_order":[{"character_id":100001,"order":[{"identifier":"main","enabled":true},{"identifier":"chatHistory","enabled":true}]}]}`
+	const plain = `{"prompts":[{"identifier":"main","name":"Main","content":"MAIN","role":"system","enable":true},{"identifier":"chatHistory","name":"Chat History","marker":true}],
+		"prompt_order":[{"order":[{"identifier":"main","enabled":true},{"identifier":"chatHistory","enabled":true}]}]}`
 	for member, value := range map[string]any{
 		"names_behavior": 2, "send_if_empty": "x", "new_chat_prompt": "x", "new_example_chat_prompt": "x", "continue_nudge_prompt": "x", "group_nudge_prompt": "x",
 		"impersonation_prompt": "x", "wi_format": "<{0}>", "scenario_format": "<{{scenario}}>", "personality_format": "<{{personality}}>", "squash_system_messages": true,
 		"assistant_prefill": "x", "assistant_impersonation": "x", "continue_prefill": true, "use_sysprompt": true, "frequency_penalty": 1, "presence_penalty": 1,
 		"top_k": 5, "min_p": 0.1, "repetition_penalty": 1.2, "seed": 7, "n": 2, "openai_model": "gpt-9", "unheard_of": "x",
 		"extensions":   map[string]any{"regex_scripts": []any{map[string]any{"findRegex": "MAIN"}}},
-		"prompts":      []any{map[string]any{"identifier": "main", "content": "OTHER"}},
+		"prompts":      []any{map[string]any{"identifier": "main", "content": "OTHER", "enable": true}},
 		"prompt_order": []any{map[string]any{"order": []any{map[string]any{"identifier": "chatHistory"}, map[string]any{"identifier": "main"}}}},
 	} {
 		read := func(doc string) (Sources, []card.Warning) {
@@ -143,7 +143,7 @@ func TestMembersOfPresetsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return Sources{Dialect: card.SillyTavern, Card: card.RoleCard{Name: "Mara", Description: "D", Personality: "P", Scenario: "S", MesExample: "E"}, Preset: &p}, res.Warnings
+			return Sources{Card: card.RoleCard{Name: "Mara", Description: "D", Personality: "P", Scenario: "S", MesExample: "E"}, Preset: &p}, res.Warnings
 		}
 		before, _ := read(plain)
 		after, warnings := read(with(t, plain, map[string]any{member: value}))

@@ -34,8 +34,12 @@ type turn struct {
 	shortened bool         // a summary was asked for
 	since     time.Time    // when the making began
 
-	// Known once it is built.
-	after     *tavern.State // that the prompt hands on; nil = it is of the other dialect
+	*product // known once it is built
+}
+
+// product is what a turn builds.
+type product struct {
+	after     *tavern.Result // what the build found out besides; nil = the prompt is of the other dialect
 	prompt    *framework.Prompt
 	buildTime time.Duration
 }
@@ -51,7 +55,7 @@ func (e *Engine) newTurn(s *turnSetup, h history, g *chat.Generation) *turn {
 	o.Context, o.Reserve = budget(s.Options, s.model)
 	o.Tokenizer, o.StrictTurns = framework.TokenizerFor(s.model.Provider, s.model.Name), s.model.StrictTurns
 	o.Seed, o.PickSeed = seedOf(g.ID), seedOf(s.Conversation.ID)
-	return &turn{setup: s, gen: g, history: h, input: in, found: &found{}, offer: &offer{}, since: time.Now()}
+	return &turn{setup: s, gen: g, history: h, input: in, found: &found{}, offer: &offer{}, product: &product{}, since: time.Now()}
 }
 
 // gather makes the prompt of a generation: it reads the chat, asks the sources and builds.

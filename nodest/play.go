@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"nodest/character"
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/framework/macro"
 	"nodest/framework/tavern"
 	"nodest/internal/op"
+	"nodest/llm"
 )
 
 // A prompt of the SillyTavern dialect hands something on to the next one: variables, and the timed effects
@@ -43,15 +44,39 @@ func (h *storedChat) readPlay(tx Tx, p *past) (err error) {
 
 // make is the prompt of the turn in the dialect of its character.
 func (t *turn) make(ctx context.Context) (*framework.Prompt, error) {
-	if t.setup.Docs.Tavern == nil {
+	d := t.setup.Docs
+	if d.Tavern == nil {
 		return framework.Build(ctx, *t.input)
 	}
-	state, err := t.past.state()
+	play, err := t.playing()
 	if err != nil {
 		return nil, err
 	}
-	p, after, err := tavern.Build(ctx, t.input, &tavern.Play{Compiled: t.setup.Docs.Tavern, Trigger: t.trigger(), State: state})
+	p, after, err := tavern.Build(ctx, t.input, play)
 	t.after = after
+	return p, err
+}
+
+// playing is what the build needs besides the input that all dialects share.
+func (t *turn) playing() (*tavern.Play, error) {
+	set := &t.setup.Docs.Settings
+	info := set.WorldInfoRules()
+	p := &tavern.Play{
+		Compiled: t.setup.Docs.Tavern, Trigger: t.trigger(), WorldInfo: &info, Greeting: t.greeting(),
+		Settings: tavern.Settings{
+			PinExamples: set.Prompt.PinExamples, IgnoreSystemPrompt: !set.Prompt.CardSystemPrompt, IgnorePostHistory: !set.Prompt.CardPostHistory,
+		},
+	}
+	log := chat.LogSettingsOf(t.setup.Conversation)
+	p.Overrides = tavern.Overrides{Scenario: log.Scenario, SystemPrompt: log.SystemPrompt, MesExample: log.MesExample}
+	if note := t.setup.Note; note != nil && log.Note != nil && log.Note.Text == note.Text {
+		p.Note = &tavern.Note{
+			Text: note.Text, Position: tavern.NotePosition(log.Note.Position), Depth: note.Depth, Role: roleOf(note.Role),
+			Interval: log.Note.Interval, Scan: log.Note.Scan,
+		}
+	}
+	var err error
+	p.State, p.Globals, err = t.past.state()
 	return p, err
 }
 
@@ -69,19 +94,20 @@ func (t *turn) trigger() tavern.Trigger {
 }
 
 // state is what was read, as the build takes it.
-func (p *past) state() (s tavern.State, err error) {
+func (p *past) state() (s tavern.State, globals *macro.Vars, err error) {
+	s.Variables, globals = macro.NewVars(nil), macro.NewVars(nil)
 	for _, part := range []struct {
 		doc  json.RawMessage
 		into any
-	}{{p.play.Variables, &s.Variables}, {p.globals, &s.Globals}} {
+	}{{p.play.Variables, s.Variables}, {p.play.Timed, &s.Timed}, {p.globals, globals}} {
 		if op.IsNull(part.doc) {
 			continue
 		}
 		if err := json.Unmarshal(part.doc, part.into); err != nil {
-			return s, fmt.Errorf("state of a chat: %w", err)
+			return s, nil, fmt.Errorf("state of a chat: %w", err)
 		}
 	}
-	return s, nil
+	return s, globals, nil
 }
 
 // keepPlay stores what the prompt hands on, and has g name it. An impersonation makes no text that could.
@@ -89,20 +115,17 @@ func (t *turn) keepPlay(tx Tx, g *chat.Generation) error {
 	if t.after == nil || g.Kind == chat.KindImpersonate {
 		return nil
 	}
-	before, err := t.past.state()
+	_, globals, err := t.past.state()
 	if err != nil {
 		return err
 	}
-	g.PlayID = t.past.play.ID
-	if changed := changedMembers(before.Globals, t.after.Globals); len(changed) > 0 {
+	if changed := changedMembers(globals.All(), t.after.Globals.All()); len(changed) > 0 {
 		g.Globals = op.MustJSON(changed)
 	}
-	if sameMembers(before.Variables, t.after.Variables) {
+	g.PlayID = t.past.play.ID
+	next := t.nextPlay(g.ConversationID)
+	if string(next.Variables) == string(t.past.play.Variables) && string(next.Timed) == string(t.past.play.Timed) {
 		return nil
-	}
-	next := &chat.Play{ID: op.NewID(), ConversationID: g.ConversationID, Timed: t.past.play.Timed}
-	if len(t.after.Variables) > 0 {
-		next.Variables = op.MustJSON(t.after.Variables)
 	}
 	if !next.Fits() {
 		t.prompt.Warnings = append(t.prompt.Warnings, framework.Warning{
@@ -114,8 +137,17 @@ func (t *turn) keepPlay(tx Tx, g *chat.Generation) error {
 	return tx.Chats.InsertPlay(next)
 }
 
-func sameMembers(a, b map[string]any) bool {
-	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
+// nextPlay is what the prompt hands on.
+func (t *turn) nextPlay(conversationID string) *chat.Play {
+	next := &chat.Play{ID: op.NewID(), ConversationID: conversationID}
+	s := &t.after.State
+	if len(s.Variables.All()) > 0 {
+		next.Variables = op.MustJSON(s.Variables)
+	}
+	if len(s.Timed.Sticky)+len(s.Timed.Cooldown) > 0 {
+		next.Timed = op.MustJSON(s.Timed)
+	}
+	return next
 }
 
 // changedMembers are the members that after has and before has not, or has otherwise; null for those that
@@ -123,7 +155,7 @@ func sameMembers(a, b map[string]any) bool {
 func changedMembers(before, after map[string]any) map[string]any {
 	changed := map[string]any{}
 	for name, v := range after {
-		if was, ok := before[name]; !ok || !reflect.DeepEqual(was, v) {
+		if was, ok := before[name]; !ok || was != v {
 			changed[name] = v
 		}
 	}
@@ -133,6 +165,25 @@ func changedMembers(before, after map[string]any) map[string]any {
 		}
 	}
 	return changed
+}
+
+// greeting is which greeting of the card the chat began with; below 0 = none, or the first message was not read.
+func (t *turn) greeting() int {
+	if t.past.unread || len(t.past.messages) == 0 || !t.past.messages[0].Greeting {
+		return -1
+	}
+	return t.past.messages[0].SwipeIndex
+}
+
+// roleOf is the role of an author's note; system unless it says another.
+func roleOf(role string) llm.Role {
+	switch role {
+	case "user":
+		return llm.User
+	case "assistant", "model":
+		return llm.Assistant
+	}
+	return llm.System
 }
 
 // setGlobals changes the user's variables as a generation does whose text is kept. Chats that end at once

@@ -107,7 +107,7 @@ func (b *builder) newEnv() *macro.Env {
 		Local: b.play.State.Variables.Clone(), Global: b.play.Globals.Clone(),
 	}
 	if e.Rand == nil {
-		e.Rand = rand.New(rand.NewPCG(o.Seed, o.PickSeed)).Float64 //nolint:gosec // has to be the same again
+		e.Rand = rand.New(rand.NewPCG(o.Seed, o.PickSeed)).Float64
 	}
 	if o.Language == framework.Chinese {
 		e.Locale = macro.Chinese

@@ -9,6 +9,7 @@ import (
 	"nodest/card"
 	"nodest/framework"
 	"nodest/framework/macro"
+	"nodest/framework/worldinfo"
 	"nodest/internal/fault"
 	"nodest/llm"
 )
@@ -369,5 +370,62 @@ func TestRepeatedBuildsAgree(t *testing.T) {
 	b := build(t, Sources{Card: c}, in, Play{})
 	if !slices.Equal(a.Hashes, b.Hashes) || b.Prefix.Messages != len(b.Messages) || b.Prefix.GenerationID != "g" {
 		t.Errorf("%q, then %q", lines(a), lines(b))
+	}
+}
+
+func bookOf(entries ...card.Entry) []worldinfo.Source {
+	for i := range entries {
+		entries[i].ID = fmt.Sprint(i)
+	}
+	return []worldinfo.Source{{Name: "b", Origin: worldinfo.Global, Entries: entries}}
+}
+
+func TestEntriesAreAccountedFor(t *testing.T) {
+	t.Parallel()
+	s := Sources{Card: card.RoleCard{Name: "A"}, Preset: preset(t, `{"prompts":[{"identifier":"main","content":"M"}],"new_chat_prompt":"","wi_format":"<{{char}}: {0}>"}`), Books: bookOf(
+		card.Entry{Constant: true, Content: "剑 one", Order: 1}, card.Entry{Key: []string{"castle"}, Content: "two", Order: 2},
+		card.Entry{Key: []string{"moon"}, Content: "three"}, card.Entry{Constant: true, Content: "top", Position: card.BeforeNote},
+		card.Entry{Constant: true, Content: "end", Position: card.AfterNote}, card.Entry{Constant: true, Content: "deep", Position: card.AtDepth, Depth: 0},
+	)}
+	in := framework.Input{User: framework.Message{Text: "The castle!"}}
+	p := build(t, s, in, Play{})
+	expect(t, p, "s M", "s <A: 剑 one\ntwo>", "s top\n\nend", "u The castle!", "s deep")
+	one, two := p.Entries[1], p.Entries[2]
+	if one.ID != "b.0" || one.Why != "constant" || one.Source != framework.SourceGlobalBook || two.Key != "castle" || two.Why != "key" || two.At != len([]rune("<A: 剑 one\n")) || *two.Position != 0 {
+		t.Errorf("entries %+v, %+v", one, two)
+	}
+	if last := p.Entries[len(p.Entries)-1]; last.Depth == nil || *last.Depth != 0 || *last.Position != 4 {
+		t.Errorf("entry %+v", last)
+	}
+	if dropped(p, "b.2") != framework.DropNoKey {
+		t.Errorf("dropped %+v", p.Dropped)
+	}
+	p = build(t, s, in, Play{Note: &Note{Text: "n", Position: InChat, Interval: 2}})
+	if expect(t, p, "s M", "s <A: 剑 one\ntwo>", "u The castle!", "s deep"); dropped(p, "b.3") != framework.DropNoNote {
+		t.Errorf("dropped %+v", p.Dropped)
+	}
+}
+
+// Where the fixed parts do not fit, entries that a key brought in go before others, low orders first.
+func TestEntriesMakeRoom(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long text ", 20)
+	s := Sources{Card: card.RoleCard{Name: "A"}, Books: bookOf(
+		card.Entry{Constant: true, Content: "always " + long, Order: 1}, card.Entry{Key: []string{"castle"}, Content: "high " + long, Order: 9},
+		card.Entry{Key: []string{"castle"}, Content: "low " + long, Order: 2, Position: card.AtDepth, Depth: 3},
+	)}
+	in := framework.Input{User: framework.Message{Text: "The castle!"}}
+	all := worldinfo.DefaultSettings()
+	all.BudgetPercent = 1000
+	for context, left := range map[int][]string{400: nil, 200: {"b.2"}, 150: {"b.2", "b.1"}, 100: {"b.2", "b.1", "b.0"}} {
+		in.Options.Context, in.Options.Reserve = context, 20
+		p := build(t, s, in, Play{WorldInfo: &all})
+		var got []string
+		for _, d := range p.Dropped {
+			got = append(got, d.ID)
+		}
+		if !slices.Equal(got, left) || p.Tokens > p.Budget || !slices.Contains(lines(p), "u The castle!") {
+			t.Errorf("context %d: %d tokens, left out %q", context, p.Tokens, got)
+		}
 	}
 }

@@ -72,10 +72,11 @@ func Compile(s Sources) *Compiled {
 			c.global[b.Name] = true
 		}
 	}
-	if s.Preset != nil {
-		c.preset = *s.Preset
-	} else {
-		c.preset = builtIn(s.Language)
+	c.preset = builtIn(s.Language)
+	if p := s.Preset; p != nil && !p.BuiltIn {
+		c.preset = *p
+	} else if p != nil { // it has settings, but no prompts
+		c.preset.Behaviour, c.preset.Sampling = p.Behaviour, p.Sampling
 	}
 	c.order()
 	if s.CardFields == framework.ListedFields {

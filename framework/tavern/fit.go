@@ -21,7 +21,7 @@ func (b *builder) fit() error {
 	used += b.keepAnswered()
 	budget := b.budget()
 	if budget > 0 && used > budget {
-		b.dropRun(0, b.chat.base-1)
+		b.dropRun(0, b.chat.length-1)
 		b.dropExamples(0)
 		b.warn("history_dropped", "", "no earlier message fits the token budget")
 		return b.shrink(used, budget)

@@ -21,38 +21,41 @@ type slot struct {
 func (b *builder) buildFrame() {
 	replaced := b.replacements()
 	for i := range b.c.places {
-		q := &b.c.places[i]
-		s := slot{id: q.Identifier}
-		switch {
-		case q.Identifier == idHistory || q.Identifier == idExamples:
-			if q.Identifier == idExamples && q.off {
-				continue
-			}
-		case q.off && q.Identifier == idMain: // stays as the place of notes around it
-		case q.off:
-			b.dropSection(q)
-			continue
-		case len(q.Triggers) > 0 && !slices.Contains(q.Triggers, string(b.task)):
-			b.drop(framework.SourcePreset, q.Identifier, q.Name, dropTrigger)
-			continue
-		default:
-			p := b.placePiece(q, replaced[q.Identifier])
-			switch {
-			case p == nil || p.blank():
-			case isInjection(&q.Prompt):
-				b.inject(q, p)
-				continue
-			default:
-				s.pieces = append(s.pieces, p)
-			}
-			if isInjection(&q.Prompt) {
-				continue
-			}
+		if s, ok := b.fill(&b.c.places[i], replaced); ok {
+			b.slots = append(b.slots, s)
 		}
-		b.slots = append(b.slots, s)
 	}
 	b.placeNote()
 	b.placeSettings()
+}
+
+// fill makes the slot of a place; false = it has none.
+func (b *builder) fill(q *place, replaced map[string]*replacement) (slot, bool) {
+	s := slot{id: q.Identifier}
+	switch {
+	case q.Identifier == idHistory:
+		return s, true
+	case q.off:
+		b.dropSection(q)
+		return s, q.Identifier == idMain // stays as the place of notes around it
+	case len(q.Triggers) > 0 && !slices.Contains(q.Triggers, string(b.task)):
+		b.drop(framework.SourcePreset, q.Identifier, q.Name, dropTrigger)
+		return s, false
+	case q.Identifier == idExamples:
+		return s, true
+	}
+	p := b.placePiece(q, replaced[q.Identifier])
+	there := p != nil && !p.blank()
+	if isInjection(&q.Prompt) {
+		if there {
+			b.inject(q, p)
+		}
+		return s, false
+	}
+	if there {
+		s.pieces = []*piece{p}
+	}
+	return s, true
 }
 
 // dropTrigger is the reason of a prompt that is for other kinds of replies.
@@ -62,7 +65,10 @@ func isInjection(q *card.Prompt) bool { return q.InjectionPosition != nil && *q.
 
 // dropSection reports a text of the card whose place is switched off.
 func (b *builder) dropSection(q *place) {
-	if p := b.placePiece(q, nil); p != nil && !p.blank() && q.Marker {
+	if !q.Marker || q.Identifier == idExamples {
+		return
+	}
+	if p := b.placePiece(q, nil); p != nil && !p.blank() {
 		for _, x := range p.parts {
 			b.drop(x.entry.Source, x.entry.ID, x.entry.Name, framework.DropDisabled)
 		}
@@ -149,9 +155,11 @@ func (b *builder) worldPiece(block []worldinfo.Placed, at int, role llm.Role) *p
 		first.text, p.parts = frame, p.parts[:1]
 		return p
 	}
-	whole := worldinfo.Text(block)
+	if strings.Contains(after, insertMark) {
+		after = strings.ReplaceAll(after, insertMark, worldinfo.Text(block))
+	}
 	first.text = before + first.text
-	last.text += strings.ReplaceAll(after, insertMark, whole)
+	last.text += after
 	return p
 }
 
@@ -223,8 +231,10 @@ func (b *builder) noteParts() []part {
 		return nil
 	}
 	parts := top
-	if t.noteText != "" || len(top) > 0 && len(bottom) > 0 { // two blocks around an empty note have its line between them
+	if t.noteText != "" {
 		parts = append(parts, part{text: t.noteText, sep: "\n", entry: framework.Entry{Source: framework.SourceNote, Name: "Author Note", Why: framework.WhyConstant}})
+	} else if len(bottom) > 0 {
+		bottom[0].sep = "\n\n" // around the line of the empty note
 	}
 	parts = append(parts, bottom...)
 	if t.persona == "" {

@@ -117,6 +117,9 @@ func (b *builder) scan() (err error) {
 	if b.play.Persona.Position == PersonaAtDepth {
 		in.Injections = append(in.Injections, t.persona)
 	}
+	if b.task == Quiet && b.in.Instruction != nil {
+		in.Injections = append(in.Injections, b.env.Expand(b.in.Instruction.Text))
+	}
 	if b.world, err = b.c.world.Scan(b.ctx, in); err != nil {
 		return err
 	}

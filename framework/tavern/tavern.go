@@ -15,7 +15,7 @@ import (
 // Sources are the documents behind a character's prompt.
 type Sources struct {
 	Card   card.RoleCard
-	Preset *card.Preset // nil = the built-in one of Language
+	Preset *card.Preset // nil, or without prompts = the built-in one of Language
 	// CardFields says where a section goes that the order of the preset does not list. With
 	// framework.ListedFields it goes behind everything, as in SillyTavern. Otherwise the persona
 	// goes to the description, and the others before the chat.

@@ -1,23 +1,277 @@
 package worldinfo
 
 import (
-	"context"
+	"cmp"
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"sync"
 
 	"nodest/card"
+	"nodest/internal/lru"
 )
 
-// Book is books made ready for scans. It is immutable and safe for concurrent use.
-type Book struct{}
+// Book is books made ready for scans. It is safe for concurrent use.
+type Book struct {
+	entries []entry
+	orders  [3][]int32       // by strategy: the entries as they are looked at
+	byID    map[string]int32 // the first one of each id
+	levels  []int            // of recursion that entries wait for, ascending
+	wanted  card.ScanTexts   // some entry asks for them
+
+	keys    []key    // those without macros
+	dynamic []string // those with macros, as they are written
+	used    []keyUse // of keys, then of dynamic
+
+	sets   [2]func() *keyset // of keys, without and with Settings.CaseSensitive
+	lately *lru.Cache[string, *keyset]
+}
+
+// keyUse says in which case a key is looked for: by entries that say so, and by those that leave it to
+// the settings.
+type keyUse struct{ folded, exact, either bool }
+
+func (u keyUse) wanted(caseSensitive bool) (folded, exact bool) {
+	return u.folded || u.either && !caseSensitive, u.exact || u.either && caseSensitive
+}
+
+// entry is an entry of a book. A key is its number in Book.keys, or of a dynamic one its number
+// in Book.dynamic below zero: -1 is the first.
+type entry struct {
+	*card.Entry
+	id         string
+	text       string // without decorators
+	hash       string
+	deco       *decorators // nil = none
+	keys       []int32
+	secondary  []int32
+	additional []int32 // of decorators
+	except     []int32
+	groups     []string
+}
+
+func (e *entry) name() string { return cmp.Or(e.Comment, e.ID) }
+
+// position is that of the entry, unless decorators have another.
+func (e *entry) position() card.Position {
+	d := e.deco
+	switch {
+	case d == nil:
+	case d.position != nil:
+		return card.Position(*d.position)
+	case d.depth != nil || d.role != nil:
+		return card.AtDepth
+	}
+	return e.Position
+}
+
+func (e *entry) depth() int {
+	if e.deco != nil && e.deco.depth != nil {
+		return *e.deco.depth
+	}
+	return e.Depth
+}
+
+func (e *entry) role() int {
+	if e.deco != nil && e.deco.role != nil {
+		return *e.deco.role
+	}
+	return e.Role
+}
+
+func (e *entry) scanDepth() *int {
+	if e.deco != nil && e.deco.scanDepth != nil {
+		return e.deco.scanDepth
+	}
+	return e.ScanDepth
+}
+
+// dynamicSets is how many sets of keys with replaced macros a book keeps.
+const dynamicSets = 16
 
 // Compile makes books ready. It never fails: Lint says what will not work.
-func Compile(sources ...Source) *Book { return &Book{} }
+func Compile(sources ...Source) *Book {
+	b := &Book{byID: map[string]int32{}, lately: lru.New[string, *keyset](dynamicSets)}
+	c := compiler{Book: b}
+	var groups [4][]int32
+	for _, s := range distinct(sources) {
+		for i := range s.Entries {
+			groups[s.Origin] = append(groups[s.Origin], c.add(s.Name, &s.Entries[i]))
+		}
+	}
+	for _, g := range groups {
+		b.sort(g)
+	}
+	evenly := slices.Concat(groups[Global], groups[OfCharacter])
+	b.sort(evenly)
+	first := slices.Concat(groups[OfChat], groups[OfPersona])
+	b.orders = [3][]int32{
+		Evenly:         slices.Concat(first, evenly),
+		CharacterFirst: slices.Concat(first, groups[OfCharacter], groups[Global]),
+		GlobalFirst:    slices.Concat(first, groups[Global], groups[OfCharacter]),
+	}
+	slices.Sort(b.levels)
+	b.levels = slices.Compact(b.levels)
+	b.used = slices.Concat(c.keyUse, c.dynamicUse)
+	for i := range b.sets {
+		b.sets[i] = sync.OnceValue(func() *keyset {
+			return newKeyset(b.keys, func(k int) (folded, exact bool) { return b.used[k].wanted(i == 1) })
+		})
+	}
+	return b
+}
+
+// distinct leaves out books that take part in another role already (spec 3.1).
+func distinct(sources []Source) []Source {
+	has := func(name string, origins ...Origin) bool {
+		return slices.ContainsFunc(sources, func(s Source) bool { return s.Name == name && slices.Contains(origins, s.Origin) })
+	}
+	var kept []Source
+	for i, s := range sources {
+		twice := slices.ContainsFunc(sources[:i], func(o Source) bool { return o.Name == s.Name && o.Origin == s.Origin })
+		switch s.Origin {
+		case OfCharacter:
+			twice = twice || has(s.Name, Global, OfChat, OfPersona)
+		case OfChat:
+			twice = twice || has(s.Name, Global)
+		case OfPersona:
+			twice = twice || has(s.Name, Global, OfChat)
+		}
+		if !twice {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+func (b *Book) sort(list []int32) {
+	slices.SortStableFunc(list, func(x, y int32) int { return cmp.Compare(b.entries[y].Order, b.entries[x].Order) })
+}
+
+// compiler gives keys numbers.
+type compiler struct {
+	*Book
+	static, macros     table
+	keyUse, dynamicUse []keyUse
+}
+
+func (c *compiler) add(book string, e *card.Entry) int32 {
+	n := int32(len(c.entries))
+	en := entry{Entry: e, id: book + "." + e.ID}
+	en.deco, en.text = parseDecorators(e.Content)
+	if !e.Disable {
+		en.keys, en.secondary = c.numbers(e, e.Key), c.numbers(e, e.KeySecondary)
+		if en.deco != nil {
+			en.additional, en.except = c.numbers(e, en.deco.additional), c.numbers(e, en.deco.except)
+		}
+		c.want(e.ScanTexts)
+	}
+	for part := range strings.SplitSeq(e.Group, ",") {
+		if part = strings.TrimLeftFunc(part, isSpace); part != "" && !slices.Contains(en.groups, part) {
+			en.groups = append(en.groups, part)
+		}
+	}
+	if e.DelayUntilRecursion > 0 {
+		c.levels = append(c.levels, e.DelayUntilRecursion)
+	}
+	en.hash = hashOf(e)
+	c.entries = append(c.entries, en)
+	if _, known := c.byID[en.id]; !known {
+		c.byID[en.id] = n
+	}
+	return n
+}
+
+func (c *compiler) want(t card.ScanTexts) {
+	w := &c.wanted
+	w.Persona, w.Description, w.Personality = w.Persona || t.Persona, w.Description || t.Description, w.Personality || t.Personality
+	w.DepthPrompt, w.Scenario, w.CreatorNotes = w.DepthPrompt || t.DepthPrompt, w.Scenario || t.Scenario, w.CreatorNotes || t.CreatorNotes
+}
+
+func (c *compiler) numbers(e *card.Entry, keys []string) []int32 {
+	list := make([]int32, len(keys))
+	for i, k := range keys {
+		uses, n := &c.dynamicUse, int32(0)
+		if isDynamic(k) {
+			n = c.macros.number(k)
+			c.dynamic = c.macros.list
+			list[i] = -1 - n
+		} else {
+			n = c.static.number(k)
+			list[i] = n
+			uses = &c.keyUse
+			if int(n) == len(c.keys) {
+				c.keys = append(c.keys, parseKey(k))
+			}
+		}
+		if int(n) == len(*uses) {
+			*uses = append(*uses, keyUse{})
+		}
+		switch u := &(*uses)[n]; {
+		case e.CaseSensitive == nil:
+			u.either = true
+		case *e.CaseSensitive:
+			u.exact = true
+		default:
+			u.folded = true
+		}
+	}
+	return list
+}
+
+// hashOf names the version of an entry, as far as a scan reads it.
+func hashOf(e *card.Entry) string {
+	h := fnv.New64a()
+	doc, _ := json.Marshal(e) // it always encodes
+	_, _ = h.Write(doc)
+	return "h" + formatHash(h.Sum64())
+}
+
+// set returns the keys without macros.
+func (b *Book) set(caseSensitive bool) *keyset {
+	if caseSensitive {
+		return b.sets[1]()
+	}
+	return b.sets[0]()
+}
+
+// dynamicSet returns the keys with macros, which expand replaces; nil if there are none.
+func (b *Book) dynamicSet(caseSensitive bool, expand func(string) string) *keyset {
+	if len(b.dynamic) == 0 {
+		return nil
+	}
+	texts := make([]string, len(b.dynamic))
+	name := "folded"
+	if caseSensitive {
+		name = "exact"
+	}
+	for i, k := range b.dynamic {
+		texts[i] = expand(k)
+		name += "\x00" + texts[i]
+	}
+	if s, ok := b.lately.Get(name); ok {
+		return s
+	}
+	keys := make([]key, len(texts))
+	for i, t := range texts {
+		keys[i] = parseKey(t)
+	}
+	uses := b.used[len(b.keys):]
+	s := newKeyset(keys, func(k int) (folded, exact bool) { return uses[k].wanted(caseSensitive) })
+	b.lately.Put(name, s, 1)
+	return s
+}
+
+// entryBytes is about what an entry takes beside its texts and keys.
+const entryBytes = 300
 
 // Size estimates the memory of b, in bytes, without the texts of the entries.
-func (b *Book) Size() int { return 0 }
-
-func (b *Book) scan(context.Context, *Input) (*Output, error) { return &Output{}, nil }
-
-// Lint examines a book for what will not work as its author meant it: keys that never can fire,
-// members without effect, patterns that do not compile. context is that of Input, for entries larger
-// than the budget; 0 = not known.
-func Lint(entries []card.Entry, s Settings, context int) []card.Warning { return nil }
+func (b *Book) Size() int {
+	size := len(b.entries)*(entryBytes+3*4) + b.set(false).size()
+	for i := range b.entries {
+		e := &b.entries[i]
+		size += 4*(len(e.keys)+len(e.secondary)) + len(e.id) + len(e.hash)
+	}
+	return size
+}

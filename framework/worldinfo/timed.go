@@ -1,5 +1,7 @@
 package worldinfo
 
+import "maps"
+
 // Timed are the timed effects of a chat, as SillyTavern keeps them in its metadata
 // (timedWorldInfo). Keys are ids of entries ("book.uid").
 type Timed struct {
@@ -9,10 +11,91 @@ type Timed struct {
 
 // Effect is a sticky time or a cooldown. Start and End count the messages of the chat.
 type Effect struct {
-	// Hash is that of the entry, so that an edited entry loses the effect. One that is not ours is taken
-	// over without a look.
+	// Hash is that of the entry, so that an edited entry loses the effect. One that is no text, such
+	// as SillyTavern's, is not compared.
 	Hash      any  `json:"hash,omitempty"`
 	Start     int  `json:"start"`
 	End       int  `json:"end"`
 	Protected bool `json:"protected"` // it stays when the chat gets shorter
+}
+
+// effects ends the effects whose time is over and applies the others (spec 3.7).
+func (s *scan) effects() {
+	if s.in.DryRun {
+		s.timed = s.in.Timed
+		return
+	}
+	s.timed = Timed{Sticky: copied(s.in.Timed.Sticky), Cooldown: copied(s.in.Timed.Cooldown)}
+	l := len(s.in.Messages)
+	for id, e := range s.in.Timed.Sticky {
+		n, live, ended := s.effect(id, e, func(e *entry) *int { return e.Sticky })
+		switch {
+		case live:
+			s.state[n].stuck, s.state[n].until = true, &e.End
+			continue
+		case ended:
+			if rest := s.b.entries[n].Cooldown; rest != nil && *rest > 0 {
+				s.timed.Cooldown[id] = Effect{Hash: s.b.entries[n].hash, Start: l, End: l + *rest, Protected: true}
+			}
+			fallthrough
+		case n >= 0 || l >= e.End || l <= e.Start && !e.Protected:
+			delete(s.timed.Sticky, id)
+		}
+	}
+	for id, e := range maps.Clone(s.timed.Cooldown) {
+		n, live, _ := s.effect(id, e, func(e *entry) *int { return e.Cooldown })
+		switch {
+		case live:
+			s.state[n].cooling = true
+			if !s.state[n].stuck {
+				s.state[n].until = &e.End
+			}
+		case n >= 0 || l >= e.End || l <= e.Start && !e.Protected:
+			delete(s.timed.Cooldown, id)
+		}
+	}
+}
+
+func copied(m map[string]Effect) map[string]Effect {
+	c := make(map[string]Effect, len(m))
+	maps.Copy(c, m)
+	return c
+}
+
+// effect says what became of an effect: the number of its entry, -1 if it is not known; whether it
+// lasts; and whether its time is over.
+func (s *scan) effect(id string, e Effect, setting func(*entry) *int) (n int32, live, ended bool) {
+	l := len(s.in.Messages)
+	n, known := s.b.byID[id]
+	if known {
+		hash, ours := e.Hash.(string)
+		known = !ours || hash == s.b.entries[n].hash
+	}
+	if !known {
+		return -1, false, false
+	}
+	switch p := setting(&s.b.entries[n]); {
+	case l <= e.Start && !e.Protected, p == nil || *p <= 0:
+		return n, false, false
+	default:
+		return n, l < e.End, l >= e.End
+	}
+}
+
+// start stores the effects of entries that came in.
+func (s *scan) start() {
+	if s.in.DryRun {
+		return
+	}
+	l := len(s.in.Messages)
+	for _, n := range s.active {
+		e := &s.b.entries[n]
+		begin := func(effects map[string]Effect, n *int) {
+			if _, there := effects[e.id]; !there && n != nil && *n > 0 {
+				effects[e.id] = Effect{Hash: e.hash, Start: l, End: l + *n}
+			}
+		}
+		begin(s.timed.Sticky, e.Sticky)
+		begin(s.timed.Cooldown, e.Cooldown)
+	}
 }

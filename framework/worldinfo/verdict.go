@@ -28,7 +28,8 @@ const (
 	ReasonProbability = "probability" // the number drawn was above its probability
 	ReasonBudget      = "budget"      // it did not fit
 	ReasonEmpty       = "empty"       // it is used, but nothing is in its text
-	ReasonNote        = "outlet"      // it is used, but its outlet has no name
+	ReasonOutlet      = "outlet"      // it is used, but its outlet has no name
+	ReasonPosition    = "position"    // it is used, but its position does not exist
 )
 
 // Where a key was found.

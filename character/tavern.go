@@ -1,0 +1,73 @@
+package character
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"nodest/card"
+	"nodest/framework"
+	"nodest/framework/tavern"
+	"nodest/framework/worldinfo"
+)
+
+// tavernParts are the documents of a turn as the SillyTavern dialect takes them: presets as they were
+// imported, and world books that are found by their names. They are gathered while documents are read.
+type tavernParts struct {
+	own, global *card.Preset // nil = none
+	books       []worldinfo.Source
+	tags        []string // of the character, for the filters of entries
+}
+
+// addBook adds a world book that takes part; global says for all characters.
+func (p *tavernParts) addBook(name string, b *card.WorldBook, global bool) {
+	origin := worldinfo.OfCharacter
+	if global {
+		origin = worldinfo.Global
+	}
+	if len(b.Entries) > 0 && !slices.ContainsFunc(p.books, func(s worldinfo.Source) bool { return s.Name == name && s.Origin == origin }) {
+		p.books = append(p.books, worldinfo.Source{Name: name, Origin: origin, Entries: b.Entries})
+	}
+}
+
+// addPreset adds a preset in the place of others; one that says nothing of prompts is none.
+func (p *tavernParts) addPreset(preset card.Preset, global bool) {
+	switch {
+	case preset.BuiltIn:
+	case global:
+		p.global = &preset
+	default:
+		p.own = &preset
+	}
+}
+
+// compile makes the documents ready. s are the same for the other dialect.
+func (p *tavernParts) compile(s *framework.Sources, only *card.Preset) *tavern.Compiled {
+	return tavern.Compile(tavern.Sources{
+		Card: s.Card, Preset: cmp.Or(only, p.global, p.own), CardFields: s.CardFields, Language: s.Language,
+		Books: p.books, Character: worldinfo.Character{File: s.Card.Name, Tags: p.tags},
+	})
+}
+
+// bookNameOf is the name of a character's own world book, by which the state of a chat knows its entries.
+func bookNameOf(name string, doc json.RawMessage) string {
+	var book struct {
+		Name any `json:"name"`
+	}
+	_ = json.Unmarshal(doc, &book) // of odd types it has none
+	return cmp.Or(firstName(book.Name), name+"'s Lorebook")
+}
+
+// strategies are the words of the setting worldInfo.strategy.
+var strategies = map[string]worldinfo.Strategy{"evenly": worldinfo.Evenly, "character": worldinfo.CharacterFirst, "global": worldinfo.GlobalFirst}
+
+// WorldInfoRules are the settings of the scan for world-book entries in the SillyTavern dialect.
+func (s *Settings) WorldInfoRules() worldinfo.Settings {
+	w := &s.WorldInfo
+	return worldinfo.Settings{
+		Depth: w.Depth, BudgetPercent: w.Budget, BudgetCap: w.BudgetCap, MinActivations: w.MinActivations,
+		MinActivationsDepth: w.MinActivationsDepth, MaxRecursionSteps: w.MaxRecursionSteps, Recursive: w.Recursive,
+		IncludeNames: w.IncludeNames, CaseSensitive: w.CaseSensitive, MatchWholeWords: w.MatchWholeWords,
+		UseGroupScoring: w.UseGroupScoring, Strategy: strategies[w.Strategy],
+	}
+}
