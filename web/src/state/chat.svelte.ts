@@ -333,6 +333,11 @@ export class OpenChat {
     })
   }
 
+  /** hide keeps a message out of prompts, summaries and memories, or takes it in again. */
+  hide(m: Message, hidden: boolean) {
+    return this.do('message.hide', { messageId: m.id, hidden, ifRev: m.rev })
+  }
+
   show(messageId: string) {
     return this.do('chat.head', { conversationId: this.id, messageId })
   }

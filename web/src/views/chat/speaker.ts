@@ -1,4 +1,5 @@
-// Who speaks in a message: a name and a face. What nobody says has a name at most.
+// Who speaks in a message, with a name and a face, and how the message looks. What nobody says has a name
+// at most.
 
 import { plain } from '../../lib/format'
 import type { Character, Conversation, Message } from '../../lib/types'
@@ -19,3 +20,6 @@ export function speakerOf(m: { role: Message['role']; name?: string | undefined 
   if (m.role === 'assistant') return { name: name || plain(character?.name ?? ''), face: { character } }
   return { name: name && name !== plain(character?.name ?? '') ? name : m.role === 'narrator' ? w.narrator : w.system }
 }
+
+/** displayOf is the text that a reader sees: regex scripts for the display have changed it. */
+export const displayOf = (m: Message): string => (m as { display?: string }).display ?? m.text
