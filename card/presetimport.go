@@ -53,6 +53,7 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 	if _, err := ParsePreset(preset.Doc); err != nil {
 		return nil, err
 	}
+	im.dialect = preset.Dialect
 	im.warnPreset(preset.Doc, "")
 	preset.Warnings = im.warnings
 	return preset, nil

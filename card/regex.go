@@ -7,11 +7,19 @@ import (
 	"nodest/internal/fault"
 )
 
-// Places where a regex script applies. Documents know others too: 3 slash commands,
-// 5 world info, 6 reasoning.
+// Places where a regex script applies.
 const (
-	PlaceUserInput = 1
-	PlaceAIOutput  = 2
+	PlaceUserInput    = 1
+	PlaceAIOutput     = 2
+	PlaceSlashCommand = 3 // NodeST has none
+	PlaceWorldInfo    = 5
+	PlaceReasoning    = 6
+)
+
+// SubstituteRaw and SubstituteEscaped say how macros in a pattern are replaced; 0 = not at all.
+const (
+	SubstituteRaw     = 1
+	SubstituteEscaped = 2 // a value matches itself
 )
 
 // RegexScript is the view of one regex script. Parsing does not look into the
@@ -26,8 +34,11 @@ type RegexScript struct {
 	Disabled     bool
 	MarkdownOnly bool // for display only
 	PromptOnly   bool // for the request only
+	RunOnEdit    bool // also when a message is edited
 	MinDepth     *int
 	MaxDepth     *int
+	TrimStrings  []string // removed from what the pattern matched, where the replacement puts it
+	Substitute   int      // substituteRegex
 }
 
 // ParseRegexScripts reads one script, an array of scripts, or a NodeST script
@@ -54,8 +65,8 @@ func ParseRegexScripts(doc json.RawMessage) ([]RegexScript, error) {
 }
 
 // ScriptsAsOfCard returns the scripts that ParseRegexScripts reads as they apply inside a
-// card: one without placement or flags to replies, and with the flag g.
-func ScriptsAsOfCard(doc json.RawMessage) ([]json.RawMessage, error) {
+// card: one without placement to replies, and in the NodeST dialect one without flags with the flag g.
+func ScriptsAsOfCard(doc json.RawMessage, dialect Dialect) ([]json.RawMessage, error) {
 	if absent(doc) {
 		return nil, nil
 	}
@@ -67,7 +78,9 @@ func ScriptsAsOfCard(doc json.RawMessage) ([]json.RawMessage, error) {
 	for _, element := range list {
 		if script, err := parseObject(element); err == nil {
 			script.put("placement", valueOr(script.get("placement"), []int{PlaceAIOutput}))
-			script.put("flags", valueOr(script.get("flags"), "g"))
+			if dialect != SillyTavern {
+				script.put("flags", valueOr(script.get("flags"), "g"))
+			}
 			scripts = append(scripts, script.encode())
 		}
 	}
@@ -100,6 +113,13 @@ func parseScript(f fields) RegexScript {
 		PromptOnly:   f.flag("promptOnly", false),
 		MinDepth:     f.optInt("minDepth"),
 		MaxDepth:     f.optInt("maxDepth"),
+		RunOnEdit:    f.flag("runOnEdit", false),
+		TrimStrings:  f.texts("trimStrings"),
+	}
+	if n := f.optInt("substituteRegex"); n != nil {
+		script.Substitute = *n
+	} else if f.flag("substituteRegex", false) { // old files
+		script.Substitute = SubstituteRaw
 	}
 	for _, place := range f.texts("placement") {
 		if n, err := strconv.Atoi(place); err == nil {

@@ -338,12 +338,15 @@ func TestScriptsOfACardApplyToRepliesByDefault(t *testing.T) {
 		`{"scripts":[{"flags":"i","x":1}]}`: `{"flags":"i","x":1,"placement":[2]}`,
 		`[{"a":{"flags":1}}]`:               `{"a":{"flags":1},"placement":[2],"flags":"g"}`,
 	} {
-		scripts, err := card.ScriptsAsOfCard(json.RawMessage(doc))
+		scripts, err := card.ScriptsAsOfCard(json.RawMessage(doc), card.NodeST)
 		if err != nil || len(scripts) > 1 || string(slices.Concat(scripts...)) != want {
 			t.Errorf("ScriptsAsOfCard(%s) = %s, %v; want %s", doc, scripts, err, want)
 		}
 	}
-	if _, err := card.ScriptsAsOfCard(json.RawMessage(`"x"`)); err == nil {
+	if scripts, err := card.ScriptsAsOfCard(json.RawMessage(`[{}]`), card.SillyTavern); err != nil || string(slices.Concat(scripts...)) != `{"placement":[2]}` {
+		t.Errorf("in the SillyTavern dialect: %s, %v", scripts, err)
+	}
+	if _, err := card.ScriptsAsOfCard(json.RawMessage(`"x"`), card.NodeST); err == nil {
 		t.Error("a text is taken for scripts")
 	}
 }

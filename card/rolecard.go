@@ -24,6 +24,8 @@ type RoleCard struct {
 	PostHistoryInstructions string
 	Nickname                string
 	Tags                    []string
+	CreatorNotes            string // for readers of the card; entries of world books can search it
+	Version                 string // character_version
 
 	DepthPrompt DepthPrompt // extensions.depth_prompt
 }
@@ -70,6 +72,8 @@ func ParseRoleCard(doc json.RawMessage) (RoleCard, error) {
 		SystemPrompt:            f.text("system_prompt", ""),
 		PostHistoryInstructions: f.text("post_history_instructions", ""),
 		Nickname:                f.text("nickname", ""),
+		CreatorNotes:            f.text("creator_notes", ""),
+		Version:                 f.text("character_version", ""),
 
 		DepthPrompt: DepthPrompt{
 			Prompt: depthPrompt.text("prompt", ""),

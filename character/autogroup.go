@@ -43,7 +43,7 @@ func putAutoGroup(tx Tx, c *op.Call, ch *Character) error {
 			}
 		}
 	}
-	scripts, err := card.ScriptsAsOfCard(ch.RegexScripts)
+	scripts, err := card.ScriptsAsOfCard(ch.RegexScripts, card.Dialect(ch.Dialect))
 	if err != nil || len(scripts) == 0 {
 		return err
 	}

@@ -171,7 +171,7 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 	if !w.user.GlobalRegexEnabled {
 		scripts = nil
 	}
-	d.Scripts = framework.CompileScripts(scripts)
+	d.Scripts = framework.CompileScripts(sources.Dialect, scripts)
 	d.size += d.Compiled.Size() + d.Scripts.Size()
 	return d, nil
 }

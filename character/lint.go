@@ -73,7 +73,7 @@ func lintable(data []byte, filename string, room card.Room) (*card.Character, er
 		if err != nil {
 			return nil, err
 		}
-		scripts, err := card.ScriptsAsOfCard(ch.RegexScripts) // as the character's group will hold them
+		scripts, err := card.ScriptsAsOfCard(ch.RegexScripts, ch.Dialect) // as the character's group will hold them
 		ch.RegexScripts = op.MustJSON(scripts)
 		return ch, err
 	}

@@ -236,6 +236,6 @@ func (svc *Service) TestScripts(ctx context.Context, userID string, in ScriptTes
 		occasion.Depth = *in.Depth
 	}
 	out := &ScriptsTested{}
-	out.Text, out.Scripts = framework.TestScripts(scripts, in.Text, occasion)
+	out.Text, out.Scripts = framework.TestScripts(card.NodeST, scripts, in.Text, occasion, nil)
 	return out, nil
 }

@@ -21,7 +21,7 @@ func newFound(b *builder) found {
 	f := found{b: b, web: b.in.Findings.Web, passages: b.in.Findings.Passages}
 	for _, m := range b.in.Findings.Memories {
 		if isBlank(m.Text) {
-			b.dropped = append(b.dropped, Dropped{Source: SourceMemory, ID: m.ID, Reason: dropEmpty})
+			b.dropped = append(b.dropped, Dropped{Source: SourceMemory, ID: m.ID, Reason: DropEmpty})
 			continue
 		}
 		f.ids = append(f.ids, m.ID)
@@ -48,14 +48,14 @@ func (f *found) additions() []addition {
 // attach replaces what follows the text of the message by what was found.
 func (f *found) attach(p *piece) {
 	p.more = nil
-	frame := Entry{Source: SourceGuidelines, Why: whyFound, Role: p.entry.Role}
+	frame := Entry{Source: SourceGuidelines, Why: WhyFound, Role: p.entry.Role}
 	for _, a := range f.additions() {
 		tokens := f.b.counter.count(a.text)
 		switch a.source {
 		case SourceMemory:
-			p.more = append(p.more, Entry{Source: SourceMemory, ID: f.ids[a.memory], Why: whyFound, Role: p.entry.Role, Tokens: tokens})
+			p.more = append(p.more, Entry{Source: SourceMemory, ID: f.ids[a.memory], Why: WhyFound, Role: p.entry.Role, Tokens: tokens})
 		case SourceWeb, SourceKnowledge:
-			p.more = append(p.more, Entry{Source: a.source, Why: whyFound, Role: p.entry.Role, Tokens: tokens})
+			p.more = append(p.more, Entry{Source: a.source, Why: WhyFound, Role: p.entry.Role, Tokens: tokens})
 		default:
 			frame.Tokens += tokens
 		}

@@ -191,7 +191,7 @@ func TestEstimateIsNearTheRealCount(t *testing.T) {
 func TestRequestScriptsAreCachedByTextAndPlace(t *testing.T) {
 	deep := 2
 	in := Input{History: chatOf(30), User: Message{Text: "hi"}, Cache: NewCache(0)}
-	in.Scripts = compileScripts(replying(
+	in.Scripts = compileScripts(card.NodeST, replying(
 		card.RegexScript{Find: "message", Replace: "MSG", PromptOnly: true, MinDepth: &deep},
 		card.RegexScript{Find: "1", Replace: "one", PromptOnly: true},
 	), patient).Run(in.Cache)

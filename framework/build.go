@@ -179,7 +179,7 @@ func (b *builder) requestSettings() []*item {
 		switch {
 		case i > 0 && s.Global:
 		case s.Disable:
-			b.drop(it, dropDisabled)
+			b.drop(it, DropDisabled)
 		default:
 			items = append(items, it)
 		}
@@ -229,7 +229,7 @@ func (b *builder) buildFrame() {
 	for _, it := range b.c.frame.with(b.settings).all() {
 		if it == placeOfChat {
 			if placed {
-				b.dropped = append(b.dropped, Dropped{Source: SourceHistory, ID: b.c.frame.historyID, Name: historyName, Reason: dropHistory})
+				b.dropped = append(b.dropped, Dropped{Source: SourceHistory, ID: b.c.frame.historyID, Name: historyName, Reason: DropHistory})
 			}
 			placed = true
 			continue
@@ -245,15 +245,21 @@ func (b *builder) buildFrame() {
 	}
 	b.head = append(b.head, b.knowledgePieces()...)
 	documents := len(b.head) - 1
-	if p := b.in.Profile; len(p.Facts) > 0 {
-		b.head = append(b.head, b.profilePiece(p))
-	}
-	if n := b.in.Notes; len(n.Documents) > 0 {
-		b.head = append(b.head, b.notesPiece(n))
-	}
+	b.head = append(b.head, b.knownPieces()...)
 	if len(b.documents) > 0 {
 		b.knowledge = &b.head[documents]
 	}
+}
+
+// knownPieces make the messages of the profile and the notes.
+func (b *builder) knownPieces() (pieces []piece) {
+	if p := b.in.Profile; len(p.Facts) > 0 {
+		pieces = append(pieces, b.profilePiece(p))
+	}
+	if n := b.in.Notes; len(n.Documents) > 0 {
+		pieces = append(pieces, b.notesPiece(n))
+	}
+	return pieces
 }
 
 // profilePiece makes the message of the profile.
@@ -269,13 +275,13 @@ func (b *builder) notesPiece(n Notes) piece {
 // listPiece makes a message of items. Like everything that was said it has the rank of the user.
 func (b *builder) listPiece(source Source, name, text, mark string, items []Memory) piece {
 	p := piece{chat: -1, entry: Entry{
-		Source: source, Name: name, Why: whyFixed, Role: llm.User,
-		Tokens: b.counter.count(text) + messageOverhead,
+		Source: source, Name: name, Why: WhyFixed, Role: llm.User,
+		Tokens: b.counter.count(text) + MessageOverhead,
 	}}
 	for _, item := range items {
 		line := mark + item.Text
 		text += line
-		p.more = append(p.more, Entry{Source: source, ID: item.ID, Why: whyFixed, Role: llm.User, Tokens: b.counter.count(line)})
+		p.more = append(p.more, Entry{Source: source, ID: item.ID, Why: WhyFixed, Role: llm.User, Tokens: b.counter.count(line)})
 	}
 	p.text = text
 	return p
@@ -285,14 +291,14 @@ func (b *builder) listPiece(source Source, name, text, mark string, items []Memo
 // Options or the book of the item ask for it (FilterKeyed); without any, an entry that is
 // not constant is never used.
 func (b *builder) framePiece(it *item) (piece, bool) {
-	why, key := cmp.Or(it.why, whyFixed), ""
+	why, key := cmp.Or(it.why, WhyFixed), ""
 	filtered := !it.constant && it.position != noPosition && (b.in.Options.FilterKeyed || it.filter || len(it.keys) == 0)
 	if it.constant {
-		why = whyConstant
+		why = WhyConstant
 	} else if filtered {
 		var ok bool
 		if why, key, ok = it.active(b.hits); !ok {
-			b.drop(it, dropNoKey)
+			b.drop(it, DropNoKey)
 			return piece{}, false
 		}
 	}
@@ -314,12 +320,12 @@ func (b *builder) drop(it *item, reason string) {
 func (b *builder) piece(it *item, why, key string) (piece, bool) {
 	text := b.macros.expand(it.text)
 	if isBlank(text) {
-		b.drop(it, dropEmpty)
+		b.drop(it, DropEmpty)
 		return piece{}, false
 	}
 	p := piece{text: text, chat: -1, order: it.order, entry: Entry{
 		Source: it.source, ID: it.id, Name: it.name, Why: why, Key: key, Role: roleOf(it.role),
-		Tokens: b.counter.count(text) + messageOverhead,
+		Tokens: b.counter.count(text) + MessageOverhead,
 	}}
 	if it.position != noPosition {
 		position := it.position
@@ -334,7 +340,7 @@ func (b *builder) buildChat() {
 	if b.note == nil {
 		for _, items := range [][]*item{chat.top, chat.bottom} {
 			for _, it := range items {
-				b.drop(it, dropNoNote)
+				b.drop(it, DropNoNote)
 			}
 		}
 	}
@@ -385,13 +391,13 @@ func (b *builder) run(in insertion) run {
 	for _, it := range in.items {
 		why, key, ok := it.active(b.hits)
 		if !ok {
-			b.drop(it, dropNoKey)
+			b.drop(it, DropNoKey)
 			continue
 		}
 		if p, ok := b.piece(it, why, key); ok {
 			depth := in.depth
 			p.entry.Depth = &depth
-			p.keyed = why == whyKey
+			p.keyed = why == WhyKey
 			r.pieces = append(r.pieces, p)
 		}
 	}
@@ -405,17 +411,17 @@ func (b *builder) chatPiece(i int) (piece, bool) {
 		m.Role = string(llm.User)
 	}
 	if m.Role != RoleSummary {
-		m.Text = b.expandAt(m.At, b.in.Scripts.request(m.Role, m.Text, b.length()-1-i))
+		m.Text = b.expandAt(m.At, b.in.Scripts.Request(m.Role, m.Text, b.length()-1-i))
 	}
 	said, entry := m.Said()
 	if i == b.base {
 		entry.Source = SourceUser
 	}
 	if isBlank(m.Text) {
-		b.dropped = append(b.dropped, Dropped{Source: entry.Source, ID: m.ID, Name: m.Name, Reason: dropEmpty})
+		b.dropped = append(b.dropped, Dropped{Source: entry.Source, ID: m.ID, Name: m.Name, Reason: DropEmpty})
 		return piece{}, false
 	}
-	entry.Tokens = b.counter.count(m.Text) + messageOverhead
+	entry.Tokens = b.counter.count(m.Text) + MessageOverhead
 	return piece{text: said.Text, name: said.Name, chat: i, entry: entry}, true
 }
 
@@ -441,7 +447,7 @@ func (b *builder) buildInstruction() {
 	if isBlank(text) {
 		return
 	}
-	if p, ok := b.piece(it, whyTask, ""); ok {
+	if p, ok := b.piece(it, WhyTask, ""); ok {
 		b.last = &p
 	}
 }

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the .want.txt files")
 type buildCase struct {
 	documents
 	Dialect                  card.Dialect
-	CardFields               CardFields // default listedFields
+	CardFields               CardFields // default ListedFields
 	GlobalPreset, GlobalBook json.RawMessage
 	GlobalPriority           Priority
 	MoreBooks                []struct {
@@ -43,7 +43,7 @@ type buildCase struct {
 func (c buildCase) input(t *testing.T) Input {
 	t.Helper()
 	s, note := c.sources(t)
-	s.GlobalPriority, s.Dialect, s.CardFields = c.GlobalPriority, c.Dialect, cmp.Or(c.CardFields, listedFields)
+	s.GlobalPriority, s.Dialect, s.CardFields = c.GlobalPriority, c.Dialect, cmp.Or(c.CardFields, ListedFields)
 	if c.GlobalPreset != nil {
 		p, err := card.ParsePreset(c.GlobalPreset)
 		if err != nil {
@@ -63,7 +63,7 @@ func (c buildCase) input(t *testing.T) Input {
 	}
 	return Input{
 		Sources: s, Note: note, Settings: c.Settings, Persona: c.Persona, History: c.History, User: c.User,
-		Scripts:     compileScripts(scripts, patient).Run(nil),
+		Scripts:     compileScripts(card.NodeST, scripts, patient).Run(nil),
 		Instruction: c.Instruction, Findings: c.Findings, Options: c.Options,
 	}
 }
@@ -393,7 +393,7 @@ func TestConcurrentBuilds(t *testing.T) {
 	shared := sample()
 	shared.Compiled, shared.Cache = Compile(shared.Sources), NewCache(50_000)
 	shared.Options.Tokenizer = "o200k_base"
-	scripts := compileScripts(replying(card.RegexScript{Find: "e(s+)age", Replace: "E$1AGE", PromptOnly: true}), patient)
+	scripts := compileScripts(card.NodeST, replying(card.RegexScript{Find: "e(s+)age", Replace: "E$1AGE", PromptOnly: true}), patient)
 	shared.Scripts = scripts.Run(shared.Cache)
 	want := render(build(t, shared), nil)
 	var wg sync.WaitGroup

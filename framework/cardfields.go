@@ -44,17 +44,17 @@ func (f *frame) addFields(s *Sources, p card.Preset) {
 		if field.field == "" || listed || isBlank(text) {
 			continue
 		}
-		left := Dropped{Source: SourceCard, ID: field.identifier, Name: field.name, Reason: dropUnlisted}
+		left := Dropped{Source: SourceCard, ID: field.identifier, Name: field.name, Reason: DropUnlisted}
 		switch {
 		case switchedOff(p, field.identifier):
-			left.Reason = dropDisabled
+			left.Reason = DropDisabled
 			f.unlisted = append(f.unlisted, left)
-		case s.CardFields == listedFields:
+		case s.CardFields == ListedFields:
 			f.unlisted = append(f.unlisted, left)
 		default:
 			added = append(added, &item{
 				source: SourceCard, id: field.identifier, name: field.name, text: text, role: role,
-				position: noPosition, why: whyAdded,
+				position: noPosition, why: WhyAdded,
 			})
 		}
 	}
@@ -93,18 +93,18 @@ type overrides struct {
 // comes first and the other one last.
 func overridesOf(s *Sources, p card.Preset) overrides {
 	o := overrides{replace: map[string]*item{}}
-	used := s.CardFields != listedFields || s.Dialect == card.SillyTavern
+	used := s.CardFields != ListedFields || s.Dialect == card.SillyTavern
 	for i, c := range cardPrompts {
 		text := c.text(s.Card)
 		if isBlank(text) {
 			continue
 		}
-		it := &item{source: SourceCard, id: c.id, name: c.name, role: "system", position: noPosition, why: whyAdded}
+		it := &item{source: SourceCard, id: c.id, name: c.name, role: "system", position: noPosition, why: WhyAdded}
 		q := promptOf(p, c.replaces)
 		reason := reasonAgainst(p, q)
 		switch listed := inOrder(p, c.replaces); {
 		case !used:
-			o.drop(it, dropDialect)
+			o.drop(it, DropDialect)
 		case reason != "":
 			o.drop(it, reason)
 		case q != nil && listed:
@@ -127,9 +127,9 @@ func reasonAgainst(p card.Preset, q *card.Prompt) string {
 	case q == nil:
 		return ""
 	case switchedOff(p, q.Identifier):
-		return dropDisabled
+		return DropDisabled
 	case q.ForbidOverrides:
-		return dropForbid
+		return DropForbid
 	}
 	return ""
 }
@@ -141,10 +141,10 @@ func (o *overrides) drop(it *item, reason string) {
 // override puts a prompt of the card in the place of one of the preset.
 func (o *overrides) override(q *card.Prompt, it *item, text string) {
 	replaced, quoted := withOriginal(text, q.Content)
-	it.text, it.role, it.why = replaced, q.Role, whyOverride
+	it.text, it.role, it.why = replaced, q.Role, WhyOverride
 	o.replace[q.Identifier] = it
 	if !quoted && !isBlank(q.Content) {
-		o.drop(&item{source: SourcePreset, id: q.Identifier, name: q.Name}, dropReplaced)
+		o.drop(&item{source: SourcePreset, id: q.Identifier, name: q.Name}, DropReplaced)
 	}
 }
 
@@ -159,7 +159,7 @@ func (o *overrides) depthPrompt(d card.DepthPrompt, used bool) {
 	case used:
 		o.deep = it
 	default:
-		o.drop(it, dropDialect)
+		o.drop(it, DropDialect)
 	}
 }
 

@@ -110,7 +110,7 @@ func resolveBooks(s Sources) (items, all []*item, dropped []Dropped) {
 	for _, it := range own {
 		switch {
 		case it.disable:
-			dropped = append(dropped, it.dropped(dropDisabled))
+			dropped = append(dropped, it.dropped(DropDisabled))
 		case it.position < beforeChar || it.position > atDepth:
 			dropped = append(dropped, it.dropped(dropPlace))
 		default:
@@ -143,7 +143,7 @@ func mergeBooks(first, second []*item) (merged []*item, dropped []Dropped) {
 	}
 	for _, it := range second {
 		if i, same := at[it.id]; same {
-			dropped = append(dropped, merged[i].dropped(dropReplaced))
+			dropped = append(dropped, merged[i].dropped(DropReplaced))
 			merged[i] = it
 			continue
 		}

@@ -86,7 +86,7 @@ func (f *frame) slotOf(identifier string) int {
 func leftOut(p card.Preset, listed map[string]bool) []Dropped {
 	var out []Dropped
 	for _, q := range p.Prompts {
-		reason := dropUnlisted
+		reason := DropUnlisted
 		switch {
 		case isBlank(q.Content), IsHistory(q.Name, q.Identifier):
 			continue
@@ -95,7 +95,7 @@ func leftOut(p card.Preset, listed map[string]bool) []Dropped {
 		case listed[q.Identifier] && q.Enable:
 			continue
 		case !q.Enable:
-			reason = dropDisabled
+			reason = DropDisabled
 		}
 		out = append(out, Dropped{Source: SourcePreset, ID: q.Identifier, Name: q.Name, Reason: reason})
 	}

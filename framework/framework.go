@@ -56,10 +56,10 @@ type Sources struct {
 // them, and uses the prompts of the card.
 type CardFields string
 
-// listedFields adds nothing, as the NodeST app does. The prompts of a card
+// ListedFields adds nothing, as the NodeST app does. The prompts of a card
 // (system_prompt, post_history_instructions, depth_prompt) are used in the SillyTavern
 // dialect alone.
-const listedFields CardFields = "listed"
+const ListedFields CardFields = "listed"
 
 // BoundBook is a world book that is a resource of its own, with its id.
 type BoundBook struct {
@@ -263,31 +263,31 @@ const (
 
 // Why an entry is in the prompt.
 const (
-	whyFixed    = "fixed"    // part of the frame: the order of the preset lists it
-	whyConstant = "constant" // marked as always on
-	whyKey      = "key"      // Entry.Key occurs in the scanned messages
-	whyChat     = "chat"     // it was said
-	whyGreeting = "greeting" // the message that the character began the chat with
-	whyFound    = "found"    // memory or web search
-	whyTask     = "task"     // what is asked of the model
-	whyAdded    = "added"    // a text of the card that the preset has no place for
-	whyOverride = "override" // a prompt of the card in the place of the preset's
+	WhyFixed    = "fixed"    // part of the frame: the order of the preset lists it
+	WhyConstant = "constant" // marked as always on
+	WhyKey      = "key"      // Entry.Key occurs in the scanned messages
+	WhyChat     = "chat"     // it was said
+	WhyGreeting = "greeting" // the message that the character began the chat with
+	WhyFound    = "found"    // memory or web search
+	WhyTask     = "task"     // what is asked of the model
+	WhyAdded    = "added"    // a text of the card that the preset has no place for
+	WhyOverride = "override" // a prompt of the card in the place of the preset's
 )
 
 // Why a candidate is not in the prompt.
 const (
-	dropDisabled = "disabled"
-	dropNoKey    = "no_key"    // no key of it occurs in the scanned messages, or it has none
-	dropNoNote   = "no_note"   // goes around an author's note, and there is none
+	DropDisabled = "disabled"
+	DropNoKey    = "no_key"    // no key of it occurs in the scanned messages, or it has none
+	DropNoNote   = "no_note"   // goes around an author's note, and there is none
 	dropNoBase   = "no_base"   // goes to a depth, and no user message is answered
 	DropBudget   = "budget"    // did not fit
-	dropEmpty    = "empty"     // nothing but white space
-	dropUnlisted = "unlisted"  // the preset's order does not list it
-	dropReplaced = "replaced"  // a later book has an entry of the same key, or the card a prompt of its own
+	DropEmpty    = "empty"     // nothing but white space
+	DropUnlisted = "unlisted"  // the preset's order does not list it
+	DropReplaced = "replaced"  // a later book has an entry of the same key, or the card a prompt of its own
 	dropPlace    = "position"  // a position that this dialect does not know
-	dropDialect  = "dialect"   // a field that this dialect does not use
-	dropHistory  = "duplicate" // a second place for the chat history
-	dropForbid   = "forbidden" // the preset does not let the card replace its prompt
+	DropDialect  = "dialect"   // a field that this dialect does not use
+	DropHistory  = "duplicate" // a second place for the chat history
+	DropForbid   = "forbidden" // the preset does not let the card replace its prompt
 	// DropShortened: only the short form of a document fits; it is in the prompt.
 	DropShortened = "shortened"
 )

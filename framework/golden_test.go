@@ -82,7 +82,7 @@ func (d documents) sources(t *testing.T) (s Sources, note *card.AuthorNote) {
 	if note, err = card.ParseAuthorNote(d.AuthorNote); err != nil {
 		t.Fatal(err)
 	}
-	return Sources{Card: role, Preset: &preset, Book: book, CardFields: listedFields, Language: Chinese}, note
+	return Sources{Card: role, Preset: &preset, Book: book, CardFields: ListedFields, Language: Chinese}, note
 }
 
 type object = map[string]any
@@ -419,7 +419,7 @@ func TestGoldenRegexGlobal(t *testing.T) {
 			}
 			scripts = append(scripts, group...)
 		}
-		return runAll(compileScripts(scripts, patient), in.Text, in.Placement)
+		return runAll(compileScripts(card.NodeST, scripts, patient), in.Text, in.Placement)
 	})
 }
 
@@ -453,6 +453,6 @@ func TestGoldenRegexCard(t *testing.T) {
 				scripts[i].Placement = []int{card.PlaceAIOutput}
 			}
 		}
-		return runAll(compileScripts(scripts, patient), in.Text, card.PlaceAIOutput)
+		return runAll(compileScripts(card.NodeST, scripts, patient), in.Text, card.PlaceAIOutput)
 	})
 }

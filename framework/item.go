@@ -58,11 +58,11 @@ func roleOf(role string) llm.Role {
 // that are not constant depend on keys.
 func (it *item) active(hits keyscan.Set) (why, key string, ok bool) {
 	if it.constant {
-		return cmp.Or(it.why, whyConstant), "", true
+		return cmp.Or(it.why, WhyConstant), "", true
 	}
 	for i, k := range it.keyIDs {
 		if hits.Has(k) {
-			return whyKey, it.keys[i], true
+			return WhyKey, it.keys[i], true
 		}
 	}
 	return "", "", false

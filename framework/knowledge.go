@@ -22,7 +22,7 @@ func (b *builder) knowledgePieces() []piece {
 	var out []piece
 	if !isBlank(b.in.Rules) {
 		it := &item{source: SourceTools, name: "Tools", text: b.in.Rules, role: string(llm.System), position: noPosition}
-		if p, ok := b.piece(it, whyFixed, ""); ok {
+		if p, ok := b.piece(it, WhyFixed, ""); ok {
 			out = append(out, p)
 		}
 	}
@@ -44,8 +44,8 @@ const (
 // writeDocuments makes p the message of the documents. Like everything that comes from
 // outside it has the rank of the user.
 func (b *builder) writeDocuments(p *piece) {
-	p.entry = Entry{Source: SourceKnowledge, Name: "Knowledge", Why: whyFixed, Role: llm.User}
-	p.entry.Tokens = b.counter.count(documentsBegin) + b.counter.count(documentsEnd) + messageOverhead
+	p.entry = Entry{Source: SourceKnowledge, Name: "Knowledge", Why: WhyFixed, Role: llm.User}
+	p.entry.Tokens = b.counter.count(documentsBegin) + b.counter.count(documentsEnd) + MessageOverhead
 	p.more, p.text = nil, documentsBegin
 	for _, part := range b.documents {
 		text := "\n" + Defuse(part.Text)
@@ -55,7 +55,7 @@ func (b *builder) writeDocuments(p *piece) {
 			p.entry.Tokens += tokens
 			continue
 		}
-		p.more = append(p.more, Entry{Source: SourceKnowledge, ID: part.ID, Name: part.Name, Why: whyFixed, Role: llm.User, Tokens: tokens})
+		p.more = append(p.more, Entry{Source: SourceKnowledge, ID: part.ID, Name: part.Name, Why: WhyFixed, Role: llm.User, Tokens: tokens})
 	}
 	p.text += documentsEnd
 }

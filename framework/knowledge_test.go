@@ -144,7 +144,7 @@ func TestPassagesAreABlockOfTheMessage(t *testing.T) {
 		if mem < 0 || web < mem || block < web || strings.Count(text, "</knowledge>") != 1 || !strings.Contains(text, want) {
 			t.Errorf("the message is %q", text)
 		}
-		if e := sourcesOf(p, SourceKnowledge); len(e) != 1 || e[0].Why != whyFound || e[0].Tokens == 0 {
+		if e := sourcesOf(p, SourceKnowledge); len(e) != 1 || e[0].Why != WhyFound || e[0].Tokens == 0 {
 			t.Errorf("the entries are %+v", e)
 		}
 	}

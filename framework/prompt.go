@@ -17,7 +17,7 @@ func (b *builder) prompt() *Prompt {
 		Messages: make([]llm.Message, 0, n),
 		Entries:  make([]Entry, 0, n+8+len(b.in.Findings.Memories)), // findings have entries of their own
 		Base:     -1, Budget: b.in.Options.budget(), Tokenizer: b.counter.name, Estimate: b.counter.codec == nil,
-		Dropped: b.dropped, Warnings: slices.Concat(b.in.Scripts.all(), b.warnings),
+		Dropped: b.dropped, Warnings: slices.Concat(b.in.Scripts.Warnings(), b.warnings),
 	}
 	if p.Budget > 0 {
 		p.Reserve = b.in.Options.Context - p.Budget
@@ -28,11 +28,7 @@ func (b *builder) prompt() *Prompt {
 	if b.last != nil {
 		p.add(b.last)
 	}
-	if b.in.Options.StrictTurns {
-		p.strictTurns(b.in.Options.Language, b.counter)
-	}
-	p.Hashes = HashesOf(p.Messages)
-	p.comparePrefix(b.in.Previous, b.in.PreviousOf)
+	p.finish(b.in, b.counter)
 	return p
 }
 

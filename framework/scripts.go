@@ -2,6 +2,7 @@ package framework
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework/jsregex"
+	"nodest/framework/macro"
 	"nodest/llm"
 )
 
@@ -18,6 +20,7 @@ import (
 // for concurrent use; nil is no scripts.
 type Scripts struct {
 	id       uint64 // distinguishes compiled sets in a Cache
+	dialect  card.Dialect
 	limit    time.Duration
 	list     []*script
 	warnings []Warning // about scripts that cannot be used
@@ -26,7 +29,8 @@ type Scripts struct {
 type script struct {
 	card.RegexScript
 	pattern *jsregex.Pattern
-	index   int // in the set
+	index   int          // in the set
+	tavern  *tavernParts // what only the SillyTavern dialect has; nil in the other
 }
 
 // scriptLimit is the time that one script may take for one text. A script that
@@ -43,21 +47,24 @@ const maxPatterns = 512 << 10
 
 var compiledIDs atomic.Uint64
 
-// CompileScripts prepares scripts in the order in which they apply. Those that are
-// disabled, without placement, empty or invalid are left out; prompts have warnings
-// about the invalid ones.
-func CompileScripts(list []card.RegexScript) *Scripts { return compileScripts(list, scriptLimit) }
+// CompileScripts prepares scripts in the order in which they apply: in SillyTavern those of the user,
+// of the preset, and of the card. Those that are disabled, without placement, empty or invalid are
+// left out; prompts have warnings about the invalid ones.
+func CompileScripts(dialect card.Dialect, list []card.RegexScript) *Scripts {
+	return compileScripts(dialect, list, scriptLimit)
+}
 
-func compileScripts(list []card.RegexScript, limit time.Duration) *Scripts {
-	s := &Scripts{id: compiledIDs.Add(1), limit: limit}
-	c := compiler{limit: limit}
+func compileScripts(dialect card.Dialect, list []card.RegexScript, limit time.Duration) *Scripts {
+	s := &Scripts{id: compiledIDs.Add(1), dialect: dialect, limit: limit}
+	c := compiler{dialect: dialect, limit: limit}
 	for _, sc := range list {
-		p, reason, err := c.prepare(sc)
+		compiled, reason, err := c.prepare(sc)
 		switch {
 		case err != nil:
 			s.warnings = append(s.warnings, Warning{reason, scriptPath(sc), err.Error()})
 		case reason == "":
-			s.list = append(s.list, &script{RegexScript: sc, pattern: p, index: len(s.list)})
+			compiled.index = len(s.list)
+			s.list = append(s.list, compiled)
 		}
 	}
 	return s
@@ -72,16 +79,18 @@ const (
 	skipPlacement = "placement"       // it is for other texts
 	skipPurpose   = "purpose"         // it is for another use of the text
 	skipDepth     = "depth"           // the message is out of its range
+	skipEdit      = "edit"            // the text is edited
 )
 
 // compiler compiles the patterns of one set of scripts.
 type compiler struct {
-	limit time.Duration
-	used  int // of maxPatterns
+	dialect card.Dialect
+	limit   time.Duration
+	used    int // of maxPatterns
 }
 
 // prepare compiles a script, or gives the reason why it never runs.
-func (c *compiler) prepare(sc card.RegexScript) (p *jsregex.Pattern, reason string, err error) {
+func (c *compiler) prepare(sc card.RegexScript) (compiled *script, reason string, err error) {
 	switch {
 	case sc.Disabled:
 		return nil, skipDisabled, nil
@@ -90,18 +99,27 @@ func (c *compiler) prepare(sc card.RegexScript) (p *jsregex.Pattern, reason stri
 	case len(sc.Placement) == 0:
 		return nil, skipPlacement, nil
 	}
-	if p, err = c.compile(sc); err != nil {
-		reason = skipInvalid
+	p, err := c.compile(sc)
+	if err != nil {
+		return nil, skipInvalid, err
 	}
-	return p, reason, err
+	compiled = &script{RegexScript: sc, pattern: p}
+	if c.dialect == card.SillyTavern {
+		compiled.tavern = newTavernParts(sc)
+	}
+	return compiled, "", nil
 }
 
 func (c *compiler) compile(sc card.RegexScript) (*jsregex.Pattern, error) {
-	source, flags := scriptPattern(sc)
+	source, flags := scriptPattern(c.dialect, sc)
 	if c.used += min(len(source), jsregex.MaxPattern); c.used > maxPatterns {
 		return nil, fmt.Errorf("the patterns of all scripts together are longer than %d KiB", maxPatterns>>10)
 	}
-	return jsregex.Compile(source, flags, c.limit)
+	p, err := jsregex.Compile(source, flags, c.limit)
+	if err != nil && c.dialect == card.SillyTavern && hasMacros(sc) {
+		return jsregex.Compile("(?!)", "", c.limit) // until its macros have values
+	}
+	return p, err
 }
 
 // Size estimates the memory of the patterns while they are in use, in bytes.
@@ -120,8 +138,11 @@ const (
 )
 
 // scriptPattern reads a script's pattern: flags behind /…/ win over the script's
-// own, and without any the pattern is global.
-func scriptPattern(sc card.RegexScript) (source, flags string) {
+// own. Without any, the pattern is global in the NodeST dialect.
+func scriptPattern(dialect card.Dialect, sc card.RegexScript) (source, flags string) {
+	if dialect == card.SillyTavern {
+		return tavernPattern(sc.Find, sc.Flags)
+	}
 	source, flags = jsregex.Split(sc.Find)
 	return source, cmp.Or(flags, sc.Flags, "g")
 }
@@ -155,29 +176,47 @@ type ScriptRun struct {
 	scripts  *Scripts
 	cache    *Cache
 	time     *jsregex.Allowance
+	macros   *macro.Env       // of the SillyTavern dialect; nil = macros stay
+	varies   bool             // the result depended on macros
 	skipped  map[*script]bool // those in warnings
 	warnings []Warning
 }
 
+// With lets the scripts of the SillyTavern dialect use macros. It returns r.
+func (r *ScriptRun) With(macros *macro.Env) *ScriptRun {
+	if r != nil {
+		r.macros = macros
+	}
+	return r
+}
+
+// Apply runs the scripts for an occasion over a text.
+func (r *ScriptRun) Apply(text string, o Occasion) string {
+	if r == nil {
+		return text
+	}
+	return r.apply(text, r.scripts.pick(o))
+}
+
+// Display returns what a reader sees of a message: the scripts change only how it looks. depth is its
+// place from the newest message (0); messages of other roles than user and assistant stay.
+func (r *ScriptRun) Display(role, text string, depth int) string {
+	return r.Apply(text, Occasion{Placement: placeOf(role), Depth: depth, IsMarkdown: true})
+}
+
 // User runs the scripts for user input on what the user wrote, before it is sent.
 func (r *ScriptRun) User(text string) string {
-	if r == nil {
-		return text
-	}
-	return r.apply(text, r.scripts.pick(Occasion{Placement: card.PlaceUserInput}))
+	return r.Apply(text, Occasion{Placement: card.PlaceUserInput})
 }
 
-// request runs the scripts that change a message only in the request. depth is its
+// Request runs the scripts that change a message only in the request. depth is its
 // place from the newest message (0).
-func (r *ScriptRun) request(role, text string, depth int) string {
-	if r == nil {
-		return text
-	}
-	return r.apply(text, r.scripts.pick(Occasion{Placement: placeOf(role), Depth: depth, IsPrompt: true}))
+func (r *ScriptRun) Request(role, text string, depth int) string {
+	return r.Apply(text, Occasion{Placement: placeOf(role), Depth: depth, IsPrompt: true})
 }
 
-// all returns the warnings about scripts that cannot be used or were skipped.
-func (r *ScriptRun) all() []Warning {
+// Warnings returns those about scripts that cannot be used or were skipped.
+func (r *ScriptRun) Warnings() []Warning {
 	if r == nil || r.scripts == nil {
 		return nil
 	}
@@ -197,8 +236,10 @@ func placeOf(role string) int {
 // Occasion says which text scripts run over. Without IsMarkdown and IsPrompt it is a message
 // of the user before it is sent, or a reply before it is stored.
 type Occasion struct {
-	Placement  int  // card.PlaceUserInput or card.PlaceAIOutput
+	Placement  int  // card.PlaceUserInput, card.PlaceAIOutput, …
 	Depth      int  // of the message, counted from the newest (0)
+	NoDepth    bool // the text has no depth: scripts for some depths run too
+	IsEdit     bool // a stored message is edited
 	IsMarkdown bool // the text will only be displayed
 	IsPrompt   bool // the text will only be in a request
 }
@@ -210,8 +251,10 @@ func (o Occasion) skips(sc *script) string {
 		return skipPlacement
 	case !o.isFor(sc):
 		return skipPurpose
-	case sc.MinDepth != nil && *sc.MinDepth >= 0 && o.Depth < *sc.MinDepth,
-		sc.MaxDepth != nil && *sc.MaxDepth >= 0 && o.Depth > *sc.MaxDepth:
+	case o.IsEdit && !sc.RunOnEdit:
+		return skipEdit
+	case !o.NoDepth && (sc.MinDepth != nil && *sc.MinDepth >= 0 && o.Depth < *sc.MinDepth ||
+		sc.MaxDepth != nil && *sc.MaxDepth >= 0 && o.Depth > *sc.MaxDepth):
 		return skipDepth
 	}
 	return ""
@@ -248,25 +291,23 @@ type ScriptResult struct {
 }
 
 // TestScripts runs scripts over a text as a turn does, each on the result of the one
-// before, and says what each of them did.
-func TestScripts(list []card.RegexScript, text string, o Occasion) (string, []ScriptResult) {
-	return testScripts(list, text, o, scriptLimit)
+// before, and says what each of them did. Without macros, which only the SillyTavern dialect
+// uses, they stay.
+func TestScripts(dialect card.Dialect, list []card.RegexScript, text string, o Occasion, macros *macro.Env) (string, []ScriptResult) {
+	return testScripts(compiler{dialect: dialect, limit: scriptLimit}, list, text, o, macros)
 }
 
-func testScripts(list []card.RegexScript, text string, o Occasion, limit time.Duration) (string, []ScriptResult) {
-	run := (&Scripts{limit: limit}).Run(nil)
-	c := compiler{limit: limit}
+func testScripts(c compiler, list []card.RegexScript, text string, o Occasion, macros *macro.Env) (string, []ScriptResult) {
+	run := (&Scripts{limit: c.limit}).Run(nil).With(macros)
 	results := make([]ScriptResult, len(list))
 	for i, sc := range list {
 		result := &results[i]
 		result.ID, result.Name = sc.ID, sc.Name
-		p, reason, err := c.prepare(sc)
+		compiled, reason, err := c.prepare(sc)
 		if reason == "" {
-			compiled := &script{RegexScript: sc, pattern: p}
 			if reason = o.skips(compiled); reason == "" {
-				if text, result.Replacements, err = run.one(compiled, text); err != nil {
-					reason = skipSlow
-				}
+				text, result.Replacements, err = run.one(compiled, text)
+				reason = whyFailed(err)
 			}
 		}
 		result.Ran, result.Reason = reason == "", reason
@@ -280,9 +321,9 @@ func testScripts(list []card.RegexScript, text string, o Occasion, limit time.Du
 // apply runs scripts one after the other, each on the result of the one before.
 func (r *ScriptRun) apply(text string, scripts []*script) string {
 	scripts = slices.DeleteFunc(scripts, func(sc *script) bool {
-		off := sc.pattern.Off()
+		off := sc.off()
 		if off {
-			r.skip(sc)
+			r.skip(sc, jsregex.ErrTime)
 		}
 		return off
 	})
@@ -291,30 +332,51 @@ func (r *ScriptRun) apply(text string, scripts []*script) string {
 	}
 	return r.cache.script(r.scripts.id, scriptsName(scripts), text, func() (result string, whole bool) {
 		result, whole = text, true
+		r.varies = false
 		for _, sc := range scripts {
 			changed, _, err := r.one(sc, result)
 			if err != nil {
-				r.skip(sc)
+				r.skip(sc, err)
 				whole = false
 				continue
 			}
 			result = changed
 		}
-		return result, whole
+		return result, whole && !r.varies
 	})
 }
 
 func (r *ScriptRun) one(sc *script, text string) (changed string, n int, err error) {
 	changed = text
-	err = r.time.Try(sc.pattern, func() (err error) {
-		changed, n, err = sc.pattern.Replace(text, sc.Replace)
+	pattern, err := r.pattern(sc)
+	if err != nil {
+		return text, 0, err
+	}
+	err = r.time.Try(pattern, func() (err error) {
+		if sc.tavern != nil {
+			changed, n, err = r.tavern(sc, pattern, text)
+		} else {
+			changed, n, err = pattern.Replace(text, sc.Replace)
+		}
 		return err
 	})
 	return changed, n, err
 }
 
+// whyFailed names the reason of an error of a script that ran.
+func whyFailed(err error) string {
+	var invalid *invalidPattern
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &invalid):
+		return skipInvalid
+	}
+	return skipSlow
+}
+
 // skip warns about a script, once.
-func (r *ScriptRun) skip(sc *script) {
+func (r *ScriptRun) skip(sc *script, err error) {
 	if r.skipped[sc] {
 		return
 	}
@@ -323,10 +385,14 @@ func (r *ScriptRun) skip(sc *script) {
 	}
 	r.skipped[sc] = true
 	detail := "the regex took too long or produced too much text; it was skipped"
-	if sc.pattern.Off() {
+	if sc.off() {
 		detail = "the regex took too long; it is off until you edit the script"
 	}
-	r.warnings = append(r.warnings, Warning{skipSlow, scriptPath(sc.RegexScript), detail})
+	code := whyFailed(err)
+	if code == skipInvalid {
+		detail = err.Error()
+	}
+	r.warnings = append(r.warnings, Warning{code, scriptPath(sc.RegexScript), detail})
 }
 
 // scriptsName names a choice of scripts within their set.

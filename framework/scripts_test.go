@@ -23,7 +23,7 @@ func replying(list ...card.RegexScript) []card.RegexScript {
 // hostile returns a script that never ends, with a short limit, and a good one, with a
 // limit that no machine reaches.
 func hostile(promptOnly bool) *Scripts {
-	s := compileScripts(replying(
+	s := compileScripts(card.NodeST, replying(
 		card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x", PromptOnly: promptOnly},
 		card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: promptOnly},
 	), patient)
@@ -47,7 +47,7 @@ func TestHostileScriptIsOffUntilItIsEdited(t *testing.T) {
 			t.Errorf("time %d: warnings = %+v", i, warnings)
 		}
 	}
-	edited := compileScripts(replying(card.RegexScript{Name: "hostile", Find: "a+$", Replace: "x"}), patient)
+	edited := compileScripts(card.NodeST, replying(card.RegexScript{Name: "hostile", Find: "a+$", Replace: "x"}), patient)
 	if got, warnings := edited.ApplyReply("aaa"); got != "x" || warnings != nil {
 		t.Errorf("edited: %q, warnings %+v", got, warnings)
 	}
@@ -59,7 +59,7 @@ func TestThousandsOfHostileScriptsAreBounded(t *testing.T) {
 	for i := range list {
 		list[i] = card.RegexScript{Name: "hostile", Find: "(a+)+$", Replace: "x"}
 	}
-	s := compileScripts(replying(list...), time.Millisecond)
+	s := compileScripts(card.NodeST, replying(list...), time.Millisecond)
 	text := strings.Repeat("a", 60) + "!"
 	got, warnings := s.ApplyReply(text)
 	if got != text || len(warnings) != len(list) {
@@ -79,31 +79,31 @@ func TestThousandsOfHostileScriptsAreBounded(t *testing.T) {
 // When the scripts' time for a prompt is used up, the remaining messages stay
 // unchanged; the next prompt starts anew.
 func TestTheScriptsOfAPromptShareTheirTime(t *testing.T) {
-	s := compileScripts(replying(card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: true}), patient)
+	s := compileScripts(card.NodeST, replying(card.RegexScript{Name: "good", Find: "!", Replace: "?", PromptOnly: true}), patient)
 	r := s.Run(NewCache(0))
-	if got := r.request("assistant", "one!", 0); got != "one?" {
+	if got := r.Request("assistant", "one!", 0); got != "one?" {
 		t.Errorf("got %q", got)
 	}
 	r.time = jsregex.NewAllowance(0)
 	for range 2 {
-		if got := r.request("assistant", "two!", 0); got != "two!" {
+		if got := r.Request("assistant", "two!", 0); got != "two!" {
 			t.Errorf("got %q after the time was spent", got)
 		}
 	}
-	if got := r.request("assistant", "one!", 0); got != "one?" {
+	if got := r.Request("assistant", "one!", 0); got != "one?" {
 		t.Errorf("a result that is known costs nothing, got %q", got)
 	}
-	if w := r.all(); len(w) != 1 || w[0].Code != "slow_pattern" || w[0].Path != "regexScripts.good" {
+	if w := r.Warnings(); len(w) != 1 || w[0].Code != "slow_pattern" || w[0].Path != "regexScripts.good" {
 		t.Errorf("warnings = %+v", w)
 	}
 	next := s.Run(r.cache)
-	if got := next.request("assistant", "two!", 0); got != "two?" || next.all() != nil {
-		t.Errorf("the next prompt: %q, %+v", got, next.all())
+	if got := next.Request("assistant", "two!", 0); got != "two?" || next.Warnings() != nil {
+		t.Errorf("the next prompt: %q, %+v", got, next.Warnings())
 	}
 }
 
 func TestReplacementCannotGrowWithoutBound(t *testing.T) {
-	s := compileScripts(replying(
+	s := compileScripts(card.NodeST, replying(
 		card.RegexScript{Name: "square", Find: "a", Replace: "$`$'"},
 		card.RegexScript{Name: "long", Find: "^", Replace: strings.Repeat("$'", 5000)},
 		card.RegexScript{Name: "good", Find: "!", Replace: "?"},
@@ -124,7 +124,7 @@ func TestReferencesToNothingAreBounded(t *testing.T) {
 		"groups that took no part": {"a(?<x>b)?", strings.Repeat("$<x>$1", 100_000), ""}, // 6,400 million references
 		"names without an end":     {"^(?<x>a)", strings.Repeat("$<", 600_000), strings.Repeat("$<", 600_000) + text[1:]},
 	} {
-		s := compileScripts(replying(card.RegexScript{Name: "hostile", Find: c.find, Replace: c.replace}), patient)
+		s := compileScripts(card.NodeST, replying(card.RegexScript{Name: "hostile", Find: c.find, Replace: c.replace}), patient)
 		got, warnings := s.ApplyReply(text)
 		if c.want == "" && (got != text || len(warnings) != 1) || c.want != "" && got != c.want {
 			t.Errorf("%s: a text of %d bytes, warnings %+v", name, len(got), warnings)
@@ -137,7 +137,7 @@ func TestThePatternsOfASetAreBounded(t *testing.T) {
 	for i := range list {
 		list[i] = card.RegexScript{ID: "long", Find: strings.Repeat("a", jsregex.MaxPattern)}
 	}
-	s := CompileScripts(replying(list...))
+	s := CompileScripts(card.NodeST, replying(list...))
 	if len(s.list) != maxPatterns/jsregex.MaxPattern || len(s.warnings) != 40-len(s.list) {
 		t.Errorf("%d scripts are in use, %d warnings", len(s.list), len(s.warnings))
 	}
@@ -165,7 +165,7 @@ func TestHostileScriptIsTriedOncePerRequest(t *testing.T) {
 func TestScriptsApplyOnlyWhereConfigured(t *testing.T) {
 	depth := func(n int) *int { return &n }
 	user, reply := []int{card.PlaceUserInput}, []int{card.PlaceAIOutput}
-	s := compileScripts([]card.RegexScript{
+	s := compileScripts(card.NodeST, []card.RegexScript{
 		{Find: "a", Replace: "U", Placement: user},
 		{Find: "a", Replace: "R", Placement: reply},
 		{Find: "b", Replace: "D", Placement: reply, MarkdownOnly: true, MaxDepth: depth(1)},
@@ -184,11 +184,11 @@ func TestScriptsApplyOnlyWhereConfigured(t *testing.T) {
 	check("user", r.User("abcdef"), "Ubcdef")
 	got, _ := s.ApplyReply("abcdef")
 	check("reply", got, "Rbcdef")
-	check("request", r.request("assistant", "abcdef", 2), "abPdef")
-	check("request, not deep enough", r.request("assistant", "abcdef", 1), "abcdef")
-	check("request, a user's message", r.request("user", "abcdef", 2), "abcdef")
+	check("request", r.Request("assistant", "abcdef", 2), "abPdef")
+	check("request, not deep enough", r.Request("assistant", "abcdef", 1), "abcdef")
+	check("request, a user's message", r.Request("user", "abcdef", 2), "abcdef")
 	var none *Scripts
-	if got, _ = none.ApplyReply("a"); got != "a" || none.Run(nil).User("a") != "a" || none.Run(nil).all() != nil {
+	if got, _ = none.ApplyReply("a"); got != "a" || none.Run(nil).User("a") != "a" || none.Run(nil).Warnings() != nil {
 		t.Error("no scripts must change nothing")
 	}
 }
@@ -212,7 +212,7 @@ func TestScriptsAreTested(t *testing.T) {
 		{Name: "broken", Find: "(", Placement: reply},
 	}
 	summary := func(o Occasion, text string) string {
-		got, results := testScripts(list, text, o, patient)
+		got, results := testScripts(compiler{limit: patient}, list, text, o, nil)
 		for _, r := range results {
 			switch {
 			case r.Ran != (r.Reason == ""):
@@ -239,18 +239,18 @@ func TestScriptsAreTested(t *testing.T) {
 		}
 	}
 	slow := []card.RegexScript{{Name: "slow", Find: "(a+)+$", Placement: reply}, {Name: "next", Find: "!", Replace: "?", Placement: reply}}
-	text, results := TestScripts(slow, strings.Repeat("a", 60)+"!", Occasion{Placement: card.PlaceAIOutput})
+	text, results := TestScripts(card.NodeST, slow, strings.Repeat("a", 60)+"!", Occasion{Placement: card.PlaceAIOutput}, nil)
 	if !strings.HasSuffix(text, "a?") || results[0].Reason != "slow_pattern" || results[0].Detail == "" || results[1].Replacements != 1 {
 		t.Errorf("%s %+v", text, results)
 	}
 }
 
 func TestInvalidScriptIsNamedAndLeftOut(t *testing.T) {
-	s := compileScripts(replying(
+	s := compileScripts(card.NodeST, replying(
 		card.RegexScript{Name: "broken", Find: "(", Replace: "x"},
 		card.RegexScript{Name: "fine", Find: "a", Replace: "b"},
 	), patient)
-	if w := s.Run(nil).all(); len(w) != 1 || w[0].Code != "invalid_pattern" || w[0].Path != "regexScripts.broken" {
+	if w := s.Run(nil).Warnings(); len(w) != 1 || w[0].Code != "invalid_pattern" || w[0].Path != "regexScripts.broken" {
 		t.Errorf("warnings = %+v", w)
 	}
 	if got, _ := s.ApplyReply("a("); got != "b(" {

@@ -12,9 +12,9 @@ import (
 // tokenizer is not known.
 const tokenizerEstimate = "estimate"
 
-// messageOverhead is what a message costs besides its text: role and delimiters, by
+// MessageOverhead is what a message costs besides its text: role and delimiters, by
 // OpenAI's own account; the estimate uses it too.
-const messageOverhead = 4
+const MessageOverhead = 4
 
 // openAI maps the beginnings of OpenAI's model names to tokenizers; the first
 // that fits counts.

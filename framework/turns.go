@@ -22,25 +22,31 @@ func (p *Prompt) strictTurns(language Language, counter counter) {
 	for _, place := range places {
 		begun[place.Message] = true
 	}
-	for i := range p.Entries {
-		e := &p.Entries[i]
-		place := places[e.Message]
-		e.Message, e.At, e.Role = place.Message, place.At, strict[place.Message].Role
-	}
-	if p.Base >= 0 {
-		p.Base = places[p.Base].Message
-	}
-	p.Messages = strict
+	p.Rearrange(strict, places)
 	for i, ok := range begun {
 		if !ok {
-			p.addOpening(i, counter.count(opening)+messageOverhead)
+			p.addOpening(i, counter.count(opening)+MessageOverhead)
 		}
 	}
 }
 
+// Rearrange puts messages in the place of those of the prompt. places has the new place of each
+// old one; the entries keep pointing to their texts.
+func (p *Prompt) Rearrange(messages []llm.Message, places []llm.Place) {
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		place := places[e.Message]
+		e.Message, e.At, e.Role = place.Message, place.At+e.At, messages[place.Message].Role
+	}
+	if p.Base >= 0 {
+		p.Base = places[p.Base].Message
+	}
+	p.Messages = messages
+}
+
 func (p *Prompt) addOpening(message, tokens int) {
 	at := slices.IndexFunc(p.Entries, func(e Entry) bool { return e.Message > message })
-	e := Entry{Source: SourceInstruction, ID: "opening", Why: whyTask, Role: llm.User, Message: message, Tokens: tokens}
+	e := Entry{Source: SourceInstruction, ID: "opening", Why: WhyTask, Role: llm.User, Message: message, Tokens: tokens}
 	p.Entries = slices.Insert(p.Entries, at, e) // a message of the character follows
 	p.Tokens += tokens
 }

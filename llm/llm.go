@@ -140,6 +140,7 @@ type Request struct {
 	MaxTokens   int      // of the reply, hidden reasoning included
 	Stop        []string // the reply ends before any of these
 	Seed        *int64
+	Sampling    Sampling
 	JSON        bool // the reply is to be one JSON object; providers that have a mode for it get it set
 
 	// Tools may be called by the model. With NoCalls it must write text: Tools only explain the
@@ -173,6 +174,26 @@ type Request struct {
 	// role user may follow it in the prompt, so only the engine knows which one it is.
 	// Empty = the last user message of Messages.
 	UserText string
+}
+
+// Sampling has settings of the choice of words that only some providers take: an adapter sends those
+// that its provider knows, and the others have no effect. nil, "" = up to the provider.
+type Sampling struct {
+	TopK              *int               // from 1
+	TopA, MinP        *float64           // 0–1
+	FrequencyPenalty  *float64           // -2–2
+	PresencePenalty   *float64           // -2–2
+	RepetitionPenalty *float64           // 0–2; 1 has no effect
+	LogitBias         map[string]float64 // -100–100 for a token, by its number
+
+	Effort    string // of reasoning: min, low, medium, high, max
+	Verbosity string // low, medium, high
+}
+
+// IsZero reports that nothing is set.
+func (s *Sampling) IsZero() bool {
+	return s.TopK == nil && s.TopA == nil && s.MinP == nil && s.FrequencyPenalty == nil && s.PresencePenalty == nil &&
+		s.RepetitionPenalty == nil && len(s.LogitBias) == 0 && s.Effort == "" && s.Verbosity == ""
 }
 
 // Chunk is a piece of a reply. Any of its parts may be empty; a chunk with only

@@ -38,6 +38,9 @@ func (p *Provider) viaCard(ctx context.Context, x *exchange, pr prompt) answers 
 func send(ctx context.Context, client *card.Client, pr prompt) *card.GenerateContentResponseIterator {
 	model := client.GenerativeModel(pr.model)
 	model.Temperature, model.TopP = pr.temperature, pr.topP
+	if pr.topK != nil {
+		model.SetTopK(int32(*pr.topK))
+	}
 	if pr.maxTokens > 0 {
 		model.SetMaxOutputTokens(pr.maxTokens)
 	}

@@ -55,6 +55,9 @@ func (pr prompt) config() *genai.GenerateContentConfig {
 		Temperature: pr.temperature, TopP: pr.topP, MaxOutputTokens: pr.maxTokens,
 		StopSequences: pr.stop, Seed: pr.seed,
 	}
+	if pr.topK != nil {
+		config.TopK = new(float32(*pr.topK))
+	}
 	if pr.system != "" {
 		config.SystemInstruction = &genai.Content{Parts: []*genai.Part{{Text: pr.system}}}
 	}

@@ -17,6 +17,7 @@ type prompt struct {
 	contents    []content
 	temperature *float32
 	topP        *float32
+	topK        *int
 	maxTokens   int32 // 0 = up to the model
 	stop        []string
 	seed        *int32
@@ -67,6 +68,7 @@ func (p *Provider) prompt(req llm.Request) (prompt, error) {
 	if req.Seed != nil {
 		pr.seed = new(int32(*req.Seed)) // the API takes 32 bits; the lower ones are as good
 	}
+	pr.topK = req.Sampling.TopK // the penalties are for a few models; the others refuse the request
 	pr.tools, pr.unsaid = declarations(req.Tools)
 	pr.noCalls = req.NoCalls
 	pr.system, pr.contents = arrange(req.Messages, pr.model)

@@ -51,7 +51,8 @@ type chatRequest struct {
 	MaxCompletionTokens *int     `json:"max_completion_tokens"`
 	Stop                []string `json:"stop"`
 	Seed                *int64   `json:"seed"`
-	ResponseFormat      *struct {
+	sampling
+	ResponseFormat *struct {
 		Type string `json:"type"`
 	} `json:"response_format"`
 
@@ -61,6 +62,22 @@ type chatRequest struct {
 		Ignore         []string `json:"ignore"`
 		DataCollection string   `json:"data_collection"`
 	} `json:"provider"`
+}
+
+// sampling has the members that many servers know, and those of OpenRouter.
+type sampling struct {
+	FrequencyPenalty  *float64           `json:"frequency_penalty"`
+	PresencePenalty   *float64           `json:"presence_penalty"`
+	RepetitionPenalty *float64           `json:"repetition_penalty"`
+	LogitBias         map[string]float64 `json:"logit_bias"`
+	TopK              *int               `json:"top_k"`
+	TopA              *float64           `json:"top_a"`
+	MinP              *float64           `json:"min_p"`
+	Effort            string             `json:"reasoning_effort"`
+	Verbosity         string             `json:"verbosity"`
+	Reasoning         *struct {
+		Effort string `json:"effort"`
+	} `json:"reasoning"`
 }
 
 type embeddingRequest struct {
@@ -215,6 +232,12 @@ func checkSampling(in chatRequest) error {
 		return errors.New("top_p is out of range")
 	case in.MaxTokens != nil && *in.MaxTokens < 1:
 		return errors.New("max_tokens is out of range")
+	case in.FrequencyPenalty != nil && (*in.FrequencyPenalty < -2 || *in.FrequencyPenalty > 2):
+		return errors.New("frequency_penalty is out of range")
+	case in.TopK != nil && *in.TopK < 1:
+		return errors.New("top_k is out of range")
+	case !slices.Contains([]string{"", "low", "medium", "high"}, in.Effort):
+		return fmt.Errorf("reasoning_effort %q", in.Effort)
 	case in.MaxTokens != nil && in.MaxCompletionTokens != nil:
 		return errors.New("max_tokens and max_completion_tokens exclude each other")
 	}

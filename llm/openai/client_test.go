@@ -150,6 +150,84 @@ func TestSampling(t *testing.T) {
 	}
 }
 
+// Each server gets the further settings that it knows.
+func TestSamplingOfPresets(t *testing.T) {
+	f, n := 0.5, 40
+	set := llm.Sampling{
+		TopK: &n, TopA: &f, MinP: &f, FrequencyPenalty: &f, PresencePenalty: &f, RepetitionPenalty: &f,
+		LogitBias: map[string]float64{"15": -100}, Effort: "max", Verbosity: "low",
+	}
+	for _, tt := range []struct {
+		name  string
+		opts  Options
+		model string
+		want  string
+	}{
+		{"OpenAI", Options{}, "gpt-4o", "frequency_penalty presence_penalty logit_bias"},
+		{"OpenAI, thinking", Options{}, "o3", "reasoning_effort"},
+		{"OpenAI, newest", Options{}, "gpt-5", "reasoning_effort verbosity"},
+		{"a compatible server", Options{BaseURL: "http://h/v1"}, "m", "frequency_penalty presence_penalty logit_bias top_k min_p repetition_penalty reasoning_effort"},
+		{"OpenRouter", Options{Name: OpenRouter}, "m", "frequency_penalty presence_penalty logit_bias top_k top_a min_p repetition_penalty verbosity reasoning"},
+	} {
+		c, err := New(nil, tt.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sampling := range []llm.Sampling{set, {}} {
+			body, err := json.Marshal(c.body(llm.Request{Model: tt.model, Sampling: sampling}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var members map[string]any
+			if err := json.Unmarshal(body, &members); err != nil {
+				t.Fatal(err)
+			}
+			var sent []string
+			for _, name := range []string{
+				"frequency_penalty", "presence_penalty", "logit_bias", "top_k", "top_a", "min_p", "repetition_penalty", "reasoning_effort", "verbosity", "reasoning",
+			} {
+				if members[name] != nil {
+					sent = append(sent, name)
+				}
+			}
+			want := tt.want
+			if sampling.IsZero() {
+				want = ""
+			}
+			if got := strings.Join(sent, " "); got != want {
+				t.Errorf("%s: sent %q, want %q", tt.name, got, want)
+			}
+		}
+	}
+}
+
+// A server that refuses such settings gets them only once with a model.
+func TestServersThatRefuseSampling(t *testing.T) {
+	f := llmtest.NewOpenAI(t)
+	c := connect(t, f, Options{})
+	f.Always(func(r llmtest.Request) llmtest.Reply {
+		if strings.Contains(string(r.Body), "top_k") || strings.Contains(string(r.Body), "response_format") {
+			return llmtest.Reply{Status: 422, Message: "unknown member"}
+		}
+		return llmtest.Say("{}")
+	})
+	n := 40
+	for i, want := range []int{3, 2, 1, 2} { // first for one of both, then for the other
+		r := llmtest.Ask("Hi")
+		r.Model, r.JSON, r.Sampling.TopK = "m", i < 3, &n
+		if i == 3 {
+			r.Model = "other"
+		}
+		before := len(f.Requests())
+		if err := llmtest.Read(t, c.Stream(t.Context(), r)).Err; err != nil {
+			t.Error(err)
+		}
+		if got := len(f.Requests()) - before; got != want {
+			t.Errorf("request %d was sent %d times, not %d", i, got, want)
+		}
+	}
+}
+
 // Mistral and others refuse requests with members that they do not know.
 func TestServersThatTakeNoMoreThanTheyKnow(t *testing.T) {
 	req := llm.Request{Messages: []llm.Message{{Role: llm.User, Name: "Mia", Text: "hi"}, {Role: llm.Assistant, Name: "Alice", Text: "hello"}}}

@@ -68,9 +68,10 @@ type Client struct {
 	http *http.Client
 	keys *llm.Keys
 
-	noJSON sync.Map // models whose server refuses response_format
-	models llm.ModelList
-	def    llm.Default
+	noJSON     sync.Map // models whose server refuses response_format
+	noSampling sync.Map // models whose server refuses members of sampling
+	models     llm.ModelList
+	def        llm.Default
 }
 
 var _ llm.Provider = (*Client)(nil)
@@ -190,20 +191,28 @@ func webPage(body io.Reader) (rest io.Reader, is bool) {
 	return in, true
 }
 
-// ask sends a request. A server that refuses it because it asks for JSON, and takes
-// it without, is not asked for JSON with this model again.
+// ask sends a request. A server that refuses it because of a member of sampling, or because it asks
+// for JSON, and takes it without, does not get these with this model again.
 func (c *Client) ask(ctx context.Context, key llm.Key, body chatRequest) (*http.Response, error) {
 	resp, err := c.post(ctx, c.chat, key, body)
-	if body.ResponseFormat == nil || !fault.Is(err, fault.UpstreamBadAnswer) || llm.ProviderStatus(err) < 400 {
-		return resp, err
+	for _, less := range []struct {
+		has   bool
+		drop  func()
+		noted *sync.Map
+	}{
+		{!body.sampling.isZero(), func() { body.sampling = sampling{} }, &c.noSampling},
+		{body.ResponseFormat != nil, func() { body.ResponseFormat = nil }, &c.noJSON},
+	} {
+		if !less.has || !fault.Is(err, fault.UpstreamBadAnswer) || llm.ProviderStatus(err) < 400 {
+			continue
+		}
+		less.drop()
+		if again, refused := c.post(ctx, c.chat, key, body); refused == nil {
+			less.noted.Store(body.Model, true)
+			return again, nil
+		}
 	}
-	body.ResponseFormat = nil
-	resp, again := c.post(ctx, c.chat, key, body)
-	if again != nil {
-		return nil, err
-	}
-	c.noJSON.Store(body.Model, true)
-	return resp, nil
+	return resp, err
 }
 
 // asking is a body of a request; texts are what its errors must not quote.

@@ -21,6 +21,7 @@ type chatRequest struct {
 	Stop                []string  `json:"stop,omitempty"`
 	Seed                *int64    `json:"seed,omitempty"`
 	Stream              bool      `json:"stream"`
+	sampling
 
 	Tools      []tool `json:"tools,omitempty"`
 	ToolChoice string `json:"tool_choice,omitempty"` // empty = the model decides
@@ -127,7 +128,10 @@ func (c *Client) body(req llm.Request) chatRequest {
 	if b.Model == "" {
 		b.Model = c.def.Current()
 	}
-	if c.opts.Name == OpenAI && c.base.Host == "api.openai.com" && thinks(b.Model) {
+	if _, refuses := c.noSampling.Load(b.Model); !refuses {
+		b.sampling = c.samplingOf(b.Model, &req.Sampling)
+	}
+	if c.opts.Name == OpenAI && c.base.Host == openAIHost && thinks(b.Model) {
 		// OpenAI's own reasoning models refuse the usual members.
 		b.Temperature, b.TopP = nil, nil
 		b.MaxCompletionTokens, b.MaxTokens = b.MaxTokens, 0
@@ -141,6 +145,9 @@ func (c *Client) body(req llm.Request) chatRequest {
 	}
 	return b
 }
+
+// openAIHost is OpenAI's own server, which refuses members that it does not know.
+const openAIHost = "api.openai.com"
 
 var thinkingModel = regexp.MustCompile(`^(o[1-9]|gpt-[5-9])`)
 
