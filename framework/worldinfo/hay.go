@@ -295,6 +295,9 @@ func (t *texts) pattern(at patternAt, h *hay, k *key) bool {
 	if found, ok := t.memo[at]; ok {
 		return found
 	}
+	if h.find.patterns.over(k) {
+		return false // before the texts are joined for nothing
+	}
 	found, _ := h.find.patterns.run(k, t.join(at.view))
 	t.memo[at] = found
 	return found

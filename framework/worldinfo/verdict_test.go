@@ -235,6 +235,25 @@ func TestSlowPatternsDoNotHoldAScan(t *testing.T) {
 	}
 }
 
+// A long chain of entries, each of which brings in the next, and a pattern over all texts.
+func TestLongChainsTakeBoundedTime(t *testing.T) {
+	var entries []string
+	for i := range 5000 {
+		entries = append(entries, fmt.Sprintf(`"%d":{"key":["link%d."],"content":"link%d.","matchWholeWords":false}`, i, i, i+1))
+	}
+	entries = append(entries, `"5000":{"key":["/^never[^]*$/"],"content":"c"}`, `"5001":{"key":["/.+(x+x+)+y$/s"],"content":"c"}`)
+	chat := said("link0.", strings.Repeat("x ", 20_000))
+	set := worldinfo.DefaultSettings()
+	set.BudgetPercent = 100
+	began := time.Now()
+	o := scan(t, "{"+strings.Join(entries, ",")+"}", worldinfo.Input{Messages: chat, Settings: set, Context: 1_000_000})
+	if took := time.Since(began); took > 20*time.Second || len(o.Activated) != 5000 {
+		t.Errorf("took %v, %d activated", took, len(o.Activated))
+	} else {
+		t.Logf("a chain of 5,000 entries: %v", took.Round(time.Millisecond))
+	}
+}
+
 func TestAScanEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
