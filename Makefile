@@ -19,7 +19,7 @@ RACE       := -race -gcflags=all=-d=checkptr=0 $(PURE:%=-gcflags=%=-race=false)
 # Our packages that start no goroutine, as a test of cmd/nodest sees to, and a measurement of
 # others (internal/bench/kb): the detector would take four fifths of the time of their own tests and could
 # find nothing. It watches them in the tests of the packages that use them.
-SEQUENTIAL := ./internal/bench/kb ./card ./character ./internal/cite ./circle/rules ./knowledge/chunk ./llm/offline ./internal/summary ./websearch/reader
+SEQUENTIAL := ./internal/bench/kb ./card ./character ./internal/cite ./circle/rules ./framework/macro ./knowledge/chunk ./llm/offline ./internal/summary ./websearch/reader
 CONCURRENT := $(shell $(GO) list ./... 2>/dev/null | sed 's|^nodest/|./|' | grep -vxF $(SEQUENTIAL:%=-e %))
 # The packages with such tests. NODEST_TEST_ONLY skips their other ones.
 POSTGRES   ?= $(shell grep -rlE --include='*_test.go' 'func TestOnPostgres|storetest\.(Each|OpenPostgres|PostgresURL)|"NODEST_TEST_DATABASE_URL"' [a-z]* | xargs -n1 dirname | sort -u | sed 's|^|./|')

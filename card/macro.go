@@ -1,8 +1,11 @@
 package card
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
+
+	"nodest/framework/macro"
 )
 
 // macroRanks are the macros that package framework replaces, in the order in which it does
@@ -78,6 +81,93 @@ func UnknownMacros(text string) []string {
 	}
 	return found
 }
+
+// macros warns about the macros in texts that will not do what their author meant, one line for each name.
+func (im *importer) macros(texts []textAt) {
+	type use struct {
+		macroWarning
+		path  string
+		texts int
+	}
+	var uses []*use
+	byName := map[macroWarning]*use{}
+	for _, t := range texts {
+		seen := map[macroWarning]bool{}
+		for _, w := range im.macroWarnings(t.text) {
+			id := macroWarning{name: strings.ToLower(w.name), code: w.code}
+			if byName[id] == nil {
+				if len(uses) == mostMacros {
+					continue
+				}
+				byName[id] = &use{macroWarning: w, path: t.path}
+				uses = append(uses, byName[id])
+			}
+			if !seen[id] {
+				byName[id].texts++
+			}
+			seen[id] = true
+		}
+	}
+	for i, u := range uses {
+		if i == maxMacros {
+			var names []string
+			for _, u := range uses[i:] {
+				names = append(names, u.name)
+			}
+			im.warn(u.path, unknownMacro, "unknown macros, sent as written: %s", some(names, maxNames))
+			return
+		}
+		times := ""
+		if u.texts > 1 {
+			times = fmt.Sprintf(" (in %d texts)", u.texts)
+		}
+		im.warn(u.path, u.code, u.why+"%s", u.name, times)
+	}
+}
+
+// macroWarning is what is wrong with a macro; why has a place for its name.
+type macroWarning struct{ name, code, why string }
+
+// Reasons why a macro does not do what its author meant.
+const (
+	whyUnknown   = "unknown macro %s; it is sent as written"
+	whyNested    = "%s with a macro in its arguments is not read as it is meant"
+	whyArguments = "%s has too few or too many arguments; it is sent as written"
+	whyUnclosed  = "%s has no end; it is sent as written"
+	whySame      = "%s is the same for everybody here"
+)
+
+func (im *importer) macroWarnings(text string) []macroWarning {
+	var list []macroWarning
+	if im.dialect != SillyTavern {
+		for _, m := range UnknownMacros(text) {
+			w := macroWarning{macroName(m), unknownMacro, whyUnknown}
+			if _, ok := macroRank(strings.Trim(strings.TrimSuffix(w.name, "…}}"), "{") + "x"); ok {
+				w.why = whyNested
+			}
+			list = append(list, w)
+		}
+		return list
+	}
+	for _, p := range macro.Problems(text, tavernMacros...) {
+		w := macroWarning{macroName(p.Macro), unknownMacro, whyUnknown}
+		switch p.Kind {
+		case macro.Arguments:
+			w.why = whyArguments
+		case macro.Unclosed:
+			w.why = whyUnclosed
+		case macro.Empty:
+			w.code, w.why = unusedMacro, whySame
+		case macro.Old:
+			continue // it works
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// tavernMacros are known in some texts of the SillyTavern dialect alone.
+var tavernMacros = []string{"lastchatmessage"}
 
 // macroName is what tells a macro from others: the name without its arguments.
 func macroName(macro string) string {

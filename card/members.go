@@ -16,6 +16,7 @@ type member struct {
 	Unless []string // values with which it asks for nothing
 	Begins string   // the beginning of texts with which it asks for nothing; "" = no text does
 	Zero   bool     // 0 asks for something too
+	Tavern bool     // it has an effect in the SillyTavern dialect
 }
 
 // asks reports whether a value asks for something that it does not get.
@@ -104,7 +105,7 @@ var memberChecks = map[string]func(value json.RawMessage, of fields) bool{
 	"placement": func(value json.RawMessage, _ fields) bool {
 		return slices.ContainsFunc(textsOf(listOf(value)), func(s string) bool {
 			n, err := strconv.Atoi(s)
-			return err == nil && n != PlaceUserInput && n != PlaceAIOutput
+			return err == nil && n != PlaceUserInput && n != PlaceAIOutput && n != PlaceWorldInfo
 		})
 	},
 	"note": func(value json.RawMessage, of fields) bool { // its members are 1 by themselves
@@ -134,17 +135,18 @@ var entryChecks = []struct {
 	key, code, why string
 	asks           func(e *Entry, f fields, d Dialect) bool
 }{
-	{"position", unusedField, "entries at this position are not used", func(e *Entry, _ fields, _ Dialect) bool {
-		return e.Position < BeforeChar || e.Position > AtDepth
+	{"position", unusedField, "entries at this position are not used", func(e *Entry, _ fields, d Dialect) bool {
+		const outlet = 7
+		return e.Position < BeforeChar || e.Position > AtDepth && (d != SillyTavern || e.Position > outlet)
 	}},
 	{"key", unreachable, "entries that are not constant and have no keys are never used", func(e *Entry, _ fields, _ Dialect) bool {
 		return !e.Constant && len(e.Key) == 0
 	}},
-	{"key", regexKeyCode, "keys are plain text; these patterns are matched literally", func(e *Entry, _ fields, _ Dialect) bool {
-		return !e.Constant && slices.ContainsFunc(e.Key, isRegexKey)
+	{"key", regexKeyCode, "keys are plain text; these patterns are matched literally", func(e *Entry, _ fields, d Dialect) bool {
+		return d != SillyTavern && !e.Constant && slices.ContainsFunc(e.Key, isRegexKey)
 	}},
-	{"key", unknownMacro, "macros in keys are not replaced", func(e *Entry, _ fields, _ Dialect) bool {
-		return !e.Constant && slices.ContainsFunc(e.Key, func(k string) bool { return strings.Contains(k, "{{") })
+	{"key", unknownMacro, "macros in keys are not replaced", func(e *Entry, _ fields, d Dialect) bool {
+		return d != SillyTavern && !e.Constant && slices.ContainsFunc(e.Key, func(k string) bool { return strings.Contains(k, "{{") })
 	}},
 	{"key", oddKeys, "keys in one text, or that are numbers, were read as a list of texts", func(e *Entry, f fields, _ Dialect) bool {
 		_, oneText := textOf(f["key"])
@@ -154,7 +156,7 @@ var entryChecks = []struct {
 	{"key", unusedField, "keys of entries at positions 0 and 1 matter only while the setting filterKeyed is on", func(e *Entry, _ fields, d Dialect) bool {
 		return d == NodeST && !e.Constant && len(e.Key) > 0 && (e.Position == BeforeChar || e.Position == AfterChar)
 	}},
-	{"content", unusedField, "decorators (@@…) are sent as a part of the text", func(e *Entry, _ fields, _ Dialect) bool {
-		return strings.HasPrefix(strings.TrimSpace(e.Content), "@@")
+	{"content", unusedField, "decorators (@@…) are sent as a part of the text", func(e *Entry, _ fields, d Dialect) bool {
+		return d != SillyTavern && strings.HasPrefix(strings.TrimSpace(e.Content), "@@")
 	}},
 }

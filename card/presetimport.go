@@ -53,7 +53,8 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 	if _, err := ParsePreset(preset.Doc); err != nil {
 		return nil, err
 	}
-	im.warnPreset(preset.Doc, preset.Dialect, "")
+	im.dialect = preset.Dialect
+	im.warnPreset(preset.Doc, "")
 	preset.Warnings = im.warnings
 	return preset, nil
 }

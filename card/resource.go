@@ -61,6 +61,9 @@ func ImportRegexScripts(data []byte, filename string, limits Limits) (*Resource,
 			return nil, fault.New(fault.InvalidImport, "script %d has no findRegex: not a file of regex scripts", i+1).With("path", "findRegex")
 		}
 	}
+	if im.dialect = SillyTavern; fieldsOf(doc).has("scripts") { // a group of the NodeST app
+		im.dialect = NodeST
+	}
 	im.warnScripts(doc, "", false)
 	return &Resource{Name: im.name(name), Format: "sillytavern", Dialect: SillyTavern, Doc: encodeList(list), Warnings: im.warnings}, nil
 }

@@ -17,6 +17,7 @@ import (
 type importer struct {
 	limits   Limits
 	filename string
+	dialect  Dialect // in which what is imported will be played; "" = NodeST
 	warnings []Warning
 	assets   []Asset
 	cover    []byte         // the picture before an archive; nil if there is none

@@ -18,6 +18,7 @@ const (
 	unusedField  = "unused_field"  // is known, and has no effect here
 	unknownField = "unknown_field" // is not known: kept, not used
 	unknownMacro = "unknown_macro" // stays in the text as it is
+	unusedMacro  = "unused_macro"  // is known, and says nothing here
 	unreachable  = "unreachable"   // can never be in a prompt
 	regexKeyCode = "regex_key"     // a pattern, but keys are plain text
 	oddKeys      = "odd_keys"      // keys in another form than a list of texts
@@ -44,6 +45,7 @@ func (im *importer) unused(path, of, what string, objects ...labelled) {
 		for key, value := range o.fields {
 			m, known := k[key]
 			switch {
+			case m.Tavern && im.dialect == SillyTavern:
 			case saysNothing(value) && (!m.Zero || string(value) != "0"), known && m.Why == "", !m.asks(value, o.fields):
 			default:
 				at[key] = append(at[key], o.label)
@@ -106,55 +108,9 @@ func saysNothing(doc json.RawMessage) bool {
 
 type textAt struct{ path, text string }
 
-// macros warns about the macros in texts that stay as they are, one line for each name.
-func (im *importer) macros(texts []textAt) {
-	type use struct {
-		path, name string
-		texts      int
-	}
-	var uses []*use
-	byName := map[string]*use{}
-	for _, t := range texts {
-		seen := map[string]bool{}
-		for _, macro := range UnknownMacros(t.text) {
-			name := macroName(macro)
-			id := strings.ToLower(name)
-			if byName[id] == nil {
-				if len(uses) == mostMacros {
-					continue
-				}
-				byName[id] = &use{path: t.path, name: name}
-				uses = append(uses, byName[id])
-			}
-			if !seen[id] {
-				byName[id].texts++
-			}
-			seen[id] = true
-		}
-	}
-	for i, u := range uses {
-		if i == maxMacros {
-			var names []string
-			for _, u := range uses[i:] {
-				names = append(names, u.name)
-			}
-			im.warn(u.path, unknownMacro, "unknown macros, sent as written: %s", some(names, maxNames))
-			return
-		}
-		times := ""
-		if u.texts > 1 {
-			times = fmt.Sprintf(" (in %d texts)", u.texts)
-		}
-		why := "unknown macro %s; it is sent as written%s"
-		if _, ok := macroRank(strings.Trim(strings.TrimSuffix(u.name, "…}}"), "{") + "x"); ok {
-			why = "%s with a macro in its arguments is not read as it is meant%s"
-		}
-		im.warn(u.path, unknownMacro, why, u.name, times)
-	}
-}
-
 // warnUnused warns about a character: its card, its other documents, and the rest of its file.
 func (im *importer) warnUnused(ch *Character) error {
+	im.dialect = ch.Dialect
 	top := fieldsOf(ch.RoleCard)
 	joined := cardFields(top)
 	data := fieldsOf(top["data"])
@@ -187,7 +143,7 @@ func (im *importer) warnUnused(ch *Character) error {
 	im.warnCardBook(data["character_book"])
 	im.warnNote(ch.AuthorNote, "authorNote.")
 	if !absent(ch.Preset) {
-		im.warnPreset(ch.Preset, ch.Dialect, "preset.")
+		im.warnPreset(ch.Preset, "preset.")
 	}
 	im.warnScripts(ch.RegexScripts, "regexScripts.", true)
 	return im.warnBook(ch.WorldBook, ch.Dialect, "worldBook.")
@@ -247,6 +203,7 @@ func (im *importer) warnBook(doc json.RawMessage, dialect Dialect, path string) 
 		return err
 	}
 	book, dialect := worldInfo(doc, fieldsOf(doc), dialect)
+	im.dialect = dialect
 	im.unused(path, "book", "", labelled{"", book})
 	members, err := bookEntries(book["entries"])
 	if err != nil {
@@ -299,18 +256,20 @@ func (im *importer) warnNote(doc json.RawMessage, path string) {
 	im.macros([]textAt{{path + "content", f.text("content", "")}})
 }
 
-func (im *importer) warnPreset(doc json.RawMessage, dialect Dialect, path string) {
-	f, kind, promptKind := fieldsOf(doc), "preset", "prompt"
-	if dialect == SillyTavern {
-		kind, promptKind = "tavernPreset", "tavernPrompt"
+func (im *importer) warnPreset(doc json.RawMessage, path string) {
+	f := fieldsOf(doc)
+	said := withoutModels(f)
+	if extensions := fieldsOf(f["extensions"]); im.dialect == SillyTavern && extensions.has("regex_scripts") { // they run
+		delete(extensions, "regex_scripts")
+		said["extensions"] = encode(extensions)
 	}
-	im.unused(path, kind, "", labelled{"", withoutModels(f)})
+	im.unused(path, "preset", "", labelled{"", said})
 	source := f.text("chat_completion_source", "openai")
 	if model := f.text(source+"_model", ""); model != "" {
 		im.warn(path+source+"_model", unusedField, "the model (%s) is a setting of the server, the user or the chat", clip(model, maxLabel))
 	}
-	im.unused(path+"generation_settings.", kind, "", labelled{"", fieldsOf(f["generation_settings"])})
-	im.unused(path+"preset_settings.", kind, "", labelled{"", fieldsOf(f["preset_settings"])})
+	im.unused(path+"generation_settings.", "preset", "", labelled{"", fieldsOf(f["generation_settings"])})
+	im.unused(path+"preset_settings.", "preset", "", labelled{"", fieldsOf(f["preset_settings"])})
 	var prompts []labelled
 	var texts []textAt
 	for i, element := range f.list("prompts") {
@@ -318,7 +277,7 @@ func (im *importer) warnPreset(doc json.RawMessage, dialect Dialect, path string
 		prompts = append(prompts, labelled{clip(p.text("name", p.text("identifier", "")), maxLabel), p})
 		texts = append(texts, textAt{fmt.Sprintf("%sprompts[%d].content", path, i), p.text("content", "")})
 	}
-	im.unused(path+"prompts.", promptKind, "prompts", prompts...)
+	im.unused(path+"prompts.", "prompt", "prompts", prompts...)
 	im.macros(texts)
 }
 
@@ -349,7 +308,7 @@ func (im *importer) warnScripts(doc json.RawMessage, path string, ofCard bool) {
 			f["placement"] = encode([]int{PlaceAIOutput})
 		}
 		on = append(on, labelled{clip(f.text("scriptName", ""), maxLabel), f})
-		replaced := matchMacro.ReplaceAllString(f.text("replaceString", ""), "") // it has a warning of its own
+		replaced := matchMacro.ReplaceAllString(f.text("replaceString", ""), "") // no macro, or one with a warning of its own
 		texts = append(texts, textAt{fmt.Sprintf("%s[%d].replaceString", strings.TrimSuffix(path, "."), i), replaced})
 	}
 	im.unused(path, "script", "scripts", on...)

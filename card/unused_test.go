@@ -37,6 +37,11 @@ func TestImportNamesWhatHasNoEffect(t *testing.T) {
 			{"keys":["a"],"secondary_keys":["b"],"selective":true,"content":"x","enabled":true,"position":"before_char","extensions":{"probability":50,"useProbability":true,"group":"g","sticky":2}},
 			{"keys":["c"],"content":"y","enabled":true,"extensions":{"position":7}},
 			{"keys":["d"],"content":"z","enabled":false,"extensions":{"position":7}}]}}}`,
+			""},
+		"the same in the NodeST dialect": {`{"roleCard":{"name":"A"},"worldBook":{"entries":{
+			"1":{"uid":1,"key":["a"],"keysecondary":["b"],"selective":true,"content":"x","probability":50,"useProbability":true,"group":"g","sticky":2,"position":4,"role":1},
+			"2":{"uid":2,"key":["c"],"content":"y","position":7},
+			"3":{"uid":3,"key":["d"],"content":"z","disable":true,"position":7}}}}`,
 			"unused_field worldBook.entries.group, unused_field worldBook.entries.keysecondary, unused_field worldBook.entries.probability, unused_field worldBook.entries.sticky, unused_field worldBook.entries.position"},
 		"a file of the app": {`{"roleCard":{"name":"A","background":"Born by the sea."},"customUserName":"Mo","customUserSetting":null,
 			"chatHistory":{"parts":[{"role":"model"},{"role":"user"}]}}`,
@@ -52,13 +57,22 @@ func TestImportNamesWhatHasNoEffect(t *testing.T) {
 	}
 }
 
+// entriesOfTheApp is a file of the app with entries in its world book.
+func entriesOfTheApp(entries string) string {
+	return `{"roleCard":{"name":"A"},"worldBook":{"entries":{` + entries + `}}}`
+}
+
 func TestImportOfABookNamesWhatHasNoEffect(t *testing.T) {
-	book := `{"entries":{"0":{"uid":0,"key":["a"],"keysecondary":["b"],"content":"x","delay":3}}}`
-	r, err := card.ImportWorldBook([]byte(book), "book.json", card.Limits{})
+	entry := `"0":{"uid":0,"key":["a"],"keysecondary":["b"],"content":"x","position":4,"role":1,"delay":3,"automationId":"z"}`
+	r, err := card.ImportWorldBook([]byte(`{"entries":{`+entry+`}}`), "book.json", card.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := paths(r.Warnings); got != "unused_field entries.delay, unused_field entries.keysecondary" {
+	if got := paths(r.Warnings); got != "unused_field entries.automationId" {
+		t.Errorf("in the SillyTavern dialect: warnings %q", got)
+	}
+	want := "unused_field worldBook.entries.automationId, unused_field worldBook.entries.delay, unused_field worldBook.entries.keysecondary"
+	if got := paths(mustImport(t, entriesOfTheApp(entry)).Warnings); got != want {
 		t.Errorf("warnings %q", got)
 	}
 }
@@ -68,18 +82,15 @@ func TestImportOfABookNamesWhatHasNoEffect(t *testing.T) {
 func TestTheRoleOfAnEntryInTheChatIsNamed(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
-		`"position":4,"role":0`:     "unused_field entries.role",
-		`"position":4,"role":2`:     "unused_field entries.role",
+		`"position":4,"role":0`:     "unused_field worldBook.entries.role",
+		`"position":4,"role":2`:     "unused_field worldBook.entries.role",
 		`"position":4,"role":1`:     "",
 		`"position":4,"role":null`:  "",
 		`"position":4`:              "",
 		`"position":0,"role":0`:     "",
 		`"position":"1","role":"2"`: "",
 	} {
-		r, err := card.ImportWorldBook([]byte(`{"entries":{"0":{"uid":0,"key":["a"],"content":"x",`+entry+`}}}`), "book.json", card.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := mustImport(t, entriesOfTheApp(`"0":{"uid":0,"key":["a"],"constant":true,"content":"x",`+entry+`}`))
 		if got := paths(r.Warnings); got != want {
 			t.Errorf("%s: warnings %q, want %q", entry, got, want)
 		}
@@ -100,18 +111,15 @@ func TestWarningsAboutManyEntriesAreOneLine(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for i := range 1000 {
-		fmt.Fprintf(&b, `,"%d":{"uid":%d,"comment":"Entry %d","key":["/k%d/"],"content":"{{getvar::a}} {{setvar::b::%d}}","probability":50,"sticky":1,"x%d":1}`, i, i, i, i, i, i)
+		fmt.Fprintf(&b, `,"%d":{"uid":%d,"comment":"Entry %d","key":["/k%d/"],"constant":false,"position":4,"role":1,"content":"{{getvar::a}} {{setvar::b::%d}}","probability":50,"sticky":1,"x%d":1}`, i, i, i, i, i, i)
 	}
-	r, err := card.ImportWorldBook([]byte(`{"entries":{`+b.String()[1:]+`}}`), "book.json", card.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `entries.probability: probabilities are ignored; a matching key always triggers the entry (1000 of 1000 entries: Entry 0, Entry 1, Entry 2 and 997 more)
-entries.sticky: the entry does not stay after its key is gone (1000 of 1000 entries: Entry 0, Entry 1, Entry 2 and 997 more)
-entries.x0: kept, not used: x0, x1, x10, x100, x101, x102, x103, x104 and 992 more
-entries.key: keys are plain text; these patterns are matched literally (1000 of 1000 entries: Entry 0, Entry 1, Entry 2 and 997 more)
-entries.0.content: unknown macro {{getvar:…}}; it is sent as written (in 1000 texts)
-entries.0.content: unknown macro {{setvar:…}}; it is sent as written (in 1000 texts)`
+	r := mustImport(t, entriesOfTheApp(b.String()[1:]))
+	want := `worldBook.entries.probability: probabilities are ignored; a matching key always triggers the entry (1000 of 1000 entries: Entry 0, Entry 1, Entry 2 and 997 more)
+worldBook.entries.sticky: the entry does not stay after its key is gone (1000 of 1000 entries: Entry 0, Entry 1, Entry 2 and 997 more)
+worldBook.entries.x0: kept, not used: x0, x1, x10, x100, x101, x102, x103, x104 and 992 more
+worldBook.entries.key: keys are plain text; these patterns are matched literally (1000 of 1000 entries: Entry 0, Entry 1, Entry 2 and 997 more)
+worldBook.entries.0.content: unknown macro {{getvar:…}}; it is sent as written (in 1000 texts)
+worldBook.entries.0.content: unknown macro {{setvar:…}}; it is sent as written (in 1000 texts)`
 	if got := told(r.Warnings); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -124,12 +132,29 @@ func TestMacrosThatStayAreNamed(t *testing.T) {
 		"first_mes":"{{random:red,{{random:green,blue}},yellow}}","alternate_greetings":["{{GetVar::a}} {{getvar::b}}"],"system_prompt":"{{original}} <BOT>",
 		"post_history_instructions":"{{ user }}","creator_notes":"{{unsent}}","extensions":{"depth_prompt":{"prompt":"{{trim}}"}},
 		"character_book":{"entries":[{"keys":["{{user}}","a"],"content":"{{outlet::x}} {{getvar::c}}","enabled":true,"insertion_order":0,"extensions":{}}]}}}`)
-	want := `data.description: unknown macro {{setvar:…}}; it is sent as written
-data.first_mes: {{random:…}} with a macro in its arguments is not read as it is meant
-data.system_prompt: unknown macro <BOT>; it is sent as written
-data.post_history_instructions: unknown macro {{ user }}; it is sent as written
-data.alternate_greetings[0]: unknown macro {{GetVar:…}}; it is sent as written
-data.extensions.depth_prompt.prompt: unknown macro {{trim}}; it is sent as written
+	if got := told(ch.Warnings); got != "" {
+		t.Errorf("the SillyTavern dialect has them all:\n%s", got)
+	}
+	ch = mustImport(t, `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Ada","description":"{{nope::{{user}}}} {{original}} {{isMobile}} {{NOPE::b}}",
+		"first_mes":"{{if 1}}x {{reverse}}","alternate_greetings":["{{nope:c}} {{time_UTC+2}}"],"system_prompt":"{{original}}"}}`)
+	want := `data.description: unknown macro {{nope:…}}; it is sent as written (in 2 texts)
+data.description: unknown macro {{original}}; it is sent as written
+data.description: {{isMobile}} is the same for everybody here
+data.first_mes: {{if …}} has no end; it is sent as written
+data.first_mes: {{reverse}} has too few or too many arguments; it is sent as written`
+	if got := told(ch.Warnings); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	ch = mustImport(t, `{"roleCard":{"name":"Ada","description":"{{char}} {{setvar::a::{{user}}}} {{// {{nope}} }}",
+		"first_mes":"{{random:red,{{random:green,blue}},yellow}}","alternate_greetings":["{{GetVar::a}} {{getvar::b}}"],"system_prompt":"{{original}} <BOT>",
+		"post_history_instructions":"{{ user }}","creator_notes":"{{unsent}}","extensions":{"depth_prompt":{"prompt":"{{trim}}"}}},
+		"worldBook":{"entries":{"0":{"uid":0,"key":["{{user}}","a"],"constant":false,"position":4,"role":1,"content":"{{outlet::x}} {{getvar::c}}"}}}}`)
+	want = `description: unknown macro {{setvar:…}}; it is sent as written
+first_mes: {{random:…}} with a macro in its arguments is not read as it is meant
+system_prompt: unknown macro <BOT>; it is sent as written
+post_history_instructions: unknown macro {{ user }}; it is sent as written
+alternate_greetings[0]: unknown macro {{GetVar:…}}; it is sent as written
+extensions.depth_prompt.prompt: unknown macro {{trim}}; it is sent as written
 worldBook.entries.key: macros in keys are not replaced (1 of 1 entries: {{user}})
 worldBook.entries.0.content: unknown macro {{outlet:…}}; it is sent as written
 worldBook.entries.0.content: unknown macro {{getvar:…}}; it is sent as written`
@@ -147,15 +172,22 @@ worldBook.entries.0.content: unknown macro {{getvar:…}}; it is sent as written
 
 func TestImportOfScriptsNamesWhatHasNoEffect(t *testing.T) {
 	t.Parallel()
-	file := `[{"scriptName":"bold","findRegex":"/x/g","replaceString":"<b>{{match}}</b>","trimStrings":["y"],"placement":[2,5],"markdownOnly":true,"runOnEdit":true,"substituteRegex":1},
+	file := `[{"scriptName":"bold","findRegex":"/x/g","replaceString":"<b>{{match}}</b>","trimStrings":["y"],"placement":[2,6],"markdownOnly":true,"runOnEdit":true,"substituteRegex":1},
 		{"scriptName":"plain","findRegex":"/x/g","replaceString":"$1$0{{getvar::a}}","trimStrings":[],"placement":[1,2],"markdownOnly":false,"runOnEdit":false,"substituteRegex":0,"minDepth":null},
 		{"scriptName":"off","findRegex":"/x/g","replaceString":"{{match}}","disabled":true,"placement":[3]}]`
-	r, err := card.ImportRegexScripts([]byte(file), "scripts.json", card.Limits{})
+	tavern, err := card.ImportRegexScripts([]byte(file), "scripts.json", card.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `markdownOnly: texts are displayed as they are; a script for the display alone does nothing (1 of 2 scripts: bold)
-placement: scripts apply to the user's messages (1) and to replies (2) alone (1 of 2 scripts: bold)
+	want := `placement: scripts apply to the user's messages (1), to replies (2) and, in the SillyTavern dialect, to world info (5) alone (1 of 2 scripts: bold)`
+	if got := told(tavern.Warnings); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	r, err := card.ImportRegexScripts([]byte(`{"scripts":`+file+`}`), "scripts.json", card.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want += `
 replaceString: {{match}} and $0 are put into the text as written; $& is the whole match (2 of 2 scripts: bold, plain)
 runOnEdit: scripts do not run when a message is edited (1 of 2 scripts: bold)
 substituteRegex: macros in a pattern are not replaced (1 of 2 scripts: bold)
@@ -164,8 +196,8 @@ trimStrings: nothing is taken out of a match (1 of 2 scripts: bold)
 	if got := told(r.Warnings); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	ch := mustImport(t, `{"spec":"chara_card_v2","data":{"name":"Ada","extensions":{"regex_scripts":[{"scriptName":"s","findRegex":"x","replaceString":"{{match}}"}]}}}`)
-	if got := paths(ch.Warnings); got != "unused_field regexScripts.replaceString" {
+	ch := mustImport(t, `{"spec":"chara_card_v2","data":{"name":"Ada","extensions":{"regex_scripts":[{"scriptName":"s","findRegex":"x","replaceString":"{{match}}{{nope}}"}]}}}`)
+	if got := paths(ch.Warnings); got != "unknown_macro regexScripts[0].replaceString" {
 		t.Errorf("in a card: %s", got)
 	}
 }
@@ -195,10 +227,22 @@ name: a chat with 2 characters becomes one with a single character, who gets all
 func TestImportOfAPresetNamesWhatHasNoEffect(t *testing.T) {
 	t.Parallel()
 	file := `{"chat_completion_source":"claude","claude_model":"c-9","openai_model":"g-9","temperature":1,"names_behavior":2,"wi_format":"<{0}>","new_chat_prompt":"[Start a new Chat]","seed":-1,"squash_system_messages":true,
-		"prompts":[{"identifier":"main","name":"Main","content":"{{nope}}","injection_order":50,"injection_trigger":["swipe"],"system_prompt":true}],"own":[1],"n":2,"extensions":{"regex_scripts":[{}]}}`
-	for dialect, want := range map[card.Dialect]string{
-		card.NodeST: `extensions: scripts and other extensions of a preset are not used
-n: one reply is asked for at a time
+		"prompts":[{"identifier":"main","name":"Main","content":"{{nope}}","injection_order":50,"injection_trigger":["swipe"],"system_prompt":true}],"own":[1],"extensions":{"regex_scripts":[{}]}}`
+	r, err := card.ImportPreset([]byte(file), "preset.json", card.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `own: kept, not used: own
+claude_model: the model (c-9) is a setting of the server, the user or the chat
+prompts[0].content: unknown macro {{nope}}; it is sent as written`
+	if got := told(r.Warnings); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	file = strings.Replace(file, `"identifier"`, `"enable":true,"identifier"`, 1)
+	if r, err = card.ImportPreset([]byte(file), "preset.json", card.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	want = `extensions: scripts and other extensions of a preset are not used
 names_behavior: names are not put before messages
 squash_system_messages: system messages are not joined
 wi_format: texts of world books have no frame
@@ -206,23 +250,9 @@ own: kept, not used: own
 claude_model: the model (c-9) is a setting of the server, the user or the chat
 prompts.injection_order: prompts at one depth are in the order of the preset (1 of 1 prompts: Main)
 prompts.injection_trigger: the prompt is used whatever the reply is for (1 of 1 prompts: Main)
-prompts[0].content: unknown macro {{nope}}; it is sent as written`,
-		card.SillyTavern: `n: one reply is asked for at a time
-own: kept, not used: own
-claude_model: the model (c-9) is a setting of the server, the user or the chat
-prompts[0].content: unknown macro {{nope}}; it is sent as written`,
-	} {
-		file := file
-		if dialect == card.NodeST { // whose prompts are switched on and off themselves
-			file = strings.Replace(file, `"identifier"`, `"enable":true,"identifier"`, 1)
-		}
-		r, err := card.ImportPreset([]byte(file), "preset.json", card.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := told(r.Warnings); got != want || r.Dialect != dialect {
-			t.Errorf("%s: got\n%s\nwant\n%s", r.Dialect, got, want)
-		}
+prompts[0].content: unknown macro {{nope}}; it is sent as written`
+	if got := told(r.Warnings); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -234,8 +264,7 @@ func TestAnEntryWithoutKeysIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `entries.key: entries that are not constant and have no keys are never used (1 of 5 entries: none)
-entries.key: keys in one text, or that are numbers, were read as a list of texts (2 of 5 entries: tower, 1984)
-entries.content: decorators (@@…) are sent as a part of the text (1 of 5 entries: tower)`
+entries.key: keys in one text, or that are numbers, were read as a list of texts (2 of 5 entries: tower, 1984)`
 	if got := told(r.Warnings); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"nodest/card"
+	"nodest/framework/macro"
 )
 
 // effectOf builds the prompts of a chat with documents that differ by one member, and reports
@@ -51,7 +52,7 @@ func with(t *testing.T, object string, members map[string]any) string {
 	return string(doc)
 }
 
-// An import of a world book names a member exactly if no prompt depends on it.
+// An import of a world book names a member exactly if no prompt of the NodeST dialect depends on it.
 func TestMembersOfEntriesAreNamedIfTheyHaveNoEffect(t *testing.T) {
 	t.Parallel()
 	const plain = `{"uid":0,"comment":"Dragon","key":["dragon"],"content":"DRAGON","constant":false,"position":4,"depth":2,"order":5}`
@@ -74,15 +75,15 @@ func TestMembersOfEntriesAreNamedIfTheyHaveNoEffect(t *testing.T) {
 		book := func(entry string) (Sources, []card.Warning) {
 			// Another entry beside it, so that an order and a group can matter.
 			doc := `{"entries":{"0":` + entry + `,"1":{"uid":1,"key":["dragon"],"content":"LIZARD","constant":false,"position":4,"depth":2,"order":9}}}`
-			res, err := card.ImportWorldBook([]byte(doc), "book.json", card.Limits{})
+			ch, err := card.Import([]byte(`{"roleCard":{"name":"Mara"},"worldBook":`+doc+`}`), "app.json", card.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			view, err := card.ParseWorldBook(res.Doc, res.Dialect)
+			view, err := card.ParseWorldBook(ch.WorldBook, ch.Dialect)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return Sources{Dialect: card.SillyTavern, Card: card.RoleCard{Name: "Mara", Description: "A bold sword."}, Book: view}, res.Warnings
+			return Sources{Dialect: ch.Dialect, Card: card.RoleCard{Name: "Mara", Description: "A bold sword."}, Book: view}, ch.Warnings
 		}
 		before, _ := book(with(t, plain, c.more))
 		after, warnings := book(with(t, with(t, plain, c.more), map[string]any{c.member: c.value}))
@@ -120,10 +121,10 @@ func TestMembersOfCardsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 	}
 }
 
-// An import of a preset names a member exactly if no prompt depends on it.
+// An import of a preset names a member exactly if no prompt of the NodeST dialect depends on it.
 func TestMembersOfPresetsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 	t.Parallel()
-	const plain = `{"prompts":[{"identifier":"main","name":"Main","content":"MAIN","role":"system","enable":true},{"identifier":"chatHistory","name":"Chat History","marker":true}],
+	const plain = `{"prompts":[{"identifier":"main","name":"Main","content":"MAIN","role":"system","enable":true},{"identifier":"chatHistory","name":"Chat History","enable":true,"marker":true}],
 		"prompt_order":[{"order":[{"identifier":"main","enabled":true},{"identifier":"chatHistory","enabled":true}]}]}`
 	for member, value := range map[string]any{
 		"names_behavior": 2, "send_if_empty": "x", "new_chat_prompt": "x", "new_example_chat_prompt": "x", "continue_nudge_prompt": "x", "group_nudge_prompt": "x",
@@ -132,7 +133,7 @@ func TestMembersOfPresetsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 		"top_k": 5, "min_p": 0.1, "repetition_penalty": 1.2, "seed": 7, "n": 2, "openai_model": "gpt-9", "unheard_of": "x",
 		"extensions":   map[string]any{"regex_scripts": []any{map[string]any{"findRegex": "MAIN"}}},
 		"prompts":      []any{map[string]any{"identifier": "main", "content": "OTHER", "enable": true}},
-		"prompt_order": []any{map[string]any{"order": []any{map[string]any{"identifier": "chatHistory"}, map[string]any{"identifier": "main"}}}},
+		"prompt_order": []any{map[string]any{"order": []any{map[string]any{"identifier": "chatHistory", "enabled": true}, map[string]any{"identifier": "main", "enabled": true}}}},
 	} {
 		read := func(doc string) (Sources, []card.Warning) {
 			res, err := card.ImportPreset([]byte(doc), "preset.json", card.Limits{})
@@ -143,7 +144,7 @@ func TestMembersOfPresetsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return Sources{Card: card.RoleCard{Name: "Mara", Description: "D", Personality: "P", Scenario: "S", MesExample: "E"}, Preset: &p}, res.Warnings
+			return Sources{Dialect: res.Dialect, Card: card.RoleCard{Name: "Mara", Description: "D", Personality: "P", Scenario: "S", MesExample: "E"}, Preset: &p}, res.Warnings
 		}
 		before, _ := read(plain)
 		after, warnings := read(with(t, plain, map[string]any{member: value}))
@@ -153,43 +154,56 @@ func TestMembersOfPresetsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 	}
 }
 
-// An import of regex scripts names a member exactly if it changes nothing.
+// An import of regex scripts names a member exactly if it changes no form of a message.
 func TestMembersOfScriptsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 	t.Parallel()
 	const plain = `{"scriptName":"s","findRegex":"/(b)o/g","replaceString":"[$1]","placement":[2]}`
 	for _, c := range []struct {
 		member string
 		value  any
+		more   map[string]any // of the script without the member, too
 	}{
-		{"findRegex", "/x/"}, {"replaceString", "new"}, {"placement", []int{1}}, {"disabled", true}, {"promptOnly", true},
-		{"trimStrings", []string{"b"}}, {"runOnEdit", true}, {"substituteRegex", 1}, {"placement", []int{2, 5}}, {"placement", []int{2, 6}}, {"unheardOf", 1},
+		{"findRegex", "/x/", nil}, {"replaceString", "new", nil}, {"placement", []int{1}, nil}, {"disabled", true, nil}, {"promptOnly", true, nil},
+		{"markdownOnly", true, nil}, {"trimStrings", []string{"b"}, nil}, {"runOnEdit", true, nil}, {"maxDepth", 1, map[string]any{"promptOnly": true}},
+		{"substituteRegex", 1, map[string]any{"findRegex": "/{{user}}/g"}}, {"placement", []int{2, 6}, nil}, {"unheardOf", 1, nil},
 	} {
-		run := func(doc string) (string, []card.Warning) {
-			res, err := card.ImportRegexScripts([]byte(doc), "s.json", card.Limits{})
-			if err != nil {
-				t.Fatal(err)
+		for _, dialect := range []card.Dialect{card.NodeST, card.SillyTavern} {
+			before, _ := scriptEffects(t, dialect, with(t, plain, c.more))
+			after, warnings := scriptEffects(t, dialect, with(t, with(t, plain, c.more), map[string]any{c.member: c.value}))
+			if effect, warned := before != after, named(warnings, c.member); effect == warned {
+				t.Errorf("%s: %s = %v: has an effect %v, is named %v: %v", dialect, c.member, c.value, effect, warned, warnings)
 			}
-			scripts, err := card.ParseRegexScripts(res.Doc)
-			if err != nil {
-				t.Fatal(err)
-			}
-			stored, _ := CompileScripts(card.NodeST, scripts).ApplyReply("boo bones {{user}}")
-			sent := CompileScripts(card.NodeST, scripts).Run(nil).Request("assistant", "boo bones", 0)
-			return stored + "|" + sent, res.Warnings
-		}
-		before, _ := run(plain)
-		after, warnings := run(with(t, plain, map[string]any{c.member: c.value}))
-		if effect, warned := before != after, named(warnings, c.member); effect == warned {
-			t.Errorf("%s = %v: has an effect %v, is named %v: %v", c.member, c.value, effect, warned, warnings)
 		}
 	}
-	for member, doc := range map[string]string{
-		"markdownOnly":  with(t, plain, map[string]any{"markdownOnly": true}),
-		"replaceString": with(t, plain, map[string]any{"replaceString": "<{{match}}>$0"}),
-	} {
-		res, err := card.ImportRegexScripts([]byte(doc), "s.json", card.Limits{})
-		if err != nil || !named(res.Warnings, member) {
-			t.Errorf("%s is not named: %v, %v", member, res.Warnings, err)
-		}
+	match := with(t, plain, map[string]any{"replaceString": "<{{match}}>$0"})
+	if text, warnings := scriptEffects(t, card.NodeST, match); !named(warnings, "replaceString") || !strings.Contains(text, "{{match}}") {
+		t.Errorf("%s, %v", text, warnings)
 	}
+	if text, warnings := scriptEffects(t, card.SillyTavern, match); warnings != nil || !strings.Contains(text, "<bo>bo") {
+		t.Errorf("%s, %v", text, warnings)
+	}
+}
+
+// scriptEffects are the forms of a reply after an imported script, and the warnings of the import.
+func scriptEffects(t *testing.T, dialect card.Dialect, doc string) (string, []card.Warning) {
+	t.Helper()
+	if dialect == card.NodeST {
+		doc = `{"scripts":[` + doc + `]}`
+	}
+	res, err := card.ImportRegexScripts([]byte(doc), "s.json", card.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := card.ParseRegexScripts(res.Doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "boo bones Bob {{user}}"
+	r := CompileScripts(dialect, scripts).Run(nil).With(&macro.Env{Names: macro.People{User: "Bob"}})
+	reply := Occasion{Placement: card.PlaceAIOutput}
+	edit := reply
+	if dialect == card.SillyTavern { // the other has no scripts for edited messages
+		edit.IsEdit = true
+	}
+	return strings.Join([]string{r.Apply(text, reply), r.Apply(text, edit), r.Request("assistant", text, 2), r.Display("assistant", text, 2)}, "|"), res.Warnings
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"nodest/card"
+	"nodest/framework/macro"
 )
 
 // The codes of findings.
@@ -23,6 +24,7 @@ const (
 	lintNeedsNote   = "needs_note"           // shows only while there is an author's note
 	lintUnused      = "unused_field"         // the preset keeps it out
 	lintUnlisted    = "unlisted_field"       // the preset does not list it: it is added before the chat
+	lintDeprecated  = "deprecated_macro"     // works, but is better written otherwise
 )
 
 // Documents are what Lint looks at; nil ones are left out. Paths begin with the
@@ -48,7 +50,7 @@ const (
 // "worldBook.entries.3.key[0]". What has no effect at all is not among them: the import of a
 // file (package card) tells that.
 func Lint(d Documents) []card.Warning {
-	l := linter{d: d, patterns: compiler{limit: scriptLimit}}
+	l := linter{d: d, patterns: compiler{dialect: d.Dialect, limit: scriptLimit}}
 	several := 0
 	for _, there := range []bool{d.Card != nil, d.Book != nil, d.Preset != nil, d.Note != nil, len(d.Scripts) > 0} {
 		if there {
@@ -98,6 +100,25 @@ func (l *linter) card(c card.RoleCard) {
 		l.add(l.path("roleCard", "description"), lintEmpty, "the card has no description")
 	}
 	l.places(c)
+	for _, f := range []struct{ field, text string }{
+		{"description", c.Description}, {"personality", c.Personality}, {"scenario", c.Scenario}, {"first_mes", c.FirstMes}, {"mes_example", c.MesExample},
+		{"system_prompt", c.SystemPrompt}, {"post_history_instructions", c.PostHistoryInstructions}, {"extensions.depth_prompt.prompt", c.DepthPrompt.Prompt},
+	} {
+		l.macros(l.path("roleCard", f.field), f.text)
+	}
+}
+
+// macros reports what works in a text, but should be written otherwise. What does not work is
+// among the warnings of the import.
+func (l *linter) macros(path, text string) {
+	if l.d.Dialect != card.SillyTavern {
+		return
+	}
+	for _, p := range macro.Problems(text) {
+		if p.Kind == macro.Old {
+			l.add(path, lintDeprecated, "%s is an old spelling: %s", shorten(p.Macro), p.About)
+		}
+	}
 }
 
 // places reports which fields of a card are not where the preset lists them.
@@ -140,6 +161,7 @@ func (l *linter) entry(path string, e *card.Entry) {
 	if n := estimateTokens(e.Content); n > entryTokens {
 		l.add(path+".content", lintBudget, "the entry has about %d tokens, recommended limit %d", n, entryTokens)
 	}
+	l.macros(path+".content", e.Content)
 	l.position(path+".position", e.Position)
 	if e.Constant || l.d.Dialect != card.SillyTavern && e.Position < card.BeforeNote {
 		return // keys do not matter
@@ -182,6 +204,7 @@ func (l *linter) preset(p card.Preset) {
 			l.add(path+".identifier", lintDuplicate, "duplicate identifier %q", shorten(q.Identifier))
 		}
 		seen[q.Identifier], known[q.Identifier] = true, true
+		l.macros(path+".content", q.Content)
 		if n := estimateTokens(q.Content); n > promptTokens {
 			l.add(path+".content", lintBudget, "the prompt has about %d tokens, recommended limit %d", n, promptTokens)
 		}
@@ -213,34 +236,6 @@ func (l *linter) order(p card.Preset, known map[string]bool) (listed map[string]
 		l.add(l.path("preset", "prompt_order"), lintNoHistory, "prompt_order does not list the chat history; it is added at the end")
 	}
 	return listed
-}
-
-func (l *linter) script(path string, s card.RegexScript) {
-	if s.Disabled {
-		return
-	}
-	if s.Find == "" {
-		l.add(path+".findRegex", lintEmpty, "the script has no pattern")
-		return
-	}
-	p, err := l.patterns.compile(s)
-	switch {
-	case err != nil:
-		l.add(path+".findRegex", lintInvalid, "%v", err)
-	case p.Nested():
-		l.add(path+".findRegex", lintSlow, "nested repetition can be very slow on some texts")
-	}
-	if err == nil && p.Global() {
-		if out, _, err := p.Replace("", "x"); err == nil && out != "" {
-			l.add(path+".findRegex", lintEverything, "the pattern matches the empty string, so it matches everywhere")
-		}
-	}
-	if len(s.Placement) == 0 {
-		l.add(path+".placement", lintUnreachable, "the script has no placement, so it never runs")
-	}
-	if s.MinDepth != nil && s.MaxDepth != nil && *s.MaxDepth >= 0 && *s.MinDepth > *s.MaxDepth {
-		l.add(path+".minDepth", lintUnreachable, "minDepth is greater than maxDepth, so the script never runs")
-	}
 }
 
 // shorten bounds what a finding quotes, in code points.

@@ -125,3 +125,31 @@ func TestLintOfScripts(t *testing.T) {
 		t.Errorf("of nothing: %v", got)
 	}
 }
+
+func TestLintOfTavernScripts(t *testing.T) {
+	one := 1
+	reply := []int{card.PlaceAIOutput}
+	expectCodes(t, Lint(Documents{Dialect: card.SillyTavern, Scripts: []card.RegexScript{
+		{Find: "/a/g", Replace: "$1{{match}}", Placement: reply, RunOnEdit: true, TrimStrings: []string{"x"}},
+		{Find: "/{{char}}/", Placement: reply, PromptOnly: true, MinDepth: &one, Substitute: card.SubstituteRaw},
+		{Find: "/a/", Replace: "$&", Placement: reply, MarkdownOnly: true, RunOnEdit: true, TrimStrings: []string{"x"}, Substitute: card.SubstituteEscaped},
+		{Find: "/a/", Placement: reply, MaxDepth: &one},
+		{Find: "/a/", Placement: []int{card.PlaceSlashCommand, card.PlaceReasoning}},
+		{Find: "/a/", Placement: []int{card.PlaceWorldInfo}},
+		{Find: "/a/", Placement: []int{card.PlaceWorldInfo}, PromptOnly: true},
+		{Find: "x*", Placement: reply},
+		{Find: "/x*/g", Placement: reply},
+	}}),
+		"unused_field [2].runOnEdit", "unused_field [2].trimStrings", "unused_field [2].substituteRegex", "unused_field [2].replaceString",
+		"unused_field [3].minDepth",
+		"unreachable [4].placement",
+		"unreachable [5].placement",
+		"matches_everything [8].findRegex",
+	)
+}
+
+func TestLintNamesOldMacros(t *testing.T) {
+	c := card.RoleCard{Description: "{{time_UTC+2}} {{time::UTC+2}} {{nope}}"}
+	expectCodes(t, Lint(Documents{Dialect: card.SillyTavern, Card: &c}), "deprecated_macro description")
+	expectCodes(t, Lint(Documents{Card: &c}))
+}

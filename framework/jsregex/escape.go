@@ -20,13 +20,18 @@ func (t *translator) escape() (atom string, isAtom bool, err error) {
 	switch rest[0] {
 	case 'b':
 		t.pos += 2
-		return `(?:(?<=` + jsWord + `)(?!` + jsWord + `)|(?<!` + jsWord + `)(?=` + jsWord + `))`, false, nil
+		word := t.set(charSet{jsWordSet, false}).outside()
+		return `(?:(?<=` + word + `)(?!` + word + `)|(?<!` + word + `)(?=` + word + `))`, false, nil
 	case 'B':
 		t.pos += 2
-		return `(?:(?<=` + jsWord + `)(?=` + jsWord + `)|(?<!` + jsWord + `)(?!` + jsWord + `))`, false, nil
+		word := t.set(charSet{jsWordSet, false}).outside()
+		return `(?:(?<=` + word + `)(?=` + word + `)|(?<!` + word + `)(?!` + word + `))`, false, nil
 	}
 	if n, size := t.reference(rest); n > 0 {
 		t.pos += size
+		if t.ignoreCase {
+			return fmt.Sprintf(`(?i:\%d)`, n), true, nil
+		}
 		return fmt.Sprintf(`(?:\%d)`, n), true, nil // digits behind it stay apart
 	} else if n < 0 {
 		return "", false, errors.New("reference to an unknown group")
@@ -41,8 +46,8 @@ func (t *translator) escape() (atom string, isAtom bool, err error) {
 	if lone { // half of a surrogate pair: never found in valid text
 		return `(?:(?!))`, true, nil
 	}
-	var out translator
-	out.literal(r)
+	out := translator{ignoreCase: t.ignoreCase, unicode: t.unicode}
+	out.cased(r)
 	return out.out.String(), true, nil
 }
 
@@ -96,12 +101,12 @@ func (t *translator) setEscape() (charSet, bool, error) {
 	c := t.src[t.pos+1]
 	sets := map[byte]charSet{
 		'd': {`0-9`, false}, 'D': {`0-9`, true},
-		'w': {`a-zA-Z0-9_`, false}, 'W': {`a-zA-Z0-9_`, true},
+		'w': {jsWordSet, false}, 'W': {jsWordSet, true},
 		's': {jsSpace, false}, 'S': {jsSpace, true},
 	}
 	if s, ok := sets[c]; ok {
 		t.pos += 2
-		return s, true, nil
+		return t.set(s), true, nil
 	}
 	if !t.unicode || c != 'p' && c != 'P' {
 		return charSet{}, false, nil
@@ -115,7 +120,7 @@ func (t *translator) setEscape() (charSet, bool, error) {
 		return charSet{}, false, errors.New("unknown Unicode property")
 	}
 	t.pos += len(body) + 3
-	return charSet{inside, c == 'P'}, true, nil
+	return t.set(charSet{inside, c == 'P'}), true, nil
 }
 
 // property names a Unicode property as the engine does.
@@ -255,7 +260,7 @@ func (t *translator) class() error {
 	if not {
 		t.pos++
 	}
-	var inside translator
+	inside := translator{ignoreCase: t.ignoreCase, unicode: t.unicode}
 	empty := true
 	var sets []charSet // opposites, which have no place inside a class
 	for {
@@ -286,11 +291,10 @@ func (t *translator) class() error {
 		if err != nil {
 			return err
 		}
-		inside.literal(lo)
-		if isRange {
-			inside.out.WriteByte('-')
-			inside.literal(hi)
+		if !isRange {
+			hi = lo
 		}
+		inside.casedRange(lo, hi)
 	}
 	t.out.WriteString(assembleClass(inside.out.String(), sets, not, empty))
 	return nil

@@ -13,15 +13,19 @@ import (
 // What the classes and anchors of JavaScript stand for.
 const (
 	jsSpace   = `\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff`
-	jsWord    = `[a-zA-Z0-9_]`
+	jsWordSet = `a-zA-Z0-9_`
 	jsNewline = `\n\r\u2028\u2029`
 )
+
+// maxTranslated bounds a pattern for the engine, in bytes.
+const maxTranslated = 16 * MaxPattern
 
 // translator rewrites a JavaScript pattern. It accepts what JavaScript accepts
 // (with the leniency of Annex B unless the flag u is set) and nothing else.
 type translator struct {
 	src                        string
 	multiline, dotAll, unicode bool
+	ignoreCase                 bool
 
 	pos    int
 	out    strings.Builder
@@ -91,6 +95,9 @@ func (t *translator) translate() (string, error) {
 		default:
 			top.settle()
 			top.pending, err = t.atom()
+		}
+		if err == nil && t.out.Len() > maxTranslated {
+			err = errors.New("the pattern is too long")
 		}
 		if err != nil {
 			return "", err
@@ -185,7 +192,7 @@ func (t *translator) plain(r rune) bool {
 			t.out.WriteString(`[^` + jsNewline + `]`)
 		}
 	default:
-		t.literal(r)
+		t.cased(r)
 	}
 	return true
 }

@@ -28,8 +28,16 @@ type Env struct {
 	Input    string            // what the user is typing
 	Outlets  map[string]string // world info by the name of its outlet
 	Extra    map[string]string // more macros, by their names in lower case; they win
+	Memo     Memo              // keeps parsed texts; nil = none are kept
 	original *original
 	spent    *spent
+}
+
+// Memo keeps parsed texts, under id 0. size is about what one takes beside its text, in bytes. It is
+// that of package keyscan, whose ids begin with 1.
+type Memo interface {
+	Get(id uint64, text string) (any, bool)
+	Put(id uint64, text string, parsed any, size int)
 }
 
 // People are the names in a chat.
@@ -122,7 +130,36 @@ func (e *Env) Expand(text string) string {
 	if Plain(text) {
 		return text
 	}
-	return Parse(text).Expand(e)
+	return e.parse(text).Expand(e)
+}
+
+func (e *Env) parse(text string) *Text {
+	if e.Memo == nil {
+		return Parse(text)
+	}
+	if known, ok := e.Memo.Get(0, text); ok {
+		return known.(*Text)
+	}
+	t := Parse(text)
+	e.Memo.Put(0, text, t, t.Size())
+	return t
+}
+
+// Size estimates the memory of a parsed text without its source, in bytes.
+func (t *Text) Size() int { return 64 + sizeOfNodes(t.nodes) }
+
+func sizeOfNodes(nodes []node) int {
+	const nodeBytes, callBytes = 24, 250
+	size := nodeBytes * len(nodes)
+	for _, n := range nodes {
+		if c := n.call; c != nil {
+			size += callBytes + nodeBytes*len(c.inner) + sizeOfNodes(c.inner) // arguments share what is in it
+			if c.block {
+				size += sizeOfNodes(c.args[len(c.args)-1])
+			}
+		}
+	}
+	return size
 }
 
 // ExpandPattern replaces the macros in a regular expression. <USER> and its like, which may be the

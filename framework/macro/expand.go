@@ -279,7 +279,7 @@ func (r *run) field(name, text string) string {
 	if Plain(text) {
 		return text
 	}
-	t := Parse(text)
+	t := r.env.parse(text)
 	inner := run{env: r.env, text: t, fields: append(r.fields[:len(r.fields):len(r.fields)], name)}
 	return inner.string(t.nodes)
 }

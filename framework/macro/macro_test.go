@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -146,6 +147,34 @@ func TestPickIsStable(t *testing.T) {
 		if n < 10 {
 			t.Errorf("%s was picked %d times of 300", choice, n)
 		}
+	}
+}
+
+type memo map[string]any
+
+func (m memo) Get(id uint64, text string) (any, bool) { v, ok := m[fmt.Sprint(id, text)]; return v, ok }
+
+func (m memo) Put(id uint64, text string, parsed any, size int) {
+	if size <= 0 {
+		panic("no size")
+	}
+	m[fmt.Sprint(id, text)] = parsed
+}
+
+func TestParsedTextsAreKept(t *testing.T) {
+	kept := memo{}
+	for range 3 {
+		e := example()
+		e.Memo = kept
+		if got := e.Expand("{{if 1}}{{description}}{{/if}}") + e.Expand("plain"); got != "A maid of Bob.plain" {
+			t.Errorf("%q", got)
+		}
+	}
+	if len(kept) != 2 {
+		t.Errorf("%d texts are kept", len(kept))
+	}
+	if text := strings.Repeat("{{reverse::", maxNested) + strings.Repeat("}}", maxNested); Parse(text).Size() > 400*maxNested {
+		t.Errorf("%d bytes", Parse(text).Size())
 	}
 }
 
@@ -324,6 +353,31 @@ func TestHostileTexts(t *testing.T) {
 	t.Logf("worst: %v", worst)
 }
 
+func TestProblems(t *testing.T) {
+	for text, want := range map[string]string{
+		"{{char}} <USER> {{random::a::{{user}}}} {{.x}} {{// {{nope}} }}{{if a}}b{{else}}c{{/if}}{{lastChatMessage}}": "",
+		"{{nope}} {{reverse::{{Nope::a}}}} {{a b {{c}}}}":                                                             "unknown {{nope}}, unknown {{Nope::a}}, unknown {{a b {{c}}}}, unknown {{c}}",
+		"{{char::a}} {{reverse}} {{setvar::a}}":                                                                       "arguments {{char::a}}, arguments {{reverse}}, arguments {{setvar::a}}",
+		"{{if a}}b {{/char}}":                                                                                         "unclosed {{if a}}, arguments {{/char}}",
+		"{{if 1}}{{nope}}{{else}}{{isMobile}}{{/if}}":                                                                 "unknown {{nope}}, no_effect {{isMobile}}",
+		"{{time_UTC+2}}{{.x = {{nope}}}}":                                                                             "deprecated {{time_UTC+2}}, unknown {{nope}}",
+		"{{original}}":                                                                                                "unknown {{original}}", "{{x": "", "{{}}": "unknown {{}}",
+	} {
+		var found []string
+		for _, p := range Problems(text, "lastchatmessage") {
+			found = append(found, string(p.Kind)+" "+p.Macro)
+		}
+		if got := strings.Join(found, ", "); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+	for _, text := range []string{strings.Repeat("{{x::", 50_000) + strings.Repeat("}}", 50_000), strings.Repeat("{{x}}", 50_000)} {
+		if n := len(Problems(text)); n == 0 || n > maxProblems {
+			t.Errorf("%d problems", n)
+		}
+	}
+}
+
 func TestNamesAreDescribed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, info := range Names() {
@@ -385,12 +439,16 @@ func entries(n int) []string {
 
 func BenchmarkExpand500Texts(b *testing.B) {
 	texts := entries(500)
-	parsed := make([]*Text, len(texts))
+	parsed, kept := make([]*Text, len(texts)), memo{}
 	for i, text := range texts {
 		parsed[i] = Parse(text)
 	}
 	for name, expand := range map[string]func(e *Env, i int) string{
-		"parsed":   func(e *Env, i int) string { return parsed[i].Expand(e) },
+		"parsed": func(e *Env, i int) string { return parsed[i].Expand(e) },
+		"kept": func(e *Env, i int) string {
+			e.Memo = kept
+			return e.Expand(texts[i])
+		},
 		"unparsed": func(e *Env, i int) string { return e.Expand(texts[i]) },
 		"plain":    func(e *Env, i int) string { return e.Expand(texts[i][30:300]) },
 	} {
@@ -403,5 +461,28 @@ func BenchmarkExpand500Texts(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// The documentation names every macro, but for second names and templates of text completion.
+func TestTheDocumentationNamesEveryMacro(t *testing.T) {
+	text, err := os.ReadFile("../../docs/prompts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "### Macros of the SillyTavern dialect")
+	section, _, _ = strings.Cut(section, "\n## ")
+	section = strings.ToLower(section)
+	for _, info := range Names() {
+		name := strings.ToLower(info.Name)
+		switch {
+		case strings.HasPrefix(name, "instruct"), info.Status == Deprecated:
+			continue
+		case strings.Contains(name, "globalvar"):
+			name = strings.Replace(name, "globalvar", "var", 1)
+		}
+		if !strings.Contains(section, "`"+name) && !strings.Contains(section, " "+name) {
+			t.Errorf("%s is not there", info.Name)
+		}
 	}
 }

@@ -8,6 +8,7 @@ const chinese: Record<string, string> = {
   asset_dropped: '有附带资源无法读取或过大，未导入',
   assets_dropped: '附带资源未导入',
   damaged_chunk: '图片中有损坏的角色卡数据，已忽略',
+  deprecated_macro: '旧写法的宏，仍然有效',
   duplicate_identifier: '标识符重复，只有第一个有效',
   empty: '内容为空',
   first_only: '文件中有多段聊天，只读取了第一段',
@@ -40,6 +41,7 @@ const chinese: Record<string, string> = {
   unreachable: '永远不会被使用',
   unsafe_path: '有路径不安全的文件，未导入',
   unused_field: '此内容不起作用',
+  unused_macro: '此宏在这里没有作用',
   unusable_picture: '头像图片无法使用',
 }
 
