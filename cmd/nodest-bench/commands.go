@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/card"
 	"nodest/internal/bench"
 	"nodest/internal/bench/kb"
 	"nodest/internal/bench/learning"
@@ -246,4 +247,23 @@ func (p *program) floorCommand() *cobra.Command {
 		Example: "  nodest-bench floor http://127.0.0.1:9999/v1",
 		RunE:    func(cmd *cobra.Command, args []string) error { return bench.Floor(cmd.Context(), p.out, args[0]) },
 	}
+}
+
+func (p *program) frameworkCommand() *cobra.Command {
+	dialect := string(card.NodeST)
+	cmd := &cobra.Command{
+		Use: "framework", Short: "Measure building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs,
+		Example: "  nodest-bench framework --dialect sillytavern",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch card.Dialect(dialect) {
+			case card.NodeST:
+				return bench.Framework(cmd.Context(), p.out)
+			case card.SillyTavern:
+				return bench.FrameworkSillyTavern(cmd.Context(), p.out)
+			}
+			return fmt.Errorf("--dialect must be %s or %s", card.NodeST, card.SillyTavern)
+		},
+	}
+	cmd.Flags().StringVar(&dialect, "dialect", dialect, "of the documents: nodest or sillytavern")
+	return cmd
 }

@@ -40,10 +40,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 		Use: "nodest-bench", Short: "Measure NodeST on this machine", Example: "  nodest-bench chat",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(p.chatCommand(), p.historyCommand(), p.yearCommand(), p.retrievalCommand(), p.circleCommand(), p.dreamCommand(), p.feedbackCommand(), p.kbCommand(), &cobra.Command{
-		Use: "framework", Short: "Measure building a prompt from 1,000 messages and 500 entries", Args: cobra.NoArgs, Example: "  nodest-bench framework",
-		RunE: func(cmd *cobra.Command, _ []string) error { return bench.Framework(cmd.Context(), p.out) },
-	}, &cobra.Command{
+	root.AddCommand(p.chatCommand(), p.historyCommand(), p.yearCommand(), p.retrievalCommand(), p.circleCommand(), p.dreamCommand(), p.feedbackCommand(), p.kbCommand(), p.frameworkCommand(), &cobra.Command{
 		Use: "references", Short: "Measure citing sources: matching, picking parts of pages, cutting texts", Args: cobra.NoArgs, Example: "  nodest-bench references",
 		RunE: func(cmd *cobra.Command, _ []string) error { return bench.References(cmd.Context(), p.out) },
 	}, p.floorCommand(), &cobra.Command{

@@ -259,6 +259,14 @@ func (a *Automaton) goOn(at int32, text string, hits Set) (end int32, within boo
 // lower returns s in lower case, capitals of ASCII excepted: scan sees to those.
 // That is s itself for ASCII, Chinese and Japanese.
 func lower(s string) string {
+	if isLower(s) {
+		return s
+	}
+	return strings.ToLower(s)
+}
+
+// isLower reports whether s is known to have no capitals but those of ASCII.
+func isLower(s string) bool {
 	for i := 0; i < len(s); {
 		switch {
 		case s[i] < utf8.RuneSelf:
@@ -266,10 +274,10 @@ func lower(s string) string {
 		case caseless(s[i:]):
 			i += 3
 		default:
-			return strings.ToLower(s)
+			return false
 		}
 	}
-	return s
+	return true
 }
 
 // caseless reports whether s begins with a code point of three bytes that is

@@ -97,8 +97,11 @@ func isWord(c byte) bool {
 // strings.ToLower in two letters: İ and, at the end of a word, Σ. It is our own because
 // golang.org/x/text/cases takes the end of its buffer for that of a word.
 func Fold(text string) string {
-	if !strings.ContainsAny(text, "İΣ") {
-		return lower(text)
+	if isLower(text) {
+		return text
+	}
+	if !strings.Contains(text, "İ") && !strings.Contains(text, "Σ") {
+		return strings.ToLower(text)
 	}
 	var b strings.Builder
 	for i, r := range text {

@@ -92,8 +92,8 @@ func (s *scan) admit(found []int32) {
 		}
 		st.active, st.reason = true, ""
 		s.active = append(s.active, n)
-		if e.Group != "" {
-			s.groups[e.Group] = true
+		if _, taken := s.groups[e.Group]; !taken && e.Group != "" {
+			s.groups[e.Group] = n
 		}
 	}
 }

@@ -20,9 +20,15 @@ type Book struct {
 	levels  []int            // of recursion that entries wait for, ascending
 	wanted  card.ScanTexts   // some entry asks for them
 
+	// always are entries with a key that is not found in each text by itself, so that any text may bring them in.
+	always []bool
+
 	keys    []key    // those without macros
 	dynamic []string // those with macros, as they are written
 	used    []keyUse // of keys, then of dynamic
+
+	// Skipped is how many keys are not looked for, because there are too many.
+	Skipped int
 
 	sets   [2]func() *keyset // of keys, without and with Settings.CaseSensitive
 	lately *lru.Cache[string, *keyset]
@@ -41,8 +47,8 @@ func (u keyUse) wanted(caseSensitive bool) (folded, exact bool) {
 type entry struct {
 	*card.Entry
 	id         string
-	text       string // without decorators
-	hash       string
+	text       string      // without decorators
+	hash       string      // of an entry that timed effects can be about
 	deco       *decorators // nil = none
 	keys       []int32
 	secondary  []int32
@@ -52,6 +58,9 @@ type entry struct {
 }
 
 func (e *entry) name() string { return cmp.Or(e.Comment, e.ID) }
+
+// all returns the keys of every kind.
+func (e *entry) all() []int32 { return slices.Concat(e.keys, e.secondary, e.additional, e.except) }
 
 // position is that of the entry, unless decorators have another.
 func (e *entry) position() card.Position {
@@ -93,7 +102,7 @@ const dynamicSets = 16
 // Compile makes books ready. It never fails: Lint says what will not work.
 func Compile(sources ...Source) *Book {
 	b := &Book{byID: map[string]int32{}, lately: lru.New[string, *keyset](dynamicSets)}
-	c := compiler{Book: b}
+	c := compiler{Book: b, room: newRoom()}
 	var groups [4][]int32
 	for _, s := range distinct(sources) {
 		for i := range s.Entries {
@@ -111,15 +120,35 @@ func Compile(sources ...Source) *Book {
 		CharacterFirst: slices.Concat(first, groups[OfCharacter], groups[Global]),
 		GlobalFirst:    slices.Concat(first, groups[Global], groups[OfCharacter]),
 	}
+	b.Skipped = c.room.skipped
 	slices.Sort(b.levels)
 	b.levels = slices.Compact(b.levels)
 	b.used = slices.Concat(c.keyUse, c.dynamicUse)
 	for i := range b.sets {
 		b.sets[i] = sync.OnceValue(func() *keyset {
-			return newKeyset(b.keys, func(k int) (folded, exact bool) { return b.used[k].wanted(i == 1) })
+			s := newKeyset(b.keys, func(k int) (folded, exact bool) { return b.used[k].wanted(i == 1) })
+			s.users = users{
+				b.usersOf(len(s.folded.Keys()), func(k int32) int32 { return s.inFolded[k] }),
+				b.usersOf(len(s.exact.Keys()), func(k int32) int32 { return s.inExact[k] }),
+				b.usersOf(len(s.keys), s.localPattern),
+			}
+			return s
 		})
 	}
 	return b
+}
+
+// usersOf lists the entries by the numbers, below n, that their keys have; below zero is none.
+func (b *Book) usersOf(n int, number func(k int32) int32) lists {
+	return gather(n, func(add func(k, entry int32)) {
+		for i := range b.entries {
+			for _, k := range b.entries[i].all() {
+				if k >= 0 && number(k) >= 0 {
+					add(number(k), int32(i))
+				}
+			}
+		}
+	})
 }
 
 // distinct leaves out books that take part in another role already (spec 3.1).
@@ -153,6 +182,7 @@ func (b *Book) sort(list []int32) {
 type compiler struct {
 	*Book
 	static, macros     table
+	room               room
 	keyUse, dynamicUse []keyUse
 }
 
@@ -172,10 +202,13 @@ func (c *compiler) add(book string, e *card.Entry) int32 {
 			en.groups = append(en.groups, part)
 		}
 	}
+	c.always = append(c.always, slices.ContainsFunc(en.all(), func(k int32) bool { return k < 0 || !c.Book.keys[k].simple() }))
 	if e.DelayUntilRecursion > 0 {
 		c.levels = append(c.levels, e.DelayUntilRecursion)
 	}
-	en.hash = hashOf(e)
+	if e.Sticky != nil || e.Cooldown != nil {
+		en.hash = hashOf(e)
+	}
 	c.entries = append(c.entries, en)
 	if _, known := c.byID[en.id]; !known {
 		c.byID[en.id] = n
@@ -202,7 +235,7 @@ func (c *compiler) numbers(e *card.Entry, keys []string) []int32 {
 			list[i] = n
 			uses = &c.keyUse
 			if int(n) == len(c.keys) {
-				c.keys = append(c.keys, parseKey(k))
+				c.keys = append(c.keys, c.room.parse(k))
 			}
 		}
 		if int(n) == len(*uses) {
@@ -253,9 +286,9 @@ func (b *Book) dynamicSet(caseSensitive bool, expand func(string) string) *keyse
 	if s, ok := b.lately.Get(name); ok {
 		return s
 	}
-	keys := make([]key, len(texts))
+	keys, r := make([]key, len(texts)), newRoom()
 	for i, t := range texts {
-		keys[i] = parseKey(t)
+		keys[i] = r.parse(t)
 	}
 	uses := b.used[len(b.keys):]
 	s := newKeyset(keys, func(k int) (folded, exact bool) { return uses[k].wanted(caseSensitive) })
@@ -264,7 +297,7 @@ func (b *Book) dynamicSet(caseSensitive bool, expand func(string) string) *keyse
 }
 
 // entryBytes is about what an entry takes beside its texts and keys.
-const entryBytes = 300
+const entryBytes = 310
 
 // Size estimates the memory of b, in bytes, without the texts of the entries.
 func (b *Book) Size() int {

@@ -99,6 +99,17 @@ func (d *decorators) place(value string) bool {
 	return true
 }
 
+// allows reports whether the greeting and the number of the assistant's messages are those of the decorators.
+func (d *decorators) allows(greeting, assistant int) bool {
+	switch {
+	case d.activate:
+		return true
+	case d.greeting != nil && *d.greeting != greeting, d.onlyAfter != nil && assistant < *d.onlyAfter:
+		return false
+	}
+	return d.every == nil || assistant%*d.every == 0
+}
+
 func commas(list string) []string {
 	var all []string
 	for part := range strings.SplitSeq(list, ",") {

@@ -2,7 +2,7 @@ package worldinfo
 
 import "slices"
 
-// member is an inclusion group of the candidates of a pass.
+// group is an inclusion group of the candidates of a pass.
 type group struct {
 	name    string
 	members []int32
@@ -46,8 +46,7 @@ func (s *scan) groupsOf(found []int32) []*group {
 	return list
 }
 
-// lose takes an entry out of this pass. won is the entry that is used instead; -1 = several, or one
-// that is in already.
+// lose takes an entry out of this pass. won is the entry that is used instead; -1 = several.
 func (s *scan) lose(n int32, g *group, how string, won int32, drew float64) {
 	st := &s.state[n]
 	if st.lost == s.passes {
@@ -122,10 +121,11 @@ func (s *scan) scoreOf(n int32) int {
 
 // contest leaves one member.
 func (s *scan) contest(g *group) {
+	active, taken := s.groups[g.name]
 	switch {
 	case g.done:
-	case s.groups[g.name]:
-		s.loseAllBut(g, "active", -1, 0)
+	case taken:
+		s.loseAllBut(g, "active", active, 0)
 	case len(g.members) < 2:
 	default:
 		if won := s.override(g); won >= 0 {

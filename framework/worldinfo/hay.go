@@ -80,7 +80,7 @@ func newHay(f *finder) *hay {
 }
 
 // scan notes the keys in a text: of a message, the newest of which is 0, or of another text.
-func (h *hay) scan(text string, message int, in uint8) {
+func (h *hay) scan(text string, message int, in uint8) unit {
 	u := h.find.find(text)
 	for _, hit := range u.folded {
 		h.folded[hit.Key()].note(message, in, hit.Whole())
@@ -91,6 +91,7 @@ func (h *hay) scan(text string, message int, in uint8) {
 	for _, k := range u.patterns {
 		h.patterns[k].note(message, in, false)
 	}
+	return u
 }
 
 // texts are the texts of a scan, and what was found in them.
@@ -100,6 +101,8 @@ type texts struct {
 	others   [6]string // in the order of the bits
 	injected []string
 	recursed []string
+	touched  []bool  // by entries: a key of theirs is in the text of entries that came last
+	fresh    []int32 // the touched ones
 	source   []Message
 	names    bool
 
@@ -151,12 +154,43 @@ func (t *texts) scanOthers(wanted uint8) {
 	}
 }
 
-// recurse adds the texts of entries.
+// recurse adds the texts of entries, and notes which entries they may bring in.
 func (t *texts) recurse(text string) {
 	t.recursed = append(t.recursed, text)
-	t.each(marker+text, 0, inRecursion)
 	clear(t.joined)
 	clear(t.memo)
+	for _, h := range t.hays {
+		if h == nil {
+			continue
+		}
+		u := h.scan(marker+text, 0, inRecursion)
+		for _, hit := range u.folded {
+			t.touch(h.set.users.folded.of(hit.Key()))
+		}
+		for _, hit := range u.exact {
+			t.touch(h.set.users.exact.of(hit.Key()))
+		}
+		for _, k := range u.patterns {
+			t.touch(h.set.users.local.of(k))
+		}
+	}
+}
+
+func (t *texts) touch(entries []int32) {
+	for _, n := range entries {
+		if !t.touched[n] {
+			t.touched[n] = true
+			t.fresh = append(t.fresh, n)
+		}
+	}
+}
+
+// settle forgets which entries were touched.
+func (t *texts) settle() {
+	for _, n := range t.fresh {
+		t.touched[n] = false
+	}
+	t.fresh = t.fresh[:0]
 }
 
 // join returns the texts of a view as one, for patterns.

@@ -2,6 +2,7 @@ package worldinfo
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,32 @@ const (
 	patternsLimit = 500 * time.Millisecond
 )
 
+// The sources of the patterns of all books of a scan and the texts of their keys are bounded, in bytes:
+// compiled and in use, patterns take a hundred times as much, keys more than twenty times.
+const (
+	maxPatterns = 512 << 10
+	maxKeys     = 4 << 20
+)
+
+// room is what is left of these bounds.
+type room struct{ patterns, keys, skipped int }
+
+func newRoom() room { return room{patterns: maxPatterns, keys: maxKeys} }
+
+// parse is parseKey for a key that there is room for. Any other is never found.
+func (r *room) parse(s string) key {
+	pattern := strings.HasPrefix(trim(s), "/")
+	if need := len(s) + 1; need > r.keys || pattern && need > r.patterns {
+		r.skipped++
+		return key{kind: emptyKey}
+	}
+	r.keys -= len(s) + 1
+	if pattern {
+		r.patterns -= len(s) + 1
+	}
+	return parseKey(s)
+}
+
 // parseKey reads a key, in which macros are replaced. What is no valid pattern is a plain key.
 func parseKey(s string) key {
 	if s == "" {
@@ -63,8 +90,44 @@ type keyset struct {
 	inFolded      []int32   // of each key: its number in folded; -1 = none
 	inExact       []int32   // likewise
 	required      [][]int32 // of each pattern: the numbers of its literals in folded
-	local         []int32   // the patterns to be looked for in each text
+	byLiteral     lists     // of the numbers in folded: the local patterns that have them as literals
+	bare          []int32   // the local patterns without literals
+	users         users
 }
+
+// users says which entries have a key that is found in each text by itself. Nil lists are of keys with
+// macros, of which that is not known.
+type users struct{ folded, exact, local lists }
+
+// lists are lists of entries by numbers, one behind the other.
+type lists struct{ first, all []int32 }
+
+func (l *lists) of(k int32) []int32 {
+	if l.first == nil {
+		return nil
+	}
+	return l.all[l.first[k]:l.first[k+1]]
+}
+
+// gather makes lists. each calls its argument for all pairs of a number below n and an entry, twice the
+// same ones.
+func gather(n int, each func(add func(k, entry int32))) lists {
+	l := lists{first: make([]int32, n+1)}
+	each(func(k, _ int32) { l.first[k+1]++ })
+	for k := range n {
+		l.first[k+1] += l.first[k]
+	}
+	l.all = make([]int32, l.first[n])
+	next := slices.Clone(l.first)
+	each(func(k, entry int32) {
+		l.all[next[k]] = entry
+		next[k]++
+	})
+	return l
+}
+
+// simple reports whether a key is found in each text by itself.
+func (k *key) simple() bool { return k.kind == plainKey || k.kind == patternKey && k.local }
 
 // newKeyset indexes keys. wanted says of each whether it is looked for in any case, and as it is written.
 func newKeyset(keys []key, wanted func(k int) (folded, exact bool)) *keyset {
@@ -86,12 +149,21 @@ func newKeyset(keys []key, wanted func(k int) (folded, exact bool)) *keyset {
 			for _, l := range k.literals {
 				s.required[i] = append(s.required[i], folded.number(l))
 			}
-			if k.local {
-				s.local = append(s.local, int32(i))
+			if k.local && k.literals == nil {
+				s.bare = append(s.bare, int32(i))
 			}
 		}
 	}
 	s.folded, s.exact = keyscan.New(folded.list), keyscan.NewExact(exact.list)
+	s.byLiteral = gather(len(folded.list), func(add func(literal, pattern int32)) {
+		for i, literals := range s.required {
+			for _, l := range literals {
+				if keys[i].local {
+					add(l, int32(i))
+				}
+			}
+		}
+	})
 	return s
 }
 
@@ -103,6 +175,9 @@ func (s *keyset) size() int {
 			size += 3000 + 100*len(k.text)
 		}
 		size += 4 * len(s.required[i])
+	}
+	for _, l := range []*lists{&s.users.folded, &s.users.exact, &s.users.local} {
+		size += 4 * (len(l.first) + len(l.all))
 	}
 	return size
 }
@@ -159,23 +234,22 @@ func (f *finder) find(text string) unit {
 	return u
 }
 
-// findPatterns looks for the local patterns. It reports whether all could be run.
+// findPatterns looks for the local patterns whose literals are in a text. It reports whether all could
+// be run.
 func (f *finder) findPatterns(text string, u *unit) bool {
-	if len(f.set.local) == 0 {
+	try := f.set.bare
+	for _, h := range u.folded {
+		if more := f.set.byLiteral.of(h.Key()); len(more) > 0 {
+			try = append(slices.Clip(try), more...)
+		}
+	}
+	if len(try) == 0 {
 		return true
 	}
-	has := make(map[int32]bool, len(u.folded))
-	for _, h := range u.folded {
-		has[h.Key()] = true
-	}
-	var runes []rune
-	whole := true
-	for _, k := range f.set.local {
-		if need := f.set.required[k]; need != nil && !anyOf(need, has) {
+	runes, whole := []rune(text), true
+	for i, k := range try {
+		if i >= len(f.set.bare) && slices.Contains(try[len(f.set.bare):i], k) {
 			continue
-		}
-		if runes == nil {
-			runes = []rune(text)
 		}
 		found, ok := f.patterns.run(&f.set.keys[k], runes)
 		whole = whole && ok
@@ -184,15 +258,6 @@ func (f *finder) findPatterns(text string, u *unit) bool {
 		}
 	}
 	return whole
-}
-
-func anyOf(list []int32, has map[int32]bool) bool {
-	for _, k := range list {
-		if has[k] {
-			return true
-		}
-	}
-	return false
 }
 
 // patterns runs patterns within the time of a scan.
@@ -217,4 +282,12 @@ func (p *patterns) run(k *key, text []rune) (found, ok bool) {
 		p.slow = append(p.slow, k.text)
 	}
 	return found && err == nil, err == nil
+}
+
+// localPattern returns a key that is a local pattern as it is, and -1 for any other.
+func (s *keyset) localPattern(k int32) int32 {
+	if s.keys[k].kind == patternKey && s.keys[k].local {
+		return k
+	}
+	return -1
 }

@@ -154,13 +154,13 @@ func (l literals) longest(runes []rune) string {
 
 // plain reports whether whatever a character matches is the same in lower case.
 func (l literals) plain(r rune) bool {
-	if r == 1 || r == '\n' || r == unicode.ReplacementChar {
+	if r == 1 || r == '\n' || r == unicode.ReplacementChar || r == 'Σ' || r == 'İ' {
 		return false
 	}
-	want := strings.ToLower(keyscan.Fold(string(r)))
 	if !l.fold {
-		return r != 'Σ' && r != 'İ'
+		return true
 	}
+	want := strings.ToLower(keyscan.Fold(string(r)))
 	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
 		if r < unicode.MaxASCII && other > unicode.MaxASCII && !l.wide {
 			continue // JavaScript keeps ASCII and the rest apart

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"nodest/card"
 	"nodest/framework/jsregex"
@@ -52,12 +53,14 @@ type scan struct {
 	texts texts
 
 	pass      pass
+	same      bool   // the pass differs from the one before by the texts of entries alone
+	again     []bool // by entries: a candidate of the pass before
 	passes    int
 	level     int
 	levels    []int // later ones
 	extra     int   // depth beyond that of the settings
 	active    []int32
-	groups    map[string]bool // whole group texts of active entries
+	groups    map[string]int32 // active entries, by their whole group texts
 	budget    budget
 	timed     Timed
 	patterns  *patterns
@@ -84,20 +87,14 @@ func (b *Book) scan(ctx context.Context, in *Input) (*Output, error) {
 	return s.output(), nil
 }
 
-func newScan(ctx context.Context, b *Book, in *Input) *scan {
+func newScan(ctx context.Context, b *Book, given *Input) *scan {
+	in := new(Input)
+	*in = *given
+	in.Tools = in.Tools.complete()
 	set := in.Settings
 	s := &scan{
-		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), groups: map[string]bool{},
+		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), again: make([]bool, len(b.entries)), groups: map[string]int32{},
 		patterns: &patterns{ctx: ctx, allowance: jsregex.NewAllowance(patternsLimit), told: map[string]bool{}},
-	}
-	if in.Rand == nil {
-		in.Rand = func() float64 { return 0.5 }
-	}
-	if in.Expand == nil {
-		in.Expand = func(text string) string { return text }
-	}
-	if in.Count == nil {
-		in.Count = func(text string) int { return int(math.Ceil(float64(len(text)) / 3.35)) }
 	}
 	s.order = b.orders[min(max(set.Strategy, Evenly), GlobalFirst)]
 	if len(b.levels) > 0 {
@@ -112,8 +109,8 @@ func newScan(ctx context.Context, b *Book, in *Input) *scan {
 	t := in.Texts
 	s.texts = texts{
 		source: in.Messages, names: set.IncludeNames, injected: in.Injections,
-		others: [6]string{t.Persona, t.Description, t.Personality, t.DepthPrompt, t.Scenario, t.CreatorNotes},
-		joined: map[view][]rune{}, memo: map[patternAt]bool{},
+		others:  [6]string{t.Persona, t.Description, t.Personality, t.DepthPrompt, t.Scenario, t.CreatorNotes},
+		touched: make([]bool, len(b.entries)), joined: map[view][]rune{}, memo: map[patternAt]bool{},
 	}
 	s.texts.hays[0] = newHay(newFinder(b.set(set.CaseSensitive), in.Cache, s.patterns))
 	if dynamic := b.dynamicSet(set.CaseSensitive, in.Expand); dynamic != nil {
@@ -123,6 +120,23 @@ func newScan(ctx context.Context, b *Book, in *Input) *scan {
 	s.filter()
 	return s
 }
+
+// complete returns t with defaults for what is missing.
+func (t Tools) complete() Tools {
+	if t.Rand == nil {
+		t.Rand = func() float64 { return 0.5 }
+	}
+	if t.Expand == nil {
+		t.Expand = func(text string) string { return text }
+	}
+	if t.Count == nil {
+		t.Count = estimate
+	}
+	return t
+}
+
+// estimate is the tokens of a text as SillyTavern guesses them.
+func estimate(text string) int { return int(math.Ceil(float64(len(text)) / 3.35)) }
 
 // budgetOf is the tokens that the entries may have together (spec 3.2).
 func budgetOf(s Settings, context int) int {
@@ -168,11 +182,14 @@ func (s *scan) look() {
 	s.scanMessages()
 	var found []int32
 	s.alive = slices.DeleteFunc(s.alive, func(n int32) bool {
+		if s.same && !s.again[n] && !s.b.always[n] && !s.texts.touched[n] {
+			return false
+		}
 		st := &s.state[n]
 		if st.active || st.failed {
 			return true
 		}
-		if s.candidate(n) {
+		if s.again[n] = s.candidate(n); s.again[n] {
 			found = append(found, n)
 		}
 		return st.out
@@ -194,6 +211,9 @@ func bit(on bool) int {
 
 // scanMessages scans as many messages as some entry looks at.
 func (s *scan) scanMessages() {
+	if s.pass == recursePass {
+		return // the pass before has scanned them
+	}
 	depth := s.in.Settings.Depth + s.extra
 	for _, n := range s.alive {
 		if d := s.b.entries[n].scanDepth(); d != nil {
@@ -249,26 +269,22 @@ func (s *scan) candidate(n int32) bool {
 
 // held returns what keeps an entry out of this pass, whatever its keys; "" = nothing.
 func (s *scan) held(e *entry, st *state) string {
-	l := len(s.in.Messages)
-	switch wait := e.DelayUntilRecursion; {
-	case e.Delay != nil && l < *e.Delay:
+	if e.Delay != nil && len(s.in.Messages) < *e.Delay {
 		st.until, st.out = e.Delay, true
 		return ReasonDelay
+	}
+	switch recursion := s.pass == recursePass; {
 	case st.stuck:
 		return ""
 	case st.cooling:
 		st.out = true
 		return ReasonCooldown
-	case wait > 0 && (s.pass != recursePass || wait > s.level):
+	case e.DelayUntilRecursion > 0 && (!recursion || e.DelayUntilRecursion > s.level):
 		return ReasonLevel
-	case s.pass == recursePass && s.in.Settings.Recursive && e.ExcludeRecursion:
+	case recursion && s.in.Settings.Recursive && e.ExcludeRecursion:
 		return ReasonRecursion
-	}
-	if d := e.deco; d != nil && !d.activate {
-		if d.greeting != nil && *d.greeting != s.in.Greeting || d.onlyAfter != nil && s.assistant < *d.onlyAfter ||
-			d.every != nil && s.assistant%*d.every != 0 {
-			return ReasonDecorator
-		}
+	case e.deco != nil && !e.deco.allows(s.in.Greeting, s.assistant):
+		return ReasonDecorator
 	}
 	return ""
 }
@@ -354,11 +370,11 @@ func (s *scan) next(found []int32) {
 	before := s.pass
 	full := s.budget.overflow
 	deeper := set.Depth + s.extra
-	s.pass = noPass
+	s.pass, s.same = noPass, false
 	switch {
 	case set.Recursive && !full && len(rec) > 0,
 		before == minimumPass && set.Recursive && !full && len(s.texts.recursed) > 0:
-		s.pass = recursePass
+		s.pass, s.same = recursePass, before == recursePass
 	case set.MinActivations > 0 && !full && len(s.active) < set.MinActivations &&
 		(set.MinActivationsDepth <= 0 || deeper <= set.MinActivationsDepth) && deeper <= len(s.in.Messages):
 		s.pass = minimumPass
@@ -369,17 +385,16 @@ func (s *scan) next(found []int32) {
 	default:
 		return
 	}
+	s.texts.settle()
 	if len(rec) == 0 {
 		s.budget.running = tally{}
 		return
 	}
-	text := ""
+	contents := make([]string, len(rec))
 	for i, n := range rec {
-		if i > 0 {
-			text += "\n"
-		}
-		text += s.text(n)
+		contents[i] = s.text(n)
 	}
+	text := strings.Join(contents, "\n")
 	s.budget.recurse(text)
 	s.texts.recurse(text)
 }

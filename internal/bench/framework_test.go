@@ -19,3 +19,16 @@ func TestFrameworkPrints(t *testing.T) {
 		}
 	}
 }
+
+func TestWorldInfoPrints(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := measureWorldInfo(t.Context(), &out, 20, []int{30}, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"20 messages, 30 entries", "× its JSON", "all messages, recursion, nothing cached", "a further turn, last 2 messages"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, out.String())
+		}
+	}
+}
