@@ -209,6 +209,10 @@ func (b *builder) measure(p *piece) int {
 	first := &p.parts[0].entry
 	if b.play.Count == nil {
 		first.Tokens += framework.MessageOverhead
+		if b.turns() == TurnsSingle && p.role != llm.System { // which puts a name before it
+			name := b.common.Count(b.in.Persona.Name + b.c.name() + ": ")
+			first.Tokens, sum = first.Tokens+name, sum+name
+		}
 		return sum
 	}
 	whole := b.play.Count(p.message())

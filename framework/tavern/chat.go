@@ -53,7 +53,7 @@ func (b *builder) readChat() {
 	behind := 1
 	if b.task == Continue {
 		behind = 2 // the message that is lengthened is not there yet
-		if last := c.length - 1; last >= 0 && !isSummary(b.message(last)) {
+		if last := c.length - 1; last >= 0 && !isSummary(b.message(last)) && !b.isUser(last) {
 			c.moved = last
 		}
 	}
