@@ -52,11 +52,11 @@ func (t *tally) tokens(count func(string) int, reversed bool) int {
 	return t.exact
 }
 
-// recurse ends a pass, after which the text of entries counts against later ones.
-func (b *budget) recurse(text string) {
-	b.earlier.add(text + "\n")
-	b.running = tally{}
-}
+// turn ends a pass.
+func (b *budget) turn() { b.running = tally{} }
+
+// recurse counts a text of entries against later passes.
+func (b *budget) recurse(text string) { b.earlier.add(text + "\n") }
 
 // fits adds a text to those of the pass and reports whether they are below the limit: an exact fit is
 // too much.

@@ -98,17 +98,18 @@ func (l *linter) entry(path string, e *card.Entry) {
 // reach finds what keeps an entry out of every prompt.
 func (l *linter) reach(path string, e *card.Entry, deco *decorators) {
 	never := func(member, format string, args ...any) { l.add(path+member, lintUnreachable, format, args...) }
-	if deco.dont && !deco.activate {
+	switch {
+	case deco.activate:
+	case deco.dont:
 		never(".content", "@@dont_activate keeps the entry out of every prompt")
-	}
-	if !e.Constant && !deco.activate {
+	case !e.Constant:
 		l.keyed(e, never)
 	}
-	if e.Position == card.Outlet && e.OutletName == "" {
+	switch p := e.Position; {
+	case p < card.BeforeChar || p > card.Outlet:
+		never(".position", "there is no position %d", p)
+	case p == card.Outlet && e.OutletName == "":
 		never(".outletName", "the entry goes to an outlet without a name")
-	}
-	if e.Position < card.BeforeChar || e.Position > card.Outlet {
-		never(".position", "there is no position %d", e.Position)
 	}
 	if e.UseProbability && e.Probability <= 0 {
 		never(".probability", "its probability is %g %%", e.Probability)
@@ -116,7 +117,8 @@ func (l *linter) reach(path string, e *card.Entry, deco *decorators) {
 	if !l.set.Recursive && e.DelayUntilRecursion > 0 && len(l.levels) == 1 {
 		never(".delayUntilRecursion", "it waits for a recursion, which is off")
 	}
-	if len(e.Triggers) > 0 && !slices.ContainsFunc(e.Triggers, func(t string) bool { return slices.Contains(Triggers, t) }) {
+	known := slices.ContainsFunc(e.Triggers, func(t string) bool { return slices.Contains(Triggers, t) })
+	if len(e.Triggers) > 0 && !known {
 		never(".triggers", "there are no replies of the kind %s", strings.Join(e.Triggers, ", "))
 	}
 }

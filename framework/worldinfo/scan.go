@@ -360,43 +360,47 @@ func (s *scan) decorated(e *entry) string {
 
 // next decides whether another pass follows (spec 3.6, 5 and 6).
 func (s *scan) next(found []int32) {
-	set := &s.in.Settings
-	var rec []int32
+	var rec []string
 	for _, n := range found {
 		if !s.state[n].failed && !s.b.entries[n].PreventRecursion {
-			rec = append(rec, n)
+			rec = append(rec, s.text(n))
 		}
 	}
 	before := s.pass
-	full := s.budget.overflow
-	deeper := set.Depth + s.extra
-	s.pass, s.same = noPass, false
-	switch {
-	case set.Recursive && !full && len(rec) > 0,
-		before == minimumPass && set.Recursive && !full && len(s.texts.recursed) > 0:
+	switch s.same = false; {
+	case s.recurs(len(rec)):
 		s.pass, s.same = recursePass, before == recursePass
-	case set.MinActivations > 0 && !full && len(s.active) < set.MinActivations &&
-		(set.MinActivationsDepth <= 0 || deeper <= set.MinActivationsDepth) && deeper <= len(s.in.Messages):
+	case s.tooFew():
 		s.pass = minimumPass
 		s.extra++
 	case len(s.levels) > 0:
 		s.pass = recursePass
 		s.level, s.levels = s.levels[0], s.levels[1:]
 	default:
+		s.pass = noPass
 		return
 	}
 	s.texts.settle()
-	if len(rec) == 0 {
-		s.budget.running = tally{}
-		return
+	s.budget.turn()
+	if len(rec) > 0 {
+		text := strings.Join(rec, "\n")
+		s.budget.recurse(text)
+		s.texts.recurse(text)
 	}
-	contents := make([]string, len(rec))
-	for i, n := range rec {
-		contents[i] = s.text(n)
+}
+
+// recurs reports whether the texts of entries are searched next, n of which are new.
+func (s *scan) recurs(n int) bool {
+	return s.in.Settings.Recursive && !s.budget.overflow && (n > 0 || s.pass == minimumPass && len(s.texts.recursed) > 0)
+}
+
+// tooFew reports whether an older message is searched next, because too few entries are in.
+func (s *scan) tooFew() bool {
+	set, depth := &s.in.Settings, s.in.Settings.Depth+s.extra
+	if s.budget.overflow || len(s.active) >= set.MinActivations || depth > len(s.in.Messages) {
+		return false
 	}
-	text := strings.Join(contents, "\n")
-	s.budget.recurse(text)
-	s.texts.recurse(text)
+	return set.MinActivationsDepth <= 0 || depth <= set.MinActivationsDepth
 }
 
 // text is the content of an entry as other entries see it: with macros replaced if it has been

@@ -29,31 +29,42 @@ func (s *scan) effects() {
 	l := len(s.in.Messages)
 	for id, e := range s.in.Timed.Sticky {
 		n, live, ended := s.effect(id, e, func(e *entry) *int { return e.Sticky })
-		switch {
-		case live:
+		if live {
 			s.state[n].stuck, s.state[n].until = true, &e.End
 			continue
-		case ended:
-			if rest := s.b.entries[n].Cooldown; rest != nil && *rest > 0 {
-				s.timed.Cooldown[id] = Effect{Hash: s.b.entries[n].hash, Start: l, End: l + *rest, Protected: true}
-			}
-			fallthrough
-		case n >= 0 || l >= e.End || l <= e.Start && !e.Protected:
-			delete(s.timed.Sticky, id)
 		}
+		if ended && orZero(s.b.entries[n].Cooldown) > 0 {
+			s.timed.Cooldown[id] = Effect{Hash: s.b.entries[n].hash, Start: l, End: l + *s.b.entries[n].Cooldown, Protected: true}
+		}
+		s.drop(s.timed.Sticky, id, n)
 	}
 	for id, e := range maps.Clone(s.timed.Cooldown) {
 		n, live, _ := s.effect(id, e, func(e *entry) *int { return e.Cooldown })
-		switch {
-		case live:
-			s.state[n].cooling = true
-			if !s.state[n].stuck {
-				s.state[n].until = &e.End
-			}
-		case n >= 0 || l >= e.End || l <= e.Start && !e.Protected:
-			delete(s.timed.Cooldown, id)
+		if !live {
+			s.drop(s.timed.Cooldown, id, n)
+			continue
+		}
+		s.state[n].cooling = true
+		if !s.state[n].stuck {
+			s.state[n].until = &e.End
 		}
 	}
+}
+
+// drop removes an effect that does not last. That of an entry n < 0, which is not known, stays until
+// its time is over.
+func (s *scan) drop(effects map[string]Effect, id string, n int32) {
+	l, e := len(s.in.Messages), effects[id]
+	if n >= 0 || l >= e.End || l <= e.Start && !e.Protected {
+		delete(effects, id)
+	}
+}
+
+func orZero(p *int) int {
+	if p == nil {
+		return 0
+	}
+	return *p
 }
 
 func copied(m map[string]Effect) map[string]Effect {
@@ -75,7 +86,7 @@ func (s *scan) effect(id string, e Effect, setting func(*entry) *int) (n int32, 
 		return -1, false, false
 	}
 	switch p := setting(&s.b.entries[n]); {
-	case l <= e.Start && !e.Protected, p == nil || *p <= 0:
+	case l <= e.Start && !e.Protected, orZero(p) <= 0:
 		return n, false, false
 	default:
 		return n, l < e.End, l >= e.End
@@ -90,9 +101,9 @@ func (s *scan) start() {
 	l := len(s.in.Messages)
 	for _, n := range s.active {
 		e := &s.b.entries[n]
-		begin := func(effects map[string]Effect, n *int) {
-			if _, there := effects[e.id]; !there && n != nil && *n > 0 {
-				effects[e.id] = Effect{Hash: e.hash, Start: l, End: l + *n}
+		begin := func(effects map[string]Effect, messages *int) {
+			if _, there := effects[e.id]; !there && orZero(messages) > 0 {
+				effects[e.id] = Effect{Hash: e.hash, Start: l, End: l + *messages}
 			}
 		}
 		begin(s.timed.Sticky, e.Sticky)

@@ -26,7 +26,10 @@ func TestWorldInfoPrints(t *testing.T) {
 	if err := measureWorldInfo(t.Context(), &out, 20, []int{30}, 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"20 messages, 30 entries", "× its JSON", "all messages, recursion, nothing cached", "a further turn, last 2 messages"} {
+	if err := measureTavern(t.Context(), &out, 20, 30, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"keys in the last 2 messages, o200k_base, cached", "20 messages, 30 entries", "× its JSON", "all messages, recursion, nothing cached", "a further turn, last 2 messages"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}
