@@ -34,7 +34,7 @@ func (b *builder) prompt() *framework.Prompt {
 		if x == b.chat.answered {
 			p.Base = len(p.Messages)
 		}
-		p.Add(x.finish())
+		x.addTo(p)
 	}
 	b.arrange(p)
 	p.Dropped = append(b.dropped, b.common.Dropped()...)

@@ -123,7 +123,7 @@ func (b *builder) said(i int) *piece {
 	if i == b.chat.base {
 		entry.Source = framework.SourceUser
 	}
-	p := &piece{role: message.Role, parts: []part{{entry: entry, text: m.Text}}}
+	p := onePart(plain, message.Role, entry, m.Text)
 	if isSummary(&m) {
 		return p
 	}

@@ -244,7 +244,7 @@ const largestParts = 10
 func (b *builder) tooLarge(used, budget int) error {
 	var parts []largePart
 	for p := range b.mandatory() {
-		for _, e := range p.finish().Entries {
+		for _, e := range p.entries() {
 			parts = append(parts, largePart{e.Source, e.ID, e.Name, e.Tokens})
 		}
 	}
