@@ -4,12 +4,12 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	_ "image/gif" // avatars may be of these kinds
-	_ "image/jpeg"
 	"image/png"
 	"net/http"
 	"slices"
 	"strings"
+
+	"nodest/card/picture"
 )
 
 // Where Export puts an avatar that the card's list of assets has no file for: in
@@ -21,9 +21,6 @@ const (
 
 	defaultURI = "ccdefault:"
 )
-
-// maxPixels bounds pictures that are decoded, to convert them.
-const maxPixels = 16 << 20
 
 // embeddedSchemes begin the address of an asset in the same file. The first is
 // misspelt in the specification.
@@ -187,9 +184,9 @@ func (ch *Character) picture() []byte {
 			return ch.Avatar
 		}
 	}
-	if picture, _, err := decodePicture(ch.Avatar); err == nil {
+	if own, _, err := picture.Decode(ch.Avatar); err == nil {
 		var b bytes.Buffer
-		if png.Encode(&b, picture) == nil {
+		if png.Encode(&b, own) == nil {
 			return b.Bytes()
 		}
 	}

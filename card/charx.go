@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"nodest/card/picture"
 	"nodest/internal/fault"
 )
 
@@ -113,7 +114,7 @@ func coverOf(file []byte) []byte {
 	if pictureType(cover) == "" {
 		return nil
 	}
-	if _, err := CheckPicture(cover); err != nil {
+	if _, err := picture.Check(cover); err != nil {
 		return nil
 	}
 	return cover

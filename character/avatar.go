@@ -3,7 +3,7 @@ package character
 import (
 	"context"
 
-	"nodest/card"
+	"nodest/card/picture"
 	"nodest/internal/op"
 )
 
@@ -42,9 +42,9 @@ func (svc *Service) PutAvatar(ctx context.Context, c *op.Call, id string, data [
 }
 
 func newAvatar(data []byte) (*Avatar, error) {
-	picture, err := card.CheckPicture(data)
+	info, err := picture.Check(data)
 	if err != nil {
 		return nil, err
 	}
-	return &Avatar{ContentType: picture.ContentType, ETag: picture.ETag, Data: data}, nil
+	return &Avatar{ContentType: info.ContentType, ETag: info.ETag, Data: data}, nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
-	"nodest/card"
+	"nodest/card/picture"
 	"nodest/internal/account"
 	"nodest/nodest/app"
 	"nodest/server/api"
@@ -121,7 +121,7 @@ type Server struct {
 	sockets  sockets
 	memory   gate // bodies and answers
 	disk     gate // those in temporary files
-	pictures *card.Thumbnails
+	pictures *picture.Thumbnails
 	spools   spools
 	lifetime
 	requests *prometheus.CounterVec
@@ -148,7 +148,7 @@ func New(d Deps, opts Options) *Server {
 	s.requests = requestCounter()
 	s.memory = gate{all: s.opts.WorkBytes, each: s.opts.WorkBytes / 2}
 	s.disk = gate{all: tempBytes, each: tempBytes / 8}
-	s.pictures = card.NewThumbnails()
+	s.pictures = picture.NewThumbnails()
 	s.ops = api.ByCommand()
 	s.sockets.init(s)
 	s.stopRevoke = s.Accounts.OnRevoke(s.sockets.revoked)

@@ -17,7 +17,7 @@ import (
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
 	"internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup migrations internal/sharedtest web internal/bench/figure internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro",
-	"internal/jsonlimit internal/lexicon/lexicontest internal/cli",
+	"card/picture internal/jsonlimit internal/lexicon/lexicontest internal/cli",
 	"llm card internal/cli/review internal/cli/watch internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework framework/worldinfo internal/index internal/stream/outbox knowledge/chunk",
 	"framework/tavern",
@@ -51,7 +51,7 @@ var allowedImporters = map[string]string{
 	"github.com/tiktoken-go/tokenizer":       "framework",
 	"github.com/philippgille/chromem-go":     "internal/index",
 	"github.com/spf13/cobra":                 "cmd/nodest cmd/nodest-bench",
-	"golang.org/x/image":                     "card",
+	"golang.org/x/image":                     "card/picture",
 	"github.com/dlclark/regexp2":             "framework/jsregex internal/cite",
 	"github.com/modelcontextprotocol/go-sdk": "internal/mcpclient internal/mcptool websearch/provider",
 	"github.com/markusmobius":                "websearch/reader",

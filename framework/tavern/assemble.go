@@ -34,7 +34,7 @@ func (b *builder) prompt() *framework.Prompt {
 		if x == b.chat.answered {
 			p.Base = len(p.Messages)
 		}
-		p.Add(x.finish())
+		x.addTo(p)
 	}
 	b.arrange(p)
 	p.Dropped = append(b.dropped, b.common.Dropped()...)
@@ -91,12 +91,17 @@ func squash(list []*piece) []*piece {
 	return out
 }
 
+// turns is the form that the provider or the preset wants.
+func (b *builder) turns() Turns {
+	if b.play.Turns != "" {
+		return b.play.Turns
+	}
+	return turnsOf(b.c.preset.Behaviour.PostProcessing)
+}
+
 // arrange brings the messages into the form that the provider or the preset wants.
 func (b *builder) arrange(p *framework.Prompt) {
-	turns := b.play.Turns
-	if turns == "" {
-		turns = turnsOf(b.c.preset.Behaviour.PostProcessing)
-	}
+	turns := b.turns()
 	if turns == TurnsAsTheyAre {
 		return
 	}

@@ -65,3 +65,12 @@ func BenchmarkWarmWithBudget(b *testing.B) {
 	in.Options.Tokenizer, in.Cache, in.Options.Context, in.Options.Reserve = "o200k_base", framework.NewCache(0), 64_000, 4000
 	benchmark(b, in, Play{Compiled: Compile(s)})
 }
+
+// The keys are looked for in the whole chat, with recursion.
+func BenchmarkWarmScanOfAll(b *testing.B) {
+	s, in := longChat(1000, 500)
+	in.Options.Tokenizer, in.Cache = "o200k_base", framework.NewCache(0)
+	all := worldinfo.DefaultSettings()
+	all.Depth = 1000
+	benchmark(b, in, Play{Compiled: Compile(s), WorldInfo: &all})
+}

@@ -3,6 +3,7 @@ package tavern
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -143,6 +144,7 @@ type piece struct {
 	role  llm.Role
 	name  string // of who speaks, where it is sent or goes before the text
 	parts []part
+	one   [1]part         // most messages have one, which needs no memory of its own
 	block framework.Block // of a finished one
 }
 
@@ -158,7 +160,10 @@ type part struct {
 // onePart makes a piece of one text.
 func onePart(k kind, role llm.Role, e framework.Entry, text string) *piece {
 	e.Role = role
-	return &piece{kind: k, role: role, parts: []part{{entry: e, text: text}}}
+	p := &piece{kind: k, role: role}
+	p.one[0] = part{entry: e, text: text}
+	p.parts = p.one[:]
+	return p
 }
 
 // text joins the parts.
@@ -209,6 +214,10 @@ func (b *builder) measure(p *piece) int {
 	first := &p.parts[0].entry
 	if b.play.Count == nil {
 		first.Tokens += framework.MessageOverhead
+		if b.turns() == TurnsSingle && p.role != llm.System { // which puts a name before it
+			name := b.common.Count(b.in.Persona.Name + b.c.name() + ": ")
+			first.Tokens, sum = first.Tokens+name, sum+name
+		}
 		return sum
 	}
 	whole := b.play.Count(p.message())
@@ -220,25 +229,36 @@ func (p *piece) message() llm.Message {
 	return llm.Message{Role: p.role, Name: p.name, Text: p.text()}
 }
 
-// finish makes the block of a piece. Entries point to the beginnings of their texts.
-func (p *piece) finish() framework.Block {
+// addTo adds the message to a prompt. Entries point to the beginnings of their texts.
+func (p *piece) addTo(prompt *framework.Prompt) {
 	if p.kind == finished {
-		return p.block
+		prompt.Add(p.block)
+		return
 	}
-	block := framework.Block{Message: p.message(), Entries: make([]framework.Entry, len(p.parts))}
 	at := 0
 	for i := range p.parts {
 		x := &p.parts[i]
 		if i > 0 {
 			at += utf8.RuneCountInString(x.sep)
 		}
-		block.Entries[i] = x.entry
-		block.Entries[i].At = at
+		e := x.entry
+		e.Message, e.At = len(prompt.Messages), at
+		prompt.Entries = append(prompt.Entries, e)
+		prompt.Tokens += e.Tokens
 		if i < len(p.parts)-1 {
 			at += utf8.RuneCountInString(x.text)
 		}
 	}
-	return block
+	prompt.Messages = append(prompt.Messages, p.message())
+}
+
+// entries are those of the parts.
+func (p *piece) entries() []framework.Entry {
+	list := slices.Clone(p.block.Entries)
+	for i := range p.parts {
+		list = append(list, p.parts[i].entry)
+	}
+	return list
 }
 
 // named puts the name of the speaker before the text, unless names are sent as a property.

@@ -57,23 +57,28 @@ func build(t *testing.T, s Sources, in framework.Input, play Play) *framework.Pr
 // checkAccount checks that each message has entries, in order, whose tokens add up.
 func checkAccount(t *testing.T, p *framework.Prompt) {
 	t.Helper()
+	must(t, account(p))
+}
+
+func account(p *framework.Prompt) error {
 	tokens, message, at := 0, -1, 0
 	for _, e := range p.Entries {
 		tokens += e.Tokens
 		if e.Message > message+1 || e.Message < message || e.Message == message && e.At < at {
-			t.Fatalf("entry %+v follows message %d at %d", e, message, at)
+			return fmt.Errorf("entry %+v follows message %d at %d", e, message, at)
 		}
 		message, at = e.Message, e.At
 		if n := len([]rune(p.Messages[message].Text)); at > n || e.Role != p.Messages[message].Role || e.Why == "" {
-			t.Fatalf("entry %+v of a message of %d", e, n)
+			return fmt.Errorf("entry %+v of a message of %d", e, n)
 		}
 	}
 	if message != len(p.Messages)-1 || tokens != p.Tokens {
-		t.Fatalf("entries end with message %d of %d, and have %d tokens of %d", message, len(p.Messages), tokens, p.Tokens)
+		return fmt.Errorf("entries end with message %d of %d, and have %d tokens of %d", message, len(p.Messages), tokens, p.Tokens)
 	}
 	if p.Budget > 0 && p.Tokens > p.Budget+p.Reserve {
-		t.Fatalf("%d tokens, budget %d", p.Tokens, p.Budget)
+		return fmt.Errorf("%d tokens, budget %d", p.Tokens, p.Budget)
 	}
+	return nil
 }
 
 // lines writes messages as one text each: the first letter of the role, and what is said.

@@ -53,7 +53,7 @@ func (b *builder) readChat() {
 	behind := 1
 	if b.task == Continue {
 		behind = 2 // the message that is lengthened is not there yet
-		if last := c.length - 1; last >= 0 && !isSummary(b.message(last)) {
+		if last := c.length - 1; last >= 0 && !isSummary(b.message(last)) && !b.isUser(last) {
 			c.moved = last
 		}
 	}
@@ -123,7 +123,7 @@ func (b *builder) said(i int) *piece {
 	if i == b.chat.base {
 		entry.Source = framework.SourceUser
 	}
-	p := &piece{role: message.Role, parts: []part{{entry: entry, text: m.Text}}}
+	p := onePart(plain, message.Role, entry, m.Text)
 	if isSummary(&m) {
 		return p
 	}

@@ -42,8 +42,15 @@ func (b *builder) budget() int {
 	if o.Context <= 0 {
 		return 0
 	}
-	return max(o.Context-o.Reserve-replyPriming, 1)
+	room := o.Context - o.Reserve - replyPriming
+	if o.StrictTurns || b.turns() != TurnsAsTheyAre {
+		room -= openingTokens
+	}
+	return max(room, 1)
 }
+
+// openingTokens is more than the message has that a form wants at the beginning of a chat.
+const openingTokens = 16
 
 // mandatory yields everything in the prompt but the chat and the examples.
 func (b *builder) mandatory() func(yield func(*piece) bool) {
@@ -83,7 +90,7 @@ func (b *builder) keepSummaries() (used int) {
 // keepAnswered keeps the message that is answered, with what was found for it.
 func (b *builder) keepAnswered() int {
 	at := b.chat.base
-	if at < 0 || at == b.chat.moved {
+	if at < 0 {
 		return 0
 	}
 	p := b.said(at)
@@ -237,7 +244,7 @@ const largestParts = 10
 func (b *builder) tooLarge(used, budget int) error {
 	var parts []largePart
 	for p := range b.mandatory() {
-		for _, e := range p.finish().Entries {
+		for _, e := range p.entries() {
 			parts = append(parts, largePart{e.Source, e.ID, e.Name, e.Tokens})
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"nodest/card"
+	"nodest/card/picture"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
@@ -53,11 +53,11 @@ type Store = op.Store[Tx]
 // Service has the operations on attachments. It is safe for concurrent use.
 type Service struct {
 	store      Store
-	thumbnails *card.Thumbnails
+	thumbnails *picture.Thumbnails
 }
 
 // New returns a Service.
-func New(store Store) *Service { return &Service{store, card.NewThumbnails()} }
+func New(store Store) *Service { return &Service{store, picture.NewThumbnails()} }
 
 // Put stores an image: PNG, JPEG, WebP or GIF by its content, at most 10 MiB and 8,192
 // pixels on each side. One that nothing uses is removed after a day.
@@ -68,7 +68,7 @@ func (svc *Service) Put(ctx context.Context, c *op.Call, name string, data []byt
 	if err := op.CheckLine("name", name, maxName); err != nil {
 		return nil, err
 	}
-	picture, err := card.CheckPicture(data)
+	info, err := picture.Check(data)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,8 @@ func (svc *Service) Put(ctx context.Context, c *op.Call, name string, data []byt
 			return nil, fault.New(fault.TooLarge, "the images of a user may have %s together; delete some first", fault.Size(maxBytes))
 		}
 		a := &Attachment{
-			ID: op.NewID(), Name: cmp.Or(name, "image"), ContentType: picture.ContentType,
-			Width: picture.Width, Height: picture.Height, Size: int64(len(data)), ETag: picture.ETag, CreatedAt: tx.Now(),
+			ID: op.NewID(), Name: cmp.Or(name, "image"), ContentType: info.ContentType,
+			Width: info.Width, Height: info.Height, Size: int64(len(data)), ETag: info.ETag, CreatedAt: tx.Now(),
 		}
 		return a, tx.InsertAttachment(a, data)
 	})

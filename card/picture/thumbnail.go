@@ -1,8 +1,9 @@
-package card
+package picture
 
 import (
 	"bytes"
 	"image"
+	_ "image/gif" // avatars may be of this kind
 	"image/jpeg"
 	"image/png"
 
@@ -11,6 +12,9 @@ import (
 
 	"nodest/internal/fault"
 )
+
+// maxPixels bounds pictures that are decoded.
+const maxPixels = 16 << 20
 
 // maxScans is how many scans a JPEG may have. Encoders write about ten; each one
 // costs the decoder a pass over the whole picture, however short it is.
@@ -24,7 +28,7 @@ const maxScans = 200
 // Errors: UnsupportedMedia for what is no picture, TooLarge above 16 million pixels
 // and for a JPEG of too many scans.
 func Thumbnail(data []byte, size int) (thumbnail []byte, contentType string, err error) {
-	picture, format, err := decodePicture(data)
+	picture, format, err := Decode(data)
 	if err != nil {
 		return nil, "", err
 	}
@@ -43,9 +47,9 @@ func Thumbnail(data []byte, size int) (thumbnail []byte, contentType string, err
 	return b.Bytes(), "image/jpeg", err
 }
 
-// decodePicture decodes a picture whose size is bounded before. Its errors are those of
+// Decode decodes a picture whose size is bounded before. Its errors are those of
 // Thumbnail.
-func decodePicture(data []byte) (picture image.Image, format string, err error) {
+func Decode(data []byte) (picture image.Image, format string, err error) {
 	config, format, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
 		return nil, "", fault.Wrap(err, fault.UnsupportedMedia, "the image cannot be decoded")

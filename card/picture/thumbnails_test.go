@@ -1,4 +1,4 @@
-package card
+package picture
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func TestAThumbnailWaitsForAPlace(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := made.Of(ctx, "a", placeholder, 16); !errors.Is(err, context.Canceled) {
+	if _, _, err := made.Of(ctx, "a", []byte("waits"), 16); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

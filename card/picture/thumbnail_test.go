@@ -1,4 +1,4 @@
-package card_test
+package picture_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"reflect"
 	"testing"
 
-	"nodest/card"
+	"nodest/card/picture"
 	"nodest/internal/fault"
 )
 
@@ -51,7 +51,7 @@ func TestThumbnail(t *testing.T) {
 		"the frame of an animation": {asGIF.Bytes(), 128, 25, "image/jpeg"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, kind, err := card.Thumbnail(c.data, 128)
+			got, kind, err := picture.Thumbnail(c.data, 128)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestThumbnail(t *testing.T) {
 		"too many pixels":   {asPNG(image.NewGray(image.Rect(0, 0, 5000, 5000))), fault.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := card.Thumbnail(c.data, 128)
+			_, _, err := picture.Thumbnail(c.data, 128)
 			if !fault.Is(err, c.code) {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestThumbnail(t *testing.T) {
 // pass over the whole image.
 func TestThumbnailOfAJPEGOfManyScans(t *testing.T) {
 	for scans, want := range map[int]fault.Code{12: "", 5000: fault.TooLarge} {
-		_, _, err := card.Thumbnail(progressiveJPEG(1024, 1024, scans), 64)
+		_, _, err := picture.Thumbnail(progressiveJPEG(1024, 1024, scans), 64)
 		if want == "" {
 			if err != nil {
 				t.Fatal(err)

@@ -1,4 +1,6 @@
-package card
+// Package picture checks image files of strangers and makes thumbnails of them, within limits of
+// memory and time.
+package picture
 
 import (
 	"bytes"
@@ -17,18 +19,18 @@ const (
 	maxPictureSide  = 8192 // pixels
 )
 
-// Picture describes an image file.
-type Picture struct {
+// Info describes an image file.
+type Info struct {
 	ContentType   string
 	Width, Height int    // pixels
 	ETag          string // of the bytes
 }
 
-// CheckPicture describes a PNG, JPEG, WebP or GIF by its content: at most 10 MiB and
+// Check describes a PNG, JPEG, WebP or GIF by its content: at most 10 MiB and
 // 8,192 pixels on each side. It does not decode the pixels.
 //
 // Errors: TooLarge, UnsupportedMedia.
-func CheckPicture(data []byte) (*Picture, error) {
+func Check(data []byte) (*Info, error) {
 	if len(data) > maxPictureBytes {
 		return nil, fault.New(fault.TooLarge, "image too large: %s", fault.OverLimit(len(data), maxPictureBytes))
 	}
@@ -40,5 +42,5 @@ func CheckPicture(data []byte) (*Picture, error) {
 		return nil, fault.New(fault.TooLarge, "image too large: %d x %d pixels, limit %d per side", config.Width, config.Height, maxPictureSide)
 	}
 	sum := sha256.Sum256(data)
-	return &Picture{"image/" + format, config.Width, config.Height, hex.EncodeToString(sum[:16])}, nil
+	return &Info{"image/" + format, config.Width, config.Height, hex.EncodeToString(sum[:16])}, nil
 }

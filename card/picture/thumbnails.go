@@ -1,4 +1,4 @@
-package card
+package picture
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func (t *Thumbnails) Cached(id string, size int) (thumbnail []byte, contentType 
 
 func thumbnailKey(id string, size int) string { return fmt.Sprintf("%s/%d", id, size) }
 
-// Of is Thumbnail with a cache. An id always names the same picture. One that CheckPicture
+// Of is Thumbnail with a cache. An id always names the same picture. One that Check
 // takes and Thumbnail cannot scale, such as an animated WebP or one of more than 16 million
 // pixels, is returned as it is: browsers show it.
 //
@@ -70,7 +70,7 @@ func asItIs(picture, thumbnail []byte, contentType string, err error) ([]byte, s
 	if !fault.Is(err, fault.UnsupportedMedia) && !fault.Is(err, fault.TooLarge) {
 		return thumbnail, contentType, err
 	}
-	if p, wrong := CheckPicture(picture); wrong == nil {
+	if p, wrong := Check(picture); wrong == nil {
 		return picture, p.ContentType, nil
 	}
 	return nil, "", err

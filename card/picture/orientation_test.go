@@ -1,4 +1,4 @@
-package card_test
+package picture_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"image/jpeg"
 	"testing"
 
-	"nodest/card"
+	"nodest/card/picture"
 )
 
 // photo is a JPEG of 64 x 32 pixels whose left half is white, with an orientation.
@@ -46,7 +46,7 @@ func TestAThumbnailIsTurnedAsTheCameraNotes(t *testing.T) {
 		5: {16, 32, image.Pt(8, 4)}, 6: {16, 32, image.Pt(8, 4)}, 7: {16, 32, image.Pt(8, 28)}, 8: {16, 32, image.Pt(8, 28)}, 9: {32, 16, image.Pt(4, 8)},
 	} {
 		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
-			data, _, err := card.Thumbnail(photo(t, order, orientation), 32)
+			data, _, err := picture.Thumbnail(photo(t, order, orientation), 32)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,8 +72,8 @@ func TestADamagedNoteOfTheCameraDoesNoHarm(t *testing.T) {
 		for _, b := range []byte{0, 1, 0x7f, 0xff} {
 			damaged := bytes.Clone(whole)
 			damaged[i] = b
-			_, _, _ = card.Thumbnail(damaged, 32)
-			_, _, _ = card.Thumbnail(damaged[:max(i, 20)], 32)
+			_, _, _ = picture.Thumbnail(damaged, 32)
+			_, _, _ = picture.Thumbnail(damaged[:max(i, 20)], 32)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func FuzzThumbnailOfAPhoto(f *testing.F) {
 		}
 		exif := append([]byte("\xff\xd8\xff\xe1"), binary.BigEndian.AppendUint16(nil, uint16(len(tiff)+8))...)
 		exif = append(append(exif, "Exif\x00\x00"...), tiff...)
-		if _, _, err := card.Thumbnail(append(exif, b.Bytes()[2:]...), 16); err != nil {
+		if _, _, err := picture.Thumbnail(append(exif, b.Bytes()[2:]...), 16); err != nil {
 			t.Error(err)
 		}
 	})
