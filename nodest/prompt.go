@@ -75,7 +75,12 @@ func (t *turn) readPreview(ctx context.Context, text string) error {
 	t.input.History = t.lines()
 	switch {
 	case text != "":
-		t.input.User = framework.Message{Role: chat.RoleUser, Name: t.setup.Persona.Name, Text: t.input.Scripts.User(text)}
+		if t.setup.Docs.Tavern == nil {
+			text = t.input.Scripts.User(text)
+		} else {
+			text = t.setup.Typed(text, false, t.gen.CreatedAt)
+		}
+		t.input.User = framework.Message{Role: chat.RoleUser, Name: t.setup.Persona.Name, Text: text}
 	case len(path) > 0 && path[len(path)-1].Role == chat.RoleUser:
 		t.answerLast()
 	default:

@@ -330,6 +330,7 @@ func chatHistory(ctx context.Context, c *Call, in historyData) (any, error) {
 		return nil, err
 	}
 	p := whole(h.Items, chat.WireMessage)
+	p.Displays = h.Displays
 	if n := len(h.Items); h.More && n > 0 {
 		next := h.Items[0]
 		if in.After != "" {

@@ -13,7 +13,8 @@ import (
 // page is a part of a list.
 type page struct {
 	Items      []any   `json:"items"`
-	NextCursor *string `json:"nextCursor"` // null = the end
+	NextCursor *string `json:"nextCursor"`         // null = the end
+	Displays   bool    `json:"displays,omitempty"` // of a chat: messages have other texts for readers, which events do not have
 }
 
 // whole encodes the items of a list with wire.
