@@ -1,27 +1,24 @@
-package cite
+package claim
 
 import (
 	"slices"
 	"strings"
+
+	"nodest/internal/cite/script"
 )
 
-var thoughts = data.Set("thoughts")
+// negated finds a denial of what the source says, and the other way round.
+var negated = Detector{Name: "negated", Why: WhyNegation, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
+	return len(near) > 0 && len(c.denied) == 0 && !c.absent && deniedOf(c, near, p.source)
+})}
 
-// deniesOnce reports whether just one of two clauses denies what both speak of.
-func deniesOnce(c *clause, near []*clause, e *reading) bool {
-	switch {
-	case len(near) == 0:
-		return false
-	case unsays(c, near):
-		return true
-	case len(c.denied) == 0:
-		return !c.absent && deniedOf(c, near, e)
-	}
-	return !isDeniedToo(c, near, e)
-}
+// silent finds what a claim denies, where the source denies nothing: it does not say the opposite, but not that either.
+var silent = Detector{Name: "silent", Why: WhyNegation, Weak: true, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
+	return len(near) > 0 && len(c.denied) > 0 && !isDeniedToo(c, near, p.source)
+})}
 
 // deniedOf reports whether a source denies what a clause says.
-func deniedOf(c *clause, near []*clause, e *reading) bool {
+func deniedOf(c *clause, near []*clause, e *Text) bool {
 	affirmed := func(head string) bool {
 		return slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) == 0 && n.terms[head] })
 	}
@@ -46,7 +43,7 @@ func deniedOf(c *clause, near []*clause, e *reading) bool {
 }
 
 // isDeniedToo reports whether a source denies what a clause denies, or says so in other words.
-func isDeniedToo(c *clause, near []*clause, e *reading) bool {
+func isDeniedToo(c *clause, near []*clause, e *Text) bool {
 	for i := range e.clauses {
 		for _, found := range e.clauses[i].denied {
 			if slices.ContainsFunc(c.denied, func(d denial) bool { return d.shares(found) }) {
@@ -63,7 +60,7 @@ func isDeniedToo(c *clause, near []*clause, e *reading) bool {
 	if slices.ContainsFunc(c.denied, func(d denial) bool { return d.isAffirmed(near) }) {
 		return false
 	}
-	if slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) > 0 || n.absent || n.lessened || len(n.negates) > 0 }) {
+	if slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) > 0 || n.absent || n.lessened }) {
 		return true
 	}
 	return slices.ContainsFunc(c.denied, func(d denial) bool { return d.hasOpposite(e) })
@@ -78,43 +75,34 @@ func (d denial) isAffirmed(near []*clause) bool {
 
 // hasOpposite reports whether a source denies something with the same word, or has the opposite of what is
 // denied.
-func (d denial) hasOpposite(e *reading) bool {
+func (d denial) hasOpposite(e *Text) bool {
 	return e.terms[stemOf(d.word)] || slices.ContainsFunc(d.scope, func(t string) bool {
-		return slices.ContainsFunc(opposites().of[t], func(s side) bool { return hasSide(e, s.rank, !s.second) })
+		return slices.ContainsFunc(opposites().of[t], func(s side) bool {
+			return e.anyClause(func(c *clause) bool { return slices.ContainsFunc(c.opposite, s.against) })
+		})
 	})
 }
 
-// affirms reports whether a reading has a term in a clause that denies nothing.
-func (r *reading) affirms(term string) bool {
+// affirms reports whether a Text has a term in a clause that denies nothing.
+func (r *Text) affirms(term string) bool {
 	return slices.ContainsFunc(r.clauses, func(c clause) bool { return c.terms[term] && len(c.denied) == 0 })
 }
 
-// unsays reports whether just one of a clause and those nearest to it has a word with "un" before it.
-func unsays(c *clause, near []*clause) bool {
-	for _, n := range near {
-		says := func(a, b *clause) bool {
-			return slices.ContainsFunc(a.negates, func(t string) bool { return b.terms[t] && len(a.denied) == len(b.denied) })
-		}
-		if says(c, n) || says(n, c) {
-			return true
-		}
-	}
-	return false
-}
-
 // sharedHead returns the term of a clause that a negation denies; "" if the clause speaks of
-// something else. In dense scripts the first character tells, together with another pair.
+// something else. In dense scripts its characters tell, together with another pair or beside other characters.
 func (d denial) sharedHead(c *clause) string {
 	if len(d.scope) == 0 {
 		return ""
 	}
 	head := d.scope[0]
-	if c.terms[head] {
-		return head
-	}
 	r := []rune(head)
-	if !isDense(r[0]) || !strings.ContainsRune(c.text, r[0]) {
+	switch {
+	case c.terms[head]:
+		return head
+	case !script.IsDense(r[0]) || !strings.ContainsRune(c.text, r[0]):
 		return ""
+	case len(r) > 1 && strings.ContainsRune(c.text, r[1]):
+		return head
 	}
 	for _, t := range d.scope[1:] {
 		if c.terms[t] {

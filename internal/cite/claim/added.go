@@ -1,0 +1,49 @@
+package claim
+
+import (
+	"slices"
+	"strings"
+
+	"nodest/internal/index"
+)
+
+var details = data.Set("details")
+
+// minSaid is the share of a clause that the source must have: less is what any text has of another on its subject.
+const minSaid = 0.2
+
+// added finds a part of a claim of which the source says nothing: a clause, or a detail at its end, such as "by a retired
+// miner".
+var added = Detector{Name: "added", Why: WhyNothing, Weak: true, Strict: true, Find: anyClause(func(p *Pair, c *clause, _ []*clause) bool {
+	return p.isNew(c) || p.endsInNews(c)
+})}
+
+// isNew reports whether a source says nothing of a clause that has something to say, or of what stands between its
+// commas.
+func (p *Pair) isNew(c *clause) bool {
+	if parts := strings.Split(c.text, ","); len(parts) > 1 {
+		return slices.ContainsFunc(parts, func(part string) bool {
+			terms := Distinct(index.Terms(part))
+			return len(terms) >= 2 && p.share(terms) < minSaid
+		})
+	}
+	if p.Claim.Dense {
+		return weightOf(c.symbols) >= 4 && cover(c.symbols, p.source.symbols) < minSaid
+	}
+	return len(c.terms) >= 2 && p.share(c.terms) < minSaid
+}
+
+// endsInNews reports whether a clause goes on, behind a word such as "by", with words that the source does not have.
+func (p *Pair) endsInNews(c *clause) bool {
+	words := strings.Fields(c.text)
+	for i, word := range words {
+		if !details()[word] {
+			continue
+		}
+		terms := Distinct(index.Terms(strings.Join(words[i:], " ")))
+		if len(terms) >= 2 && p.share(terms) == 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,173 @@
+package claim
+
+import (
+	"slices"
+
+	"nodest/internal/cite/script"
+)
+
+var (
+	surnames     = data.Set("surnames")
+	pronouns     = data.Set("pronouns")
+	contrasts    = data.Set("contrasts")
+	only         = data.Set("only")
+	institutions = data.Set("institutions")
+)
+
+// Bounds of what stands in a slot, by weight, and of the share of the rest that must be the same.
+const (
+	minSlot    = 2
+	maxSlot    = 10
+	sameAround = 0.6
+	minAround  = 3
+)
+
+// slotted finds something that stands in the claim where the source has something else, with the same words
+// around it: 信号系统由中晟集团提供 where it was 华讯科技. The source speaks of it elsewhere, or both are names.
+var slotted = Detector{Name: "slotted", Why: WhyName, Find: anyClause(func(p *Pair, c *clause, _ []*clause) bool {
+	if weightOf(c.symbols) < minSlot+minAround || len(c.symbols) > maxSymbols {
+		return false
+	}
+	for _, t := range p.Quote {
+		for i := range t.clauses {
+			theirs := t.clauses[i].symbols
+			if p.slotsDiffer(c, theirs, 0, t, i) {
+				return true
+			}
+			if i > 0 && p.Claim.Dense {
+				before := t.clauses[i-1].symbols
+				if p.slotsDiffer(c, slices.Concat(before, theirs), len(before), t, i) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+})}
+
+// slot is a part of a clause, and what the source has in its place.
+type slot struct {
+	ours, theirs []symbol
+	around       float64 // the share of what stands around it that the source has
+}
+
+// slotsDiffer compares a clause with one of the source; or with two, if something that they have in common goes over the
+// border of both.
+func (p *Pair) slotsDiffer(c *clause, theirs []symbol, border int, t *Text, at int) bool {
+	if len(theirs) == 0 || len(theirs) > maxSymbols {
+		return false
+	}
+	runs := runsOf(c.symbols, theirs)
+	if border > 0 && !slices.ContainsFunc(runs, func(r run) bool { return r.at < border && r.at+r.to-r.from > border }) {
+		return false
+	}
+	for i := 0; i <= len(runs); i++ {
+		from, to, begin, end := 0, len(c.symbols), 0, len(theirs)
+		if i > 0 {
+			from, begin = runs[i-1].to, runs[i-1].at+runs[i-1].to-runs[i-1].from
+		}
+		if i < len(runs) {
+			to = runs[i].from
+			if end = indexOf(theirs, runs[i].in(c.symbols), begin); end < 0 {
+				continue
+			}
+		}
+		if !p.Claim.Dense && !p.isEnglishSlot(c, from, to) {
+			continue
+		}
+		s := slot{trimParticles(c.symbols[from:to]), trimParticles(theirs[begin:end]), around(c.symbols, from, to, runs)}
+		if s.around >= sameAround && (s.isContrast(p, c, t, at, theirs) || otherGivenName(c.symbols, from, to, theirs[:end], begin)) {
+			return true
+		}
+	}
+	return false
+}
+
+// around is the share of the symbols outside of a slot that are in runs; 0 if these are few.
+func around(ours []symbol, from, to int, runs []run) float64 {
+	n, all := 0, weightOf(ours)-weightOf(ours[from:to])
+	for _, r := range runs {
+		n += weightOf(r.in(ours))
+	}
+	if n < minAround {
+		return 0
+	}
+	return float64(n) / float64(all)
+}
+
+// isContrast reports whether the source speaks of what is in the slot in another clause, that has less of the claim, and sets
+// both apart: in one sentence, by a word such as "while", or by names.
+func (s slot) isContrast(p *Pair, c *clause, t *Text, at int, theirs []symbol) bool {
+	if !isSlot(s.ours) || !isSlot(s.theirs) || p.Claim.hasNumber(s.ours) || p.source.hasNumber(s.theirs) || indexOf(c.symbols, s.theirs, 0) >= 0 {
+		return false
+	}
+	if has(theirs, only) && !shareSymbol(s.ours, s.theirs) {
+		return true
+	}
+	names := isName(s.ours) && isName(s.theirs)
+	apart := names || has(theirs, contrasts)
+	rest := without(c.symbols, s.ours)
+	for _, of := range slices.Concat(p.Quote, p.Page) {
+		if of != t && (!apart || shareSymbol(s.ours, s.theirs)) {
+			continue
+		}
+		for i := range of.clauses {
+			if text := of.clauses[i].symbols; (of != t || i != at) && indexOf(text, s.ours, 0) >= 0 && 2*cover(rest, text) < cover(rest, theirs) {
+				return true
+			}
+		}
+	}
+	return names && s.ours[0] == s.theirs[0]
+}
+
+func isSlot(text []symbol) bool {
+	n := weightOf(text)
+	return n >= minSlot && n <= maxSlot && !has(text, pronouns)
+}
+
+// has reports whether a text has one of some characters.
+func has(text []symbol, some func() map[string]bool) bool {
+	return slices.ContainsFunc(text, func(s symbol) bool { return !isWordSymbol(s) && some()[string(s)] })
+}
+
+func shareSymbol(a, b []symbol) bool {
+	return slices.ContainsFunc(a, func(s symbol) bool { return slices.Contains(b, s) })
+}
+
+func without(text, part []symbol) []symbol {
+	at := indexOf(text, part, 0)
+	return slices.Concat(text[:at], []symbol{'\n'}, text[at+len(part):])
+}
+
+// otherGivenName reports whether two slots are the last character of a name of three: 沈若梅 for 沈若兰. What stands before
+// 了 is no name.
+func otherGivenName(ours []symbol, from, to int, theirs []symbol, begin int) bool {
+	return to-from == 1 && len(theirs)-begin == 1 && from >= 2 && begin >= 2 && has(ours[from-2:from-1], surnames) && !isParticle(at(ours, to)) &&
+		slices.Equal(ours[from-2:from], theirs[begin-2:begin]) && weight(ours[from]) == 1 && weight(theirs[begin]) == 1
+}
+
+// isEnglishSlot reports whether a slot of an English clause is between words, is a name, or stands at the end and behind no
+// name, whose verb it may be.
+func (p *Pair) isEnglishSlot(c *clause, from, to int) bool {
+	if len(c.denied) > 0 {
+		return false
+	}
+	nameAt := func(i int) bool {
+		return slices.ContainsFunc(c.tokens, func(t token) bool { return p.isName(t.term) && symbolFor(t.term) == at(c.symbols, i) })
+	}
+	return nameAt(from) || from > 0 && !nameAt(from-1)
+}
+
+// isName reports whether a text of a dense script may be a Chinese name, or ends with one, or with a word for an institution.
+func isName(text []symbol) bool {
+	n := len(text)
+	if n < 2 || !script.IsDense(text[0]) || isWordSymbol(text[n-1]) {
+		return false
+	}
+	for k := 2; k <= min(n, 3); k++ {
+		if has(text[n-k:n-k+1], surnames) || institutions()[string(text[n-k:])] {
+			return true
+		}
+	}
+	return n <= 4 && has(text[:1], surnames) || n > 2 && has(text[n-1:], institutions)
+}

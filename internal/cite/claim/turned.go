@@ -1,0 +1,58 @@
+package claim
+
+import "slices"
+
+// turned finds the opposite of what the source says: a rise for a fall.
+var turned = Detector{Name: "turned", Why: WhyDirection, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
+	return p.otherSide(c, near, func(c *clause) []side { return c.opposite }, true)
+})}
+
+// kinds finds one of a kind where the source has another: red for blue, most for a few.
+var kinds = Detector{Name: "kinds", Why: WhyName, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
+	if len(near) == 0 {
+		near = pointers(p.source.clauses)
+	}
+	return p.otherSide(c, near, func(c *clause) []side { return c.kinds }, false)
+})}
+
+// bounded finds what the claim puts on the other side of a bound: before for after, over for under.
+var bounded = Detector{Name: "bounded", Why: WhyDirection, Find: anyClause(func(p *Pair, c *clause, _ []*clause) bool {
+	return p.otherSide(c, nil, func(c *clause) []side { return c.bounds }, false)
+})}
+
+// otherSide reports whether the clauses nearest to one have another side of something that it has, and not this
+// one; or, where these tell nothing, the others with the same words beside it. Where it may be denied, both or none
+// must be.
+func (p *Pair) otherSide(c *clause, near []*clause, of func(c *clause) []side, denied bool) bool {
+	beside := slices.DeleteFunc(pointers(p.source.clauses), func(n *clause) bool { return slices.Contains(near, n) })
+	for _, s := range of(c) {
+		if slices.ContainsFunc(of(c), s.against) {
+			continue
+		}
+		for k, clauses := range [][]*clause{near, beside} {
+			same, against := false, false
+			for _, n := range clauses {
+				for _, x := range of(n) {
+					same = same || x.same(s)
+					against = against || x.against(s) && (k == 0 || sharesTerm(x.beside, s.beside)) && (!denied || c.negated == n.negated)
+				}
+			}
+			if against && !same {
+				return true
+			}
+			if same {
+				break
+			}
+		}
+	}
+	return false
+}
+
+func sharesTerm(a, b []string) bool {
+	return slices.ContainsFunc(a, func(t string) bool { return slices.Contains(b, t) })
+}
+
+// opposes reports whether a clause has another side of something that another one has.
+func (c *clause) opposes(of *clause) bool {
+	return slices.ContainsFunc(c.opposite, func(s side) bool { return slices.ContainsFunc(of.opposite, s.against) })
+}
