@@ -208,6 +208,7 @@ func (v *verifier) pair(p *part, windows ...[2]int) *claim.Pair {
 	for _, w := range windows {
 		pair.Quote = append(pair.Quote, v.pages.readingsOf(w)...)
 	}
+	pair.Before = v.pages.before(windows[0][0])
 	for _, at := range p.found {
 		if v.pages.all[at].source == source {
 			pair.Page = append(pair.Page, v.pages.reading(at))

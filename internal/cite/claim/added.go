@@ -28,7 +28,7 @@ func (p *Pair) isNew(c *clause) bool {
 		})
 	}
 	if p.Claim.Dense {
-		return weightOf(c.symbols) >= 4 && cover(c.symbols, p.source.symbols) < minSaid
+		return weightOf(c.symbols) >= 4 && rowsCover(c.symbols, p.source.symbols) < minSaid || p.isCause(c)
 	}
 	return len(c.terms) >= 2 && p.share(c.terms) < minSaid
 }
@@ -47,3 +47,10 @@ func (p *Pair) endsInNews(c *clause) bool {
 	}
 	return false
 }
+
+// isCause reports whether a clause gives a reason that no single sentence of the source has half of.
+func (p *Pair) isCause(c *clause) bool {
+	return causes.MatchString(c.text) && !slices.ContainsFunc(p.Quote, func(t *Text) bool { return cover(c.symbols[1:], t.symbols) > MinCoverage })
+}
+
+var causes = data.Rule("causes")

@@ -36,6 +36,15 @@ func cover(ours, theirs []symbol) float64 {
 	return covered / float64(max(weightOf(ours), 1))
 }
 
+// rowsCover is cover without single characters.
+func rowsCover(ours, theirs []symbol) float64 {
+	n := 0
+	for _, r := range runsOf(ours, theirs) {
+		n += weightOf(r.in(ours))
+	}
+	return float64(n) / float64(max(weightOf(ours), 1))
+}
+
 // share is the share of some terms of the claim that the source has. A number may stand there with another unit.
 func (p *Pair) share(terms map[string]bool) float64 {
 	n := 0

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -90,7 +91,46 @@ func (e Evidence) Add(text string) {
 		w = strings.ToLower(w)
 		e.words[w] = true
 	}
+	if halves.MatchString(text) {
+		e.addNumber(quantity{value: "50", amount: 50, unit: unit{ratio, 0.01}})
+	}
+	e.addImplied(strings.ToLower(text))
 }
+
+// addImplied adds the numbers that a text in lower case says without one: an hour, each year, the second, half past.
+func (e Evidence) addImplied(text string) {
+	for _, line := range implied() {
+		value, words, _ := strings.Cut(line, " ")
+		for w := range strings.SplitSeq(words, "/") {
+			if strings.Contains(text, w) {
+				amount, _ := strconv.ParseFloat(value, 64) // of our own data
+				e.addNumber(quantity{value: value, amount: amount})
+			}
+		}
+	}
+	for _, single := range singles() {
+		for i := strings.Index(text, single); i >= 0; {
+			before, _ := utf8.DecodeLastRuneInString(text[:i])
+			end := i + len(single)
+			if u := unitAfter(text[end:]); u.dim != "" && !script.IsWord(before) {
+				e.addNumber(quantity{value: "1", amount: 1, unit: u})
+			}
+			next := strings.Index(text[end:], single)
+			if next < 0 {
+				break
+			}
+			i = end + next
+		}
+	}
+}
+
+var (
+	implied = data.Words("implied")
+	singles = data.Words("singles") // words for one before a unit
+)
+
+// halves tells of one half, in other words than the number.
+var halves = data.Rule("halves")
 
 func (e Evidence) addNumber(q quantity) {
 	e.numbers[q.value] = append(e.numbers[q.value], q)
@@ -119,8 +159,19 @@ func (f Facts) Missing(e Evidence) Facts {
 			}
 			return strings.Contains(text, n)
 		}),
-		slices.DeleteFunc(slices.Clone(f.quantities), e.hasNumber),
+		slices.DeleteFunc(slices.Clone(f.quantities), func(q quantity) bool { return e.hasNumber(q) || f.isDifference(q, e) }),
 	}
+}
+
+// isDifference reports whether two numbers of the evidence differ by one, of which the sentence has one too: 1.5 degrees more, of
+// 17.1 and 18.6.
+func (f Facts) isDifference(q quantity, e Evidence) bool {
+	return slices.ContainsFunc(f.quantities, func(a quantity) bool {
+		if a.value == q.value || q.amount == 0 || q.unit.dim == month || q.unit.dim == day || q.unit.dim == year || q.measured() && !a.like(q) || !slices.ContainsFunc(e.numbers[a.value], a.equals) {
+			return false
+		}
+		return e.numbers[decimal(a.amount+q.amount)] != nil || e.numbers[decimal(a.amount-q.amount)] != nil
+	})
 }
 
 var peoples = data.Words("peoples")

@@ -43,7 +43,7 @@ func denialsIn(text string) (out []denial, negated bool) {
 				before := index.Terms(text[:m[0]])
 				d.scope = before[max(0, len(before)-2):]
 			}
-			if denyingVerb.MatchString(word) && inPassive(text[:m[0]]) {
+			if inPassive(text[:m[0]]) && (denyingVerb.MatchString(word) || endsWithCarrier(text[m[1]:])) {
 				d.scope = before(text[:m[0]])
 			}
 			d.all = len(d.scope) > 0 && exception.MatchString(word)
@@ -52,6 +52,12 @@ func denialsIn(text string) (out []denial, negated bool) {
 		}
 	}
 	return out, negated
+}
+
+// endsWithCarrier reports whether a text, behind a negation, is a word such as "allowed" that no verb follows.
+func endsWithCarrier(text string) bool {
+	words := strings.Fields(text)
+	return len(words) > 0 && len(words[0]) > 4 && carriers()[index.Stem(words[0])] && (len(words) == 1 || words[1] != "to")
 }
 
 // inPassive reports whether a text ends with a form of "be".

@@ -44,7 +44,19 @@ func Plain(text string) string {
 		before, _ = utf8.DecodeLastRuneInString(text[:end])
 		i = end
 	}
-	return b.String()
+	return decades.ReplaceAllStringFunc(b.String(), yearOfDecade)
+}
+
+// decades are those of a century: 20世纪80年代, 上世纪80年代.
+var decades = regexp.MustCompile(`(\d\d?|上)(?:个)?世纪(\d0)年代`)
+
+func yearOfDecade(text string) string {
+	m := decades.FindStringSubmatch(text)
+	century, err := strconv.Atoi(m[1])
+	if err != nil {
+		century = 20
+	}
+	return strconv.Itoa(century-1) + m[2] + "年代"
 }
 
 // numeralAt reads what begins at a place of a text: the value of a number, or "", and where it ends.
@@ -86,16 +98,26 @@ func digitsAt(text string, i int, before rune) (value string, end int) {
 		after = money.ReplaceAllString(after, " ${1}illion")
 	}
 	value = number(text[i:end], after)
-	for _, s := range scale() {
-		if at := s.FindStringIndex(after); at != nil {
-			end += min(at[1], len(text)-end)
-			break
-		}
+	end += min(scaleEnd(after), len(text)-end)
+	if more := script.RunOf(text, end, script.IsDigit); more > end && strings.HasPrefix(text[more:], "千") { // 2万3千
+		base, _ := strconv.ParseFloat(value, 64)
+		thousands, _ := strconv.ParseFloat(text[end:more], 64)
+		return decimal(base + 1000*thousands), more + len("千")
 	}
 	if half := "个半"; strings.HasPrefix(text[end:], half) {
 		return value + ".5", end + len(half)
 	}
 	return value, end
+}
+
+// scaleEnd is the length of what multiplies the number before it.
+func scaleEnd(after string) int {
+	for _, s := range scale() {
+		if at := s.FindStringIndex(after); at != nil {
+			return at[1]
+		}
+	}
+	return 0
 }
 
 // money are the letters behind an amount of it that multiply it: £2.4m, $3bn.
@@ -185,11 +207,16 @@ func hanNumeralAt(text string, i int, before rune) (value string, end int) {
 			return decimal(hanWhole(run)+0.5) + strings.TrimSuffix(half, "半"), end + len(half)
 		}
 	}
-	if len(value) == 1 && strings.HasPrefix(rest, "成") { // four tenths
-		return value + "0%", end + len("成")
+	for _, tenths := range []string{"成", "折"} {
+		if below, ok := strings.CutPrefix(rest, tenths); ok && len(value) == 1 { // 三成五
+			n := script.RunOf(below, 0, isHanDigit)
+			more := max(0, hanWhole(below[:n]))
+			return decimal(10*hanWhole(run)+more) + "%", end + len(tenths) + n
+		}
 	}
-	if decimal, next := hanDecimal(text, i, end); decimal != "" {
-		return decimal, next
+	if value, next := hanDecimal(text, i, end); value != "" {
+		after := text[next:min(next+12, len(text))]
+		return number(value, after), next + scaleEnd(after)
 	}
 	return value, end
 }
@@ -215,6 +242,9 @@ func hanDecimal(text string, from, end int) (value string, next int) {
 		return "", end // a time of day
 	}
 	whole := hanWhole(text[from:end])
+	if text[from:end] == "零" {
+		whole = 0
+	}
 	if whole < 0 {
 		return "", end
 	}
@@ -234,7 +264,7 @@ func hanValue(run string, before rune, after string) string {
 	case before == '比' && run == "零":
 		return "0"
 	case strings.ContainsRune("比第之", before):
-	case n == 0 || !measures()[string(next)] || strings.ContainsAny(run, "百千万亿〇零"):
+	case n == 0 || !measures()[string(next)] && !(run == "十" && strings.ContainsRune("多余来几", next)) || strings.ContainsAny(run, "百千万亿〇零"):
 		return ""
 	case run == "一" && unitAfter(after).dim != "time" && unitAfter(after).dim != "calendar":
 		return "" // 一个, 一度, 一块 hardly count
@@ -261,64 +291,92 @@ func hanWhole(run string) float64 {
 	return n
 }
 
-// hanNumber reads a number in Chinese characters: 三百一十二, 二〇一九. Two digits side by side
+// hanNumber reads a number in Chinese characters: 三百一十二, 一百二, 二〇一九. Two digits side by side
 // are an estimate (三四), and 万一 is a word.
 func hanNumber(s string) (string, bool) {
-	total, section, figure, units, places := 0, 0, 0, 0, ""
+	total, section, figure, last, places := 0, 0, 0, 0, ""
 	for i, r := range s {
-		switch r {
-		case '十', '百', '千':
-			unit := map[rune]int{'十': 10, '百': 100, '千': 1000}[r]
-			if figure == 0 && (r != '十' || i > 0 && section > 0) {
+		unit := hanPowers[r]
+		switch {
+		case unit >= 1e4:
+			if section+figure == 0 && (total == 0 || unit == 1e4) || total >= 1e12 {
+				return "", false
+			}
+			section += figure
+			if unit == 1e8 {
+				total, section = total+section, 0
+				total *= unit
+			} else {
+				total += section * unit
+			}
+			section, figure, last = 0, 0, unit
+		case unit > 0:
+			if figure == 0 && (unit != 10 || i > 0 && section > 0) {
 				return "", false
 			}
 			section += max(figure, 1) * unit
-			figure = 0
-			units++
-		case '万', '亿':
-			if section+figure == 0 || total+section+figure > 1e8 {
-				return "", false
-			}
-			total = (total + section + figure) * map[rune]int{'万': 1e4, '亿': 1e8}[r]
-			section, figure = 0, 0
-			units++
+			figure, last = 0, unit
 		default:
 			figure = strings.Index(hanFigures, string(r)) / len("〇") % 10
 			places += strconv.Itoa(figure)
+			if figure == 0 {
+				last = 0
+			}
 		}
 		if len(places) > 12 {
 			return "", false
 		}
 	}
-	if units == 0 {
+	if last == 0 && total+section == 0 {
 		return strings.TrimLeft(places, "0"), len(places) >= 3
+	}
+	if last >= 100 && figure > 0 { // 一百二, 三万五
+		figure *= last / 10
 	}
 	return strconv.Itoa(total + section + figure), true
 }
 
+var hanPowers = map[rune]int{'十': 10, '百': 100, '千': 1000, '万': 1e4, '亿': 1e8}
+
 // spelledAt reads an English number whose first word is text[from:end]: forty-two, thirteen hundred and fifty,
-// two thirds of, half an hour. "One" is a number only before a unit: it is more often a pronoun.
+// nineteen sixty, two thirds of, half an hour. "One" is a number only before a unit or a power: it is more often a pronoun.
 func spelledAt(text string, from, end int) (value string, next int) {
 	word := strings.ToLower(text[from:end])
-	if word == "half" || word == "a" || word == "one" {
-		return littleAt(text, word, end)
+	second, after := wordAfter(text, end)
+	_, isPower := powers()[second]
+	switch {
+	case word == "half":
+		return halfAt(text, end)
+	case (word == "a" || word == "one" || word == "an") && isPower:
+		return spelledFrom(text, 1, second, end, after)
+	case word == "a" || word == "one" || word == "an":
+		return oneAt(text, word, second, end, after)
 	}
-	total, section, figures := 0.0, 0.0, false
+	return spelledFrom(text, 0, word, 0, end)
+}
+
+// spelledFrom reads the words of a number from one that ends at a place, behind what is read up to another.
+func spelledFrom(text string, section float64, word string, next, end int) (string, int) {
+	total, last := 0.0, 0.0
 	for {
-		rank, isSmall := small()[word]
+		value := float64(small()[word] + 1)
+		_, isSmall := small()[word]
 		ten, isTen := tens()[word]
 		power, isPower := powers()[word]
 		switch {
-		case isSmall && !figures:
-			section += float64(rank + 1)
-			figures = true
-		case isTen && !figures:
-			section += float64(10 * (ten + 2))
-			figures = false
-		case isPower && next > 0 && power == 0:
-			section, figures = 100*section, false
-		case isPower && next > 0:
-			total, section, figures = total+section*math.Pow10(3*power), 0, false
+		case isTen && (last == 0 || last >= 10 && last < 20): // nineteen sixty is a year
+			if last > 0 {
+				section *= 100
+			}
+			last = float64(10 * (ten + 2))
+			section += last
+		case isSmall && (last == 0 || last >= 20 && value < 10):
+			last = max(value, 1)
+			section += value
+		case isPower && section > 0 && power == 0:
+			section, last = 100*section, 0
+		case isPower && section > 0:
+			total, section, last = total+section*math.Pow10(3*power), 0, 0
 		default:
 			return spelled(total+section, text, next)
 		}
@@ -329,7 +387,7 @@ func spelledAt(text string, from, end int) (value string, next int) {
 	}
 }
 
-// spelled is a number that was read up to a place, or the fraction that it begins.
+// spelled is a number that was read up to a place, or the fraction that it begins, or dozens.
 func spelled(value float64, text string, end int) (string, int) {
 	if end == 0 {
 		return "", 0
@@ -338,36 +396,56 @@ func spelled(value float64, text string, end int) (string, int) {
 	if part, ok := parts()[strings.TrimSuffix(word, "s")]; ok && strings.HasSuffix(word, "s") {
 		return decimal(100*value/float64(part+2)) + "%", next
 	}
-	if rest := " and a half"; strings.HasPrefix(text[end:], rest) {
-		return decimal(value + 0.5), end + len(rest)
+	if word == "dozen" {
+		return decimal(12 * value), next
+	}
+	if strings.HasPrefix(text[end:], andHalf) {
+		return andAHalf(value, text, end)
 	}
 	return decimal(value), end
 }
 
-// littleAt reads what "half", "a" and "one" begin: half the, a third of, a hundred, one hour.
-func littleAt(text, word string, end int) (string, int) {
+// andAHalf adds a half to a number, and multiplies both by what follows.
+func andAHalf(value float64, text string, end int) (string, int) {
+	end += len(andHalf)
+	if word, next := wordAfter(text, end); powers()[word] > 0 {
+		return decimal((value + 0.5) * math.Pow10(3*powers()[word])), next
+	}
+	return decimal(value + 0.5), end
+}
+
+const andHalf = " and a half"
+
+// halfAt reads what "half" begins: half the, half a million, half an hour.
+func halfAt(text string, end int) (string, int) {
 	second, next := wordAfter(text, end)
-	third, _ := wordAfter(text, next)
-	if word == "half" {
-		switch {
-		case (second == "a" || second == "an") && unitAfter(text[next:]).dim != "":
-			return "0.5", next
-		case slices.Contains([]string{"of", "the", "its", "their", "all"}, second):
-			return "50%", end
-		}
-		return "", 0
+	third, after := wordAfter(text, next)
+	power, isPower := powers()[third]
+	switch {
+	case second == "a" && isPower:
+		return decimal(math.Pow10(max(2, 3*power)) / 2), after
+	case (second == "a" || second == "an") && unitAfter(text[next:]).dim != "":
+		return "0.5", next
+	case slices.Contains([]string{"of", "the", "its", "their", "all"}, second):
+		return "50%", end
 	}
-	if part, ok := parts()[second]; ok && third == "of" {
-		return decimal(100/float64(part+2)) + "%", next
-	}
-	if power, ok := powers()[second]; ok {
-		value := 100.0
-		if power > 0 {
-			value = math.Pow10(3 * power)
-		}
-		return decimal(value), next
-	}
-	if word == "one" && unitAfter(text[end:]).dim != "" {
+	return "", 0
+}
+
+// oneAt reads what "a" and "one" begin: a third of, a dozen, one hour, one and a half, a year and a half.
+func oneAt(text, word, second string, end, after int) (string, int) {
+	third, _ := wordAfter(text, after)
+	part, isPart := parts()[second]
+	switch {
+	case isPart && third == "of":
+		return decimal(100/float64(part+2)) + "%", after
+	case second == "dozen":
+		return "12", after
+	case word == "one" && strings.HasPrefix(text[end:], andHalf):
+		return andAHalf(1, text, end)
+	case unitAfter(text[end:]).dim != "" && strings.HasPrefix(text[after:], andHalf):
+		return "1.5" + text[end:after], after + len(andHalf)
+	case word == "one" && unitAfter(text[end:]).dim != "":
 		return "1", end
 	}
 	return "", 0

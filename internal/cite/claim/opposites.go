@@ -54,6 +54,9 @@ func stemOf(word string) string {
 	return index.Stem(word)
 }
 
+// maxBeside is how many terms next to a word tell what it is said of.
+const maxBeside = 4
+
 var (
 	opposites = readOpposing(data.Words("opposites"))
 	bounds    = readOpposing(data.Words("bounds"))
@@ -73,10 +76,10 @@ func sidesIn(text string, o *opposing) (out []side) {
 			continue
 		}
 		beside := scopeOf(text[end:])
-		beside = beside[:min(3, len(beside))]
+		beside = beside[:min(maxBeside, len(beside))]
 		if script.IsDense(r) {
 			before := index.Terms(text[:i])
-			beside = append(slices.Clone(beside), before[max(0, len(before)-3):]...)
+			beside = append(slices.Clone(beside), before[max(0, len(before)-maxBeside):]...)
 		}
 		for _, s := range sides {
 			out = append(out, side{s.line, s.column, beside})

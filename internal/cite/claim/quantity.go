@@ -35,7 +35,7 @@ const (
 	day    = "day of a month"
 	clock  = "clock"
 	label  = "label"     // of the name before it: line 7
-	rank   = "rank"      // 第三
+	score  = "score"     // 三比二
 	counts = "count of " // and behind it what is counted
 )
 
@@ -80,7 +80,7 @@ func quantitiesIn(text string) (out []quantity) {
 			continue
 		}
 		end := digitsEnd(text, i)
-		if !script.IsLetter(before) {
+		if !script.IsLetter(before) && !(before == ':' && text[i:end] == "00") {
 			q := quantity{value: number(text[i:end], ""), at: i, end: end}
 			q.amount, _ = strconv.ParseFloat(q.value, 64) // a version has none
 			q.unit = unitOf(text, &q, out)
@@ -110,14 +110,14 @@ func unitOf(text string, q *quantity, before []quantity) unit {
 	_, monthBefore := months()[strings.ToLower(lastWord(text[:q.at]))]
 	isYear := len(q.value) == 4 && (q.value[0] == '1' || q.value[0] == '2') && !strings.Contains(q.value, ".")
 	switch {
-	case sign == '第':
-		return unit{rank, 1}
+	case next == '比' || sign == '比':
+		return unit{score, 1}
 	case isYear && next == '年', isYear && !script.IsDense(next) && unitAfter(rest).dim == "" && !strings.Contains(text[q.at:q.end], ","):
 		return unit{year, 1}
 	case next == '月' && q.amount <= 12:
 		return unit{month, 1}
 	case monthNext && following != "may" && q.amount <= 31, monthBefore && q.amount <= 31,
-		(next == '日' || next == '号') && q.amount <= 31:
+		next == '日' && q.amount <= 31, next == '号' && len(before) > 0 && before[len(before)-1].unit.dim == month:
 		return unit{day, 1}
 	case next == '点' || next == '时' || next == ':' || strings.HasPrefix(following, "am") || strings.HasPrefix(following, "pm") ||
 		strings.HasPrefix(strings.TrimLeft(rest, " "), "a.m") || strings.HasPrefix(strings.TrimLeft(rest, " "), "p.m"):
@@ -184,7 +184,7 @@ func (u unit) convertible() bool {
 
 // measures reports whether u is more than a word for what is counted.
 func (u unit) measures() bool {
-	return u.dim != "" && u.dim != year && u.dim != month && u.dim != day && u.dim != clock && u.dim != label && u.dim != rank && !strings.HasPrefix(u.dim, counts)
+	return u.dim != "" && u.dim != year && u.dim != month && u.dim != day && u.dim != clock && u.dim != label && u.dim != score && !strings.HasPrefix(u.dim, counts)
 }
 
 // measured reports whether a quantity has a unit that is more than a word for what is counted.
@@ -201,6 +201,10 @@ func (q quantity) equals(other quantity) bool {
 	case (q.unit.dim == month) != (other.unit.dim == month) && q.unit.dim != "" && other.unit.dim != "":
 		return false
 	case q.signed && !other.measured() && q.amount < 1000: // not those under twelve years of age
+		return false
+	case q.unit.dim == day && other.unit.dim == "time" || q.unit.dim == "time" && other.unit.dim == day: // 十日
+		return q.value == other.value && max(q.unit.factor, other.unit.factor) == 86400
+	case (q.unit.dim == score) != (other.unit.dim == score) && q.unit.dim != "" && other.unit.dim != "":
 		return false
 	case !q.measured() || !other.measured():
 		return q.value == other.value

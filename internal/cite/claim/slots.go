@@ -2,6 +2,7 @@ package claim
 
 import (
 	"slices"
+	"strings"
 
 	"nodest/internal/cite/script"
 )
@@ -48,6 +49,7 @@ var slotted = Detector{Name: "slotted", Why: WhyName, Find: anyClause(func(p *Pa
 // slot is a part of a clause, and what the source has in its place.
 type slot struct {
 	ours, theirs []symbol
+	ends         bool    // with the clause
 	around       float64 // the share of what stands around it that the source has
 }
 
@@ -75,7 +77,7 @@ func (p *Pair) slotsDiffer(c *clause, theirs []symbol, border int, t *Text, at i
 		if !p.Claim.Dense && !p.isEnglishSlot(c, from, to) {
 			continue
 		}
-		s := slot{trimParticles(c.symbols[from:to]), trimParticles(theirs[begin:end]), around(c.symbols, from, to, runs)}
+		s := slot{trimParticles(c.symbols[from:to]), trimParticles(theirs[begin:end]), to == len(c.symbols), around(c.symbols, from, to, runs)}
 		if s.around >= sameAround && (s.isContrast(p, c, t, at, theirs) || otherGivenName(c.symbols, from, to, theirs[:end], begin)) {
 			return true
 		}
@@ -98,21 +100,21 @@ func around(ours []symbol, from, to int, runs []run) float64 {
 // isContrast reports whether the source speaks of what is in the slot in another clause, that has less of the claim, and sets
 // both apart: in one sentence, by a word such as "while", or by names.
 func (s slot) isContrast(p *Pair, c *clause, t *Text, at int, theirs []symbol) bool {
-	if !isSlot(s.ours) || !isSlot(s.theirs) || p.Claim.hasNumber(s.ours) || p.source.hasNumber(s.theirs) || indexOf(c.symbols, s.theirs, 0) >= 0 {
+	if !isSlot(s.ours) || !isSlot(s.theirs) || p.Claim.hasNumber(s.ours) || p.source.hasNumber(s.theirs) || cover(s.theirs, c.symbols) > 0.4 {
 		return false
 	}
-	if has(theirs, only) && !shareSymbol(s.ours, s.theirs) {
+	if has(theirs, only) && !shareSymbol(s.ours, s.theirs) || s.ends && s.around > 0.9 && p.isOther(s.ours, s.theirs) {
 		return true
 	}
-	names := isName(s.ours) && isName(s.theirs)
+	names := p.isAnyName(s.ours) && p.isAnyName(s.theirs) || p.isTitle(s.ours) && p.isTitle(s.theirs)
 	apart := names || has(theirs, contrasts)
 	rest := without(c.symbols, s.ours)
 	for _, of := range slices.Concat(p.Quote, p.Page) {
-		if of != t && (!apart || shareSymbol(s.ours, s.theirs)) {
+		if of != t && (!apart || !names && shareSymbol(s.ours, s.theirs)) {
 			continue
 		}
 		for i := range of.clauses {
-			if text := of.clauses[i].symbols; (of != t || i != at) && indexOf(text, s.ours, 0) >= 0 && 2*cover(rest, text) < cover(rest, theirs) {
+			if text := of.clauses[i].symbols; (of != t || i != at) && indexOf(text, s.ours, 0) >= 0 && 2*cover(rest, text) <= cover(rest, theirs) {
 				return true
 			}
 		}
@@ -120,9 +122,27 @@ func (s slot) isContrast(p *Pair, c *clause, t *Text, at int, theirs []symbol) b
 	return names && s.ours[0] == s.theirs[0]
 }
 
+// isAnyName reports whether a text begins with a name of a script with spaces, or may be a Chinese one.
+func (p *Pair) isAnyName(text []symbol) bool { return p.isNameSymbol(text[0]) || isName(text) }
+
+// isOther reports whether two short texts of a dense script at the end of a clause are different things: the source does not
+// have ours, nor have they a character in common, as words for the same often do.
+func (p *Pair) isOther(ours, theirs []symbol) bool {
+	return len(ours) <= 4 && len(theirs) <= 4 && !isWordSymbol(ours[0]) && !isWordSymbol(theirs[0]) && !shareSymbol(ours, theirs) && !p.isElsewhere(ours)
+}
+
+// isTitle reports whether a text stands in Chinese quotation marks in the source or the claim.
+func (p *Pair) isTitle(text []symbol) bool {
+	if isWordSymbol(text[0]) {
+		return false
+	}
+	title := "《" + string(text) + "》"
+	return slices.ContainsFunc(slices.Concat(p.Page, p.Quote, []*Text{p.Claim}), func(t *Text) bool { return strings.Contains(t.plain, title) })
+}
+
 func isSlot(text []symbol) bool {
 	n := weightOf(text)
-	return n >= minSlot && n <= maxSlot && !has(text, pronouns)
+	return n >= minSlot && n <= maxSlot && !has(text[:1], pronouns)
 }
 
 // has reports whether a text has one of some characters.
@@ -152,10 +172,18 @@ func (p *Pair) isEnglishSlot(c *clause, from, to int) bool {
 	if len(c.denied) > 0 {
 		return false
 	}
-	nameAt := func(i int) bool {
-		return slices.ContainsFunc(c.tokens, func(t token) bool { return p.isName(t.term) && symbolFor(t.term) == at(c.symbols, i) })
+	return p.isNameSymbol(at(c.symbols, from)) || from > 0 && !p.isNameSymbol(c.symbols[from-1])
+}
+
+// isNameSymbol reports whether a symbol stands for a name.
+func (p *Pair) isNameSymbol(s symbol) bool {
+	p.isName("")
+	for name := range p.names {
+		if symbolFor(name) == s {
+			return true
+		}
 	}
-	return nameAt(from) || from > 0 && !nameAt(from-1)
+	return false
 }
 
 // isName reports whether a text of a dense script may be a Chinese name, or ends with one, or with a word for an institution.

@@ -15,7 +15,7 @@ const (
 
 // swapped finds two parts of a sentence on each other's place: x verb y where the source says y verb x.
 var swapped = Detector{Name: "swapped", Why: WhyRole, Find: func(p *Pair) (string, bool) {
-	return "", swaps(p.Claim, p.source) || swapsDense(p.Claim, p.source) || p.swapsSides()
+	return "", swaps(p.Claim, p.source) || swapsNeighbours(p.Claim, p.source) || swapsDense(p.Claim, p.source) || p.swapsSides()
 }}
 
 // swapsSides reports whether the names before and behind a word stand behind and before it in the source.
@@ -64,6 +64,7 @@ func (p *Pair) sides(t *Text, word string) (before, behind string, passive bool)
 type placedTerm struct {
 	term   string
 	clause int
+	link   string // the preposition before it
 }
 
 // sequence returns the terms of a reading that another one has too, in their order.
@@ -72,7 +73,7 @@ func sequence(r *Text, shared map[string]bool, most int) (out []placedTerm) {
 		for _, t := range c.tokens {
 			first, _ := utf8.DecodeRuneInString(t.term)
 			if shared[t.term] && !script.IsDense(first) && len(out) < most {
-				out = append(out, placedTerm{t.term, i})
+				out = append(out, placedTerm{t.term, i, t.link})
 			}
 		}
 	}
@@ -120,6 +121,25 @@ func swaps(claim, e *Text) bool {
 						return true
 					}
 				}
+			}
+		}
+	}
+	return false
+}
+
+// swapsNeighbours reports whether two words behind a third one are exchanged in the source: "replaced rye with wheat". Those of a
+// list may be.
+func swapsNeighbours(claim, e *Text) bool {
+	ours, theirs := sequence(claim, e.terms, maxSwapTokens), sequence(e, claim.terms, 3*maxSwapTokens)
+	for i := range max(0, len(ours)-2) {
+		verb, x, y := ours[i], ours[i+1], ours[i+2]
+		if verb.clause != y.clause || y.link == "" || x.term == y.term || isNumber(x.term) || isNumber(y.term) || isNames(ours[i+1:i+2], claim, e) != isNames(ours[i+2:i+3], claim, e) {
+			continue
+		}
+		for k := range max(0, len(theirs)-2) {
+			if of := theirs[k : k+3]; of[0].term == verb.term && of[1].term == y.term && of[2].term == x.term && of[2].link == y.link && of[0].clause == of[2].clause &&
+				claim.clauses[verb.clause].passive == e.clauses[of[0].clause].passive {
+				return true
 			}
 		}
 	}

@@ -14,6 +14,7 @@ var (
 	breaks    = data.Set("breaks")
 	particles = data.Set("particles")
 	passive   = data.Rule("passive")
+	links     = data.Set("links")
 )
 
 // Text is a sentence, or a few of a source, prepared to be compared.
@@ -48,6 +49,7 @@ type clause struct {
 type token struct {
 	term string
 	name bool
+	link string // the preposition before it
 }
 
 // MaxRead is how much is read of a sentence, in bytes.
@@ -149,6 +151,7 @@ func newClause(text string, first bool, names map[string]bool) (clause, bool) {
 // tokensOf returns the words, names and numbers of a text. The first word of a sentence is no name, unless it is
 // known as one.
 func tokensOf(text string, first bool, names map[string]bool) (out []token) {
+	link := ""
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		switch {
@@ -165,7 +168,10 @@ func tokensOf(text string, first bool, names map[string]bool) (out []token) {
 		case script.IsWord(r):
 			end := script.RunOf(text, i, script.IsWord)
 			if terms := index.Terms(text[i:end]); len(terms) > 0 && terms[0] != "one" {
-				out = append(out, token{terms[0], unicode.IsUpper(r) && (!first || names[terms[0]])})
+				out = append(out, token{terms[0], unicode.IsUpper(r) && (!first || names[terms[0]]), link})
+			}
+			if link = ""; links()[strings.ToLower(text[i:end])] {
+				link = strings.ToLower(text[i:end])
 			}
 			i, first = end, false
 		default:

@@ -4,12 +4,31 @@ import "slices"
 
 // turned finds the opposite of what the source says: a rise for a fall.
 var turned = Detector{Name: "turned", Why: WhyDirection, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
-	return p.otherSide(c, near, func(c *clause) []side { return c.opposite }, true)
+	return p.otherSide(c, near, func(c *clause) []side { return c.opposite }, true) || p.otherSideOf(c)
 })}
+
+// otherSideOf is otherSide for all of the sentence of the source that has most of the claim.
+func (p *Pair) otherSideOf(c *clause) bool {
+	weights := p.weigh(p.Claim.terms)
+	var best *Text
+	top := 0.0
+	for _, t := range slices.Concat(p.Quote, p.Page) {
+		if score := (&clause{terms: t.terms}).score(weights); score > top {
+			top, best = score, t
+		}
+	}
+	return best != nil && slices.ContainsFunc(c.opposite, func(s side) bool {
+		has := func(t *Text, is func(side) bool) bool {
+			return t.anyClause(func(c *clause) bool { return slices.ContainsFunc(c.opposite, is) })
+		}
+		denies := func(c *clause) bool { return len(c.denied) > 0 }
+		return !has(p.Claim, s.against) && has(best, s.against) && !has(best, s.same) && !best.anyClause(denies) && !p.Claim.anyClause(denies)
+	})
+}
 
 // kinds finds one of a kind where the source has another: red for blue, most for a few.
 var kinds = Detector{Name: "kinds", Why: WhyName, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
-	if len(near) == 0 {
+	if len(near) == 0 && !p.isNew(c) {
 		near = pointers(p.source.clauses)
 	}
 	return p.otherSide(c, near, func(c *clause) []side { return c.kinds }, false)
