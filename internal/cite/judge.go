@@ -208,7 +208,6 @@ func (v *verifier) pair(p *part, windows ...[2]int) *claim.Pair {
 	for _, w := range windows {
 		pair.Quote = append(pair.Quote, v.pages.readingsOf(w)...)
 	}
-	pair.Before = v.pages.before(windows[0][0])
 	for _, at := range p.found {
 		if v.pages.all[at].source == source {
 			pair.Page = append(pair.Page, v.pages.reading(at))
@@ -233,7 +232,7 @@ func (v *verifier) objection(p *part, named bool, tried ...trial) Reason {
 	telling := named && p.facts.Telling() && (foreign || v.lenient && !v.meaning)
 	lacking, score := v.lacking(p, text, v.pages.about(windows[0]), score, foreign)
 	switch numbers := lacking.Numbers(); {
-	case len(p.text) > claim.MaxRead, !v.isNear(score) && !(telling && len(numbers) == 0):
+	case len(p.text) > claim.MaxRead, !v.isNear(p, score) && !(telling && len(numbers) == 0):
 		return Reason{Code: claim.WhyNothing, Part: p.said()}
 	case len(numbers) > 0:
 		return Reason{Code: claim.WhyNumber, Fact: numbers[0]}
@@ -247,8 +246,8 @@ func (v *verifier) objection(p *part, named bool, tried ...trial) Reason {
 }
 
 // isNear reports whether a score is that of a text which says the same.
-func (v *verifier) isNear(score float64) bool {
-	least := claim.MinCoverage
+func (v *verifier) isNear(p *part, score float64) bool {
+	least := p.about.MinCoverage(v.lenient)
 	if v.meaning && v.lenient {
 		least = v.threshold
 	} else if v.meaning {

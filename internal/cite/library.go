@@ -187,14 +187,6 @@ func (l *library) readingsOf(w [2]int) (out []*claim.Text) {
 	return out
 }
 
-// before returns the sentences before one of a source, at most three.
-func (l *library) before(at int) (out []*claim.Text) {
-	for i := max(l.first[l.all[at].source], at-3); i < at; i++ {
-		out = append(out, l.reading(i))
-	}
-	return out
-}
-
 func (l *library) reading(at int) *claim.Text {
 	p := &l.all[at]
 	if p.reading == nil {

@@ -12,10 +12,13 @@ var details = data.Set("details")
 // minSaid is the share of a clause that the source must have: less is what any text has of another on its subject.
 const minSaid = 0.2
 
+// minNews is how much a clause of a dense script must say to be new, by weight.
+const minNews = 5
+
 // added finds a part of a claim of which the source says nothing: a clause, or a detail at its end, such as "by a retired
 // miner".
 var added = Detector{Name: "added", Why: WhyNothing, Weak: true, Strict: true, Find: anyClause(func(p *Pair, c *clause, _ []*clause) bool {
-	return p.isNew(c) || p.endsInNews(c)
+	return p.Coverage() >= stated && (p.isNew(c) || p.endsInNews(c))
 })}
 
 // isNew reports whether a source says nothing of a clause that has something to say, or of what stands between its
@@ -28,9 +31,9 @@ func (p *Pair) isNew(c *clause) bool {
 		})
 	}
 	if p.Claim.Dense {
-		return weightOf(c.symbols) >= 4 && rowsCover(c.symbols, p.source.symbols) < minSaid || p.isCause(c)
+		return weightOf(c.symbols) >= minNews && rowsCover(c.symbols, p.source.symbols) < minSaid || p.isCause(c)
 	}
-	return len(c.terms) >= 2 && p.share(c.terms) < minSaid
+	return len(c.terms) >= 2 && p.share(c.terms) < minSaid || p.isCause(c)
 }
 
 // endsInNews reports whether a clause goes on, behind a word such as "by", with words that the source does not have.
@@ -50,7 +53,12 @@ func (p *Pair) endsInNews(c *clause) bool {
 
 // isCause reports whether a clause gives a reason that no single sentence of the source has half of.
 func (p *Pair) isCause(c *clause) bool {
-	return causes.MatchString(c.text) && !slices.ContainsFunc(p.Quote, func(t *Text) bool { return cover(c.symbols[1:], t.symbols) > MinCoverage })
+	reason := causes.ReplaceAllString(c.text, "")
+	if reason == c.text {
+		return false
+	}
+	symbols, _ := symbolsOf(reason, nil)
+	return !slices.ContainsFunc(p.Quote, func(t *Text) bool { return cover(symbols, t.symbols) > stated })
 }
 
 var causes = data.Rule("causes")

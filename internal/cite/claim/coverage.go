@@ -2,8 +2,24 @@ package claim
 
 import "slices"
 
+// What a quote must have of a claim to say the same: a third of the words, where a detector looks for those that are added;
+// and half of them where none does, and of characters, which other texts have in common too. Who tells the same in other
+// words has often no more in common.
+const (
+	minWords   = 0.3
+	minSymbols = 0.5
+)
+
+// stated is the share of a claim from which the source makes the statement, so that the rest is added to it.
+const stated = 0.5
+
 // MinCoverage is the share of a claim from which a quote may say the same.
-const MinCoverage = 0.5
+func (t *Text) MinCoverage(lenient bool) float64 {
+	if t.Dense || lenient {
+		return minSymbols
+	}
+	return minWords
+}
 
 // maxSymbols bounds the claims that are compared symbol by symbol, and 12 times as many what they are compared with.
 const maxSymbols = 300

@@ -23,9 +23,6 @@ type Pair struct {
 	Title map[string]bool // terms of what the source is about
 	Page  []*Text         // sentences of the source that have something of the claim
 
-	// Before are up to three sentences before those of Quote, in their order.
-	Before []*Text
-
 	// Lenient leaves out detectors that are Strict: a reply of a character says more than its sources.
 	Lenient bool
 
@@ -46,7 +43,7 @@ type Detector struct {
 }
 
 // Detectors are all detectors, in the order in which they are asked.
-var Detectors = []Detector{units, negated, silent, turned, bounded, changed, kinds, quantified, heard, held, slotted, referred, roles, swapped, added}
+var Detectors = []Detector{negated, silent, turned, bounded, kinds, quantified, heard, unreal, held, slotted, roles, swapped, added}
 
 // Finding is what contradicts a claim.
 type Finding struct {

@@ -170,7 +170,8 @@ func (f Facts) isDifference(q quantity, e Evidence) bool {
 		if a.value == q.value || q.amount == 0 || q.unit.dim == month || q.unit.dim == day || q.unit.dim == year || q.measured() && !a.like(q) || !slices.ContainsFunc(e.numbers[a.value], a.equals) {
 			return false
 		}
-		return e.numbers[decimal(a.amount+q.amount)] != nil || e.numbers[decimal(a.amount-q.amount)] != nil
+		return e.numbers[decimal(a.amount+q.amount)] != nil || e.numbers[decimal(a.amount-q.amount)] != nil ||
+			q.measured() && e.numbers[decimal(q.amount-a.amount)] != nil
 	})
 }
 

@@ -12,9 +12,21 @@ var negated = Detector{Name: "negated", Why: WhyNegation, Find: anyClause(func(p
 	return len(near) > 0 && len(c.denied) == 0 && !c.absent && deniedOf(c, near, p.source)
 })}
 
-// silent finds what a claim denies, where the source denies nothing: it does not say the opposite, but not that either.
+// silent finds what a claim denies, and the source says near the same words without a denial. It does not say the opposite
+// in so many words, so it may be denied elsewhere.
 var silent = Detector{Name: "silent", Why: WhyNegation, Weak: true, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
-	return len(near) > 0 && len(c.denied) > 0 && !isDeniedToo(c, near, p.source)
+	affirmed := false
+	for _, d := range c.denied {
+		if p.source.anyClause(func(n *clause) bool { return slices.ContainsFunc(n.denied, d.shares) }) {
+			return false
+		}
+		where := near
+		if len(d.scope) > 0 && thoughts()[d.scope[0]] {
+			where = pointers(p.source.clauses)
+		}
+		affirmed = affirmed || d.isAffirmed(where)
+	}
+	return affirmed
 })}
 
 // deniedOf reports whether a source denies what a clause says.
@@ -42,44 +54,10 @@ func deniedOf(c *clause, near []*clause, e *Text) bool {
 	return false
 }
 
-// isDeniedToo reports whether a source denies what a clause denies, or says so in other words.
-func isDeniedToo(c *clause, near []*clause, e *Text) bool {
-	for i := range e.clauses {
-		for _, found := range e.clauses[i].denied {
-			if slices.ContainsFunc(c.denied, func(d denial) bool { return d.shares(found) }) {
-				return true
-			}
-		}
-	}
-	if slices.ContainsFunc(c.denied, func(d denial) bool { return len(d.scope) > 0 && thoughts()[d.scope[0]] }) {
-		near = nil
-		for i := range e.clauses {
-			near = append(near, &e.clauses[i])
-		}
-	}
-	if slices.ContainsFunc(c.denied, func(d denial) bool { return d.isAffirmed(near) }) {
-		return false
-	}
-	if slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) > 0 || n.absent || n.lessened }) {
-		return true
-	}
-	return slices.ContainsFunc(c.denied, func(d denial) bool { return d.hasOpposite(e) })
-}
-
 // isAffirmed reports whether a source says without a negation what is denied.
 func (d denial) isAffirmed(near []*clause) bool {
 	return len(d.scope) > 0 && slices.ContainsFunc(near, func(n *clause) bool {
 		return n.terms[d.scope[0]] && len(n.denied) == 0 && !n.absent
-	})
-}
-
-// hasOpposite reports whether a source denies something with the same word, or has the opposite of what is
-// denied.
-func (d denial) hasOpposite(e *Text) bool {
-	return e.terms[stemOf(d.word)] || slices.ContainsFunc(d.scope, func(t string) bool {
-		return slices.ContainsFunc(opposites().of[t], func(s side) bool {
-			return e.anyClause(func(c *clause) bool { return slices.ContainsFunc(c.opposite, s.against) })
-		})
 	})
 }
 

@@ -15,7 +15,6 @@ var (
 	negations   = data.List("negation")
 	affirmation = data.Rule("affirmation")
 	absence     = data.Rule("absence")
-	lessening   = data.Rule("lessening")
 	exception   = data.Rule("exception")
 	denyingVerb = data.Rule("denying-verb")
 	forms       = data.Set("forms-of-be")
@@ -43,6 +42,9 @@ func denialsIn(text string) (out []denial, negated bool) {
 				before := index.Terms(text[:m[0]])
 				d.scope = before[max(0, len(before)-2):]
 			}
+			if copulas()[word] { // what something is not stands at the end
+				d.scope = tail(text[m[1]:])
+			}
 			if inPassive(text[:m[0]]) && (denyingVerb.MatchString(word) || endsWithCarrier(text[m[1]:])) {
 				d.scope = before(text[:m[0]])
 			}
@@ -52,6 +54,14 @@ func denialsIn(text string) (out []denial, negated bool) {
 		}
 	}
 	return out, negated
+}
+
+var copulas = data.Set("denying-copulas")
+
+// tail is what a text in a dense script ends with, up to the end of the clause.
+func tail(text string) []string {
+	terms := index.Terms(text)
+	return terms[max(0, len(terms)-3):]
 }
 
 // endsWithCarrier reports whether a text, behind a negation, is a word such as "allowed" that no verb follows.

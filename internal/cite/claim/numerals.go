@@ -18,6 +18,7 @@ var (
 	tens     = data.Ranks("tens")
 	powers   = data.Ranks("powers")
 	parts    = data.Ranks("parts")
+	about    = data.Set("about")
 	measures = data.Set("measures")
 )
 
@@ -350,6 +351,9 @@ func spelledAt(text string, from, end int) (value string, next int) {
 	case (word == "a" || word == "one" || word == "an") && isPower:
 		return spelledFrom(text, 1, second, end, after)
 	case word == "a" || word == "one" || word == "an":
+		if about()[strings.ToLower(lastWord(text[:from]))] && unitAfter(text[end:]).dim != "" && !strings.HasPrefix(text[after:], andHalf) {
+			return "1", end
+		}
 		return oneAt(text, word, second, end, after)
 	}
 	return spelledFrom(text, 0, word, 0, end)

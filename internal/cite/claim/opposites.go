@@ -58,10 +58,34 @@ func stemOf(word string) string {
 const maxBeside = 4
 
 var (
-	opposites = readOpposing(data.Words("opposites"))
+	plainList = data.Words("opposites")
+	opposites = readOpposing(func() []string { return append(plainList(), graded()...) })
 	bounds    = readOpposing(data.Words("bounds"))
 	kindsOf   = readOpposing(data.Words("kinds"))
 )
+
+var (
+	grades  = data.Words("graded")
+	degrees = data.Words("degrees")
+)
+
+// graded are the opposites behind each word of degree.
+func graded() (lines []string) {
+	for _, line := range grades() {
+		var columns []string
+		for column := range strings.SplitSeq(line, " <> ") {
+			var words []string
+			for w := range strings.SplitSeq(column, "/") {
+				for _, degree := range degrees() {
+					words = append(words, degree+w)
+				}
+			}
+			columns = append(columns, strings.Join(words, "/"))
+		}
+		lines = append(lines, strings.Join(columns, " <> "))
+	}
+	return lines
+}
 
 // sidesIn finds which of some opposites a text in lower case has.
 func sidesIn(text string, o *opposing) (out []side) {
@@ -113,10 +137,27 @@ func (o *opposing) at(text string, i int, r rune) ([]side, int) {
 	if !script.IsDense(r) {
 		return nil, i
 	}
+	if sides, end := o.besideNumber(text, i, r); sides != nil {
+		return sides, end
+	}
 	for end := min(len(text), i+o.longest); end > i; end-- {
 		if sides := o.of[text[i:end]]; sides != nil {
 			return sides, end
 		}
+	}
+	return nil, i
+}
+
+// besideNumber returns the sides of a character before or behind a number, for which "#" stands in the data: 多2天, 400多人.
+func (o *opposing) besideNumber(text string, i int, r rune) ([]side, int) {
+	end := i + utf8.RuneLen(r)
+	next, _ := utf8.DecodeRuneInString(text[end:])
+	last, _ := utf8.DecodeLastRuneInString(text[:i])
+	switch {
+	case script.IsDigit(next) && o.of[string(r)+"#"] != nil:
+		return o.of[string(r)+"#"], end
+	case script.IsDigit(last) && o.of["#"+string(r)] != nil:
+		return o.of["#"+string(r)], end
 	}
 	return nil, i
 }

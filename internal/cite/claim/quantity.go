@@ -110,7 +110,7 @@ func unitOf(text string, q *quantity, before []quantity) unit {
 	_, monthBefore := months()[strings.ToLower(lastWord(text[:q.at]))]
 	isYear := len(q.value) == 4 && (q.value[0] == '1' || q.value[0] == '2') && !strings.Contains(q.value, ".")
 	switch {
-	case next == '比' || sign == '比':
+	case next == '比' || sign == '比' && script.IsDigit(lastBefore(text[:q.at], "比")):
 		return unit{score, 1}
 	case isYear && next == '年', isYear && !script.IsDense(next) && unitAfter(rest).dim == "" && !strings.Contains(text[q.at:q.end], ","):
 		return unit{year, 1}
@@ -137,6 +137,12 @@ func unitOf(text string, q *quantity, before []quantity) unit {
 		return unit{label, 1}
 	}
 	return unit{}
+}
+
+// lastBefore is the last character of a text without an ending.
+func lastBefore(text, ending string) rune {
+	r, _ := utf8.DecodeLastRuneInString(strings.TrimSuffix(text, ending))
+	return r
 }
 
 // nextWord is the word that a text begins with, behind a space.
@@ -227,7 +233,10 @@ func (q quantity) isFraction() bool {
 }
 
 // like reports whether two quantities measure the same, so that one may stand for the other.
-func (q quantity) like(other quantity) bool { return q.unit.dim == other.unit.dim }
+func (q quantity) like(other quantity) bool {
+	lasts := func(u unit) bool { return u.dim == "time" || u.dim == "calendar" }
+	return q.unit.dim == other.unit.dim || lasts(q.unit) && lasts(other.unit)
+}
 
 // isUnit reports whether a term is that of a unit.
 func isUnit(term string) bool { return unitTerms()[term] }

@@ -13,6 +13,7 @@ var (
 	contrasts    = data.Set("contrasts")
 	only         = data.Set("only")
 	institutions = data.Set("institutions")
+	prepositions = data.Set("prepositions")
 )
 
 // Bounds of what stands in a slot, by weight, and of the share of the rest that must be the same.
@@ -50,6 +51,7 @@ var slotted = Detector{Name: "slotted", Why: WhyName, Find: anyClause(func(p *Pa
 type slot struct {
 	ours, theirs []symbol
 	ends         bool    // with the clause
+	alike        bool    // both are objects, with the same particles before them
 	around       float64 // the share of what stands around it that the source has
 }
 
@@ -77,12 +79,27 @@ func (p *Pair) slotsDiffer(c *clause, theirs []symbol, border int, t *Text, at i
 		if !p.Claim.Dense && !p.isEnglishSlot(c, from, to) {
 			continue
 		}
-		s := slot{trimParticles(c.symbols[from:to]), trimParticles(theirs[begin:end]), to == len(c.symbols), around(c.symbols, from, to, runs)}
+		from, to = notSaid(c.symbols, from, to, t.symbols)
+		for to > from && end > begin && c.symbols[to-1] == theirs[end-1] {
+			to, end = to-1, end-1
+		}
+		s := slot{trimParticles(c.symbols[from:to]), trimParticles(theirs[begin:end]), to == len(c.symbols), false, around(c.symbols, from, to, runs)}
+		s.theirs = behindAgent(s.theirs)
+		s.alike = (s.ends || has(c.symbols[max(0, from-1):min(from+1, to)], prepositions)) && samePrefix(c.symbols[from:to], theirs[begin:end])
 		if s.around >= sameAround && (s.isContrast(p, c, t, at, theirs) || otherGivenName(c.symbols, from, to, theirs[:end], begin)) {
 			return true
 		}
 	}
 	return false
+}
+
+// notSaid is the part of a slot that is not elsewhere in the sentence of the source, behind what is.
+func notSaid(ours []symbol, from, to int, sentence []symbol) (int, int) {
+	runs := runsOf(ours[from:to], sentence)
+	if len(runs) > 0 && from+runs[len(runs)-1].to < to {
+		from += runs[len(runs)-1].to
+	}
+	return from, to
 }
 
 // around is the share of the symbols outside of a slot that are in runs; 0 if these are few.
@@ -91,7 +108,7 @@ func around(ours []symbol, from, to int, runs []run) float64 {
 	for _, r := range runs {
 		n += weightOf(r.in(ours))
 	}
-	if n < minAround {
+	if n < minAround && (n < minSlot || n < all) {
 		return 0
 	}
 	return float64(n) / float64(all)
@@ -100,10 +117,10 @@ func around(ours []symbol, from, to int, runs []run) float64 {
 // isContrast reports whether the source speaks of what is in the slot in another clause, that has less of the claim, and sets
 // both apart: in one sentence, by a word such as "while", or by names.
 func (s slot) isContrast(p *Pair, c *clause, t *Text, at int, theirs []symbol) bool {
-	if !isSlot(s.ours) || !isSlot(s.theirs) || p.Claim.hasNumber(s.ours) || p.source.hasNumber(s.theirs) || cover(s.theirs, c.symbols) > 0.4 {
+	if !isSlot(s.ours) || !isSlot(s.theirs) || p.Claim.hasNumber(s.ours) || isAllNumbers(s.theirs, p.source) || cover(s.theirs, c.symbols) > 0.4 {
 		return false
 	}
-	if has(theirs, only) && !shareSymbol(s.ours, s.theirs) || s.ends && s.around > 0.9 && p.isOther(s.ours, s.theirs) {
+	if has(theirs, only) && !has(c.symbols, only) && !shareSymbol(s.ours, s.theirs) || s.alike && s.around > 0.9 && p.isOther(s.ours, s.theirs) {
 		return true
 	}
 	names := p.isAnyName(s.ours) && p.isAnyName(s.theirs) || p.isTitle(s.ours) && p.isTitle(s.theirs)
@@ -119,7 +136,25 @@ func (s slot) isContrast(p *Pair, c *clause, t *Text, at int, theirs []symbol) b
 			}
 		}
 	}
-	return names && s.ours[0] == s.theirs[0]
+	return false
+}
+
+// behindAgent is what stands behind the last word of a text that marks who does something.
+func behindAgent(text []symbol) []symbol {
+	for i := len(text) - 1; i >= 0; i-- {
+		if has(text[i:i+1], agents) {
+			return trimParticles(text[i+1:])
+		}
+	}
+	return text
+}
+
+// samePrefix reports whether two texts begin with the same particle, or none.
+func samePrefix(a, b []symbol) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	return a[0] == b[0] || !isParticle(a[0]) && !isParticle(b[0])
 }
 
 // isAnyName reports whether a text begins with a name of a script with spaces, or may be a Chinese one.
@@ -128,7 +163,11 @@ func (p *Pair) isAnyName(text []symbol) bool { return p.isNameSymbol(text[0]) ||
 // isOther reports whether two short texts of a dense script at the end of a clause are different things: the source does not
 // have ours, nor have they a character in common, as words for the same often do.
 func (p *Pair) isOther(ours, theirs []symbol) bool {
-	return len(ours) <= 4 && len(theirs) <= 4 && !isWordSymbol(ours[0]) && !isWordSymbol(theirs[0]) && !shareSymbol(ours, theirs) && !p.isElsewhere(ours)
+	return weightOf(ours) <= 6 && weightOf(theirs) <= 6 && !isWordSymbol(ours[0]) && !isWordSymbol(theirs[0]) && !shareSymbol(ours, theirs) && !p.isElsewhere(ours)
+}
+
+func (p *Pair) isElsewhere(row []symbol) bool {
+	return slices.ContainsFunc(slices.Concat(p.Page, p.Quote), func(t *Text) bool { return indexOf(t.symbols, row, 0) >= 0 })
 }
 
 // isTitle reports whether a text stands in Chinese quotation marks in the source or the claim.
@@ -138,6 +177,12 @@ func (p *Pair) isTitle(text []symbol) bool {
 	}
 	title := "《" + string(text) + "》"
 	return slices.ContainsFunc(slices.Concat(p.Page, p.Quote, []*Text{p.Claim}), func(t *Text) bool { return strings.Contains(t.plain, title) })
+}
+
+// isAllNumbers reports whether a text says nothing but numbers and what they count.
+func isAllNumbers(text []symbol, in *Text) bool {
+	rest := slices.DeleteFunc(slices.Clone(text), func(s symbol) bool { return in.numbers[s] || measures()[string(s)] })
+	return weightOf(rest) < minSlot
 }
 
 func isSlot(text []symbol) bool {
@@ -151,7 +196,7 @@ func has(text []symbol, some func() map[string]bool) bool {
 }
 
 func shareSymbol(a, b []symbol) bool {
-	return slices.ContainsFunc(a, func(s symbol) bool { return slices.Contains(b, s) })
+	return slices.ContainsFunc(a, func(s symbol) bool { return !isParticle(s) && slices.Contains(b, s) })
 }
 
 func without(text, part []symbol) []symbol {

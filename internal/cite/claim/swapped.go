@@ -1,7 +1,9 @@
 package claim
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"nodest/internal/cite/script"
@@ -15,24 +17,30 @@ const (
 
 // swapped finds two parts of a sentence on each other's place: x verb y where the source says y verb x.
 var swapped = Detector{Name: "swapped", Why: WhyRole, Find: func(p *Pair) (string, bool) {
+	if p.comparesOtherwise() {
+		return "", false
+	}
 	return "", swaps(p.Claim, p.source) || swapsNeighbours(p.Claim, p.source) || swapsDense(p.Claim, p.source) || p.swapsSides()
 }}
 
-// swapsSides reports whether the names before and behind a word stand behind and before it in the source.
+// swapsSides reports whether names before a word stand behind it in the source, and those behind it before; or, where
+// only one of both is in the passive, on the same sides.
 func (p *Pair) swapsSides() bool {
 	for i := range p.Claim.clauses {
-		c := &p.Claim.clauses[i]
-		for _, verb := range c.tokens {
-			if p.isName(verb.term) || isNumber(verb.term) || !p.source.terms[verb.term] {
+		for _, verb := range p.Claim.clauses[i].tokens {
+			if verb.name || isNumber(verb.term) || !p.source.terms[verb.term] || p.isName(verb.term) {
 				continue
 			}
-			x, y, voice := p.sides(p.Claim, verb.term)
+			before, behind, voice := p.sides(p.Claim, verb.term)
+			if len(before) == 0 || len(behind) == 0 {
+				continue
+			}
 			for _, t := range p.Quote {
 				a, b, other := p.sides(t, verb.term)
 				if voice != other {
 					a, b = b, a
 				}
-				if x != "" && y != "" && x != y && x == b && y == a {
+				if meets(before, b) && meets(behind, a) && !meets(before, a) && !meets(behind, b) {
 					return true
 				}
 			}
@@ -41,9 +49,12 @@ func (p *Pair) swapsSides() bool {
 	return false
 }
 
-// sides returns the names next to a word of a sentence on either side, in its clause or those beside it, and
-// whether it is in the passive.
-func (p *Pair) sides(t *Text, word string) (before, behind string, passive bool) {
+func meets(some, others []string) bool {
+	return slices.ContainsFunc(some, func(s string) bool { return slices.Contains(others, s) })
+}
+
+// sides returns the names of a sentence before and behind a word, and whether it is in the passive.
+func (p *Pair) sides(t *Text, word string) (before, behind []string, passive bool) {
 	found := false
 	for _, c := range t.clauses {
 		for _, token := range c.tokens {
@@ -51,13 +62,16 @@ func (p *Pair) sides(t *Text, word string) (before, behind string, passive bool)
 			case token.term == word:
 				found, passive = true, c.passive
 			case p.isName(token.term) && !found:
-				before = token.term
+				before = append(before, token.term)
 			case p.isName(token.term):
-				return before, token.term, passive
+				behind = append(behind, token.term)
 			}
 		}
 	}
-	return before, "", passive
+	if !found {
+		return nil, nil, false
+	}
+	return before, behind, passive
 }
 
 // placedTerm is a term and the clause that it stands in.
@@ -182,3 +196,12 @@ func (r *Text) isName(term string) bool {
 		return slices.ContainsFunc(c.tokens, func(t token) bool { return t.name && t.term == term })
 	})
 }
+
+// comparesOtherwise reports whether both compare, with other words: women sleep longer than men, men less than women.
+func (p *Pair) comparesOtherwise() bool {
+	ours, theirs := comparative.FindString(strings.ToLower(p.Claim.plain)), comparative.FindString(strings.ToLower(p.source.plain))
+	return ours != "" && theirs != "" && ours != theirs
+}
+
+// comparative is a word with "than" behind it.
+var comparative = regexp.MustCompile(`\w+(?: \w+)? than\b`)

@@ -38,7 +38,6 @@ type clause struct {
 	denied   []denial
 	negated  bool // by a word that is no opposite of another
 	absent   bool // it says without a negation that something is not so
-	lessened bool // likewise, with other words only
 	opposite []side
 	bounds   []side
 	kinds    []side
@@ -47,9 +46,10 @@ type clause struct {
 
 // token is a word with a meaning, a name, or a number.
 type token struct {
-	term string
-	name bool
-	link string // the preposition before it
+	term  string
+	name  bool
+	lower bool   // it begins with a small letter
+	link  string // the preposition before it
 }
 
 // MaxRead is how much is read of a sentence, in bytes.
@@ -66,7 +66,11 @@ func Read(sentence string, names map[string]bool) *Text {
 			c.symbols, numbers = symbolsOf(part, c.amounts)
 			t.symbols = append(append(t.symbols, c.symbols...), '\n')
 			maps.Copy(t.numbers, numbers)
-			t.clauses = append(t.clauses, c)
+			if n := len(t.clauses); n > 0 && c.goesOn() {
+				t.clauses[n-1].add(&c)
+			} else {
+				t.clauses = append(t.clauses, c)
+			}
 			for term := range c.terms {
 				t.terms[term] = true
 			}
@@ -140,12 +144,33 @@ func newClause(text string, first bool, names map[string]bool) (clause, bool) {
 	}
 	c.amounts = quantitiesIn(text)
 	c.denied, c.negated = denialsIn(c.text)
-	c.absent, c.lessened = absence.MatchString(c.text), lessening.MatchString(c.text)
+	c.absent = absence.MatchString(c.text)
 	c.opposite = sidesIn(c.text, opposites())
 	c.bounds = sidesIn(c.text, bounds())
 	c.kinds = sidesIn(c.text, kindsOf())
 	c.passive = passive.MatchString(c.text)
 	return c, true
+}
+
+// goesOn reports whether a clause is "and" with one more name of a list.
+func (c *clause) goesOn() bool {
+	names, others := 0, 0
+	for _, t := range c.tokens {
+		if t.name {
+			names++
+		} else {
+			others++
+		}
+	}
+	return names > 0 && others <= 1 && (strings.HasPrefix(c.text, "and ") || strings.HasPrefix(c.text, "or "))
+}
+
+// add puts the words of another clause into c.
+func (c *clause) add(other *clause) {
+	c.text += other.text
+	c.tokens = append(c.tokens, other.tokens...)
+	c.symbols = append(c.symbols, other.symbols...)
+	maps.Copy(c.terms, other.terms)
 }
 
 // tokensOf returns the words, names and numbers of a text. The first word of a sentence is no name, unless it is
@@ -168,7 +193,7 @@ func tokensOf(text string, first bool, names map[string]bool) (out []token) {
 		case script.IsWord(r):
 			end := script.RunOf(text, i, script.IsWord)
 			if terms := index.Terms(text[i:end]); len(terms) > 0 && terms[0] != "one" {
-				out = append(out, token{terms[0], unicode.IsUpper(r) && (!first || names[terms[0]]), link})
+				out = append(out, token{terms[0], unicode.IsUpper(r) && (!first || names[terms[0]]), unicode.IsLower(r), link})
 			}
 			if link = ""; links()[strings.ToLower(text[i:end])] {
 				link = strings.ToLower(text[i:end])

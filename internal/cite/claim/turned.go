@@ -4,6 +4,9 @@ import "slices"
 
 // turned finds the opposite of what the source says: a rise for a fall.
 var turned = Detector{Name: "turned", Why: WhyDirection, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
+	if len(c.terms) < 2 {
+		return false // "and nine against"
+	}
 	return p.otherSide(c, near, func(c *clause) []side { return c.opposite }, true) || p.otherSideOf(c)
 })}
 
@@ -53,7 +56,7 @@ func (p *Pair) otherSide(c *clause, near []*clause, of func(c *clause) []side, d
 			for _, n := range clauses {
 				for _, x := range of(n) {
 					same = same || x.same(s)
-					against = against || x.against(s) && (k == 0 || sharesTerm(x.beside, s.beside)) && (!denied || c.negated == n.negated)
+					against = against || x.against(s) && (k == 0 || sharesTerm(x.beside, s.beside)) && (!denied || c.negated == n.negated || x.column == unmoved && !c.negated)
 				}
 			}
 			if against && !same {
@@ -66,6 +69,9 @@ func (p *Pair) otherSide(c *clause, near []*clause, of func(c *clause) []side, d
 	}
 	return false
 }
+
+// unmoved is the column of words that deny both sides: unchanged.
+const unmoved = 2
 
 func sharesTerm(a, b []string) bool {
 	return slices.ContainsFunc(a, func(t string) bool { return slices.Contains(b, t) })
