@@ -203,17 +203,21 @@ func (v *verifier) compare(p *part, w [2]int) (score float64) {
 
 // pair is a part beside windows of one source.
 func (v *verifier) pair(p *part, windows ...[2]int) *claim.Pair {
-	source := v.pages.all[windows[0][0]].source
-	pair := &claim.Pair{Claim: p.about, Title: v.pages.titles[source], Lenient: v.lenient}
+	pair := &claim.Pair{Claim: p.about, Title: v.pages.titles[v.pages.all[windows[0][0]].source], Lenient: v.lenient}
 	for _, w := range windows {
 		pair.Quote = append(pair.Quote, v.pages.readingsOf(w)...)
 	}
+	return pair
+}
+
+// page is what the source of a sentence says that has something of a part.
+func (v *verifier) page(p *part, source int) (page []*claim.Text) {
 	for _, at := range p.found {
 		if v.pages.all[at].source == source {
-			pair.Page = append(pair.Page, v.pages.reading(at))
+			page = append(page, v.pages.reading(at))
 		}
 	}
-	return pair
+	return page
 }
 
 // objection says why windows of one source do not support a part.
@@ -239,6 +243,7 @@ func (v *verifier) objection(p *part, named bool, tried ...trial) Reason {
 	case len(lacking.Names)+len(lacking.Titles) > 0:
 		return Reason{Code: claim.WhyName, Fact: slices.Concat(lacking.Names, lacking.Titles)[0]}
 	}
+	pair.Page = v.page(p, tried[0].source)
 	if f := pair.Contradiction(); f != nil && !(foreign && f.Weak) {
 		return Reason{Code: f.Why, Part: cmp.Or(f.What, p.said()), opposes: !f.Weak}
 	}

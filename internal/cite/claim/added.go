@@ -31,7 +31,7 @@ func (p *Pair) isNew(c *clause) bool {
 		})
 	}
 	if p.Claim.Dense {
-		return weightOf(c.symbols) >= minNews && rowsCover(c.symbols, p.source.symbols) < minSaid || p.isCause(c)
+		return weightOf(c.row()) >= minNews && rowsCover(c.row(), p.source.row()) < minSaid || p.isCause(c)
 	}
 	return len(c.terms) >= 2 && p.share(c.terms) < minSaid || p.isCause(c)
 }
@@ -57,8 +57,8 @@ func (p *Pair) isCause(c *clause) bool {
 	if reason == c.text {
 		return false
 	}
-	symbols, _ := symbolsOf(reason, nil)
-	return !slices.ContainsFunc(p.Quote, func(t *Text) bool { return cover(symbols, t.symbols) > stated })
+	symbols := symbolsOf(reason, nil)
+	return !slices.ContainsFunc(p.Quote, func(t *Text) bool { return cover(symbols, t.row()) > stated })
 }
 
 var causes = data.Rule("causes")

@@ -28,7 +28,7 @@ const maxSymbols = 300
 func (p *Pair) Coverage() float64 {
 	p.source = join(p.Quote)
 	if p.Claim.Dense {
-		return cover(p.Claim.symbols, slices.Concat(p.source.symbols, p.titleSymbols()))
+		return cover(p.Claim.row(), slices.Concat(p.source.row(), p.titleSymbols()))
 	}
 	return p.share(p.Claim.terms)
 }
@@ -81,7 +81,7 @@ func (p *Pair) hasNumber(value string) bool {
 // titleSymbols are the characters of the title: its terms are their pairs.
 func (p *Pair) titleSymbols() (out []symbol) {
 	for t := range p.Title {
-		s, _ := symbolsOf(t, nil)
+		s := symbolsOf(t, nil)
 		out = append(append(out, s...), '\n')
 	}
 	return out

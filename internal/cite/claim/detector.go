@@ -70,7 +70,7 @@ func (p *Pair) Contradiction() *Finding {
 func anyClause(contradicts func(p *Pair, c *clause, near []*clause) bool) func(p *Pair) (string, bool) {
 	return func(p *Pair) (string, bool) {
 		for i := range p.Claim.clauses {
-			c := &p.Claim.clauses[i]
+			c := p.Claim.clauses[i]
 			if contradicts(p, c, p.nearest(c)) {
 				return strings.TrimSpace(c.text), true
 			}
@@ -84,7 +84,7 @@ func (p *Pair) nearest(c *clause) (near []*clause) {
 	if found, ok := p.near[c]; ok {
 		return found
 	}
-	all := pointers(p.source.clauses)
+	all := p.source.clauses
 	weights := p.weigh(c.terms)
 	scores, top := make([]float64, len(all)), 0.0
 	for i, of := range all {
@@ -135,20 +135,13 @@ func (p *Pair) clauses() []*clause {
 		for _, t := range slices.Concat(p.Quote, p.Page) {
 			if !seen[t] {
 				seen[t] = true
-				p.all = append(p.all, pointers(t.clauses)...)
+				p.all = append(p.all, t.clauses...)
 			}
 		}
 	}
 	return p.all
 }
 
-func pointers(clauses []clause) (out []*clause) {
-	for i := range clauses {
-		out = append(out, &clauses[i])
-	}
-	return out
-}
-
 func (t *Text) anyClause(is func(c *clause) bool) bool {
-	return slices.ContainsFunc(t.clauses, func(c clause) bool { return is(&c) })
+	return slices.ContainsFunc(t.clauses, func(c *clause) bool { return is(c) })
 }

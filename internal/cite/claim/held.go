@@ -115,7 +115,7 @@ func (p *Pair) rivals(c *clause, i int, best *clause) bool {
 		return false
 	}
 	before := i < at
-	if c.passive != best.passive {
+	if c.says().passive != best.says().passive {
 		before = !before
 	}
 	for k, t := range best.tokens {
@@ -130,7 +130,7 @@ func (p *Pair) rivals(c *clause, i int, best *clause) bool {
 // another name than that before the verb of the claim.
 func (p *Pair) inheritsRival(c *clause, i int, best *clause) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(best.text), " ")
-	if at := firstShared(c, best); i > at || c.passive != best.passive || !joins()[word] || firstShared(best, c) != 0 {
+	if at := firstShared(c, best); i > at || c.says().passive != best.says().passive || !joins()[word] || firstShared(best, c) != 0 {
 		return false
 	}
 	all := p.clauses()

@@ -9,20 +9,20 @@ import (
 
 // negated finds a denial of what the source says, and the other way round.
 var negated = Detector{Name: "negated", Why: WhyNegation, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
-	return len(near) > 0 && len(c.denied) == 0 && !c.absent && deniedOf(c, near, p.source)
+	return len(near) > 0 && len(c.says().denied) == 0 && !c.says().absent && deniedOf(c, near, p.source)
 })}
 
 // silent finds what a claim denies, and the source says near the same words without a denial. It does not say the opposite
 // in so many words, so it may be denied elsewhere.
 var silent = Detector{Name: "silent", Why: WhyNegation, Weak: true, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
 	affirmed := false
-	for _, d := range c.denied {
-		if p.source.anyClause(func(n *clause) bool { return slices.ContainsFunc(n.denied, d.shares) }) {
+	for _, d := range c.says().denied {
+		if p.source.anyClause(func(n *clause) bool { return slices.ContainsFunc(n.says().denied, d.shares) }) {
 			return false
 		}
 		where := near
 		if len(d.scope) > 0 && thoughts()[d.scope[0]] {
-			where = pointers(p.source.clauses)
+			where = p.source.clauses
 		}
 		affirmed = affirmed || d.isAffirmed(where)
 	}
@@ -32,17 +32,17 @@ var silent = Detector{Name: "silent", Why: WhyNegation, Weak: true, Find: anyCla
 // deniedOf reports whether a source denies what a clause says.
 func deniedOf(c *clause, near []*clause, e *Text) bool {
 	affirmed := func(head string) bool {
-		return slices.ContainsFunc(near, func(n *clause) bool { return len(n.denied) == 0 && n.terms[head] })
+		return slices.ContainsFunc(near, func(n *clause) bool { return len(n.says().denied) == 0 && n.terms[head] })
 	}
 	for _, n := range near {
-		for _, d := range n.denied {
+		for _, d := range n.says().denied {
 			if head := d.sharedHead(c); head != "" && !affirmed(head) {
 				return true
 			}
 		}
 	}
 	for i := range e.clauses {
-		for _, d := range e.clauses[i].denied {
+		for _, d := range e.clauses[i].says().denied {
 			if len(d.scope) == 0 || !c.terms[d.scope[0]] {
 				continue
 			}
@@ -57,13 +57,13 @@ func deniedOf(c *clause, near []*clause, e *Text) bool {
 // isAffirmed reports whether a source says without a negation what is denied.
 func (d denial) isAffirmed(near []*clause) bool {
 	return len(d.scope) > 0 && slices.ContainsFunc(near, func(n *clause) bool {
-		return n.terms[d.scope[0]] && len(n.denied) == 0 && !n.absent
+		return n.terms[d.scope[0]] && len(n.says().denied) == 0 && !n.says().absent
 	})
 }
 
 // affirms reports whether a Text has a term in a clause that denies nothing.
 func (r *Text) affirms(term string) bool {
-	return slices.ContainsFunc(r.clauses, func(c clause) bool { return c.terms[term] && len(c.denied) == 0 })
+	return slices.ContainsFunc(r.clauses, func(c *clause) bool { return c.terms[term] && len(c.says().denied) == 0 })
 }
 
 // sharedHead returns the term of a clause that a negation denies; "" if the clause speaks of

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -44,6 +45,9 @@ func Plain(text string) string {
 		b.WriteString(value)
 		before, _ = utf8.DecodeLastRuneInString(text[:end])
 		i = end
+	}
+	if !strings.Contains(text, "世纪") {
+		return b.String()
 	}
 	return decades.ReplaceAllStringFunc(b.String(), yearOfDecade)
 }
@@ -342,7 +346,14 @@ var hanPowers = map[rune]int{'十': 10, '百': 100, '千': 1000, '万': 1e4, '�
 // spelledAt reads an English number whose first word is text[from:end]: forty-two, thirteen hundred and fifty,
 // nineteen sixty, two thirds of, half an hour. "One" is a number only before a unit or a power: it is more often a pronoun.
 func spelledAt(text string, from, end int) (value string, next int) {
-	word := strings.ToLower(text[from:end])
+	word := text[from:end]
+	if len(word) > longestNumeral {
+		return "", 0
+	}
+	word = strings.ToLower(word)
+	if !numeralWords()[word] {
+		return "", 0
+	}
 	second, after := wordAfter(text, end)
 	_, isPower := powers()[second]
 	switch {
@@ -358,6 +369,20 @@ func spelledAt(text string, from, end int) (value string, next int) {
 	}
 	return spelledFrom(text, 0, word, 0, end)
 }
+
+// longestNumeral is that of "seventeen", in bytes.
+const longestNumeral = 9
+
+// numeralWords begin an English number.
+var numeralWords = sync.OnceValue(func() map[string]bool {
+	words := map[string]bool{"half": true, "a": true, "an": true, "one": true}
+	for _, list := range []map[string]int{small(), tens()} {
+		for w := range list {
+			words[w] = true
+		}
+	}
+	return words
+})
 
 // spelledFrom reads the words of a number from one that ends at a place, behind what is read up to another.
 func spelledFrom(text string, section float64, word string, next, end int) (string, int) {

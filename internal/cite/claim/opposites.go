@@ -148,16 +148,16 @@ func (o *opposing) at(text string, i int, r rune) ([]side, int) {
 	return nil, i
 }
 
-// besideNumber returns the sides of a character before or behind a number, for which "#" stands in the data: 多2天, 400多人.
+// besideNumber returns the sides of a character before or behind a number, for which "@" stands in the data: 多2天, 400多人.
 func (o *opposing) besideNumber(text string, i int, r rune) ([]side, int) {
 	end := i + utf8.RuneLen(r)
 	next, _ := utf8.DecodeRuneInString(text[end:])
 	last, _ := utf8.DecodeLastRuneInString(text[:i])
 	switch {
-	case script.IsDigit(next) && o.of[string(r)+"#"] != nil:
-		return o.of[string(r)+"#"], end
-	case script.IsDigit(last) && o.of["#"+string(r)] != nil:
-		return o.of["#"+string(r)], end
+	case script.IsDigit(next) && o.of[string(r)+"@"] != nil:
+		return o.of[string(r)+"@"], end
+	case script.IsDigit(last) && o.of["@"+string(r)] != nil:
+		return o.of["@"+string(r)], end
 	}
 	return nil, i
 }

@@ -13,11 +13,11 @@ const longestGap = 4
 // roles finds, in scripts without spaces, who does something in the claim to whom it is done in the source, or the
 // other way round, by the words that mark these.
 var roles = Detector{Name: "roles", Why: WhyRole, Find: anyClause(func(p *Pair, c *clause, _ []*clause) bool {
-	if !p.Claim.Dense || len(c.symbols) > maxSymbols {
+	if !p.Claim.Dense || len(c.row()) > maxSymbols {
 		return false
 	}
 	return p.source.anyClause(func(of *clause) bool {
-		return len(of.symbols) <= maxSymbols && !c.opposes(of) && rolesDiffer(c.symbols, of.symbols)
+		return len(of.row()) <= maxSymbols && !c.opposes(of) && rolesDiffer(c.row(), of.row())
 	})
 })}
 

@@ -21,23 +21,24 @@ const (
 	minSlot    = 2
 	maxSlot    = 10
 	sameAround = 0.6
+	mostAround = 0.7 // where the source does not have what is in the slot
 	minAround  = 3
 )
 
 // slotted finds something that stands in the claim where the source has something else, with the same words
 // around it: 信号系统由中晟集团提供 where it was 华讯科技. The source speaks of it elsewhere, or both are names.
 var slotted = Detector{Name: "slotted", Why: WhyName, Find: anyClause(func(p *Pair, c *clause, _ []*clause) bool {
-	if weightOf(c.symbols) < minSlot+minAround || len(c.symbols) > maxSymbols {
+	if weightOf(c.row()) <= minSlot || len(c.row()) > maxSymbols {
 		return false
 	}
 	for _, t := range p.Quote {
 		for i := range t.clauses {
-			theirs := t.clauses[i].symbols
+			theirs := t.clauses[i].row()
 			if p.slotsDiffer(c, theirs, 0, t, i) {
 				return true
 			}
 			if i > 0 && p.Claim.Dense {
-				before := t.clauses[i-1].symbols
+				before := t.clauses[i-1].row()
 				if p.slotsDiffer(c, slices.Concat(before, theirs), len(before), t, i) {
 					return true
 				}
@@ -61,32 +62,33 @@ func (p *Pair) slotsDiffer(c *clause, theirs []symbol, border int, t *Text, at i
 	if len(theirs) == 0 || len(theirs) > maxSymbols {
 		return false
 	}
-	runs := runsOf(c.symbols, theirs)
+	runs := runsOf(c.row(), theirs)
 	if border > 0 && !slices.ContainsFunc(runs, func(r run) bool { return r.at < border && r.at+r.to-r.from > border }) {
 		return false
 	}
 	for i := 0; i <= len(runs); i++ {
-		from, to, begin, end := 0, len(c.symbols), 0, len(theirs)
+		from, to, begin, end := 0, len(c.row()), 0, len(theirs)
 		if i > 0 {
 			from, begin = runs[i-1].to, runs[i-1].at+runs[i-1].to-runs[i-1].from
 		}
 		if i < len(runs) {
 			to = runs[i].from
-			if end = indexOf(theirs, runs[i].in(c.symbols), begin); end < 0 {
+			if end = indexOf(theirs, runs[i].in(c.row()), begin); end < 0 {
 				continue
 			}
 		}
 		if !p.Claim.Dense && !p.isEnglishSlot(c, from, to) {
 			continue
 		}
-		from, to = notSaid(c.symbols, from, to, t.symbols)
-		for to > from && end > begin && c.symbols[to-1] == theirs[end-1] {
+		ends := to == len(c.row())
+		from, to = notSaid(c.row(), from, to, t.row())
+		for to > from && end > begin && c.row()[to-1] == theirs[end-1] {
 			to, end = to-1, end-1
 		}
-		s := slot{trimParticles(c.symbols[from:to]), trimParticles(theirs[begin:end]), to == len(c.symbols), false, around(c.symbols, from, to, runs)}
+		s := slot{trimParticles(c.row()[from:to]), trimParticles(theirs[begin:end]), ends, false, around(c.row(), from, to, runs)}
 		s.theirs = behindAgent(s.theirs)
-		s.alike = (s.ends || has(c.symbols[max(0, from-1):min(from+1, to)], prepositions)) && samePrefix(c.symbols[from:to], theirs[begin:end])
-		if s.around >= sameAround && (s.isContrast(p, c, t, at, theirs) || otherGivenName(c.symbols, from, to, theirs[:end], begin)) {
+		s.alike = (s.ends || has(c.row()[max(0, from-1):min(from+1, to)], prepositions)) && samePrefix(c.row()[from:to], theirs[begin:end])
+		if s.around >= sameAround && (s.isContrast(p, c, t, at, theirs) || otherGivenName(c.row(), from, to, theirs[:end], begin)) {
 			return true
 		}
 	}
@@ -108,7 +110,7 @@ func around(ours []symbol, from, to int, runs []run) float64 {
 	for _, r := range runs {
 		n += weightOf(r.in(ours))
 	}
-	if n < minAround && (n < minSlot || n < all) {
+	if n == 0 || n < minAround && n < all {
 		return 0
 	}
 	return float64(n) / float64(all)
@@ -117,21 +119,21 @@ func around(ours []symbol, from, to int, runs []run) float64 {
 // isContrast reports whether the source speaks of what is in the slot in another clause, that has less of the claim, and sets
 // both apart: in one sentence, by a word such as "while", or by names.
 func (s slot) isContrast(p *Pair, c *clause, t *Text, at int, theirs []symbol) bool {
-	if !isSlot(s.ours) || !isSlot(s.theirs) || p.Claim.hasNumber(s.ours) || isAllNumbers(s.theirs, p.source) || cover(s.theirs, c.symbols) > 0.4 {
+	if !isSlot(s.ours) || !isSlot(s.theirs) || hasNumber(s.ours) || isAllNumbers(s.theirs) || cover(s.theirs, c.row()) > 0.4 {
 		return false
 	}
-	if has(theirs, only) && !has(c.symbols, only) && !shareSymbol(s.ours, s.theirs) || s.alike && s.around > 0.9 && p.isOther(s.ours, s.theirs) {
+	if has(theirs, only) && !has(c.row(), only) && !shareSymbol(s.ours, s.theirs) || s.alike && s.around >= mostAround && weightOf(c.row())-weightOf(s.ours) > minAround && p.isOther(s.ours, s.theirs) {
 		return true
 	}
 	names := p.isAnyName(s.ours) && p.isAnyName(s.theirs) || p.isTitle(s.ours) && p.isTitle(s.theirs)
 	apart := names || has(theirs, contrasts)
-	rest := without(c.symbols, s.ours)
+	rest := without(c.row(), s.ours)
 	for _, of := range slices.Concat(p.Quote, p.Page) {
 		if of != t && (!apart || !names && shareSymbol(s.ours, s.theirs)) {
 			continue
 		}
 		for i := range of.clauses {
-			if text := of.clauses[i].symbols; (of != t || i != at) && indexOf(text, s.ours, 0) >= 0 && 2*cover(rest, text) <= cover(rest, theirs) {
+			if text := of.clauses[i].row(); (of != t || i != at) && indexOf(text, s.ours, 0) >= 0 && 2*cover(rest, text) <= cover(rest, theirs) {
 				return true
 			}
 		}
@@ -167,7 +169,7 @@ func (p *Pair) isOther(ours, theirs []symbol) bool {
 }
 
 func (p *Pair) isElsewhere(row []symbol) bool {
-	return slices.ContainsFunc(slices.Concat(p.Page, p.Quote), func(t *Text) bool { return indexOf(t.symbols, row, 0) >= 0 })
+	return slices.ContainsFunc(slices.Concat(p.Page, p.Quote), func(t *Text) bool { return indexOf(t.row(), row, 0) >= 0 })
 }
 
 // isTitle reports whether a text stands in Chinese quotation marks in the source or the claim.
@@ -180,8 +182,8 @@ func (p *Pair) isTitle(text []symbol) bool {
 }
 
 // isAllNumbers reports whether a text says nothing but numbers and what they count.
-func isAllNumbers(text []symbol, in *Text) bool {
-	rest := slices.DeleteFunc(slices.Clone(text), func(s symbol) bool { return in.numbers[s] || measures()[string(s)] })
+func isAllNumbers(text []symbol) bool {
+	rest := slices.DeleteFunc(slices.Clone(text), func(s symbol) bool { return isNumberSymbol(s) || measures()[string(s)] })
 	return weightOf(rest) < minSlot
 }
 
@@ -214,10 +216,10 @@ func otherGivenName(ours []symbol, from, to int, theirs []symbol, begin int) boo
 // isEnglishSlot reports whether a slot of an English clause is between words, is a name, or stands at the end and behind no
 // name, whose verb it may be.
 func (p *Pair) isEnglishSlot(c *clause, from, to int) bool {
-	if len(c.denied) > 0 {
+	if len(c.says().denied) > 0 {
 		return false
 	}
-	return p.isNameSymbol(at(c.symbols, from)) || from > 0 && !p.isNameSymbol(c.symbols[from-1])
+	return p.isNameSymbol(at(c.row(), from)) || from > 0 && !p.isNameSymbol(c.row()[from-1])
 }
 
 // isNameSymbol reports whether a symbol stands for a name.

@@ -11,7 +11,7 @@ const (
 
 // swapsDense is swaps for scripts without spaces.
 func swapsDense(claim, source *Text) bool {
-	ours, theirs := claim.symbols, source.symbols
+	ours, theirs := claim.row(), source.row()
 	if !claim.Dense || !source.Dense || len(ours) > maxSymbols || len(theirs) > 2*maxSymbols ||
 		passive.MatchString(claim.plain) != passive.MatchString(source.plain) {
 		return false
@@ -30,11 +30,11 @@ func swapsDense(claim, source *Text) bool {
 // changePlaces reports whether the first and the last of some runs stand on each other's place in a source,
 // at the same end or beginning of a clause, or beside the same character.
 func changePlaces(claim, source *Text, runs []run) bool {
-	ours, theirs := claim.symbols, source.symbols
+	ours, theirs := claim.row(), source.row()
 	last := len(runs) - 1
 	x, verb, y := runs[0], runs[last-1], runs[last]
 	a, b := x.in(ours), y.in(ours)
-	if isFiller(a) || isFiller(b) || slices.Equal(a, b) || claim.hasNumber(a) != claim.hasNumber(b) || y.from-x.to > maxApart {
+	if isFiller(a) || isFiller(b) || slices.Equal(a, b) || hasNumber(a) != hasNumber(b) || y.from-x.to > maxApart {
 		return false
 	}
 	rows := make([][]symbol, len(runs))
@@ -54,9 +54,7 @@ func changePlaces(claim, source *Text, runs []run) bool {
 }
 
 // hasNumber reports whether one of some symbols is a number.
-func (t *Text) hasNumber(row []symbol) bool {
-	return slices.ContainsFunc(row, func(s symbol) bool { return t.numbers[s] })
-}
+func hasNumber(row []symbol) bool { return slices.ContainsFunc(row, isNumberSymbol) }
 
 // followEach returns where rows follow each other in a text, with few symbols between them; -1 if
 // they do not.

@@ -60,7 +60,7 @@ func (p *Pair) sides(t *Text, word string) (before, behind []string, passive boo
 		for _, token := range c.tokens {
 			switch {
 			case token.term == word:
-				found, passive = true, c.passive
+				found, passive = true, c.says().passive
 			case p.isName(token.term) && !found:
 				before = append(before, token.term)
 			case p.isName(token.term):
@@ -97,7 +97,7 @@ func sequence(r *Text, shared map[string]bool, most int) (out []placedTerm) {
 // passiveWithin reports whether the clauses of a part of a sequence are in the passive.
 func (r *Text) passiveWithin(part []placedTerm) bool {
 	for i := part[0].clause; i <= part[len(part)-1].clause; i++ {
-		if r.clauses[i].passive {
+		if r.clauses[i].says().passive {
 			return true
 		}
 	}
@@ -152,7 +152,7 @@ func swapsNeighbours(claim, e *Text) bool {
 		}
 		for k := range max(0, len(theirs)-2) {
 			if of := theirs[k : k+3]; of[0].term == verb.term && of[1].term == y.term && of[2].term == x.term && of[2].link == y.link && of[0].clause == of[2].clause &&
-				claim.clauses[verb.clause].passive == e.clauses[of[0].clause].passive {
+				claim.clauses[verb.clause].says().passive == e.clauses[of[0].clause].says().passive {
 				return true
 			}
 		}
@@ -192,7 +192,7 @@ func isNames(terms []placedTerm, in ...*Text) bool {
 }
 
 func (r *Text) isName(term string) bool {
-	return slices.ContainsFunc(r.clauses, func(c clause) bool {
+	return slices.ContainsFunc(r.clauses, func(c *clause) bool {
 		return slices.ContainsFunc(c.tokens, func(t token) bool { return t.name && t.term == term })
 	})
 }

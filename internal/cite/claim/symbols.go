@@ -19,23 +19,25 @@ var symbolSeed = maphash.MakeSeed()
 
 // symbolFor stands for a word or a number.
 func symbolFor(word string) symbol {
-	return unicode.MaxRune + 1 + symbol(maphash.String(symbolSeed, word)%(1<<31-1-unicode.MaxRune-1))
+	return unicode.MaxRune + 1 + symbol(maphash.String(symbolSeed, word)%(numberSymbol-unicode.MaxRune-1))
 }
+
+// numberSymbol is set in symbols that are numbers.
+const numberSymbol = 1 << 30
+
+func isNumberSymbol(s symbol) bool { return s >= numberSymbol }
 
 func isWordSymbol(s symbol) bool { return s > unicode.MaxRune }
 
 // symbolsOf returns the symbols of a plain text, words by their terms, and quantities by what they are in the first
 // unit of their dimension: 3 km are 3,000 m.
-func symbolsOf(text string, amounts []quantity) (out []symbol, numbers map[symbol]bool) {
-	numbers = map[symbol]bool{}
+func symbolsOf(text string, amounts []quantity) (out []symbol) {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		if len(amounts) > 0 && amounts[0].at <= i {
 			q := amounts[0]
 			amounts = amounts[1:]
-			s := symbolFor(q.canonical())
-			numbers[s] = true
-			out = append(out, s)
+			out = append(out, symbolFor(q.canonical())|numberSymbol)
 			i = q.end
 			if q.unit.convertible() {
 				i = max(i, q.unitEnd)
@@ -56,7 +58,7 @@ func symbolsOf(text string, amounts []quantity) (out []symbol, numbers map[symbo
 		}
 		i += n
 	}
-	return out, numbers
+	return out
 }
 
 // canonical is a quantity in a form that it shares with all that are the same.

@@ -22,19 +22,24 @@ type Text struct {
 	Dense bool // it has characters of a dense script
 
 	plain   string // numbers in digits
-	clauses []clause
+	clauses []*clause
 	terms   map[string]bool
-	symbols []symbol        // of the clauses, a line break behind each
-	numbers map[symbol]bool // symbols that are numbers
+	symbols []symbol // of the clauses, a line break behind each; nil = not read yet
 }
 
 // clause is a part of a sentence that says something of its own.
 type clause struct {
-	text     string // plain, in lower case
-	tokens   []token
-	terms    map[string]bool
-	symbols  []symbol
-	amounts  []quantity
+	plain   string // with its capitals
+	text    string // plain, in lower case
+	tokens  []token
+	terms   map[string]bool
+	symbols []symbol
+	amounts []quantity
+	said    *meaning // nil = not read yet
+}
+
+// meaning is what a clause says beside its words.
+type meaning struct {
 	denied   []denial
 	negated  bool // by a word that is no opposite of another
 	absent   bool // it says without a negation that something is not so
@@ -58,16 +63,12 @@ const MaxRead = 4000
 // Read reads a sentence, or its beginning. Some words are known to be names, also at its start: by their terms.
 func Read(sentence string, names map[string]bool) *Text {
 	text := Plain(strings.ToValidUTF8(sentence[:min(len(sentence), MaxRead)], ""))
-	t := &Text{Dense: script.HasDense(text), plain: text, terms: map[string]bool{}, numbers: map[symbol]bool{}}
+	t := &Text{Dense: script.HasDense(text), plain: text, terms: map[string]bool{}}
 	for _, span := range clausesOf(text) {
 		part := text[span[0]:span[1]]
 		if c, ok := newClause(part, script.IsBlank(text[:span[0]]), names); ok {
-			var numbers map[symbol]bool
-			c.symbols, numbers = symbolsOf(part, c.amounts)
-			t.symbols = append(append(t.symbols, c.symbols...), '\n')
-			maps.Copy(t.numbers, numbers)
 			if n := len(t.clauses); n > 0 && c.goesOn() {
-				t.clauses[n-1].add(&c)
+				t.clauses[n-1].add(c)
 			} else {
 				t.clauses = append(t.clauses, c)
 			}
@@ -84,13 +85,11 @@ func join(sentences []*Text) *Text {
 	if len(sentences) == 1 {
 		return sentences[0]
 	}
-	all := &Text{terms: map[string]bool{}, numbers: map[symbol]bool{}}
+	all := &Text{terms: map[string]bool{}}
 	for _, t := range sentences {
 		all.Dense = all.Dense || t.Dense
 		all.plain += t.plain + "\n"
 		all.clauses = append(all.clauses, t.clauses...)
-		all.symbols = append(all.symbols, t.symbols...)
-		maps.Copy(all.numbers, t.numbers)
 		for term := range t.terms {
 			all.terms[term] = true
 		}
@@ -133,8 +132,8 @@ func clausesOf(text string) (out [][2]int) {
 	return out
 }
 
-func newClause(text string, first bool, names map[string]bool) (clause, bool) {
-	c := clause{text: strings.ToLower(text), terms: map[string]bool{}}
+func newClause(text string, first bool, names map[string]bool) (*clause, bool) {
+	c := &clause{plain: text, text: strings.ToLower(text), terms: map[string]bool{}}
 	c.tokens = tokensOf(text, first, names)
 	if len(c.tokens) == 0 {
 		return c, false
@@ -143,13 +142,41 @@ func newClause(text string, first bool, names map[string]bool) (clause, bool) {
 		c.terms[t.term] = true
 	}
 	c.amounts = quantitiesIn(text)
-	c.denied, c.negated = denialsIn(c.text)
-	c.absent = absence.MatchString(c.text)
-	c.opposite = sidesIn(c.text, opposites())
-	c.bounds = sidesIn(c.text, bounds())
-	c.kinds = sidesIn(c.text, kindsOf())
-	c.passive = passive.MatchString(c.text)
 	return c, true
+}
+
+// row is the clause as symbols.
+func (c *clause) row() []symbol {
+	if c.symbols == nil {
+		c.symbols = symbolsOf(c.plain, c.amounts)
+	}
+	return c.symbols
+}
+
+// row is the text as symbols.
+func (t *Text) row() []symbol {
+	if t.symbols == nil {
+		for _, c := range t.clauses {
+			t.symbols = append(append(t.symbols, c.row()...), '\n')
+		}
+	}
+	return t.symbols
+}
+
+// says returns what a clause says beside its words.
+func (c *clause) says() *meaning {
+	if c.said == nil {
+		m := &meaning{
+			absent:   absence.MatchString(c.text),
+			opposite: sidesIn(c.text, opposites()),
+			bounds:   sidesIn(c.text, bounds()),
+			kinds:    sidesIn(c.text, kindsOf()),
+			passive:  passive.MatchString(c.text),
+		}
+		m.denied, m.negated = denialsIn(c.text)
+		c.said = m
+	}
+	return c.said
 }
 
 // goesOn reports whether a clause is "and" with one more name of a list.
@@ -162,14 +189,15 @@ func (c *clause) goesOn() bool {
 			others++
 		}
 	}
-	return names > 0 && others <= 1 && (strings.HasPrefix(c.text, "and ") || strings.HasPrefix(c.text, "or "))
+	return names > 0 && others <= 1 && !c.says().passive && (strings.HasPrefix(c.text, "and ") || strings.HasPrefix(c.text, "or "))
 }
 
 // add puts the words of another clause into c.
 func (c *clause) add(other *clause) {
 	c.text += other.text
+	c.said = nil
 	c.tokens = append(c.tokens, other.tokens...)
-	c.symbols = append(c.symbols, other.symbols...)
+	c.symbols = append(c.row(), other.row()...)
 	maps.Copy(c.terms, other.terms)
 }
 
