@@ -99,7 +99,7 @@ func (p *Pair) heldByName(c *clause, about map[string]bool) bool {
 		}
 		has := func(of *clause) bool { return of.terms[t.term] }
 		for _, best := range p.tellers(about, has, 3) {
-			if sharedCount(about, best.terms) >= 2 && (p.rivals(c, i, best) || p.inheritsRival(c, i, best)) {
+			if sharedCount(about, best.terms) >= 2 && p.rivals(c, i, best) {
 				return true
 			}
 		}
@@ -125,28 +125,6 @@ func (p *Pair) rivals(c *clause, i int, best *clause) bool {
 	}
 	return false
 }
-
-// inheritsRival reports whether a clause that begins with "and" and a verb has its subject from the one before it, and this is
-// another name than that before the verb of the claim.
-func (p *Pair) inheritsRival(c *clause, i int, best *clause) bool {
-	word, _, _ := strings.Cut(strings.TrimSpace(best.text), " ")
-	if at := firstShared(c, best); i > at || c.says().passive != best.says().passive || !joins()[word] || firstShared(best, c) != 0 {
-		return false
-	}
-	all := p.clauses()
-	k := slices.Index(all, best)
-	if k < 1 {
-		return false
-	}
-	for n, t := range all[k-1].tokens {
-		if p.isName(t.term) {
-			return !c.terms[t.term] && n < 3
-		}
-	}
-	return false
-}
-
-var joins = data.Set("joins")
 
 func sharedCount(some, has map[string]bool) (n int) {
 	for t := range some {

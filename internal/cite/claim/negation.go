@@ -45,7 +45,7 @@ func denialsIn(text string) (out []denial, negated bool) {
 			if copulas()[word] { // what something is not stands at the end
 				d.scope = tail(text[m[1]:])
 			}
-			if inPassive(text[:m[0]]) && (denyingVerb.MatchString(word) || endsWithCarrier(text[m[1]:])) {
+			if denyingVerb.MatchString(word) && inPassive(text[:m[0]]) {
 				d.scope = before(text[:m[0]])
 			}
 			d.all = len(d.scope) > 0 && exception.MatchString(word)
@@ -62,12 +62,6 @@ var copulas = data.Set("denying-copulas")
 func tail(text string) []string {
 	terms := index.Terms(text)
 	return terms[max(0, len(terms)-3):]
-}
-
-// endsWithCarrier reports whether a text, behind a negation, is a word such as "allowed" that no verb follows.
-func endsWithCarrier(text string) bool {
-	words := strings.Fields(text)
-	return len(words) > 0 && len(words[0]) > 4 && carriers()[index.Stem(words[0])] && (len(words) == 1 || words[1] != "to")
 }
 
 // inPassive reports whether a text ends with a form of "be".

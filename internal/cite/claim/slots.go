@@ -2,7 +2,6 @@ package claim
 
 import (
 	"slices"
-	"strings"
 
 	"nodest/internal/cite/script"
 )
@@ -25,10 +24,10 @@ const (
 	minAround  = 3
 )
 
-// slotted finds something that stands in the claim where the source has something else, with the same words
+// slotted finds, in scripts without spaces, something that stands in the claim where the source has something else, with the same words
 // around it: 信号系统由中晟集团提供 where it was 华讯科技. The source speaks of it elsewhere, or both are names.
 var slotted = Detector{Name: "slotted", Why: WhyName, Find: anyClause(func(p *Pair, c *clause, _ []*clause) bool {
-	if weightOf(c.row()) <= minSlot || len(c.row()) > maxSymbols {
+	if !p.Claim.Dense || weightOf(c.row()) <= minSlot || len(c.row()) > maxSymbols {
 		return false
 	}
 	for _, t := range p.Quote {
@@ -37,7 +36,7 @@ var slotted = Detector{Name: "slotted", Why: WhyName, Find: anyClause(func(p *Pa
 			if p.slotsDiffer(c, theirs, 0, t, i) {
 				return true
 			}
-			if i > 0 && p.Claim.Dense {
+			if i > 0 {
 				before := t.clauses[i-1].row()
 				if p.slotsDiffer(c, slices.Concat(before, theirs), len(before), t, i) {
 					return true
@@ -77,31 +76,17 @@ func (p *Pair) slotsDiffer(c *clause, theirs []symbol, border int, t *Text, at i
 				continue
 			}
 		}
-		if !p.Claim.Dense && !p.isEnglishSlot(c, from, to) {
-			continue
-		}
 		ends := to == len(c.row())
-		from, to = notSaid(c.row(), from, to, t.row())
 		for to > from && end > begin && c.row()[to-1] == theirs[end-1] {
 			to, end = to-1, end-1
 		}
 		s := slot{trimParticles(c.row()[from:to]), trimParticles(theirs[begin:end]), ends, false, around(c.row(), from, to, runs)}
-		s.theirs = behindAgent(s.theirs)
 		s.alike = (s.ends || has(c.row()[max(0, from-1):min(from+1, to)], prepositions)) && samePrefix(c.row()[from:to], theirs[begin:end])
-		if s.around >= sameAround && (s.isContrast(p, c, t, at, theirs) || otherGivenName(c.row(), from, to, theirs[:end], begin)) {
+		if s.around >= sameAround && s.isContrast(p, c, t, at, theirs) {
 			return true
 		}
 	}
 	return false
-}
-
-// notSaid is the part of a slot that is not elsewhere in the sentence of the source, behind what is.
-func notSaid(ours []symbol, from, to int, sentence []symbol) (int, int) {
-	runs := runsOf(ours[from:to], sentence)
-	if len(runs) > 0 && from+runs[len(runs)-1].to < to {
-		from += runs[len(runs)-1].to
-	}
-	return from, to
 }
 
 // around is the share of the symbols outside of a slot that are in runs; 0 if these are few.
@@ -125,7 +110,7 @@ func (s slot) isContrast(p *Pair, c *clause, t *Text, at int, theirs []symbol) b
 	if has(theirs, only) && !has(c.row(), only) && !shareSymbol(s.ours, s.theirs) || s.alike && s.around >= mostAround && weightOf(c.row())-weightOf(s.ours) > minAround && p.isOther(s.ours, s.theirs) {
 		return true
 	}
-	names := p.isAnyName(s.ours) && p.isAnyName(s.theirs) || p.isTitle(s.ours) && p.isTitle(s.theirs)
+	names := isName(s.ours) && isName(s.theirs)
 	apart := names || has(theirs, contrasts)
 	rest := without(c.row(), s.ours)
 	for _, of := range slices.Concat(p.Quote, p.Page) {
@@ -141,16 +126,6 @@ func (s slot) isContrast(p *Pair, c *clause, t *Text, at int, theirs []symbol) b
 	return false
 }
 
-// behindAgent is what stands behind the last word of a text that marks who does something.
-func behindAgent(text []symbol) []symbol {
-	for i := len(text) - 1; i >= 0; i-- {
-		if has(text[i:i+1], agents) {
-			return trimParticles(text[i+1:])
-		}
-	}
-	return text
-}
-
 // samePrefix reports whether two texts begin with the same particle, or none.
 func samePrefix(a, b []symbol) bool {
 	if len(a) == 0 || len(b) == 0 {
@@ -159,26 +134,14 @@ func samePrefix(a, b []symbol) bool {
 	return a[0] == b[0] || !isParticle(a[0]) && !isParticle(b[0])
 }
 
-// isAnyName reports whether a text begins with a name of a script with spaces, or may be a Chinese one.
-func (p *Pair) isAnyName(text []symbol) bool { return p.isNameSymbol(text[0]) || isName(text) }
-
-// isOther reports whether two short texts of a dense script at the end of a clause are different things: the source does not
-// have ours, nor have they a character in common, as words for the same often do.
-func (p *Pair) isOther(ours, theirs []symbol) bool {
-	return weightOf(ours) <= 6 && weightOf(theirs) <= 6 && !isWordSymbol(ours[0]) && !isWordSymbol(theirs[0]) && !shareSymbol(ours, theirs) && !p.isElsewhere(ours)
-}
-
 func (p *Pair) isElsewhere(row []symbol) bool {
 	return slices.ContainsFunc(slices.Concat(p.Page, p.Quote), func(t *Text) bool { return indexOf(t.row(), row, 0) >= 0 })
 }
 
-// isTitle reports whether a text stands in Chinese quotation marks in the source or the claim.
-func (p *Pair) isTitle(text []symbol) bool {
-	if isWordSymbol(text[0]) {
-		return false
-	}
-	title := "《" + string(text) + "》"
-	return slices.ContainsFunc(slices.Concat(p.Page, p.Quote, []*Text{p.Claim}), func(t *Text) bool { return strings.Contains(t.plain, title) })
+// isOther reports whether two short texts at the end of a clause are different things: the source does not have ours, nor
+// have they a character in common, as words for the same often do.
+func (p *Pair) isOther(ours, theirs []symbol) bool {
+	return weightOf(ours) <= 6 && weightOf(theirs) <= 6 && !isWordSymbol(ours[0]) && !isWordSymbol(theirs[0]) && !shareSymbol(ours, theirs) && !p.isElsewhere(ours)
 }
 
 // isAllNumbers reports whether a text says nothing but numbers and what they count.
@@ -204,33 +167,6 @@ func shareSymbol(a, b []symbol) bool {
 func without(text, part []symbol) []symbol {
 	at := indexOf(text, part, 0)
 	return slices.Concat(text[:at], []symbol{'\n'}, text[at+len(part):])
-}
-
-// otherGivenName reports whether two slots are the last character of a name of three: 沈若梅 for 沈若兰. What stands before
-// 了 is no name.
-func otherGivenName(ours []symbol, from, to int, theirs []symbol, begin int) bool {
-	return to-from == 1 && len(theirs)-begin == 1 && from >= 2 && begin >= 2 && has(ours[from-2:from-1], surnames) && !isParticle(at(ours, to)) &&
-		slices.Equal(ours[from-2:from], theirs[begin-2:begin]) && weight(ours[from]) == 1 && weight(theirs[begin]) == 1
-}
-
-// isEnglishSlot reports whether a slot of an English clause is between words, is a name, or stands at the end and behind no
-// name, whose verb it may be.
-func (p *Pair) isEnglishSlot(c *clause, from, to int) bool {
-	if len(c.says().denied) > 0 {
-		return false
-	}
-	return p.isNameSymbol(at(c.row(), from)) || from > 0 && !p.isNameSymbol(c.row()[from-1])
-}
-
-// isNameSymbol reports whether a symbol stands for a name.
-func (p *Pair) isNameSymbol(s symbol) bool {
-	p.isName("")
-	for name := range p.names {
-		if symbolFor(name) == s {
-			return true
-		}
-	}
-	return false
 }
 
 // isName reports whether a text of a dense script may be a Chinese name, or ends with one, or with a word for an institution.

@@ -1,9 +1,7 @@
 package claim
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"nodest/internal/cite/script"
@@ -17,10 +15,7 @@ const (
 
 // swapped finds two parts of a sentence on each other's place: x verb y where the source says y verb x.
 var swapped = Detector{Name: "swapped", Why: WhyRole, Find: func(p *Pair) (string, bool) {
-	if p.comparesOtherwise() {
-		return "", false
-	}
-	return "", swaps(p.Claim, p.source) || swapsNeighbours(p.Claim, p.source) || swapsDense(p.Claim, p.source) || p.swapsSides()
+	return "", swaps(p.Claim, p.source) || swapsDense(p.Claim, p.source) || p.swapsSides()
 }}
 
 // swapsSides reports whether names before a word stand behind it in the source, and those behind it before; or, where
@@ -78,7 +73,6 @@ func (p *Pair) sides(t *Text, word string) (before, behind []string, passive boo
 type placedTerm struct {
 	term   string
 	clause int
-	link   string // the preposition before it
 }
 
 // sequence returns the terms of a reading that another one has too, in their order.
@@ -87,7 +81,7 @@ func sequence(r *Text, shared map[string]bool, most int) (out []placedTerm) {
 		for _, t := range c.tokens {
 			first, _ := utf8.DecodeRuneInString(t.term)
 			if shared[t.term] && !script.IsDense(first) && len(out) < most {
-				out = append(out, placedTerm{t.term, i, t.link})
+				out = append(out, placedTerm{t.term, i})
 			}
 		}
 	}
@@ -141,25 +135,6 @@ func swaps(claim, e *Text) bool {
 	return false
 }
 
-// swapsNeighbours reports whether two words behind a third one are exchanged in the source: "replaced rye with wheat". Those of a
-// list may be.
-func swapsNeighbours(claim, e *Text) bool {
-	ours, theirs := sequence(claim, e.terms, maxSwapTokens), sequence(e, claim.terms, 3*maxSwapTokens)
-	for i := range max(0, len(ours)-2) {
-		verb, x, y := ours[i], ours[i+1], ours[i+2]
-		if verb.clause != y.clause || y.link == "" || x.term == y.term || isNumber(x.term) || isNumber(y.term) || isNames(ours[i+1:i+2], claim, e) != isNames(ours[i+2:i+3], claim, e) {
-			continue
-		}
-		for k := range max(0, len(theirs)-2) {
-			if of := theirs[k : k+3]; of[0].term == verb.term && of[1].term == y.term && of[2].term == x.term && of[2].link == y.link && of[0].clause == of[2].clause &&
-				claim.clauses[verb.clause].says().passive == e.clauses[of[0].clause].says().passive {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // exchanged is swaps for a part of the sentence whose first x terms may be exchanged with those behind the m
 // in its middle.
 func exchanged(claim, e *Text, part, theirs []placedTerm, x, m int) bool {
@@ -196,12 +171,3 @@ func (r *Text) isName(term string) bool {
 		return slices.ContainsFunc(c.tokens, func(t token) bool { return t.name && t.term == term })
 	})
 }
-
-// comparesOtherwise reports whether both compare, with other words: women sleep longer than men, men less than women.
-func (p *Pair) comparesOtherwise() bool {
-	ours, theirs := comparative.FindString(strings.ToLower(p.Claim.plain)), comparative.FindString(strings.ToLower(p.source.plain))
-	return ours != "" && theirs != "" && ours != theirs
-}
-
-// comparative is a word with "than" behind it.
-var comparative = regexp.MustCompile(`\w+(?: \w+)? than\b`)

@@ -14,7 +14,6 @@ var (
 	breaks    = data.Set("breaks")
 	particles = data.Set("particles")
 	passive   = data.Rule("passive")
-	links     = data.Set("links")
 )
 
 // Text is a sentence, or a few of a source, prepared to be compared.
@@ -53,8 +52,7 @@ type meaning struct {
 type token struct {
 	term  string
 	name  bool
-	lower bool   // it begins with a small letter
-	link  string // the preposition before it
+	lower bool // it begins with a small letter
 }
 
 // MaxRead is how much is read of a sentence, in bytes.
@@ -204,7 +202,6 @@ func (c *clause) add(other *clause) {
 // tokensOf returns the words, names and numbers of a text. The first word of a sentence is no name, unless it is
 // known as one.
 func tokensOf(text string, first bool, names map[string]bool) (out []token) {
-	link := ""
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		switch {
@@ -221,10 +218,7 @@ func tokensOf(text string, first bool, names map[string]bool) (out []token) {
 		case script.IsWord(r):
 			end := script.RunOf(text, i, script.IsWord)
 			if terms := index.Terms(text[i:end]); len(terms) > 0 && terms[0] != "one" {
-				out = append(out, token{terms[0], unicode.IsUpper(r) && (!first || names[terms[0]]), unicode.IsLower(r), link})
-			}
-			if link = ""; links()[strings.ToLower(text[i:end])] {
-				link = strings.ToLower(text[i:end])
+				out = append(out, token{terms[0], unicode.IsUpper(r) && (!first || names[terms[0]]), unicode.IsLower(r)})
 			}
 			i, first = end, false
 		default:
