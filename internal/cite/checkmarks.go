@@ -36,7 +36,7 @@ func CheckMarks(ctx context.Context, emb llm.Embedder, reply string, sources []S
 	for _, w := range found {
 		s := v.sentenceAt(w.at)
 		for _, n := range w.numbers {
-			q, ok := quotes[claim{s, n}]
+			q, ok := quotes[citation{s, n}]
 			if !ok || len(marked[s]) >= marksPerClaim {
 				continue
 			}
@@ -53,16 +53,16 @@ func CheckMarks(ctx context.Context, emb llm.Embedder, reply string, sources []S
 	return Cited{Answer: insert(clean, marks), References: refs.list}
 }
 
-// claim is a sentence and the number of the source that it cites.
-type claim struct{ sentence, number int }
+// citation is a sentence and the number of the source that it cites.
+type citation struct{ sentence, number int }
 
 // maxClaims bounds how many marks of a reply are checked.
 const maxClaims = 200
 
 // checkNamed returns the quotes for the marks that hold. Where none of several marks of a sentence
 // holds for all of it, they may hold for its parts.
-func (v *verifier) checkNamed() map[claim]quote {
-	quotes := map[claim]quote{}
+func (v *verifier) checkNamed() map[citation]quote {
+	quotes := map[citation]quote{}
 	checked := 0
 	for s := range v.judged {
 		j := &v.judged[s]
@@ -75,7 +75,7 @@ func (v *verifier) checkNamed() map[claim]quote {
 			v.support(&one, []int{n})
 			maps.Copy(against, one.against)
 			if one.quotes != nil {
-				quotes[claim{s, n + 1}], held = one.quotes[0], true
+				quotes[citation{s, n + 1}], held = one.quotes[0], true
 			}
 		}
 		if held || len(j.named) < 2 || j.split == nil {
@@ -83,7 +83,7 @@ func (v *verifier) checkNamed() map[claim]quote {
 		}
 		if j.parts = v.supportParts(j, j.named, against); j.supported() {
 			for _, p := range j.parts {
-				quotes[claim{s, p.quotes[0].source + 1}] = p.quotes[0]
+				quotes[citation{s, p.quotes[0].source + 1}] = p.quotes[0]
 			}
 		}
 	}

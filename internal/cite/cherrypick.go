@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"nodest/internal/cite/script"
 	"nodest/llm"
 )
 
@@ -100,7 +101,7 @@ func cutsOf(text string, size int) []ruler {
 // chunkScores is the similarity of each chunk to the question; nil if it cannot be told. Chunks
 // of signs only have none.
 func chunkScores(ctx context.Context, emb llm.Embedder, question, text string, cuts []ruler) []float64 {
-	if isBlank(question) {
+	if script.IsBlank(question) {
 		return nil
 	}
 	var chunks []string

@@ -1,10 +1,9 @@
 package cite
 
 import (
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"nodest/internal/cite/script"
 	"nodest/internal/fault"
 )
 
@@ -37,7 +36,7 @@ func ChunkText(text string, o ChunkOptions) ([]Chunk, error) {
 	case "", ByNewline:
 		spans = splitAfter(text, func(r rune) bool { return r == '\n' }, true)
 	case ByPunctuation:
-		spans = splitAfter(text, isStop, false)
+		spans = splitAfter(text, script.IsStop, false)
 	case ByCharacters:
 		spans = splitUnits(text, o.Size)
 	case ByRegex:
@@ -76,7 +75,7 @@ func splitAfter(text string, ends func(rune) bool, drop bool) []Span {
 	var spans []Span
 	start := 0
 	add := func(end, next int) {
-		if !isBlank(text[start:end]) {
+		if !script.IsBlank(text[start:end]) {
 			spans = append(spans, Span{start, end})
 		}
 		start = next
@@ -107,16 +106,3 @@ func splitUnits(text string, size int) []Span {
 	}
 	return spans
 }
-
-func isStop(r rune) bool {
-	switch r {
-	case '.', '!', '?', '。', '！', '？':
-		return true
-	}
-	return false
-}
-
-// isSpace is the white space of JavaScript.
-func isSpace(r rune) bool { return unicode.IsSpace(r) || r == 0xFEFF }
-
-func isBlank(s string) bool { return strings.TrimLeftFunc(s, isSpace) == "" }

@@ -3,6 +3,7 @@ package cite
 import (
 	"context"
 
+	"nodest/internal/cite/script"
 	"nodest/internal/index"
 	"nodest/llm"
 )
@@ -42,7 +43,7 @@ func ImageReferences(ctx context.Context, emb llm.Embedder, answer string, image
 	var captions []passage
 	for i, image := range images {
 		text := image.Caption
-		if isBlank(text) {
+		if script.IsBlank(text) {
 			text = image.Alt
 		}
 		if hasLetters(text) && len(captions) < maxSourceChunks {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"nodest/internal/cite/claim"
+	"nodest/internal/cite/script"
 	"nodest/internal/index"
 	"nodest/llm"
 )
@@ -29,8 +31,7 @@ type page struct {
 	terms   map[string]bool
 	head    string          // of its table
 	heads   map[string]bool // the terms of the head
-	reading *reading        // nil = not read yet
-	plain   string          // its letters and digits; "" = not needed yet
+	reading *claim.Text     // nil = not read yet
 }
 
 // newLibrary reads sources; only those of a set, if there is one.
@@ -39,7 +40,7 @@ func newLibrary(sources []Source, only map[int]bool) *library {
 	for i := range sources {
 		s := &sources[i]
 		l.first = append(l.first, len(l.all))
-		l.titles = append(l.titles, distinct(index.Terms(shortTitle(s))))
+		l.titles = append(l.titles, claim.Distinct(index.Terms(shortTitle(s))))
 		if only != nil && !only[i] {
 			continue
 		}
@@ -59,7 +60,7 @@ func (l *library) add(source int) {
 			text := c.Text[line.start:line.end]
 			table := strings.HasPrefix(strings.TrimLeft(text, " \t>"), "|")
 			switch {
-			case !table && !isBlank(text):
+			case !table && !script.IsBlank(text):
 				head = ""
 			case table && head == "":
 				head = text
@@ -75,7 +76,7 @@ func (l *library) add(source int) {
 }
 
 func (l *library) addSentence(p passage, head string) {
-	terms := termsOf(p.text)
+	terms := claim.Terms(p.text)
 	for t := range terms {
 		l.posted[t] = append(l.posted[t], int32(len(l.all)))
 	}
@@ -86,19 +87,9 @@ func (l *library) addSentence(p passage, head string) {
 	if n := len(l.all); head != "" && n > 0 && l.all[n-1].head == head {
 		one.heads = l.all[n-1].heads
 	} else if head != "" {
-		one.heads = distinct(index.Terms(head))
+		one.heads = claim.Distinct(index.Terms(head))
 	}
 	l.all = append(l.all, one)
-}
-
-// termsOf returns the terms of a text; numbers in a dense script are in digits.
-func termsOf(text string) map[string]bool {
-	if hasDense(text) {
-		text = plain(text)
-	}
-	terms := distinct(index.Terms(text))
-	delete(terms, "one") // it is more often a pronoun
-	return terms
 }
 
 // find returns the sentences with most of some terms, rare ones counting more: the best of each source that
@@ -189,17 +180,19 @@ func (l *library) passageOf(w [2]int) passage {
 	return passage{first.source, first.chunk, span, l.sources[first.source].Chunks[first.chunk].Text[span[0]:span[1]]}
 }
 
-func (l *library) readingsOf(w [2]int) (out []*reading) {
+func (l *library) readingsOf(w [2]int) (out []*claim.Text) {
 	for i := w[0]; i <= w[1]; i++ {
-		p := &l.all[i]
-		if p.reading == nil {
-			p.reading = read(p.text)
-			p.reading.title = l.titles[p.source]
-			p.reading.nameFirst(p.text, l.namesOf(p.source))
-		}
-		out = append(out, p.reading)
+		out = append(out, l.reading(i))
 	}
 	return out
+}
+
+func (l *library) reading(at int) *claim.Text {
+	p := &l.all[at]
+	if p.reading == nil {
+		p.reading = claim.Read(p.text, l.namesOf(p.source))
+	}
+	return p.reading
 }
 
 // namesOf returns the terms of the names that stand inside of sentences of a source.
@@ -211,7 +204,7 @@ func (l *library) namesOf(source int) map[string]bool {
 		l.names[source] = map[string]bool{}
 		for _, p := range l.all {
 			if p.source == source {
-				for _, n := range namesIn(p.text) {
+				for _, n := range claim.NamesIn(p.text) {
 					for _, t := range index.Terms(n) {
 						l.names[source][t] = true
 					}
@@ -220,38 +213,6 @@ func (l *library) namesOf(source int) map[string]bool {
 		}
 	}
 	return l.names[source]
-}
-
-// plainOf returns the letters and digits of a window and of the title.
-func (l *library) plainOf(w [2]int) (text string) {
-	for i := w[0]; i <= w[1]; i++ {
-		p := &l.all[i]
-		if p.plain == "" {
-			p.plain = string(plainHan(plain(p.text)))
-		}
-		text += p.plain + "\n"
-	}
-	return text + string(plainHan(plain(l.about(w))))
-}
-
-// has reports whether a window, or the title of its source, has a term.
-func (l *library) has(w [2]int, term string) bool {
-	for i := w[0]; i <= w[1]; i++ {
-		if l.all[i].terms[term] || l.all[i].heads[term] {
-			return true
-		}
-	}
-	return l.titles[l.all[w[0]].source][term]
-}
-
-func (l *library) share(terms map[string]bool, w [2]int) float64 {
-	n := 0
-	for t := range terms {
-		if l.has(w, t) {
-			n++
-		}
-	}
-	return float64(n) / float64(max(len(terms), 1))
 }
 
 // embed makes vectors of some texts and of the sentences of the sources; of many sentences, only of
@@ -318,22 +279,6 @@ func (l *library) about(w [2]int) string {
 		title += "\n" + p.head
 	}
 	return title
-}
-
-// foreignTitle reports whether a text names another source, by a title in a dense script, that the source
-// of a window does not speak of.
-func (l *library) foreignTitle(text string, source int) bool {
-	for i := range l.sources {
-		title := l.sources[i].Title
-		if i == source || !hasDense(title) || utf8.RuneCountInString(title) > maxTitle || !strings.Contains(text, title) {
-			continue
-		}
-		own := &l.sources[source]
-		if !strings.Contains(own.Title, title) && !slices.ContainsFunc(own.Chunks, func(c Chunk) bool { return strings.Contains(c.Text, title) }) {
-			return true
-		}
-	}
-	return false
 }
 
 // longestTitle is in code points: a longer one says more than what a page is about.

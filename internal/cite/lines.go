@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"nodest/internal/cite/script"
 	"nodest/llm"
 )
 
@@ -130,7 +131,7 @@ var (
 func lineMark(answer string, end int) int {
 	if beforeItem.MatchString(answer[end:]) {
 		last, n := utf8.DecodeLastRuneInString(answer[:end])
-		if isStop(last) {
+		if script.IsStop(last) {
 			return end - n
 		}
 	}

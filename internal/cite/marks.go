@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"nodest/internal/cite/script"
 )
 
 // placed is a mark and the byte offset it goes to.
@@ -90,9 +92,9 @@ func isMark(reply string, m []int, sources int) bool {
 		known = known || number <= sources
 	}
 	word := reply[:m[0]]
-	word = word[len(strings.TrimRightFunc(word, func(r rune) bool { return isWord(r) || r == ')' || r == ']' })):]
+	word = word[len(strings.TrimRightFunc(word, func(r rune) bool { return script.IsWord(r) || r == ')' || r == ']' })):]
 	letter, n := utf8.DecodeRuneInString(word)
-	index := n > 0 && n == len(word) && isLetter(letter) || strings.Contains(word, "_") || strings.HasSuffix(word, "()")
+	index := n > 0 && n == len(word) && script.IsLetter(letter) || strings.Contains(word, "_") || strings.HasSuffix(word, "()")
 	return !index && (known || !strings.ContainsAny(inside, ",，、;"))
 }
 
@@ -104,7 +106,7 @@ func touches(spans []Span, start, end int) bool {
 // endsPhrase reports whether a text goes on with a space, punctuation or another mark.
 func endsPhrase(rest string) bool {
 	r, n := utf8.DecodeRuneInString(rest)
-	return n == 0 || isSpace(r) || isStop(r) || strings.ContainsRune(",，、;；:：[【", r)
+	return n == 0 || script.IsSpace(r) || script.IsStop(r) || strings.ContainsRune(",，、;；:：[【", r)
 }
 
 // withoutDefinitions removes footnotes and blank lines from the end of a reply.
@@ -116,9 +118,9 @@ func withoutDefinitions(reply string) string {
 		switch {
 		case l.kind == prose && definition.MatchString(content):
 			end = l.start
-		case !isBlank(content):
+		case !script.IsBlank(content):
 			if end < len(reply) {
-				return strings.TrimRightFunc(reply[:end], isSpace)
+				return strings.TrimRightFunc(reply[:end], script.IsSpace)
 			}
 			return reply
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"nodest/internal/cite/claim"
+	"nodest/internal/cite/script"
 	"nodest/internal/index"
 	"nodest/llm"
 )
@@ -86,7 +88,7 @@ func addMeaning(ctx context.Context, emb llm.Embedder, question string, texts []
 	for i, c := range chosen {
 		some[i] = texts[c]
 	}
-	if emb == nil || isBlank(question) {
+	if emb == nil || script.IsBlank(question) {
 		return
 	}
 	theirs, ok := embedText(ctx, emb, some)
@@ -133,9 +135,9 @@ func paragraphs(page string, size int) []line {
 	var out []line
 	for _, l := range linesOf(page) {
 		text := page[l.start:l.end]
-		trimmed := strings.TrimLeftFunc(text, isSpace)
+		trimmed := strings.TrimLeftFunc(text, script.IsSpace)
 		l.start = l.end - len(trimmed)
-		l.end = l.start + len(strings.TrimRightFunc(trimmed, isSpace))
+		l.end = l.start + len(strings.TrimRightFunc(trimmed, script.IsSpace))
 		switch {
 		case l.start == l.end:
 		case Len16(page[l.start:l.end]) <= size:
@@ -185,8 +187,8 @@ func newTermCounts(texts []string) *termCounts {
 // more if it is rare, and twice if it is a number or a name. How often it occurs counts little.
 func (x *termCounts) scores(question string) []float64 {
 	scores := make([]float64, len(x.counts))
-	facts := factsOf(question)
-	double := distinct(index.Terms(strings.Join(slices.Concat(facts.names, facts.titles, facts.numbers), " ")))
+	facts := claim.FactsOf(question)
+	double := claim.Distinct(index.Terms(strings.Join(slices.Concat(facts.Names, facts.Titles, facts.Numbers()), " ")))
 	total := 0.0
 	terms := index.Terms(question)
 	slices.Sort(terms) // sums are rounded the same way each time

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/internal/cite/claim"
 	"nodest/llm"
 	"nodest/llm/offline"
 )
@@ -248,13 +249,13 @@ func TestFactsAreFoundInEitherSpelling(t *testing.T) {
 		{"Then Ida Molvig left with the AI.", "She left with her ai", "The story of Ida Molvig", 0},
 		{"他看了《红楼梦》。", "他看了《西游记》。", "", 1},
 		{"她说：“你好呀！”", "", "", 0},
-		{"The second of May, 38,5 m", "38.5 in may", "", 0},
+		{"The second of May, 38,5 m", "38.5 in May", "", 0},
 		{"１２３ and 1.2.3", "123, version 1.2.3", "", 0},
 		{"Aurora-3 and w77", "aurora", "", 1},
 	} {
-		missing := factsOf(c.sentence).missing(newEvidence(c.quote, c.title))
-		if got := missing.count(); got != c.missing {
-			t.Fatalf("%s: %v: missing.count() is %d, want %d", c.sentence, missing, got, c.missing)
+		missing := claim.FactsOf(c.sentence).Missing(claim.NewEvidence(c.quote, c.title))
+		if got := missing.Count(); got != c.missing {
+			t.Fatalf("%s: %v: missing.Count() is %d, want %d", c.sentence, missing, got, c.missing)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dlclark/regexp2"
 
+	"nodest/internal/cite/script"
 	"nodest/internal/fault"
 )
 
@@ -75,7 +76,7 @@ func inOrder(text string, pieces []Span, offsets []int) []Span {
 	covered := 0
 	for _, p := range pieces {
 		s := Span{offsets[p[0]], offsets[p[1]]}
-		if s[0] < covered || isBlank(text[s[0]:s[1]]) {
+		if s[0] < covered || script.IsBlank(text[s[0]:s[1]]) {
 			continue
 		}
 		spans = append(spans, s)

@@ -3,7 +3,7 @@ package cite
 import (
 	"slices"
 
-	"nodest/internal/index"
+	"nodest/internal/cite/claim"
 )
 
 // maxUnsourced bounds Report.Unsourced.
@@ -68,8 +68,8 @@ func unsourced(sentences []string, sources []Source) []string {
 	facts := []string{}
 	known := evidenceOf(sources)
 	for _, text := range sentences[:min(len(sentences), maxAnswerChunks)] {
-		lacking := factsOf(text).missing(known)
-		for _, fact := range slices.Concat(lacking.numbers, lacking.names, lacking.titles) {
+		lacking := claim.FactsOf(text).Missing(known)
+		for _, fact := range slices.Concat(lacking.Numbers(), lacking.Names, lacking.Titles) {
 			if len(facts) < maxUnsourced && !slices.Contains(facts, fact) {
 				facts = append(facts, fact)
 			}
@@ -91,9 +91,21 @@ func supported(sentence string, marks []int, refs []Reference) int {
 			n++
 		}
 	}
-	enough := similar || share(distinct(index.Terms(sentence)), distinct(index.Terms(quotes))) >= minWordsSupport
-	if !enough || factsOf(sentence).missing(newEvidence(quotes, title)).count() > 0 {
+	enough := similar || claim.Share(claim.Terms(sentence), claim.Terms(quotes)) >= minWordsSupport
+	if !enough || claim.FactsOf(sentence).Missing(claim.NewEvidence(quotes, title)).Count() > 0 {
 		return 0
 	}
 	return n
+}
+
+// evidenceOf is what all sources have.
+func evidenceOf(sources []Source) claim.Evidence {
+	e := claim.NewEvidence()
+	for _, s := range sources {
+		e.Add(s.title())
+		for _, c := range s.Chunks {
+			e.Add(c.Text)
+		}
+	}
+	return e
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"nodest/internal/cite/script"
 )
 
 // sentence is a sentence of a text, or a row of a table.
@@ -46,8 +48,8 @@ func plainSentences(text string) []sentence {
 func appendSentences(out []sentence, text string, start, end int, safe []Span) []sentence {
 	add := func(to int) {
 		piece := text[start:to]
-		from := start + len(piece) - len(strings.TrimLeftFunc(piece, isSpace))
-		if until := start + len(strings.TrimRightFunc(piece, isSpace)); from < until {
+		from := start + len(piece) - len(strings.TrimLeftFunc(piece, script.IsSpace))
+		if until := start + len(strings.TrimRightFunc(piece, script.IsSpace)); from < until {
 			out = append(out, newSentence(text, from, until, safe))
 		}
 		start = to
@@ -55,7 +57,7 @@ func appendSentences(out []sentence, text string, start, end int, safe []Span) [
 	for i := start; i < end; {
 		r, n := utf8.DecodeRuneInString(text[i:end])
 		i += n
-		if !isStop(r) {
+		if !script.IsStop(r) {
 			continue
 		}
 		if s, ok := within(safe, i); ok {
@@ -63,7 +65,7 @@ func appendSentences(out []sentence, text string, start, end int, safe []Span) [
 			continue
 		}
 		from := i - n
-		i += len(text[i:end]) - len(strings.TrimLeftFunc(text[i:end], isStop))
+		i += len(text[i:end]) - len(strings.TrimLeftFunc(text[i:end], script.IsStop))
 		closed := i + len(text[i:end]) - len(strings.TrimLeftFunc(text[i:end], isCloser))
 		if r == '.' && !endsSentence(text[start:from], text[closed:end]) {
 			continue
@@ -80,7 +82,7 @@ func appendSentences(out []sentence, text string, start, end int, safe []Span) [
 func newSentence(text string, start, end int, safe []Span) sentence {
 	s := sentence{Span: Span{start, end}, mark: end}
 	body := strings.TrimRightFunc(text[start:end], isCloser)
-	if stripped := strings.TrimRightFunc(body, isStop); stripped != body && stripped != "" {
+	if stripped := strings.TrimRightFunc(body, script.IsStop); stripped != body && stripped != "" {
 		s.mark = start + len(stripped)
 	}
 	if p, ok := within(safe, s.mark); ok {
@@ -97,7 +99,7 @@ var titles = data.Set("titles", "en") // abbreviations before a name
 // endsSentence reports whether a full stop between two texts ends a sentence: white space or
 // nothing follows, and it belongs to no initial, title or number.
 func endsSentence(before, after string) bool {
-	rest := strings.TrimLeftFunc(after, isSpace)
+	rest := strings.TrimLeftFunc(after, script.IsSpace)
 	if rest == "" {
 		return true
 	}
@@ -105,7 +107,7 @@ func endsSentence(before, after string) bool {
 	if len(rest) == len(after) || unicode.IsLower(next) {
 		return false
 	}
-	word := before[strings.LastIndexFunc(before, isSpace)+1:]
+	word := before[strings.LastIndexFunc(before, script.IsSpace)+1:]
 	first, n := utf8.DecodeRuneInString(word)
 	initial := n == len(word) && unicode.IsUpper(first)
 	return !initial && !titles()[strings.ToLower(word)]
@@ -115,16 +117,11 @@ func endsSentence(before, after string) bool {
 func weight(s string) int {
 	n := 0
 	for _, r := range s {
-		if isDense(r) {
+		if script.IsDense(r) {
 			n += 5
 		} else {
 			n += 2 * units(r)
 		}
 	}
 	return n
-}
-
-// isDense reports whether a character says as much as half a word.
-func isDense(r rune) bool {
-	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }

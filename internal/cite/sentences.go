@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"nodest/internal/cite/claim"
 	"nodest/internal/index"
 	"nodest/llm"
 )
@@ -99,17 +100,17 @@ func choose(text string, row []hit, passages []passage, sources []Source, thresh
 	if len(row) == 0 {
 		return nil
 	}
-	claimed := factsOf(text)
-	lacks := make([]facts, len(row))
+	claimed := claim.FactsOf(text)
+	lacks := make([]claim.Facts, len(row))
 	first, top := 0, -1.0
 	for i, h := range row {
 		p := passages[h.chunk]
 		s := &sources[p.source]
-		lacks[i] = claimed.missing(newEvidence(p.text, s.title()))
-		if byWords && len(lacks[i].numbers) < len(claimed.numbers) {
+		lacks[i] = claimed.Missing(claim.NewEvidence(p.text, s.title()))
+		if byWords && len(lacks[i].Numbers()) < len(claimed.Numbers()) {
 			row[i].score = min(1, row[i].score+numberBonus)
 		}
-		score := row[i].score * lacks[i].factor(byWords)
+		score := row[i].score * factor(lacks[i], byWords)
 		if s.Evidence == EvidenceSnippet {
 			score *= snippetFactor
 		}
@@ -119,37 +120,39 @@ func choose(text string, row []hit, passages []passage, sources []Source, thresh
 	}
 	chosen, lacking := []int{first}, lacks[first]
 	for i := range row {
-		if both := lacks[first].missingIn(lacks[i]); both.count() < lacking.count() {
+		if both := lacks[first].And(lacks[i]); both.Count() < lacking.Count() {
 			chosen, lacking = []int{first, i}, both
 		}
 	}
 	var out []quote
-	var said []*reading
+	var said []*claim.Text
 	for _, i := range chosen {
-		if score := row[i].score * lacking.factor(byWords); score >= threshold {
+		if score := row[i].score * factor(lacking, byWords); score >= threshold {
 			out = append(out, quote{passages[row[i].chunk], score})
-			said = append(said, read(passages[row[i].chunk].text))
+			said = append(said, claim.Read(passages[row[i].chunk].text, nil))
 		}
 	}
 	if len(out) > 0 {
-		if code, _ := conflict(read(text), said); code != "" {
+		pair := claim.Pair{Claim: claim.Read(text, nil), Quote: said, Page: said, Lenient: true}
+		if pair.Contradiction() != nil {
 			return nil
 		}
 	}
 	return out
 }
 
-// missingIn returns the facts that are in f and in other.
-func (f facts) missingIn(other facts) facts {
-	in := func(list []string) func(string) bool {
-		return func(s string) bool { return !slices.Contains(list, s) }
+// factor lowers the score of a quote without some facts. Without a number, it is below all
+// sensible thresholds: half of what cosines reach, a quarter of what words do.
+func factor(lacking claim.Facts, byWords bool) float64 {
+	switch {
+	case len(lacking.Numbers()) > 0 && byWords:
+		return 0.25
+	case len(lacking.Numbers()) > 0:
+		return 0.5
+	case len(lacking.Names)+len(lacking.Titles) > 0:
+		return 0.85
 	}
-	return facts{
-		slices.DeleteFunc(slices.Clone(f.numbers), in(other.numbers)),
-		slices.DeleteFunc(slices.Clone(f.spelled), in(other.spelled)),
-		slices.DeleteFunc(slices.Clone(f.names), in(other.names)),
-		slices.DeleteFunc(slices.Clone(f.titles), in(other.titles)),
-	}
+	return 1
 }
 
 // collector numbers references in the order in which they are added. A chunk of a source keeps

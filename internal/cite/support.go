@@ -14,22 +14,3 @@ func contained(share float64) float64 {
 	}
 	return share
 }
-
-func distinct(terms []string) map[string]bool {
-	set := make(map[string]bool, len(terms))
-	for _, t := range terms {
-		set[t] = true
-	}
-	return set
-}
-
-// share is the share of terms that has contains.
-func share(terms, has map[string]bool) float64 {
-	n := 0
-	for t := range terms {
-		if has[t] {
-			n++
-		}
-	}
-	return float64(n) / float64(max(len(terms), 1))
-}

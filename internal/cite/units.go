@@ -1,6 +1,8 @@
 package cite
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+)
 
 // Span is a range [start, end) of a text; its owner states the unit.
 type Span [2]int

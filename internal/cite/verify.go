@@ -9,6 +9,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"nodest/internal/cite/claim"
+	"nodest/internal/cite/script"
 	"nodest/internal/index"
 	"nodest/llm"
 )
@@ -43,7 +45,7 @@ type Verdict struct {
 	Text     string `json:"text"`
 	Position Span   `json:"position"` // in the answer that was checked, without its marks, in code points
 	Marks    []int  `json:"marks"`    // numbers of references
-	// Why says why the sentence has no support: codes such as WhyNumber, one for each part of the sentence
+	// Why says why the sentence has no support: codes such as claim.WhyNumber, one for each part of the sentence
 	// that has none.
 	Why []Reason `json:"why,omitempty"`
 }
@@ -109,8 +111,8 @@ type verifier struct {
 	threshold float64
 	meaning   bool // there are vectors
 	most      int
-	lenient   bool            // a reply of a character says more than its sources, and names whom it speaks to
-	all       func() evidence // what all sources have
+	lenient   bool                  // a reply of a character says more than its sources, and names whom it speaks to
+	all       func() claim.Evidence // what all sources have
 }
 
 // judged is a sentence with what was found for it.
@@ -125,12 +127,11 @@ type judged struct {
 // part is what one quote must support.
 type part struct {
 	text    string
-	dense   bool               // it is in a dense script
-	plain   []rune             // its letters and digits; nil = not needed yet
 	scores  map[[2]int]float64 // what it has in common with windows; nil = none is known
 	terms   map[string]bool
-	about   *reading
-	facts   facts
+	about   *claim.Text
+	facts   claim.Facts
+	found   []int // sentences with something of it
 	vector  int
 	against map[int]bool // sources that contradict it
 	near    *quote       // of the paragraph where its support must stand; nil = anywhere
@@ -141,7 +142,7 @@ type part struct {
 func newVerifier(clean string, found []written, sources []Source) *verifier {
 	in := linesOf(clean)
 	v := &verifier{clean: clean, in: in, sources: sources}
-	v.all = sync.OnceValue(func() evidence { return evidenceOf(sources) })
+	v.all = sync.OnceValue(func() claim.Evidence { return evidenceOf(sources) })
 	v.sentences = sentencesOf(clean, in, protected(clean, in))
 	spans := make([]Span, len(v.sentences))
 	for i, s := range v.sentences {
@@ -178,11 +179,14 @@ func (v *verifier) read() {
 	v.pages = newLibrary(v.sources, named)
 }
 
-var aboutSources = data.Rule("about-sources")
+var (
+	aboutSources = data.Rule("about-sources")
+	joints       = data.Set("joints")
+)
 
 // needsSource reports whether a sentence says something about the world.
 func needsSource(text string) bool {
-	plain := strings.TrimRightFunc(text, func(r rune) bool { return isCloser(r) || isSpace(r) })
+	plain := strings.TrimRightFunc(text, func(r rune) bool { return isCloser(r) || script.IsSpace(r) })
 	if strings.HasSuffix(plain, "?") || strings.HasSuffix(plain, "？") || strings.HasSuffix(plain, ":") || strings.HasSuffix(plain, "：") {
 		return false
 	}
@@ -190,7 +194,7 @@ func needsSource(text string) bool {
 		return false
 	}
 	said := inline.ReplaceAllStringFunc(text, linkText)
-	return hasLetters(said) && (len(index.Terms(said)) > 2 || factsOf(said).count() > 0)
+	return hasLetters(said) && (len(index.Terms(said)) > 2 || claim.FactsOf(said).Count() > 0)
 }
 
 // linkText returns the text of a link, and nothing of code, images and addresses.
@@ -211,7 +215,7 @@ func wholeAndParts(text string) (whole part, parts []*part) {
 }
 
 func newPart(text string) part {
-	return part{text: text, dense: hasDense(text), terms: termsOf(text), about: read(text), facts: factsOf(text)}
+	return part{text: text, terms: claim.Terms(text), about: claim.Read(text, nil), facts: claim.FactsOf(text)}
 }
 
 // jointsOf cuts a sentence where it joins statements, at most maxParts; nil if it is one. A part without
@@ -326,7 +330,7 @@ func (v *verifier) removable(s Span, from int) (start, end int) {
 		lineEnd = end + n + 1
 	}
 	before := v.clean[max(lineStart, from):start]
-	if !hasLetters(strings.TrimLeft(before, "0123456789")) && isBlank(strings.ReplaceAll(v.clean[end:lineEnd], "|", "")) && from <= lineStart {
+	if !hasLetters(strings.TrimLeft(before, "0123456789")) && script.IsBlank(strings.ReplaceAll(v.clean[end:lineEnd], "|", "")) && from <= lineStart {
 		return lineStart, lineEnd
 	}
 	trimmed := strings.TrimRight(before, " \t")
@@ -347,13 +351,13 @@ func statementStarts(text string) (starts []int) {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		next, _ := utf8.DecodeRuneInString(text[i+n:])
 		switch {
-		case isWord(r):
-			end := runOf(text, i, isWord)
+		case script.IsWord(r):
+			end := script.RunOf(text, i, script.IsWord)
 			if i > 0 && joints()[strings.ToLower(text[i:end])] {
 				starts = append(starts, i)
 			}
 			n = end - i
-		case strings.ContainsRune(",;，；", r) && !(isDigit(before) && isDigit(next)):
+		case strings.ContainsRune(",;，；", r) && !(script.IsDigit(before) && script.IsDigit(next)):
 			starts = append(starts, i+n)
 		}
 		before, _ = utf8.DecodeLastRuneInString(text[:i+n])

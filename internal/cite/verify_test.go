@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/internal/cite/claim"
 	"nodest/llm"
 	"nodest/llm/offline"
 )
@@ -73,13 +74,13 @@ func TestReportSaysWhySentencesAreInDoubt(t *testing.T) {
 		claim string
 		want  Reason
 	}{
-		"number":    {"The tower stands 39.5 metres above the high-water mark.", Reason{Code: WhyNumber, Fact: "39.5"}},
-		"unit":      {"The tower stands 38.5 feet above the high-water mark.", Reason{Code: WhyNumber}},
-		"name":      {"Keeper Olaf Brandt kept a weather diary for thirty years.", Reason{Code: WhyName, Fact: "Olaf"}},
-		"negation":  {"The light was not automated in March 1987.", Reason{Code: WhyNegation}},
-		"direction": {"The tower stands 38.5 metres below the high-water mark.", Reason{Code: WhyDirection}},
-		"nothing":   {"Its owner bred horses and kept bees.", Reason{Code: WhyNothing}},
-		"a detail":  {"It was built from 1,120 blocks of grey granite, which pupils later painted blue.", Reason{Code: WhyNothing, Part: "which pupils later painted blue"}},
+		"number":    {"The tower stands 39.5 metres above the high-water mark.", Reason{Code: claim.WhyNumber, Fact: "39.5"}},
+		"unit":      {"The tower stands 38.5 feet above the high-water mark.", Reason{Code: claim.WhyNumber}},
+		"name":      {"Keeper Olaf Brandt kept a weather diary for thirty years.", Reason{Code: claim.WhyName, Fact: "Olaf"}},
+		"negation":  {"The light was not automated in March 1987.", Reason{Code: claim.WhyNegation}},
+		"direction": {"The tower stands 38.5 metres below the high-water mark.", Reason{Code: claim.WhyDirection}},
+		"nothing":   {"Its owner bred horses and kept bees.", Reason{Code: claim.WhyNothing}},
+		"a detail":  {"It was built from 1,120 blocks of grey granite, which pupils later painted blue.", Reason{Code: claim.WhyNothing, Part: "which pupils later painted blue"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report := Verify(t.Context(), nil, c.claim+"[1]", pages(), VerifyOptions{}).Report

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"nodest/internal/cite/claim"
+	"nodest/internal/cite/script"
 )
 
 // Ranked is a document with its score.
@@ -42,7 +44,7 @@ func newOverlap(documents int, terms func(string) []string) *overlap {
 }
 
 func (x *overlap) add(document string) {
-	terms := distinct(x.terms(document))
+	terms := claim.Distinct(x.terms(document))
 	for t := range terms {
 		x.posted[t] = append(x.posted[t], int32(len(x.sizes)))
 	}
@@ -52,7 +54,7 @@ func (x *overlap) add(document string) {
 // scores returns the similarity of query to each document.
 func (x *overlap) scores(query string) []float64 {
 	shared := make([]int, len(x.sizes))
-	terms := distinct(x.terms(query))
+	terms := claim.Distinct(x.terms(query))
 	for t := range terms {
 		for _, doc := range x.posted[t] {
 			shared[doc]++
@@ -75,8 +77,8 @@ func words(text string) []string {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		switch {
-		case isDense(r):
-			end := runOf(text, i, isDense)
+		case script.IsDense(r):
+			end := script.RunOf(text, i, script.IsDense)
 			for lone := i+n == end; i < end; i += n {
 				_, n = utf8.DecodeRuneInString(text[i:])
 				_, next := utf8.DecodeRuneInString(text[i+n : end])
@@ -84,8 +86,8 @@ func words(text string) []string {
 					out = append(out, text[i:i+n+next])
 				}
 			}
-		case isWord(r):
-			end := runOf(text, i, isWord)
+		case script.IsWord(r):
+			end := script.RunOf(text, i, script.IsWord)
 			out = append(out, text[i:end])
 			i = end
 		default:
@@ -93,18 +95,4 @@ func words(text string) []string {
 		}
 	}
 	return out
-}
-
-func runOf(text string, from int, is func(rune) bool) int {
-	if i := strings.IndexFunc(text[from:], func(r rune) bool { return !is(r) }); i >= 0 {
-		return from + i
-	}
-	return len(text)
-}
-
-func isWord(r rune) bool {
-	if r < utf8.RuneSelf {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_'
-	}
-	return (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.M, r)) && !isDense(r)
 }

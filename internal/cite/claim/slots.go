@@ -1,0 +1,184 @@
+package claim
+
+import (
+	"slices"
+
+	"nodest/internal/cite/script"
+)
+
+var (
+	surnames     = data.Set("surnames")
+	pronouns     = data.Set("pronouns")
+	contrasts    = data.Set("contrasts")
+	only         = data.Set("only")
+	institutions = data.Set("institutions")
+	prepositions = data.Set("prepositions")
+)
+
+// Bounds of what stands in a slot, by weight, and of the share of the rest that must be the same.
+const (
+	minSlot    = 2
+	maxSlot    = 10
+	sameAround = 0.6
+	mostAround = 0.7 // where the source does not have what is in the slot
+	minAround  = 3
+)
+
+// slotted finds, in scripts without spaces, something that stands in the claim where the source has something else, with the same words
+// around it: 信号系统由中晟集团提供 where it was 华讯科技. The source speaks of it elsewhere, or both are names.
+var slotted = Detector{Name: "slotted", Why: WhyName, Find: anyClause(func(p *Pair, c *clause, _ []*clause) bool {
+	if !p.Claim.Dense || weightOf(c.row()) <= minSlot || len(c.row()) > maxSymbols {
+		return false
+	}
+	for _, t := range p.Quote {
+		for i := range t.clauses {
+			theirs := t.clauses[i].row()
+			if p.slotsDiffer(c, theirs, 0, t, i) {
+				return true
+			}
+			if i > 0 {
+				before := t.clauses[i-1].row()
+				if p.slotsDiffer(c, slices.Concat(before, theirs), len(before), t, i) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+})}
+
+// slot is a part of a clause, and what the source has in its place.
+type slot struct {
+	ours, theirs []symbol
+	ends         bool    // with the clause
+	alike        bool    // both are objects, with the same particles before them
+	around       float64 // the share of what stands around it that the source has
+}
+
+// slotsDiffer compares a clause with one of the source; or with two, if something that they have in common goes over the
+// border of both.
+func (p *Pair) slotsDiffer(c *clause, theirs []symbol, border int, t *Text, at int) bool {
+	if len(theirs) == 0 || len(theirs) > maxSymbols {
+		return false
+	}
+	runs := runsOf(c.row(), theirs)
+	if border > 0 && !slices.ContainsFunc(runs, func(r run) bool { return r.at < border && r.at+r.to-r.from > border }) {
+		return false
+	}
+	for i := 0; i <= len(runs); i++ {
+		from, to, begin, end := 0, len(c.row()), 0, len(theirs)
+		if i > 0 {
+			from, begin = runs[i-1].to, runs[i-1].at+runs[i-1].to-runs[i-1].from
+		}
+		if i < len(runs) {
+			to = runs[i].from
+			if end = indexOf(theirs, runs[i].in(c.row()), begin); end < 0 {
+				continue
+			}
+		}
+		ends := to == len(c.row())
+		for to > from && end > begin && c.row()[to-1] == theirs[end-1] {
+			to, end = to-1, end-1
+		}
+		s := slot{trimParticles(c.row()[from:to]), trimParticles(theirs[begin:end]), ends, false, around(c.row(), from, to, runs)}
+		s.alike = (s.ends || has(c.row()[max(0, from-1):min(from+1, to)], prepositions)) && samePrefix(c.row()[from:to], theirs[begin:end])
+		if s.around >= sameAround && s.isContrast(p, c, t, at, theirs) {
+			return true
+		}
+	}
+	return false
+}
+
+// around is the share of the symbols outside of a slot that are in runs; 0 if these are few.
+func around(ours []symbol, from, to int, runs []run) float64 {
+	n, all := 0, weightOf(ours)-weightOf(ours[from:to])
+	for _, r := range runs {
+		n += weightOf(r.in(ours))
+	}
+	if n == 0 || n < minAround && n < all {
+		return 0
+	}
+	return float64(n) / float64(all)
+}
+
+// isContrast reports whether the source speaks of what is in the slot in another clause, that has less of the claim, and sets
+// both apart: in one sentence, by a word such as "while", or by names.
+func (s slot) isContrast(p *Pair, c *clause, t *Text, at int, theirs []symbol) bool {
+	if !isSlot(s.ours) || !isSlot(s.theirs) || hasNumber(s.ours) || isAllNumbers(s.theirs) || cover(s.theirs, c.row()) > 0.4 {
+		return false
+	}
+	if has(theirs, only) && !has(c.row(), only) && !shareSymbol(s.ours, s.theirs) || s.alike && s.around >= mostAround && weightOf(c.row())-weightOf(s.ours) > minAround && p.isOther(s.ours, s.theirs) {
+		return true
+	}
+	names := isName(s.ours) && isName(s.theirs)
+	apart := names || has(theirs, contrasts)
+	rest := without(c.row(), s.ours)
+	for _, of := range slices.Concat(p.Quote, p.Page) {
+		if of != t && (!apart || !names && shareSymbol(s.ours, s.theirs)) {
+			continue
+		}
+		for i := range of.clauses {
+			if text := of.clauses[i].row(); (of != t || i != at) && indexOf(text, s.ours, 0) >= 0 && 2*cover(rest, text) <= cover(rest, theirs) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// samePrefix reports whether two texts begin with the same particle, or none.
+func samePrefix(a, b []symbol) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	return a[0] == b[0] || !isParticle(a[0]) && !isParticle(b[0])
+}
+
+func (p *Pair) isElsewhere(row []symbol) bool {
+	return slices.ContainsFunc(slices.Concat(p.Page, p.Quote), func(t *Text) bool { return indexOf(t.row(), row, 0) >= 0 })
+}
+
+// isOther reports whether two short texts at the end of a clause are different things: the source does not have ours, nor
+// have they a character in common, as words for the same often do.
+func (p *Pair) isOther(ours, theirs []symbol) bool {
+	return weightOf(ours) <= 6 && weightOf(theirs) <= 6 && !isWordSymbol(ours[0]) && !isWordSymbol(theirs[0]) && !shareSymbol(ours, theirs) && !p.isElsewhere(ours)
+}
+
+// isAllNumbers reports whether a text says nothing but numbers and what they count.
+func isAllNumbers(text []symbol) bool {
+	rest := slices.DeleteFunc(slices.Clone(text), func(s symbol) bool { return isNumberSymbol(s) || measures()[string(s)] })
+	return weightOf(rest) < minSlot
+}
+
+func isSlot(text []symbol) bool {
+	n := weightOf(text)
+	return n >= minSlot && n <= maxSlot && !has(text[:1], pronouns)
+}
+
+// has reports whether a text has one of some characters.
+func has(text []symbol, some func() map[string]bool) bool {
+	return slices.ContainsFunc(text, func(s symbol) bool { return !isWordSymbol(s) && some()[string(s)] })
+}
+
+func shareSymbol(a, b []symbol) bool {
+	return slices.ContainsFunc(a, func(s symbol) bool { return !isParticle(s) && slices.Contains(b, s) })
+}
+
+func without(text, part []symbol) []symbol {
+	at := indexOf(text, part, 0)
+	return slices.Concat(text[:at], []symbol{'\n'}, text[at+len(part):])
+}
+
+// isName reports whether a text of a dense script may be a Chinese name, or ends with one, or with a word for an institution.
+func isName(text []symbol) bool {
+	n := len(text)
+	if n < 2 || !script.IsDense(text[0]) || isWordSymbol(text[n-1]) {
+		return false
+	}
+	for k := 2; k <= min(n, 3); k++ {
+		if has(text[n-k:n-k+1], surnames) || institutions()[string(text[n-k:])] {
+			return true
+		}
+	}
+	return n <= 4 && has(text[:1], surnames) || n > 2 && has(text[n-1:], institutions)
+}

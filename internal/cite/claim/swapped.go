@@ -1,0 +1,173 @@
+package claim
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"nodest/internal/cite/script"
+)
+
+// Bounds of the search for exchanged parts.
+const (
+	maxSwapTokens = 40
+	maxSwapMiddle = 6
+)
+
+// swapped finds two parts of a sentence on each other's place: x verb y where the source says y verb x.
+var swapped = Detector{Name: "swapped", Why: WhyRole, Find: func(p *Pair) (string, bool) {
+	return "", swaps(p.Claim, p.source) || swapsDense(p.Claim, p.source) || p.swapsSides()
+}}
+
+// swapsSides reports whether names before a word stand behind it in the source, and those behind it before; or, where
+// only one of both is in the passive, on the same sides.
+func (p *Pair) swapsSides() bool {
+	for i := range p.Claim.clauses {
+		for _, verb := range p.Claim.clauses[i].tokens {
+			if verb.name || isNumber(verb.term) || !p.source.terms[verb.term] || p.isName(verb.term) {
+				continue
+			}
+			before, behind, voice := p.sides(p.Claim, verb.term)
+			if len(before) == 0 || len(behind) == 0 {
+				continue
+			}
+			for _, t := range p.Quote {
+				a, b, other := p.sides(t, verb.term)
+				if voice != other {
+					a, b = b, a
+				}
+				if meets(before, b) && meets(behind, a) && !meets(before, a) && !meets(behind, b) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func meets(some, others []string) bool {
+	return slices.ContainsFunc(some, func(s string) bool { return slices.Contains(others, s) })
+}
+
+// sides returns the names of a sentence before and behind a word, and whether it is in the passive.
+func (p *Pair) sides(t *Text, word string) (before, behind []string, passive bool) {
+	found := false
+	for _, c := range t.clauses {
+		for _, token := range c.tokens {
+			switch {
+			case token.term == word:
+				found, passive = true, c.says().passive
+			case p.isName(token.term) && !found:
+				before = append(before, token.term)
+			case p.isName(token.term):
+				behind = append(behind, token.term)
+			}
+		}
+	}
+	if !found {
+		return nil, nil, false
+	}
+	return before, behind, passive
+}
+
+// placedTerm is a term and the clause that it stands in.
+type placedTerm struct {
+	term   string
+	clause int
+}
+
+// sequence returns the terms of a reading that another one has too, in their order.
+func sequence(r *Text, shared map[string]bool, most int) (out []placedTerm) {
+	for i, c := range r.clauses {
+		for _, t := range c.tokens {
+			first, _ := utf8.DecodeRuneInString(t.term)
+			if shared[t.term] && !script.IsDense(first) && len(out) < most {
+				out = append(out, placedTerm{t.term, i})
+			}
+		}
+	}
+	return out
+}
+
+// passiveWithin reports whether the clauses of a part of a sequence are in the passive.
+func (r *Text) passiveWithin(part []placedTerm) bool {
+	for i := part[0].clause; i <= part[len(part)-1].clause; i++ {
+		if r.clauses[i].says().passive {
+			return true
+		}
+	}
+	return false
+}
+
+// positions returns where a row of terms stands in a sequence.
+func positions(in []placedTerm, row ...[]placedTerm) (at []int) {
+	all := slices.Concat(row...)
+	for i := 0; i+len(all) <= len(in); i++ {
+		if slices.EqualFunc(in[i:i+len(all)], all, func(a, b placedTerm) bool { return a.term == b.term }) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// swaps reports whether two parts of a sentence stand on each other's place in the source: x verb y
+// where the source says y verb x. A passive turns the order around.
+func swaps(claim, e *Text) bool {
+	ours := sequence(claim, e.terms, maxSwapTokens)
+	theirs := sequence(e, claim.terms, 3*maxSwapTokens)
+	next := map[[2]string]bool{} // pairs of neighbours of the source
+	for i := range len(theirs) - 1 {
+		next[[2]string{theirs[i].term, theirs[i+1].term}] = true
+	}
+	follows := func(a, b int) bool { return next[[2]string{ours[a].term, ours[b].term}] }
+	for from := 1; from < len(ours); from++ { // the middle
+		for to := from + 1; to < min(len(ours), from+maxSwapMiddle+1) && (to == from+1 || follows(to-2, to-1)); to++ {
+			for x := 1; x <= min(3, from); x++ {
+				for y := 1; y <= 3 && to+y <= len(ours); y++ {
+					turned := follows(to+y-1, from) && follows(to-1, from-x)
+					same := follows(from-1, from) && follows(to-1, to) && to == from+1
+					if (turned || same) && exchanged(claim, e, ours[from-x:to+y], theirs, x, to-from) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// exchanged is swaps for a part of the sentence whose first x terms may be exchanged with those behind the m
+// in its middle.
+func exchanged(claim, e *Text, part, theirs []placedTerm, x, m int) bool {
+	first, middle, second := part[:x], part[x:x+m], part[x+m:]
+	if isNumber(first[0].term) != isNumber(second[0].term) || isNames(first, claim, e) != isNames(second, claim, e) || slices.ContainsFunc(first, func(t placedTerm) bool {
+		return slices.ContainsFunc(second, func(o placedTerm) bool { return t.term == o.term })
+	}) {
+		return false
+	}
+	same, other := positions(theirs, part), positions(theirs, second, middle, first)
+	if len(same) == 0 == (len(other) == 0) {
+		return false
+	}
+	begin := slices.Concat(same, other)[0] + x
+	if len(same) == 0 {
+		begin += len(second) - x
+	}
+	if claim.passiveWithin(middle) != e.passiveWithin(theirs[begin:begin+m]) {
+		return len(same) > 0 && m == 1 && isNames(first, claim, e) && isNames(second, claim, e) && !isNames(middle, claim, e)
+	}
+	return len(other) > 0
+}
+
+// isNames reports whether all of some terms are names in one of two readings; a name at the
+// beginning of a sentence cannot be told there.
+func isNames(terms []placedTerm, in ...*Text) bool {
+	return !slices.ContainsFunc(terms, func(t placedTerm) bool {
+		return !slices.ContainsFunc(in, func(r *Text) bool { return r.isName(t.term) })
+	})
+}
+
+func (r *Text) isName(term string) bool {
+	return slices.ContainsFunc(r.clauses, func(c *clause) bool {
+		return slices.ContainsFunc(c.tokens, func(t token) bool { return t.name && t.term == term })
+	})
+}
