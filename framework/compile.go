@@ -128,10 +128,18 @@ func bookItems(source Source, prefix string, b card.WorldBook, filter bool) []*i
 		items[i] = &item{
 			source: source, id: prefix + e.ID, name: name, text: e.Content, role: "user",
 			position: int(e.Position), order: e.Order, depth: e.Depth,
-			constant: e.Constant, disable: e.Disable, filter: filter, keys: slices.DeleteFunc(slices.Clone(e.Key), isBlank),
+			constant: e.Constant, disable: e.Disable, filter: filter, keys: usable(e.Key),
 		}
 	}
 	return items
+}
+
+// usable leaves out blank keys, which the SillyTavern dialect has.
+func usable(keys []string) []string {
+	if !slices.ContainsFunc(keys, isBlank) {
+		return keys
+	}
+	return slices.DeleteFunc(slices.Clone(keys), isBlank)
 }
 
 // mergeBooks works like the spread of two JavaScript objects.

@@ -106,10 +106,14 @@ type texts struct {
 	source   []Message
 	names    bool
 
-	hays   [2]*hay // of keys without and with macros; the second may be nil
-	joined map[view][]rune
+	hays   [2]*hay         // of keys without and with macros; the second may be nil
+	joined map[view][]rune // at most maxJoined code points
 	memo   map[patternAt]bool
 }
+
+// maxJoined bounds the joined texts that are kept for patterns, in code points. Entries of many depths
+// ask for many.
+const maxJoined = 4 << 20
 
 type patternAt struct {
 	set  int
@@ -157,8 +161,12 @@ func (t *texts) scanOthers(wanted uint8) {
 // recurse adds the texts of entries, and notes which entries they may bring in.
 func (t *texts) recurse(text string) {
 	t.recursed = append(t.recursed, text)
-	clear(t.joined)
 	clear(t.memo)
+	for v, runes := range t.joined {
+		if v.in&inRecursion != 0 {
+			t.joined[v] = append(runes, []rune("\n"+marker+text)...)
+		}
+	}
 	for _, h := range t.hays {
 		if h == nil {
 			continue
@@ -222,6 +230,13 @@ func (t *texts) join(v view) []rune {
 		}
 	}
 	runes := []rune(b.String())
+	held := len(runes)
+	for _, other := range t.joined {
+		held += len(other)
+	}
+	if held > maxJoined {
+		clear(t.joined)
+	}
 	t.joined[v] = runes
 	return runes
 }
@@ -294,6 +309,9 @@ func (t *texts) pattern(at patternAt, h *hay, k *key) bool {
 	}
 	if found, ok := t.memo[at]; ok {
 		return found
+	}
+	if h.find.patterns.over(k) {
+		return false // before the texts are joined for nothing
 	}
 	found, _ := h.find.patterns.run(k, t.join(at.view))
 	t.memo[at] = found

@@ -268,18 +268,37 @@ type patterns struct {
 	told      map[string]bool
 }
 
+// over reports that there is no time for a pattern any more.
+func (p *patterns) over(k *key) bool {
+	if p.ctx.Err() != nil {
+		return true
+	}
+	over := k.pattern.Off() || p.allowance.Spent()
+	if over {
+		p.tell(k)
+	}
+	return over
+}
+
+// tell notes a pattern that ran out of time.
+func (p *patterns) tell(k *key) {
+	if !p.told[k.text] {
+		p.told[k.text] = true
+		p.slow = append(p.slow, k.text)
+	}
+}
+
 // run reports whether a pattern occurs in a text; ok is false if there was no time to see.
 func (p *patterns) run(k *key, text []rune) (found, ok bool) {
-	if p.ctx.Err() != nil {
+	if p.over(k) {
 		return false, false
 	}
 	err := p.allowance.Try(k.pattern, func() (err error) {
 		found, err = k.pattern.Matches(text)
 		return err
 	})
-	if err != nil && !p.told[k.text] {
-		p.told[k.text] = true
-		p.slow = append(p.slow, k.text)
+	if err != nil {
+		p.tell(k)
 	}
 	return found && err == nil, err == nil
 }

@@ -304,8 +304,8 @@ func (m *model) comesIn(e *modelEntry, recursion bool, level int) bool {
 	return m.in.Forced[e.id] || e.Constant || m.stuck[e] || m.keysAgree(e)
 }
 
-// run is 3.6.
-func (m *model) run() (activated []*modelEntry) {
+// tokenBudget is 3.2.
+func (m *model) tokenBudget() int {
 	set := m.in.Settings
 	budget := int(math.Round(float64(set.BudgetPercent) * float64(m.in.Context) / 100))
 	if budget == 0 {
@@ -314,56 +314,50 @@ func (m *model) run() (activated []*modelEntry) {
 	if set.BudgetCap > 0 {
 		budget = min(budget, set.BudgetCap)
 	}
-	var levels []int
+	return budget
+}
+
+// delayLevels are the levels of delayUntilRecursion.
+func (m *model) delayLevels() (levels []int) {
 	for _, e := range m.list {
 		if e.DelayUntilRecursion > 0 && !slices.Contains(levels, e.DelayUntilRecursion) {
 			levels = append(levels, e.DelayUntilRecursion)
 		}
 	}
 	slices.Sort(levels)
-	level := 0
+	return levels
+}
+
+// progress is what a pass hands on to the next one.
+type progress struct {
+	activated     []*modelEntry
+	failed        map[*modelEntry]bool
+	overflow      bool
+	recursionText string
+}
+
+// run is 3.6.
+func (m *model) run() []*modelEntry {
+	set, levels, level, recursion := m.in.Settings, m.delayLevels(), 0, false
 	if len(levels) > 0 {
 		level, levels = levels[0], levels[1:]
 	}
-	failed, overflow, recursion, recursionText := map[*modelEntry]bool{}, false, false, ""
+	p := &progress{failed: map[*modelEntry]bool{}}
 	for pass := 1; set.MaxRecursionSteps == 0 || pass <= set.MaxRecursionSteps; pass++ {
 		var candidates []*modelEntry
 		for _, stickyOnes := range []bool{true, false} {
 			for _, e := range m.list {
-				if m.stuck[e] == stickyOnes && !slices.Contains(activated, e) && !failed[e] && m.comesIn(e, recursion, level) {
+				if m.stuck[e] == stickyOnes && !slices.Contains(p.activated, e) && !p.failed[e] && m.comesIn(e, recursion, level) {
 					candidates = append(candidates, e)
 				}
 			}
 		}
-		candidates = m.inclusionGroups(candidates, activated)
-		running := ""
-		for _, e := range candidates {
-			if overflow && !e.IgnoreBudget {
-				continue
-			}
-			if e.UseProbability && e.Probability != 100 && !m.stuck[e] && m.in.Rand()*100 > e.Probability {
-				failed[e] = true
-				continue
-			}
-			e.content = m.in.Expand(e.content)
-			running += e.content + "\n"
-			if !e.IgnoreBudget && m.in.Count(recursionText)+m.in.Count(running) >= budget {
-				overflow = true
-				continue
-			}
-			activated = append(activated, e)
-		}
-		var rec []string
-		for _, e := range candidates {
-			if !failed[e] && !e.PreventRecursion {
-				rec = append(rec, e.content)
-			}
-		}
+		rec := m.admit(p, m.inclusionGroups(candidates, p.activated))
 		wasMinimum := m.minimum
 		m.minimum = false
-		if set.Recursive && !overflow && (len(rec) > 0 || wasMinimum && len(m.recursed) > 0) {
+		if set.Recursive && !p.overflow && (len(rec) > 0 || wasMinimum && len(m.recursed) > 0) {
 			recursion = true
-		} else if set.MinActivations > 0 && !overflow && len(activated) < set.MinActivations &&
+		} else if set.MinActivations > 0 && !p.overflow && len(p.activated) < set.MinActivations &&
 			!(set.MinActivationsDepth > 0 && m.depth > set.MinActivationsDepth) && !(m.depth > len(m.in.Messages)) {
 			m.depth++
 			m.minimum, recursion = true, false
@@ -375,16 +369,52 @@ func (m *model) run() (activated []*modelEntry) {
 		}
 		if len(rec) > 0 {
 			m.recursed = append(m.recursed, strings.Join(rec, "\n"))
-			recursionText = strings.Join(rec, "\n") + "\n" + recursionText
+			p.recursionText = strings.Join(rec, "\n") + "\n" + p.recursionText
 		}
 	}
-	return activated
+	return p.activated
+}
+
+// admit is 3.6, 3 and 4. It returns the contents that others may react to.
+func (m *model) admit(p *progress, candidates []*modelEntry) (rec []string) {
+	running := ""
+	for _, e := range candidates {
+		if p.overflow && !e.IgnoreBudget {
+			continue
+		}
+		if e.UseProbability && e.Probability != 100 && !m.stuck[e] && m.in.Rand()*100 > e.Probability {
+			p.failed[e] = true
+			continue
+		}
+		e.content = m.in.Expand(e.content)
+		running += e.content + "\n"
+		if !e.IgnoreBudget && m.in.Count(p.recursionText)+m.in.Count(running) >= m.tokenBudget() {
+			p.overflow = true
+			continue
+		}
+		p.activated = append(p.activated, e)
+	}
+	for _, e := range candidates {
+		if !p.failed[e] && !e.PreventRecursion {
+			rec = append(rec, e.content)
+		}
+	}
+	return rec
+}
+
+// contests are the inclusion groups of a pass.
+type contests struct {
+	names   []string
+	members map[string][]*modelEntry
+	done    map[string]bool
+	remove  func(*modelEntry)
 }
 
 // inclusionGroups is 3.6, 2.
 func (m *model) inclusionGroups(candidates, activated []*modelEntry) []*modelEntry {
 	left := slices.Clone(candidates)
-	remove := func(e *modelEntry) {
+	c := &contests{members: map[string][]*modelEntry{}, done: map[string]bool{}}
+	c.remove = func(e *modelEntry) {
 		i := slices.Index(left, e)
 		switch {
 		case i >= 0:
@@ -393,80 +423,86 @@ func (m *model) inclusionGroups(candidates, activated []*modelEntry) []*modelEnt
 			left = left[:len(left)-1]
 		}
 	}
-	var names []string
-	members := map[string][]*modelEntry{}
 	for _, e := range candidates {
 		for _, name := range regexp.MustCompile(`,\s*`).Split(e.Group, -1) {
 			name = strings.TrimLeft(name, " ")
-			if name == "" || slices.Contains(members[name], e) {
+			if name == "" || slices.Contains(c.members[name], e) {
 				continue
 			}
-			if members[name] == nil {
-				names = append(names, name)
+			if c.members[name] == nil {
+				c.names = append(c.names, name)
 			}
-			members[name] = append(members[name], e)
+			c.members[name] = append(c.members[name], e)
 		}
 	}
-	done := map[string]bool{}
-	for _, name := range names { // a
-		for _, e := range members[name] {
-			done[name] = done[name] || m.stuck[e]
+	for _, name := range c.names { // a
+		for _, e := range c.members[name] {
+			c.done[name] = c.done[name] || m.stuck[e]
 		}
-		for _, e := range members[name] {
-			if done[name] && !m.stuck[e] {
-				remove(e)
+		for _, e := range c.members[name] {
+			if c.done[name] && !m.stuck[e] {
+				c.remove(e)
 			}
 		}
 	}
-	for _, name := range names { // b
-		asked := m.in.Settings.UseGroupScoring
-		best := 0
-		for _, e := range members[name] {
-			asked = asked || e.UseGroupScoring != nil && *e.UseGroupScoring
-			best = max(best, m.score(e))
-		}
-		if done[name] || !asked {
-			continue
-		}
-		var stay []*modelEntry
-		for _, e := range members[name] {
-			scored := m.in.Settings.UseGroupScoring
-			if e.UseGroupScoring != nil {
-				scored = *e.UseGroupScoring
-			}
-			if scored && m.score(e) < best {
-				remove(e)
-			} else {
-				stay = append(stay, e)
-			}
-		}
-		members[name] = stay
+	for _, name := range c.names {
+		m.scoring(c, name)
 	}
-	for _, name := range names {
-		if done[name] {
-			continue
-		}
-		var winner *modelEntry
-		all := false
-		for _, e := range activated { // c
-			all = all || e.Group == name
-		}
-		if !all && len(members[name]) <= 1 { // d
-			continue
-		}
-		if !all {
-			winner = m.winner(members[name])
-			if winner == nil {
-				continue
-			}
-		}
-		for _, e := range members[name] {
-			if e != winner {
-				remove(e)
-			}
-		}
+	for _, name := range c.names {
+		m.contest(c, name, activated)
 	}
 	return left
+}
+
+// scoring is b.
+func (m *model) scoring(c *contests, name string) {
+	asked := m.in.Settings.UseGroupScoring
+	best := 0
+	for _, e := range c.members[name] {
+		asked = asked || e.UseGroupScoring != nil && *e.UseGroupScoring
+		best = max(best, m.score(e))
+	}
+	if c.done[name] || !asked {
+		return
+	}
+	var stay []*modelEntry
+	for _, e := range c.members[name] {
+		scored := m.in.Settings.UseGroupScoring
+		if e.UseGroupScoring != nil {
+			scored = *e.UseGroupScoring
+		}
+		if scored && m.score(e) < best {
+			c.remove(e)
+		} else {
+			stay = append(stay, e)
+		}
+	}
+	c.members[name] = stay
+}
+
+// contest is c and d.
+func (m *model) contest(c *contests, name string, activated []*modelEntry) {
+	if c.done[name] {
+		return
+	}
+	all := false
+	for _, e := range activated { // c
+		all = all || e.Group == name
+	}
+	var winner *modelEntry
+	if !all {
+		if len(c.members[name]) <= 1 { // d
+			return
+		}
+		if winner = m.winner(c.members[name]); winner == nil {
+			return
+		}
+	}
+	for _, e := range c.members[name] {
+		if e != winner {
+			c.remove(e)
+		}
+	}
 }
 
 // winner is e and f.

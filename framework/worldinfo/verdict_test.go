@@ -48,92 +48,94 @@ func scan(t testing.TB, entries string, in worldinfo.Input) *worldinfo.Output {
 	return o
 }
 
+// verdicts are what is said about entry 0.
+var verdicts = map[string]struct {
+	entries string
+	in      worldinfo.Input
+	want    string // of entry 0
+}{
+	"a key in the second newest message": {
+		`{"0":{"key":["x","Moon"],"content":"c"}}`, worldinfo.Input{Messages: said("the moon", "hello")},
+		`{"id":"w.0","name":"0","fires":true,"why":"key","key":"Moon","in":"message","message":0,"pass":1,"tokens":1}`,
+	},
+	"a key in the card": {
+		`{"0":{"key":["moon"],"content":"c","comment":"Moon","matchScenario":true}}`,
+		worldinfo.Input{Messages: said("hello"), Texts: worldinfo.Texts{Scenario: "a moon"}},
+		`{"id":"w.0","name":"Moon","fires":true,"why":"key","key":"moon","in":"card","pass":1,"tokens":1}`,
+	},
+	"a pattern in a message": {
+		`{"0":{"key":["/mo+n/"],"content":"c"}}`, worldinfo.Input{Messages: said("the moon", "hello")},
+		`{"id":"w.0","name":"0","fires":true,"why":"key","key":"/mo+n/","in":"message","message":0,"pass":1,"tokens":1}`,
+	},
+	"a key in the text of another entry": {
+		`{"0":{"key":["moon"],"content":"c"},"1":{"constant":true,"content":"the moon"}}`, worldinfo.Input{Messages: said("hello")},
+		`{"id":"w.0","name":"0","fires":true,"why":"key","key":"moon","in":"recursion","pass":2,"tokens":1}`,
+	},
+	"a recursion that does not count": {
+		`{"0":{"key":["moon"],"content":"c","excludeRecursion":true},"1":{"constant":true,"content":"the moon"}}`, worldinfo.Input{Messages: said("hello")},
+		`{"id":"w.0","name":"0","fires":false,"reason":"recursion","pass":2,"tokens":1}`,
+	},
+	"secondary keys": {
+		`{"0":{"key":["moon"],"keysecondary":["sun","star"],"selectiveLogic":3,"content":"c"}}`, worldinfo.Input{Messages: said("moon and star")},
+		`{"id":"w.0","name":"0","fires":false,"reason":"secondary","key":"moon","in":"message","message":0,"missing":["sun"],"found":["star"],"pass":1,"tokens":1}`,
+	},
+	"a number that was too high": {
+		`{"0":{"key":["moon"],"probability":30,"content":"c"}}`, worldinfo.Input{Messages: said("moon")},
+		`{"id":"w.0","name":"0","fires":false,"why":"key","reason":"probability","key":"moon","in":"message","message":0,"draw":{"drawn":50,"percent":30},"pass":1,"tokens":1}`,
+	},
+	"a group that another member won": {
+		`{"0":{"constant":true,"group":"g","content":"c"},"1":{"constant":true,"group":"g","groupOverride":true,"content":"d"}}`, worldinfo.Input{Messages: said("moon")},
+		`{"id":"w.0","name":"0","fires":false,"why":"constant","reason":"group","group":{"name":"g","how":"active","won":"w.1"},"pass":2,"tokens":1}`,
+	},
+	"a group that was drawn": {
+		`{"0":{"constant":true,"group":"g","groupWeight":10,"preventRecursion":true,"content":"c"},"1":{"constant":true,"group":"g","content":"d","preventRecursion":true}}`, worldinfo.Input{Messages: said("moon")},
+		`{"id":"w.0","name":"0","fires":false,"why":"constant","reason":"group","group":{"name":"g","how":"weight","won":"w.1","drew":55},"pass":1,"tokens":1}`,
+	},
+	"a delay": {
+		`{"0":{"constant":true,"delay":9,"content":"c"}}`, worldinfo.Input{Messages: said("moon")},
+		`{"id":"w.0","name":"0","fires":false,"reason":"delay","until":9,"pass":1,"tokens":1}`,
+	},
+	"a cooldown": {
+		`{"0":{"constant":true,"cooldown":5,"content":"c"}}`,
+		worldinfo.Input{Messages: said("moon", "x"), Timed: worldinfo.Timed{Cooldown: map[string]worldinfo.Effect{"w.0": {Start: 1, End: 6}}}},
+		`{"id":"w.0","name":"0","fires":false,"reason":"cooldown","until":6,"pass":1,"tokens":1}`,
+	},
+	"a sticky time": {
+		`{"0":{"key":["zzz"],"sticky":5,"content":"c"}}`,
+		worldinfo.Input{Messages: said("moon", "x"), Timed: worldinfo.Timed{Sticky: map[string]worldinfo.Effect{"w.0": {Start: 1, End: 6}}}},
+		`{"id":"w.0","name":"0","fires":true,"why":"sticky","until":6,"pass":1,"tokens":1}`,
+	},
+	"another kind of reply": {
+		`{"0":{"constant":true,"triggers":["swipe"],"content":"c"}}`, worldinfo.Input{Messages: said("moon")},
+		`{"id":"w.0","name":"0","fires":false,"reason":"trigger","pass":0,"tokens":1}`,
+	},
+	"another character": {
+		`{"0":{"constant":true,"characterFilter":{"names":["bea"]},"content":"c"}}`, worldinfo.Input{Messages: said("moon")},
+		`{"id":"w.0","name":"0","fires":false,"reason":"character","pass":0,"tokens":1}`,
+	},
+	"a budget that is full": {
+		`{"0":{"constant":true,"order":1,"content":"0123456789"},"1":{"constant":true,"content":"0123456789"}}`,
+		worldinfo.Input{Messages: said("moon"), Settings: worldinfo.Settings{BudgetPercent: 100}, Context: 6},
+		`{"id":"w.0","name":"0","fires":false,"why":"constant","reason":"budget","pass":1,"tokens":3}`,
+	},
+	"a level that was not reached": {
+		`{"0":{"key":["moon"],"delayUntilRecursion":2,"content":"c"},"1":{"key":["moon"],"delayUntilRecursion":1,"content":"c"}}`,
+		worldinfo.Input{Messages: said("moon"), Settings: worldinfo.Settings{Depth: 2, BudgetPercent: 25, MaxRecursionSteps: 1}},
+		`{"id":"w.0","name":"0","fires":false,"reason":"level","pass":1,"tokens":1}`,
+	},
+	"found by meaning": {
+		`{"0":{"vectorized":true,"content":"c"}}`, worldinfo.Input{Messages: said("moon"), Forced: map[string]bool{"w.0": true}},
+		`{"id":"w.0","name":"0","fires":true,"why":"forced","pass":1,"tokens":1}`,
+	},
+	"an outlet without a name": {
+		`{"0":{"constant":true,"position":7,"content":"c"}}`, worldinfo.Input{Messages: said("moon")},
+		`{"id":"w.0","name":"0","fires":false,"why":"constant","reason":"outlet","pass":1,"tokens":1}`,
+	},
+}
+
 // For each entry, a verdict says why it is used or not.
 func TestVerdictsSayWhy(t *testing.T) {
-	delay := `"delay":9`
-	for name, c := range map[string]struct {
-		entries string
-		in      worldinfo.Input
-		want    string // of entry 0
-	}{
-		"a key in the second newest message": {
-			`{"0":{"key":["x","Moon"],"content":"c"}}`, worldinfo.Input{Messages: said("the moon", "hello")},
-			`{"id":"w.0","name":"0","fires":true,"why":"key","key":"Moon","in":"message","message":0,"pass":1,"tokens":1}`,
-		},
-		"a key in the card": {
-			`{"0":{"key":["moon"],"content":"c","comment":"Moon","matchScenario":true}}`,
-			worldinfo.Input{Messages: said("hello"), Texts: worldinfo.Texts{Scenario: "a moon"}},
-			`{"id":"w.0","name":"Moon","fires":true,"why":"key","key":"moon","in":"card","pass":1,"tokens":1}`,
-		},
-		"a pattern in a message": {
-			`{"0":{"key":["/mo+n/"],"content":"c"}}`, worldinfo.Input{Messages: said("the moon", "hello")},
-			`{"id":"w.0","name":"0","fires":true,"why":"key","key":"/mo+n/","in":"message","message":0,"pass":1,"tokens":1}`,
-		},
-		"a key in the text of another entry": {
-			`{"0":{"key":["moon"],"content":"c"},"1":{"constant":true,"content":"the moon"}}`, worldinfo.Input{Messages: said("hello")},
-			`{"id":"w.0","name":"0","fires":true,"why":"key","key":"moon","in":"recursion","pass":2,"tokens":1}`,
-		},
-		"a recursion that does not count": {
-			`{"0":{"key":["moon"],"content":"c","excludeRecursion":true},"1":{"constant":true,"content":"the moon"}}`, worldinfo.Input{Messages: said("hello")},
-			`{"id":"w.0","name":"0","fires":false,"reason":"recursion","pass":2,"tokens":1}`,
-		},
-		"secondary keys": {
-			`{"0":{"key":["moon"],"keysecondary":["sun","star"],"selectiveLogic":3,"content":"c"}}`, worldinfo.Input{Messages: said("moon and star")},
-			`{"id":"w.0","name":"0","fires":false,"reason":"secondary","key":"moon","in":"message","message":0,"missing":["sun"],"found":["star"],"pass":1,"tokens":1}`,
-		},
-		"a number that was too high": {
-			`{"0":{"key":["moon"],"probability":30,"content":"c"}}`, worldinfo.Input{Messages: said("moon")},
-			`{"id":"w.0","name":"0","fires":false,"why":"key","reason":"probability","key":"moon","in":"message","message":0,"draw":{"drawn":50,"percent":30},"pass":1,"tokens":1}`,
-		},
-		"a group that another member won": {
-			`{"0":{"constant":true,"group":"g","content":"c"},"1":{"constant":true,"group":"g","groupOverride":true,"content":"d"}}`, worldinfo.Input{Messages: said("moon")},
-			`{"id":"w.0","name":"0","fires":false,"why":"constant","reason":"group","group":{"name":"g","how":"active","won":"w.1"},"pass":2,"tokens":1}`,
-		},
-		"a group that was drawn": {
-			`{"0":{"constant":true,"group":"g","groupWeight":10,"preventRecursion":true,"content":"c"},"1":{"constant":true,"group":"g","content":"d","preventRecursion":true}}`, worldinfo.Input{Messages: said("moon")},
-			`{"id":"w.0","name":"0","fires":false,"why":"constant","reason":"group","group":{"name":"g","how":"weight","won":"w.1","drew":55},"pass":1,"tokens":1}`,
-		},
-		"a delay": {
-			`{"0":{"constant":true,` + delay + `,"content":"c"}}`, worldinfo.Input{Messages: said("moon")},
-			`{"id":"w.0","name":"0","fires":false,"reason":"delay","until":9,"pass":1,"tokens":1}`,
-		},
-		"a cooldown": {
-			`{"0":{"constant":true,"cooldown":5,"content":"c"}}`,
-			worldinfo.Input{Messages: said("moon", "x"), Timed: worldinfo.Timed{Cooldown: map[string]worldinfo.Effect{"w.0": {Start: 1, End: 6}}}},
-			`{"id":"w.0","name":"0","fires":false,"reason":"cooldown","until":6,"pass":1,"tokens":1}`,
-		},
-		"a sticky time": {
-			`{"0":{"key":["zzz"],"sticky":5,"content":"c"}}`,
-			worldinfo.Input{Messages: said("moon", "x"), Timed: worldinfo.Timed{Sticky: map[string]worldinfo.Effect{"w.0": {Start: 1, End: 6}}}},
-			`{"id":"w.0","name":"0","fires":true,"why":"sticky","until":6,"pass":1,"tokens":1}`,
-		},
-		"another kind of reply": {
-			`{"0":{"constant":true,"triggers":["swipe"],"content":"c"}}`, worldinfo.Input{Messages: said("moon")},
-			`{"id":"w.0","name":"0","fires":false,"reason":"trigger","pass":0,"tokens":1}`,
-		},
-		"another character": {
-			`{"0":{"constant":true,"characterFilter":{"names":["bea"]},"content":"c"}}`, worldinfo.Input{Messages: said("moon")},
-			`{"id":"w.0","name":"0","fires":false,"reason":"character","pass":0,"tokens":1}`,
-		},
-		"a budget that is full": {
-			`{"0":{"constant":true,"order":1,"content":"0123456789"},"1":{"constant":true,"content":"0123456789"}}`,
-			worldinfo.Input{Messages: said("moon"), Settings: worldinfo.Settings{BudgetPercent: 100}, Context: 6},
-			`{"id":"w.0","name":"0","fires":false,"why":"constant","reason":"budget","pass":1,"tokens":3}`,
-		},
-		"a level that was not reached": {
-			`{"0":{"key":["moon"],"delayUntilRecursion":2,"content":"c"},"1":{"key":["moon"],"delayUntilRecursion":1,"content":"c"}}`,
-			worldinfo.Input{Messages: said("moon"), Settings: worldinfo.Settings{Depth: 2, BudgetPercent: 25, MaxRecursionSteps: 1}},
-			`{"id":"w.0","name":"0","fires":false,"reason":"level","pass":1,"tokens":1}`,
-		},
-		"found by meaning": {
-			`{"0":{"vectorized":true,"content":"c"}}`, worldinfo.Input{Messages: said("moon"), Forced: map[string]bool{"w.0": true}},
-			`{"id":"w.0","name":"0","fires":true,"why":"forced","pass":1,"tokens":1}`,
-		},
-		"an outlet without a name": {
-			`{"0":{"constant":true,"position":7,"content":"c"}}`, worldinfo.Input{Messages: said("moon")},
-			`{"id":"w.0","name":"0","fires":false,"why":"constant","reason":"outlet","pass":1,"tokens":1}`,
-		},
-	} {
+	for name, c := range verdicts {
 		o := scan(t, c.entries, c.in)
 		i := slices.IndexFunc(o.Verdicts, func(v worldinfo.Verdict) bool { return v.ID == "w.0" })
 		if got := asJSON(o.Verdicts[i]); got != c.want {
@@ -232,6 +234,25 @@ func TestSlowPatternsDoNotHoldAScan(t *testing.T) {
 		t.Errorf("took %v, %d are slow", took, len(o.Slow))
 	} else {
 		t.Logf("1,000 slow patterns: %v, %d given up", took.Round(time.Millisecond), len(o.Slow))
+	}
+}
+
+// A long chain of entries, each of which brings in the next, and a pattern over all texts.
+func TestLongChainsTakeBoundedTime(t *testing.T) {
+	var entries []string
+	for i := range 5000 {
+		entries = append(entries, fmt.Sprintf(`"%d":{"key":["link%d."],"content":"link%d.","matchWholeWords":false}`, i, i, i+1))
+	}
+	entries = append(entries, `"5000":{"key":["/^never[^]*$/"],"content":"c"}`, `"5001":{"key":["/.+(x+x+)+y$/s"],"content":"c"}`)
+	chat := said("link0.", strings.Repeat("x ", 20_000))
+	set := worldinfo.DefaultSettings()
+	set.BudgetPercent = 100
+	began := time.Now()
+	o := scan(t, "{"+strings.Join(entries, ",")+"}", worldinfo.Input{Messages: chat, Settings: set, Context: 1_000_000})
+	if took := time.Since(began); took > 20*time.Second || len(o.Activated) != 5000 {
+		t.Errorf("took %v, %d activated", took, len(o.Activated))
+	} else {
+		t.Logf("a chain of 5,000 entries: %v", took.Round(time.Millisecond))
 	}
 }
 
