@@ -9,6 +9,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework"
+	"nodest/framework/macro"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
@@ -17,6 +18,12 @@ import (
 const (
 	maxTestText     = 32_000 // code points of a text
 	maxTestMessages = 1000
+)
+
+// The names in tests of documents that belong to no character.
+const (
+	testUser      = "User"
+	testCharacter = "Character"
 )
 
 // BookTest asks which entries of a world book fire: of Document, WorldBookID, or all books
@@ -172,9 +179,9 @@ func (in *BookTest) bookInput(tx Tx) (framework.Input, error) {
 		return framework.Input{}, err
 	}
 	return framework.Input{
-		Compiled: framework.Compile(framework.Sources{Dialect: dialect, Card: card.RoleCard{Name: "Character"}, Book: book}),
+		Compiled: framework.Compile(framework.Sources{Dialect: dialect, Card: card.RoleCard{Name: testCharacter}, Book: book}),
 		Note:     &card.AuthorNote{Depth: 4},
-		Persona:  framework.Persona{Name: "User"},
+		Persona:  framework.Persona{Name: testUser},
 		Options:  framework.Options{FilterKeyed: waitsForKeys(dialect)},
 	}, nil
 }
@@ -182,6 +189,7 @@ func (in *BookTest) bookInput(tx Tx) (framework.Input, error) {
 // ScriptTest asks what regex scripts do to a text: those of Document, or of
 // RegexScriptID. One of them is given.
 type ScriptTest struct {
+	Dialect       string          `json:"dialect,omitempty"` // default nodest
 	Document      json.RawMessage `json:"document,omitempty"`
 	RegexScriptID string          `json:"regexScriptId,omitempty"`
 	Text          string          `json:"text"`
@@ -198,7 +206,8 @@ type ScriptsTested struct {
 }
 
 // TestScripts runs regex scripts over a text as a turn does. Whether the user has switched
-// scripts on, and what they are bound to, does not matter.
+// scripts on, and what they are bound to, does not matter. In the SillyTavern dialect, macros have
+// made-up names and no variables.
 //
 // Errors: Invalid with the field; NotFound; InvalidImport.
 func (svc *Service) TestScripts(ctx context.Context, userID string, in ScriptTest) (*ScriptsTested, error) {
@@ -208,8 +217,15 @@ func (svc *Service) TestScripts(ctx context.Context, userID string, in ScriptTes
 	if err := op.CheckLength("text", in.Text, maxTestText); err != nil {
 		return nil, err
 	}
+	if err := checkDialect(in.Dialect); err != nil {
+		return nil, err
+	}
 	checks := op.Checks{}
-	op.Between(&checks, "placement", in.Placement, card.PlaceUserInput, card.PlaceAIOutput)
+	dialect, last := card.Dialect(cmp.Or(in.Dialect, string(card.NodeST))), card.PlaceAIOutput
+	if dialect == card.SillyTavern {
+		last = card.PlaceReasoning
+	}
+	op.Between(&checks, "placement", in.Placement, card.PlaceUserInput, last)
 	op.Between(&checks, "depth", in.Depth, 0, math.MaxInt32)
 	if err := checks.Err(); err != nil {
 		return nil, err
@@ -236,6 +252,7 @@ func (svc *Service) TestScripts(ctx context.Context, userID string, in ScriptTes
 		occasion.Depth = *in.Depth
 	}
 	out := &ScriptsTested{}
-	out.Text, out.Scripts = framework.TestScripts(card.NodeST, scripts, in.Text, occasion, nil)
+	macros := &macro.Env{Names: macro.People{User: testUser, Char: testCharacter}, Local: &macro.Vars{}, Global: &macro.Vars{}}
+	out.Text, out.Scripts = framework.TestScripts(dialect, scripts, in.Text, occasion, macros)
 	return out, nil
 }

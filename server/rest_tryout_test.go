@@ -209,7 +209,12 @@ func TestRegexScriptsAreTested(t *testing.T) {
 			}
 		}
 	}
+	tavern := `{"dialect":"sillytavern","document":[{"findRegex":"/(o)/","replaceString":"{{match}}$1{{char}}$$","placement":[5]}],"text":"oo","placement":5}`
+	if got := h.rest("POST", "/regexscripts/test", tavern).wants(t, 200)["text"]; got != "ooCharacter$$o" {
+		t.Errorf("in the SillyTavern dialect: %v", got)
+	}
 	for data, field := range map[string]string{
+		`{"document":[],"text":"x","dialect":"kobold"}`: "dialect", `{"document":[],"text":"x","dialect":"sillytavern","placement":7}`: "placement",
 		`{"text":"x"}`: "document", `{"document":[],"regexScriptId":"x","text":"x"}`: "document", `{"document":"x","text":"x"}`: "document",
 		`{"document":[],"text":"x","placement":3}`: "placement", `{"document":[],"text":"x","depth":-1}`: "depth",
 	} {

@@ -107,35 +107,38 @@ func (p *parser) scan() {
 	p.literal(len(p.src))
 }
 
-// next finds the next place that matters: "{{" that no further brace follows, "}}" that
-// closes something, `\{`, `\}` and "<".
+// next finds the next place that matters.
 func (p *parser) next(i int) int {
 	for ; i < len(p.src); i++ {
 		at := strings.IndexAny(p.src[i:], `{}\<`)
 		if at < 0 {
 			return len(p.src)
 		}
-		i += at
-		rest := p.src[i:]
-		switch {
-		case rest[0] == '<':
-			if !p.pattern {
-				return i
-			}
-		case len(rest) < 2:
-		case rest[0] == '\\':
-			if rest[1] == '{' || rest[1] == '}' {
-				return i
-			}
-		case rest[0] == '}' && rest[1] == '}':
-			if len(p.stack) > 1 {
-				return i
-			}
-		case rest[0] == '{' && rest[1] == '{' && (len(rest) == 2 || rest[2] != '{'):
+		if i += at; p.matters(p.src[i:]) {
 			return i
 		}
 	}
 	return i
+}
+
+// matters reports that a text begins with "{{" that no further brace follows, "}}" that
+// closes something, `\{`, `\}` or "<".
+func (p *parser) matters(s string) bool {
+	if s[0] == '<' {
+		return !p.pattern
+	}
+	if len(s) < 2 {
+		return false
+	}
+	switch s[:2] {
+	case `\{`, `\}`:
+		return true
+	case "}}":
+		return len(p.stack) > 1
+	case "{{":
+		return len(s) == 2 || s[2] != '{'
+	}
+	return false
 }
 
 func (p *parser) add(n node) {
@@ -192,11 +195,7 @@ func newCall(src string, at, end int, inner []node) *call {
 	}
 	head := inner[0].text
 	rest := strings.TrimLeft(head, blanks)
-	for rest != "" && strings.IndexByte("/#!?~>", rest[0]) >= 0 && !strings.HasPrefix(rest, "//") {
-		c.closes = c.closes || rest[0] == '/'
-		c.keeps = c.keeps || rest[0] == '#'
-		rest = strings.TrimLeft(rest[1:], blanks)
-	}
+	rest = c.flags(rest)
 	if strings.HasPrefix(rest, "//") {
 		c.comment(src[at+2 : end-2])
 		return c
@@ -220,6 +219,16 @@ func newCall(src string, at, end int, inner []node) *call {
 }
 
 const blanks = " \t\r\n"
+
+// flags reads what stands before a name, and returns what follows. Only / and # do something.
+func (c *call) flags(rest string) string {
+	for rest != "" && strings.IndexByte("/#!?~>", rest[0]) >= 0 && !strings.HasPrefix(rest, "//") {
+		c.closes = c.closes || rest[0] == '/'
+		c.keeps = c.keeps || rest[0] == '#'
+		rest = strings.TrimLeft(rest[1:], blanks)
+	}
+	return rest
+}
 
 // comment reads {{// …}}, and {{///}}, which closes a block.
 func (c *call) comment(inner string) {
