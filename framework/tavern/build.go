@@ -155,6 +155,7 @@ type part struct {
 	sep      string
 	order    float64 // of a world-book entry
 	optional int     // above 0: may be left out where mandatory prompts do not fit, higher ones first
+	number   int     // of an optional part, where one is left out; 0 = none
 }
 
 // onePart makes a piece of one text.

@@ -434,3 +434,21 @@ func TestEntriesMakeRoom(t *testing.T) {
 		}
 	}
 }
+
+func TestSectionsThatAreSwitchedOffAreNamed(t *testing.T) {
+	t.Parallel()
+	doc := `{"prompts":[{"identifier":"main","content":"M"}],"personality_format":"{{setvar::x::1}}{{personality}}","prompt_order":[{"character_id":100001,"order":[
+		{"identifier":"main"},{"identifier":"worldInfoBefore","enabled":false},{"identifier":"personaDescription","enabled":false},{"identifier":"charDescription","enabled":false},
+		{"identifier":"charPersonality","enabled":false},{"identifier":"scenario","enabled":false},{"identifier":"dialogueExamples","enabled":false},{"identifier":"chatHistory"}]}],"new_chat_prompt":""}`
+	c := alice()
+	c.DepthPrompt = card.DepthPrompt{}
+	s := Sources{Card: c, Preset: preset(t, doc), Books: bookOf(card.Entry{Constant: true, Content: "W"})}
+	in := framework.Input{User: framework.Message{Text: "{{getvar::x}}Hi"}, Persona: framework.Persona{Name: "Bob", Description: "A knight."}}
+	p := build(t, s, in, Play{})
+	expect(t, p, "s M", "u Hi")
+	for _, id := range []string{"b.0", idPersona, idDescription, idPersonality, idScenario, idExamples} {
+		if dropped(p, id) != framework.DropDisabled {
+			t.Errorf("%s: %q", id, dropped(p, id))
+		}
+	}
+}

@@ -98,17 +98,27 @@ const placeBytes = 400
 func (c *Compiled) name() string { return c.card.Name }
 
 // order puts the prompts in the order of the preset. Identifiers without a prompt are left out, but
-// sections have their places even then.
+// sections have their places even then. Of prompts with one identifier the first one counts.
 func (c *Compiled) order() {
 	list := c.preset.TavernOrder
 	if list == nil {
 		list = builtInOrder
 	}
+	prompts, listed := map[string]*card.Prompt{}, map[string]bool{}
+	for i := range c.preset.Prompts {
+		if q := &c.preset.Prompts[i]; prompts[q.Identifier] == nil {
+			prompts[q.Identifier] = q
+		}
+	}
 	for _, item := range list {
-		q := c.promptOf(item.Identifier)
-		if q == nil || c.index(item.Identifier) >= 0 {
+		q := prompts[item.Identifier]
+		if q == nil && sectionNames[item.Identifier] != "" {
+			q = section(item.Identifier)
+		}
+		if q == nil || listed[item.Identifier] {
 			continue
 		}
+		listed[item.Identifier] = true
 		p := place{Prompt: *q, off: !item.Enabled || !q.Enable}
 		if p.NoRole {
 			p.Role = "system"
@@ -119,7 +129,7 @@ func (c *Compiled) order() {
 		}
 	}
 	for i := range c.preset.Prompts {
-		if q := &c.preset.Prompts[i]; c.index(q.Identifier) < 0 && strings.TrimSpace(q.Content) != "" {
+		if q := &c.preset.Prompts[i]; !listed[q.Identifier] && strings.TrimSpace(q.Content) != "" {
 			c.drop(q, framework.DropUnlisted)
 		}
 	}
@@ -127,19 +137,6 @@ func (c *Compiled) order() {
 
 func (c *Compiled) drop(q *card.Prompt, reason string) {
 	c.dropped = append(c.dropped, framework.Dropped{Source: framework.SourcePreset, ID: q.Identifier, Name: q.Name, Reason: reason})
-}
-
-// promptOf returns the first prompt of an identifier, nil if there is none.
-func (c *Compiled) promptOf(id string) *card.Prompt {
-	for i := range c.preset.Prompts {
-		if q := &c.preset.Prompts[i]; q.Identifier == id {
-			return q
-		}
-	}
-	if sectionNames[id] != "" {
-		return section(id)
-	}
-	return nil
 }
 
 func section(id string) *card.Prompt {

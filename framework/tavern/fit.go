@@ -166,7 +166,7 @@ func (b *builder) dropExamples(from int) {
 func (b *builder) shrink(used, budget int) error {
 	for i := range b.chat.kept {
 		if p := b.chat.kept[i].piece; used > budget && isSummary(b.message(b.chat.kept[i].at)) {
-			used -= b.leaveOut(p, 0)
+			used -= b.leaveOut(p)
 		}
 	}
 	used -= b.dropEntries(used-budget, optionalKeyed)
@@ -190,32 +190,58 @@ func (b *builder) shrink(used, budget int) error {
 // leastReserve is the part of the room for a reply that it has at least.
 const leastReserve = 4
 
-// leaveOut removes a part of a message, and returns the tokens that are saved.
-func (b *builder) leaveOut(p *piece, at int) int {
-	before := b.measure(p)
-	e := p.parts[at].entry
-	p.parts = slices.Delete(p.parts, at, at+1)
-	saved := before - b.measure(p)
-	b.dropped = append(b.dropped, framework.Dropped{Source: e.Source, ID: e.ID, Name: e.Name, Reason: framework.DropBudget, Tokens: saved})
+// leaveOut removes a message, and returns the tokens that are saved.
+func (b *builder) leaveOut(p *piece) int {
+	saved := b.measure(p)
+	for i := range p.parts {
+		b.dropForRoom(&p.parts[i].entry)
+	}
+	p.parts = nil
 	return saved
 }
 
-// dropEntries leaves out entries of world books, lowest order first, until excess tokens are saved.
+func (b *builder) dropForRoom(e *framework.Entry) {
+	b.dropped = append(b.dropped, framework.Dropped{Source: e.Source, ID: e.ID, Name: e.Name, Reason: framework.DropBudget, Tokens: e.Tokens})
+}
+
+// dropEntries leaves out entries of world books, lowest order first and of one order the last
+// first, until excess tokens are saved. It returns how many are.
 func (b *builder) dropEntries(excess, optional int) (saved int) {
-	for saved < excess {
-		var from *piece
-		at := 0
-		for p := range b.mandatory() {
-			for i := range p.parts {
-				if x := &p.parts[i]; x.optional == optional && (from == nil || x.order <= from.parts[at].order) {
-					from, at = p, i
-				}
+	type candidate struct {
+		from   *piece
+		number int
+		order  float64
+		entry  framework.Entry
+	}
+	var list []candidate
+	for p := range b.mandatory() {
+		for i := range p.parts {
+			if x := &p.parts[i]; x.optional == optional {
+				x.number = len(list) + 1
+				list = append(list, candidate{p, x.number, x.order, x.entry})
 			}
 		}
-		if from == nil {
-			break
+	}
+	slices.Reverse(list)
+	slices.SortStableFunc(list, func(x, y candidate) int { return cmp.Compare(x.order, y.order) })
+	for saved < excess && len(list) > 0 {
+		gone := map[*piece]map[int]bool{}
+		n := 0
+		for expected := saved; n < len(list) && expected < excess; n++ {
+			c := &list[n]
+			if gone[c.from] == nil {
+				gone[c.from] = map[int]bool{}
+			}
+			gone[c.from][c.number] = true
+			expected += c.entry.Tokens
+			b.dropForRoom(&c.entry)
 		}
-		saved += b.leaveOut(from, at)
+		list = list[n:]
+		for p, numbers := range gone {
+			saved += b.measure(p)
+			p.parts = slices.DeleteFunc(p.parts, func(x part) bool { return numbers[x.number] })
+			saved -= b.measure(p)
+		}
 	}
 	return saved
 }

@@ -63,15 +63,29 @@ const dropTrigger = "trigger"
 
 func isInjection(q *card.Prompt) bool { return q.InjectionPosition != nil && *q.InjectionPosition == 1 }
 
-// dropSection reports a text of the card whose place is switched off.
+// dropSection reports the texts of a section that is switched off.
 func (b *builder) dropSection(q *place) {
-	if !q.Marker || q.Identifier == idExamples {
-		return
-	}
-	if p := b.placePiece(q, nil); p != nil && !p.blank() {
-		for _, x := range p.parts {
-			b.drop(x.entry.Source, x.entry.ID, x.entry.Name, framework.DropDisabled)
+	t, source, text := &b.texts, framework.SourceCard, ""
+	switch q.Identifier {
+	case idWorldBefore, idWorldAfter:
+		block := b.world.Before
+		if q.Identifier == idWorldAfter {
+			block = b.world.After
 		}
+		for _, e := range block {
+			b.drop(b.sourceOf(e.ID), e.ID, e.Name, framework.DropDisabled)
+		}
+	case idDescription:
+		text = t.description
+	case idPersonality:
+		text = t.personality
+	case idScenario:
+		text = t.scenario
+	case idPersona:
+		source, text = framework.SourcePersona, t.persona
+	}
+	if text != "" {
+		b.drop(source, q.Identifier, q.Name, framework.DropDisabled)
 	}
 }
 
