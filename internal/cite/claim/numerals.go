@@ -299,46 +299,53 @@ func hanWhole(run string) float64 {
 // hanNumber reads a number in Chinese characters: 三百一十二, 一百二, 二〇一九. Two digits side by side
 // are an estimate (三四), and 万一 is a word.
 func hanNumber(s string) (string, bool) {
-	total, section, figure, last, places := 0, 0, 0, 0, ""
+	var n hanCount
 	for i, r := range s {
-		unit := hanPowers[r]
-		switch {
-		case unit >= 1e4:
-			if section+figure == 0 && (total == 0 || unit == 1e4) || total >= 1e12 {
-				return "", false
-			}
-			section += figure
-			if unit == 1e8 {
-				total, section = total+section, 0
-				total *= unit
-			} else {
-				total += section * unit
-			}
-			section, figure, last = 0, 0, unit
-		case unit > 0:
-			if figure == 0 && (unit != 10 || i > 0 && section > 0) {
-				return "", false
-			}
-			section += max(figure, 1) * unit
-			figure, last = 0, unit
-		default:
-			figure = strings.Index(hanFigures, string(r)) / len("〇") % 10
-			places += strconv.Itoa(figure)
-			if figure == 0 {
-				last = 0
-			}
-		}
-		if len(places) > 12 {
+		if !n.add(r, i == 0) || len(n.places) > 12 {
 			return "", false
 		}
 	}
-	if last == 0 && total+section == 0 {
-		return strings.TrimLeft(places, "0"), len(places) >= 3
+	if n.last == 0 && n.total+n.section == 0 {
+		return strings.TrimLeft(n.places, "0"), len(n.places) >= 3
 	}
-	if last >= 100 && figure > 0 { // 一百二, 三万五
-		figure *= last / 10
+	if n.last >= 100 { // 一百二, 三万五
+		n.figure *= n.last / 10
 	}
-	return strconv.Itoa(total + section + figure), true
+	return strconv.Itoa(n.total + n.section + n.figure), true
+}
+
+// hanCount is the number that some characters say so far.
+type hanCount struct {
+	total, section, figure int    // above the last 万 or 亿, below it, and the last digit
+	last                   int    // power before the last digit; 0 = zero stands there
+	places                 string // all digits
+}
+
+// add adds a digit or a power of ten, unless it cannot follow.
+func (n *hanCount) add(r rune, first bool) bool {
+	power := hanPowers[r]
+	switch {
+	case power == 0:
+		n.figure = strings.Index(hanFigures, string(r)) / len("〇") % 10
+		n.places += strconv.Itoa(n.figure)
+		if n.figure == 0 {
+			n.last = 0
+		}
+		return true
+	case power < 1e4:
+		if n.figure == 0 && (power != 10 || !first && n.section > 0) {
+			return false
+		}
+		n.section += max(n.figure, 1) * power
+	case n.total+n.section+n.figure == 0 || n.total >= 1e12:
+		return false
+	case power == 1e8: // 两万三千亿
+		n.total, n.section = (n.total+n.section+n.figure)*power, 0
+	default:
+		n.total, n.section = n.total+(n.section+n.figure)*power, 0
+	}
+	n.figure, n.last = 0, power
+	return true
 }
 
 var hanPowers = map[rune]int{'十': 10, '百': 100, '千': 1000, '万': 1e4, '亿': 1e8}
@@ -386,34 +393,54 @@ var numeralWords = sync.OnceValue(func() map[string]bool {
 
 // spelledFrom reads the words of a number from one that ends at a place, behind what is read up to another.
 func spelledFrom(text string, section float64, word string, next, end int) (string, int) {
-	total, last := 0.0, 0.0
-	for {
-		value := float64(small()[word] + 1)
-		_, isSmall := small()[word]
-		ten, isTen := tens()[word]
-		power, isPower := powers()[word]
-		switch {
-		case isTen && (last == 0 || last >= 10 && last < 20): // nineteen sixty is a year
-			if last > 0 {
-				section *= 100
-			}
-			last = float64(10 * (ten + 2))
-			section += last
-		case isSmall && (last == 0 || last >= 20 && value < 10):
-			last = max(value, 1)
-			section += value
-		case isPower && section > 0 && power == 0:
-			section, last = 100*section, 0
-		case isPower && section > 0:
-			total, section, last = total+section*math.Pow10(3*power), 0, 0
-		default:
-			return spelled(total+section, text, next)
-		}
+	n := spelledNumber{section: section}
+	for n.add(word) {
 		next = end
+		_, isPower := powers()[word]
 		if word, end = wordAfter(text, next); word == "and" && isPower {
 			word, end = wordAfter(text, end)
 		}
 	}
+	return spelled(n.total+n.section, text, next)
+}
+
+// spelledNumber is the number that some words say so far.
+type spelledNumber struct {
+	total, section float64 // above and below the last of thousand, million and so on
+	last           float64 // the word before, if it is below 100
+}
+
+// add adds a word, unless the number ended before it.
+func (n *spelledNumber) add(word string) bool {
+	if rank, ok := small()[word]; ok {
+		value := float64(rank + 1)
+		if n.last > 0 && (n.last < 20 || value > 9) {
+			return false
+		}
+		n.section, n.last = n.section+value, value
+		return true
+	}
+	if rank, ok := tens()[word]; ok {
+		if n.last > 0 && (n.last < 10 || n.last > 19) {
+			return false
+		}
+		if n.last > 0 { // nineteen sixty is a year
+			n.section *= 100
+		}
+		n.last = float64(10 * (rank + 2))
+		n.section += n.last
+		return true
+	}
+	power, ok := powers()[word]
+	if !ok || n.section == 0 {
+		return false
+	}
+	if n.last = 0; power == 0 {
+		n.section *= 100
+	} else {
+		n.total, n.section = n.total+n.section*math.Pow10(3*power), 0
+	}
+	return true
 }
 
 // spelled is a number that was read up to a place, or the fraction that it begins, or dozens.

@@ -2,6 +2,7 @@ package claim
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -99,29 +100,21 @@ func quantitiesIn(text string) (out []quantity) {
 
 // unitOf tells what a number counts: by what stands before it, behind it, or both.
 func unitOf(text string, q *quantity, before []quantity) unit {
-	sign, _ := utf8.DecodeLastRuneInString(text[:q.at])
-	if u, ok := unitsByName()[string(sign)]; ok && currency(sign) {
+	last, _ := utf8.DecodeLastRuneInString(text[:q.at])
+	if u, ok := unitsByName()[string(last)]; ok && currency(last) {
 		return u
 	}
 	rest := text[q.end:]
 	next, _ := utf8.DecodeRuneInString(rest)
-	following := nextWord(rest)
-	_, monthNext := months()[following]
-	_, monthBefore := months()[strings.ToLower(lastWord(text[:q.at]))]
-	isYear := len(q.value) == 4 && (q.value[0] == '1' || q.value[0] == '2') && !strings.Contains(q.value, ".")
-	switch {
-	case next == '比' || sign == '比' && script.IsDigit(lastBefore(text[:q.at], "比")):
-		return unit{score, 1}
-	case isYear && next == '年', isYear && !script.IsDense(next) && unitAfter(rest).dim == "" && !strings.Contains(text[q.at:q.end], ","):
-		return unit{year, 1}
-	case next == '月' && q.amount <= 12:
-		return unit{month, 1}
-	case monthNext && following != "may" && q.amount <= 31, monthBefore && q.amount <= 31,
-		next == '日' && q.amount <= 31, next == '号' && len(before) > 0 && before[len(before)-1].unit.dim == month:
-		return unit{day, 1}
-	case next == '点' || next == '时' || next == ':' || strings.HasPrefix(following, "am") || strings.HasPrefix(following, "pm") ||
-		strings.HasPrefix(strings.TrimLeft(rest, " "), "a.m") || strings.HasPrefix(strings.TrimLeft(rest, " "), "p.m"):
-		return unit{clock, 1}
+	for _, of := range []func() string{
+		func() string { return scoreOf(text[:q.at], last, next) },
+		func() string { return yearOf(q, text[q.at:q.end], rest, next) },
+		func() string { return dayOf(q, text[:q.at], rest, next, before) },
+		func() string { return clockOf(rest, next) },
+	} {
+		if dim := of(); dim != "" {
+			return unit{dim, 1}
+		}
 	}
 	if u, length := unitAt(rest); u.dim != "" {
 		q.unitEnd = q.end + length
@@ -130,13 +123,59 @@ func unitOf(text string, q *quantity, before []quantity) unit {
 	if script.IsDense(next) && measures()[string(next)] {
 		return unit{counts + string(next), 1}
 	}
-	if terms := index.Terms(following); len(terms) == 1 {
+	if terms := index.Terms(nextWord(rest)); len(terms) == 1 {
 		return unit{counts + terms[0], 1}
 	}
 	if first, _ := utf8.DecodeRuneInString(lastWord(text[:q.at])); unicode.IsUpper(first) && !strings.ContainsAny(text[q.at:q.end], ".,") {
 		return unit{label, 1}
 	}
 	return unit{}
+}
+
+func scoreOf(before string, last, next rune) string {
+	if next == '比' || last == '比' && script.IsDigit(lastBefore(before, "比")) {
+		return score
+	}
+	return ""
+}
+
+func yearOf(q *quantity, digits, rest string, next rune) string {
+	if len(q.value) != 4 || q.value[0] != '1' && q.value[0] != '2' || strings.ContainsAny(digits, ".,") {
+		return ""
+	}
+	if next == '年' || !script.IsDense(next) && unitAfter(rest).dim == "" {
+		return year
+	}
+	return ""
+}
+
+// dayOf tells months and days of dates.
+func dayOf(q *quantity, before, rest string, next rune, earlier []quantity) string {
+	following := nextWord(rest)
+	_, isNext := months()[following]
+	_, isBefore := months()[strings.ToLower(lastWord(before))]
+	inDate := len(earlier) > 0 && earlier[len(earlier)-1].unit.dim == month
+	switch {
+	case next == '月' && q.amount <= 12:
+		return month
+	case q.amount > 31:
+		return ""
+	case isNext && following != "may", isBefore, next == '日', next == '号' && inDate:
+		return day
+	}
+	return ""
+}
+
+func clockOf(rest string, next rune) string {
+	rest = strings.TrimLeft(rest, " ")
+	if strings.ContainsRune("点时:", next) || slices.ContainsFunc([]string{"am", "pm", "a.m", "p.m"}, func(half string) bool {
+		after, found := strings.CutPrefix(rest, half)
+		r, _ := utf8.DecodeRuneInString(after)
+		return found && !script.IsWord(r)
+	}) {
+		return clock
+	}
+	return ""
 }
 
 // lastBefore is the last character of a text without an ending.
@@ -190,7 +229,7 @@ func (u unit) convertible() bool {
 
 // measures reports whether u is more than a word for what is counted.
 func (u unit) measures() bool {
-	return u.dim != "" && u.dim != year && u.dim != month && u.dim != day && u.dim != clock && u.dim != label && u.dim != score && !strings.HasPrefix(u.dim, counts)
+	return u.dim != "" && !strings.HasPrefix(u.dim, counts) && !slices.Contains([]string{year, month, day, clock, label, score}, u.dim)
 }
 
 // measured reports whether a quantity has a unit that is more than a word for what is counted.
@@ -201,26 +240,36 @@ func (q quantity) measured() bool {
 // equals reports whether two quantities are the same amount: 3 km are 3,000 m, and 9 p.m. is 21:00. Where one
 // has no unit, the number tells.
 func (q quantity) equals(other quantity) bool {
+	same := q.value == other.value
 	switch {
 	case q.unit.dim == clock || other.unit.dim == clock:
-		return q.value == other.value || math.Mod(q.amount+12, 24) == other.amount
-	case (q.unit.dim == month) != (other.unit.dim == month) && q.unit.dim != "" && other.unit.dim != "":
-		return false
-	case q.signed && !other.measured() && q.amount < 1000: // not those under twelve years of age
-		return false
-	case q.unit.dim == day && other.unit.dim == "time" || q.unit.dim == "time" && other.unit.dim == day: // 十日
-		return q.value == other.value && max(q.unit.factor, other.unit.factor) == 86400
-	case (q.unit.dim == score) != (other.unit.dim == score) && q.unit.dim != "" && other.unit.dim != "":
+		return same || math.Mod(q.amount+12, 24) == other.amount
+	case q.unit.dim == day && other.unit.isDay(), other.unit.dim == day && q.unit.isDay(): // 十日
+		return same
+	case q.differs(other):
 		return false
 	case !q.measured() || !other.measured():
-		return q.value == other.value
+		return same
 	case q.unit.dim != other.unit.dim:
 		return false
 	case q.unit.dim == ratio: // a third is 33 %
-		return q.value == other.value || (q.isFraction() || other.isFraction()) && math.Abs(q.amount-other.amount) < 1
+		return same || (q.isFraction() || other.isFraction()) && math.Abs(q.amount-other.amount) < 1
 	}
 	a, b := q.amount*q.unit.factor, other.amount*other.unit.factor
-	return q.value == other.value && q.unit.factor == other.unit.factor || math.Abs(a-b) <= 1e-6*max(a, b)
+	return math.Abs(a-b) <= 1e-6*max(a, b)
+}
+
+func (u unit) isDay() bool { return u.dim == "time" && u.factor == 86400 }
+
+// differs reports whether two quantities are of kinds that are not taken for each other though one has no unit: months, scores,
+// and money, which is not those under twelve years of age.
+func (q quantity) differs(other quantity) bool {
+	if q.signed && !other.measured() && q.amount < 1000 {
+		return true
+	}
+	return q.unit.dim != "" && other.unit.dim != "" && slices.ContainsFunc([]string{month, score}, func(dim string) bool {
+		return (q.unit.dim == dim) != (other.unit.dim == dim)
+	})
 }
 
 // ratio is the dimension of percentages.

@@ -19,6 +19,8 @@ var (
 const (
 	minSlot    = 2
 	maxSlot    = 10
+	shortSlot  = 6
+	maxCommon  = 0.4 // of what the source has in it, with the claim
 	sameAround = 0.6
 	mostAround = 0.7 // where the source does not have what is in the slot
 	minAround  = 3
@@ -31,14 +33,13 @@ var slotted = Detector{Name: "slotted", Why: WhyName, Find: anyClause(func(p *Pa
 		return false
 	}
 	for _, t := range p.Quote {
-		for i := range t.clauses {
-			theirs := t.clauses[i].row()
-			if p.slotsDiffer(c, theirs, 0, t, i) {
+		for i, of := range t.clauses {
+			if p.slotsDiffer(c, of.row(), 0, of, t) {
 				return true
 			}
 			if i > 0 {
 				before := t.clauses[i-1].row()
-				if p.slotsDiffer(c, slices.Concat(before, theirs), len(before), t, i) {
+				if p.slotsDiffer(c, slices.Concat(before, of.row()), len(before), of, t) {
 					return true
 				}
 			}
@@ -50,14 +51,13 @@ var slotted = Detector{Name: "slotted", Why: WhyName, Find: anyClause(func(p *Pa
 // slot is a part of a clause, and what the source has in its place.
 type slot struct {
 	ours, theirs []symbol
-	ends         bool    // with the clause
 	alike        bool    // both are objects, with the same particles before them
 	around       float64 // the share of what stands around it that the source has
 }
 
-// slotsDiffer compares a clause with one of the source; or with two, if something that they have in common goes over the
-// border of both.
-func (p *Pair) slotsDiffer(c *clause, theirs []symbol, border int, t *Text, at int) bool {
+// slotsDiffer compares a clause with one of a sentence; or with it and the one before it, if something that they have in common
+// goes over the border of both.
+func (p *Pair) slotsDiffer(c *clause, theirs []symbol, border int, of *clause, t *Text) bool {
 	if len(theirs) == 0 || len(theirs) > maxSymbols {
 		return false
 	}
@@ -66,27 +66,32 @@ func (p *Pair) slotsDiffer(c *clause, theirs []symbol, border int, t *Text, at i
 		return false
 	}
 	for i := 0; i <= len(runs); i++ {
-		from, to, begin, end := 0, len(c.row()), 0, len(theirs)
-		if i > 0 {
-			from, begin = runs[i-1].to, runs[i-1].at+runs[i-1].to-runs[i-1].from
-		}
-		if i < len(runs) {
-			to = runs[i].from
-			if end = indexOf(theirs, runs[i].in(c.row()), begin); end < 0 {
-				continue
-			}
-		}
-		ends := to == len(c.row())
-		for to > from && end > begin && c.row()[to-1] == theirs[end-1] {
-			to, end = to-1, end-1
-		}
-		s := slot{trimParticles(c.row()[from:to]), trimParticles(theirs[begin:end]), ends, false, around(c.row(), from, to, runs)}
-		s.alike = (s.ends || has(c.row()[max(0, from-1):min(from+1, to)], prepositions)) && samePrefix(c.row()[from:to], theirs[begin:end])
-		if s.around >= sameAround && s.isContrast(p, c, t, at, theirs) {
+		s, ok := slotAt(c.row(), theirs, runs, i)
+		if ok && s.around >= sameAround && (p.isExcluded(c, s, theirs) || p.isContrast(c, s, theirs, of, t)) {
 			return true
 		}
 	}
 	return false
+}
+
+// slotAt is the slot before the i-th of the rows that two texts have in common, or behind the last one.
+func slotAt(ours, theirs []symbol, runs []run, i int) (s slot, ok bool) {
+	from, to, begin, end := 0, len(ours), 0, len(theirs)
+	if i > 0 {
+		from, begin = runs[i-1].to, runs[i-1].at+runs[i-1].to-runs[i-1].from
+	}
+	if i < len(runs) {
+		to = runs[i].from
+		if end = indexOf(theirs, runs[i].in(ours), begin); end < 0 {
+			return s, false
+		}
+	}
+	s.alike = (to == len(ours) || has(ours[max(0, from-1):min(from+1, to)], prepositions)) && samePrefix(ours[from:to], theirs[begin:end])
+	for to > from && end > begin && ours[to-1] == theirs[end-1] {
+		to, end = to-1, end-1
+	}
+	s.ours, s.theirs, s.around = trimParticles(ours[from:to]), trimParticles(theirs[begin:end]), around(ours, from, to, runs)
+	return s, isSlot(s.ours) && isSlot(s.theirs) && !hasNumber(s.ours) && !isAllNumbers(s.theirs) && cover(s.theirs, ours) <= maxCommon
 }
 
 // around is the share of the symbols outside of a slot that are in runs; 0 if these are few.
@@ -101,29 +106,25 @@ func around(ours []symbol, from, to int, runs []run) float64 {
 	return float64(n) / float64(all)
 }
 
-// isContrast reports whether the source speaks of what is in the slot in another clause, that has less of the claim, and sets
+// isExcluded reports whether what is in a slot cannot be there: the source has something else only, or at the place of an object.
+func (p *Pair) isExcluded(c *clause, s slot, theirs []symbol) bool {
+	if shareSymbol(s.ours, s.theirs) {
+		return false // words for the same often have a character in common
+	}
+	object := s.alike && s.around >= mostAround && weightOf(c.row())-weightOf(s.ours) > minAround
+	return has(theirs, only) && !has(c.row(), only) || object && p.isOther(s.ours, s.theirs)
+}
+
+// isContrast reports whether the source speaks of what is in a slot in another clause, that has less of the claim, and sets
 // both apart: in one sentence, by a word such as "while", or by names.
-func (s slot) isContrast(p *Pair, c *clause, t *Text, at int, theirs []symbol) bool {
-	if !isSlot(s.ours) || !isSlot(s.theirs) || hasNumber(s.ours) || isAllNumbers(s.theirs) || cover(s.theirs, c.row()) > 0.4 {
-		return false
-	}
-	if has(theirs, only) && !has(c.row(), only) && !shareSymbol(s.ours, s.theirs) || s.alike && s.around >= mostAround && weightOf(c.row())-weightOf(s.ours) > minAround && p.isOther(s.ours, s.theirs) {
-		return true
-	}
+func (p *Pair) isContrast(c *clause, s slot, theirs []symbol, at *clause, t *Text) bool {
 	names := isName(s.ours) && isName(s.theirs)
-	apart := names || has(theirs, contrasts)
+	apart := names || has(theirs, contrasts) && !shareSymbol(s.ours, s.theirs)
 	rest := without(c.row(), s.ours)
-	for _, of := range slices.Concat(p.Quote, p.Page) {
-		if of != t && (!apart || !names && shareSymbol(s.ours, s.theirs)) {
-			continue
-		}
-		for i := range of.clauses {
-			if text := of.clauses[i].row(); (of != t || i != at) && indexOf(text, s.ours, 0) >= 0 && 2*cover(rest, text) <= cover(rest, theirs) {
-				return true
-			}
-		}
+	holds := func(of *clause) bool {
+		return of != at && indexOf(of.row(), s.ours, 0) >= 0 && 2*cover(rest, of.row()) <= cover(rest, theirs)
 	}
-	return false
+	return slices.ContainsFunc(slices.Concat(p.Quote, p.Page), func(of *Text) bool { return (of == t || apart) && of.anyClause(holds) })
 }
 
 // samePrefix reports whether two texts begin with the same particle, or none.
@@ -138,10 +139,9 @@ func (p *Pair) isElsewhere(row []symbol) bool {
 	return slices.ContainsFunc(slices.Concat(p.Page, p.Quote), func(t *Text) bool { return indexOf(t.row(), row, 0) >= 0 })
 }
 
-// isOther reports whether two short texts at the end of a clause are different things: the source does not have ours, nor
-// have they a character in common, as words for the same often do.
+// isOther reports whether two texts are short, and the source does not have the first one.
 func (p *Pair) isOther(ours, theirs []symbol) bool {
-	return weightOf(ours) <= 6 && weightOf(theirs) <= 6 && !isWordSymbol(ours[0]) && !isWordSymbol(theirs[0]) && !shareSymbol(ours, theirs) && !p.isElsewhere(ours)
+	return weightOf(ours) <= shortSlot && weightOf(theirs) <= shortSlot && !isWordSymbol(ours[0]) && !isWordSymbol(theirs[0]) && !p.isElsewhere(ours)
 }
 
 // isAllNumbers reports whether a text says nothing but numbers and what they count.

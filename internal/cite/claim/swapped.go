@@ -2,6 +2,7 @@ package claim
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"nodest/internal/cite/script"
@@ -139,7 +140,7 @@ func swaps(claim, e *Text) bool {
 // in its middle.
 func exchanged(claim, e *Text, part, theirs []placedTerm, x, m int) bool {
 	first, middle, second := part[:x], part[x:x+m], part[x+m:]
-	if isNumber(first[0].term) != isNumber(second[0].term) || isNames(first, claim, e) != isNames(second, claim, e) || slices.ContainsFunc(first, func(t placedTerm) bool {
+	if !isNames(first, claim, e) && claim.subordinates(part[0].clause, part[len(part)-1].clause) || isNumber(first[0].term) != isNumber(second[0].term) || isNames(first, claim, e) != isNames(second, claim, e) || slices.ContainsFunc(first, func(t placedTerm) bool {
 		return slices.ContainsFunc(second, func(o placedTerm) bool { return t.term == o.term })
 	}) {
 		return false
@@ -157,6 +158,20 @@ func exchanged(claim, e *Text, part, theirs []placedTerm, x, m int) bool {
 	}
 	return len(other) > 0
 }
+
+// subordinates reports whether a part of a text goes over clauses of which one begins with a word such as "since": these may stand
+// before what they belong to, or behind it.
+func (r *Text) subordinates(from, to int) bool {
+	for _, c := range r.clauses[from : to+1] {
+		word, _, _ := strings.Cut(strings.TrimSpace(c.text), " ")
+		if from < to && breaks()[word] && !joins()[word] {
+			return true
+		}
+	}
+	return false
+}
+
+var joins = data.Set("joins")
 
 // isNames reports whether all of some terms are names in one of two readings; a name at the
 // beginning of a sentence cannot be told there.

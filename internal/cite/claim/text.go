@@ -117,8 +117,7 @@ func clausesOf(text string) (out [][2]int) {
 				cut(i, i)
 			}
 			n = end - i
-		case strings.ContainsRune(".,:", r) && script.IsDigit(before) && script.IsDigit(next):
-		case r == '.' && !script.IsSpace(next) && i+n < len(text):
+		case isWithin(r, before, next, i+n == len(text)):
 		case script.IsClauseEnd(r) && (r != ',' || script.IsDense(before) || first):
 			cut(i, i+n)
 			first = first && r != ','
@@ -128,6 +127,11 @@ func clausesOf(text string) (out [][2]int) {
 	}
 	cut(len(text), len(text))
 	return out
+}
+
+// isWithin reports whether punctuation between two characters is part of a number or a name.
+func isWithin(r, before, next rune, last bool) bool {
+	return strings.ContainsRune(".,:", r) && script.IsDigit(before) && script.IsDigit(next) || r == '.' && !script.IsSpace(next) && !last
 }
 
 func newClause(text string, first bool, names map[string]bool) (*clause, bool) {

@@ -46,28 +46,36 @@ var bounded = Detector{Name: "bounded", Why: WhyDirection, Find: anyClause(func(
 // one; or, where these tell nothing, the others with the same words beside it. Where it may be denied, both or none
 // must be.
 func (p *Pair) otherSide(c *clause, near []*clause, of func(c *clause) []side, denied bool) bool {
-	beside := slices.DeleteFunc(slices.Clone(p.source.clauses), func(n *clause) bool { return slices.Contains(near, n) })
+	rest := slices.DeleteFunc(slices.Clone(p.source.clauses), func(n *clause) bool { return slices.Contains(near, n) })
+	anywhere := func(side) bool { return true }
 	for _, s := range of(c) {
 		if slices.ContainsFunc(of(c), s.against) {
 			continue
 		}
-		for k, clauses := range [][]*clause{near, beside} {
-			same, against := false, false
-			for _, n := range clauses {
-				for _, x := range of(n) {
-					same = same || x.same(s)
-					against = against || x.against(s) && (k == 0 || sharesTerm(x.beside, s.beside)) && (!denied || c.says().negated == n.says().negated || x.column == unmoved && !c.says().negated)
-				}
-			}
-			if against && !same {
-				return true
-			}
-			if same {
-				break
-			}
+		beside := func(x side) bool { return sharesTerm(x.beside, s.beside) }
+		same, against := c.sidesOf(near, s, of, anywhere, denied)
+		if !same && !against {
+			same, against = c.sidesOf(rest, s, of, beside, denied)
+		}
+		if against && !same {
+			return true
 		}
 	}
 	return false
+}
+
+// sidesOf reports whether clauses have the same side as one, and whether they have another one where it counts.
+func (c *clause) sidesOf(clauses []*clause, s side, of func(c *clause) []side, counts func(side) bool, denied bool) (same, against bool) {
+	for _, n := range clauses {
+		for _, x := range of(n) {
+			same = same || x.same(s)
+			if !x.against(s) || !counts(x) {
+				continue
+			}
+			against = against || !denied || c.says().negated == n.says().negated || x.column == unmoved && !c.says().negated
+		}
+	}
+	return same, against
 }
 
 // unmoved is the column of words that deny both sides: unchanged.
