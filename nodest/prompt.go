@@ -7,16 +7,23 @@ import (
 
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/framework/worldinfo"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/nodest/record"
 )
 
+// Preview is a request that was not sent.
+type Preview struct {
+	*framework.Prompt
+	World *worldinfo.Output // what became of the entries of world books; nil = the dialect is not SillyTavern's
+}
+
 // PreviewPrompt builds the request that a message would cause now, or without a
 // text the one that continuing the shown branch would, and asks no model.
 // Without a provider it assumes a context of default size.
-func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInput) (*framework.Prompt, error) {
+func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInput) (*Preview, error) {
 	return e.preview(ctx, userID, query{conversationID: in.ConversationID}, in)
 }
 
@@ -24,14 +31,14 @@ func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInp
 // restores nothing. in.ConversationID is not read.
 //
 // Errors: NotFound, and those of PreviewPrompt.
-func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*framework.Prompt, error) {
+func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*Preview, error) {
 	if saveID == "" {
 		return nil, fault.New(fault.NotFound, "no such save point")
 	}
 	return e.preview(ctx, userID, query{saveID: saveID}, in)
 }
 
-func (e *Engine) preview(ctx context.Context, userID string, q query, in PreviewInput) (*framework.Prompt, error) {
+func (e *Engine) preview(ctx context.Context, userID string, q query, in PreviewInput) (*Preview, error) {
 	if err := op.CheckLength("text", in.Text, chat.MaxText); err != nil {
 		return nil, err
 	}
@@ -61,7 +68,11 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 		return nil, err
 	}
 	turn.built(p, time.Since(turn.since))
-	return p, nil
+	preview := &Preview{Prompt: p}
+	if turn.after != nil {
+		preview.World = turn.after.World
+	}
+	return preview, nil
 }
 
 // readPreview reads the chat into the input of the build.

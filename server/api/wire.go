@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"nodest/framework"
+	"nodest/framework/worldinfo"
+	"nodest/nodest"
 	"nodest/internal/op"
 )
 
@@ -94,6 +96,25 @@ type wirePrompt struct {
 	Tokenizer      string              `json:"tokenizer"`
 	Estimate       bool                `json:"estimate"`
 	Prefix         framework.Prefix    `json:"prefix"`
+	WorldInfo      *worldReport        `json:"worldInfo,omitempty"`
+}
+
+// worldReport says what became of the entries of world books in the SillyTavern dialect.
+type worldReport struct {
+	Budget    int                 `json:"budget"`
+	Tokens    int                 `json:"tokens"`
+	AllTokens int                 `json:"allTokens"`
+	Overflow  bool                `json:"overflow"`
+	Messages  int                 `json:"messages"`
+	Entries   []worldinfo.Verdict `json:"entries"`
+}
+
+// worldOf returns nil for a prompt of the other dialect.
+func worldOf(w *worldinfo.Output) *worldReport {
+	if w == nil {
+		return nil
+	}
+	return &worldReport{Budget: w.Budget, Tokens: w.Tokens, AllTokens: w.AllTokens, Overflow: w.Overflow, Messages: w.Searched, Entries: OrEmpty(w.Verdicts)}
 }
 
 type wirePart struct {
@@ -111,6 +132,12 @@ func promptOf(p *framework.Prompt) *wirePrompt {
 	for i, m := range p.Messages {
 		w.Messages[i] = wirePart{string(m.Role), m.Name, m.Text}
 	}
+	return w
+}
+
+func previewOf(p *nodest.Preview) *wirePrompt {
+	w := promptOf(p.Prompt)
+	w.WorldInfo = worldOf(p.World)
 	return w
 }
 
