@@ -29,9 +29,10 @@ type Documents struct {
 	Note         *card.AuthorNote // the character's; nil = none
 	Settings     Settings
 	Personas     map[string]framework.Persona
-	Bound        string // persona that is bound to the character; "" = none
-	HasKnowledge bool   // a file or a knowledge base is switched on for the character
-	size         int    // estimated memory, in bytes
+	Bound        string              // persona that is bound to the character; "" = none
+	Warnings     []framework.Warning // about scripts that wait for the user's consent
+	HasKnowledge bool                // a file or a knowledge base is switched on for the character
+	size         int                 // estimated memory, in bytes
 
 	parts *tavernParts // until they are compiled
 }
@@ -160,7 +161,7 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", r.Kind, r.ID, err)
 		}
-		scripts = append(scripts, more...)
+		scripts = append(scripts, d.allowed(res, more)...)
 	}
 	if w.preset != nil {
 		sources.Preset, sources.GlobalPreset, sources.CardFields = w.preset, nil, framework.CardFields("listed")
@@ -177,6 +178,7 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 	}
 	d.parts = nil
 	d.Sampling = samplingOf(cmp.Or(sources.GlobalPreset, sources.Preset))
+	scripts = d.tavernScripts(scripts, &sources, w.preset)
 	if !w.user.GlobalRegexEnabled {
 		scripts = nil
 	}
@@ -199,6 +201,7 @@ func (d *Documents) readCharacter(ch *Character) (framework.Sources, error) {
 	}
 	s.Card.Name = cmp.Or(ch.Name, s.Card.Name)
 	d.Card, d.Language = s.Card, s.Language
+	d.parts.last = s.Dialect == card.SillyTavern
 	d.parts.tags = slices.Concat(s.Card.Tags, ch.Tags)
 	d.parts.addBook(bookNameOf(s.Card.Name, ch.WorldBook), &s.Book, false)
 	plain, err := card.ParsePreset(ch.Preset)

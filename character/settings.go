@@ -215,6 +215,10 @@ var characterSettings = []settingGroup{
 		{name: "useGroupScoring", def: false},
 		{name: "strategy", def: "character", oneOf: []string{"evenly", "character", "global"}},
 	}},
+	{name: "scripts", rules: []settingRule{
+		{name: "card", def: true, imported: false},
+		{name: "preset", def: false},
+	}},
 	{name: "user", rules: []settingRule{
 		{name: "name", def: "", text: 100},
 		{name: "customSetting"},
@@ -280,6 +284,10 @@ type Settings struct {
 		CardSystemPrompt bool `json:"cardSystemPrompt"` // the card's replaces that of the preset
 		CardPostHistory  bool `json:"cardPostHistory"`  // likewise
 	} `json:"prompt"`
+	Scripts struct {
+		Card   bool `json:"card"`   // regex scripts that came with the card run
+		Preset bool `json:"preset"` // likewise with the preset; in the SillyTavern dialect only
+	} `json:"scripts"`
 	WorldInfo struct { // in the SillyTavern dialect only
 		Depth               int    `json:"depth"`     // newest messages in which keys are looked for
 		Budget              int    `json:"budget"`    // percent of the context

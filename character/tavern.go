@@ -3,6 +3,7 @@ package character
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"nodest/card"
@@ -16,7 +17,9 @@ import (
 type tavernParts struct {
 	own, global *card.Preset // nil = none
 	books       []worldinfo.Source
-	tags        []string // of the character, for the filters of entries
+	tags        []string           // of the character, for the filters of entries
+	last        bool               // scripts of the card are gathered, to run behind all others
+	scripts     []card.RegexScript // those
 }
 
 // addBook adds a world book that takes part; global says for all characters.
@@ -70,4 +73,43 @@ func (s *Settings) WorldInfoRules() worldinfo.Settings {
 		IncludeNames: w.IncludeNames, CaseSensitive: w.CaseSensitive, MatchWholeWords: w.MatchWholeWords,
 		UseGroupScoring: w.UseGroupScoring, Strategy: strategies[w.Strategy],
 	}
+}
+
+// allowed are the scripts of a resource that may run where they stand. Those that came with a card wait until
+// the user allows them, and run behind all others in the SillyTavern dialect.
+func (d *Documents) allowed(res *Resource, scripts []card.RegexScript) []card.RegexScript {
+	if len(scripts) == 0 || !isAutoGroup(res) {
+		return scripts
+	}
+	if !d.Settings.Scripts.Card {
+		d.warnScripts("card", len(scripts))
+		return nil
+	}
+	if d.parts.last {
+		d.parts.scripts = append(d.parts.scripts, scripts...)
+		return nil
+	}
+	return scripts
+}
+
+// tavernScripts are the scripts of the user, the preset and the card, in this order; in the other dialect
+// they are all there.
+func (d *Documents) tavernScripts(users []card.RegexScript, s *framework.Sources, only *card.Preset) []card.RegexScript {
+	if s.Dialect != card.SillyTavern {
+		return users
+	}
+	if p := cmp.Or(only, d.parts.global, d.parts.own); p != nil && len(p.Scripts) > 0 {
+		if d.Settings.Scripts.Preset {
+			users = append(users, p.Scripts...)
+		} else {
+			d.warnScripts("preset", len(p.Scripts))
+		}
+	}
+	return append(users, d.parts.scripts...)
+}
+
+func (d *Documents) warnScripts(of string, n int) {
+	d.Warnings = append(d.Warnings, framework.Warning{
+		Code: "scripts_not_allowed", Detail: fmt.Sprintf("%d regex scripts of the %s do not run until the setting scripts.%s of the character allows them", n, of, of),
+	})
 }

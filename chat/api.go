@@ -161,6 +161,7 @@ type Restored struct {
 
 // HistoryPage is a part of the shown branch, oldest first.
 type HistoryPage struct {
-	Items []*Message
-	More  bool // there are older ones; newer ones after HistoryAfter
+	Items    []*Message
+	More     bool // there are older ones; newer ones after HistoryAfter
+	Displays bool // scripts change how messages of this chat look: Message.Display, which events do not have
 }

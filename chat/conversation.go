@@ -262,7 +262,10 @@ func (svc *Service) history(
 		}
 		tx.NearTexts()
 		page := &HistoryPage{}
-		page.Items, page.More, err = read(tx, conv, limit)
+		if page.Items, page.More, err = read(tx, conv, limit); err != nil {
+			return nil, err
+		}
+		page.Displays, err = svc.display(tx, conv, page.Items)
 		return page, err
 	})
 }

@@ -98,6 +98,9 @@ type Message struct {
 	Extra json.RawMessage `json:"-"`
 	// Imported says of a stored message that it has such a line.
 	Imported bool `json:"-"`
+
+	// Display is what readers see in the place of the chosen text; nil = that. It is made when it is read.
+	Display *string `json:"-"`
 }
 
 // Dates are the times at which a message was stored, edited and deleted.

@@ -173,7 +173,7 @@ func TestMembersOfScriptsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stored, _ := CompileScripts(card.NodeST, scripts).ApplyReply("boo bones {{user}}")
+			stored, _ := CompileScripts(card.NodeST, scripts).ApplyReply("boo bones {{user}}", nil)
 			sent := CompileScripts(card.NodeST, scripts).Run(nil).Request("assistant", "boo bones", 0)
 			return stored + "|" + sent, res.Warnings
 		}

@@ -153,9 +153,9 @@ func scriptPath(sc card.RegexScript) string {
 }
 
 // ApplyReply runs the scripts for model output on a whole reply, before it is
-// stored.
-func (s *Scripts) ApplyReply(text string) (string, []Warning) {
-	r := s.Run(nil)
+// stored. macros are those of the SillyTavern dialect; nil = they stay.
+func (s *Scripts) ApplyReply(text string, macros *macro.Env) (string, []Warning) {
+	r := s.Run(nil).With(macros)
 	text = r.apply(text, s.pick(Occasion{Placement: card.PlaceAIOutput}))
 	return text, r.warnings
 }
@@ -202,6 +202,13 @@ func (r *ScriptRun) Apply(text string, o Occasion) string {
 // place from the newest message (0); messages of other roles than user and assistant stay.
 func (r *ScriptRun) Display(role, text string, depth int) string {
 	return r.Apply(text, Occasion{Placement: placeOf(role), Depth: depth, IsMarkdown: true})
+}
+
+// Displays reports whether a script changes how some message looks.
+func (s *Scripts) Displays() bool {
+	return s != nil && slices.ContainsFunc(s.list, func(sc *script) bool {
+		return sc.MarkdownOnly && (slices.Contains(sc.Placement, card.PlaceUserInput) || slices.Contains(sc.Placement, card.PlaceAIOutput))
+	})
 }
 
 // User runs the scripts for user input on what the user wrote, before it is sent.

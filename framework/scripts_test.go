@@ -39,7 +39,7 @@ func TestHostileScriptIsOffUntilItIsEdited(t *testing.T) {
 	s := hostile(false)
 	text := strings.Repeat("a", 60) + "!"
 	for i := range 3 {
-		got, warnings := s.ApplyReply(text)
+		got, warnings := s.ApplyReply(text, nil)
 		if got != strings.Repeat("a", 60)+"?" {
 			t.Errorf("got %q", got)
 		}
@@ -48,7 +48,7 @@ func TestHostileScriptIsOffUntilItIsEdited(t *testing.T) {
 		}
 	}
 	edited := compileScripts(card.NodeST, replying(card.RegexScript{Name: "hostile", Find: "a+$", Replace: "x"}), patient)
-	if got, warnings := edited.ApplyReply("aaa"); got != "x" || warnings != nil {
+	if got, warnings := edited.ApplyReply("aaa", nil); got != "x" || warnings != nil {
 		t.Errorf("edited: %q, warnings %+v", got, warnings)
 	}
 }
@@ -61,7 +61,7 @@ func TestThousandsOfHostileScriptsAreBounded(t *testing.T) {
 	}
 	s := compileScripts(card.NodeST, replying(list...), time.Millisecond)
 	text := strings.Repeat("a", 60) + "!"
-	got, warnings := s.ApplyReply(text)
+	got, warnings := s.ApplyReply(text, nil)
 	if got != text || len(warnings) != len(list) {
 		t.Errorf("%d warnings, text %q", len(warnings), got)
 	}
@@ -109,7 +109,7 @@ func TestReplacementCannotGrowWithoutBound(t *testing.T) {
 		card.RegexScript{Name: "good", Find: "!", Replace: "?"},
 	), patient)
 	text := strings.Repeat("a", 20_000) + "!"
-	got, warnings := s.ApplyReply(text)
+	got, warnings := s.ApplyReply(text, nil)
 	if got != strings.Repeat("a", 20_000)+"?" || len(warnings) != 2 {
 		t.Errorf("a text of %d bytes, warnings %+v", len(got), warnings)
 	}
@@ -125,7 +125,7 @@ func TestReferencesToNothingAreBounded(t *testing.T) {
 		"names without an end":     {"^(?<x>a)", strings.Repeat("$<", 600_000), strings.Repeat("$<", 600_000) + text[1:]},
 	} {
 		s := compileScripts(card.NodeST, replying(card.RegexScript{Name: "hostile", Find: c.find, Replace: c.replace}), patient)
-		got, warnings := s.ApplyReply(text)
+		got, warnings := s.ApplyReply(text, nil)
 		if c.want == "" && (got != text || len(warnings) != 1) || c.want != "" && got != c.want {
 			t.Errorf("%s: a text of %d bytes, warnings %+v", name, len(got), warnings)
 		}
@@ -182,13 +182,13 @@ func TestScriptsApplyOnlyWhereConfigured(t *testing.T) {
 	}
 	r := s.Run(nil)
 	check("user", r.User("abcdef"), "Ubcdef")
-	got, _ := s.ApplyReply("abcdef")
+	got, _ := s.ApplyReply("abcdef", nil)
 	check("reply", got, "Rbcdef")
 	check("request", r.Request("assistant", "abcdef", 2), "abPdef")
 	check("request, not deep enough", r.Request("assistant", "abcdef", 1), "abcdef")
 	check("request, a user's message", r.Request("user", "abcdef", 2), "abcdef")
 	var none *Scripts
-	if got, _ = none.ApplyReply("a"); got != "a" || none.Run(nil).User("a") != "a" || none.Run(nil).Warnings() != nil {
+	if got, _ = none.ApplyReply("a", nil); got != "a" || none.Run(nil).User("a") != "a" || none.Run(nil).Warnings() != nil {
 		t.Error("no scripts must change nothing")
 	}
 }
@@ -253,7 +253,7 @@ func TestInvalidScriptIsNamedAndLeftOut(t *testing.T) {
 	if w := s.Run(nil).Warnings(); len(w) != 1 || w[0].Code != "invalid_pattern" || w[0].Path != "regexScripts.broken" {
 		t.Errorf("warnings = %+v", w)
 	}
-	if got, _ := s.ApplyReply("a("); got != "b(" {
+	if got, _ := s.ApplyReply("a(", nil); got != "b(" {
 		t.Errorf("got %q", got)
 	}
 }

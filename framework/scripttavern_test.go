@@ -159,7 +159,7 @@ func TestFormsOfAMessage(t *testing.T) {
 			card.RegexScript{Find: "/e/g", Replace: "E", RunOnEdit: true},
 		), patient)
 		r := s.Run(nil)
-		stored, _ := s.ApplyReply("abcde")
+		stored, _ := s.ApplyReply("abcde", nil)
 		got := strings.Join([]string{
 			stored, r.Display("assistant", "abcde", 0), r.Request("assistant", "abcde", 0), r.Display("user", "abcde", 0), r.Display("system", "abcde", 0),
 			r.Apply("abcde", Occasion{Placement: card.PlaceAIOutput, IsEdit: true}),

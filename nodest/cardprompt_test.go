@@ -32,7 +32,7 @@ func (s *fixture) preview(c *chat.Conversation, text string) *framework.Prompt {
 	s.T.Helper()
 	p, err := s.PreviewPrompt(s.T.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: text})
 	s.Must(err)
-	return p.Prompt
+	return p
 }
 
 // probeText is a text that no card contains.
@@ -236,7 +236,7 @@ func TestASmallContextCutsTheChatNotTheCard(t *testing.T) {
 	size := 700
 	p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: probeText, Options: character.TurnOptions{ContextTokens: &size}})
 	nodesttest.Must(t, err)
-	wantEachTextOnce(t, p.Prompt, ch)
+	wantEachTextOnce(t, p, ch)
 	if !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool { return d.Source == framework.SourceHistory }) {
 		t.Errorf("nothing of the chat was dropped from %d tokens", p.Tokens)
 	}

@@ -68,7 +68,7 @@ func (e *Engine) end(t *task, over event, err error) {
 func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 	how.usage = t.meter.row(t.text.tokens())
 	if g.Kind != chat.KindImpersonate && g.HasText() {
-		text, warnings := t.setup.Docs.Scripts.ApplyReply(g.Text)
+		text, warnings := t.setup.Docs.Scripts.ApplyReply(g.Text, t.setup.ScriptMacros(g.CreatedAt))
 		for _, w := range warnings {
 			e.opts.Log.Warn("regex script failed", "generation", t.id, "code", w.Code, "script", w.Path)
 		}

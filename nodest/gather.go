@@ -269,7 +269,7 @@ func (t *turn) lines() []framework.Message {
 func (t *turn) addLines(history []framework.Message, messages []*chat.Message) []framework.Message {
 	shown, lines := t.chat.Add(t.past.version, messages...)
 	for i, line := range lines {
-		if shown[i].Role == chat.RoleUser {
+		if shown[i].Role == chat.RoleUser && t.setup.Docs.Tavern == nil {
 			line = withText(line, t.input.Scripts.User(line.Text))
 		}
 		history = append(history, line)
@@ -321,7 +321,7 @@ func (t *turn) answerLast() {
 }
 
 func (t *turn) built(p *framework.Prompt, took time.Duration) {
-	p.Warnings = append(p.Warnings, t.found.warnings...)
+	p.Warnings = slices.Concat(p.Warnings, t.found.warnings, t.setup.Docs.Warnings)
 	if t.past.unread {
 		p.Dropped = append(p.Dropped, framework.Dropped{
 			Source: framework.SourceHistory, Name: "older messages", Reason: framework.DropBudget,
@@ -338,6 +338,9 @@ func (t *turn) request(added int) llm.Request {
 		Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop,
 		Variant: t.past.texts, Task: t.task, UserName: t.setup.Persona.Name, UserText: t.input.User.Text,
 		CharName: cmp.Or(t.setup.Docs.Card.Nickname, t.setup.Docs.Card.Name),
+	}
+	if d := t.setup.Docs.Tavern; d != nil {
+		d.Sample(&r)
 	}
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens

@@ -14,16 +14,25 @@ import (
 	"nodest/nodest/record"
 )
 
-// Preview is a request that was not sent.
-type Preview struct {
-	*framework.Prompt
-	World *worldinfo.Output // what became of the entries of world books; nil = the dialect is not SillyTavern's
-}
-
 // PreviewPrompt builds the request that a message would cause now, or without a
 // text the one that continuing the shown branch would, and asks no model.
 // Without a provider it assumes a context of default size.
-func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInput) (*Preview, error) {
+func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInput) (*framework.Prompt, error) {
+	p, err := e.ExplainPrompt(ctx, userID, in)
+	if err != nil {
+		return nil, err
+	}
+	return p.Prompt, nil
+}
+
+// Explained is a preview of a prompt with what became of the entries of world books.
+type Explained struct {
+	*framework.Prompt
+	World *worldinfo.Output // nil = the prompt is not of the SillyTavern dialect
+}
+
+// ExplainPrompt is PreviewPrompt that says more.
+func (e *Engine) ExplainPrompt(ctx context.Context, userID string, in PreviewInput) (*Explained, error) {
 	return e.preview(ctx, userID, query{conversationID: in.ConversationID}, in)
 }
 
@@ -31,14 +40,18 @@ func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInp
 // restores nothing. in.ConversationID is not read.
 //
 // Errors: NotFound, and those of PreviewPrompt.
-func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*Preview, error) {
+func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*framework.Prompt, error) {
 	if saveID == "" {
 		return nil, fault.New(fault.NotFound, "no such save point")
 	}
-	return e.preview(ctx, userID, query{saveID: saveID}, in)
+	p, err := e.preview(ctx, userID, query{saveID: saveID}, in)
+	if err != nil {
+		return nil, err
+	}
+	return p.Prompt, nil
 }
 
-func (e *Engine) preview(ctx context.Context, userID string, q query, in PreviewInput) (*Preview, error) {
+func (e *Engine) preview(ctx context.Context, userID string, q query, in PreviewInput) (*Explained, error) {
 	if err := op.CheckLength("text", in.Text, chat.MaxText); err != nil {
 		return nil, err
 	}
@@ -68,11 +81,11 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 		return nil, err
 	}
 	turn.built(p, time.Since(turn.since))
-	preview := &Preview{Prompt: p}
+	x := &Explained{Prompt: p}
 	if turn.after != nil {
-		preview.World = turn.after.World
+		x.World = turn.after.World
 	}
-	return preview, nil
+	return x, nil
 }
 
 // readPreview reads the chat into the input of the build.
@@ -86,7 +99,12 @@ func (t *turn) readPreview(ctx context.Context, text string) error {
 	t.input.History = t.lines()
 	switch {
 	case text != "":
-		t.input.User = framework.Message{Role: chat.RoleUser, Name: t.setup.Persona.Name, Text: t.input.Scripts.User(text)}
+		if t.setup.Docs.Tavern == nil {
+			text = t.input.Scripts.User(text)
+		} else {
+			text = t.setup.Typed(text, false, t.gen.CreatedAt)
+		}
+		t.input.User = framework.Message{Role: chat.RoleUser, Name: t.setup.Persona.Name, Text: text}
 	case len(path) > 0 && path[len(path)-1].Role == chat.RoleUser:
 		t.answerLast()
 	default:

@@ -19,8 +19,8 @@ const acceptTimeout = 30 * time.Second
 // their events in one transaction, and then answers. The engine writes the reply
 // afterwards.
 //
-// The text is stored as it was typed. Regex scripts for user input change what
-// is sent to the model, each time it is sent.
+// The text is stored as it was typed, and regex scripts for user input change what
+// is sent to the model, each time it is sent. In the SillyTavern dialect they change what is stored.
 //
 // Errors: Invalid, TooLarge, NotFound, Busy with details.generationId,
 // TooManyGenerations, QuotaExceeded, NotConfigured, ShuttingDown; Conflict with
@@ -52,6 +52,7 @@ func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 		if err != nil {
 			return nil, nil, err
 		}
+		in.Text = s.Typed(in.Text, false, tx.Now())
 		message := said(tx.Now(), in, parent, s.Persona.Name)
 		ch := chat.Change{Created: []*chat.Message{message}, Head: message}
 		reply, as, err := e.answer(tx, c, s, conv, message, in.WhenBusy, &ch)
@@ -98,6 +99,7 @@ func (e *Engine) addWith(
 		if err != nil {
 			return nil, err
 		}
+		in.Text = s.Typed(in.Text, false, tx.Now())
 		message := said(tx.Now(), in, parent, s.Persona.Name)
 		if err := (chat.Change{Created: []*chat.Message{message}, Head: message}).Apply(tx.Chats, c, conv); err != nil {
 			return nil, err

@@ -50,7 +50,7 @@ var chatOperations = []Operation{
 	{Command: "chat.head", Route: "PUT /conversations/:conversationId/head", Key: true, Data: takes(chatHead)},
 	{Command: "chat.history", Route: "GET /conversations/:conversationId/messages", Data: takes(chatHistory)},
 	{Command: "prompt.preview", Route: "POST /conversations/:conversationId/prompt", Alone: true, Data: takes(func(ctx context.Context, c *Call, in nodest.PreviewInput) (any, error) {
-		return Result(previewOf)(c.Engine.PreviewPrompt(ctx, c.UserID, in))
+		return Result(explainedOf)(c.Engine.ExplainPrompt(ctx, c.UserID, in))
 	})},
 	{Command: "prompt.get", Route: "GET /prompts/:promptId", Data: takes(promptGet)},
 	{Command: "prompt.diff", Route: "GET /prompts/:promptId/diff", Data: takes(promptDiff)},
@@ -330,6 +330,7 @@ func chatHistory(ctx context.Context, c *Call, in historyData) (any, error) {
 		return nil, err
 	}
 	p := whole(h.Items, chat.WireMessage)
+	p.Displays = h.Displays
 	if n := len(h.Items); h.More && n > 0 {
 		next := h.Items[0]
 		if in.After != "" {

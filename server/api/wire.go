@@ -2,11 +2,12 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 
 	"nodest/framework"
 	"nodest/framework/worldinfo"
-	"nodest/nodest"
 	"nodest/internal/op"
+	"nodest/nodest"
 )
 
 // Shapes that answers of several resources share. Messages, conversations and
@@ -15,7 +16,8 @@ import (
 // page is a part of a list.
 type page struct {
 	Items      []any   `json:"items"`
-	NextCursor *string `json:"nextCursor"` // null = the end
+	NextCursor *string `json:"nextCursor"`         // null = the end
+	Displays   bool    `json:"displays,omitempty"` // of a chat: messages have other texts for readers, which events do not have
 }
 
 // whole encodes the items of a list with wire.
@@ -96,10 +98,10 @@ type wirePrompt struct {
 	Tokenizer      string              `json:"tokenizer"`
 	Estimate       bool                `json:"estimate"`
 	Prefix         framework.Prefix    `json:"prefix"`
-	WorldInfo      *worldReport        `json:"worldInfo,omitempty"`
+	WorldInfo      *worldReport        `json:"worldInfo,omitempty"` // of previews in the SillyTavern dialect
 }
 
-// worldReport says what became of the entries of world books in the SillyTavern dialect.
+// worldReport is what became of the entries of world books in the SillyTavern dialect.
 type worldReport struct {
 	Budget    int                 `json:"budget"`
 	Tokens    int                 `json:"tokens"`
@@ -109,12 +111,31 @@ type worldReport struct {
 	Entries   []worldinfo.Verdict `json:"entries"`
 }
 
-// worldOf returns nil for a prompt of the other dialect.
-func worldOf(w *worldinfo.Output) *worldReport {
-	if w == nil {
+// mostVerdicts bounds the entries that a preview tells about: a book can have 10,000.
+const mostVerdicts = 2000
+
+func explainedOf(x *nodest.Explained) *wirePrompt {
+	w := promptOf(x.Prompt)
+	w.WorldInfo = worldOf(x.World)
+	return w
+}
+
+// worldOf returns nil for what is not of the SillyTavern dialect.
+func worldOf(o *worldinfo.Output) *worldReport {
+	if o == nil {
 		return nil
 	}
-	return &worldReport{Budget: w.Budget, Tokens: w.Tokens, AllTokens: w.AllTokens, Overflow: w.Overflow, Messages: w.Searched, Entries: OrEmpty(w.Verdicts)}
+	list := slices.Clone(o.Verdicts)
+	slices.SortStableFunc(list, func(a, b worldinfo.Verdict) int {
+		switch {
+		case a.Fires == b.Fires:
+			return 0
+		case a.Fires:
+			return -1
+		}
+		return 1
+	})
+	return &worldReport{o.Budget, o.Tokens, o.AllTokens, o.Overflow, o.Searched, OrEmpty(list[:min(len(list), mostVerdicts)])}
 }
 
 type wirePart struct {
@@ -132,12 +153,6 @@ func promptOf(p *framework.Prompt) *wirePrompt {
 	for i, m := range p.Messages {
 		w.Messages[i] = wirePart{string(m.Role), m.Name, m.Text}
 	}
-	return w
-}
-
-func previewOf(p *nodest.Preview) *wirePrompt {
-	w := promptOf(p.Prompt)
-	w.WorldInfo = worldOf(p.World)
 	return w
 }
 

@@ -1,0 +1,124 @@
+package chat
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"nodest/card"
+	"nodest/character"
+	"nodest/framework"
+	"nodest/framework/macro"
+	"nodest/internal/op"
+)
+
+// maxDisplay bounds what scripts make of a text for its readers, in code points. Of what is longer,
+// readers see the text itself.
+const maxDisplay = 4 * MaxText
+
+// display sets Message.Display where display-only scripts of the chat change how a text looks. All messages
+// are of the shown branch, or of another one, and follow each other. It reports whether the chat has such scripts.
+// They share the time of one prompt; when that is over, the rest is shown as it is.
+func (svc *Service) display(tx Tx, conv *Conversation, messages []*Message) (has bool, err error) {
+	s, err := svc.ReadSetup(tx, conv, character.TurnOptions{})
+	if err != nil || !s.Docs.Scripts.Displays() {
+		return false, err
+	}
+	if len(messages) == 0 {
+		return true, nil
+	}
+	run := s.Docs.Scripts.Run(nil)
+	if s.Docs.Tavern != nil {
+		env, err := s.displayMacros(tx)
+		if err != nil {
+			return false, err
+		}
+		run.With(env)
+	}
+	depth, err := behindOf(tx, conv, messages[len(messages)-1])
+	if err != nil {
+		return false, err
+	}
+	for i, m := range messages {
+		shown := m.Chosen()
+		if shown == nil {
+			continue
+		}
+		text := run.Display(m.Role, shown.Text, depth+len(messages)-1-i)
+		if text != shown.Text && utf8.RuneCountInString(text) <= maxDisplay {
+			m.Display = &text
+		}
+	}
+	return true, nil
+}
+
+// behindOf is how many messages follow m on the shown branch; 0 = it is not on it, or the last.
+func behindOf(tx Tx, conv *Conversation, m *Message) (int, error) {
+	if m.ID == conv.HeadID || conv.HeadID == "" {
+		return 0, nil
+	}
+	on, err := tx.OnPath(conv.ID, conv.HeadID, []string{m.ID})
+	if err != nil || len(on) == 0 {
+		return 0, err
+	}
+	all, err := tx.Count(conv.ID, conv.HeadID)
+	if err != nil {
+		return 0, err
+	}
+	before, err := tx.Count(conv.ID, m.ID)
+	return all - before, err
+}
+
+// displayMacros are ScriptMacros with the variables of the chat and the user. They change nothing.
+func (s *Setup) displayMacros(tx Tx) (*macro.Env, error) {
+	env := s.ScriptMacros(tx.Now())
+	play, err := PlayOf(tx, s.Conversation.PlayID)
+	if err != nil {
+		return nil, err
+	}
+	globals, err := tx.Characters.Variables()
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range []struct {
+		doc  json.RawMessage
+		into *macro.Vars
+	}{{play.Variables, env.Local}, {globals, env.Global}} {
+		if !op.IsNull(part.doc) {
+			_ = json.Unmarshal(part.doc, part.into) // it was checked when it was stored
+		}
+	}
+	return env, nil
+}
+
+// ScriptMacros are those that regex scripts may use in a pattern or a replacement, without variables; nil =
+// none, in the other dialect.
+func (s *Setup) ScriptMacros(now time.Time) *macro.Env {
+	d := s.Docs
+	if d.Tavern == nil {
+		return nil
+	}
+	env := &macro.Env{
+		Names: macro.People{User: s.Persona.Name, Char: d.Card.Name}, Now: now.In(s.Zone), Local: macro.NewVars(nil), Global: macro.NewVars(nil),
+		Card: macro.Card{Description: d.Card.Description, Personality: d.Card.Personality, Scenario: d.Card.Scenario, Persona: s.Persona.Description},
+	}
+	if d.Language == framework.Chinese {
+		env.Locale = macro.Chinese
+	}
+	return env
+}
+
+// Typed is what is stored of a text that a user wrote. In the SillyTavern dialect regex scripts change it
+// now; in the other one they change it whenever it is sent.
+func (s *Setup) Typed(text string, edited bool, now time.Time) string {
+	if s.Docs.Tavern == nil {
+		return text
+	}
+	run := s.Docs.Scripts.Run(nil).With(s.ScriptMacros(now))
+	changed := run.Apply(text, framework.Occasion{Placement: card.PlaceUserInput, IsEdit: edited})
+	if strings.TrimSpace(changed) == "" || utf8.RuneCountInString(changed) > MaxText {
+		return text
+	}
+	return changed
+}
