@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"nodest/card"
 	"nodest/framework"
 	"nodest/framework/macro"
+	"nodest/framework/tavern"
+	"nodest/framework/worldinfo"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
@@ -92,20 +95,24 @@ func oneGiven(fields string, given ...bool) error {
 // entries of its world books. A book by itself is tested as one that is bound to a
 // character, in a chat with an author's note.
 //
+// Without a model the budget of the SillyTavern dialect, which also says how it decided, is that of a context
+// of usual size.
+//
 // Errors: Invalid with the field; NotFound; InvalidWorldBook.
-func (svc *Service) TestBook(ctx context.Context, userID string, in BookTest) ([]framework.BookEntry, error) {
+func (svc *Service) TestBook(ctx context.Context, userID string, in BookTest) ([]framework.BookEntry, *worldinfo.Output, error) {
 	if err := in.check(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	input, err := op.Read(ctx, svc.store, userID, func(tx Tx) (framework.Input, error) {
+	tried, err := op.Read(ctx, svc.store, userID, func(tx Tx) (*tried, error) {
 		if in.CharacterID != "" {
 			return svc.characterInput(tx, &in)
 		}
 		return in.bookInput(tx)
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	input := &tried.Input
 	if in.ScanDepth != nil {
 		input.Options.ScanDepth = *in.ScanDepth
 	}
@@ -113,41 +120,72 @@ func (svc *Service) TestBook(ctx context.Context, userID string, in BookTest) ([
 		input.History = append(input.History, framework.Message{Role: m.Role, Text: m.Text})
 	}
 	input.User = framework.Message{Role: "user", Text: input.Scripts.User(in.Text)}
-	p, err := framework.Build(ctx, input)
-	if err != nil {
-		return nil, err
+	if tried.tavern != nil {
+		return tried.build(ctx, in.ScanDepth)
 	}
-	return input.Compiled.Books(p), nil
+	p, err := framework.Build(ctx, *input)
+	if err != nil {
+		return nil, nil, err
+	}
+	return input.Compiled.Books(p), nil, nil
+}
+
+// tried is the input of a prompt that is built to see what becomes of its world books.
+type tried struct {
+	framework.Input
+	tavern *tavern.Compiled // nil = the other dialect
+	rules  worldinfo.Settings
+}
+
+// usualContext is SillyTavern's, in tokens, and usualReply what it keeps of it for the reply.
+const usualContext, usualReply = 32_768, 1_024
+
+// build makes the prompt by the rules of SillyTavern.
+func (t *tried) build(ctx context.Context, scanDepth *int) ([]framework.BookEntry, *worldinfo.Output, error) {
+	if scanDepth != nil {
+		t.rules.Depth = *scanDepth
+		if *scanDepth < 0 {
+			t.rules.Depth = maxTestMessages
+		}
+	}
+	if t.Options.Context <= 0 {
+		t.Options.Context, t.Options.Reserve = usualContext, usualReply
+	}
+	_, result, err := tavern.Build(ctx, &t.Input, &tavern.Play{Compiled: t.tavern, WorldInfo: &t.rules})
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.tavern.Books(result.World), result.World, nil
 }
 
 // characterInput is the input of a prompt of a character, without a chat.
-func (svc *Service) characterInput(tx Tx, in *BookTest) (framework.Input, error) {
+func (svc *Service) characterInput(tx Tx, in *BookTest) (*tried, error) {
 	ch, err := tx.Character(in.CharacterID)
 	if err != nil {
-		return framework.Input{}, op.InField("characterId", err)
+		return nil, op.InField("characterId", err)
 	}
 	user, err := tx.Settings()
 	if err != nil {
-		return framework.Input{}, err
+		return nil, err
 	}
 	wanted := WantedBy(user, "", ch.ID)
 	var d *Documents
 	if op.IsNull(in.Document) {
 		d, err = svc.Documents(tx, wanted, nil)
 	} else {
-		d, err = in.documentsWith(tx, wanted)
+		d, err = in.documentsWith(tx, wanted, ch)
 	}
 	if err != nil {
-		return framework.Input{}, err
+		return nil, err
 	}
 	name, err := UserName(tx, ch, "")
-	return framework.Input{
+	return &tried{Input: framework.Input{
 		Compiled: d.Compiled, Note: d.Note, Persona: framework.Persona{Name: name}, Scripts: d.Scripts.Run(nil), Options: d.BuildOptions(),
-	}, err
+	}, tavern: d.Tavern, rules: d.Settings.WorldInfoRules()}, err
 }
 
 // documentsWith are the documents of a character with Document as its only world book.
-func (in *BookTest) documentsWith(tx Tx, w Wanted) (*Documents, error) {
+func (in *BookTest) documentsWith(tx Tx, w Wanted, ch *Character) (*Documents, error) {
 	if err := checkDocument("document", WorldBook, in.Document); err != nil {
 		return nil, err
 	}
@@ -155,35 +193,48 @@ func (in *BookTest) documentsWith(tx Tx, w Wanted) (*Documents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readDocs(tx, w, stamps, func(s *framework.Sources) (err error) {
-		s.GlobalBook, s.MoreBooks = nil, nil
-		s.Book, err = card.ParseWorldBook(in.Document, card.Dialect(cmp.Or(in.Dialect, string(s.Dialect))))
+	var book card.WorldBook
+	d, err := readDocs(tx, w, stamps, func(s *framework.Sources) (err error) {
+		book, err = card.ParseWorldBook(in.Document, card.Dialect(cmp.Or(in.Dialect, string(s.Dialect))))
+		s.GlobalBook, s.MoreBooks, s.Book = nil, nil, book
 		return err
 	})
+	if err == nil && d.Tavern != nil {
+		d.Tavern = tavern.Compile(tavern.Sources{
+			Card: d.Card, Language: d.Language, Character: worldinfo.Character{Tags: slices.Concat(d.Card.Tags, ch.Tags)},
+			Books: []worldinfo.Source{{Name: bookNameOf(d.Card.Name, in.Document), Origin: worldinfo.OfCharacter, Entries: book.Entries}},
+		})
+	}
+	return d, err
 }
 
 // bookInput is the input of a prompt with one world book.
-func (in *BookTest) bookInput(tx Tx) (framework.Input, error) {
+func (in *BookTest) bookInput(tx Tx) (*tried, error) {
 	doc, dialect := in.Document, card.Dialect(cmp.Or(in.Dialect, string(card.BookDialect(in.Document))))
 	if in.WorldBookID != "" {
 		r, err := tx.Resource(WorldBook, in.WorldBookID)
 		if err != nil {
-			return framework.Input{}, op.InField("worldBookId", err)
+			return nil, op.InField("worldBookId", err)
 		}
 		doc, dialect = r.Document, card.Dialect(r.Dialect)
 	} else if err := checkDocument("document", WorldBook, doc); err != nil {
-		return framework.Input{}, err
+		return nil, err
 	}
 	book, err := card.ParseWorldBook(doc, dialect)
 	if err != nil {
-		return framework.Input{}, err
+		return nil, err
 	}
-	return framework.Input{
-		Compiled: framework.Compile(framework.Sources{Dialect: dialect, Card: card.RoleCard{Name: testCharacter}, Book: book}),
+	of := card.RoleCard{Name: testCharacter}
+	t := &tried{Input: framework.Input{
+		Compiled: framework.Compile(framework.Sources{Dialect: dialect, Card: of, Book: book}),
 		Note:     &card.AuthorNote{Depth: 4},
 		Persona:  framework.Persona{Name: testUser},
 		Options:  framework.Options{FilterKeyed: waitsForKeys(dialect)},
-	}, nil
+	}, rules: worldinfo.DefaultSettings()}
+	if dialect == card.SillyTavern {
+		t.tavern = tavern.Compile(tavern.Sources{Card: of, Books: []worldinfo.Source{{Name: bookNameOf(of.Name, doc), Origin: worldinfo.OfCharacter, Entries: book.Entries}}})
+	}
+	return t, nil
 }
 
 // ScriptTest asks what regex scripts do to a text: those of Document, or of

@@ -57,6 +57,14 @@ type entry struct {
 	groups     []string
 }
 
+// Entry returns the entry of an id ("book.uid"), which must not be changed; nil = there is none.
+func (b *Book) Entry(id string) *card.Entry {
+	if at, ok := b.byID[id]; ok {
+		return b.entries[at].Entry
+	}
+	return nil
+}
+
 func (e *entry) name() string { return cmp.Or(e.Comment, e.ID) }
 
 // all returns the keys of every kind.

@@ -14,7 +14,7 @@ func formatHash(n uint64) string { return strconv.FormatUint(n, 36) }
 func (s *scan) output() *Output {
 	o := &Output{
 		Activated: make([]string, len(s.active)), Timed: s.timed, Budget: s.budget.limit, Overflow: s.budget.overflow,
-		Slow: s.patterns.slow,
+		Slow: s.patterns.slow, Searched: len(s.in.Messages),
 	}
 	for i, n := range s.active {
 		o.Activated[i] = s.b.entries[n].id

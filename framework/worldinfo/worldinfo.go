@@ -143,6 +143,7 @@ type Output struct {
 	Budget   int   // tokens
 	Tokens   int   // of the texts in the blocks; counted with Input.Explain alone
 	Overflow bool  // something did not fit
+	Searched int   // messages of the input, to say how far back a verdict's message is
 	// AllTokens is what all entries together have, whether they fire or not; with Input.Explain alone.
 	AllTokens int
 	Verdicts  []Verdict // in the order in which entries are looked at; with Input.Explain alone

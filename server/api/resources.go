@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"nodest/character"
+	"nodest/framework"
 	"nodest/internal/op"
 )
 
@@ -99,8 +100,14 @@ func (k forKind) remove(ctx context.Context, c *Call, in idData) (any, error) {
 	return nil, c.Characters.DeleteResource(ctx, c.Call, k.kind(), in.ID)
 }
 
+type bookTested struct {
+	Entries   []framework.BookEntry `json:"entries"`
+	Tokens    int                   `json:"tokens"`
+	WorldInfo *worldReport          `json:"worldInfo,omitempty"`
+}
+
 func worldBookTest(ctx context.Context, c *Call, in character.BookTest) (any, error) {
-	entries, err := c.Characters.TestBook(ctx, c.UserID, in)
+	entries, world, err := c.Characters.TestBook(ctx, c.UserID, in)
 	if err != nil {
 		return nil, err
 	}
@@ -110,5 +117,5 @@ func worldBookTest(ctx context.Context, c *Call, in character.BookTest) (any, er
 			tokens += e.Tokens
 		}
 	}
-	return map[string]any{"entries": OrEmpty(entries), "tokens": tokens}, nil
+	return bookTested{OrEmpty(entries), tokens, worldOf(world)}, nil
 }

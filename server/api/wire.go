@@ -2,9 +2,12 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 
 	"nodest/framework"
+	"nodest/framework/worldinfo"
 	"nodest/internal/op"
+	"nodest/nodest"
 )
 
 // Shapes that answers of several resources share. Messages, conversations and
@@ -95,6 +98,44 @@ type wirePrompt struct {
 	Tokenizer      string              `json:"tokenizer"`
 	Estimate       bool                `json:"estimate"`
 	Prefix         framework.Prefix    `json:"prefix"`
+	WorldInfo      *worldReport        `json:"worldInfo,omitempty"` // of previews in the SillyTavern dialect
+}
+
+// worldReport is what became of the entries of world books in the SillyTavern dialect.
+type worldReport struct {
+	Budget    int                 `json:"budget"`
+	Tokens    int                 `json:"tokens"`
+	AllTokens int                 `json:"allTokens"`
+	Overflow  bool                `json:"overflow"`
+	Messages  int                 `json:"messages"`
+	Entries   []worldinfo.Verdict `json:"entries"`
+}
+
+// mostVerdicts bounds the entries that a preview tells about: a book can have 10,000.
+const mostVerdicts = 2000
+
+func explainedOf(x *nodest.Explained) *wirePrompt {
+	w := promptOf(x.Prompt)
+	w.WorldInfo = worldOf(x.World)
+	return w
+}
+
+// worldOf returns nil for what is not of the SillyTavern dialect.
+func worldOf(o *worldinfo.Output) *worldReport {
+	if o == nil {
+		return nil
+	}
+	list := slices.Clone(o.Verdicts)
+	slices.SortStableFunc(list, func(a, b worldinfo.Verdict) int {
+		switch {
+		case a.Fires == b.Fires:
+			return 0
+		case a.Fires:
+			return -1
+		}
+		return 1
+	})
+	return &worldReport{o.Budget, o.Tokens, o.AllTokens, o.Overflow, o.Searched, OrEmpty(list[:min(len(list), mostVerdicts)])}
 }
 
 type wirePart struct {

@@ -1,36 +1,8 @@
 // What became of the entries of world books, as the SillyTavern dialect decides about them.
 
 import { number, plain } from '../lib/format'
+import type { Verdict, World } from '../lib/types'
 import { verdictWords as w } from './verdictWords'
-
-export interface Verdict {
-  id: string
-  name: string
-  fires: boolean
-  why?: string
-  reason?: string
-  key?: string
-  in?: string
-  message?: number
-  missing?: string[]
-  found?: string[]
-  draw?: { drawn: number; percent: number }
-  group?: { name: string; how: string; won?: string; drew?: number }
-  until?: number
-  pass?: number
-  level?: number
-  tokens: number
-}
-
-export interface World {
-  budget: number
-  tokens: number
-  allTokens: number
-  overflow: boolean
-  /** How many messages of the chat were there, to say how far back one is. */
-  messages?: number
-  entries: Verdict[]
-}
 
 const quoted = (texts: string[]) =>
   texts
@@ -41,7 +13,6 @@ const quoted = (texts: string[]) =>
 /** place says where a key was found. */
 function place(v: Verdict, world: World): string {
   if (v.in !== 'message' || v.message === undefined) return w.places[v.in ?? ''] ?? ''
-  if (world.messages === undefined) return w.messageNumber(v.message + 1)
   return world.messages - v.message === 1 ? w.newest : w.back(world.messages - v.message - 1)
 }
 
@@ -65,6 +36,6 @@ function quiet(v: Verdict): (string | undefined)[] {
 
 /** explain says in words why an entry fires or not; name gives the name of another one. */
 export function explain(v: Verdict, world: World, name: (id: string) => string): string {
-  const parts = [...(v.fires ? fired(v, world) : quiet(v)), v.group && group(v, name), draw(v), (v.pass ?? 0) > 1 && w.pass(v.pass ?? 0)]
+  const parts = [...(v.fires ? fired(v, world) : quiet(v)), v.group && group(v, name), draw(v), v.pass > 1 && w.pass(v.pass)]
   return parts.filter(Boolean).join(' · ')
 }

@@ -22,4 +22,4 @@ export function speakerOf(m: { role: Message['role']; name?: string | undefined 
 }
 
 /** displayOf is the text that a reader sees: regex scripts for the display have changed it. */
-export const displayOf = (m: Message): string => (m as { display?: string }).display ?? m.text
+export const displayOf = (m: Message): string => m.display ?? m.text

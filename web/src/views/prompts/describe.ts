@@ -1,16 +1,18 @@
 // What is known of a part, in words.
 
+import { tavernWords } from '../../documents/tavernWords'
+import { verdictWords } from '../../documents/verdictWords'
 import { plain } from '../../lib/format'
 import type { Dropped, Entry } from './parts'
 import { promptWords as w } from './words'
 
 export function whyOf(e: Entry): string {
   if (e.why === 'key' && e.key) return w.fired(plain(e.key))
-  return w.why[e.why] ?? e.why
+  return (w.why as Record<string, string>)[e.why] ?? verdictWords.whys[e.why] ?? e.why
 }
 
 export function placeOf(e: Entry): string {
-  const place = e.position === undefined || e.position === 4 ? '' : (w.positions[String(e.position) as '0'] ?? '')
+  const place = e.position === undefined || e.position === 4 ? '' : (w.positions[String(e.position) as '0'] ?? tavernWords.places[e.position] ?? '')
   return [place, e.depth === undefined ? '' : w.depth(e.depth)].filter(Boolean).join(' · ')
 }
 

@@ -1,7 +1,6 @@
 // A request as its parts: which text of which message comes from which source.
 
 import type { components } from '@nodest/client'
-import type { World } from '../../documents/verdicts'
 
 type S = components['schemas']
 export type Prompt = S['Prompt']
@@ -169,6 +168,3 @@ export function runs(entries: Entry[]): { source: Source; tokens: number }[] {
   }
   return out
 }
-
-/** worldOf is what became of the entries of world books; undefined = the dialect does not explain it. */
-export const worldOf = (prompt: Prompt): World | undefined => (prompt as { worldInfo?: World }).worldInfo

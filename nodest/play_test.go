@@ -1,0 +1,79 @@
+package nodest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"nodest/chat"
+	"nodest/nodest"
+	"nodest/nodest/nodesttest"
+)
+
+// countingCard counts its prompts in variables of the chat and of the user.
+const countingCard = `{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"Turn {{incvar::n}} of {{incglobalvar::all}}.","first_mes":"Hello."}}`
+
+// variables are those of a conversation and of the user, as JSON.
+func (s *fixture) variables(conversationID string) (own, all string) {
+	s.T.Helper()
+	conv, err := s.Chats.Conversation(s.T.Context(), nodesttest.Ann, conversationID)
+	s.Must(err)
+	globals, err := s.Characters.Variables(s.T.Context(), nodesttest.Ann)
+	s.Must(err)
+	return string(conv.Play.Variables), string(globals)
+}
+
+// Each reply hands its variables on; what is written again begins where it began, and a reply that fails
+// changes nothing.
+func TestVariablesAreKeptWithTheReply(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	ch := s.importCard(countingCard)
+	c := s.ChatWith(ch.ID)
+	want := func(what, own, all string) {
+		t.Helper()
+		if n, g := s.variables(c.ID); n != own || g != all {
+			t.Errorf("%s: %s and %s, want %s and %s", what, n, g, own, all)
+		}
+	}
+	s.SayAndWait(c, "One.")
+	want("first reply", `{"n":1}`, `{"all":1}`)
+	second := s.SayAndWait(c, "Two.")
+	want("second reply", `{"n":2}`, `{"all":2}`)
+	if p := s.preview(c, "Three."); !strings.Contains(nodesttest.PromptText(p.Messages), "Turn 3 of 3.") {
+		t.Errorf("preview: %s", nodesttest.PromptText(p.Messages))
+	}
+	want("a preview", `{"n":2}`, `{"all":2}`)
+	s.RegenerateReply(second.ID, "")
+	want("another swipe", `{"n":2}`, `{"all":3}`)
+
+	s.Model.Enqueue(nodesttest.Reply().Failing(errors.New("down")))
+	sent := s.Say(c, "Three.")
+	s.Await(sent.GenerationID)
+	want("a failed reply", `{"n":2}`, `{"all":3}`)
+	s.RegenerateReply(sent.Message.ID, "")
+	want("and again", `{"n":3}`, `{"all":4}`)
+	_, err := s.Chats.ChooseHead(t.Context(), s.Call(), c.ID, second.ID)
+	s.Must(err)
+	want("an earlier head", `{"n":2}`, `{"all":4}`)
+}
+
+// A reply whose process dies has the variables of its text.
+func TestVariablesSurviveACrash(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	c := s.ChatWith(s.importCard(countingCard).ID)
+	s.SayAndWait(c, "One.")
+	s.Crash()
+	s.SayAndWait(c, "Two.")
+	if own, all := s.variables(c.ID); own != `{"n":2}` || all != `{"all":2}` {
+		t.Errorf("%s and %s", own, all)
+	}
+	_, err := s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, Variables: json.RawMessage(`{"n":9}`)})
+	s.Must(err)
+	s.SayAndWait(c, "Three.")
+	if own, _ := s.variables(c.ID); own != `{"n":10}` {
+		t.Errorf("after a change by the user: %s", own)
+	}
+}
