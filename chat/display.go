@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -100,7 +101,7 @@ func (s *Setup) ScriptMacros(now time.Time) *macro.Env {
 		return nil
 	}
 	env := &macro.Env{
-		Names: macro.People{User: s.Persona.Name, Char: d.Card.Name}, Now: now.In(s.Zone), Local: macro.NewVars(nil), Global: macro.NewVars(nil),
+		Names: macro.People{User: s.Persona.Name, Char: cmp.Or(d.Card.Nickname, d.Card.Name)}, Now: now.In(s.Zone), Local: macro.NewVars(nil), Global: macro.NewVars(nil),
 		Card: macro.Card{Description: d.Card.Description, Personality: d.Card.Personality, Scenario: d.Card.Scenario, Persona: s.Persona.Description},
 	}
 	if d.Language == framework.Chinese {

@@ -83,7 +83,13 @@ func wantEachTextOnce(t *testing.T, p *framework.Prompt, ch *character.Character
 		if strings.TrimSpace(text) == "" || strings.Contains(text, "{{random") || text == probeText && ch.Preset != nil { // a preset may say it again
 			continue
 		}
+		if field == "mes_example" && ch.Dialect == string(card.SillyTavern) { // they are messages of their own: package tavern tests them
+			continue
+		}
 		text = strings.TrimSpace(expandNames(text, char))
+		if ch.Dialect == string(card.SillyTavern) { // as SillyTavern does
+			text = strings.ReplaceAll(text, "\r", "")
+		}
 		n := 0
 		for i, m := range p.Messages {
 			if strings.Contains(m.Text, text) && !fromBook(p, i) {
@@ -215,7 +221,7 @@ func TestACardsPromptsOverrideThePreset(t *testing.T) {
 	if !reflect.DeepEqual(stored.Prompt.Messages, all[len(all)-1].Messages) {
 		t.Errorf("stored %v", stored.Prompt.Messages)
 	}
-	const want = "system_prompt override, charDescription fixed, charPersonality added, scenario added, dialogueExamples added, " +
+	const want = "system_prompt override, charDescription fixed, charPersonality added, scenario added, dialogueExamples fixed, dialogueExamples fixed, " +
 		"depth_prompt constant, post_history_instructions override"
 	if got := cardReasons(stored.Prompt); got != want {
 		t.Errorf("from the card: %s\nwant %s", got, want)

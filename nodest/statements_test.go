@@ -38,7 +38,7 @@ func TestAMessageNeedsFewStatements(t *testing.T) {
 		s.Must(err)
 	})
 	count("a turn", 66, func() { s.SayAndWait(c, "And now?") })
-	count("a page of messages", 7, func() {
+	count("a page of messages", 9, func() {
 		_, err := s.Chats.History(t.Context(), nodesttest.Ann, c.ID, "", 50)
 		s.Must(err)
 	})
