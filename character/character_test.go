@@ -289,9 +289,9 @@ func TestCharacterSettings(t *testing.T) {
 		"dream":{"mode":"full","at":"04:00","newMessages":20},
 		"prompt":{"depthMode":"messages","scanDepth":20,"language":"auto","cardFields":"all","recount":true,"filterKeyed":false,
 		"pinExamples":false,"cardSystemPrompt":true,"cardPostHistory":true},
-		"scripts":{"card":true,"preset":false},
 		"worldInfo":{"depth":2,"budget":25,"budgetCap":0,"minActivations":0,"minActivationsDepth":0,"maxRecursionSteps":0,
 		"recursive":true,"includeNames":true,"caseSensitive":false,"matchWholeWords":true,"useGroupScoring":false,"strategy":"character"},
+		"scripts":{"card":true,"preset":false},
 		"user":{"name":"","customSetting":null}}`))
 
 	set := json.RawMessage(`{"memory":{"summaryThreshold":3000,"lastSummarizedAt":77,"mine":"kept"},"circle":{"scheduledTimes":["08:15"]}}`)
