@@ -99,12 +99,15 @@ type spent struct {
 	over  bool // a limit was reached
 }
 
+// MaxText is how long a text may become by its macros, in bytes.
+const MaxText = 4 << 20
+
 // The limits of what strangers' texts may cost.
 const (
 	maxBytes  = 16 << 20 // that macros make for one prompt, in all
-	maxText   = 4 << 20  // that a text may become
-	maxCalls  = 200_000  // macros for one prompt
-	maxNested = 64       // macros within macros, and blocks within blocks
+	maxText   = MaxText
+	maxCalls  = 200_000 // macros for one prompt
+	maxNested = 64      // macros within macros, and blocks within blocks
 )
 
 // WithOriginal returns an Env for a text that replaces another one, which {{original}} stands for

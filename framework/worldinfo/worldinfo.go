@@ -154,14 +154,14 @@ func (b *Book) Scan(ctx context.Context, in *Input) (*Output, error) { return b.
 
 // Text joins the texts of a block.
 func Text(block []Placed) string {
-	text := ""
-	for i, p := range block {
+	var text strings.Builder
+	for i := range block {
 		if i > 0 {
-			text += "\n"
+			text.WriteByte('\n')
 		}
-		text += p.Text
+		text.WriteString(block[i].Text)
 	}
-	return text
+	return text.String()
 }
 
 // Note puts the blocks around an author's note that is due. Nothing is left of them when it is not.
