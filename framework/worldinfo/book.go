@@ -96,6 +96,10 @@ func (e *entry) scanDepth() *int {
 	return e.ScanDepth
 }
 
+// maxLevels is how many levels of recursion follow each other: each is a pass over the entries. Those
+// beyond come together.
+const maxLevels = 100
+
 // dynamicSets is how many sets of keys with replaced macros a book keeps.
 const dynamicSets = 16
 
@@ -122,7 +126,9 @@ func Compile(sources ...Source) *Book {
 	}
 	b.Skipped = c.room.skipped
 	slices.Sort(b.levels)
-	b.levels = slices.Compact(b.levels)
+	if b.levels = slices.Compact(b.levels); len(b.levels) > maxLevels {
+		b.levels = append(b.levels[:maxLevels-1], b.levels[len(b.levels)-1])
+	}
 	b.used = slices.Concat(c.keyUse, c.dynamicUse)
 	for i := range b.sets {
 		b.sets[i] = sync.OnceValue(func() *keyset {

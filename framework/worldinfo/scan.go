@@ -53,10 +53,11 @@ type scan struct {
 	texts texts
 
 	pass      pass
-	same      bool   // the pass differs from the one before by the texts of entries alone
+	same      bool   // the pass differs from the one before by the texts of entries, and the level, alone
 	again     []bool // by entries: a candidate of the pass before
 	passes    int
 	level     int
+	below     int   // the level of the pass before
 	levels    []int // later ones
 	extra     int   // depth beyond that of the settings
 	active    []int32
@@ -182,7 +183,7 @@ func (s *scan) look() {
 	s.scanMessages()
 	var found []int32
 	s.alive = slices.DeleteFunc(s.alive, func(n int32) bool {
-		if s.same && !s.again[n] && !s.b.always[n] && !s.texts.touched[n] {
+		if s.same && s.settled(n) {
 			return false
 		}
 		st := &s.state[n]
@@ -200,6 +201,12 @@ func (s *scan) look() {
 	found = s.chooseGroups(found)
 	s.admit(found)
 	s.next(found)
+}
+
+// settled reports that an entry was looked at in the pass before, and that nothing has changed for it.
+func (s *scan) settled(n int32) bool {
+	level := s.b.entries[n].DelayUntilRecursion
+	return !s.again[n] && !s.b.always[n] && !s.texts.touched[n] && (level <= s.below || level > s.level)
 }
 
 func bit(on bool) int {
@@ -367,6 +374,7 @@ func (s *scan) next(found []int32) {
 		}
 	}
 	before := s.pass
+	s.below = s.level
 	switch s.same = false; {
 	case s.recurs(len(rec)):
 		s.pass, s.same = recursePass, before == recursePass
@@ -374,7 +382,7 @@ func (s *scan) next(found []int32) {
 		s.pass = minimumPass
 		s.extra++
 	case len(s.levels) > 0:
-		s.pass = recursePass
+		s.pass, s.same = recursePass, before == recursePass
 		s.level, s.levels = s.levels[0], s.levels[1:]
 	default:
 		s.pass = noPass
