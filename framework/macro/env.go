@@ -150,6 +150,20 @@ func Plain(text string) bool {
 		!strings.Contains(text, `\{`) && !strings.Contains(text, `\}`)
 }
 
+// Fixed reports that a text is the same whatever an Env has: it has no macro, and no brace that is escaped.
+func Fixed(text string) bool {
+	if Plain(text) {
+		return true
+	}
+	for _, n := range Parse(text).nodes {
+		if n.call != nil || !strings.HasPrefix(text, n.text) {
+			return false
+		}
+		text = text[len(n.text):]
+	}
+	return text == ""
+}
+
 // charge counts work, and reports whether it is within the limits.
 func (s *spent) charge(bytes int) bool {
 	s.calls++

@@ -2,13 +2,17 @@ package worldinfo
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 
 	"nodest/card"
+	"nodest/framework/macro"
 	"nodest/internal/lru"
 )
 
@@ -31,7 +35,7 @@ type Book struct {
 	Skipped int
 
 	sets   [2]func() *keyset // of keys, without and with Settings.CaseSensitive
-	lately *lru.Cache[string, *keyset]
+	lately *lru.Cache[setName, *keyset]
 }
 
 // keyUse says in which case a key is looked for: by entries that say so, and by those that leave it to
@@ -105,7 +109,7 @@ const dynamicSets = 16
 
 // Compile makes books ready. It never fails: Lint says what will not work.
 func Compile(sources ...Source) *Book {
-	b := &Book{byID: map[string]int32{}, lately: lru.New[string, *keyset](dynamicSets)}
+	b := &Book{byID: map[string]int32{}, lately: lru.New[setName, *keyset](dynamicSets)}
 	c := compiler{Book: b, room: newRoom()}
 	var groups [4][]int32
 	for _, s := range distinct(sources) {
@@ -232,7 +236,7 @@ func (c *compiler) numbers(e *card.Entry, keys []string) []int32 {
 	list := make([]int32, len(keys))
 	for i, k := range keys {
 		uses, n := &c.dynamicUse, int32(0)
-		if isDynamic(k) {
+		if !macro.Fixed(k) {
 			n = c.macros.number(k)
 			c.dynamic = c.macros.list
 			list[i] = -1 - n
@@ -281,14 +285,10 @@ func (b *Book) dynamicSet(caseSensitive bool, expand func(string) string) *keyse
 		return nil
 	}
 	texts := make([]string, len(b.dynamic))
-	name := "folded"
-	if caseSensitive {
-		name = "exact"
-	}
 	for i, k := range b.dynamic {
 		texts[i] = expand(k)
-		name += "\x00" + texts[i]
 	}
+	name := nameOf(caseSensitive, texts)
 	if s, ok := b.lately.Get(name); ok {
 		return s
 	}
@@ -300,6 +300,24 @@ func (b *Book) dynamicSet(caseSensitive bool, expand func(string) string) *keyse
 	s := newKeyset(keys, func(k int) (folded, exact bool) { return uses[k].wanted(caseSensitive) })
 	b.lately.Put(name, s, 1)
 	return s
+}
+
+// setName tells sets of keys apart.
+type setName [sha256.Size]byte
+
+func nameOf(caseSensitive bool, keys []string) (name setName) {
+	h := sha256.New()
+	head := make([]byte, 8)
+	for _, k := range keys {
+		binary.LittleEndian.PutUint64(head, uint64(len(k)))
+		_, _ = h.Write(head)
+		_, _ = io.WriteString(h, k)
+	}
+	if caseSensitive {
+		_, _ = h.Write([]byte{1})
+	}
+	h.Sum(name[:0])
+	return name
 }
 
 // entryBytes is about what an entry takes beside its texts and keys.

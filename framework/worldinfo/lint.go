@@ -7,6 +7,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework/jsregex"
+	"nodest/framework/macro"
 )
 
 // The codes of findings.
@@ -166,7 +167,7 @@ func (l *linter) key(path, k string) {
 	case trimmed == "":
 		l.add(path, lintEverything, "a blank key is found in every text")
 		return
-	case isDynamic(k):
+	case !macro.Fixed(k):
 		return
 	}
 	source, flags, ok := jsregex.Key(trimmed)
