@@ -7,6 +7,7 @@ import (
 	"nodest/card"
 	"nodest/framework"
 	"nodest/framework/macro"
+	"nodest/framework/worldinfo"
 	"nodest/llm"
 )
 
@@ -34,5 +35,37 @@ func TestPresetsMakeNoTextOfAnySize(t *testing.T) {
 	}
 	if n := size(build(t, Sources{Card: card.RoleCard{Name: "A"}, Preset: marks}, in, Play{})); n > 2*macro.MaxText {
 		t.Errorf("a nudge made %d bytes", n)
+	}
+}
+
+// A build over the end of a chat counts the messages before it.
+func TestTheEndOfAChatIsCountedAsTheWhole(t *testing.T) {
+	t.Parallel()
+	entry := card.Entry{Constant: true, Content: "late"}
+	delay := 30
+	entry.Delay = &delay
+	s := Sources{
+		Card: card.RoleCard{Name: "A"}, Books: bookOf(entry),
+		Preset: preset(t, `{"prompts":[{"identifier":"main","content":"{{lastMessageId}} {{allChatRange}}"}],"new_chat_prompt":""}`),
+	}
+	for _, summary := range []bool{false, true} {
+		note := &Note{Text: "note", Position: InChat, Interval: 4}
+		in := framework.Input{History: talk(6), User: framework.Message{Text: "Hi"}}
+		in.Options.ScanSummary = summary
+		if summary {
+			in.History = append([]framework.Message{{Role: framework.RoleSummary, Text: "Long ago."}}, in.History...)
+		}
+		short := strings.Join(lines(build(t, s, in, Play{Note: note})), "\n")
+		long := strings.Join(lines(build(t, s, in, Play{Note: note, Before: worldinfo.Before{Messages: 23, Users: 12}})), "\n")
+		if !strings.Contains(short, "6 0-6") || !strings.Contains(short, "note") || strings.Contains(short, "late") {
+			t.Errorf("without messages before: %s", short)
+		}
+		if !strings.Contains(long, "29 0-29") || !strings.Contains(long, "note") || !strings.Contains(long, "late") {
+			t.Errorf("with messages before: %s", long)
+		}
+		long = strings.Join(lines(build(t, s, in, Play{Note: note, Before: worldinfo.Before{Messages: 22, Users: 11}})), "\n")
+		if strings.Contains(long, "note") || strings.Contains(long, "late") {
+			t.Errorf("with messages before: %s", long)
+		}
 	}
 }

@@ -95,7 +95,7 @@ func (b *builder) expand(text string) string {
 func (b *builder) scan() (err error) {
 	t, c := &b.texts, &b.c.card
 	in := &worldinfo.Input{
-		Messages: b.scanned(),
+		Messages: b.scanned(), Before: b.before(),
 		Texts: worldinfo.Texts{
 			Persona: t.persona, Description: t.description, Personality: t.personality, DepthPrompt: t.deep, Scenario: t.scenario,
 			CreatorNotes: b.expand(c.CreatorNotes),

@@ -42,10 +42,14 @@ const (
 
 // Play is what a prompt of this dialect needs besides the input that all dialects share.
 type Play struct {
-	Compiled *Compiled   // the documents
-	Trigger  Trigger     // "" = what the instruction of the input asks for, else Normal
-	State    State       // of the branch; Build changes nothing in it
-	Globals  *macro.Vars // variables of the user, which Build does not change either; nil = none
+	Compiled *Compiled // the documents
+	Trigger  Trigger   // "" = what the instruction of the input asks for, else Normal
+	State    State     // of the branch; Build changes nothing in it
+	// Before counts the messages of the branch before the first one of the input's history; summaries
+	// are none. What counts messages, such as timed effects, the interval of a note and the
+	// indices of macros, is about the whole chat with it.
+	Before  worldinfo.Before
+	Globals *macro.Vars // variables of the user, which Build does not change either; nil = none
 
 	Note      *Note        // nil = the author's note of the input
 	Persona   PersonaPlace // the zero value = in the prompt

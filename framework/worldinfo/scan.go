@@ -101,6 +101,7 @@ func newScan(ctx context.Context, b *Book, given *Input) *scan {
 	if len(b.levels) > 0 {
 		s.level, s.levels = b.levels[0], b.levels[1:]
 	}
+	s.assistant = in.Before.Messages - in.Before.Users
 	for _, m := range in.Messages {
 		if !m.User {
 			s.assistant++
@@ -276,7 +277,7 @@ func (s *scan) candidate(n int32) bool {
 
 // held returns what keeps an entry out of this pass, whatever its keys; "" = nothing.
 func (s *scan) held(e *entry, st *state) string {
-	if e.Delay != nil && len(s.in.Messages) < *e.Delay {
+	if e.Delay != nil && s.in.length() < *e.Delay {
 		st.until, st.out = e.Delay, true
 		return ReasonDelay
 	}

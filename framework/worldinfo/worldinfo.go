@@ -78,9 +78,20 @@ type Character struct {
 	Tags []string // ids and names; nil = it has no list of tags, and filters by tag do not count
 }
 
+// Before counts the messages of a chat before those that were read. What counts messages (timed
+// effects, delays, decorators) counts them too. The zero value says that the whole chat was read.
+type Before struct {
+	Messages int // that are not hidden
+	Users    int // of them, the user's
+}
+
+// length is the number of messages of the chat.
+func (in *Input) length() int { return in.Before.Messages + len(in.Messages) }
+
 // Input is what a scan is about.
 type Input struct {
 	Messages []Message // the newest last
+	Before   Before
 	Texts    Texts
 	// Injections are further texts that are searched: the author's note and the depth prompt of the
 	// card if they ask for it, a persona at a depth, a quiet prompt.
