@@ -69,3 +69,23 @@ func TestTheEndOfAChatIsCountedAsTheWhole(t *testing.T) {
 		}
 	}
 }
+
+// Turns report the entries that lost; previews report all, with their tokens.
+func TestOnlyPreviewsExplainEachEntry(t *testing.T) {
+	t.Parallel()
+	never := card.Entry{Constant: true, Content: "unlucky", UseProbability: true}
+	silent, off := card.Entry{Key: []string{"nothing"}, Content: "silent"}, card.Entry{Constant: true, Disable: true, Content: "off"}
+	s := Sources{Card: card.RoleCard{Name: "A"}, Books: bookOf(never, silent, off)}
+	in := framework.Input{User: framework.Message{Text: "Hi"}}
+	for explain, want := range map[bool][3]string{false: {"probability"}, true: {"probability", "no_key", "disabled"}} {
+		p := build(t, s, in, Play{Explain: explain, Rand: func() float64 { return 0.9 }})
+		if got := [3]string{dropped(p, "b.0"), dropped(p, "b.1"), dropped(p, "b.2")}; got != want {
+			t.Errorf("explain %v: %v", explain, got)
+		}
+		for _, d := range p.Dropped {
+			if (d.Tokens > 0) != explain {
+				t.Errorf("explain %v: %+v", explain, d)
+			}
+		}
+	}
+}

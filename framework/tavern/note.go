@@ -102,7 +102,7 @@ func (b *builder) scan() (err error) {
 		},
 		Settings: worldinfo.DefaultSettings(), Context: b.in.Options.Context - b.in.Options.Reserve,
 		Trigger: string(b.task), Character: b.c.character, Greeting: b.play.Greeting,
-		Timed: b.play.State.Timed, Forced: b.play.Forced, Explain: true,
+		Timed: b.play.State.Timed, Forced: b.play.Forced, Explain: b.play.Explain,
 		Tools: worldinfo.Tools{Expand: b.env.Expand, Count: b.common.Count, Rand: b.env.Rand, Rewrite: b.rewrite, Cache: b.in.Cache.Memo()},
 	}
 	if b.play.WorldInfo != nil {

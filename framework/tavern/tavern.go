@@ -59,6 +59,9 @@ type Play struct {
 	Greeting  int                 // that the chat began with, as worldinfo.Input has it
 	Forced    map[string]bool     // world-book entries that a search by meaning found, by id
 
+	// Explain has the prompt report each entry of world books that is not in it, with its tokens, as previews
+	// show them. Otherwise it reports those that lost: to chance, to others, to the budget.
+	Explain bool
 	// Turns is the form that the provider wants the messages in; "" = that of the preset.
 	Turns Turns
 	// Names keeps the names of speakers out of the texts, for providers that take them as a

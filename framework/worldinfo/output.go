@@ -33,9 +33,7 @@ func (s *scan) output() *Output {
 	slices.SortStableFunc(o.Depth, func(x, y DepthGroup) int {
 		return cmp.Or(cmp.Compare(y.Depth, x.Depth), cmp.Compare(x.Role, y.Role))
 	})
-	if s.in.Explain {
-		s.explain(o)
-	}
+	s.explain(o)
 	return o
 }
 
@@ -97,6 +95,9 @@ func placeAt(o *Output, e *entry, p Placed) {
 // explain fills in the verdicts.
 func (s *scan) explain(o *Output) {
 	for _, n := range s.order {
+		if !s.in.Explain && !lost(s.state[n].reason) {
+			continue
+		}
 		v := s.verdict(n)
 		o.AllTokens += v.Tokens
 		if v.Fires {
@@ -106,11 +107,24 @@ func (s *scan) explain(o *Output) {
 	}
 }
 
+// lost reports a reason of an entry that would be in the prompt but for chance, other entries, its own
+// rest, or its place.
+func lost(reason string) bool {
+	switch reason {
+	case ReasonProbability, ReasonGroup, ReasonCooldown, ReasonBudget, ReasonEmpty, ReasonOutlet, ReasonPosition:
+		return true
+	}
+	return false
+}
+
 func (s *scan) verdict(n int32) Verdict {
 	e, st := &s.b.entries[n], &s.state[n]
 	v := Verdict{
 		ID: e.id, Name: e.name(), Fires: st.active && st.reason == "", Why: st.why, Reason: st.reason,
-		Draw: st.draw, Group: st.group, Until: st.until, Pass: st.pass, Level: st.level, Tokens: s.in.Count(s.text(n)),
+		Draw: st.draw, Group: st.group, Until: st.until, Pass: st.pass, Level: st.level,
+	}
+	if s.in.Explain {
+		v.Tokens = s.in.Count(s.text(n))
 	}
 	if v.Reason != "" && v.Why == "" && v.Reason != ReasonSecondary {
 		return v

@@ -106,7 +106,8 @@ type Input struct {
 	Forced map[string]bool
 	// DryRun neither reads nor changes timed effects.
 	DryRun bool
-	// Explain fills Output.Verdicts, which counts the tokens of every entry.
+	// Explain fills Output.Verdicts with every entry, and counts the tokens of each. Otherwise they
+	// are those that lost, without tokens.
 	Explain bool
 	Tools
 }
@@ -156,7 +157,7 @@ type Output struct {
 	Overflow bool  // something did not fit
 	// AllTokens is what all entries together have, whether they fire or not; with Input.Explain alone.
 	AllTokens int
-	Verdicts  []Verdict // in the order in which entries are looked at; with Input.Explain alone
+	Verdicts  []Verdict // in the order in which entries are looked at
 	Slow      []string  // keys that ran into their time limit
 }
 
