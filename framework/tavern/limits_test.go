@@ -89,3 +89,21 @@ func TestOnlyPreviewsExplainEachEntry(t *testing.T) {
 		}
 	}
 }
+
+// What is left out for lack of room is left out at once, not entry by entry.
+func TestManyEntriesAreLeftOutAtOnce(t *testing.T) {
+	t.Parallel()
+	entries := make([]card.Entry, 2000)
+	for i := range entries {
+		entries[i] = card.Entry{Constant: true, Content: "lore of the castle", Order: float64(i % 7)}
+		entries[i].IgnoreBudget = true
+	}
+	in := framework.Input{User: framework.Message{Text: "Hi"}}
+	in.Options.Context, in.Options.Reserve = 2000, 500
+	counted := 0
+	play := Play{Count: func(m llm.Message) int { counted++; return len(m.Text)/4 + 4 }}
+	p := build(t, Sources{Card: card.RoleCard{Name: "A"}, Books: bookOf(entries...)}, in, play)
+	if len(p.Dropped) == 0 || counted > 200 {
+		t.Errorf("%d entries were left out, messages were counted %d times", len(p.Dropped), counted)
+	}
+}

@@ -207,11 +207,7 @@ func (c *compiler) add(book string, e *card.Entry) int32 {
 		}
 		c.want(e.ScanTexts)
 	}
-	for part := range strings.SplitSeq(e.Group, ",") {
-		if part = strings.TrimLeftFunc(part, isSpace); part != "" && !slices.Contains(en.groups, part) {
-			en.groups = append(en.groups, part)
-		}
-	}
+	en.groups = groupsIn(e.Group)
 	c.always = append(c.always, slices.ContainsFunc(en.all(), func(k int32) bool { return k < 0 || !c.Book.keys[k].simple() }))
 	if e.DelayUntilRecursion > 0 {
 		c.levels = append(c.levels, e.DelayUntilRecursion)
@@ -224,6 +220,17 @@ func (c *compiler) add(book string, e *card.Entry) int32 {
 		c.byID[en.id] = n
 	}
 	return n
+}
+
+// groupsIn are the groups that a list names, each once.
+func groupsIn(names string) []string {
+	var t table
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimLeftFunc(name, isSpace); name != "" {
+			t.number(name)
+		}
+	}
+	return t.list
 }
 
 func (c *compiler) want(t card.ScanTexts) {

@@ -128,3 +128,33 @@ func TestJoinsCostTime(t *testing.T) {
 		t.Error("joined texts grow beyond their bound")
 	}
 }
+
+// Long lists of groups, tags and depths take time in proportion to their length.
+func TestLongListsAreReadInOneGo(t *testing.T) {
+	const n = 100_000
+	var names strings.Builder
+	tags := make([]string, n)
+	for i := range tags {
+		fmt.Fprintf(&names, "g%d, ", i)
+		tags[i] = fmt.Sprintf("t%d", i)
+	}
+	started := time.Now()
+	b := bigBook(20_000, func(i int) card.Entry {
+		e := card.Entry{Constant: true, Content: "x", Position: card.AtDepth, Depth: i}
+		e.IgnoreBudget = true
+		if i == 0 {
+			e.Group, e.CharacterTags = names.String(), append([]string{}, tags...)
+		}
+		return e
+	})
+	for i := range tags {
+		tags[i] = fmt.Sprintf("other%d", i)
+	}
+	o, err := b.Scan(t.Context(), &Input{Settings: DefaultSettings(), Context: 4000, Character: Character{Tags: tags}})
+	if err != nil || len(o.Activated) != 20_000-1 || len(o.Depth) != 20_000-1 {
+		t.Fatalf("%v, %d entries at %d depths", err, len(o.Activated), len(o.Depth))
+	}
+	if d := time.Since(started); d > 10*time.Second { // it was minutes
+		t.Errorf("it took %v", d)
+	}
+}

@@ -47,10 +47,12 @@ func Lint(entries []card.Entry, s Settings, context int) []card.Warning {
 	}
 	constant := 0
 	for i := range entries {
-		if n := entries[i].DelayUntilRecursion; n > 0 && !slices.Contains(l.levels, n) {
+		if n := entries[i].DelayUntilRecursion; n > 0 {
 			l.levels = append(l.levels, n)
 		}
 	}
+	slices.Sort(l.levels)
+	l.levels = slices.Compact(l.levels)
 	for i := range entries {
 		e := &entries[i]
 		if e.Disable {

@@ -74,7 +74,7 @@ func (s *scan) place(o *Output, n int32) {
 	case block != nil:
 		*block = append(*block, p)
 	case at == card.AtDepth:
-		placeAt(o, e, p)
+		s.placeAt(o, e, p)
 	default:
 		if o.Outlets == nil {
 			o.Outlets = map[string][]Placed{}
@@ -83,11 +83,16 @@ func (s *scan) place(o *Output, n int32) {
 	}
 }
 
-func placeAt(o *Output, e *entry, p Placed) {
-	i := slices.IndexFunc(o.Depth, func(g DepthGroup) bool { return g.Depth == e.depth() && g.Role == e.role() })
-	if i < 0 {
+// depthPlace is a place in the chat.
+type depthPlace struct{ depth, role int }
+
+func (s *scan) placeAt(o *Output, e *entry, p Placed) {
+	at := depthPlace{e.depth(), e.role()}
+	i, there := s.depths[at]
+	if !there {
 		i = len(o.Depth)
-		o.Depth = append(o.Depth, DepthGroup{Depth: e.depth(), Role: e.role()})
+		s.depths[at] = i
+		o.Depth = append(o.Depth, DepthGroup{Depth: at.depth, Role: at.role})
 	}
 	o.Depth[i].Texts = append(o.Depth[i].Texts, p)
 }

@@ -52,20 +52,27 @@ type scan struct {
 	alive []int32 // of order: those that can still come in
 	texts texts
 
-	pass      pass
-	same      bool   // the pass differs from the one before by the texts of entries, and the level, alone
-	again     []bool // by entries: a candidate of the pass before
-	passes    int
-	level     int
-	below     int   // the level of the pass before
-	levels    []int // later ones
-	extra     int   // depth beyond that of the settings
+	progress
 	active    []int32
 	groups    map[string]int32 // active entries, by their whole group texts
 	budget    budget
 	timed     Timed
+	tags      map[string]bool    // of the character
+	depths    map[depthPlace]int // indices of the groups of the output
 	patterns  *patterns
 	assistant int // messages that are not the user's
+}
+
+// progress is where a scan is.
+type progress struct {
+	pass   pass
+	same   bool   // the pass differs from the one before by the texts of entries, and the level, alone
+	again  []bool // by entries: a candidate of the pass before
+	passes int
+	level  int
+	below  int   // the level of the pass before
+	levels []int // later ones
+	extra  int   // depth beyond that of the settings
 }
 
 func (b *Book) scan(ctx context.Context, in *Input) (*Output, error) {
@@ -94,7 +101,8 @@ func newScan(ctx context.Context, b *Book, given *Input) *scan {
 	in.Tools = in.Tools.complete()
 	set := in.Settings
 	s := &scan{
-		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), again: make([]bool, len(b.entries)), groups: map[string]int32{},
+		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), progress: progress{again: make([]bool, len(b.entries))}, groups: map[string]int32{},
+		tags: make(map[string]bool, len(in.Character.Tags)), depths: map[depthPlace]int{},
 		patterns: &patterns{ctx: ctx, allowance: jsregex.NewAllowance(patternsLimit), told: map[string]bool{}},
 	}
 	s.order = b.orders[min(max(set.Strategy, Evenly), GlobalFirst)]
@@ -102,6 +110,9 @@ func newScan(ctx context.Context, b *Book, given *Input) *scan {
 		s.level, s.levels = b.levels[0], b.levels[1:]
 	}
 	s.assistant = in.Before.Messages - in.Before.Users
+	for _, t := range in.Character.Tags {
+		s.tags[t] = true
+	}
 	for _, m := range in.Messages {
 		if !m.User {
 			s.assistant++
@@ -165,7 +176,7 @@ func (s *scan) filter() {
 func (s *scan) barred(e *entry) string {
 	who := &s.in.Character
 	names := slices.Contains(e.CharacterNames, who.File)
-	tags := slices.ContainsFunc(e.CharacterTags, func(t string) bool { return slices.Contains(who.Tags, t) })
+	tags := slices.ContainsFunc(e.CharacterTags, func(t string) bool { return s.tags[t] })
 	switch {
 	case e.Disable:
 		return ReasonDisabled
