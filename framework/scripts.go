@@ -105,7 +105,9 @@ func (c *compiler) prepare(sc card.RegexScript) (compiled *script, reason string
 	}
 	compiled = &script{RegexScript: sc, pattern: p}
 	if c.dialect == card.SillyTavern {
-		compiled.tavern = newTavernParts(sc)
+		if compiled.tavern, err = newTavernParts(sc); err != nil {
+			return nil, skipInvalid, err
+		}
 	}
 	return compiled, "", nil
 }
@@ -328,7 +330,7 @@ func testScripts(c compiler, list []card.RegexScript, text string, o Occasion, m
 // apply runs scripts one after the other, each on the result of the one before.
 func (r *ScriptRun) apply(text string, scripts []*script) string {
 	scripts = slices.DeleteFunc(scripts, func(sc *script) bool {
-		off := sc.off()
+		off := sc.pattern.Off()
 		if off {
 			r.skip(sc, jsregex.ErrTime)
 		}
@@ -355,16 +357,13 @@ func (r *ScriptRun) apply(text string, scripts []*script) string {
 
 func (r *ScriptRun) one(sc *script, text string) (changed string, n int, err error) {
 	changed = text
-	pattern, err := r.pattern(sc)
-	if err != nil {
-		return text, 0, err
+	run := func() (string, int, error) { return sc.pattern.Replace(text, sc.Replace) }
+	if sc.tavern != nil {
+		t := &replacing{ScriptRun: r, sc: sc}
+		run = func() (string, int, error) { return t.replace(text) }
 	}
-	err = r.time.Try(pattern, func() (err error) {
-		if sc.tavern != nil {
-			changed, n, err = r.tavern(sc, pattern, text)
-		} else {
-			changed, n, err = pattern.Replace(text, sc.Replace)
-		}
+	err = r.time.Try(sc.pattern, func() (err error) {
+		changed, n, err = run()
 		return err
 	})
 	return changed, n, err
@@ -392,7 +391,7 @@ func (r *ScriptRun) skip(sc *script, err error) {
 	}
 	r.skipped[sc] = true
 	detail := "the regex took too long or produced too much text; it was skipped"
-	if sc.off() {
+	if sc.pattern.Off() {
 		detail = "the regex took too long; it is off until you edit the script"
 	}
 	code := whyFailed(err)

@@ -2,9 +2,11 @@ package framework
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"nodest/card"
 	"nodest/framework/jsregex"
@@ -16,7 +18,7 @@ type tavernParts struct {
 	replacement []reference
 	trims       []string
 
-	macros  bool // the pattern has some
+	macros  bool // the pattern has some: that of the script stands for those of all their values
 	current atomic.Pointer[expandedPattern]
 }
 
@@ -38,11 +40,21 @@ type expandedPattern struct {
 // values of its macros.
 type invalidPattern struct{ error }
 
-func newTavernParts(sc card.RegexScript) *tavernParts {
-	return &tavernParts{
-		replacement: replacementPieces(sc.Replace), macros: hasMacros(sc),
-		trims: sc.TrimStrings,
+// The limits of a script: what its replacement refers to, and its trim strings.
+const (
+	maxReferences = 2000
+	maxTrims      = 1000
+)
+
+func newTavernParts(sc card.RegexScript) (*tavernParts, error) {
+	if len(sc.TrimStrings) > maxTrims {
+		return nil, fmt.Errorf("the script has more than %d trim strings", maxTrims)
 	}
+	pieces := replacementPieces(sc.Replace)
+	if len(pieces) > 2*maxReferences {
+		return nil, fmt.Errorf("the replacement refers to more than %d matches", maxReferences)
+	}
+	return &tavernParts{replacement: pieces, macros: hasMacros(sc), trims: sc.TrimStrings}, nil
 }
 
 // hasMacros reports that macros in a script's pattern are replaced.
@@ -114,78 +126,115 @@ func readReference(s string) (p reference, size int) {
 	return reference{group: n}, digits
 }
 
-// pattern is that of a script, with the present values of its macros.
-func (r *ScriptRun) pattern(sc *script) (*jsregex.Pattern, error) {
-	if sc.tavern == nil || !sc.tavern.macros || r.macros == nil {
+// replacing is a run of a script over a text. One that is tried again goes on with what was made.
+type replacing struct {
+	*ScriptRun
+	sc    *script
+	own   *expandedPattern // of a pattern with macros; nil = not compiled yet
+	made  []string         // the replacements of the first matches
+	trims []string         // with their macros replaced; nil = they were not needed yet
+
+	end  time.Time // of the attempt
+	late bool      // it was reached
+}
+
+// pattern is that of the script, with the present values of its macros.
+func (t *replacing) pattern() (*jsregex.Pattern, error) {
+	sc := t.sc
+	if !sc.tavern.macros || t.macros == nil {
 		return sc.pattern, nil
 	}
-	r.varies = true
+	t.varies = true
+	if t.own != nil {
+		return t.own.pattern, t.own.err
+	}
 	var escape func(string) string
 	if sc.Substitute == card.SubstituteEscaped {
 		escape = escapePattern
 	}
-	find := r.macros.ExpandPattern(sc.Find, escape)
-	now := sc.tavern.current.Load()
-	if now == nil || now.source != find {
+	find := t.macros.ExpandPattern(sc.Find, escape)
+	t.own = sc.tavern.current.Load()
+	if t.own == nil || t.own.source != find {
 		source, flags := tavernPattern(find, sc.Flags)
-		now = &expandedPattern{source: find}
-		if now.pattern, now.err = jsregex.Compile(source, flags, r.scripts.limit); now.err != nil {
-			now.err = &invalidPattern{now.err}
+		t.own = &expandedPattern{source: find}
+		if t.own.pattern, t.own.err = jsregex.Compile(source, flags, t.scripts.limit); t.own.err != nil {
+			t.own.err = &invalidPattern{t.own.err}
 		}
-		sc.tavern.current.Store(now)
+		sc.tavern.current.Store(t.own)
 	}
-	return now.pattern, now.err
+	return t.own.pattern, t.own.err
 }
 
-// off reports that a script ran out of time, and is not tried again.
-func (sc *script) off() bool {
-	if sc.tavern != nil {
-		if now := sc.tavern.current.Load(); now != nil && now.pattern != nil {
-			return now.pattern.Off()
-		}
+// replace replaces the matches of a script in a text. Macros are expanded in each replacement, also
+// those in what was matched. It takes the time that a pattern may take, with the replacements.
+func (t *replacing) replace(text string) (string, int, error) {
+	t.end, t.late = time.Now().Add(t.scripts.limit), false
+	pattern, err := t.pattern()
+	if err != nil {
+		return text, 0, err
 	}
-	return sc.pattern.Off()
-}
-
-// tavern replaces the matches of a script in a text. Macros are expanded in each replacement, also
-// those in what was matched.
-func (r *ScriptRun) tavern(sc *script, pattern *jsregex.Pattern, text string) (string, int, error) {
-	var trims []string
-	return pattern.ReplaceFunc(text, func(m jsregex.Match) string {
-		if trims == nil && sc.tavern.trims != nil {
-			trims = r.trims(sc)
-		}
-		var b strings.Builder
-		for _, p := range sc.tavern.replacement {
-			part := p.text
-			switch {
-			case p.name != "":
-				part, _ = m.Named(p.name)
-				part = without(part, trims)
-			case p.group >= 0:
-				part, _ = m.Group(p.group)
-				part = without(part, trims)
-			}
-			if b.WriteString(part); b.Len() > jsregex.MaxReplaced {
-				break
+	n := 0
+	changed, count, err := pattern.ReplaceFunc(text, func(m jsregex.Match) string {
+		if n == len(t.made) && !t.late {
+			if s := t.replacement(m); !t.late {
+				t.made = append(t.made, s)
 			}
 		}
-		return r.expand(b.String())
+		if n++; n > len(t.made) {
+			return ""
+		}
+		return t.made[n-1]
 	})
-}
-
-// trims are the trim strings of a script, with their macros replaced.
-func (r *ScriptRun) trims(sc *script) []string {
-	trims := make([]string, len(sc.tavern.trims))
-	for i, s := range sc.tavern.trims {
-		trims[i] = r.expand(s)
+	if t.late && err == nil {
+		return text, 0, jsregex.ErrTime
 	}
-	return trims
+	return changed, count, err
 }
 
-func without(text string, trims []string) string {
-	for _, s := range trims {
-		if s != "" {
+// replacement is what stands in the place of a match.
+func (t *replacing) replacement(m jsregex.Match) string {
+	trimmed := map[reference]string{} // what the groups are without the trim strings
+	var b strings.Builder
+	for _, p := range t.sc.tavern.replacement {
+		part := p.text
+		if p.name != "" || p.group >= 0 {
+			known, ok := trimmed[p]
+			if !ok {
+				known = t.without(m, p)
+				trimmed[p] = known
+			}
+			part = known
+		}
+		if b.WriteString(part); b.Len() > jsregex.MaxReplaced || t.isLate() {
+			break
+		}
+	}
+	if t.late {
+		return ""
+	}
+	return t.expand(b.String())
+}
+
+// isLate reports that the time of the attempt is over.
+func (t *replacing) isLate() bool {
+	t.late = t.late || time.Now().After(t.end)
+	return t.late
+}
+
+// without is a group of a match without the trim strings.
+func (t *replacing) without(m jsregex.Match, p reference) string {
+	text, _ := m.Group(p.group)
+	if p.name != "" {
+		text, _ = m.Named(p.name)
+	}
+	for i, s := range t.sc.tavern.trims {
+		if t.isLate() {
+			return ""
+		}
+		if i == len(t.trims) {
+			t.trims = append(t.trims, t.expand(s))
+		}
+		if s = t.trims[i]; s != "" {
 			text = strings.ReplaceAll(text, s, "")
 		}
 	}

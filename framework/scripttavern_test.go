@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nodest/card"
+	"nodest/framework/jsregex"
 	"nodest/framework/macro"
 	"nodest/internal/sharedtest"
 )
@@ -251,4 +252,84 @@ func TestSlowPatternsKeepTheLimit(t *testing.T) {
 		t.Errorf("all in one prompt took %v", took)
 	}
 	t.Logf("all %d in one prompt, whose limit is %v: %v", len(list), promptLimits*scriptLimit, took)
+}
+
+// impatientRun is a run of one script with little time.
+func impatientRun(env *macro.Env, sc card.RegexScript) *ScriptRun {
+	return compileScripts(card.SillyTavern, replying(sc), 20*time.Millisecond).Run(nil).With(env)
+}
+
+func TestReplacementsHaveTheTimeOfTheirScript(t *testing.T) {
+	env := &macro.Env{Local: &macro.Vars{}}
+	trims := make([]string, maxTrims)
+	for i := range trims {
+		trims[i] = strings.Repeat("a", 40+i)
+	}
+	text := strings.Repeat("a", 100_000) + "!"
+	r := impatientRun(env, card.RegexScript{
+		Name: "hostile", Find: "/(a+)(?<x>!)/", Replace: "{{incvar::runs}}" + strings.Repeat("$1$2$<x>", maxReferences/4), TrimStrings: trims,
+	})
+	started := time.Now()
+	for range 3 {
+		if got := r.Apply(text, Occasion{Placement: card.PlaceAIOutput}); got != text {
+			break // a fast machine
+		}
+	}
+	if d := time.Since(started); d > 2*time.Second {
+		t.Errorf("it took %v", d)
+	}
+	if runs, _ := env.Local.Get("runs"); runs != "" && runs != "1" {
+		t.Errorf("the replacement was made %s times", runs)
+	}
+}
+
+// A replacement that is tried again goes on behind what was made.
+func TestReplacementsAreMadeOnce(t *testing.T) {
+	env := &macro.Env{Local: &macro.Vars{}}
+	r := tavernRun(env, card.RegexScript{Find: "/a/g", Replace: "{{incvar::n}}"})
+	run := &replacing{ScriptRun: r, sc: r.scripts.list[0]}
+	for range 2 {
+		if got, n, err := run.replace("a a a"); got != "1 2 3" || n != 3 || err != nil {
+			t.Errorf("%q, %d, %v", got, n, err)
+		}
+	}
+	if len(env.Local.All()) != 1 || env.Local.All()["n"] != 3.0 {
+		t.Errorf("%v", env.Local.All())
+	}
+	late := &replacing{ScriptRun: compileScripts(card.SillyTavern, replying(card.RegexScript{Find: "/a/", Replace: "$0$0"}), 0).Run(nil), sc: r.scripts.list[0]}
+	if got, _, err := late.replace("a"); got != "a" || err != jsregex.ErrTime {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestScriptsOfManyPartsAreRefused(t *testing.T) {
+	for name, sc := range map[string]card.RegexScript{
+		"references":   {Find: "a", Replace: strings.Repeat("$0", 2*maxReferences+1)},
+		"trim strings": {Find: "a", TrimStrings: make([]string, maxTrims+1)},
+	} {
+		r := tavernRun(&macro.Env{}, sc)
+		if got := r.Apply("a", Occasion{Placement: card.PlaceAIOutput}); got != "a" || len(r.Warnings()) != 1 || r.Warnings()[0].Code != skipInvalid {
+			t.Errorf("%s: %q, %+v", name, got, r.Warnings())
+		}
+	}
+}
+
+// A pattern that is another one for each text is off with its script, and costs the time of all scripts.
+func TestPatternsWithMacrosShareTheTimeOfTheirScript(t *testing.T) {
+	n := 0
+	env := &macro.Env{Rand: func() float64 { n++; return float64(n%1000) / 1000 }}
+	sc := card.RegexScript{Find: "/(a+)+{{roll::1d1000}}$/", Substitute: card.SubstituteRaw, Replace: "x"}
+	r := impatientRun(env, sc)
+	text := strings.Repeat("a", 60)
+	for range 5 {
+		r.Apply(text, Occasion{Placement: card.PlaceAIOutput})
+	}
+	if s := r.scripts.list[0]; !s.pattern.Off() || len(r.Warnings()) != 1 || n > 2 {
+		t.Errorf("off %v after %d patterns, %+v", s.pattern.Off(), n, r.Warnings())
+	}
+	r = impatientRun(env, sc)
+	r.time = jsregex.NewAllowance(0)
+	if n = 0; r.Apply(text, Occasion{Placement: card.PlaceAIOutput}) != text || n != 0 {
+		t.Errorf("%d patterns were compiled without time", n)
+	}
 }

@@ -28,16 +28,9 @@ type Env struct {
 	Input    string            // what the user is typing
 	Outlets  map[string]string // world info by the name of its outlet
 	Extra    map[string]string // more macros, by their names in lower case; they win
-	Memo     Memo              // keeps parsed texts; nil = none are kept
+	Done     <-chan struct{}   // once it is closed, macros stay as they are; nil = never
 	original *original
 	spent    *spent
-}
-
-// Memo keeps parsed texts, under id 0. size is about what one takes beside its text, in bytes. It is
-// that of package keyscan, whose ids begin with 1.
-type Memo interface {
-	Get(id uint64, text string) (any, bool)
-	Put(id uint64, text string, parsed any, size int)
 }
 
 // People are the names in a chat.
@@ -94,17 +87,23 @@ type original struct {
 
 // spent counts the work for a prompt.
 type spent struct {
-	bytes int // made by macros, parts of longer ones included
+	bytes int // made by macros, parts of longer ones included, and of the texts of the card that they name
 	calls int
 	over  bool // a limit was reached
+
+	done   <-chan struct{}
+	fields map[string]*Text // of the card, by their names, as they were read last
 }
+
+// MaxText is how long a text may become by its macros, in bytes.
+const MaxText = 4 << 20
 
 // The limits of what strangers' texts may cost.
 const (
 	maxBytes  = 16 << 20 // that macros make for one prompt, in all
-	maxText   = 4 << 20  // that a text may become
-	maxCalls  = 200_000  // macros for one prompt
-	maxNested = 64       // macros within macros, and blocks within blocks
+	maxText   = MaxText
+	maxCalls  = 200_000 // macros for one prompt
+	maxNested = 64      // macros within macros, and blocks within blocks
 )
 
 // WithOriginal returns an Env for a text that replaces another one, which {{original}} stands for
@@ -121,7 +120,7 @@ func (e *Env) Limited() bool { return e.spent != nil && e.spent.over }
 
 func (e *Env) start() {
 	if e.spent == nil {
-		e.spent = &spent{}
+		e.spent = &spent{done: e.Done, fields: map[string]*Text{}}
 	}
 }
 
@@ -130,36 +129,7 @@ func (e *Env) Expand(text string) string {
 	if Plain(text) {
 		return text
 	}
-	return e.parse(text).Expand(e)
-}
-
-func (e *Env) parse(text string) *Text {
-	if e.Memo == nil {
-		return Parse(text)
-	}
-	if known, ok := e.Memo.Get(0, text); ok {
-		return known.(*Text)
-	}
-	t := Parse(text)
-	e.Memo.Put(0, text, t, t.Size())
-	return t
-}
-
-// Size estimates the memory of a parsed text without its source, in bytes.
-func (t *Text) Size() int { return 64 + sizeOfNodes(t.nodes) }
-
-func sizeOfNodes(nodes []node) int {
-	const nodeBytes, callBytes = 24, 250
-	size := nodeBytes * len(nodes)
-	for _, n := range nodes {
-		if c := n.call; c != nil {
-			size += callBytes + nodeBytes*len(c.inner) + sizeOfNodes(c.inner) // arguments share what is in it
-			if c.block {
-				size += sizeOfNodes(c.args[len(c.args)-1])
-			}
-		}
-	}
-	return size
+	return Parse(text).Expand(e)
 }
 
 // ExpandPattern replaces the macros in a regular expression. <USER> and its like, which may be the
@@ -180,12 +150,38 @@ func Plain(text string) bool {
 		!strings.Contains(text, `\{`) && !strings.Contains(text, `\}`)
 }
 
+// Fixed reports that a text is the same whatever an Env has: it has no macro, and no brace that is escaped.
+func Fixed(text string) bool {
+	if Plain(text) {
+		return true
+	}
+	for _, n := range Parse(text).nodes {
+		if n.call != nil || !strings.HasPrefix(text, n.text) {
+			return false
+		}
+		text = text[len(n.text):]
+	}
+	return text == ""
+}
+
 // charge counts work, and reports whether it is within the limits.
 func (s *spent) charge(bytes int) bool {
 	s.calls++
 	s.bytes += bytes
-	if s.calls > maxCalls || s.bytes > maxBytes {
+	if s.calls > maxCalls || s.bytes > maxBytes || s.calls%checkCalls == 0 && s.ended() {
 		s.over = true
 	}
 	return !s.over
+}
+
+// checkCalls is after how many macros an Env looks whether it is done.
+const checkCalls = 64
+
+func (s *spent) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
 }

@@ -279,7 +279,14 @@ func (r *run) field(name, text string) string {
 	if Plain(text) {
 		return text
 	}
-	t := r.env.parse(text)
+	if !r.env.spent.charge(len(text)) {
+		return ""
+	}
+	t := r.env.spent.fields[name]
+	if t == nil || t.source != text {
+		t = Parse(text)
+		r.env.spent.fields[name] = t
+	}
 	inner := run{env: r.env, text: t, fields: append(r.fields[:len(r.fields):len(r.fields)], name)}
 	return inner.string(t.nodes)
 }

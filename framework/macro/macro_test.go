@@ -150,31 +150,40 @@ func TestPickIsStable(t *testing.T) {
 	}
 }
 
-type memo map[string]any
-
-func (m memo) Get(id uint64, text string) (any, bool) { v, ok := m[fmt.Sprint(id, text)]; return v, ok }
-
-func (m memo) Put(id uint64, text string, parsed any, size int) {
-	if size <= 0 {
-		panic("no size")
+func TestFieldsAreChargedWithTheirSources(t *testing.T) {
+	e := &Env{Card: Card{
+		Description: "{{// " + strings.Repeat("x", 900_000) + "}}", Personality: strings.Repeat("{{description}}", 50_000),
+	}}
+	if got := e.Expand("{{description}}{{personality}}"); got != "{{personality}}" || !e.Limited() {
+		t.Errorf("%d bytes, limited %v", len(got), e.Limited())
 	}
-	m[fmt.Sprint(id, text)] = parsed
+	if e.spent.bytes > maxBytes+2<<20 {
+		t.Errorf("texts of %d bytes were read", e.spent.bytes)
+	}
 }
 
-func TestParsedTextsAreKept(t *testing.T) {
-	kept := memo{}
-	for range 3 {
-		e := example()
-		e.Memo = kept
-		if got := e.Expand("{{if 1}}{{description}}{{/if}}") + e.Expand("plain"); got != "A maid of Bob.plain" {
-			t.Errorf("%q", got)
-		}
+func TestFieldsAreParsedOnce(t *testing.T) {
+	e := example()
+	if got := e.Expand("{{description}}") + e.Expand("{{description}}"); got != "A maid of Bob.A maid of Bob." {
+		t.Errorf("%q", got)
 	}
-	if len(kept) != 2 {
-		t.Errorf("%d texts are kept", len(kept))
+	kept := e.spent.fields["description"]
+	e.Expand("{{description}}")
+	if kept == nil || e.spent.fields["description"] != kept {
+		t.Error("the description was parsed again")
 	}
-	if text := strings.Repeat("{{reverse::", maxNested) + strings.Repeat("}}", maxNested); Parse(text).Size() > 400*maxNested {
-		t.Errorf("%d bytes", Parse(text).Size())
+	e.Card.Description = "New, {{user}}."
+	if got := e.Expand("{{description}}"); got != "New, Bob." {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestMacrosStayWhenTheirTimeIsOver(t *testing.T) {
+	done := make(chan struct{})
+	close(done)
+	e := &Env{Names: People{User: "Bob"}, Done: done}
+	if got := e.Expand(strings.Repeat("{{user}}", 1000)); !strings.HasSuffix(got, "{{user}}") || !e.Limited() {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -439,16 +448,12 @@ func entries(n int) []string {
 
 func BenchmarkExpand500Texts(b *testing.B) {
 	texts := entries(500)
-	parsed, kept := make([]*Text, len(texts)), memo{}
+	parsed := make([]*Text, len(texts))
 	for i, text := range texts {
 		parsed[i] = Parse(text)
 	}
 	for name, expand := range map[string]func(e *Env, i int) string{
-		"parsed": func(e *Env, i int) string { return parsed[i].Expand(e) },
-		"kept": func(e *Env, i int) string {
-			e.Memo = kept
-			return e.Expand(texts[i])
-		},
+		"parsed":   func(e *Env, i int) string { return parsed[i].Expand(e) },
 		"unparsed": func(e *Env, i int) string { return e.Expand(texts[i]) },
 		"plain":    func(e *Env, i int) string { return e.Expand(texts[i][30:300]) },
 	} {

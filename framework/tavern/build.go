@@ -36,6 +36,9 @@ func Build(ctx context.Context, in *framework.Input, play *Play) (*framework.Pro
 	b.buildFrame()
 	b.buildInjections()
 	b.buildEnd()
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
 	if err := b.fit(); err != nil {
 		return nil, nil, err
 	}
@@ -104,7 +107,7 @@ func (b *builder) newEnv() *macro.Env {
 	e := &macro.Env{
 		Names: macro.People{User: b.in.Persona.Name, Char: b.c.name()},
 		Model: macro.Model{MaxContext: o.Context, MaxReply: o.Reserve, Generation: string(b.task)},
-		Now:   o.Now, Rand: b.play.Rand, Seed: o.PickSeed,
+		Now:   o.Now, Rand: b.play.Rand, Seed: o.PickSeed, Done: b.ctx.Done(),
 		Local: b.play.State.Variables.Clone(), Global: b.play.Globals.Clone(),
 	}
 	if e.Rand == nil {

@@ -393,7 +393,7 @@ func TestEntriesAreAccountedFor(t *testing.T) {
 		card.Entry{Constant: true, Content: "end", Position: card.AfterNote}, card.Entry{Constant: true, Content: "deep", Position: card.AtDepth, Depth: 0},
 	)}
 	in := framework.Input{User: framework.Message{Text: "The castle!"}}
-	p := build(t, s, in, Play{})
+	p := build(t, s, in, Play{Explain: true})
 	expect(t, p, "s M", "s <A: 剑 one\ntwo>", "s top\n\nend", "u The castle!", "s deep")
 	one, two := p.Entries[1], p.Entries[2]
 	if one.ID != "b.0" || one.Why != "constant" || one.Source != framework.SourceGlobalBook || two.Key != "castle" || two.Why != "key" || two.At != len([]rune("<A: 剑 one\n")) || *two.Position != 0 {

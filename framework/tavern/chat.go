@@ -50,6 +50,7 @@ func (b *builder) readChat() {
 	if b.in.User.Text != "" {
 		c.length++
 	}
+	c.users = b.play.Before.Users
 	behind := 1
 	if b.task == Continue {
 		behind = 2 // the message that is lengthened is not there yet
@@ -78,7 +79,7 @@ func (b *builder) readChat() {
 
 // macroChat is the chat for macros.
 func (b *builder) macroChat() macro.Chat {
-	chat := macro.Chat{Messages: make([]macro.Message, 0, b.chat.length), Included: -1}
+	chat := macro.Chat{Messages: make([]macro.Message, 0, b.chat.length), Before: b.play.Before.Messages, Included: -1}
 	for i := range b.chat.length {
 		if m := b.message(i); !isSummary(m) {
 			chat.Messages = append(chat.Messages, macro.Message{User: b.isUser(i), Text: m.Text, At: m.At})
@@ -99,6 +100,17 @@ func (b *builder) speakerOf(i int) string {
 		return ""
 	}
 	return b.c.name()
+}
+
+// before is what world info counts before the chat that it scans, in which a summary is no message.
+func (b *builder) before() worldinfo.Before {
+	before := b.play.Before
+	for i := range b.chat.length {
+		if b.in.Options.ScanSummary && isSummary(b.message(i)) {
+			before.Messages--
+		}
+	}
+	return before
 }
 
 // scanned is the chat for world info.

@@ -15,6 +15,7 @@ type ends struct {
 	moved    []*piece // behind everything: the message that is lengthened, and the nudge to go on
 	control  []*piece // last: what is asked of the model
 	examples [][]*piece
+	head     *string  // before each block of examples
 	front    []*piece // what NodeST adds, directly before the chat
 }
 
@@ -60,34 +61,13 @@ func (b *builder) buildMoved() {
 		text = in.Text
 	}
 	if text == "" {
-		said := strings.TrimSpace(b.chat.texts[at])
-		nudge := replaceAll(b.utility().ContinueNudge, "{{lastChatMessage}}", insertMark)
-		text = strings.ReplaceAll(b.env.Expand(nudge), insertMark, said)
+		b.env.Extra = map[string]string{"lastchatmessage": strings.TrimSpace(b.chat.texts[at])}
+		text = b.env.Expand(b.utility().ContinueNudge)
+		b.env.Extra = nil
 	}
 	if text != "" {
 		b.ends.moved = append(b.ends.moved, onePart(plain, llm.System, b.taskEntry(), text))
 	}
-}
-
-// replaceAll is strings.ReplaceAll without regard to case.
-func replaceAll(text, old, by string) string {
-	for at := 0; ; {
-		i := indexFold(text[at:], old)
-		if i < 0 {
-			return text
-		}
-		text = text[:at+i] + by + text[at+i+len(old):]
-		at += i + len(by)
-	}
-}
-
-func indexFold(text, part string) int {
-	for i := 0; i+len(part) <= len(text); i++ {
-		if strings.EqualFold(text[i:i+len(part)], part) {
-			return i
-		}
-	}
-	return -1
 }
 
 func (b *builder) taskEntry() framework.Entry {
@@ -158,9 +138,18 @@ func (b *builder) addExamples(e framework.Entry, text string) {
 		if len(said) == 0 {
 			continue
 		}
-		if head := b.env.Expand(b.utility().NewExample); head != "" {
+		if head := b.exampleHead(); head != "" {
 			said = append([]*piece{onePart(heading, llm.System, presetEntry("new_example_chat_prompt", "New Example Chat"), head)}, said...)
 		}
 		b.ends.examples = append(b.ends.examples, said)
 	}
+}
+
+// exampleHead announces a block of examples: one text for all of them.
+func (b *builder) exampleHead() string {
+	if b.ends.head == nil {
+		head := b.env.Expand(b.utility().NewExample)
+		b.ends.head = &head
+	}
+	return *b.ends.head
 }

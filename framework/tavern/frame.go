@@ -6,6 +6,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework"
+	"nodest/framework/macro"
 	"nodest/framework/worldinfo"
 	"nodest/llm"
 )
@@ -170,11 +171,18 @@ func (b *builder) worldPiece(block []worldinfo.Placed, at int, role llm.Role) *p
 		return p
 	}
 	if strings.Contains(after, insertMark) {
-		after = strings.ReplaceAll(after, insertMark, worldinfo.Text(block))
+		after = fillMarks(after, worldinfo.Text(block))
 	}
 	first.text = before + first.text
 	last.text += after
 	return p
+}
+
+// fillMarks puts a text in the place of the marks, as long as the whole stays within macro.MaxText. The
+// other marks go.
+func fillMarks(frame, text string) string {
+	most := max(macro.MaxText-len(frame), 0) / max(len(text), 1)
+	return strings.ReplaceAll(strings.Replace(frame, insertMark, text, most), insertMark, "")
 }
 
 // replacement is a text of the card in the place of a prompt.

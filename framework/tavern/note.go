@@ -95,14 +95,14 @@ func (b *builder) expand(text string) string {
 func (b *builder) scan() (err error) {
 	t, c := &b.texts, &b.c.card
 	in := &worldinfo.Input{
-		Messages: b.scanned(),
+		Messages: b.scanned(), Before: b.before(),
 		Texts: worldinfo.Texts{
 			Persona: t.persona, Description: t.description, Personality: t.personality, DepthPrompt: t.deep, Scenario: t.scenario,
 			CreatorNotes: b.expand(c.CreatorNotes),
 		},
 		Settings: worldinfo.DefaultSettings(), Context: b.in.Options.Context - b.in.Options.Reserve,
 		Trigger: string(b.task), Character: b.c.character, Greeting: b.play.Greeting,
-		Timed: b.play.State.Timed, Forced: b.play.Forced, Explain: true,
+		Timed: b.play.State.Timed, Forced: b.play.Forced, Explain: b.play.Explain,
 		Tools: worldinfo.Tools{Expand: b.env.Expand, Count: b.common.Count, Rand: b.env.Rand, Rewrite: b.rewrite, Cache: b.in.Cache.Memo()},
 	}
 	if b.play.WorldInfo != nil {

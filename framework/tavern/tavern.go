@@ -42,10 +42,14 @@ const (
 
 // Play is what a prompt of this dialect needs besides the input that all dialects share.
 type Play struct {
-	Compiled *Compiled   // the documents
-	Trigger  Trigger     // "" = what the instruction of the input asks for, else Normal
-	State    State       // of the branch; Build changes nothing in it
-	Globals  *macro.Vars // variables of the user, which Build does not change either; nil = none
+	Compiled *Compiled // the documents
+	Trigger  Trigger   // "" = what the instruction of the input asks for, else Normal
+	State    State     // of the branch; Build changes nothing in it
+	// Before counts the messages of the branch before the first one of the input's history; summaries
+	// are none. What counts messages, such as timed effects, the interval of a note and the
+	// indices of macros, is about the whole chat with it.
+	Before  worldinfo.Before
+	Globals *macro.Vars // variables of the user, which Build does not change either; nil = none
 
 	Note      *Note        // nil = the author's note of the input
 	Persona   PersonaPlace // the zero value = in the prompt
@@ -55,6 +59,9 @@ type Play struct {
 	Greeting  int                 // that the chat began with, as worldinfo.Input has it
 	Forced    map[string]bool     // world-book entries that a search by meaning found, by id
 
+	// Explain has the prompt report each entry of world books that is not in it, with its tokens, as previews
+	// show them. Otherwise it reports those that lost: to chance, to others, to the budget.
+	Explain bool
 	// Turns is the form that the provider wants the messages in; "" = that of the preset.
 	Turns Turns
 	// Names keeps the names of speakers out of the texts, for providers that take them as a

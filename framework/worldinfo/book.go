@@ -2,13 +2,17 @@ package worldinfo
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 
 	"nodest/card"
+	"nodest/framework/macro"
 	"nodest/internal/lru"
 )
 
@@ -31,7 +35,7 @@ type Book struct {
 	Skipped int
 
 	sets   [2]func() *keyset // of keys, without and with Settings.CaseSensitive
-	lately *lru.Cache[string, *keyset]
+	lately *lru.Cache[setName, *keyset]
 }
 
 // keyUse says in which case a key is looked for: by entries that say so, and by those that leave it to
@@ -104,12 +108,16 @@ func (e *entry) scanDepth() *int {
 	return e.ScanDepth
 }
 
+// maxLevels is how many levels of recursion follow each other: each is a pass over the entries. Those
+// beyond come together.
+const maxLevels = 100
+
 // dynamicSets is how many sets of keys with replaced macros a book keeps.
 const dynamicSets = 16
 
 // Compile makes books ready. It never fails: Lint says what will not work.
 func Compile(sources ...Source) *Book {
-	b := &Book{byID: map[string]int32{}, lately: lru.New[string, *keyset](dynamicSets)}
+	b := &Book{byID: map[string]int32{}, lately: lru.New[setName, *keyset](dynamicSets)}
 	c := compiler{Book: b, room: newRoom()}
 	var groups [4][]int32
 	for _, s := range distinct(sources) {
@@ -130,7 +138,9 @@ func Compile(sources ...Source) *Book {
 	}
 	b.Skipped = c.room.skipped
 	slices.Sort(b.levels)
-	b.levels = slices.Compact(b.levels)
+	if b.levels = slices.Compact(b.levels); len(b.levels) > maxLevels {
+		b.levels = append(b.levels[:maxLevels-1], b.levels[len(b.levels)-1])
+	}
 	b.used = slices.Concat(c.keyUse, c.dynamicUse)
 	for i := range b.sets {
 		b.sets[i] = sync.OnceValue(func() *keyset {
@@ -205,11 +215,7 @@ func (c *compiler) add(book string, e *card.Entry) int32 {
 		}
 		c.want(e.ScanTexts)
 	}
-	for part := range strings.SplitSeq(e.Group, ",") {
-		if part = strings.TrimLeftFunc(part, isSpace); part != "" && !slices.Contains(en.groups, part) {
-			en.groups = append(en.groups, part)
-		}
-	}
+	en.groups = groupsIn(e.Group)
 	c.always = append(c.always, slices.ContainsFunc(en.all(), func(k int32) bool { return k < 0 || !c.Book.keys[k].simple() }))
 	if e.DelayUntilRecursion > 0 {
 		c.levels = append(c.levels, e.DelayUntilRecursion)
@@ -224,6 +230,17 @@ func (c *compiler) add(book string, e *card.Entry) int32 {
 	return n
 }
 
+// groupsIn are the groups that a list names, each once.
+func groupsIn(names string) []string {
+	var t table
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimLeftFunc(name, isSpace); name != "" {
+			t.number(name)
+		}
+	}
+	return t.list
+}
+
 func (c *compiler) want(t card.ScanTexts) {
 	w := &c.wanted
 	w.Persona, w.Description, w.Personality = w.Persona || t.Persona, w.Description || t.Description, w.Personality || t.Personality
@@ -234,7 +251,7 @@ func (c *compiler) numbers(e *card.Entry, keys []string) []int32 {
 	list := make([]int32, len(keys))
 	for i, k := range keys {
 		uses, n := &c.dynamicUse, int32(0)
-		if isDynamic(k) {
+		if !macro.Fixed(k) {
 			n = c.macros.number(k)
 			c.dynamic = c.macros.list
 			list[i] = -1 - n
@@ -283,14 +300,10 @@ func (b *Book) dynamicSet(caseSensitive bool, expand func(string) string) *keyse
 		return nil
 	}
 	texts := make([]string, len(b.dynamic))
-	name := "folded"
-	if caseSensitive {
-		name = "exact"
-	}
 	for i, k := range b.dynamic {
 		texts[i] = expand(k)
-		name += "\x00" + texts[i]
 	}
+	name := nameOf(caseSensitive, texts)
 	if s, ok := b.lately.Get(name); ok {
 		return s
 	}
@@ -302,6 +315,24 @@ func (b *Book) dynamicSet(caseSensitive bool, expand func(string) string) *keyse
 	s := newKeyset(keys, func(k int) (folded, exact bool) { return uses[k].wanted(caseSensitive) })
 	b.lately.Put(name, s, 1)
 	return s
+}
+
+// setName tells sets of keys apart.
+type setName [sha256.Size]byte
+
+func nameOf(caseSensitive bool, keys []string) (name setName) {
+	h := sha256.New()
+	head := make([]byte, 8)
+	for _, k := range keys {
+		binary.LittleEndian.PutUint64(head, uint64(len(k)))
+		_, _ = h.Write(head)
+		_, _ = io.WriteString(h, k)
+	}
+	if caseSensitive {
+		_, _ = h.Write([]byte{1})
+	}
+	h.Sum(name[:0])
+	return name
 }
 
 // entryBytes is about what an entry takes beside its texts and keys.

@@ -162,9 +162,14 @@ func (t *texts) scanOthers(wanted uint8) {
 func (t *texts) recurse(text string) {
 	t.recursed = append(t.recursed, text)
 	clear(t.memo)
+	more, held := []rune("\n"+marker+text), 0
 	for v, runes := range t.joined {
 		if v.in&inRecursion != 0 {
-			t.joined[v] = append(runes, []rune("\n"+marker+text)...)
+			t.joined[v] = append(runes, more...)
+		}
+		if held += len(t.joined[v]); held > maxJoined {
+			clear(t.joined)
+			break
 		}
 	}
 	for _, h := range t.hays {
@@ -310,10 +315,7 @@ func (t *texts) pattern(at patternAt, h *hay, k *key) bool {
 	if found, ok := t.memo[at]; ok {
 		return found
 	}
-	if h.find.patterns.over(k) {
-		return false // before the texts are joined for nothing
-	}
-	found, _ := h.find.patterns.run(k, t.join(at.view))
+	found, _ := h.find.patterns.run(k, func() []rune { return t.join(at.view) })
 	t.memo[at] = found
 	return found
 }

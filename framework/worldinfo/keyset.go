@@ -43,6 +43,9 @@ const (
 	maxKeys     = 4 << 20
 )
 
+// patternCost is what a pattern takes beside its source, as so many bytes of one.
+const patternCost = 30
+
 // room is what is left of these bounds.
 type room struct{ patterns, keys, skipped int }
 
@@ -50,15 +53,16 @@ func newRoom() room { return room{patterns: maxPatterns, keys: maxKeys} }
 
 // parse is parseKey for a key that there is room for. Any other is never found.
 func (r *room) parse(s string) key {
-	pattern := strings.HasPrefix(trim(s), "/")
-	if need := len(s) + 1; need > r.keys || pattern && need > r.patterns {
+	need, patterns := len(s)+1, 0
+	if strings.HasPrefix(trim(s), "/") {
+		patterns = need + patternCost
+	}
+	if need > r.keys || patterns > r.patterns {
 		r.skipped++
 		return key{kind: emptyKey}
 	}
-	r.keys -= len(s) + 1
-	if pattern {
-		r.patterns -= len(s) + 1
-	}
+	r.keys -= need
+	r.patterns -= patterns
 	return parseKey(s)
 }
 
@@ -76,11 +80,6 @@ func parseKey(s string) key {
 		}
 	}
 	return key{text: s, spaced: strings.ContainsFunc(s, isSpace)}
-}
-
-// isDynamic reports whether a key may have macros.
-func isDynamic(s string) bool {
-	return strings.Contains(s, "{{") || strings.Contains(s, "<") || strings.Contains(s, `\{`) || strings.Contains(s, `\}`)
 }
 
 // keyset is keys that are looked for together. It is immutable.
@@ -213,10 +212,14 @@ type finder struct {
 	folded, exact *keyscan.Finder
 	cache         keyscan.Memo
 	patterns      *patterns
+
+	text  int     // counts the texts that were looked at for patterns
+	tried []int   // by keys: the text that they were looked for in last
+	try   []int32 // patterns to look for, in the text of now
 }
 
 func newFinder(s *keyset, cache keyscan.Memo, p *patterns) *finder {
-	return &finder{set: s, folded: s.folded.Finder(), exact: s.exact.Finder(), cache: cache, patterns: p}
+	return &finder{set: s, folded: s.folded.Finder(), exact: s.exact.Finder(), cache: cache, patterns: p, tried: make([]int, len(s.keys))}
 }
 
 // find returns what is in a text.
@@ -237,21 +240,22 @@ func (f *finder) find(text string) unit {
 // findPatterns looks for the local patterns whose literals are in a text. It reports whether all could
 // be run.
 func (f *finder) findPatterns(text string, u *unit) bool {
-	try := f.set.bare
+	f.try = append(f.try[:0], f.set.bare...)
+	f.text++
 	for _, h := range u.folded {
-		if more := f.set.byLiteral.of(h.Key()); len(more) > 0 {
-			try = append(slices.Clip(try), more...)
+		for _, k := range f.set.byLiteral.of(h.Key()) {
+			if f.tried[k] != f.text {
+				f.tried[k] = f.text
+				f.try = append(f.try, k)
+			}
 		}
 	}
-	if len(try) == 0 {
+	if len(f.try) == 0 {
 		return true
 	}
 	runes, whole := []rune(text), true
-	for i, k := range try {
-		if i >= len(f.set.bare) && slices.Contains(try[len(f.set.bare):i], k) {
-			continue
-		}
-		found, ok := f.patterns.run(&f.set.keys[k], runes)
+	for _, k := range f.try {
+		found, ok := f.patterns.run(&f.set.keys[k], func() []rune { return runes })
 		whole = whole && ok
 		if found {
 			u.patterns = append(u.patterns, k)
@@ -288,13 +292,14 @@ func (p *patterns) tell(k *key) {
 	}
 }
 
-// run reports whether a pattern occurs in a text; ok is false if there was no time to see.
-func (p *patterns) run(k *key, text []rune) (found, ok bool) {
+// run reports whether a pattern occurs in a text; ok is false if there was no time to see. The time that
+// text takes to be made counts.
+func (p *patterns) run(k *key, text func() []rune) (found, ok bool) {
 	if p.over(k) {
 		return false, false
 	}
 	err := p.allowance.Try(k.pattern, func() (err error) {
-		found, err = k.pattern.Matches(text)
+		found, err = k.pattern.Matches(text())
 		return err
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework/jsregex"
+	"nodest/framework/macro"
 )
 
 // The codes of findings.
@@ -46,10 +47,12 @@ func Lint(entries []card.Entry, s Settings, context int) []card.Warning {
 	}
 	constant := 0
 	for i := range entries {
-		if n := entries[i].DelayUntilRecursion; n > 0 && !slices.Contains(l.levels, n) {
+		if n := entries[i].DelayUntilRecursion; n > 0 {
 			l.levels = append(l.levels, n)
 		}
 	}
+	slices.Sort(l.levels)
+	l.levels = slices.Compact(l.levels)
 	for i := range entries {
 		e := &entries[i]
 		if e.Disable {
@@ -166,7 +169,7 @@ func (l *linter) key(path, k string) {
 	case trimmed == "":
 		l.add(path, lintEverything, "a blank key is found in every text")
 		return
-	case isDynamic(k):
+	case !macro.Fixed(k):
 		return
 	}
 	source, flags, ok := jsregex.Key(trimmed)

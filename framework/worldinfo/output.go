@@ -33,9 +33,7 @@ func (s *scan) output() *Output {
 	slices.SortStableFunc(o.Depth, func(x, y DepthGroup) int {
 		return cmp.Or(cmp.Compare(y.Depth, x.Depth), cmp.Compare(x.Role, y.Role))
 	})
-	if s.in.Explain {
-		s.explain(o)
-	}
+	s.explain(o)
 	return o
 }
 
@@ -76,7 +74,7 @@ func (s *scan) place(o *Output, n int32) {
 	case block != nil:
 		*block = append(*block, p)
 	case at == card.AtDepth:
-		placeAt(o, e, p)
+		s.placeAt(o, e, p)
 	default:
 		if o.Outlets == nil {
 			o.Outlets = map[string][]Placed{}
@@ -85,11 +83,16 @@ func (s *scan) place(o *Output, n int32) {
 	}
 }
 
-func placeAt(o *Output, e *entry, p Placed) {
-	i := slices.IndexFunc(o.Depth, func(g DepthGroup) bool { return g.Depth == e.depth() && g.Role == e.role() })
-	if i < 0 {
+// depthPlace is a place in the chat.
+type depthPlace struct{ depth, role int }
+
+func (s *scan) placeAt(o *Output, e *entry, p Placed) {
+	at := depthPlace{e.depth(), e.role()}
+	i, there := s.depths[at]
+	if !there {
 		i = len(o.Depth)
-		o.Depth = append(o.Depth, DepthGroup{Depth: e.depth(), Role: e.role()})
+		s.depths[at] = i
+		o.Depth = append(o.Depth, DepthGroup{Depth: at.depth, Role: at.role})
 	}
 	o.Depth[i].Texts = append(o.Depth[i].Texts, p)
 }
@@ -97,6 +100,9 @@ func placeAt(o *Output, e *entry, p Placed) {
 // explain fills in the verdicts.
 func (s *scan) explain(o *Output) {
 	for _, n := range s.order {
+		if !s.in.Explain && !lost(s.state[n].reason) {
+			continue
+		}
 		v := s.verdict(n)
 		o.AllTokens += v.Tokens
 		if v.Fires {
@@ -106,11 +112,24 @@ func (s *scan) explain(o *Output) {
 	}
 }
 
+// lost reports a reason of an entry that would be in the prompt but for chance, other entries, its own
+// rest, or its place.
+func lost(reason string) bool {
+	switch reason {
+	case ReasonProbability, ReasonGroup, ReasonCooldown, ReasonBudget, ReasonEmpty, ReasonOutlet, ReasonPosition:
+		return true
+	}
+	return false
+}
+
 func (s *scan) verdict(n int32) Verdict {
 	e, st := &s.b.entries[n], &s.state[n]
 	v := Verdict{
 		ID: e.id, Name: e.name(), Fires: st.active && st.reason == "", Why: st.why, Reason: st.reason,
-		Draw: st.draw, Group: st.group, Until: st.until, Pass: st.pass, Level: st.level, Tokens: s.in.Count(s.text(n)),
+		Draw: st.draw, Group: st.group, Until: st.until, Pass: st.pass, Level: st.level,
+	}
+	if s.in.Explain {
+		v.Tokens = s.in.Count(s.text(n))
 	}
 	if v.Reason != "" && v.Why == "" && v.Reason != ReasonSecondary {
 		return v

@@ -52,19 +52,27 @@ type scan struct {
 	alive []int32 // of order: those that can still come in
 	texts texts
 
-	pass      pass
-	same      bool   // the pass differs from the one before by the texts of entries alone
-	again     []bool // by entries: a candidate of the pass before
-	passes    int
-	level     int
-	levels    []int // later ones
-	extra     int   // depth beyond that of the settings
+	progress
 	active    []int32
 	groups    map[string]int32 // active entries, by their whole group texts
 	budget    budget
 	timed     Timed
+	tags      map[string]bool    // of the character
+	depths    map[depthPlace]int // indices of the groups of the output
 	patterns  *patterns
 	assistant int // messages that are not the user's
+}
+
+// progress is where a scan is.
+type progress struct {
+	pass   pass
+	same   bool   // the pass differs from the one before by the texts of entries, and the level, alone
+	again  []bool // by entries: a candidate of the pass before
+	passes int
+	level  int
+	below  int   // the level of the pass before
+	levels []int // later ones
+	extra  int   // depth beyond that of the settings
 }
 
 func (b *Book) scan(ctx context.Context, in *Input) (*Output, error) {
@@ -93,12 +101,17 @@ func newScan(ctx context.Context, b *Book, given *Input) *scan {
 	in.Tools = in.Tools.complete()
 	set := in.Settings
 	s := &scan{
-		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), again: make([]bool, len(b.entries)), groups: map[string]int32{},
+		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), progress: progress{again: make([]bool, len(b.entries))}, groups: map[string]int32{},
+		tags: make(map[string]bool, len(in.Character.Tags)), depths: map[depthPlace]int{},
 		patterns: &patterns{ctx: ctx, allowance: jsregex.NewAllowance(patternsLimit), told: map[string]bool{}},
 	}
 	s.order = b.orders[min(max(set.Strategy, Evenly), GlobalFirst)]
 	if len(b.levels) > 0 {
 		s.level, s.levels = b.levels[0], b.levels[1:]
+	}
+	s.assistant = in.Before.Messages - in.Before.Users
+	for _, t := range in.Character.Tags {
+		s.tags[t] = true
 	}
 	for _, m := range in.Messages {
 		if !m.User {
@@ -163,7 +176,7 @@ func (s *scan) filter() {
 func (s *scan) barred(e *entry) string {
 	who := &s.in.Character
 	names := slices.Contains(e.CharacterNames, who.File)
-	tags := slices.ContainsFunc(e.CharacterTags, func(t string) bool { return slices.Contains(who.Tags, t) })
+	tags := slices.ContainsFunc(e.CharacterTags, func(t string) bool { return s.tags[t] })
 	switch {
 	case e.Disable:
 		return ReasonDisabled
@@ -182,7 +195,7 @@ func (s *scan) look() {
 	s.scanMessages()
 	var found []int32
 	s.alive = slices.DeleteFunc(s.alive, func(n int32) bool {
-		if s.same && !s.again[n] && !s.b.always[n] && !s.texts.touched[n] {
+		if s.same && s.settled(n) {
 			return false
 		}
 		st := &s.state[n]
@@ -200,6 +213,12 @@ func (s *scan) look() {
 	found = s.chooseGroups(found)
 	s.admit(found)
 	s.next(found)
+}
+
+// settled reports that an entry was looked at in the pass before, and that nothing has changed for it.
+func (s *scan) settled(n int32) bool {
+	level := s.b.entries[n].DelayUntilRecursion
+	return !s.again[n] && !s.b.always[n] && !s.texts.touched[n] && (level <= s.below || level > s.level)
 }
 
 func bit(on bool) int {
@@ -269,7 +288,7 @@ func (s *scan) candidate(n int32) bool {
 
 // held returns what keeps an entry out of this pass, whatever its keys; "" = nothing.
 func (s *scan) held(e *entry, st *state) string {
-	if e.Delay != nil && len(s.in.Messages) < *e.Delay {
+	if e.Delay != nil && s.in.length() < *e.Delay {
 		st.until, st.out = e.Delay, true
 		return ReasonDelay
 	}
@@ -367,6 +386,7 @@ func (s *scan) next(found []int32) {
 		}
 	}
 	before := s.pass
+	s.below = s.level
 	switch s.same = false; {
 	case s.recurs(len(rec)):
 		s.pass, s.same = recursePass, before == recursePass
@@ -374,7 +394,7 @@ func (s *scan) next(found []int32) {
 		s.pass = minimumPass
 		s.extra++
 	case len(s.levels) > 0:
-		s.pass = recursePass
+		s.pass, s.same = recursePass, before == recursePass
 		s.level, s.levels = s.levels[0], s.levels[1:]
 	default:
 		s.pass = noPass

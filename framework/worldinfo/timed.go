@@ -26,7 +26,7 @@ func (s *scan) effects() {
 		return
 	}
 	s.timed = Timed{Sticky: copied(s.in.Timed.Sticky), Cooldown: copied(s.in.Timed.Cooldown)}
-	l := len(s.in.Messages)
+	l := s.in.length()
 	for id, e := range s.in.Timed.Sticky {
 		n, live, ended := s.effect(id, e, func(e *entry) *int { return e.Sticky })
 		if live {
@@ -54,7 +54,7 @@ func (s *scan) effects() {
 // drop removes an effect that does not last. That of an entry n < 0, which is not known, stays until
 // its time is over.
 func (s *scan) drop(effects map[string]Effect, id string, n int32) {
-	l, e := len(s.in.Messages), effects[id]
+	l, e := s.in.length(), effects[id]
 	if n >= 0 || l >= e.End || l <= e.Start && !e.Protected {
 		delete(effects, id)
 	}
@@ -76,7 +76,7 @@ func copied(m map[string]Effect) map[string]Effect {
 // effect says what became of an effect: the number of its entry, -1 if it is not known; whether it
 // lasts; and whether its time is over.
 func (s *scan) effect(id string, e Effect, setting func(*entry) *int) (n int32, live, ended bool) {
-	l := len(s.in.Messages)
+	l := s.in.length()
 	n, known := s.b.byID[id]
 	if known {
 		hash, ours := e.Hash.(string)
@@ -98,7 +98,7 @@ func (s *scan) start() {
 	if s.in.DryRun {
 		return
 	}
-	l := len(s.in.Messages)
+	l := s.in.length()
 	for _, n := range s.active {
 		e := &s.b.entries[n]
 		begin := func(effects map[string]Effect, messages *int) {

@@ -61,7 +61,7 @@ type Verdict struct {
 	Until  *int   `json:"until,omitempty"` // number of messages at which its delay, cooldown or sticky time ends
 	Pass   int    `json:"pass"`            // the pass that decided, from 1; 0 = none
 	Level  int    `json:"level,omitempty"` // the level of recursion of that pass
-	Tokens int    `json:"tokens"`          // of its text, with macros replaced where it is used
+	Tokens int    `json:"tokens"`          // of its text, with macros replaced where it is used; counted with Input.Explain alone
 }
 
 // Draw is a number that was drawn for a probability. Above Percent the entry is not used.

@@ -78,9 +78,20 @@ type Character struct {
 	Tags []string // ids and names; nil = it has no list of tags, and filters by tag do not count
 }
 
+// Before counts the messages of a chat before those that were read. What counts messages (timed
+// effects, delays, decorators) counts them too. The zero value says that the whole chat was read.
+type Before struct {
+	Messages int // that are not hidden
+	Users    int // of them, the user's
+}
+
+// length is the number of messages of the chat.
+func (in *Input) length() int { return in.Before.Messages + len(in.Messages) }
+
 // Input is what a scan is about.
 type Input struct {
 	Messages []Message // the newest last
+	Before   Before
 	Texts    Texts
 	// Injections are further texts that are searched: the author's note and the depth prompt of the
 	// card if they ask for it, a persona at a depth, a quiet prompt.
@@ -95,7 +106,8 @@ type Input struct {
 	Forced map[string]bool
 	// DryRun neither reads nor changes timed effects.
 	DryRun bool
-	// Explain fills Output.Verdicts, which counts the tokens of every entry.
+	// Explain fills Output.Verdicts with every entry, and counts the tokens of each. Otherwise they
+	// are those that lost, without tokens.
 	Explain bool
 	Tools
 }
@@ -146,7 +158,7 @@ type Output struct {
 	Searched int   // messages of the input, to say how far back a verdict's message is
 	// AllTokens is what all entries together have, whether they fire or not; with Input.Explain alone.
 	AllTokens int
-	Verdicts  []Verdict // in the order in which entries are looked at; with Input.Explain alone
+	Verdicts  []Verdict // in the order in which entries are looked at
 	Slow      []string  // keys that ran into their time limit
 }
 
@@ -155,14 +167,14 @@ func (b *Book) Scan(ctx context.Context, in *Input) (*Output, error) { return b.
 
 // Text joins the texts of a block.
 func Text(block []Placed) string {
-	text := ""
-	for i, p := range block {
+	var text strings.Builder
+	for i := range block {
 		if i > 0 {
-			text += "\n"
+			text.WriteByte('\n')
 		}
-		text += p.Text
+		text.WriteString(block[i].Text)
 	}
-	return text
+	return text.String()
 }
 
 // Note puts the blocks around an author's note that is due. Nothing is left of them when it is not.
