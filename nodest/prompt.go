@@ -7,6 +7,7 @@ import (
 
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/framework/worldinfo"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/llm"
@@ -17,6 +18,21 @@ import (
 // text the one that continuing the shown branch would, and asks no model.
 // Without a provider it assumes a context of default size.
 func (e *Engine) PreviewPrompt(ctx context.Context, userID string, in PreviewInput) (*framework.Prompt, error) {
+	p, err := e.ExplainPrompt(ctx, userID, in)
+	if err != nil {
+		return nil, err
+	}
+	return p.Prompt, nil
+}
+
+// Explained is a preview of a prompt with what became of the entries of world books.
+type Explained struct {
+	*framework.Prompt
+	World *worldinfo.Output // nil = the prompt is not of the SillyTavern dialect
+}
+
+// ExplainPrompt is PreviewPrompt that says more.
+func (e *Engine) ExplainPrompt(ctx context.Context, userID string, in PreviewInput) (*Explained, error) {
 	return e.preview(ctx, userID, query{conversationID: in.ConversationID}, in)
 }
 
@@ -28,10 +44,14 @@ func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in Prev
 	if saveID == "" {
 		return nil, fault.New(fault.NotFound, "no such save point")
 	}
-	return e.preview(ctx, userID, query{saveID: saveID}, in)
+	p, err := e.preview(ctx, userID, query{saveID: saveID}, in)
+	if err != nil {
+		return nil, err
+	}
+	return p.Prompt, nil
 }
 
-func (e *Engine) preview(ctx context.Context, userID string, q query, in PreviewInput) (*framework.Prompt, error) {
+func (e *Engine) preview(ctx context.Context, userID string, q query, in PreviewInput) (*Explained, error) {
 	if err := op.CheckLength("text", in.Text, chat.MaxText); err != nil {
 		return nil, err
 	}
@@ -61,7 +81,11 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 		return nil, err
 	}
 	turn.built(p, time.Since(turn.since))
-	return p, nil
+	x := &Explained{Prompt: p}
+	if turn.after != nil {
+		x.World = turn.after.World
+	}
+	return x, nil
 }
 
 // readPreview reads the chat into the input of the build.

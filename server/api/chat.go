@@ -50,7 +50,7 @@ var chatOperations = []Operation{
 	{Command: "chat.head", Route: "PUT /conversations/:conversationId/head", Key: true, Data: takes(chatHead)},
 	{Command: "chat.history", Route: "GET /conversations/:conversationId/messages", Data: takes(chatHistory)},
 	{Command: "prompt.preview", Route: "POST /conversations/:conversationId/prompt", Alone: true, Data: takes(func(ctx context.Context, c *Call, in nodest.PreviewInput) (any, error) {
-		return Result(promptOf)(c.Engine.PreviewPrompt(ctx, c.UserID, in))
+		return Result(explainedOf)(c.Engine.ExplainPrompt(ctx, c.UserID, in))
 	})},
 	{Command: "prompt.get", Route: "GET /prompts/:promptId", Data: takes(promptGet)},
 	{Command: "prompt.diff", Route: "GET /prompts/:promptId/diff", Data: takes(promptDiff)},

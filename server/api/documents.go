@@ -142,6 +142,8 @@ type settingsParts struct {
 	Knowledge json.RawMessage `json:"knowledge,omitempty"`
 	Memory    json.RawMessage `json:"memory,omitempty"`
 	Prompt    json.RawMessage `json:"prompt,omitempty"`
+	Scripts   json.RawMessage `json:"scripts,omitempty"`
+	WorldInfo json.RawMessage `json:"worldInfo,omitempty"`
 	Retrieval json.RawMessage `json:"retrieval,omitempty"`
 	Cognition json.RawMessage `json:"cognition,omitempty"`
 	Tools     json.RawMessage `json:"tools,omitempty"`

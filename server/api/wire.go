@@ -2,9 +2,12 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 
 	"nodest/framework"
+	"nodest/framework/worldinfo"
 	"nodest/internal/op"
+	"nodest/nodest"
 )
 
 // Shapes that answers of several resources share. Messages, conversations and
@@ -95,6 +98,37 @@ type wirePrompt struct {
 	Tokenizer      string              `json:"tokenizer"`
 	Estimate       bool                `json:"estimate"`
 	Prefix         framework.Prefix    `json:"prefix"`
+	WorldInfo      *wireWorld          `json:"worldInfo,omitempty"` // of previews in the SillyTavern dialect
+}
+
+// wireWorld is what became of the entries of world books.
+type wireWorld struct {
+	Budget    int                 `json:"budget"`
+	Tokens    int                 `json:"tokens"`
+	AllTokens int                 `json:"allTokens"`
+	Overflow  bool                `json:"overflow"`
+	Entries   []worldinfo.Verdict `json:"entries"`
+}
+
+// mostVerdicts bounds the entries that a preview tells about: a book can have 10,000.
+const mostVerdicts = 2000
+
+func explainedOf(x *nodest.Explained) *wirePrompt {
+	w := promptOf(x.Prompt)
+	if o := x.World; o != nil {
+		list := slices.Clone(o.Verdicts)
+		slices.SortStableFunc(list, func(a, b worldinfo.Verdict) int {
+			switch {
+			case a.Fires == b.Fires:
+				return 0
+			case a.Fires:
+				return -1
+			}
+			return 1
+		})
+		w.WorldInfo = &wireWorld{o.Budget, o.Tokens, o.AllTokens, o.Overflow, OrEmpty(list[:min(len(list), mostVerdicts)])}
+	}
+	return w
 }
 
 type wirePart struct {
