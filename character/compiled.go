@@ -176,9 +176,9 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 		d.Tavern = d.parts.compile(&sources, w.preset)
 		d.size += d.Tavern.Size()
 	}
-	d.parts = nil
 	d.Sampling = samplingOf(cmp.Or(sources.GlobalPreset, sources.Preset))
 	scripts = d.tavernScripts(scripts, &sources, w.preset)
+	d.parts = nil
 	if !w.user.GlobalRegexEnabled {
 		scripts = nil
 	}

@@ -109,10 +109,15 @@ func (s *Setup) ScriptMacros(now time.Time) *macro.Env {
 	return env
 }
 
+// Rewrites reports whether scripts may change what Typed is given.
+func (s *Setup) Rewrites() bool {
+	return s.Docs.Tavern != nil && s.Docs.Scripts.Size() > 0
+}
+
 // Typed is what is stored of a text that a user wrote. In the SillyTavern dialect regex scripts change it
 // now; in the other one they change it whenever it is sent.
 func (s *Setup) Typed(text string, edited bool, now time.Time) string {
-	if s.Docs.Tavern == nil {
+	if text == "" || !s.Rewrites() {
 		return text
 	}
 	run := s.Docs.Scripts.Run(nil).With(s.ScriptMacros(now))
