@@ -31,6 +31,7 @@ type Service struct {
 	store    Store
 	opts     Options
 	compiled *lru.Cache[string, *Documents] // documents by version
+	displays *lru.Cache[string, bool]       // Wanted.mayDisplay, by the same
 }
 
 // Options tune a Service. The zero value is ready to use.
@@ -48,7 +49,7 @@ type Options struct {
 
 // New returns a Service.
 func New(store Store, o Options) *Service {
-	return &Service{store: store, opts: o, compiled: lru.New[string, *Documents](keepDocs)}
+	return &Service{store: store, opts: o, compiled: lru.New[string, *Documents](keepDocs), displays: lru.New[string, bool](keepDisplays)}
 }
 
 func (svc *Service) replan(tx Tx, changed bool) error {

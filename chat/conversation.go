@@ -255,17 +255,20 @@ func (svc *Service) history(
 	if err != nil {
 		return nil, err
 	}
-	return op.Read(ctx, svc.store, userID, func(tx Tx) (*HistoryPage, error) {
-		conv, err := tx.Conversation(conversationID)
-		if err != nil {
+	var conv *Conversation
+	page, err := op.Read(ctx, svc.store, userID, func(tx Tx) (*HistoryPage, error) {
+		var err error
+		if conv, err = tx.Conversation(conversationID); err != nil {
 			return nil, err
 		}
 		tx.NearTexts()
 		page := &HistoryPage{}
-		if page.Items, page.More, err = read(tx, conv, limit); err != nil {
-			return nil, err
-		}
-		page.Displays, err = svc.display(tx, conv, page.Items)
+		page.Items, page.More, err = read(tx, conv, limit)
 		return page, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	page.Displays = svc.display(ctx, userID, conv, page.Items)
+	return page, nil
 }

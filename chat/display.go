@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"nodest/character"
 	"nodest/framework"
 	"nodest/framework/macro"
+	"nodest/internal/fault"
 	"nodest/internal/op"
 )
 
@@ -20,38 +22,57 @@ const maxDisplay = 4 * MaxText
 
 // display sets Message.Display where display-only scripts of the chat change how a text looks. All messages
 // are of the shown branch, or of another one, and follow each other. It reports whether the chat has such scripts.
-// They share the time of one prompt; when that is over, the rest is shown as it is.
-func (svc *Service) display(tx Tx, conv *Conversation, messages []*Message) (has bool, err error) {
-	s, err := svc.ReadSetup(tx, conv, character.TurnOptions{})
-	if err != nil || !s.Docs.Scripts.Displays() {
-		return false, err
-	}
-	if len(messages) == 0 {
-		return true, nil
-	}
-	run := s.Docs.Scripts.Run(nil)
-	if s.Docs.Tavern != nil {
-		env, err := s.displayMacros(tx)
-		if err != nil {
-			return false, err
-		}
-		run.With(env)
-	}
-	depth, err := behindOf(tx, conv, messages[len(messages)-1])
+// They share the time of one prompt; when that is over, the rest is shown as it is. Messages are readable whatever
+// happens here: after an error they are shown as they are. The scripts run outside of any transaction.
+func (svc *Service) display(ctx context.Context, userID string, conv *Conversation, messages []*Message) (has bool) {
+	d, err := op.Read(ctx, svc.store, userID, func(tx Tx) (*displaying, error) {
+		return svc.readDisplaying(tx, conv, messages)
+	})
 	if err != nil {
-		return false, err
+		if ctx.Err() != nil || fault.Is(err, fault.NotFound) { // the character is gone
+			return false
+		}
+		svc.opts.Log.Warn("texts are shown without display scripts", "conversation", conv.ID, "err", err)
+		return false
 	}
+	if d == nil {
+		return false
+	}
+	run := d.setup.Docs.Scripts.Run(nil).With(d.macros)
 	for i, m := range messages {
 		shown := m.Chosen()
 		if shown == nil {
 			continue
 		}
-		text := run.Display(m.Role, shown.Text, depth+len(messages)-1-i)
+		text := run.Display(m.Role, shown.Text, d.behind+len(messages)-1-i)
 		if text != shown.Text && utf8.RuneCountInString(text) <= maxDisplay {
 			m.Display = &text
 		}
 	}
-	return true, nil
+	return true
+}
+
+// displaying is the input of display scripts.
+type displaying struct {
+	setup  *Setup
+	macros *macro.Env
+	behind int // messages behind the last one
+}
+
+// readDisplaying returns nil for a chat without display scripts.
+func (svc *Service) readDisplaying(tx Tx, conv *Conversation, messages []*Message) (*displaying, error) {
+	s, err := readSetup(tx, conv, character.TurnOptions{}, svc.characters.DisplayDocuments)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	d := &displaying{setup: s}
+	if d.macros, err = s.displayMacros(tx); err != nil {
+		return nil, err
+	}
+	if len(messages) > 0 {
+		d.behind, err = behindOf(tx, conv, messages[len(messages)-1])
+	}
+	return d, err
 }
 
 // behindOf is how many messages follow m on the shown branch; 0 = it is not on it, or the last.
@@ -110,10 +131,15 @@ func (s *Setup) ScriptMacros(now time.Time) *macro.Env {
 	return env
 }
 
+// Rewrites reports whether scripts may change what Typed is given.
+func (s *Setup) Rewrites() bool {
+	return s.Docs.Tavern != nil && s.Docs.Scripts.Size() > 0
+}
+
 // Typed is what is stored of a text that a user wrote. In the SillyTavern dialect regex scripts change it
 // now; in the other one they change it whenever it is sent.
 func (s *Setup) Typed(text string, edited bool, now time.Time) string {
-	if s.Docs.Tavern == nil {
+	if text == "" || !s.Rewrites() {
 		return text
 	}
 	run := s.Docs.Scripts.Run(nil).With(s.ScriptMacros(now))

@@ -12,18 +12,19 @@ import (
 
 // Message returns a message with its swipes; NotFound for a deleted one.
 func (svc *Service) Message(ctx context.Context, userID, id string) (*Message, error) {
-	return op.Read(ctx, svc.store, userID, func(tx Tx) (*Message, error) {
+	var conv *Conversation
+	m, err := op.Read(ctx, svc.store, userID, func(tx Tx) (*Message, error) {
 		m, err := LiveMessage(tx, id)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			conv, err = tx.Conversation(m.ConversationID)
 		}
-		conv, err := tx.Conversation(m.ConversationID)
-		if err != nil {
-			return nil, err
-		}
-		_, err = svc.display(tx, conv, []*Message{m})
 		return m, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	svc.display(ctx, userID, conv, []*Message{m})
+	return m, nil
 }
 
 // EditText changes the text of a message. In place, the text becomes a new revision of

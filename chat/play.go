@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"slices"
 
+	"nodest/card"
 	"nodest/character"
+	"nodest/framework/worldinfo"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
@@ -112,11 +114,12 @@ func (in ConversationPatch) play(tx Tx, conv *Conversation) error {
 		field string
 		sent  json.RawMessage
 		to    *json.RawMessage
-	}{{"variables", in.Variables, &p.Variables}, {"timedWorldInfo", in.Timed, &p.Timed}} {
+		check func(string, json.RawMessage) error
+	}{{"variables", in.Variables, &p.Variables, character.CheckVariables}, {"timedWorldInfo", in.Timed, &p.Timed, CheckTimed}} {
 		if len(m.sent) == 0 {
 			continue
 		}
-		if err := character.CheckVariables(m.field, m.sent); err != nil {
+		if err := m.check(m.field, m.sent); err != nil {
 			return err
 		}
 		*m.to = objectOrNil(m.sent)
@@ -140,26 +143,47 @@ func objectOrNil(doc json.RawMessage) json.RawMessage {
 	return op.MustJSON(members)
 }
 
-// PlayFromLog is the Play that the metadata of a SillyTavern chat hold; nil = none, or it is beyond the limits.
-func PlayFromLog(metadata json.RawMessage) *Play {
+// CheckTimed refuses timed effects that a prompt could not read: those that have another form than
+// SillyTavern's, or are beyond the limits. null passes.
+func CheckTimed(field string, doc json.RawMessage) error {
+	if err := character.CheckVariables(field, doc); err != nil || op.IsNull(doc) {
+		return err
+	}
+	var timed worldinfo.Timed
+	return op.DecodeLenient(field, doc, &timed)
+}
+
+// PlayFromLog is the Play that the metadata of a SillyTavern chat hold; nil = none. Members that are
+// malformed or beyond the limits are left out, each with a warning.
+func PlayFromLog(metadata json.RawMessage) (*Play, []card.Warning) {
 	var in struct {
 		Variables json.RawMessage `json:"variables"`
 		Timed     json.RawMessage `json:"timedWorldInfo"`
 	}
 	if op.IsNull(metadata) || json.Unmarshal(metadata, &in) != nil {
-		return nil
+		return nil, nil
 	}
 	p := &Play{}
-	if character.CheckVariables("variables", in.Variables) == nil {
-		p.Variables = objectOrNil(in.Variables)
+	var warnings []card.Warning
+	for _, m := range []struct {
+		name  string
+		sent  json.RawMessage
+		to    *json.RawMessage
+		check func(string, json.RawMessage) error
+	}{{"variables", in.Variables, &p.Variables, character.CheckVariables}, {"timedWorldInfo", in.Timed, &p.Timed, CheckTimed}} {
+		err := m.check(m.name, m.sent)
+		if err == nil {
+			if *m.to = objectOrNil(m.sent); p.Fits() {
+				continue
+			}
+			*m.to, err = nil, fault.InvalidField(m.name, "range", "must have at most %s together with variables", fault.Size(MaxPlay))
+		}
+		warnings = append(warnings, card.Warning{Code: "dropped_state", Path: "chat_metadata." + m.name, Detail: err.Error()})
 	}
-	if character.CheckVariables("timedWorldInfo", in.Timed) == nil {
-		p.Timed = objectOrNil(in.Timed)
+	if p.IsEmpty() {
+		return nil, warnings
 	}
-	if p.IsEmpty() || !p.Fits() {
-		return nil
-	}
-	return p
+	return p, warnings
 }
 
 // InLog puts the Play into the metadata of a SillyTavern chat. Members of the metadata that say the same

@@ -2,11 +2,15 @@ package chat_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/chat"
+	"nodest/framework"
 	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 )
@@ -204,4 +208,51 @@ func TestVariablesAreRefused(t *testing.T) {
 		return nodesttest.ErrOf(tx.Chats.Play(conv.PlayID))
 	})
 	nodesttest.WantError(t, err, fault.NotFound, "")
+}
+
+const badTimed = `{"sticky":{"book.1":{"start":12.5,"end":3}}}`
+
+// Effects that no prompt could read are refused where they come in, and a chat that has them goes on.
+func TestMalformedTimedEffects(t *testing.T) {
+	t.Parallel()
+	w := nodesttest.NewFullChat(t, "5")
+	for _, bad := range []string{badTimed, `{"sticky":[]}`, `[]`, `{"cooldown":{"a":1}}`} {
+		_, err := w.Chats.UpdateConversation(t.Context(), w.Call(), chat.ConversationPatch{ID: w.ID, Timed: json.RawMessage(bad)})
+		if e := w.WantCode(err, fault.Invalid); !strings.HasPrefix(e.Fields[0].Field, "timedWorldInfo") {
+			t.Errorf("%s: fields %v", bad, e.Fields)
+		}
+	}
+	log := []byte(`{"user_name":"Ann","character_name":"Alice","chat_metadata":{"variables":{"n":1},"timedWorldInfo":` + badTimed + `}}
+{"name":"Alice","is_user":false,"mes":"Hello."}`)
+	done, err := w.Archives.ImportChat(t.Context(), w.Call(), w.CharacterID, log, "a.jsonl")
+	w.Must(err)
+	wantVariables(w, "imported", done.Conversation.ID, `{"n":1}`)
+	if last := done.Warnings[len(done.Warnings)-1]; last.Code != "dropped_state" || last.Path != "chat_metadata.timedWorldInfo" {
+		t.Errorf("warnings %v", done.Warnings)
+	}
+	_, err = w.Characters.Update(t.Context(), w.Call(), w.CharacterID, character.Input{Dialect: "sillytavern"}, false, 0)
+	w.Must(err)
+	w.Must(w.DB.Update(t.Context(), nodesttest.Ann, func(tx nodest.Tx) error {
+		conv, err := tx.Chats.LockConversation(w.ID)
+		if err != nil {
+			return err
+		}
+		p := &chat.Play{ID: op.NewID(), ConversationID: w.ID, Variables: json.RawMessage(`{"n":2}`), Timed: json.RawMessage(badTimed)}
+		conv.PlayID, conv.Version = p.ID, conv.Version+1
+		if err := tx.Chats.InsertPlay(p); err != nil {
+			return err
+		}
+		if err := tx.Chats.KeepPlay(w.ID, w.ThirdReply.ID, p.ID); err != nil {
+			return err
+		}
+		return tx.Chats.UpdateConversation(conv)
+	}))
+	preview, err := w.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: w.ID, Text: "?"})
+	w.Must(err)
+	if !slices.ContainsFunc(preview.Warnings, func(w framework.Warning) bool { return w.Code == "unreadable_state" }) {
+		t.Errorf("warnings of the preview %v", preview.Warnings)
+	}
+	if reply := w.SayAndWait(w.Conversation, "More."); reply.Status != chat.StatusComplete {
+		t.Errorf("the reply is %s with %v", reply.Status, reply.Error)
+	}
 }

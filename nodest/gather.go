@@ -111,7 +111,7 @@ func (e *Engine) read(ctx context.Context, t *task) (*turn, error) {
 func (e *Engine) renew(ctx context.Context, t *task) error {
 	q := *t.setup.query
 	q.waited = true
-	q.messageID = t.messageID
+	q.messageID, q.typed = t.messageID, ""
 	s, err := e.loadSetup(ctx, t.userID, q)
 	if err != nil {
 		return err

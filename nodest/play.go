@@ -10,6 +10,7 @@ import (
 	"nodest/framework"
 	"nodest/framework/macro"
 	"nodest/framework/tavern"
+	"nodest/framework/worldinfo"
 	"nodest/internal/op"
 	"nodest/llm"
 )
@@ -48,17 +49,18 @@ func (t *turn) make(ctx context.Context) (*framework.Prompt, error) {
 	if d.Tavern == nil {
 		return framework.Build(ctx, *t.input)
 	}
-	play, err := t.playing()
-	if err != nil {
-		return nil, err
-	}
+	play, unreadable := t.playing()
 	p, after, err := tavern.Build(ctx, t.input, play)
+	if err == nil {
+		p.Warnings = append(p.Warnings, unreadable...)
+	}
 	t.after = after
 	return p, err
 }
 
-// playing is what the build needs besides the input that all dialects share.
-func (t *turn) playing() (*tavern.Play, error) {
+// playing is what the build needs besides the input that all dialects share, with warnings about what could
+// not be read of it.
+func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 	set := &t.setup.Docs.Settings
 	info := set.WorldInfoRules()
 	p := &tavern.Play{
@@ -75,9 +77,9 @@ func (t *turn) playing() (*tavern.Play, error) {
 			Interval: log.Note.Interval, Scan: log.Note.Scan,
 		}
 	}
-	var err error
-	p.State, p.Globals, err = t.past.state()
-	return p, err
+	var unreadable []framework.Warning
+	p.State, p.Globals, unreadable = t.past.state()
+	return p, unreadable
 }
 
 // trigger is the kind of the reply by SillyTavern's words.
@@ -93,21 +95,28 @@ func (t *turn) trigger() tavern.Trigger {
 	return tavern.Normal
 }
 
-// state is what was read, as the build takes it.
-func (p *past) state() (s tavern.State, globals *macro.Vars, err error) {
+// state is what was read, as the build takes it. A part that cannot be read is empty, with a warning, so
+// that the chat can go on.
+func (p *past) state() (s tavern.State, globals *macro.Vars, unreadable []framework.Warning) {
 	s.Variables, globals = macro.NewVars(nil), macro.NewVars(nil)
+	var timed worldinfo.Timed
 	for _, part := range []struct {
+		name string
 		doc  json.RawMessage
 		into any
-	}{{p.play.Variables, s.Variables}, {p.play.Timed, &s.Timed}, {p.globals, globals}} {
+	}{{"variables", p.play.Variables, s.Variables}, {"timedWorldInfo", p.play.Timed, &timed}, {"globalVariables", p.globals, globals}} {
 		if op.IsNull(part.doc) {
 			continue
 		}
 		if err := json.Unmarshal(part.doc, part.into); err != nil {
-			return s, nil, fmt.Errorf("state of a chat: %w", err)
+			unreadable = append(unreadable, framework.Warning{Code: "unreadable_state", Path: part.name, Detail: "the stored value cannot be read and counts as empty"})
+			if part.into == &timed { // it may be half read; the others are read whole or not at all
+				timed = worldinfo.Timed{}
+			}
 		}
 	}
-	return s, globals, nil
+	s.Timed = timed
+	return s, globals, unreadable
 }
 
 // keepPlay stores what the prompt hands on, and has g name it. An impersonation makes no text that could.
@@ -115,10 +124,7 @@ func (t *turn) keepPlay(tx Tx, g *chat.Generation) error {
 	if t.after == nil || g.Kind == chat.KindImpersonate {
 		return nil
 	}
-	_, globals, err := t.past.state()
-	if err != nil {
-		return err
-	}
+	_, globals, _ := t.past.state()
 	if changed := changedMembers(globals.All(), t.after.Globals.All()); len(changed) > 0 {
 		g.Globals = op.MustJSON(changed)
 	}

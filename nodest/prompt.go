@@ -58,7 +58,7 @@ func (e *Engine) preview(ctx context.Context, userID string, q query, in Preview
 	if err := in.Options.Validate("options"); err != nil {
 		return nil, err
 	}
-	q.options = in.Options
+	q.options, q.typed = in.Options, in.Text
 	s, err := e.loadSetup(ctx, userID, q)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (t *turn) readPreview(ctx context.Context, text string) error {
 		if t.setup.Docs.Tavern == nil {
 			text = t.input.Scripts.User(text)
 		} else {
-			text = t.setup.Typed(text, false, t.gen.CreatedAt)
+			text = t.setup.typed
 		}
 		t.input.User = framework.Message{Role: chat.RoleUser, Name: t.setup.Persona.Name, Text: text}
 	case len(path) > 0 && path[len(path)-1].Role == chat.RoleUser:

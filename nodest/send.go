@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"nodest/character"
 	"nodest/chat"
 	"nodest/internal/fault"
 	"nodest/internal/op"
@@ -46,14 +45,13 @@ func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 	if in.NoReply {
 		return e.add(ctx, c, in)
 	}
-	q := query{conversationID: in.ConversationID, options: in.Options, model: true, apiKey: in.APIKey}
+	q := query{conversationID: in.ConversationID, options: in.Options, typed: in.Text, model: true, apiKey: in.APIKey}
 	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *assignment, error) {
 		conv, parent, err := sendTo(tx, in)
 		if err != nil {
 			return nil, nil, err
 		}
-		in.Text = s.Typed(in.Text, false, tx.Now())
-		message := said(tx.Now(), in, parent, s.Persona.Name)
+		message := said(tx.Now(), in, s.typed, parent, s.Persona.Name)
 		ch := chat.Change{Created: []*chat.Message{message}, Head: message}
 		reply, as, err := e.answer(tx, c, s, conv, message, in.WhenBusy, &ch)
 		if err != nil {
@@ -76,31 +74,36 @@ func (e *Engine) add(ctx context.Context, c *op.Call, in SendInput) (*Sent, erro
 	defer e.leave()
 	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
-	sent, err := e.addWith(storing, c, in, e.Chats.CompiledSetup)
-	if errors.Is(err, errNotCompiled) { // outside of a transaction that others wait for
-		_, _ = e.loadSetup(ctx, c.UserID, query{conversationID: in.ConversationID, options: in.Options}) // addWith meets its errors too
-		sent, err = e.addWith(storing, c, in, e.Chats.ReadSetup)
+	sent, err := e.addWith(storing, c, in, func(tx Tx, conv *chat.Conversation) (*turnSetup, error) {
+		s, err := e.Chats.CompiledSetup(tx.Chats, conv, in.Options)
+		if err == nil && (s == nil || s.Rewrites()) {
+			err = errPrepare
+		}
+		return &turnSetup{Setup: s, typed: in.Text}, err
+	})
+	if !errors.Is(err, errPrepare) {
+		return sent, err
 	}
-	return sent, err
+	s, err := e.loadSetup(ctx, c.UserID, query{conversationID: in.ConversationID, options: in.Options, typed: in.Text})
+	if err != nil {
+		return nil, err
+	}
+	return e.addWith(storing, c, in, func(Tx, *chat.Conversation) (*turnSetup, error) { return s, nil })
 }
 
 func (e *Engine) addWith(
-	ctx context.Context, c *op.Call, in SendInput, read func(chat.Tx, *chat.Conversation, character.TurnOptions) (*chat.Setup, error),
+	ctx context.Context, c *op.Call, in SendInput, setup func(Tx, *chat.Conversation) (*turnSetup, error),
 ) (*Sent, error) {
 	return op.Once(ctx, e.store, c, func(tx Tx) (*Sent, error) {
 		conv, parent, err := sendTo(tx, in)
 		if err != nil {
 			return nil, err
 		}
-		s, err := read(tx.Chats, conv, in.Options)
-		if err == nil && s == nil {
-			err = errNotCompiled
-		}
+		s, err := setup(tx, conv)
 		if err != nil {
 			return nil, err
 		}
-		in.Text = s.Typed(in.Text, false, tx.Now())
-		message := said(tx.Now(), in, parent, s.Persona.Name)
+		message := said(tx.Now(), in, s.typed, parent, s.Persona.Name)
 		if err := (chat.Change{Created: []*chat.Message{message}, Head: message}).Apply(tx.Chats, c, conv); err != nil {
 			return nil, err
 		}
@@ -108,14 +111,15 @@ func (e *Engine) addWith(
 	})
 }
 
-var errNotCompiled = errors.New("the character's documents must be compiled first")
+// errPrepare ends a transaction that others wait for, before it has to compile documents or run scripts.
+var errPrepare = errors.New("the character's documents or scripts must work first")
 
-// said is the user's message, with the name that the user has in the chat.
-func said(at time.Time, in SendInput, parent, name string) *chat.Message {
+// said is the user's message with the text that is stored, and the name that the user has in the chat.
+func said(at time.Time, in SendInput, text, parent, name string) *chat.Message {
 	return &chat.Message{
 		ID: op.NewID(), ConversationID: in.ConversationID, ParentID: parent, ClientMsgID: in.ClientMsgID, AuthorID: in.AuthorID,
 		Role: chat.RoleUser, Name: name, Rev: 1, Status: chat.StatusComplete, Dates: chat.Dates{CreatedAt: at},
-		Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: in.Text, CreatedAt: at}},
+		Swipes: []chat.Swipe{{ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, CreatedAt: at}},
 	}
 }
 

@@ -16,6 +16,7 @@ type turnSetup struct {
 	save   *chat.Save    // previewed as if it were restored; nil = none
 	target *chat.Message // the message that the request names; nil = none
 	retold string        // the research whose result it tells; "" = none
+	typed  string        // query.typed as it is stored
 	model  Model
 	query  *query
 	at     time.Time // when it was read, by the clock of transactions
@@ -26,8 +27,9 @@ type query struct {
 	messageID      string // in place of conversationID
 	saveID         string // in place of conversationID: as if that were restored
 	options        character.TurnOptions
-	model          bool // a model will be asked
-	waited         bool // in the queue: whether tokens of the day are left is checked again
+	typed          string // a text of the user
+	model          bool   // a model will be asked
+	waited         bool   // in the queue: whether tokens of the day are left is checked again
 	apiKey         string
 }
 
@@ -43,6 +45,7 @@ func (e *Engine) loadSetup(ctx context.Context, userID string, q query) (*turnSe
 	if err != nil {
 		return nil, err
 	}
+	s.typed = s.Typed(q.typed, false, s.at) // here, because scripts may take their time
 	if q.model {
 		s.model, err = e.models.Resolve(ctx, userID, s.Options.Provider, s.Options.Model, q.apiKey)
 	}

@@ -64,12 +64,13 @@ func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID stri
 		Extra: extraOf(file), Version: 1, CreatedAt: now,
 	}
 	a.addLog(file, names)
-	a.addPlay(chat.PlayFromLog(file.Metadata))
+	state, warnings := chat.PlayFromLog(file.Metadata)
+	a.addPlay(state)
 	p := a.conversation()
 	return Import(ctx, svc, c, p, func() (*ImportedChat, error) {
 		return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*ImportedChat, error) {
 			conv, err := a.finish(tx, c, p)
-			return &ImportedChat{conv, file.Warnings}, err
+			return &ImportedChat{conv, append(file.Warnings, warnings...)}, err
 		})
 	})
 }

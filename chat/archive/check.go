@@ -135,7 +135,9 @@ func (c *checker) playList(a *contents) {
 		path := fmt.Sprintf("plays[%d]", i)
 		c.require(path, rule{p != nil && unused(p.ID, c.plays), "id", mustBeUnique})
 		c.accept(path, character.CheckVariables("variables", p.Variables))
-		c.accept(path, character.CheckVariables("timedWorldInfo", p.Timed))
+		if chat.CheckTimed("timedWorldInfo", p.Timed) != nil { // as older versions stored it
+			p.Timed = nil
+		}
 		c.require(path, rule{p.Fits(), "", "is too large"})
 		c.plays[p.ID] = op.NewID()
 		p.ID, p.Variables, p.Timed = c.plays[p.ID], op.JSONOrNil(p.Variables), op.JSONOrNil(p.Timed)
