@@ -315,7 +315,9 @@ func (t *texts) pattern(at patternAt, h *hay, k *key) bool {
 	if found, ok := t.memo[at]; ok {
 		return found
 	}
-	found, _ := h.find.patterns.run(k, func() []rune { return t.join(at.view) })
-	t.memo[at] = found
+	found, ok := h.find.patterns.run(k, func() []rune { return t.join(at.view) })
+	if ok {
+		t.memo[at] = found
+	}
 	return found
 }

@@ -77,7 +77,7 @@ func TestManyDynamicKeysAreNamedShortly(t *testing.T) {
 
 func TestSmallPatternsTakeTheirRoom(t *testing.T) {
 	b := bigBook(20_000, func(i int) card.Entry { return card.Entry{Key: []string{fmt.Sprintf("/a%d/", i)}} })
-	if n := 20_000 - b.Skipped; n < 5000 || n*3000 > 60<<20 {
+	if n := 20_000 - b.Skipped; n < 5000 || n > 15_000 {
 		t.Errorf("%d patterns are looked for", n)
 	}
 }
@@ -105,8 +105,8 @@ func TestJoinsCostTime(t *testing.T) {
 	depths := make([]int, 400)
 	b := bigBook(len(depths), func(i int) card.Entry {
 		depths[i] = i + 1
-		e := card.Entry{Key: []string{"/long[^z]*\\bzz|^never/"}}
-		e.ScanDepth = &depths[i]
+		e := card.Entry{Key: []string{"/^.{0,4}chat/"}}
+		e.ScanDepth, e.PreventRecursion = &depths[i], true
 		return e
 	})
 	var chat []Message
@@ -114,14 +114,10 @@ func TestJoinsCostTime(t *testing.T) {
 		chat = append(chat, Message{Text: "chat"})
 	}
 	s := newScan(t.Context(), b, &Input{Messages: chat, Injections: []string{text}, Settings: DefaultSettings(), Context: 4000})
-	s.patterns.allowance = jsregex.NewAllowance(time.Millisecond)
+	s.patterns.allowance = jsregex.NewAllowance(20 * time.Millisecond)
 	s.look()
-	joined := 0
-	for v := range s.texts.joined {
-		joined += len(s.texts.joined[v])
-	}
-	if len(s.texts.joined) > 1 || !s.patterns.allowance.Spent() {
-		t.Errorf("%d texts of %d code points were joined", len(s.texts.joined), joined)
+	if n := len(s.texts.memo); n == 0 || n > 20 || !s.patterns.allowance.Spent() {
+		t.Errorf("the pattern was run over %d texts", n)
 	}
 	s.texts.recurse(strings.Repeat("x", maxJoined))
 	if len(s.texts.joined) > 0 {
