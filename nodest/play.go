@@ -27,10 +27,13 @@ func (h *storedChat) readPlay(tx Tx, p *past) (err error) {
 		return nil
 	}
 	id := h.conv.PlayID
-	switch h.kind {
-	case chat.KindReply, chat.KindRegenerate:
+	// At the end of the shown branch the Play in force is known, or that there is none: it need not be walked.
+	last := h.target != nil && h.target.ID == h.conv.HeadID
+	switch {
+	case last && (id == "" || h.kind != chat.KindRegenerate):
+	case h.kind == chat.KindReply || h.kind == chat.KindRegenerate:
 		id, err = tx.Chats.PlayAt(h.conv.ID, h.target.ParentID)
-	case chat.KindContinue:
+	case h.kind == chat.KindContinue:
 		id, err = tx.Chats.PlayAt(h.conv.ID, h.target.ID)
 	}
 	if err != nil {
