@@ -132,7 +132,7 @@ func (t *turn) keepPlay(tx Tx, g *chat.Generation) error {
 		g.Globals = op.MustJSON(changed)
 	}
 	g.PlayID = t.past.play.ID
-	next := t.nextPlay(g.ConversationID)
+	next := nextPlay(g.ConversationID, &t.after.State)
 	if string(next.Variables) == string(t.past.play.Variables) && string(next.Timed) == string(t.past.play.Timed) {
 		return nil
 	}
@@ -146,10 +146,44 @@ func (t *turn) keepPlay(tx Tx, g *chat.Generation) error {
 	return tx.Chats.InsertPlay(next)
 }
 
-// nextPlay is what the prompt hands on.
-func (t *turn) nextPlay(conversationID string) *chat.Play {
+// scriptMacros are those of the scripts that change a reply before it is stored. They begin with what the
+// prompt hands on.
+func (t *task) scriptMacros(g *chat.Generation) *macro.Env {
+	env, after := t.setup.ScriptMacros(g.CreatedAt), t.shown.after
+	if env != nil && after != nil {
+		env.Local, env.Global = after.State.Variables.Clone(), after.Globals.Clone()
+	}
+	return env
+}
+
+// keepOf has g name what scripts have changed of the variables, and returns the Play that is to be stored with
+// the text; nil = the prompt's stays, also where the variables became too large.
+func (t *task) keepOf(env *macro.Env, g *chat.Generation) *chat.Play {
+	after := t.shown.after
+	if env == nil || after == nil {
+		return nil
+	}
+	if env.Global.Changed() {
+		_, globals, _ := t.shown.past.state()
+		g.Globals = nil
+		if changed := changedMembers(globals.All(), env.Global.All()); len(changed) > 0 {
+			g.Globals = op.MustJSON(changed)
+		}
+	}
+	if !env.Local.Changed() {
+		return nil
+	}
+	next := nextPlay(g.ConversationID, &tavern.State{Variables: env.Local, Timed: after.State.Timed})
+	if !next.Fits() {
+		return nil
+	}
+	g.PlayID = next.ID
+	return next
+}
+
+// nextPlay is a state of a chat, to be stored.
+func nextPlay(conversationID string, s *tavern.State) *chat.Play {
 	next := &chat.Play{ID: op.NewID(), ConversationID: conversationID}
-	s := &t.after.State
 	if len(s.Variables.All()) > 0 {
 		next.Variables = op.MustJSON(s.Variables)
 	}
