@@ -138,7 +138,7 @@ func (t *turn) keepPlay(tx Tx, g *chat.Generation) error {
 	}
 	if !next.Fits() {
 		t.prompt.Warnings = append(t.prompt.Warnings, framework.Warning{
-			Code: "variables_too_large", Detail: fmt.Sprintf("the variables of the chat exceed %d bytes; what this prompt changed of them is not kept", chat.MaxPlay),
+			Code: "variables_too_large", Detail: fmt.Sprintf("the variables of the chat exceed %d bytes or are too many; what this prompt changed of them is not kept", chat.MaxPlay),
 		})
 		return nil
 	}
