@@ -108,9 +108,6 @@ var memberChecks = map[string]func(value json.RawMessage, of fields) bool{
 			return err == nil && n != PlaceUserInput && n != PlaceAIOutput && n != PlaceWorldInfo
 		})
 	},
-	"note": func(value json.RawMessage, of fields) bool { // its members are 1 by themselves
-		return strings.TrimSpace(of.text("note_prompt", "")) != "" && string(value) != "1"
-	},
 }
 
 // filtered reports whether an entry is for some characters only.

@@ -209,12 +209,7 @@ func TestImportOfAChatNamesWhatHasNoEffect(t *testing.T) {
 {"name":"Bob","is_user":false,"mes":"Ho","send_date":"2024-01-01","odd":1}
 {"name":"Mia","is_user":true,"mes":"Hello","send_date":"2024-01-01"}
 `
-	want := `chat_metadata.note_interval: the author's note is in every prompt
-chat_metadata.note_position: the author's note is in the chat, at depth 4
-chat_metadata.scenario: a chat has no scenario of its own; that of the card is used
-chat_metadata.system_prompt: a chat has no system prompt of its own; that of the card is used
-chat_metadata.variables: variables are not supported
-chat_metadata.own: kept, not used: own
+	want := `chat_metadata.own: kept, not used: own
 chat_metadata.note_prompt: unknown macro {{getvar:…}}; it is sent as written
 odd: kept, not used: odd
 extra.image: files of a message are not imported; they are named in the exported log (1 of 3 messages)

@@ -90,10 +90,14 @@ func Reword(m *Message, text string, now time.Time) {
 
 // SiblingOf is a new message with the parent of m.
 func SiblingOf(m *Message, text string, now time.Time) *Message {
+	swipe := NewSwipe(text, now)
+	if chosen := m.Chosen(); chosen != nil { // as for an edit in place
+		swipe.PlayID = chosen.PlayID
+	}
 	return &Message{
 		ID: op.NewID(), ConversationID: m.ConversationID, ParentID: m.ParentID, AuthorID: m.AuthorID,
 		Role: m.Role, Name: m.Name, Greeting: m.Greeting, Hidden: m.Hidden, Rev: 1, Status: StatusComplete, Dates: Dates{CreatedAt: now},
-		Swipes: []Swipe{NewSwipe(text, now)},
+		Swipes: []Swipe{swipe},
 	}
 }
 

@@ -29,8 +29,12 @@ const MaxPlay = character.MaxVariables
 // IsEmpty reports whether the Play says nothing.
 func (p *Play) IsEmpty() bool { return len(p.Variables) == 0 && len(p.Timed) == 0 }
 
-// Fits reports whether the Play is within its limits.
-func (p *Play) Fits() bool { return len(p.Variables)+len(p.Timed) <= MaxPlay }
+// Fits reports whether the Play is within its limits, which are those of an import: an archive that has it
+// can be read again.
+func (p *Play) Fits() bool {
+	return len(p.Variables)+len(p.Timed) <= MaxPlay &&
+		character.CheckVariables("variables", p.Variables) == nil && CheckTimed("timedWorldInfo", p.Timed) == nil
+}
 
 // PlayOf reads the Play of an id. An empty one stands for none, and for one that was removed for good.
 func PlayOf(tx Tx, id string) (*Play, error) {

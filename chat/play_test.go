@@ -62,6 +62,8 @@ func TestVariablesBelongToTheirBranch(t *testing.T) {
 			w.Must(err)
 		}, two},
 		{"an edit", func() { w.EditText(reply, "Edited.") }, two},
+		{"an edit as a branch", func() { w.EditAsBranch(reply, "Edited anew.") }, two},
+		{"back from it", func() { w.ChooseHead(reply.ID) }, two},
 		{"the conversation begun anew", func() { w.Must(nodesttest.ErrOf(w.Chats.Reset(t.Context(), w.Call(), w.ID))) }, `{}`},
 		{"and back", func() { w.ChooseHead(reply.ID) }, two},
 		{"none", func() { setVariables(w, w.ID, `null`) }, `{}`},

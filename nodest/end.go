@@ -68,7 +68,9 @@ func (e *Engine) end(t *task, over event, err error) {
 func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 	how.usage = t.meter.row(t.text.tokens())
 	if g.Kind != chat.KindImpersonate && g.HasText() {
-		text, warnings := t.setup.Docs.Scripts.ApplyReply(g.Text, t.setup.ScriptMacros(g.CreatedAt))
+		macros := t.scriptMacros(g)
+		text, warnings := t.setup.Docs.Scripts.ApplyReply(g.Text, macros)
+		how.play = t.keepOf(macros, g)
 		for _, w := range warnings {
 			e.opts.Log.Warn("regex script failed", "generation", t.id, "code", w.Code, "script", w.Path)
 		}
@@ -100,6 +102,11 @@ func (e *Engine) commit(t *task, g *chat.Generation, how end) (endedGeneration, 
 		}
 		if err != nil {
 			return endedGeneration{}, err
+		}
+		if how.play != nil && conv != nil {
+			if err := tx.Chats.InsertPlay(how.play); err != nil {
+				return endedGeneration{}, err
+			}
 		}
 		now := *g
 		now.StartedAt = stored.StartedAt

@@ -82,8 +82,9 @@ type end struct {
 	status string
 	finish llm.Finish // "" = as the model reported
 	err    *fault.Error
-	cause  error     // for the log
-	usage  *UsageRow // nil = nothing to meter
+	cause  error      // for the log
+	usage  *UsageRow  // nil = nothing to meter
+	play   *chat.Play // that scripts have made for the text; nil = that of the prompt
 }
 
 // ends say how a generation ends by what has ended it. One that could not be stored is no failure: its

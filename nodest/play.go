@@ -27,10 +27,13 @@ func (h *storedChat) readPlay(tx Tx, p *past) (err error) {
 		return nil
 	}
 	id := h.conv.PlayID
-	switch h.kind {
-	case chat.KindReply, chat.KindRegenerate:
+	// At the end of the shown branch the Play in force is known, or that there is none: it need not be walked.
+	last := h.target != nil && h.target.ID == h.conv.HeadID
+	switch {
+	case last && (id == "" || h.kind != chat.KindRegenerate):
+	case h.kind == chat.KindReply || h.kind == chat.KindRegenerate:
 		id, err = tx.Chats.PlayAt(h.conv.ID, h.target.ParentID)
-	case chat.KindContinue:
+	case h.kind == chat.KindContinue:
 		id, err = tx.Chats.PlayAt(h.conv.ID, h.target.ID)
 	}
 	if err != nil {
@@ -129,13 +132,13 @@ func (t *turn) keepPlay(tx Tx, g *chat.Generation) error {
 		g.Globals = op.MustJSON(changed)
 	}
 	g.PlayID = t.past.play.ID
-	next := t.nextPlay(g.ConversationID)
+	next := nextPlay(g.ConversationID, &t.after.State)
 	if string(next.Variables) == string(t.past.play.Variables) && string(next.Timed) == string(t.past.play.Timed) {
 		return nil
 	}
 	if !next.Fits() {
 		t.prompt.Warnings = append(t.prompt.Warnings, framework.Warning{
-			Code: "variables_too_large", Detail: fmt.Sprintf("the variables of the chat exceed %d bytes; what this prompt changed of them is not kept", chat.MaxPlay),
+			Code: "variables_too_large", Detail: fmt.Sprintf("the variables of the chat exceed %d bytes or are too many; what this prompt changed of them is not kept", chat.MaxPlay),
 		})
 		return nil
 	}
@@ -143,10 +146,44 @@ func (t *turn) keepPlay(tx Tx, g *chat.Generation) error {
 	return tx.Chats.InsertPlay(next)
 }
 
-// nextPlay is what the prompt hands on.
-func (t *turn) nextPlay(conversationID string) *chat.Play {
+// scriptMacros are those of the scripts that change a reply before it is stored. They begin with what the
+// prompt hands on.
+func (t *task) scriptMacros(g *chat.Generation) *macro.Env {
+	env, after := t.setup.ScriptMacros(g.CreatedAt), t.shown.after
+	if env != nil && after != nil {
+		env.Local, env.Global = after.State.Variables.Clone(), after.Globals.Clone()
+	}
+	return env
+}
+
+// keepOf has g name what scripts have changed of the variables, and returns the Play that is to be stored with
+// the text; nil = the prompt's stays, also where the variables became too large.
+func (t *task) keepOf(env *macro.Env, g *chat.Generation) *chat.Play {
+	after := t.shown.after
+	if env == nil || after == nil {
+		return nil
+	}
+	if env.Global.Changed() {
+		_, globals, _ := t.shown.past.state()
+		g.Globals = nil
+		if changed := changedMembers(globals.All(), env.Global.All()); len(changed) > 0 {
+			g.Globals = op.MustJSON(changed)
+		}
+	}
+	if !env.Local.Changed() {
+		return nil
+	}
+	next := nextPlay(g.ConversationID, &tavern.State{Variables: env.Local, Timed: after.State.Timed})
+	if !next.Fits() {
+		return nil
+	}
+	g.PlayID = next.ID
+	return next
+}
+
+// nextPlay is a state of a chat, to be stored.
+func nextPlay(conversationID string, s *tavern.State) *chat.Play {
 	next := &chat.Play{ID: op.NewID(), ConversationID: conversationID}
-	s := &t.after.State
 	if len(s.Variables.All()) > 0 {
 		next.Variables = op.MustJSON(s.Variables)
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"nodest/chat"
+	"nodest/framework/tavern"
 	"nodest/internal/cite"
 	"nodest/internal/op"
 	"nodest/llm"
@@ -141,7 +142,9 @@ type provenance struct {
 	ruled   bool          // the model was told how to cite
 	request []llm.Message // with sources
 	lookups []Lookup
-	tells   string // the research whose result it tells; "" = none
+	past    *past          // that the prompt was built from
+	after   *tavern.Result // what the prompt hands on; nil in the NodeST dialect
+	tells   string         // the research whose result it tells; "" = none
 
 	mu    sync.Mutex
 	tools *chat.ToolTrace // nil = the model has none
@@ -149,6 +152,7 @@ type provenance struct {
 
 // note notes what the model was shown so far, and how the tools were used.
 func (p *provenance) note(turn *turn) {
+	p.past, p.after = turn.past, turn.after
 	p.sent, p.ruled, p.tells = turn.sent, p.ruled || turn.input.Rules != "", turn.found.research
 	if p.sources, p.cites = turn.citable(); p.sources != nil {
 		p.request = turn.prompt.Messages

@@ -62,3 +62,17 @@ func TestScriptsRewriteATypedTextOnce(t *testing.T) {
 		}
 	}
 }
+
+// Scripts that change a reply know the variables, and what they set is there for the next prompt.
+func TestScriptsOfAReplyKeepWhatTheySet(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	conv := tavernChat(s, `{"scriptName":"out","findRegex":"/HP (\\d+)/g","replaceString":"was {{getvar::hp}}{{setvar::hp::$1}}","placement":[2]}`)
+	for _, want := range []string{"was ", "was 7"} {
+		s.Model.Enqueue(nodesttest.Reply("HP 7"))
+		reply := s.SayAndWait(conv, "How am I?")
+		if got := reply.Text(); got != want && got+" " != want {
+			t.Errorf("stored %q, want %q", got, want)
+		}
+	}
+}

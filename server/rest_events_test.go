@@ -45,7 +45,8 @@ func TestEveryDescribedEventIsSent(t *testing.T) {
 	h.look(lightOrder)
 	h.researcher = nil
 	h.web.search.Fail(providertest.Fault{Status: http.StatusServiceUnavailable})
-	h.look(`"question":"Who kept the light of Tarn?"`)
+	failed := h.look(`"question":"Who kept the light of Tarn?"`)
+	h.rest("DELETE", "/research/"+failed["id"].(string), "").wants(t, 204)
 	h.processed(e.file)
 	h.rest("POST", "/knowledge-bases/"+e.base+"/reindex", "").wants(t, 202)
 	h.rest("DELETE", "/files/"+e.file, "").wants(t, 204)

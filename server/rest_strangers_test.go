@@ -151,6 +151,8 @@ func (e *fixtures) bodyFor(method, path string) string {
 		return string(e.saved)
 	case "PUT /conversations/:id/head":
 		return `{"messageId":"` + e.message + `"}`
+	case "PUT /messages/:id/hidden":
+		return `{"hidden":true}`
 	case "POST /messages/:id/swipe":
 		return `{"swipe":"next"}`
 	case "POST /characters/:id/memories", "PATCH /characters/:id/memories/:mid", "POST /characters/:id/memories/import":

@@ -35,7 +35,7 @@ type fixture struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
 	fact, suggestion, summary, loading                                                                 string
 	attachment, post, comment, turn, item, action                                                      string
-	file, content, base, query, goal, research                                                         string
+	file, content, base, query, goal, research, play                                                   string
 
 	job *jobs.Job // running
 }
@@ -58,7 +58,7 @@ func fill(e *env, user string) fixture {
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
 		generation: id(), prompt: e.idNow(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(), loading: id(),
 		attachment: id(), post: id(), comment: id(), turn: id(), item: id(), action: id(),
-		file: id(), content: id(), base: id(), query: id(), goal: id(), research: id(),
+		file: id(), content: id(), base: id(), query: id(), goal: id(), research: id(), play: id(),
 	}
 	must := func(err error) {
 		e.Helper()
@@ -73,6 +73,7 @@ func fill(e *env, user string) fixture {
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
 		m := message(x.conversation, "", "private")
 		m.ClientMsgID, m.Extra, m.Swipes[0].RevisionID, m.Swipes[0].GenerationID = x.clientMsgID, []byte(`"private"`), x.revision, x.generation
+		m.Swipes[0].PlayID = x.play
 		x.message = m.ID
 		for _, err := range []error{
 			tx.Characters.PutSettings(&character.UserSettings{UserName: "private", Version: 1}),
@@ -83,6 +84,8 @@ func fill(e *env, user string) fixture {
 			tx.Characters.PutAvatar(x.character, &character.Avatar{Data: []byte("private")}),
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
+			tx.Chats.InsertPlay(&chat.Play{ID: x.play, ConversationID: x.conversation, Variables: []byte(`{"private":1}`)}),
+			tx.Characters.PutVariables([]byte(`{"private":1}`)),
 			tx.Chats.InsertMessage(m),
 			tx.Memory.PutUses(x.conversation, x.generation, "", []memory.Use{{ID: x.fact, Layer: recall.Exchange, Rank: 1}}),
 			tx.Chats.PutWords(x.words(), []string{x.revision}, []byte("private")),
