@@ -244,20 +244,7 @@ func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *fra
 			s.MoreBooks = append(s.MoreBooks, framework.BoundBook{ID: r.ID, Book: book, FilterKeyed: filter})
 		}
 	case Preset:
-		plain, err := card.ParsePreset(res.Document)
-		if err != nil {
-			return nil, err
-		}
-		d.parts.addPreset(plain, r.ID == w.user.GlobalPreset.inUse() && !r.Bound)
-		preset, err := parsePreset(res.Document, s.Language)
-		if err != nil {
-			return nil, err
-		}
-		if r.ID == w.user.GlobalPreset.inUse() && !r.Bound {
-			s.GlobalPreset = &preset
-		} else {
-			s.Preset = &preset // bound to the character: before the card's own, the newest wins
-		}
+		return nil, d.addPreset(w, r, res, s)
 	case RegexScript:
 		return card.ParseRegexScripts(res.Document)
 	case Persona:
@@ -267,6 +254,26 @@ func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *fra
 		}
 	}
 	return nil, nil
+}
+
+// addPreset adds a preset that is a resource of its own.
+func (d *Documents) addPreset(w Wanted, r ResourceStamp, res *Resource, s *framework.Sources) error {
+	plain, err := card.ParsePreset(res.Document)
+	if err != nil {
+		return err
+	}
+	global := r.ID == w.user.GlobalPreset.inUse() && !r.Bound
+	d.parts.addPreset(plain, global)
+	preset, err := parsePreset(res.Document, s.Language)
+	if err != nil {
+		return err
+	}
+	if global {
+		s.GlobalPreset = &preset
+	} else {
+		s.Preset = &preset // bound to the character: before the card's own, the newest wins
+	}
+	return nil
 }
 
 // waitsForKeys reports whether the entries of a book of its own wait for their keys at

@@ -151,7 +151,7 @@ func (t *tried) build(ctx context.Context, scanDepth *int) ([]framework.BookEntr
 	if t.Options.Context <= 0 {
 		t.Options.Context, t.Options.Reserve = usualContext, usualReply
 	}
-	_, result, err := tavern.Build(ctx, &t.Input, &tavern.Play{Compiled: t.tavern, WorldInfo: &t.rules})
+	_, result, err := tavern.Build(ctx, &t.Input, &tavern.Play{Compiled: t.tavern, WorldInfo: &t.rules, Explain: true})
 	if err != nil {
 		return nil, nil, err
 	}

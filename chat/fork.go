@@ -79,11 +79,8 @@ func (svc *Service) fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error)
 	if err := tx.BeginLoad(fork); err != nil {
 		return nil, err
 	}
-	if play.ID != "" { // the rows of other texts are copied with them
-		play.ID, play.ConversationID = fork.PlayID, fork.ID
-		if err := tx.InsertPlay(play); err != nil {
-			return nil, err
-		}
+	if err := insertPlayOf(tx, fork, play); err != nil {
+		return nil, err
 	}
 	if kept != nil {
 		if err := tx.InsertSummary(kept); err != nil {
@@ -97,6 +94,15 @@ func (svc *Service) fork(tx Tx, c *op.Call, in ForkInput) (*Conversation, error)
 	}
 	fork.Copying = true
 	return fork, tx.Jobs.Enqueue(jobs.Spec{Kind: JobFork, Subject: fork.ID, Payload: op.MustJSON(order)})
+}
+
+// insertPlayOf stores the state that a fork begins with, if there is one; those of other texts are copied with them.
+func insertPlayOf(tx Tx, fork *Conversation, play *Play) error {
+	if play.ID == "" {
+		return nil
+	}
+	play.ID, play.ConversationID = fork.PlayID, fork.ID
+	return tx.InsertPlay(play)
 }
 
 // copyMore copies the next step texts of a fork, and shows it when it has all of them.

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -297,7 +298,7 @@ func TestReplacementsAreMadeOnce(t *testing.T) {
 		t.Errorf("%v", env.Local.All())
 	}
 	late := &replacing{ScriptRun: compileScripts(card.SillyTavern, replying(card.RegexScript{Find: "/a/", Replace: "$0$0"}), 0).Run(nil), sc: r.scripts.list[0]}
-	if got, _, err := late.replace("a"); got != "a" || err != jsregex.ErrTime {
+	if got, _, err := late.replace("a"); got != "a" || !errors.Is(err, jsregex.ErrTime) {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -67,7 +67,7 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 	set := &t.setup.Docs.Settings
 	info := set.WorldInfoRules()
 	p := &tavern.Play{
-		Compiled: t.setup.Docs.Tavern, Trigger: t.trigger(), WorldInfo: &info, Greeting: t.greeting(),
+		Compiled: t.setup.Docs.Tavern, Trigger: t.trigger(), WorldInfo: &info, Greeting: t.greeting(), Explain: t.gen.ID == "",
 		Settings: tavern.Settings{
 			PinExamples: set.Prompt.PinExamples, IgnoreSystemPrompt: !set.Prompt.CardSystemPrompt, IgnorePostHistory: !set.Prompt.CardPostHistory,
 		},
@@ -257,7 +257,7 @@ func setGlobals(tx Tx, g *chat.Generation, kept bool) error {
 	}
 	doc := op.MustJSON(all)
 	if character.CheckVariables("variables", doc) != nil { // others have filled them since the prompt was built
-		return nil
+		return nil //nolint:nilerr // what does not fit is left out, as a prompt says that changes too much
 	}
 	return tx.Chats.Characters.PutVariables(doc)
 }

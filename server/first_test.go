@@ -69,7 +69,11 @@ var dropped = strings.NewReplacer(`"shareAcrossCharacters":false,`, "",
 
 // added are members that answers did not have then, with the values of what was never set or judged.
 var added = strings.NewReplacer(`"includeCircle":true,"feedback":true`, `"includeCircle":true`, `,"dream":{"mode":"full","at":"04:00","newMessages":20}`, "",
-	`,"feedback":0}`, "}", `"goals":false,"extract":false,`, "")
+	`,"feedback":0}`, "}", `"goals":false,"extract":false,`, "",
+	`,"pinExamples":false,"cardSystemPrompt":true,"cardPostHistory":true`, "", `"variables":{},"timedWorldInfo":{},`, "",
+	`"worldInfo":{"depth":2,"budget":25,"budgetCap":0,"minActivations":0,"minActivationsDepth":0,"maxRecursionSteps":0,"recursive":true,`+
+		`"includeNames":true,"caseSensitive":false,"matchWholeWords":true,"useGroupScoring":false,"strategy":"character"},`, "",
+	`"scripts":{"card":true,"preset":false},`, "", `"scripts":{"card":false,"preset":false},`, "")
 
 // asStored is an answer without what changes.
 func asStored(text string) string {

@@ -46,8 +46,8 @@ func TestWorldBooksAreTested(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{`"text":"Some chai?"`, "cup:fixed: rain:constant: tea:key:chai (milk:no_key) (off:disabled)"},
 		{`"text":"TEA with milk"`, "cup:fixed: rain:constant: milk:key:milk tea:key:Tea (off:disabled)"},
-		{`"text":"Nothing","dialect":"sillytavern"`, "rain:constant: (tea:no_key) (milk:no_key) (cup:no_key) (off:disabled)"},
-		{`"text":"A cup","dialect":"sillytavern"`, "cup:key:cup rain:constant: (tea:no_key) (milk:no_key) (off:disabled)"},
+		{`"text":"Nothing","dialect":"sillytavern"`, "rain:constant: (off:disabled) (tea:no_key) (milk:no_key) (cup:no_key)"},
+		{`"text":"A cup","dialect":"sillytavern"`, "rain:constant: (off:disabled) (tea:no_key) (milk:no_key) cup:key:cup"},
 		{`"messages":[{"role":"assistant","text":"Milk?"},{"role":"user","text":"Tea!"}]`, "cup:fixed: rain:constant: milk:key:milk tea:key:Tea (off:disabled)"},
 		{`"messages":[{"role":"assistant","text":"Milk?"}],"text":"Tea!","scanDepth":1`, "cup:fixed: rain:constant: tea:key:Tea (milk:no_key) (off:disabled)"},
 		{`"messages":[{"role":"assistant","text":"Tea?"}]`, "cup:fixed: (tea:no_base) (milk:no_base) (rain:no_base) (off:disabled)"},
@@ -57,7 +57,7 @@ func TestWorldBooksAreTested(t *testing.T) {
 		}
 	}
 	book := h.rest("POST", "/worldbooks", `{"document":`+teaBook+`,"dialect":"sillytavern"}`).wants(t, 201)["id"].(string)
-	want := "cup:key:cup rain:constant: (tea:no_key) (milk:no_key) (off:disabled)"
+	want := "rain:constant: (off:disabled) (tea:no_key) (milk:no_key) cup:key:cup"
 	if got := fired(t, h.rest("POST", "/worldbooks/test", `{"worldBookId":"`+book+`","text":"A cup"}`)); got != want {
 		t.Errorf("a stored book: %s", got)
 	}
@@ -80,7 +80,7 @@ func TestWorldBooksAreTested(t *testing.T) {
 }
 
 // An entry that is not constant and has no usable key is never sent, in whatever form and way a
-// book comes.
+// book comes. A key of blanks matches everything in SillyTavern, and in its dialect.
 func TestAnEntryWithoutKeysNeverFires(t *testing.T) {
 	h := newTestServer(t, nil)
 	for _, key := range []string{`[]`, `[""]`, `[" "]`, ``} {
@@ -95,11 +95,18 @@ func TestAnEntryWithoutKeysNeverFires(t *testing.T) {
 			"V2 array":   `{"entries":[{` + ofCard + `,"content":"T","comment":"t","extensions":{}}]}`,
 		}
 		for form, book := range books {
-			if got := fired(t, h.rest("POST", "/worldbooks/test", `{"document":`+book+`,"text":"Hi T"}`)); got != "(t:no_key)" {
+			want := "(t:no_keys)"
+			switch {
+			case form == "NodeST":
+				want = "(t:no_key)"
+			case key == `[" "]`:
+				want = "t:key: "
+			}
+			if got := fired(t, h.rest("POST", "/worldbooks/test", `{"document":`+book+`,"text":"Hi T"}`)); got != want {
 				t.Errorf("%s, key %s, as a document: %s", form, key, got)
 			}
 			id := h.rest("POST", "/worldbooks", `{"document":`+book+`}`).wants(t, 201)["id"].(string)
-			if got := fired(t, h.rest("POST", "/worldbooks/test", `{"worldBookId":"`+id+`","text":"Hi T"}`)); got != "(t:no_key)" {
+			if got := fired(t, h.rest("POST", "/worldbooks/test", `{"worldBookId":"`+id+`","text":"Hi T"}`)); got != want {
 				t.Errorf("%s, key %s, stored: %s", form, key, got)
 			}
 			ch := h.rest("POST", "/characters", `{"roleCard":`+alicesCard+`,"worldBook":{"entries":{}}}`).wants(t, 201)["id"].(string)

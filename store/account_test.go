@@ -649,7 +649,7 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 // rows of a user are in the tables that are named here, or as many as of another one that is not.
 func TestWhatADeletedUserHadGoesInSmallTransactions(t *testing.T) {
 	t.Parallel()
-	few := strings.Fields(`users streams settings quotas tokens tickets devices provider_keys usage_days loads app_characters app_chats
+	few := strings.Fields(`users user_variables streams settings quotas tokens tickets devices provider_keys usage_days loads app_characters app_chats
 		avatars attachments circle_images circle_states circle_spends circle_plans circle_actions memory_scopes memory_readings
 		memory_segments resource_bindings save_resources rewinds web_hosts knowledge_bases knowledge_base_files knowledge_grants
 		knowledge_spaces character_files character_bases`)

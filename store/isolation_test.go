@@ -51,6 +51,11 @@ func (x fixture) words() chat.TextRange {
 func newUser(e *env) string { return storetest.User(e.T, e.db) }
 
 // fill inserts a row in every table for a user.
+func lockVariables(tx nodest.Tx) error {
+	_, err := tx.Characters.LockVariables()
+	return err
+}
+
 func fill(e *env, user string) fixture {
 	e.Helper()
 	ctx := context.Background()
@@ -85,6 +90,7 @@ func fill(e *env, user string) fixture {
 			tx.Characters.InsertResource(&character.Resource{ID: x.book, Kind: character.WorldBook, Name: "private", BindAll: true, Characters: []string{x.character}}),
 			tx.Chats.InsertConversation(&chat.Conversation{ID: x.conversation, CharacterID: x.character, Title: "private"}),
 			tx.Chats.InsertPlay(&chat.Play{ID: x.play, ConversationID: x.conversation, Variables: []byte(`{"private":1}`)}),
+			lockVariables(tx),
 			tx.Characters.PutVariables([]byte(`{"private":1}`)),
 			tx.Chats.InsertMessage(m),
 			tx.Memory.PutUses(x.conversation, x.generation, "", []memory.Use{{ID: x.fact, Layer: recall.Exchange, Rank: 1}}),

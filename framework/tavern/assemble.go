@@ -37,7 +37,7 @@ func (b *builder) prompt() *framework.Prompt {
 		x.addTo(p)
 	}
 	b.arrange(p)
-	p.Dropped = append(b.dropped, b.common.Dropped()...)
+	p.Dropped = slices.Concat(b.dropped, b.common.Dropped())
 	if b.env.Limited() {
 		b.warn("macro_limit", "", "the macros of the prompt made too much text; some stay as they are")
 	}

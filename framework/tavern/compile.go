@@ -104,12 +104,7 @@ func (c *Compiled) order() {
 	if list == nil {
 		list = builtInOrder
 	}
-	prompts, listed := map[string]*card.Prompt{}, map[string]bool{}
-	for i := range c.preset.Prompts {
-		if q := &c.preset.Prompts[i]; prompts[q.Identifier] == nil {
-			prompts[q.Identifier] = q
-		}
-	}
+	prompts, listed := c.byIdentifier(), map[string]bool{}
 	for _, item := range list {
 		q := prompts[item.Identifier]
 		if q == nil && sectionNames[item.Identifier] != "" {
@@ -133,6 +128,17 @@ func (c *Compiled) order() {
 			c.drop(q, framework.DropUnlisted)
 		}
 	}
+}
+
+// byIdentifier are the prompts of the preset, the first one of each identifier.
+func (c *Compiled) byIdentifier() map[string]*card.Prompt {
+	prompts := map[string]*card.Prompt{}
+	for i := range c.preset.Prompts {
+		if q := &c.preset.Prompts[i]; prompts[q.Identifier] == nil {
+			prompts[q.Identifier] = q
+		}
+	}
+	return prompts
 }
 
 func (c *Compiled) drop(q *card.Prompt, reason string) {

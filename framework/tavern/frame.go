@@ -205,7 +205,8 @@ func (b *builder) replacements() map[string]*replacement {
 		if r.text == "" {
 			continue
 		}
-		at, reason := b.c.index(r.at), ""
+		at := b.c.index(r.at)
+		var reason string
 		switch {
 		case r.ignore:
 			reason = dropIgnored

@@ -250,7 +250,8 @@ func (c *compiler) want(t card.ScanTexts) {
 func (c *compiler) numbers(e *card.Entry, keys []string) []int32 {
 	list := make([]int32, len(keys))
 	for i, k := range keys {
-		uses, n := &c.dynamicUse, int32(0)
+		uses := &c.dynamicUse
+		var n int32
 		if !macro.Fixed(k) {
 			n = c.macros.number(k)
 			c.dynamic = c.macros.list

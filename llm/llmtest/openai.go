@@ -226,13 +226,13 @@ func checkChat(in chatRequest) error {
 
 func checkSampling(in chatRequest) error {
 	switch {
-	case in.Temperature != nil && (*in.Temperature < 0 || *in.Temperature > 2):
+	case !within(in.Temperature, 0, 2):
 		return errors.New("temperature is out of range")
-	case in.TopP != nil && (*in.TopP < 0 || *in.TopP > 1):
+	case !within(in.TopP, 0, 1):
 		return errors.New("top_p is out of range")
 	case in.MaxTokens != nil && *in.MaxTokens < 1:
 		return errors.New("max_tokens is out of range")
-	case in.FrequencyPenalty != nil && (*in.FrequencyPenalty < -2 || *in.FrequencyPenalty > 2):
+	case !within(in.FrequencyPenalty, -2, 2):
 		return errors.New("frequency_penalty is out of range")
 	case in.TopK != nil && *in.TopK < 1:
 		return errors.New("top_k is out of range")
@@ -243,6 +243,9 @@ func checkSampling(in chatRequest) error {
 	}
 	return nil
 }
+
+// within reports whether a number that may be absent lies in a range.
+func within(n *float64, least, most float64) bool { return n == nil || *n >= least && *n <= most }
 
 func checkEmbedding(in embeddingRequest) error {
 	if in.Model == "" || len(in.Input) == 0 || len(in.Input) > 2048 {

@@ -62,8 +62,8 @@ func (d denial) isAffirmed(near []*clause) bool {
 }
 
 // affirms reports whether a Text has a term in a clause that denies nothing.
-func (r *Text) affirms(term string) bool {
-	return slices.ContainsFunc(r.clauses, func(c *clause) bool { return c.terms[term] && len(c.says().denied) == 0 })
+func (t *Text) affirms(term string) bool {
+	return slices.ContainsFunc(t.clauses, func(c *clause) bool { return c.terms[term] && len(c.says().denied) == 0 })
 }
 
 // sharedHead returns the term of a clause that a negation denies; "" if the clause speaks of

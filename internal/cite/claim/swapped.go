@@ -90,9 +90,9 @@ func sequence(r *Text, shared map[string]bool, most int) (out []placedTerm) {
 }
 
 // passiveWithin reports whether the clauses of a part of a sequence are in the passive.
-func (r *Text) passiveWithin(part []placedTerm) bool {
+func (t *Text) passiveWithin(part []placedTerm) bool {
 	for i := part[0].clause; i <= part[len(part)-1].clause; i++ {
-		if r.clauses[i].says().passive {
+		if t.clauses[i].says().passive {
 			return true
 		}
 	}
@@ -161,8 +161,8 @@ func exchanged(claim, e *Text, part, theirs []placedTerm, x, m int) bool {
 
 // subordinates reports whether a part of a text goes over clauses of which one begins with a word such as "since": these may stand
 // before what they belong to, or behind it.
-func (r *Text) subordinates(from, to int) bool {
-	for _, c := range r.clauses[from : to+1] {
+func (t *Text) subordinates(from, to int) bool {
+	for _, c := range t.clauses[from : to+1] {
 		word, _, _ := strings.Cut(strings.TrimSpace(c.text), " ")
 		if from < to && breaks()[word] && !joins()[word] {
 			return true
@@ -181,8 +181,8 @@ func isNames(terms []placedTerm, in ...*Text) bool {
 	})
 }
 
-func (r *Text) isName(term string) bool {
-	return slices.ContainsFunc(r.clauses, func(c *clause) bool {
-		return slices.ContainsFunc(c.tokens, func(t token) bool { return t.name && t.term == term })
+func (t *Text) isName(term string) bool {
+	return slices.ContainsFunc(t.clauses, func(c *clause) bool {
+		return slices.ContainsFunc(c.tokens, func(w token) bool { return w.name && w.term == term })
 	})
 }
