@@ -50,12 +50,12 @@ func (x fixture) words() chat.TextRange {
 
 func newUser(e *env) string { return storetest.User(e.T, e.db) }
 
-// fill inserts a row in every table for a user.
 func lockVariables(tx nodest.Tx) error {
 	_, err := tx.Characters.LockVariables()
 	return err
 }
 
+// fill inserts a row in every table for a user.
 func fill(e *env, user string) fixture {
 	e.Helper()
 	ctx := context.Background()
