@@ -75,6 +75,7 @@ export class OpenChat {
   private cut = new SvelteMap<string, { generationId: string; text: string }>()
   private loading = 0
   private seeking = ''
+  private displays = false // scripts change how messages look, which events do not tell
   private forked = false // a branch was begun that the tree does not have
   private arrived: Map<string, Message> | null = null // messages that arrive while a page is read
   private stop: () => void
@@ -86,7 +87,7 @@ export class OpenChat {
       ended: (r, how) => this.ended(r, how),
       event: (e) => {
         if (!('conversationId' in e) || e.conversationId !== this.id) return
-        if (e.ev === 'message.created' || e.ev === 'message.updated') this.message(e.data.message)
+        if (e.ev === 'message.created' || e.ev === 'message.updated') this.arrive(e.data.message)
         if (e.ev === 'message.deleted') this.messages = this.messages.filter((m) => !e.data.messageIds.includes(m.id))
         if (e.ev === 'message.deleted' || e.ev === 'message.restored') void this.load()
         if (e.ev === 'chat.updated') this.head(e.data.conversation.headId)
@@ -133,7 +134,7 @@ export class OpenChat {
     this.loaded = true
     if (!got) return got === null ? 'absent' : 'failed'
     const known = new Map(this.messages.map((m) => [m.id, m]))
-    this.messages = got.items.map((m) => (known.get(m.id)?.rev === m.rev ? known.get(m.id)! : m))
+    this.messages = got.items.map((m) => (known.get(m.id)?.rev === m.rev && !this.displays ? known.get(m.id)! : m))
     this.older = got.older
     this.newer = got.newer
     for (const m of arrived.values()) this.message(m) // the answer may be older than these
@@ -142,8 +143,10 @@ export class OpenChat {
     return 'taken'
   }
 
-  private read(query: { limit: number; before?: string; after?: string }) {
-    return rest.get('/conversations/{id}/messages', { path: { id: this.id }, query })
+  private async read(query: { limit: number; before?: string; after?: string }) {
+    const got = await rest.get('/conversations/{id}/messages', { path: { id: this.id }, query })
+    this.displays = got.displays ?? false
+    return got
   }
 
   private async newest() {
@@ -247,6 +250,16 @@ export class OpenChat {
       this.newer = false
       this.messages = [...this.messages.slice(0, parent + 1), m]
     }
+  }
+
+  /** arrive takes in the message of an event, and then how it looks. */
+  private arrive(m: Message) {
+    this.message(m)
+    if (!this.displays || writing(m)) return
+    void rest
+      .get('/messages/{id}', { path: { id: m.id } })
+      .then((now) => this.message(now))
+      .catch(() => {}) // it is shown as it is stored
   }
 
   private head(id: string | null) {
