@@ -231,7 +231,7 @@ func (t historyTx) setBack(conversationID string, replaced []replacedState) ([]s
 		return nil, err
 	}
 	n, err := t.Exec("WITH new (id, swipe_index, status, is_hidden, deleted_at) AS ("+values(5, len(messages))+`)
-		UPDATE messages SET swipe_index = new.swipe_index, rev = rev + 1, status = new.status, is_hidden = new.is_hidden, deleted_at = CAST(new.deleted_at AS BIGINT),
+		UPDATE messages SET swipe_index = new.swipe_index, rev = rev + 1, status = new.status, is_hidden = CAST(new.is_hidden AS BOOLEAN), deleted_at = CAST(new.deleted_at AS BIGINT),
 			error = CASE WHEN new.status = '`+chat.StatusError+`' THEN error END
 		FROM new WHERE messages.user_id = ? AND messages.id = new.id AND messages.since = 0`, append(messages, t.userID)...)
 	if err != nil {

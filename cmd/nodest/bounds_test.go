@@ -23,11 +23,14 @@ const (
 
 // largePackages may have more lines, for the reason given.
 var largePackages = map[string]string{
-	"store": "lock order, group commit, event numbers and effects with their events and jobs are said once for all tables",
+	"chat":   "until the state that texts hand on (variables, timed effects) and display forms have a package of their own",
+	"nodest": "until what the turn knows of the SillyTavern dialect has a package of its own",
+	"store":  "lock order, group commit, event numbers and effects with their events and jobs are said once for all tables",
 }
 
 // wideStructs may have more fields, for the reason given.
 var wideStructs = map[string]string{
+	"chat.wireMessage":             "the members of a message as clients read them",
 	"character.Settings":           "the settings of a character as they are stored, in their groups",
 	"framework.words":              "a file of words, with those of the clock in a group",
 	"internal/bench.circleFigures": "one figure a line, as the report of the benchmark prints them",
