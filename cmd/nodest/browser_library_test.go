@@ -165,7 +165,7 @@ func TestPageEditsACharacter(t *testing.T) {
 	waitJS(t, ctx, "there it is", `document.querySelector("[data-path=name]").validity.valid`)
 
 	// Settings and the card are saved together.
-	goTo(t, ctx, address+"/settings", `document.querySelector("main h2")?.innerText == "Memory"`)
+	goTo(t, ctx, address+"/settings", `document.querySelector("main h2")?.innerText == "Rules"`)
 	typeLabelled(t, ctx, "Extract memories every … exchanges", "3")
 	waitJS(t, ctx, "Chinese", `(e => e && (e.value = "中文", e.dispatchEvent(new Event("change", {bubbles: true})), e.value == "中文"))(`+labelled("Language of built-in prompts")+`)`)
 	waitJS(t, ctx, "with memories", `(e => e && (e.click(), true))(`+labelled("Let the character say what it recalls")+`)`)
@@ -204,12 +204,12 @@ func TestPageEditsACharacter(t *testing.T) {
 	goTo(t, ctx, address+"/worldbook", `document.querySelector("main .item b")?.innerText == "Harbour"`)
 	typeLabelled(t, ctx, "Sample text", "How is the harbour?")
 	clickText(t, ctx, "Test")
-	waitJS(t, ctx, "it fires", `document.querySelector(".test")?.innerText.includes("1 of 1 entry fires") && document.querySelector(".test")?.innerText.includes("key “harbour”")`)
+	waitJS(t, ctx, "it fires", `document.querySelector(".test")?.innerText.includes("1 of 1 entry is in the prompt") && document.querySelector(".test")?.innerText.includes("key “harbour”")`)
 	waitJS(t, ctx, "opening the entry", `(e => e && (e.click(), true))(document.querySelector("main .item .name"))`)
 	typeLabelled(t, ctx, "Keys", "lighthouse, beacon")
 	clickText(t, ctx, "Done")
 	clickText(t, ctx, "Test")
-	waitJS(t, ctx, "it is quiet", `document.querySelector(".test")?.innerText.includes("0 of 1 entry fires")`)
+	waitJS(t, ctx, "it is quiet", `document.querySelector(".test")?.innerText.includes("0 of 1 entry is in the prompt")`)
 	saveInPage(t, ctx)
 	if got, want := read().WorldBook.Entries["0"].Key, ([]string{"lighthouse", "beacon"}); !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %q, want %q", got, want)

@@ -66,7 +66,7 @@ func TestPagePrompt(t *testing.T) {
 	waitJS(t, ctx, "the budget", `/^[\d,]+ of [\d,]+ tokens$/.test(document.querySelector("[aria-label=Budget] strong").innerText)`)
 	waitJS(t, ctx, "the reserve", `document.querySelector("[aria-label=Budget]").innerText.includes("Kept for reply")`)
 	waitJS(t, ctx, "a part of the card, and why", partJS("Char Description")+`.textContent.includes("listed by the preset")`)
-	waitJS(t, ctx, "a world-book entry and its key", partJS("The drowned bridge")+`.textContent.match(/World book[^]*key “.*bridge.*” fired[^]*after the character’s description/)`)
+	waitJS(t, ctx, "a world-book entry and its key", partJS("The drowned bridge")+`.textContent.match(/World book[^]*key “.*” fired[^]*after the character’s description/)`)
 	waitJS(t, ctx, "the memory apart from the message", partJS("1. Ana is allergic to peanuts.")+`.textContent.trim().startsWith("Memory")`)
 	waitJS(t, ctx, "the block around it", partJS("<mem>")+`.textContent.trim().startsWith("Guidelines")`)
 	waitJS(t, ctx, "the end of the cached prefix", `document.querySelector(".cut")?.innerText.startsWith("The same as in the request before up to here")`)
@@ -82,7 +82,7 @@ func TestPagePrompt(t *testing.T) {
 	waitJS(t, ctx, "what was looked for is open", `document.querySelectorAll(".part").length == 2 && document.querySelectorAll(".part pre").length == 2`)
 
 	tabOf(t, ctx, "Left out")
-	waitJS(t, ctx, "what is not in, and why", `document.querySelector("[role=tabpanel]").innerText.match(/Empty[^]*There was nothing left to send[^]*Enhance Definitions/)`)
+	waitJS(t, ctx, "everything is in", `document.querySelector("[role=tabpanel]").innerText.includes("Nothing was left out")`)
 
 	tabOf(t, ctx, "Changes")
 	waitJS(t, ctx, "the request before", `document.querySelector("select")?.selectedOptions[0].text.startsWith("the request before: Reply · ")`)
@@ -137,7 +137,7 @@ func TestPagePromptPreview(t *testing.T) {
 	waitJS(t, ctx, "the latest reply's message is history now", changeJS("added", "Is Ana allergic to peanuts?"))
 
 	waitJS(t, ctx, "the options", `(d => d && (d.open = true))(document.querySelector("main form details"))`)
-	typeLabelled(t, ctx, "Context (tokens)", "1000")
+	typeLabelled(t, ctx, "Context (tokens)", "700")
 	clickText(t, ctx, "Preview")
 	waitJS(t, ctx, "history was removed", changeJS("removed", "Good evening!"))
 	waitJS(t, ctx, "compared with the preview before", `document.querySelector("select:has(option[value=preview])")?.value == "preview"`)
