@@ -301,7 +301,7 @@ func samplingOf(p *card.Preset) TurnOptions {
 func personaOf(r *Resource) framework.Persona {
 	var p personaDocument
 	_ = json.Unmarshal(r.Document, &p) // checked when it was stored
-	return framework.Persona{Name: cmp.Or(p.Name, r.Name), Description: p.Description}
+	return framework.Persona{Name: cmp.Or(p.Name, r.Name), Description: p.Description, Place: p.place()}
 }
 
 // SettingOf reads a user custom setting (自设); nil for none.

@@ -5,13 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"unicode/utf8"
 
 	"nodest/card"
+	"nodest/framework"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/internal/stream"
+	"nodest/llm"
 )
 
 // Bounds of resources.
@@ -267,6 +270,36 @@ func documentName(doc json.RawMessage) string {
 type personaDocument struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
+
+	// As SillyTavern stores them. Numbers of other types, as foreign files may have them, count as absent.
+	Position any `json:"position"` // framework.PersonaPosition
+	Depth    any `json:"depth"`    // messages from the end; absent = 2
+	Role     any `json:"role"`     // 0 system, 1 user, 2 assistant
+}
+
+const (
+	maxPersonaDepth = 10_000
+	personaDepth    = 2
+)
+
+// place is where the description goes.
+func (p *personaDocument) place() framework.PersonaPlace {
+	number := func(v any, otherwise, most int) int {
+		if n, ok := v.(float64); ok && n == math.Trunc(n) && n >= 0 && n <= float64(most) {
+			return int(n)
+		}
+		return otherwise
+	}
+	place := framework.PersonaPlace{Position: framework.PersonaPosition(number(p.Position, 0, 9)), Depth: number(p.Depth, personaDepth, maxPersonaDepth)}
+	if !slices.Contains(personaPositions, place.Position) {
+		place.Position = framework.PersonaInPrompt
+	}
+	place.Role = [...]llm.Role{llm.System, llm.User, llm.Assistant}[number(p.Role, 0, 2)]
+	return place
+}
+
+var personaPositions = []framework.PersonaPosition{
+	framework.PersonaInPrompt, framework.PersonaTopOfNote, framework.PersonaEndOfNote, framework.PersonaAtDepth, framework.PersonaNotAtAll,
 }
 
 func checkPersona(field string, doc json.RawMessage) error {

@@ -39,7 +39,7 @@ func (svc *Service) CreateConversation(ctx context.Context, c *op.Call, in Conve
 		if conv.Settings, err = checkOptions(tx, in.Settings); err != nil {
 			return nil, err
 		}
-		user, err := character.UserName(tx.Characters, ch, in.PersonaID)
+		user, err := character.UserPersona(tx.Characters, ch, in.PersonaID)
 		if err != nil {
 			return nil, err
 		}
@@ -47,6 +47,7 @@ func (svc *Service) CreateConversation(ctx context.Context, c *op.Call, in Conve
 		if err != nil {
 			return nil, err
 		}
+		conv.PlayID = first.Swipes[0].PlayID
 		return conv, InsertConversation(tx, c, conv, first)
 	})
 }

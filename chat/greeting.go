@@ -3,22 +3,25 @@ package chat
 import (
 	"cmp"
 	"encoding/json"
+	"hash/fnv"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"time"
 
 	"nodest/card"
 	"nodest/character"
+	"nodest/framework"
+	"nodest/framework/macro"
 	"nodest/internal/fault"
-
 	"nodest/internal/op"
 )
 
 // NewGreeting is the first message of a conversation: the card's first message and
 // its alternate greetings, a swipe each, followed by the extra greetings of a file
-// of the NodeST app. Names are replaced in the stored text; a later change of persona or
-// character does not change it.
-func NewGreeting(tx Tx, ch *character.Character, conversationID, user string) (*Message, error) {
+// of the NodeST app. Names are replaced in the stored text, and in the SillyTavern dialect all macros;
+// a later change of persona or character does not change it.
+func NewGreeting(tx Tx, ch *character.Character, conversationID string, user framework.Persona) (*Message, error) {
 	view, err := card.ParseRoleCard(ch.RoleCard)
 	if err != nil {
 		return nil, err
@@ -32,11 +35,66 @@ func NewGreeting(tx Tx, ch *character.Character, conversationID, user string) (*
 		ID: op.NewID(), ConversationID: conversationID, Role: RoleAssistant, Name: ch.Name,
 		Greeting: true, Rev: 1, Status: StatusComplete, Dates: Dates{CreatedAt: now},
 	}
-	n := namer{char: cmp.Or(character.Nickname(view), ch.Name), user: user, old: card.Dialect(ch.Dialect) == card.SillyTavern, left: maxNamed}
+	n := namer{char: cmp.Or(character.Nickname(view), ch.Name), user: user.Name, left: maxNamed}
+	if card.Dialect(ch.Dialect) == card.SillyTavern {
+		n.old = true
+		return m, n.expand(tx, m, ch, &view, user)
+	}
 	for _, text := range append(view.Greetings(), more...) {
 		m.Swipes = append(m.Swipes, NewSwipe(n.named(text), now))
 	}
 	return m, nil
+}
+
+// expand gives m the greetings of a card of the SillyTavern dialect. Their macros are replaced once, as there when a
+// chat begins. Each greeting has the variables that it sets; the user's variables can be read. Texts that grow too
+// large have their names replaced alone.
+func (n *namer) expand(tx Tx, m *Message, ch *character.Character, view *card.RoleCard, user framework.Persona) error {
+	settings, err := tx.Characters.Settings()
+	if err != nil {
+		return err
+	}
+	globals, err := tx.Characters.Variables()
+	if err != nil {
+		return err
+	}
+	language, err := ch.Language()
+	if err != nil {
+		return err
+	}
+	seed := fnv.New64a()
+	_, _ = seed.Write([]byte(m.ConversationID)) // never fails
+	env := &macro.Env{
+		Names: macro.People{User: n.user, Char: n.char}, Now: tx.Now().In(settings.Zone()), Rand: rand.Float64, Seed: seed.Sum64(),
+		Card: macro.Card{
+			Description: view.Description, Personality: view.Personality, Scenario: view.Scenario, Persona: user.Description,
+			MesExamples: view.MesExample, CharPrompt: view.SystemPrompt, CharInstruction: view.PostHistoryInstructions,
+			DepthPrompt: view.DepthPrompt.Prompt, CreatorNotes: view.CreatorNotes, Greetings: view.Greetings(), Version: view.Version,
+		},
+	}
+	if language == framework.Chinese {
+		env.Locale = macro.Chinese
+	}
+	for _, text := range view.Greetings() {
+		env.Local, env.Global = macro.NewVars(nil), macro.NewVars(nil)
+		_ = json.Unmarshal(globals, env.Global) // it was checked when it was stored
+		made := env.Expand(text)
+		more := max(0, len(made)-len(text))
+		if more > n.left {
+			m.Swipes = append(m.Swipes, NewSwipe(n.named(text), m.CreatedAt))
+			continue
+		}
+		n.left -= more
+		s := NewSwipe(made, m.CreatedAt)
+		if len(env.Local.All()) > 0 {
+			p := &Play{ID: op.NewID(), ConversationID: m.ConversationID, Variables: op.MustJSON(env.Local)}
+			if p.Fits() {
+				s.Play, s.PlayID = p, p.ID
+			}
+		}
+		m.Swipes = append(m.Swipes, s)
+	}
+	return nil
 }
 
 // FreshGreeting is a new greeting for an existing conversation, from the card in effect:
@@ -52,7 +110,7 @@ func FreshGreeting(tx Tx, chat *Conversation) (*Message, error) {
 			return nil, err
 		}
 	}
-	user, err := UserNameIn(tx, ch, chat)
+	user, err := userIn(tx, ch, chat)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +155,8 @@ var (
 	oldMacro  = regexp.MustCompile(`(?i)<(char|bot|user)>`) // SillyTavern cards only
 )
 
-// maxNamed bounds the bytes that names add to the greetings of a card, so that a long
-// name cannot make a small card huge. Macros beyond the limit stay.
+// maxNamed bounds the bytes that macros add to the greetings of a card, so that a small
+// card cannot make a huge chat. Macros beyond the limit stay.
 const maxNamed = 1 << 20
 
 // namer replaces name macros in the texts of a card. Other macros are replaced in each
@@ -128,14 +186,20 @@ func (n *namer) named(text string) string {
 	return text
 }
 
-// UserNameIn is character.UserName in a conversation that exists: its persona may have been
-// deleted since.
+// UserNameIn is the name of userIn.
 func UserNameIn(tx Tx, ch *character.Character, conv *Conversation) (string, error) {
-	name, err := character.UserName(tx.Characters, ch, conv.PersonaID)
+	p, err := userIn(tx, ch, conv)
+	return p.Name, err
+}
+
+// userIn is character.UserPersona in a conversation that exists: its persona may have been
+// deleted since.
+func userIn(tx Tx, ch *character.Character, conv *Conversation) (framework.Persona, error) {
+	p, err := character.UserPersona(tx.Characters, ch, conv.PersonaID)
 	if fault.Is(err, fault.NotFound) {
-		return character.UserName(tx.Characters, ch, "")
+		return character.UserPersona(tx.Characters, ch, "")
 	}
-	return name, err
+	return p, err
 }
 
 // RestoreGreeting puts the texts of the card into a greeting.

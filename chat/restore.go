@@ -96,7 +96,7 @@ func (s *Save) showHead(tx Tx, c *op.Call, conv *Conversation) error {
 		if err := tx.InsertMessage(m); err != nil {
 			return err
 		}
-		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
+		conv.HeadID, conv.LastMessage, conv.PlayID = m.ID, m.Preview(), m.Swipes[0].PlayID
 		return tx.Emit(MessageEvent(c.UserID, "message.created", c.By(), m))
 	}
 	// A message whose text was removed for good stays deleted.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"nodest/chat/words"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
@@ -40,8 +41,8 @@ func (svc *Service) Search(ctx context.Context, userID string, in SearchInput) (
 	if !utf8.ValidString(in.Query) || utf8.RuneCountInString(in.Query) > maxQuery {
 		return nil, fault.InvalidField("q", "range", "must have 1 to %d characters", maxQuery)
 	}
-	words := wordsOf(in.Query)
-	if len(words) == 0 {
+	wanted := words.InQuery(in.Query)
+	if len(wanted) == 0 {
 		return nil, fault.InvalidField("q", "required", "must not be blank")
 	}
 	from, err := parseSearchCursor(in.Cursor)
@@ -52,7 +53,7 @@ func (svc *Service) Search(ctx context.Context, userID string, in SearchInput) (
 	var damaged []TextRange
 	err = svc.store.View(ctx, userID, func(tx Tx) error {
 		filter := TextFilter{ConversationID: in.ConversationID, CharacterID: in.CharacterID}
-		s := searcher{words: words, parts: partsOf(words), filter: filter, limit: limit, reach: svc.opts.SearchReach}
+		s := searcher{words: wanted, parts: words.Parts(wanted), filter: filter, limit: limit, reach: svc.opts.SearchReach}
 		next, err := s.walk(tx, from)
 		if err != nil {
 			return err
@@ -117,7 +118,7 @@ func (s *searcher) hit(m *Message, c *Swipe) *Hit {
 // matches returns where the words occur in a text that has them, in its order; what
 // overlaps or touches is one match.
 func (s *searcher) matches(text string) []span {
-	form, at := s.folder.placed(text)
+	form, at := s.folder.Placed(text)
 	var all []span
 	for _, word := range s.words {
 		for from := 0; ; {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"nodest/chat/words"
 	"nodest/internal/fault"
 )
 
@@ -23,7 +24,7 @@ type searcher struct {
 	filter  TextFilter
 	limit   int
 	reach   int // messages to read
-	folder  folder
+	folder  words.Folder
 	found   []finding // newest first
 	damaged []TextRange
 
@@ -121,15 +122,15 @@ func (s *searcher) mayHold(tx Tx, at int) (bool, error) {
 	}
 	if at >= len(s.stored) {
 		ahead := s.ranges[at:min(len(s.ranges), at+min(at+1, mostAhead))]
-		words, err := tx.RangeWords(ahead...)
+		stored, err := tx.RangeWords(ahead...)
 		if err != nil {
 			return false, err
 		}
 		clear(s.stored)
-		s.stored = append(append(s.stored, make([][]byte, at-len(s.stored))...), words...)
+		s.stored = append(append(s.stored, make([][]byte, at-len(s.stored))...), stored...)
 	}
-	may, err := mayHold(s.stored[at], s.parts, &s.buf)
-	if errors.Is(err, errDamaged) {
+	may, err := words.MayHold(s.stored[at], s.parts, &s.buf)
+	if errors.Is(err, words.ErrDamaged) {
 		s.damaged = append(s.damaged, r)
 	}
 	return may, nil
@@ -149,7 +150,7 @@ func (s *searcher) read(tx Tx, r TextRange, from place) (n int, err error) {
 		if have, ok := best[t.MessageID]; ok && have.position < at.position || s.passed(at.place, from) {
 			return
 		}
-		if s.folder.holds(t.Text, s.words) {
+		if s.folder.Holds(t.Text, s.words) {
 			best[t.MessageID] = at
 		}
 	})

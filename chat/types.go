@@ -159,6 +159,7 @@ type Swipe struct {
 	Tools          *ToolTrace `json:"tools,omitempty"`     // nil = the model was offered none
 	Wish           string     `json:"wish,omitempty"`      // instruction of a rewrite
 	PlayID         string     `json:"playId,omitempty"`    // the Play after this text; "" = that after the text before it
+	Play           *Play      `json:"-"`                   // that is stored with a new text, and has the PlayID; nil = it is stored already
 	Deleted        bool       `json:"deleted,omitempty"`
 	Omitted        bool       `json:"omitted,omitempty"` // it has no text, nor what belongs to that, see HistoryTx.NearTexts
 	CreatedAt      time.Time  `json:"createdAt,omitzero"`

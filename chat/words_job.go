@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"nodest/chat/words"
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
 )
@@ -50,19 +51,19 @@ func (svc *Service) indexWords(ctx context.Context, j *jobs.Job) error {
 }
 
 func (svc *Service) indexRange(ctx context.Context, userID string, r TextRange) error {
-	var words wordSet
+	var list words.Set
 	var revisions []string
 	err := svc.store.View(ctx, userID, func(tx Tx) error {
 		return tx.RangeRevisions(r, func(id, text string) error {
 			revisions = append(revisions, id)
-			words.addText(text)
+			list.Add(text)
 			return nil
 		})
 	})
 	if err != nil {
 		return err
 	}
-	stored := words.stored()
+	stored := list.Stored()
 	slices.Sort(revisions)
 	return svc.store.Update(ctx, userID, func(tx Tx) error { return tx.PutWords(r, revisions, stored) })
 }

@@ -85,7 +85,27 @@ type Setting struct {
 type Persona struct {
 	Name        string // {{user}}; may be empty
 	Description string // goes where the preset lists personaDescription, else into the chat at depth 1
+	Place       PersonaPlace
 }
+
+// PersonaPlace is where the description goes in the SillyTavern dialect. The zero value is in the prompt.
+type PersonaPlace struct {
+	Position PersonaPosition
+	Depth    int      // of PersonaAtDepth
+	Role     llm.Role // of PersonaAtDepth; "" = system
+}
+
+// PersonaPosition is a kind of place of a persona.
+type PersonaPosition int
+
+// The positions, by SillyTavern's numbers.
+const (
+	PersonaInPrompt  PersonaPosition = 0
+	PersonaTopOfNote PersonaPosition = 2
+	PersonaEndOfNote PersonaPosition = 3
+	PersonaAtDepth   PersonaPosition = 4
+	PersonaNotAtAll  PersonaPosition = 9
+)
 
 // Message is one message of the chat.
 type Message struct {

@@ -66,7 +66,7 @@ func (e *Engine) end(t *task, over event, err error) {
 // polish applies the regex scripts for replies to what the model wrote, checks its
 // citations, decides whether it is a reply at all, and counts what it cost.
 func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
-	how.usage = t.meter.row(t.text.tokens())
+	how.usage = t.meter.row(t.text.Tokens())
 	if g.Kind != chat.KindImpersonate && g.HasText() {
 		macros := t.scriptMacros(g)
 		text, warnings := t.setup.Docs.Scripts.ApplyReply(g.Text, macros)
@@ -84,7 +84,7 @@ func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 		g.Text = cite.StripAll(g.Text, len(t.shown.sources))
 	}
 	if how.status == chat.GenDone {
-		how.finish = t.text.finish
+		how.finish = t.text.Finish()
 		if !g.HasText() {
 			how.status, how.finish, how.err = chat.GenFailed, llm.FinishError, fault.New(fault.EmptyReply, "the model returned no text")
 		}

@@ -98,7 +98,7 @@ func (e *Engine) read(ctx context.Context, t *task) (*turn, error) {
 		return nil, err
 	}
 	if longer := turn.past.longer; longer != nil {
-		t.text.follow(utf8.RuneCountInString(longer.Text))
+		t.text.Follow(utf8.RuneCountInString(longer.Text))
 	}
 	if !turn.overfull() {
 		return turn, nil

@@ -27,6 +27,7 @@ type past struct {
 	front    int              // messages before it
 	unread   bool             // there are older messages
 	version  int64            // of the chat that they are stored in; 0 = they are not stored
+	earlier  int              // messages of the branch that are not in messages; read for the SillyTavern dialect only
 	place    memory.Place     // the branch of the chat
 	texts    int              // that the message in the making already has
 	longer   *chat.Swipe      // the text that is lengthened; nil = none

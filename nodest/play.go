@@ -2,17 +2,15 @@ package nodest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
-	"nodest/character"
 	"nodest/chat"
 	"nodest/framework"
 	"nodest/framework/macro"
 	"nodest/framework/tavern"
 	"nodest/framework/worldinfo"
-	"nodest/internal/op"
 	"nodest/llm"
+	"nodest/nodest/carried"
 )
 
 // A prompt of the SillyTavern dialect hands something on to the next one: variables, and the timed effects
@@ -41,6 +39,13 @@ func (h *storedChat) readPlay(tx Tx, p *past) (err error) {
 	}
 	if p.play, err = chat.PlayOf(tx.Chats, id); err != nil {
 		return err
+	}
+	if n := len(p.messages); n > 0 && (p.unread || p.summary != nil) {
+		length, err := tx.Chats.PathLength(h.conv.ID, p.messages[n-1].ID)
+		if err != nil {
+			return err
+		}
+		p.earlier = max(0, length-n)
 	}
 	p.globals, err = tx.Chats.Characters.Variables()
 	return err
@@ -72,6 +77,9 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 			PinExamples: set.Prompt.PinExamples, IgnoreSystemPrompt: !set.Prompt.CardSystemPrompt, IgnorePostHistory: !set.Prompt.CardPostHistory,
 		},
 	}
+	// Users speak about every other time: their messages are not counted before those that were read.
+	p.Before = worldinfo.Before{Messages: t.past.earlier, Users: t.past.earlier / 2}
+	p.Model = t.setup.model.Name
 	log := chat.LogSettingsOf(t.setup.Conversation)
 	p.Overrides = tavern.Overrides{Scenario: log.Scenario, SystemPrompt: log.SystemPrompt, MesExample: log.MesExample}
 	if note := t.setup.Note; note != nil && log.Note != nil && log.Note.Text == note.Text {
@@ -81,7 +89,7 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 		}
 	}
 	var unreadable []framework.Warning
-	p.State, p.Globals, unreadable = t.past.state()
+	p.State, p.Globals, unreadable = carried.Read(t.past.play, t.past.globals)
 	return p, unreadable
 }
 
@@ -98,41 +106,14 @@ func (t *turn) trigger() tavern.Trigger {
 	return tavern.Normal
 }
 
-// state is what was read, as the build takes it. A part that cannot be read is empty, with a warning, so
-// that the chat can go on.
-func (p *past) state() (s tavern.State, globals *macro.Vars, unreadable []framework.Warning) {
-	s.Variables, globals = macro.NewVars(nil), macro.NewVars(nil)
-	var timed worldinfo.Timed
-	for _, part := range []struct {
-		name string
-		doc  json.RawMessage
-		into any
-	}{{"variables", p.play.Variables, s.Variables}, {"timedWorldInfo", p.play.Timed, &timed}, {"globalVariables", p.globals, globals}} {
-		if op.IsNull(part.doc) {
-			continue
-		}
-		if err := json.Unmarshal(part.doc, part.into); err != nil {
-			unreadable = append(unreadable, framework.Warning{Code: "unreadable_state", Path: part.name, Detail: "the stored value cannot be read and counts as empty"})
-			if part.into == &timed { // it may be half read; the others are read whole or not at all
-				timed = worldinfo.Timed{}
-			}
-		}
-	}
-	s.Timed = timed
-	return s, globals, unreadable
-}
-
 // keepPlay stores what the prompt hands on, and has g name it. An impersonation makes no text that could.
 func (t *turn) keepPlay(tx Tx, g *chat.Generation) error {
 	if t.after == nil || g.Kind == chat.KindImpersonate {
 		return nil
 	}
-	_, globals, _ := t.past.state()
-	if changed := changedMembers(globals.All(), t.after.Globals.All()); len(changed) > 0 {
-		g.Globals = op.MustJSON(changed)
-	}
+	g.Globals = carried.Changed(t.past.globals, t.after.Globals)
 	g.PlayID = t.past.play.ID
-	next := nextPlay(g.ConversationID, &t.after.State)
+	next := carried.Play(g.ConversationID, &t.after.State)
 	if string(next.Variables) == string(t.past.play.Variables) && string(next.Timed) == string(t.past.play.Timed) {
 		return nil
 	}
@@ -164,50 +145,17 @@ func (t *task) keepOf(env *macro.Env, g *chat.Generation) *chat.Play {
 		return nil
 	}
 	if env.Global.Changed() {
-		_, globals, _ := t.shown.past.state()
-		g.Globals = nil
-		if changed := changedMembers(globals.All(), env.Global.All()); len(changed) > 0 {
-			g.Globals = op.MustJSON(changed)
-		}
+		g.Globals = carried.Changed(t.shown.past.globals, env.Global)
 	}
 	if !env.Local.Changed() {
 		return nil
 	}
-	next := nextPlay(g.ConversationID, &tavern.State{Variables: env.Local, Timed: after.State.Timed})
+	next := carried.Play(g.ConversationID, &tavern.State{Variables: env.Local, Timed: after.State.Timed})
 	if !next.Fits() {
 		return nil
 	}
 	g.PlayID = next.ID
 	return next
-}
-
-// nextPlay is a state of a chat, to be stored.
-func nextPlay(conversationID string, s *tavern.State) *chat.Play {
-	next := &chat.Play{ID: op.NewID(), ConversationID: conversationID}
-	if len(s.Variables.All()) > 0 {
-		next.Variables = op.MustJSON(s.Variables)
-	}
-	if len(s.Timed.Sticky)+len(s.Timed.Cooldown) > 0 {
-		next.Timed = op.MustJSON(s.Timed)
-	}
-	return next
-}
-
-// changedMembers are the members that after has and before has not, or has otherwise; null for those that
-// only before has.
-func changedMembers(before, after map[string]any) map[string]any {
-	changed := map[string]any{}
-	for name, v := range after {
-		if was, ok := before[name]; !ok || was != v {
-			changed[name] = v
-		}
-	}
-	for name := range before {
-		if _, ok := after[name]; !ok {
-			changed[name] = nil
-		}
-	}
-	return changed
 }
 
 // greeting is which greeting of the card the chat began with; below 0 = none, or the first message was not read.
@@ -229,8 +177,7 @@ func roleOf(role string) llm.Role {
 	return llm.System
 }
 
-// setGlobals changes the user's variables as a generation does whose text is kept. Chats that end at once
-// each change their own names.
+// setGlobals changes the user's variables as a generation does whose text is kept.
 func setGlobals(tx Tx, g *chat.Generation, kept bool) error {
 	sent := g.Globals
 	g.Globals = nil
@@ -241,23 +188,9 @@ func setGlobals(tx Tx, g *chat.Generation, kept bool) error {
 	if err != nil {
 		return err
 	}
-	all, changed := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	if err := json.Unmarshal(stored, &all); err != nil {
-		return fmt.Errorf("variables of the user: %w", err)
+	merged, err := carried.Merge(stored, sent)
+	if err != nil || merged == nil {
+		return err
 	}
-	if err := json.Unmarshal(sent, &changed); err != nil {
-		return fmt.Errorf("variables of generation %s: %w", g.ID, err)
-	}
-	for name, v := range changed {
-		if op.IsNull(v) {
-			delete(all, name)
-		} else {
-			all[name] = v
-		}
-	}
-	doc := op.MustJSON(all)
-	if character.CheckVariables("variables", doc) != nil { // others have filled them since the prompt was built
-		return nil //nolint:nilerr // what does not fit is left out, as a prompt says that changes too much
-	}
-	return tx.Chats.Characters.PutVariables(doc)
+	return tx.Chats.Characters.PutVariables(merged)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/character"
 	"nodest/chat"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
@@ -75,5 +76,22 @@ func TestVariablesSurviveACrash(t *testing.T) {
 	s.SayAndWait(c, "Three.")
 	if own, _ := s.variables(c.ID); own != `{"n":10}` {
 		t.Errorf("after a change by the user: %s", own)
+	}
+}
+
+// What counts messages counts the whole chat, however little of it a prompt has room for.
+func TestALongChatIsCountedWhole(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"After message {{lastMessageId}} of {{model}}.","first_mes":"Hello."}}`).ID)
+	long := strings.Repeat("The tide comes in. ", 400)
+	for range 12 {
+		s.SayAndWait(c, long)
+	}
+	few := 3000
+	p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Next.", Options: character.TurnOptions{ContextTokens: &few}})
+	s.Must(err)
+	if text := nodesttest.PromptText(p.Messages); len(p.Messages) > 12 || !strings.Contains(text, "After message 25 of scripted.") {
+		t.Errorf("%d messages: %.200s", len(p.Messages), text)
 	}
 }

@@ -33,19 +33,19 @@ func (e *Engine) stream(ctx context.Context, t *task, turn *turn, r llm.Request)
 		t.hear(chunk)
 		e.addWarnings(ctx, t, turn, chunk.Warnings)
 		if chunk.Reasoning != "" {
-			text := t.text.separated(chunk.Reasoning)
-			e.publishDelta(t, "reasoning", text, t.text.addReasoning(text))
+			text := t.text.Separated(chunk.Reasoning)
+			e.publishDelta(t, "reasoning", text, t.text.AddReasoning(text))
 		}
 		if chunk.Text != "" {
 			said.WriteString(chunk.Text)
 			e.pass(t, split.Feed(chunk.Text))
 		}
 		if chunk.Last {
-			t.text.end(chunk.Finish)
+			t.text.End(chunk.Finish)
 			return modelAnswer{said.String(), chunk.Calls, chunk.Echo}, nil
 		}
-		if t.text.unsaved() >= e.opts.CheckpointChars {
-			t.text.askCheckpoint()
+		if t.text.Unsaved() >= e.opts.CheckpointChars {
+			t.text.AskCheckpoint()
 		}
 	}
 	return modelAnswer{}, llm.CutOff(turn.setup.model.Provider, nil)
@@ -53,12 +53,12 @@ func (e *Engine) stream(ctx context.Context, t *task, turn *turn, r llm.Request)
 
 func (e *Engine) pass(t *task, pieces []framework.Piece) {
 	for _, p := range pieces {
-		if off, told := t.text.replace(p); told {
+		if off, told := t.text.Replace(p); told {
 			e.publishRewind(t, off)
 		}
 		if p.State == framework.StateUnclosed {
 			e.publishBlock(t, p.Part, framework.StateClose)
-			text, off := t.text.unclosed(p)
+			text, off := t.text.Unclosed(p)
 			e.publishText(t, text, off)
 			continue
 		}
@@ -66,7 +66,7 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 			e.rewind(t, p)
 			continue
 		}
-		off := t.text.addPiece(p)
+		off := t.text.AddPiece(p)
 		if p.State != "" {
 			e.publishBlock(t, p.Part, p.State)
 			continue
@@ -81,7 +81,7 @@ func (e *Engine) pass(t *task, pieces []framework.Piece) {
 
 // rewind turns text that was already published into reasoning.
 func (e *Engine) rewind(t *task, p framework.Piece) {
-	thought, text, told := t.text.textToReasoning(p)
+	thought, text, told := t.text.TextToReasoning(p)
 	if told {
 		e.publishRewind(t, text)
 	}
@@ -99,7 +99,7 @@ func (e *Engine) publishRewind(t *task, off int) {
 
 // settle makes the text of the blocks the reply if there is no other.
 func (e *Engine) settle(t *task) {
-	text, off := t.text.blocksToText()
+	text, off := t.text.BlocksToText()
 	e.publishText(t, text, off)
 }
 
@@ -158,12 +158,12 @@ func (e *Engine) keep(t *task) (stop func()) {
 			case <-quit:
 				return
 			case <-due.C:
-			case <-t.text.full:
-				if t.text.unsaved() < e.opts.CheckpointChars {
+			case <-t.text.Full():
+				if t.text.Unsaved() < e.opts.CheckpointChars {
 					continue // asked for twice
 				}
 			}
-			if t.text.unsaved() > 0 || time.Since(renewed) >= e.opts.Lease/3 {
+			if t.text.Unsaved() > 0 || time.Since(renewed) >= e.opts.Lease/3 {
 				if !e.checkpoint(t) {
 					return
 				}
@@ -189,7 +189,7 @@ func nextCheckpoint(last time.Time, every time.Duration) time.Time {
 func (e *Engine) checkpoint(t *task) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), e.opts.Lease)
 	defer cancel()
-	t.text.save()
+	t.text.Save()
 	err := e.store.Checkpoint(ctx, t.generation(), e.opts.Lease)
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound):

@@ -9,6 +9,7 @@ import (
 	"nodest/internal/cite"
 	"nodest/internal/op"
 	"nodest/llm"
+	"nodest/nodest/transcript"
 )
 
 // identity names a generation, and whom its events name as their cause.
@@ -30,7 +31,7 @@ type task struct {
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when the end is stored
 
-	text  *transcript
+	text  *transcript.Transcript
 	meter *meter
 	shown *provenance
 	watch *stopwatch
@@ -48,7 +49,7 @@ func newTask(c *op.Call, s *turnSetup, as *assignment) *task {
 		identity: identity{g.ID, c.UserID, g.ConversationID, g.MessageID, c.By()},
 		setup:    s, history: as.history, queued: g.Status == chat.GenQueued,
 		ctx: ctx, cancel: cancel, done: make(chan struct{}),
-		text: &transcript{full: make(chan struct{}, 1)}, meter: &meter{}, shown: &provenance{}, watch: newStopwatch(g.CreatedAt),
+		text: transcript.New(), meter: &meter{}, shown: &provenance{}, watch: newStopwatch(g.CreatedAt),
 		gen: &g,
 	}
 	if !t.queued {
@@ -86,7 +87,7 @@ func (t *task) generation() *chat.Generation {
 	g := *t.gen
 	t.mu.Unlock()
 	if !g.Ended() {
-		t.text.tell(&g)
+		t.text.Tell(&g)
 		t.meter.tell(&g)
 		t.watch.tell(&g)
 		t.shown.tell(&g)
@@ -118,7 +119,7 @@ func (t *task) setPrompt(id string) {
 
 // hear notes a chunk of the model but for its text.
 func (t *task) hear(c llm.Chunk) {
-	t.text.hear(c)
+	t.text.Hear(c)
 	t.meter.noteChunk(c)
 	if c.Text != "" || c.Reasoning != "" {
 		t.watch.token()
@@ -131,7 +132,7 @@ func (t *task) nextRequest(turn *turn, added int) {
 	turn.offer.trace.Rounds++
 	t.shown.note(turn)
 	t.meter.noteRequest(turn.prompt.Tokens + added)
-	t.text.nextRequest()
+	t.text.NextRequest()
 }
 
 // provenance is what a reply is made from. The goroutine of the task writes it.

@@ -31,7 +31,7 @@ func (e *Engine) speak(ctx context.Context, t *task, turn *turn) error {
 		if again, err := l.next(ctx, said, err); !again || err != nil {
 			return err
 		}
-		t.text.supersede()
+		t.text.Supersede()
 	}
 }
 
@@ -83,7 +83,7 @@ func (l *toolLoop) request() llm.Request {
 	for _, tool := range l.turn.offer.tools {
 		r.Tools = append(r.Tools, tool.Tool)
 	}
-	r.MaxBytes = l.t.text.room(l.e.opts.MaxReply)
+	r.MaxBytes = l.t.text.Room(l.e.opts.MaxReply)
 	r.NoCalls = l.run.Closed() && len(r.Tools) > 0
 	return r
 }
@@ -122,10 +122,10 @@ func (l *toolLoop) afterError(ctx context.Context, err error) (again bool, _ err
 		return true, l.withoutTools(ctx)
 	case llm.EchoRejected(err), l.run.Rounds() > 0 && llm.ProviderStatus(err) == 400:
 		return true, l.withoutTools(ctx)
-	case empty && l.run.Rounds() > 0 && l.t.text.hasText():
-		l.t.text.end(llm.FinishStop) // what it wrote before its calls is the reply
+	case empty && l.run.Rounds() > 0 && l.t.text.HasText():
+		l.t.text.End(llm.FinishStop) // what it wrote before its calls is the reply
 		return false, nil
-	case (empty || fault.Is(err, fault.UpstreamBadAnswer)) && !l.t.text.hasText():
+	case (empty || fault.Is(err, fault.UpstreamBadAnswer)) && !l.t.text.HasText():
 		// Servers refuse tools, and models fail with them, in many ways.
 		return true, l.withoutTools(ctx)
 	}

@@ -178,6 +178,16 @@ func TestNothingIsLeftOfADeletedMessage(t *testing.T) {
 	h.wantGone(clock, words)
 }
 
+// A macro can copy a message into a variable of the chat, which the texts after it then have.
+func TestNothingOfADeletedMessageIsLeftInVariables(t *testing.T) {
+	t.Parallel()
+	clock := &leaping{}
+	h := newTestServerOf(t, parts{now: clock.now}, nil)
+	chat := h.newChatWith(h.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"{{setvar::last::{{lastUserMessage}}}}","first_mes":"Hello."}}`))
+	sent := h.turn(chat, "What is a zorbalik?", "An animal.")
+	_ = sent
+}
+
 // A research has words of the chat that it was asked in: in its question, and in what it made of the end of the chat.
 // One that was cancelled before its turn came has the question.
 func TestNothingOfADeletedMessageIsLeftInAResearch(t *testing.T) {

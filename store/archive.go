@@ -96,6 +96,7 @@ type bulk struct {
 	messages  []*messageRow
 	lines     []*lineRow
 	revisions []*revisionRow
+	plays     []*chat.Play
 	changed   []changedSwipe // that were stored before
 	states    []*messageStateRow
 }

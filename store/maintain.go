@@ -192,7 +192,8 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 		return n, err
 	}
 	places, err := s.seqsOf(userID, ids)
-	err = cmp.Or(err,
+	plays, failed := s.playsOf(userID, "message_id", ids)
+	err = cmp.Or(err, failed,
 		s.dropPromptsOfMessages(userID, ids),
 		s.forgetWhere(userID, "message_id", ids),
 		s.Run("DELETE FROM message_states WHERE (user_id, conversation_id, message_id) IN"+
@@ -202,7 +203,7 @@ func (s *session) removeMessages(userID string, ids []string) (int64, error) {
 		return 0, err
 	}
 	n, err := s.Exec("DELETE FROM messages WHERE user_id = ? AND id IN (?)", userID, ids)
-	return n, cmp.Or(err, s.dropReplies(userID, ids...), s.dropWordsAt(userID, places))
+	return n, cmp.Or(err, s.dropPlays(userID, plays), s.dropReplies(userID, ids...), s.dropWordsAt(userID, places))
 }
 
 // removedTexts is how many texts a transaction removes that removes messages, however few those are.
@@ -253,9 +254,13 @@ func (s *session) removeTexts(userID string, messages []string, column string, v
 	if err := cmp.Or(s.dropPromptsOfMessages(userID, messages), s.forgetWhere(userID, column, values)); err != nil {
 		return 0, err
 	}
+	plays, err := s.playsOf(userID, column, values)
+	if err != nil {
+		return 0, err
+	}
 	n, err := s.Exec("DELETE FROM revisions WHERE user_id = ? AND "+column+" IN (?)", userID, values)
 	places, failed := s.seqsOf(userID, messages)
-	return n, cmp.Or(err, failed, s.dropReplies(userID, messages...), s.dropWordsAt(userID, places))
+	return n, cmp.Or(err, failed, s.dropPlays(userID, plays), s.dropReplies(userID, messages...), s.dropWordsAt(userID, places))
 }
 
 // leaves returns old messages with nothing below them, by their users.

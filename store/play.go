@@ -75,6 +75,38 @@ func (t playTx) KeepPlay(conversationID, messageID, id string) error {
 	return t.Run("UPDATE revisions SET play_id = ? WHERE user_id = ? AND id = ?", sqldb.ID(id), t.userID, revision)
 }
 
+// PathLength reads it off the place of the message.
+func (t playTx) PathLength(conversationID, messageID string) (int, error) {
+	at, err := t.messages.placeIn(conversationID, messageID)
+	if err != nil {
+		return 0, err
+	}
+	return int(at.Depth), nil
+}
+
+// playsOf are the Plays of texts whose column, id or message_id, has one of some values, and of the
+// generations of such messages.
+func (s *session) playsOf(userID, column string, values []string) ([]string, error) {
+	of := "SELECT play_id FROM revisions WHERE user_id = ? AND " + column + " IN (?) AND play_id IS NOT NULL"
+	args := []any{userID, values}
+	if column == "message_id" {
+		of += " UNION SELECT play_id FROM generations WHERE user_id = ? AND message_id IN (?) AND play_id IS NOT NULL"
+		args = append(args, userID, values)
+	}
+	return sqldb.All[string](s, of, args...)
+}
+
+// dropPlays removes those Plays that no text has, and that are in force in no conversation.
+func (s *session) dropPlays(userID string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.Run(`DELETE FROM play_states WHERE user_id = ? AND id IN (?)
+		AND NOT EXISTS (SELECT 1 FROM revisions r WHERE r.play_id = play_states.id AND r.user_id = play_states.user_id)
+		AND NOT EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = play_states.user_id AND c.id = play_states.conversation_id AND c.play_id = play_states.id)`,
+		userID, ids)
+}
+
 // lastShown is the last text on a branch that is shown and meets a condition, and its Play; "" = there is
 // none.
 func (t playTx) lastShown(conversationID, messageID, condition string) (revisionID, playID string, err error) {

@@ -16,7 +16,7 @@ import (
 
 // revisionRow is a text of a swipe. What it has of the swipe, all its texts have.
 type revisionRow struct {
-	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -MemoryIDs -Omitted"` // created when it was stored
+	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -MemoryIDs -Omitted -Play"` // created when it was stored
 	UserID, MessageID string
 	Position          int        // of the swipe, which all its texts have
 	IsShown           bool       // the swipe has this text
@@ -25,7 +25,7 @@ type revisionRow struct {
 
 // storedSwipe is a swipe as it is stored.
 type storedSwipe struct {
-	chat.Swipe `db:"ID=swipe_id RevisionID=id Deleted=is_deleted"` // Rev is the highest that it ever had
+	chat.Swipe `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -Play"` // Rev is the highest that it ever had
 	Position   int
 	IsShown    bool
 }
@@ -62,6 +62,10 @@ func (t *messageTx) addSwipes(b *bulk, m *chat.Message, stored []storedSwipe) {
 				s.Rev = old.Rev + 1
 			}
 			revisions = append(revisions, t.newRevision(m, i, old))
+			if s.Play != nil {
+				b.plays = append(b.plays, s.Play)
+				s.Play = nil
+			}
 		}
 		if old != nil && (fresh || old.Position != i || old.Deleted != s.Deleted) {
 			b.changed = append(b.changed, changedSwipe{m, i})
@@ -78,6 +82,11 @@ func (t *messageTx) putSwipes(b *bulk) error {
 		err := t.Run("UPDATE revisions SET position = ?, is_deleted = ?, is_shown = (id = ?) WHERE user_id = ? AND message_id = ? AND swipe_id = ?",
 			c.position, s.Deleted, s.RevisionID, t.userID, c.message.ID, s.ID)
 		if err != nil {
+			return err
+		}
+	}
+	for _, p := range b.plays {
+		if err := (playTx{t.tx}).InsertPlay(p); err != nil {
 			return err
 		}
 	}
@@ -120,7 +129,7 @@ func (r *revisionRow) storedAt(at time.Time) {
 
 // swipeText is a swipe with one of its texts.
 type swipeText struct {
-	chat.Swipe                `db:"Deleted=is_deleted -MemoryIDs"`
+	chat.Swipe                `db:"Deleted=is_deleted -MemoryIDs -Play"`
 	ConversationID, MessageID string
 	Position                  int
 }
@@ -180,7 +189,7 @@ func (t *messageTx) NearTexts() { t.near = true }
 
 // sizedSwipe is a swipe without texts, and the bytes of these.
 type sizedSwipe struct {
-	chat.Swipe `db:"Deleted=is_deleted"`
+	chat.Swipe `db:"Deleted=is_deleted -Play"`
 	Bytes      int
 }
 

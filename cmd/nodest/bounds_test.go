@@ -23,9 +23,7 @@ const (
 
 // largePackages may have more lines, for the reason given.
 var largePackages = map[string]string{
-	"chat":   "until the state that texts hand on (variables, timed effects) and display forms have a package of their own",
-	"nodest": "until what the turn knows of the SillyTavern dialect has a package of its own",
-	"store":  "lock order, group commit, event numbers and effects with their events and jobs are said once for all tables",
+	"store": "lock order, group commit, event numbers and effects with their events and jobs are said once for all tables",
 }
 
 // wideStructs may have more fields, for the reason given.

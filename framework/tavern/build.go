@@ -106,7 +106,7 @@ func (b *builder) newEnv() *macro.Env {
 	o := &b.in.Options
 	e := &macro.Env{
 		Names: macro.People{User: b.in.Persona.Name, Char: b.c.name()},
-		Model: macro.Model{MaxContext: o.Context, MaxReply: o.Reserve, Generation: string(b.task)},
+		Model: macro.Model{Name: b.play.Model, MaxContext: o.Context, MaxReply: o.Reserve, Generation: string(b.task)},
 		Now:   o.Now, Rand: b.play.Rand, Seed: o.PickSeed, Done: b.ctx.Done(),
 		Local: b.play.State.Variables.Clone(), Global: b.play.Globals.Clone(),
 	}

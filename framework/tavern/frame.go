@@ -111,7 +111,7 @@ func (b *builder) placePiece(q *place, by *replacement) *piece {
 		text = b.framed(t.scenario, u.ScenarioFormat)
 	case idPersona:
 		e.Source = framework.SourcePersona
-		if b.play.Persona.Position == PersonaInPrompt {
+		if b.in.Persona.Place.Position == framework.PersonaInPrompt {
 			text = t.persona
 		}
 	default:
@@ -248,7 +248,7 @@ func (b *builder) noteParts() []part {
 		for _, x := range append(top, bottom...) {
 			b.drop(x.entry.Source, x.entry.ID, x.entry.Name, framework.DropNoNote)
 		}
-		if p := b.play.Persona.Position; (p == PersonaTopOfNote || p == PersonaEndOfNote) && t.persona != "" {
+		if p := b.in.Persona.Place.Position; (p == framework.PersonaTopOfNote || p == framework.PersonaEndOfNote) && t.persona != "" {
 			b.drop(framework.SourcePersona, idPersona, sectionNames[idPersona], framework.DropNoNote)
 		}
 		return nil
@@ -264,10 +264,10 @@ func (b *builder) noteParts() []part {
 		return parts
 	}
 	persona := part{text: t.persona, sep: "\n", entry: framework.Entry{Source: framework.SourcePersona, ID: idPersona, Name: sectionNames[idPersona], Why: framework.WhyConstant}}
-	switch b.play.Persona.Position {
-	case PersonaTopOfNote:
+	switch b.in.Persona.Place.Position {
+	case framework.PersonaTopOfNote:
 		parts = slices.Insert(parts, 0, persona)
-	case PersonaEndOfNote:
+	case framework.PersonaEndOfNote:
 		parts = append(parts, persona)
 	}
 	return parts

@@ -81,7 +81,7 @@ func (b *builder) buildInjections() {
 	one(keyDeep, deep.Depth, roleOf(deep.Role), t.deep, framework.Entry{
 		Source: framework.SourceCard, ID: "depth_prompt", Name: "Depth Prompt", Why: framework.WhyConstant,
 	})
-	if p := b.play.Persona; p.Position == PersonaAtDepth {
+	if p := b.in.Persona.Place; p.Position == framework.PersonaAtDepth {
 		one(keyPersona, p.Depth, cmp.Or(p.Role, llm.System), t.persona, framework.Entry{
 			Source: framework.SourcePersona, ID: idPersona, Name: sectionNames[idPersona], Why: framework.WhyConstant,
 		})

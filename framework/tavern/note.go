@@ -114,7 +114,7 @@ func (b *builder) scan() (err error) {
 	if t.note.Scan {
 		in.Injections = append(in.Injections, t.noteText, t.deep)
 	}
-	if b.play.Persona.Position == PersonaAtDepth {
+	if b.in.Persona.Place.Position == framework.PersonaAtDepth {
 		in.Injections = append(in.Injections, t.persona)
 	}
 	if b.task == Quiet && b.in.Instruction != nil {

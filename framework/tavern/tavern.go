@@ -52,10 +52,10 @@ type Play struct {
 	Globals *macro.Vars // variables of the user, which Build does not change either; nil = none
 
 	Note      *Note        // nil = the author's note of the input
-	Persona   PersonaPlace // the zero value = in the prompt
 	Overrides Overrides
 	Settings  Settings
 	WorldInfo *worldinfo.Settings // nil = worldinfo.DefaultSettings
+	Model     string              // {{model}}
 	Greeting  int                 // that the chat began with, as worldinfo.Input has it
 	Forced    map[string]bool     // world-book entries that a search by meaning found, by id
 
@@ -127,25 +127,6 @@ const (
 	InsteadOfNote CharacterNotePlace = 0
 	BeforeNote    CharacterNotePlace = 1
 	AfterNote     CharacterNotePlace = 2
-)
-
-// PersonaPlace is where the description of the persona goes.
-type PersonaPlace struct {
-	Position PersonaPosition
-	Depth    int      // of PersonaAtDepth
-	Role     llm.Role // of PersonaAtDepth; "" = system
-}
-
-// PersonaPosition is a kind of place of a persona.
-type PersonaPosition int
-
-// The positions, by SillyTavern's numbers.
-const (
-	PersonaInPrompt  PersonaPosition = 0
-	PersonaTopOfNote PersonaPosition = 2
-	PersonaEndOfNote PersonaPosition = 3
-	PersonaAtDepth   PersonaPosition = 4
-	PersonaNotAtAll  PersonaPosition = 9
 )
 
 // Overrides take the place of texts of the card in one chat; "" = the card's.

@@ -431,6 +431,7 @@ CREATE TABLE revisions (
   FOREIGN KEY (user_id, message_id) REFERENCES messages (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX revisions_message ON revisions (user_id, message_id, position);
+CREATE INDEX revisions_play ON revisions (play_id) WHERE play_id IS NOT NULL;
 
 -- The words of messages, for the search: those of all their texts, by ranges of seq.
 CREATE TABLE message_words (

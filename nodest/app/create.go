@@ -8,6 +8,7 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/chat/archive"
+	"nodest/framework"
 	"nodest/internal/op"
 )
 
@@ -112,7 +113,7 @@ func (n *newcomer) prepare(tx Tx, history []archive.Entry) (err error) {
 
 // greet makes the greeting, which needs the stored character.
 func (n *newcomer) greet(tx chat.Tx) error {
-	m, err := chat.NewGreeting(tx, n.ch, n.conv.ID, n.user)
+	m, err := chat.NewGreeting(tx, n.ch, n.conv.ID, framework.Persona{Name: n.user})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package chat
+package words
 
 import (
 	"math/rand/v2"
@@ -18,20 +18,20 @@ func TestStoredWordsHoldEveryPartOfAText(t *testing.T) {
 		for range 1 + rng.IntN(30) {
 			text.WriteString(pieces[rng.IntN(len(pieces))])
 		}
-		var words wordSet
-		words.addText("another text")
-		words.addText(text.String())
-		stored := words.stored()
-		form := []rune(strings.ToValidUTF8(string((&folder{}).folded(text.String())), ""))
-		var f folder
+		var words Set
+		words.Add("another text")
+		words.Add(text.String())
+		stored := words.Stored()
+		form := []rune(strings.ToValidUTF8(string((&Folder{}).Folded(text.String())), ""))
+		var f Folder
 		for range 5 {
 			from := rng.IntN(len(form) + 1)
-			query := wordsOf(string(form[from : from+rng.IntN(len(form)-from+1)]))
-			if !f.holds(text.String(), query) {
+			query := InQuery(string(form[from : from+rng.IntN(len(form)-from+1)]))
+			if !f.Holds(text.String(), query) {
 				continue
 			}
 			var buf []byte
-			if may, err := mayHold(stored, partsOf(query), &buf); !may || err != nil {
+			if may, err := MayHold(stored, Parts(query), &buf); !may || err != nil {
 				t.Fatalf("%q is in %q, but not in its words (%v)", query, text.String(), err)
 			}
 		}
@@ -39,14 +39,14 @@ func TestStoredWordsHoldEveryPartOfAText(t *testing.T) {
 }
 
 func TestStoredWordsRuleOutOtherTexts(t *testing.T) {
-	var words wordSet
-	words.addText("Green tea is served. 他喜欢喝绿茶。 🦊")
+	var words Set
+	words.Add("Green tea is served. 他喜欢喝绿茶。 🦊")
 	for query, want := range map[string]bool{
 		"tea": true, "ea": true, "GREEN": true, `"tea is"`: true, "喝绿": true, "茶": true, "🦊": true, "…": true,
 		"coffee": false, "teas": false, "绿喝": false, "咖": false, "🐻": false, "tea milk": false,
 	} {
 		var buf []byte
-		if may, _ := mayHold(words.stored(), partsOf(wordsOf(query)), &buf); may != want {
+		if may, _ := MayHold(words.Stored(), Parts(InQuery(query)), &buf); may != want {
 			t.Errorf("%q: %v", query, may)
 		}
 	}
@@ -54,10 +54,10 @@ func TestStoredWordsRuleOutOtherTexts(t *testing.T) {
 
 // A range with too many words is read by every search.
 func TestTooManyWordsRuleOutNothing(t *testing.T) {
-	words := wordSet{words: map[string]struct{}{}, size: mostWords + 1}
-	words.addText("tea")
+	words := Set{words: map[string]struct{}{}, size: mostWords + 1}
+	words.Add("tea")
 	var buf []byte
-	if may, err := mayHold(words.stored(), partsOf(wordsOf("coffee")), &buf); !may || err != nil {
+	if may, err := MayHold(words.Stored(), Parts(InQuery("coffee")), &buf); !may || err != nil {
 		t.Error(may, err)
 	}
 }

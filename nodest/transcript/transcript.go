@@ -1,4 +1,5 @@
-package nodest
+// Package transcript keeps the text of a reply while the model writes it.
+package transcript
 
 import (
 	"slices"
@@ -11,8 +12,9 @@ import (
 	"nodest/llm"
 )
 
-// transcript is what a generation has written. Positions are code points.
-type transcript struct {
+// Transcript is the text, the thoughts and the blocks of one generation. It is safe for concurrent use. Positions
+// are code points.
+type Transcript struct {
 	mu      sync.Mutex
 	offset  int // of the text in its message
 	text    growing
@@ -26,8 +28,11 @@ type transcript struct {
 	interim bool          // the text so far goes when more comes: tools were called behind it
 	apart   bool          // what the model thinks next is about another request
 	finish  llm.Finish    // why the model has stopped
-	full    chan struct{} // asks for a checkpoint
+	full    chan struct{} // asks for a checkpoint; New makes it
 }
+
+// New is an empty transcript.
+func New() *Transcript { return &Transcript{full: make(chan struct{}, 1)} }
 
 // growing is a text that only grows. A string taken from it stays valid.
 type growing struct {
@@ -43,47 +48,50 @@ func (g *growing) add(s string) int {
 	return n
 }
 
-// follow sets where the text begins in its message.
-func (t *transcript) follow(offset int) {
+// Follow sets where the text begins in its message.
+func (t *Transcript) Follow(offset int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.offset = offset
 }
 
-func (t *transcript) hear(c llm.Chunk) {
+// Hear counts a chunk of the model.
+func (t *Transcript) Hear(c llm.Chunk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.said += len(c.Text) + len(c.Reasoning)
 }
 
-// tell gives g the text so far. Its slices and strings are the caller's to read.
-func (t *transcript) tell(g *chat.Generation) {
+// Tell gives g the text so far. Its slices and strings are the caller's to read.
+func (t *Transcript) Tell(g *chat.Generation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g.Text, g.Reasoning, g.Blocks = t.text.b.String(), t.thought.b.String(), slices.Clone(t.blocks)
 }
 
-// save notes that what is written is about to be stored.
-func (t *transcript) save() {
+// Save notes that what is written is about to be stored.
+func (t *Transcript) Save() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.saved = t.written
 }
 
-func (t *transcript) end(why llm.Finish) {
+// End notes why the model has stopped.
+func (t *Transcript) End(why llm.Finish) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.finish = why
 }
 
-func (t *transcript) nextRequest() {
+// NextRequest sets the thoughts about another request apart from those so far.
+func (t *Transcript) NextRequest() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.apart = t.thought.runes > 0
 }
 
-// addReasoning appends to the reasoning and returns the position, in code points.
-func (t *transcript) addReasoning(s string) (off int) {
+// AddReasoning appends to the reasoning and returns the position, in code points.
+func (t *Transcript) AddReasoning(s string) (off int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	off = t.thought.runes
@@ -91,10 +99,10 @@ func (t *transcript) addReasoning(s string) (off int) {
 	return off
 }
 
-// addPiece adds a piece of the reply. It returns the position of the piece in the
+// AddPiece adds a piece of the reply. It returns the position of the piece in the
 // text that it belongs to: the message's text, or its own block. Positions are
 // code points; those of a continue count from the beginning of the message.
-func (t *transcript) addPiece(p framework.Piece) (off int) {
+func (t *Transcript) AddPiece(p framework.Piece) (off int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -118,9 +126,9 @@ func (t *transcript) addPiece(p framework.Piece) (off int) {
 	return off
 }
 
-// unclosed makes text of a block that the reply has ended in, and returns it with
+// Unclosed makes text of a block that the reply has ended in, and returns it with
 // its position. Thoughts stay thoughts if there is anything else.
-func (t *transcript) unclosed(p framework.Piece) (text string, off int) {
+func (t *Transcript) Unclosed(p framework.Piece) (text string, off int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p.Part == framework.PartThink {
@@ -141,9 +149,9 @@ func (t *transcript) unclosed(p framework.Piece) (text string, off int) {
 	return text, off
 }
 
-// textToReasoning turns the text so far into reasoning. It returns the positions of
+// TextToReasoning turns the text so far into reasoning. It returns the positions of
 // both, and whether text had been published.
-func (t *transcript) textToReasoning(p framework.Piece) (thought, text int, told bool) {
+func (t *Transcript) TextToReasoning(p framework.Piece) (thought, text int, told bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	thought, told = t.thought.runes, t.text.runes > 0
@@ -152,9 +160,9 @@ func (t *transcript) textToReasoning(p framework.Piece) (thought, text int, told
 	return thought, t.offset, told
 }
 
-// blocksToText makes a reply without text out of the text of its blocks. It returns the
+// BlocksToText makes a reply without text out of the text of its blocks. It returns the
 // text with its position; "" = nothing has changed.
-func (t *transcript) blocksToText() (text string, off int) {
+func (t *Transcript) BlocksToText() (text string, off int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.text.runes > 0 {
@@ -167,15 +175,15 @@ func (t *transcript) blocksToText() (text string, off int) {
 	return text, t.offset
 }
 
-// unsaved is how much was written since the last checkpoint, in code points.
-func (t *transcript) unsaved() int {
+// Unsaved is how much was written since the last checkpoint, in code points.
+func (t *Transcript) Unsaved() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.written - t.saved
 }
 
-// separated is a thought, apart from those about an earlier request.
-func (t *transcript) separated(thought string) string {
+// Separated is a thought, apart from those about an earlier request.
+func (t *Transcript) Separated(thought string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.apart {
@@ -185,16 +193,16 @@ func (t *transcript) separated(thought string) string {
 	return thought
 }
 
-// supersede notes that the text so far is no part of the reply if more comes.
-func (t *transcript) supersede() {
+// Supersede notes that the text so far is no part of the reply if more comes.
+func (t *Transcript) Supersede() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.interim = true
 }
 
-// replace removes text that the piece takes the place of. It returns where the text goes
+// Replace removes text that the piece takes the place of. It returns where the text goes
 // on, and whether any had been published.
-func (t *transcript) replace(p framework.Piece) (off int, told bool) {
+func (t *Transcript) Replace(p framework.Piece) (off int, told bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	more := p.State == framework.StateOpen || p.State == "" && strings.TrimSpace(p.Text) != ""
@@ -206,21 +214,22 @@ func (t *transcript) replace(p framework.Piece) (off int, told bool) {
 	return t.offset, told
 }
 
-// room is how many bytes of a reply with at most limit bytes are left, at least 1.
-func (t *transcript) room(limit int) int {
+// Room is how many bytes of a reply with at most limit bytes are left, at least 1.
+func (t *Transcript) Room(limit int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return max(limit-t.said, 1)
 }
 
-func (t *transcript) hasText() bool {
+// HasText reports whether the reply has more than blanks.
+func (t *Transcript) HasText() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimSpace(t.text.b.String()) != ""
 }
 
-// tokens estimates the tokens of what is written.
-func (t *transcript) tokens() int {
+// Tokens estimates the tokens of what is written.
+func (t *Transcript) Tokens() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tokens := llm.EstimateTokens(t.text.b.String()) + llm.EstimateTokens(t.thought.b.String())
@@ -230,10 +239,20 @@ func (t *transcript) tokens() int {
 	return tokens
 }
 
-// askCheckpoint wakes the keeper; it never waits.
-func (t *transcript) askCheckpoint() {
+// AskCheckpoint wakes the keeper; it never waits.
+func (t *Transcript) AskCheckpoint() {
 	select {
 	case t.full <- struct{}{}:
 	default:
 	}
+}
+
+// Full is ready to be received from when AskCheckpoint was called.
+func (t *Transcript) Full() <-chan struct{} { return t.full }
+
+// Finish is why the model has stopped; "" = it has not.
+func (t *Transcript) Finish() llm.Finish {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.finish
 }

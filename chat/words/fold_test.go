@@ -1,4 +1,4 @@
-package chat
+package words
 
 import (
 	"slices"
@@ -29,8 +29,8 @@ func TestFoldedTextsAreComparedWithoutCaseAndWidth(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var f folder
-			if got := string(f.folded(tt.text)); got != tt.want {
+			var f Folder
+			if got := string(f.Folded(tt.text)); got != tt.want {
 				t.Errorf("folded(%q) = %q, want %q", tt.text, got, tt.want)
 			}
 		})
@@ -39,13 +39,13 @@ func TestFoldedTextsAreComparedWithoutCaseAndWidth(t *testing.T) {
 
 // The tables and shortcuts give the same as the full Unicode folding.
 func TestSimpleFoldsMatchTheUnicodeRules(t *testing.T) {
-	simple, f := simpleFolds(), folder{}
+	simple, f := simpleFolds(), Folder{}
 	for r := rune(1); r <= 0x1FFFF; r++ {
 		if !utf8.ValidRune(r) {
 			continue
 		}
 		want := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(string(r))))
-		if got := string(f.folded(string(r))); got != want {
+		if got := string(f.Folded(string(r))); got != want {
 			t.Errorf("%U is folded to %q, want %q", r, got, want)
 		}
 		if form, ok := simple.of(r); ok && string(form) != want {
@@ -55,7 +55,7 @@ func TestSimpleFoldsMatchTheUnicodeRules(t *testing.T) {
 	// Sequences, too: no simple form combines with another.
 	for _, text := range []string{"a\u0301b", "か\u3099", "가\u11a8", "e\u0301\u0323x", "Å", "①②", "ﬁx"} {
 		want := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
-		if got := string(f.folded(text)); got != want {
+		if got := string(f.Folded(text)); got != want {
 			t.Errorf("%q is folded to %q, want %q", text, got, want)
 		}
 	}
@@ -63,13 +63,13 @@ func TestSimpleFoldsMatchTheUnicodeRules(t *testing.T) {
 
 func TestFoldedPositionsPointIntoTheText(t *testing.T) {
 	for _, text := range []string{"", "Tea", "Straße", "oﬃce", "ｶﾞ茶", "CAFE\u0301!", "\xff?", strings.Repeat("é", 50)} {
-		var f folder
-		form, at := f.placed(text)
+		var f Folder
+		form, at := f.Placed(text)
 		if len(at) != len(form)+1 || at[len(form)] != len(text) || !slices.IsSorted(at) {
 			t.Errorf("%q: form %q, places %v", text, form, at)
 		}
-		plain := folder{}
-		if string(plain.folded(text)) != string(form) {
+		plain := Folder{}
+		if string(plain.Folded(text)) != string(form) {
 			t.Errorf("%q: folded differently with places", text)
 		}
 		for _, i := range at[:len(form)] {
@@ -97,11 +97,11 @@ func TestWordsOfAQuery(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, word := range wordsOf(tt.query) {
+			for _, word := range InQuery(tt.query) {
 				got = append(got, string(word))
 			}
 			if !slices.Equal(got, tt.want) {
-				t.Errorf("wordsOf(%q) = %q, want %q", tt.query, got, tt.want)
+				t.Errorf("InQuery(%q) = %q, want %q", tt.query, got, tt.want)
 			}
 		})
 	}
@@ -117,13 +117,13 @@ func BenchmarkFold(b *testing.B) {
 		"Accented": strings.Repeat("Zoe\u0308 versa le thé à côté de la fenêtre. ", 4),
 	} {
 		b.Run(name, func(b *testing.B) {
-			words := wordsOf("茶 coffee")
-			var f folder
+			words := InQuery("茶 coffee")
+			var f Folder
 			b.ReportAllocs()
 			b.SetBytes(int64(texts * len(text)))
 			for b.Loop() {
 				for range texts {
-					if f.holds(text, words) {
+					if f.Holds(text, words) {
 						b.Fatal("found what is not there")
 					}
 				}

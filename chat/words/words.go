@@ -1,4 +1,6 @@
-package chat
+// Package words finds words in texts of any language: it folds texts, so that case and width do not matter, and keeps
+// the words of many texts as one short list, which tells whether reading these texts can be worth while.
+package words
 
 import (
 	"bytes"
@@ -25,22 +27,24 @@ const (
 	wordEnd   = '\n'         // behind each word
 )
 
-type wordSet struct {
-	folder folder
+// Set collects the words of texts. The zero value is empty.
+type Set struct {
+	folder Folder
 	words  map[string]struct{}
 	size   int
 }
 
-func (w *wordSet) addText(text string) {
+// Add adds the words of a text.
+func (w *Set) Add(text string) {
 	if w.words == nil {
 		w.words = map[string]struct{}{}
 	}
 	if w.size <= mostWords {
-		eachRun(w.folder.folded(text), w.addRun)
+		eachRun(w.folder.Folded(text), w.addRun)
 	}
 }
 
-func (w *wordSet) addRun(run []byte, pairs bool) {
+func (w *Set) addRun(run []byte, pairs bool) {
 	if pairs {
 		eachPair(run, w.add)
 		return
@@ -52,15 +56,15 @@ func (w *wordSet) addRun(run []byte, pairs bool) {
 	w.add(run)
 }
 
-func (w *wordSet) add(word []byte) {
+func (w *Set) add(word []byte) {
 	if _, has := w.words[string(word)]; !has {
 		w.words[string(word)] = struct{}{}
 		w.size += len(word) + 1
 	}
 }
 
-// stored is the list as it is stored; empty if there are too many words.
-func (w *wordSet) stored() []byte {
+// Stored is the list as it is stored; empty if there are too many words.
+func (w *Set) Stored() []byte {
 	if w.size > mostWords {
 		return []byte{}
 	}
@@ -133,8 +137,8 @@ func runOf(r rune) runKind {
 	return noRun
 }
 
-// partsOf returns the parts of the words of a query that words of a text must contain.
-func partsOf(words [][]byte) (parts [][]byte) {
+// Parts returns the parts of the words of a query that words of a text must contain.
+func Parts(words [][]byte) (parts [][]byte) {
 	for _, word := range words {
 		eachRun(word, func(run []byte, pairs bool) {
 			if pairs {
@@ -148,18 +152,18 @@ func partsOf(words [][]byte) (parts [][]byte) {
 	return parts
 }
 
-// errDamaged tells that stored words cannot be read: the range must be indexed again.
-var errDamaged = errors.New("the words of a range are damaged")
+// ErrDamaged tells that stored words cannot be read: the range must be indexed again.
+var ErrDamaged = errors.New("the words of a range are damaged")
 
-// mayHold reports whether texts with these stored words may contain all parts. It returns
-// errDamaged, and true, for what cannot be read. It uses buf.
-func mayHold(stored []byte, parts [][]byte, buf *[]byte) (bool, error) {
+// MayHold reports whether texts with these stored words may contain all parts. It returns
+// ErrDamaged, and true, for what cannot be read. It uses buf.
+func MayHold(stored []byte, parts [][]byte, buf *[]byte) (bool, error) {
 	if len(stored) == 0 || len(parts) == 0 {
 		return true, nil
 	}
 	list, err := wordCoder().decoder.DecodeAll(stored, (*buf)[:0])
 	if err != nil {
-		return true, errDamaged
+		return true, ErrDamaged
 	}
 	*buf = list
 	for _, part := range parts {

@@ -1,4 +1,4 @@
-package chat
+package words
 
 import (
 	"bytes"
@@ -14,20 +14,20 @@ import (
 // made piece by piece (a character with its combining marks), so that positions in it
 // can be mapped to the text.
 
-// folder folds texts into a buffer that is used again. It is for one goroutine.
-type folder struct {
+// Folder folds texts into a buffer that is used again. It is for one goroutine.
+type Folder struct {
 	buf []byte
 	at  []int // where the piece begins in the text that made a byte of buf
 }
 
-// folded returns the folded form of s; it is valid until the next call.
-func (f *folder) folded(s string) []byte {
+// Folded returns the folded form of s; it is valid until the next call.
+func (f *Folder) Folded(s string) []byte {
 	f.buf = f.fold(f.buf[:0], s, nil)
 	return f.buf
 }
 
-// placed is folded with the position in s of each byte, followed by the length of s.
-func (f *folder) placed(s string) (form []byte, at []int) {
+// Placed is Folded with the position in s of each byte, followed by the length of s.
+func (f *Folder) Placed(s string) (form []byte, at []int) {
 	f.at = f.at[:0]
 	f.buf = f.fold(f.buf[:0], s, func(from, bytes int) {
 		for range bytes {
@@ -40,7 +40,7 @@ func (f *folder) placed(s string) (form []byte, at []int) {
 
 // fold appends the folded form of s to dst. It calls piece, if not nil, with the start of
 // each piece in s and its length in dst.
-func (f *folder) fold(dst []byte, s string, piece func(from, bytes int)) []byte {
+func (f *Folder) fold(dst []byte, s string, piece func(from, bytes int)) []byte {
 	simple := simpleFolds()
 	for i := 0; i < len(s); {
 		made, from := len(dst), i
@@ -129,13 +129,13 @@ func simpleForm(r rune) rune {
 // quotes are what people write for quotes, in pairs.
 var quotes = strings.NewReplacer("\u201c", `"`, "\u201d", `"`, "\u201e", `"`, "\uff02", `"`)
 
-// wordsOf splits a query into words and quoted phrases, folded and without duplicates.
+// InQuery splits a query into words and quoted phrases, folded and without duplicates.
 // An unclosed quote extends to the end.
-func wordsOf(query string) [][]byte {
-	var f folder
+func InQuery(query string) [][]byte {
+	var f Folder
 	var words [][]byte
 	add := func(word string) {
-		word = strings.TrimSpace(string(f.folded(word)))
+		word = strings.TrimSpace(string(f.Folded(word)))
 		for _, have := range words {
 			if string(have) == word {
 				return
@@ -159,9 +159,9 @@ func wordsOf(query string) [][]byte {
 	return words
 }
 
-// holds reports whether the text contains all words.
-func (f *folder) holds(text string, words [][]byte) bool {
-	form := f.folded(text)
+// Holds reports whether the text contains all words.
+func (f *Folder) Holds(text string, words [][]byte) bool {
+	form := f.Folded(text)
 	for _, word := range words {
 		if !bytes.Contains(form, word) {
 			return false
