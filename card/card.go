@@ -65,7 +65,7 @@ type Limits struct {
 	Values     int // values in a JSON document; default 1,000,000
 	Files      int // members of an archive; default 2,000
 	Messages   int // messages of a chat log; default 200,000
-	Swipes     int // of all messages of a chat log; default 400,000
+	Swipes     int // swipes of all messages of a chat log; default 400,000
 	Room       Room
 }
 

@@ -23,7 +23,7 @@ type Chat struct {
 type ChatMessage struct {
 	Role      string // "user", "assistant", "system" (hidden from the prompt) or "narrator"
 	Name      string
-	Text      string // of the chosen swipe
+	Text      string // the text of the chosen swipe
 	Reasoning string
 	SentAt    time.Time   // zero if the log does not say
 	Swipes    []ChatSwipe // at least one; Swipes[Swipe].Text == Text

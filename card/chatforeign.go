@@ -13,7 +13,7 @@ type foreignMessage struct {
 	user bool
 	name string // "" = as the caller names the side
 	text string
-	date json.RawMessage // of the forms that DateOf reads; may be missing
+	date json.RawMessage // in a form that DateOf reads; may be missing
 }
 
 // first are the elements of a list of messages that are read: one more than there may be.

@@ -96,7 +96,7 @@ func writtenDate(s string) time.Time {
 			return time.Time{}
 		}
 		date, offset = s[:at[0]]+" "+s[at[1]:], zoneOf(s[at[1]:])
-		if mark := at[2:4]; mark[0] >= 0 { // what stands before the time may belong to the date
+		if mark := at[2:4]; mark[0] >= 0 { // the mark before the time may belong to the date
 			date = s[:mark[1]] + " " + s[at[1]:]
 		}
 	}

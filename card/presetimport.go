@@ -107,7 +107,7 @@ var oldTexts = map[string]string{"main_prompt": "main", "nsfw_prompt": "nsfw", "
 // into the prompts main, nsfw and jailbreak.
 func moveOldTexts(o *object) {
 	texts := make(map[string]json.RawMessage)
-	settings := o.object("preset_settings") // of the TavernKit library
+	settings := o.object("preset_settings") // files of the TavernKit library have it
 	for key, identifier := range oldTexts {
 		if value := o.remove(key); !absent(value) {
 			texts[identifier] = value

@@ -12,7 +12,7 @@ import (
 // a set of regex scripts or a persona.
 type Resource struct {
 	Name     string          // from the document, else from the file name
-	Format   string          // what the file was, e.g. "sillytavern", "novelai"
+	Format   string          // the format of the file, e.g. "sillytavern", "novelai"
 	Dialect  Dialect         // the rules that the document was written for
 	Doc      json.RawMessage // to store; regex scripts: an array
 	Warnings []Warning

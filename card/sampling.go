@@ -13,8 +13,8 @@ import (
 type Sampling struct {
 	Temperature   *float64 // 0–2
 	TopP          *float64 // 0–1
-	MaxTokens     *int     // of the reply
-	ContextTokens *int     // of the request and the reply
+	MaxTokens     *int     // tokens of the reply
+	ContextTokens *int     // tokens of the request and the reply
 
 	TopK              *int     // from 1; SillyTavern's 0 sets nothing
 	MinP              *float64 // above 0, to 1

@@ -22,7 +22,7 @@ type importer struct {
 	assets   []Asset
 	cover    []byte         // the picture before an archive; nil if there is none
 	lists    map[string]int // limits of lists in a document, as jsonlimit has them
-	swipes   int            // of a chat log, so far
+	swipes   int            // swipes of a chat log, so far
 	room     int            // bytes that may still be unpacked of the file
 	packed   bool           // the file is an image or an archive, whose size does not show what it contains
 }
@@ -102,9 +102,9 @@ func (im *importer) document(data []byte, code fault.Code) (json.RawMessage, err
 // Limits of every view, whatever the caller's Limits are.
 const (
 	maxViewEntries = 20_000 // entries of a book, prompts, scripts
-	maxGreetings   = 1000   // of a card: each is a swipe of every new chat
-	maxKeys        = 1000   // of one entry of a book, of each kind
-	maxSwipes      = 1000   // of one message of a chat log
+	maxGreetings   = 1000   // greetings of a card: each is a swipe of every new chat
+	maxKeys        = 1000   // keys of each kind in one entry of a book
+	maxSwipes      = 1000   // swipes of one message of a chat log
 
 	// maxGreetingBytes bounds what every new chat of a character stores at once.
 	maxGreetingBytes = 2 << 20

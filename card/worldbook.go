@@ -118,7 +118,7 @@ type EntryFilter struct {
 // EntryPlace is more about the place of an entry.
 type EntryPlace struct {
 	Role         int    // at a depth: 0 system, 1 user, 2 assistant
-	OutletName   string // of the position Outlet
+	OutletName   string // the outlet, for the position Outlet
 	IgnoreBudget bool
 }
 

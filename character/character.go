@@ -340,7 +340,7 @@ type Checked struct {
 	Input
 	all  bool // absent documents are removed, not left
 	name string
-	tags []string // of a character that has none yet
+	tags []string // tags for a character that has none yet
 
 	insideBook, insideScripts json.RawMessage
 }

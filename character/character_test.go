@@ -306,7 +306,7 @@ func TestCharacterSettings(t *testing.T) {
 		t.Errorf("version = %d, want 2", version)
 	}
 	_, _, err = h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, raw, version)
-	nodesttest.Must(t, err) // what was read can be sent back
+	nodesttest.Must(t, err) // the settings that were read can be sent back
 	_, _, err = h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, raw, version)
 	nodesttest.WantError(t, err, fault.PreconditionFailed, "")
 }

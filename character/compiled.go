@@ -21,10 +21,10 @@ const keepDocs = 128 << 20
 type Documents struct {
 	CharacterID  string
 	Card         card.RoleCard
-	Language     framework.Language // of built-in words
+	Language     framework.Language // language of built-in words
 	Compiled     *framework.Compiled
-	Tavern       *tavern.Compiled // of the SillyTavern dialect; nil = it is the other one
-	Sampling     TurnOptions      // of the preset in force
+	Tavern       *tavern.Compiled // for the SillyTavern dialect; nil = the dialect is the other one
+	Sampling     TurnOptions      // options of the preset in force
 	Scripts      *framework.Scripts
 	Note         *card.AuthorNote // the character's; nil = none
 	Settings     Settings

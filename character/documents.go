@@ -201,7 +201,7 @@ func CardName(doc json.RawMessage) string {
 			Name any `json:"name"`
 		} `json:"data"`
 	}
-	_ = json.Unmarshal(doc, &in) // of odd types nothing is read, which is the answer
+	_ = json.Unmarshal(doc, &in) // values of odd types are not read, which is the answer
 	return firstName(in.Data.Name, in.Name, in.CharName)
 }
 

@@ -15,7 +15,7 @@ import (
 const (
 	maxStops    = 16
 	maxStopSize = 200 // code points
-	maxNameSize = 256 // of a provider or model, code points
+	maxNameSize = 256 // code points of the name of a provider or model
 )
 
 // Validate checks the ranges; path is the place of o in the request

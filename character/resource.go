@@ -189,7 +189,7 @@ func (svc *Service) ExportResource(ctx context.Context, userID string, kind Reso
 // done before the transaction: nobody else can write meanwhile.
 type checkedResource struct {
 	ResourceInput
-	dialect card.Dialect // of a new resource whose maker names none
+	dialect card.Dialect // dialect of a new resource whose maker names none
 	title   string       // the name in the document
 }
 

@@ -225,7 +225,7 @@ var characterSettings = []settingGroup{
 	}},
 }
 
-// What a reply shows of its sources: setting knowledge.citations.
+// The ways in which a reply shows its sources: setting knowledge.citations.
 const (
 	CiteInline = "inline" // marks in the text, and references
 	CiteHidden = "hidden" // references only

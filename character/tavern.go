@@ -17,7 +17,7 @@ import (
 type tavernParts struct {
 	own, global *card.Preset // nil = none
 	books       []worldinfo.Source
-	tags        []string           // of the character, for the filters of entries
+	tags        []string           // tags of the character, for the filters of entries
 	last        bool               // scripts of the card are gathered, to run behind all others
 	scripts     []card.RegexScript // those
 }
@@ -47,7 +47,7 @@ func (p *tavernParts) addPreset(preset card.Preset, global bool) {
 // compile makes the documents ready. s are the same for the other dialect.
 func (p *tavernParts) compile(s *framework.Sources, only *card.Preset) *tavern.Compiled {
 	called := s.Card
-	called.Name = cmp.Or(s.Card.Nickname, s.Card.Name) // what {{char}} stands for, as in greetings and in the other dialect
+	called.Name = cmp.Or(s.Card.Nickname, s.Card.Name) // {{char}} stands for it, as in greetings and in the other dialect
 	return tavern.Compile(tavern.Sources{
 		Card: called, Preset: cmp.Or(only, p.global, p.own), CardFields: s.CardFields, Language: s.Language,
 		Books: p.books, Character: worldinfo.Character{File: s.Card.Name, Tags: p.tags},
@@ -59,7 +59,7 @@ func bookNameOf(name string, doc json.RawMessage) string {
 	var book struct {
 		Name any `json:"name"`
 	}
-	_ = json.Unmarshal(doc, &book) // of odd types it has none
+	_ = json.Unmarshal(doc, &book) // a book of odd types has no name
 	return cmp.Or(firstName(book.Name), name+"'s Lorebook")
 }
 

@@ -91,7 +91,7 @@ type Filter struct {
 // Avatar is a picture of a character.
 type Avatar struct {
 	ContentType string
-	ETag        string // of the bytes
+	ETag        string // identifies the bytes
 	Data        []byte
 }
 

@@ -87,7 +87,7 @@ type Branch struct {
 // are not in it.
 type Tree struct {
 	Runs      []*Run
-	Head      *RunPlace    // of the conversation; nil = it is empty
+	Head      *RunPlace    // head of the conversation; nil = the conversation is empty
 	Saves     []PlacedSave // newest first; those without a message in Runs are left out
 	Truncated bool         // there are more runs
 }
@@ -95,7 +95,7 @@ type Tree struct {
 // Run is a part of a tree without branches: each message of it but the last has one
 // follower, which is the next.
 type Run struct {
-	ID           string // of its first message
+	ID           string // the id of its first message
 	ParentID     string // the message that it follows; "" = a root
 	HeadID       string // its last message
 	LeafID       string // the newest message in or below it that nothing follows
@@ -133,7 +133,7 @@ type Hit struct {
 	Chat    *Conversation
 	Shown   bool // the message is on the shown branch
 	SwipeID string
-	Snippet string   // of the swipe's text, around the first match
+	Snippet string   // part of the swipe's text, around the first match
 	Matches [][2]int // in the snippet, from and to, code points
 }
 

@@ -136,7 +136,7 @@ func extraGreetings(tx Tx, ch *character.Character) ([]string, error) {
 	var kept struct {
 		Extra json.RawMessage `json:"extra"`
 	}
-	_ = json.Unmarshal(source, &kept) // of odd types nothing is read
+	_ = json.Unmarshal(source, &kept) // values of odd types are not read
 	return card.ExtraGreetings(kept.Extra)
 }
 

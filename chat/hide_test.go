@@ -70,7 +70,7 @@ func promptOf(w *nodesttest.FullChat, conversationID string) string {
 	return nodesttest.PromptText(p.Messages)
 }
 
-// What was sent is read as it was, whatever was hidden since.
+// A prompt that was sent is read as it was, whatever was hidden since.
 func TestAStoredPromptStaysAsItWasSent(t *testing.T) {
 	t.Parallel()
 	w := nodesttest.NewFullChat(t, "5")

@@ -123,7 +123,7 @@ func (svc *Service) Saves(ctx context.Context, userID, conversationID string, au
 	})
 }
 
-// What is read of a save point where no limit is given: the app's ChatSave holds all of it.
+// Limits of a save point that is read where no limit is given: the app's ChatSave holds all of it.
 const (
 	maxSaveView   = 10_000  // messages
 	maxSaveTokens = 1 << 20 // about 4 MiB of text

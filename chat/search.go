@@ -16,7 +16,7 @@ const (
 	maxQuery    = 200 // code points
 	searchPage  = 500 // messages that are read at once
 	snippetSize = 200 // code points
-	snippetLead = 60  // of them before the first match, where there are more
+	snippetLead = 60  // those before the first match, where there are more
 )
 
 // Search looks for words in the texts of the user's messages, the newest first.

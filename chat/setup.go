@@ -24,7 +24,7 @@ type Setup struct {
 	Persona      framework.Persona
 	Settings     []framework.Setting
 	Note         *card.AuthorNote
-	Zone         *time.Location // of the user's days
+	Zone         *time.Location // time zone of the user's days
 }
 
 // ReadSetup reads the setup of conv. options are those of the message.

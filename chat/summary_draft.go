@@ -13,7 +13,7 @@ type draft struct {
 	base  *KeptSummary  // that it replaces; nil = none
 	plan  summary.Plan
 	work  summary.Work
-	lines []summary.ChatLine // of the branch, as summary.State takes them
+	lines []summary.ChatLine // lines of the branch, as summary.State takes them
 	order summaryOrder
 
 	written summary.Draft

@@ -28,7 +28,7 @@ const (
 	MaxPost     = 5_000
 	MaxComment  = 2_000
 	MaxImages   = 4
-	maxComments = 1_000 // of a post
+	maxComments = 1_000 // comments on a post
 )
 
 // Post is a post in the feed.
@@ -36,13 +36,13 @@ type Post struct {
 	ID         string
 	AuthorID   string
 	AuthorName string     // as it was when the post was written
-	Kind       rules.Kind // of a character's post; "" = none
+	Kind       rules.Kind // kind of a character's post; "" = none
 	Text       string
 	TextKey    string // rules.Key of Text
 	Images     []Image
-	Thoughts   string // what the author did not say
+	Thoughts   string // thoughts that the author did not say
 	Emotion    *rules.Emotion
-	Evidence   []string // what statements about others rest on: ids of posts, comments and memories
+	Evidence   []string // ids of posts, comments and memories that statements about others rest on
 	Favorite   bool
 	Rating     int // 1 to 5 by the user; 0 = none
 	CreatedAt  time.Time
@@ -55,8 +55,8 @@ type Post struct {
 
 // Image is an image of a post.
 type Image struct {
-	ID   string // of the attachment
-	Name string // of its file
+	ID   string // id of the attachment
+	Name string // name of its file
 }
 
 // Comment is a comment on a post, or a reply to another comment.
@@ -106,16 +106,16 @@ const (
 type Turn struct {
 	ID          string
 	CharacterID string
-	Slot        string       // of a post: the time of day or the number that it is for; with CharacterID and Day unique
-	Day         string       // of a post: the user's day, 2006-01-02
+	Slot        string       // for a post: its time of day or its number; with CharacterID and Day unique
+	Day         string       // for a post: the user's day, 2006-01-02
 	PostID      string       // post that it reacts to; of a post: the post that was written
 	CommentID   string       // comment that it answers; "" = it reacts to the post
 	TargetID    string       // whose post or comment it answers
 	Reason      rules.Reason // why it was chosen
 	State       TurnState
 	Note        rules.Note  // why it was left out or came to nothing; "" = no reason
-	Error       *op.Failure // of the last attempt; nil = none
-	Calls       int64       // of the model
+	Error       *op.Failure // failure of the last attempt; nil = none
+	Calls       int64       // calls of the model
 	Tokens      int64
 	DueAt       time.Time
 	CreatedAt   time.Time
@@ -179,7 +179,7 @@ type State struct {
 	Settings  Settings
 	LookedAt  time.Time  // when the user looked at the feed last; zero = never
 	AsleepAt  *time.Time // since when the circle sleeps; nil = it is awake
-	UpdatedAt time.Time  // of Settings; zero = the user changed none
+	UpdatedAt time.Time  // last change of Settings; zero = the user changed none
 }
 
 // Settings are those of the whole circle; those of a character are in its settings.

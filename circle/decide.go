@@ -151,7 +151,7 @@ func ownPosts(tx Tx, characterID string) ([]*Post, error) {
 // How much of the feed a new text is compared with.
 const (
 	comparedPosts    = 100
-	comparedComments = 10 // of each
+	comparedComments = 10 // comments on each post
 )
 
 // recentTexts returns the latest posts and comments of a character and of the feed, newest

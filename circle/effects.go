@@ -5,7 +5,7 @@ import (
 	"nodest/internal/jobs"
 )
 
-// What every post, comment and like does, whoever wrote it: each function stores it, emits
+// The effects of every post, comment and like, whoever wrote it: each function stores it, emits
 // its event, tells those whom it concerns, changes relationships, adds to memories, and
 // lets others react. All of it is in the caller's transaction.
 

@@ -40,7 +40,7 @@ type fixture struct {
 	svc    *circle.Service
 	memory *memory.Service
 	user   string
-	clock  *atomic.Int64 // of the store, in ms
+	clock  *atomic.Int64 // clock of the store, in ms
 
 	mu      sync.Mutex
 	reply   func(p llm.Prompt) (string, error)

@@ -11,7 +11,7 @@ import (
 
 const (
 	sharedMemories = 20 // the newest ones that a plan chooses from
-	digestMembers  = 6  // of whom a digest tells at most
+	digestMembers  = 6  // members that a digest tells of at most
 )
 
 // planOf returns what a character means to tell on a day, and makes it if there is no plan

@@ -11,7 +11,7 @@ import (
 	"nodest/internal/op"
 )
 
-// What the user does with posts: writes, answers, likes, deletes and rates them.
+// The user writes, answers, likes, deletes and rates posts.
 
 // PostInput is a post that the user writes, or that one of the user's characters is to
 // have written.

@@ -31,8 +31,8 @@ const (
 	maxOwnPosts   = 5      // posts of the one who is asked
 	maxRecalled   = 5      // memories
 	maxPrompt     = 24_000 // tokens of a request with its answer
-	answerTokens  = 700    // of an answer, in tokens
-	thoughtTokens = 4_000  // of what a model thinks before it answers
+	answerTokens  = 700    // tokens of an answer
+	thoughtTokens = 4_000  // tokens that a model thinks before it answers
 )
 
 // circlePreset is what a prompt has of a card. It has no words, so it fits any language.
@@ -53,10 +53,10 @@ func (svc *Service) documentsOf(tx Tx, set *character.UserSettings, characterID 
 // request is what a character is asked.
 type request struct {
 	docs   *character.Documents
-	user   string    // what the user is called
+	user   string    // the name that the user is called by
 	now    time.Time // in the user's time zone
 	scene  string
-	images []llm.Image // of the scene
+	images []llm.Image // images of the scene
 	own    string      // the second message, without the card
 }
 
@@ -141,7 +141,7 @@ func paragraphs(texts ...string) string {
 
 // fact is something in a prompt that a statement can rest on.
 type fact struct {
-	id     string // of the post, the comment or the memory
+	id     string // id of the post, the comment or the memory
 	author string // id; of a memory the character
 	text   string // with the author's name
 }

@@ -13,9 +13,9 @@ import (
 // their arguments.
 type words struct {
 	Rules            string
-	Author           string // of a post: name
-	Images, Pictures string // of a post: names, for models that do not see; number, for models that see
-	User             string // what a user without a name is called
+	Author           string // name of a post's author
+	Images, Pictures string // a post's images: names, for models that do not see; number, for models that see
+	User             string // name for a user without a name
 	You              string // name
 
 	timeWords
@@ -51,7 +51,7 @@ type tasks struct {
 	ReactToComment, AnswerOnOwnPost string // id, author, text
 	Write, Own, Continued           string
 	Forwarded                       string // author
-	Repeats, Unfounded              string // what was wrong with an answer
+	Repeats, Unfounded              string // the fault of an answer
 	Review                          string // types
 }
 

@@ -32,7 +32,7 @@ func (svc *Service) reactKinds() []jobs.Kind {
 type occasion struct {
 	turn     *Turn
 	post     *Post
-	comments []*Comment // of the post, oldest first
+	comments []*Comment // comments on the post, oldest first
 	answered *Comment   // nil = the post
 	who      *character.Character
 	set      *character.UserSettings

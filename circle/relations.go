@@ -12,7 +12,7 @@ import (
 
 // Relationships, message boxes and actions as the user reads and changes them.
 
-const maxDescription = 500 // of a relationship, in code points
+const maxDescription = 500 // code points of the description of a relationship
 
 // Graph is who knows whom.
 type Graph struct {

@@ -15,7 +15,7 @@ import (
 // Most code points that a memory quotes of what was posted and commented.
 const (
 	quotedPost    = 200 // in the memory of the post itself
-	quotedAbout   = 60  // of the post that a comment is about
+	quotedAbout   = 60  // for the post that a comment is about
 	quotedComment = 140
 )
 
@@ -26,7 +26,7 @@ type happened struct {
 	Commented string // author, post's author, post, text
 	Replied   string // author, whom it answers, post's author, post, text
 	User      string
-	Pictures  string   // of a post without a text
+	Pictures  string   // stands for a post without a text
 	Quotes    []string // each with what takes its place in a quote, so that none ends early
 }
 

@@ -1,6 +1,6 @@
 package circle
 
-// What the tests of memories call.
+// The functions that the tests of memories call.
 var (
 	RememberPost    = rememberPost
 	RememberComment = rememberComment

@@ -87,7 +87,7 @@ func (svc *Service) reviewFailed(ctx context.Context, j *jobs.Job, cause error) 
 type reviewed struct {
 	request  *request
 	language framework.Language
-	name     string            // of the character
+	name     string            // name of the character
 	senders  map[string]string // members by what the prompt calls them
 	items    []string          // that it has
 }

@@ -16,7 +16,7 @@ import (
 // lateAfter is how late a turn may be carried out before its slot counts as missed.
 const lateAfter = 30 * time.Minute
 
-// What a post must differ from, and what a prompt shows of it.
+// Limits of the texts that a post must differ from, and of what a prompt shows of them.
 const (
 	postsCompared = 20 // own ones
 	postsShown    = 8
@@ -55,8 +55,8 @@ type telling struct {
 	items  []told // one of the plan, or what a digest tells of
 	kind   rules.Kind
 	own    []*Post // the latest ones of the author, newest first
-	feed   []*Post // of all
-	user   string  // what the user is called
+	feed   []*Post // the latest ones of all authors
+	user   string  // the name that the user is called by
 
 	ownTexts, feedTexts []string          // that the post must not repeat, newest first
 	members             map[string]string // ids of the others by name

@@ -154,7 +154,7 @@ func (w *telling) take(a rules.Answer, facts map[string]fact) rules.Note {
 	case rules.Repeats(text, w.ownTexts, w.feedTexts):
 		return rules.NoteRepeats
 	}
-	digested := map[string]string{} // what a digest is given is evidence for those whose plan it is from
+	digested := map[string]string{} // an item given to a digest is evidence for the one whose plan it is from
 	if w.kind == rules.Digest {
 		for _, item := range w.items {
 			digested[item.of] = item.source()

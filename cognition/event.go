@@ -33,8 +33,8 @@ type Event struct {
 	Body           json.RawMessage // the whole event as the document shows it, unknown members too
 
 	MessageID    string   // the event is about it, and goes with it; "" = none
-	GenerationID string   // of a query: its text is the response; "" = the body has the response
-	Revisions    []string // of an extraction: the texts that it may have words of
+	GenerationID string   // generation of a query: its text is the response; "" = the body has the response
+	Revisions    []string // texts that an extraction may have words of
 	Undated      bool     // without a timestamp it is stored without one, and else with the time of the transaction
 }
 
@@ -82,11 +82,11 @@ func (e *Event) Origins() (all []Origin) {
 
 // Place has the members of an event by which the log is searched. What is missing, or of another type, is zero.
 type Place struct {
-	Sequence     int64 // of a query; of an evaluation that of its query
+	Sequence     int64 // number of a query; an evaluation has that of its query
 	QueryID      string
-	KnowledgeID  string // of an evaluation, and of a commit
+	KnowledgeID  string // evaluations and commits have one
 	ExtractionID string
-	From, To     int64 // of a reflection
+	From, To     int64 // range of a reflection
 }
 
 // PlaceOf reads the place of an event.

@@ -58,7 +58,7 @@ type builder struct {
 	hits     keyscan.Set // keys that occur in the scanned messages
 
 	head, tail []piece // the frame before and behind the chat
-	runs       []run   // what is inserted into the chat
+	runs       []run   // the pieces that are inserted into the chat
 	knowledge  *piece  // the documents, in head; nil = none
 	documents  []KnowledgePart
 	talk
@@ -80,7 +80,7 @@ type talk struct {
 // piece is a message of the request in the making.
 type piece struct {
 	entry  Entry
-	more   []Entry // what follows the text in the same message
+	more   []Entry // entries that follow the text in the same message
 	text   string
 	name   string
 	chat   int  // index in the chat; -1 = not of the chat

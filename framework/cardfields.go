@@ -14,7 +14,7 @@ import (
 // character: "all" adds them where the preset does not list them.
 var cardFields = []struct {
 	identifier, name string
-	field            string // of the card
+	field            string // field of the card
 	always           bool
 	text             func(card.RoleCard) string
 }{

@@ -10,7 +10,7 @@ import (
 // clock holds the values of the macros about time.
 type clock struct {
 	now        time.Time // in the user's time zone; zero = these macros stay as they are
-	lastUserAt time.Time // of the user's last message before the newest one; zero = there is none
+	lastUserAt time.Time // time of the user's last message before the newest one; zero = there is none
 	language   Language
 }
 

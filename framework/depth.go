@@ -37,7 +37,7 @@ func injections(p card.Preset, by overrides) []*item {
 
 // layout holds what is inserted into the chat (D entries), in that order.
 type layout struct {
-	groups []depthGroup // of position 4, by depth ascending
+	groups []depthGroup // position 4: by depth, ascending
 	top    []*item      // position 2: before the author's note
 	bottom []*item      // position 3: after it
 }

@@ -91,7 +91,7 @@ type identity struct {
 	id     string
 	name   string
 	text   uint64
-	nth    int // of entries alike
+	nth    int // number among entries alike
 }
 
 func identities(p *Prompt) []identity {

@@ -37,7 +37,7 @@ type Sources struct {
 	Book    card.WorldBook
 	// CardFields says what happens to fields that the preset does not list.
 	CardFields CardFields
-	Language   Language // of the built-in preset; empty = English
+	Language   Language // language of the built-in preset; empty = English
 	// MoreBooks are further books bound to the character, in order. Their entries
 	// follow those of Book and do not replace them even where keys are equal.
 	MoreBooks []BoundBook
@@ -77,8 +77,8 @@ type Setting struct {
 	Disable  bool
 	Position *int    // 0 to 4 as in a world book; nil = 4. 2 and 3 without a note are 4.
 	Order    float64 // among world-book entries of the same place
-	Depth    int     // of position 4; 0 is read as 1
-	Global   bool    // of the user, not of one character
+	Depth    int     // depth for position 4; 0 is read as 1
+	Global   bool    // belongs to the user, not to one character
 }
 
 // Persona is who the user is in this chat.
@@ -91,8 +91,8 @@ type Persona struct {
 // PersonaPlace is where the description goes in the SillyTavern dialect. The zero value is in the prompt.
 type PersonaPlace struct {
 	Position PersonaPosition
-	Depth    int      // of PersonaAtDepth
-	Role     llm.Role // of PersonaAtDepth; "" = system
+	Depth    int      // depth for PersonaAtDepth
+	Role     llm.Role // role for PersonaAtDepth; "" = system
 }
 
 // PersonaPosition is a kind of place of a persona.
@@ -113,7 +113,7 @@ type Message struct {
 	Role     string // user, assistant, system, narrator or summary
 	Name     string // speaker, where the role does not say it
 	Text     string
-	At       time.Time // of the macros about time in it; zero = Options.Now
+	At       time.Time // time for the macros about time in it; zero = Options.Now
 	Greeting bool      // the character began the chat with it
 }
 

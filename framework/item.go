@@ -17,13 +17,13 @@ type item struct {
 	text   string
 	role   string // as the document has it
 
-	position int     // of world-book entries and settings; noPosition for others
-	order    float64 // of world-book entries and settings
-	depth    int     // of what is inserted into the chat
+	position int     // position of a world-book entry or a setting; noPosition for others
+	order    float64 // order of a world-book entry or a setting
+	depth    int     // depth of an item that is inserted into the chat
 	constant bool
 	filter   bool // its book asks for FilterKeyed
 	keys     []string
-	keyIDs   []int32 // of keys, in Compiled.keys; nil when constant
+	keyIDs   []int32 // numbers of keys in Compiled.keys; nil when constant
 
 	why     string // it is in the prompt; "" = the other fields say so
 	persona bool   // the place where a preset wants the persona's description

@@ -10,7 +10,7 @@ import (
 // comes from outside: its markup is the caller's, macros in it are not replaced, and what
 // would end the block is defused.
 type KnowledgePart struct {
-	ID, Name string // of the document; empty for what surrounds the documents
+	ID, Name string // identify the document; empty for what surrounds the documents
 	Text     string
 	Short    string // takes the place of Text where there is no room for it; "" = the part is then left out
 	Fixed    bool   // is in the block whatever the budget

@@ -30,7 +30,7 @@ type script struct {
 	card.RegexScript
 	pattern *jsregex.Pattern
 	index   int          // in the set
-	tavern  *tavernParts // what only the SillyTavern dialect has; nil in the other
+	tavern  *tavernParts // parts that only the SillyTavern dialect has; nil in the other
 }
 
 // scriptLimit is the time that one script may take for one text. A script that
@@ -86,7 +86,7 @@ const (
 type compiler struct {
 	dialect card.Dialect
 	limit   time.Duration
-	used    int // of maxPatterns
+	used    int // the used part of maxPatterns
 }
 
 // prepare compiles a script, or gives the reason why it never runs.
@@ -178,7 +178,7 @@ type ScriptRun struct {
 	scripts  *Scripts
 	cache    *Cache
 	time     *jsregex.Allowance
-	macros   *macro.Env       // of the SillyTavern dialect; nil = macros stay
+	macros   *macro.Env       // macros of the SillyTavern dialect; nil = macros stay
 	varies   bool             // the result depended on macros
 	skipped  map[*script]bool // those in warnings
 	warnings []Warning
@@ -246,7 +246,7 @@ func placeOf(role string) int {
 // of the user before it is sent, or a reply before it is stored.
 type Occasion struct {
 	Placement  int  // card.PlaceUserInput, card.PlaceAIOutput, …
-	Depth      int  // of the message, counted from the newest (0)
+	Depth      int  // depth of the message, counted from the newest (0)
 	NoDepth    bool // the text has no depth: scripts for some depths run too
 	IsEdit     bool // a stored message is edited
 	IsMarkdown bool // the text will only be displayed

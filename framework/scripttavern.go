@@ -26,7 +26,7 @@ type tavernParts struct {
 type reference struct {
 	text  string
 	group int    // -1 = none
-	name  string // of a group
+	name  string // name of a group
 }
 
 // expandedPattern is a pattern after its macros were replaced.
@@ -130,11 +130,11 @@ func readReference(s string) (p reference, size int) {
 type replacing struct {
 	*ScriptRun
 	sc    *script
-	own   *expandedPattern // of a pattern with macros; nil = not compiled yet
+	own   *expandedPattern // expanded form of a pattern with macros; nil = not compiled yet
 	made  []string         // the replacements of the first matches
 	trims []string         // with their macros replaced; nil = they were not needed yet
 
-	end  time.Time // of the attempt
+	end  time.Time // end of the attempt
 	late bool      // it was reached
 }
 
@@ -193,7 +193,7 @@ func (t *replacing) replace(text string) (string, int, error) {
 
 // replacement is what stands in the place of a match.
 func (t *replacing) replacement(m jsregex.Match) string {
-	trimmed := map[reference]string{} // what the groups are without the trim strings
+	trimmed := map[reference]string{} // texts of the groups without the trim strings
 	var b strings.Builder
 	for _, p := range t.sc.tavern.replacement {
 		part := p.text

@@ -27,7 +27,7 @@ type words struct {
 		Date, Time, Now     string    // layouts of package time
 		Weekdays            [7]string // in the place of the English ones
 		JustNow, FewSeconds string
-		Units               [5][2]string // of durations, for one and for many
+		Units               [5][2]string // units of durations, for one and for many
 	}
 }
 

@@ -187,7 +187,7 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 // rowsAtOnce is how many rows of some tables a transaction removes: of those with large rows, or with many
 // that refer to one.
 var rowsAtOnce = map[string]int{
-	"attachments": 1, "avatars": 1, "character_versions": 1, "resource_versions": 1, // of up to 16 MiB
+	"attachments": 1, "avatars": 1, "character_versions": 1, "resource_versions": 1, // rows of up to 16 MiB
 	"knowledge_segments": 4, "file_parts": 8, "conversations": 10, "memory_segment_parts": 16,
 	"web_pages": 100, "prompts": 100, "message_words": 100, "summary_texts": 100, "knowledge_queries": 100, "research_calls": 100, "research_runs": 20, "resources": 100, "characters": 100, "call_keys": 100,
 	"revisions": 200, "message_lines": 200, "conversation_states": 200, "circle_turns": 200, "circle_comments": 200, "circle_posts": 200, "jobs": 200,

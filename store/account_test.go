@@ -505,7 +505,7 @@ func TestTokensAndTickets(t *testing.T) {
 	})
 }
 
-// What signing in and reading leave behind is bounded: the oldest goes, but a token that somebody made
+// Rows that signing in and reading leave behind are bounded: the oldest goes, but a token that somebody made
 // on purpose is not lost to another one.
 func TestTokensTicketsAndDevicesAreBounded(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ type BackupFile struct {
 	Manifest Manifest
 	reader   *zip.ReadCloser
 	entries  map[string]*zip.File
-	tables   []*table // of its schema version
+	tables   []*table // tables of its schema version
 }
 
 // OpenBackup opens a backup and checks its manifest against what a database of

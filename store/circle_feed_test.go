@@ -267,7 +267,7 @@ func TestADeletedCharacterLeavesTheCircle(t *testing.T) {
 			for _, j := range open {
 				subjects = append(subjects, j.Subject)
 			}
-			e.equal("open jobs", len(subjects), 2) // of the ended turn and of the other character
+			e.equal("open jobs", len(subjects), 2) // those of the ended turn and of the other character
 			return err
 		})
 		e.clock.advance(31 * day)
@@ -298,7 +298,7 @@ func TestDeletedPostsAndCommentsArePurged(t *testing.T) {
 		e.clock.advance(time.Hour)
 		e.equal("removed after a day", e.maintain(), store.Removed{"attachments": 1})
 		e.clock.advance(30 * day)
-		// Of three comments two are gone and one, which has a reply, is empty.
+		// Two of three comments are gone and one, which has a reply, is empty.
 		e.equal("removed after 30 days", e.maintain()["comments"], 3)
 		e.equal("comments", e.comments(0, p.ID), []string{a.ID, b.ID})
 		e.viewCircle(func(tx circle.Tx) error {

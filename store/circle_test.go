@@ -483,7 +483,7 @@ func TestCircleQueriesUseTheirIndexes(t *testing.T) {
 		"SELECT * FROM circle_turns WHERE user_id = 'u' AND slot <> '' AND day = 'd'" + page:                                           "circle_turns_slot",
 		"SELECT * FROM circle_items WHERE user_id = 'u' AND character_id = 'c'" + page:                                                 "circle_items_list",
 		"SELECT * FROM circle_actions WHERE user_id = 'u' AND character_id = 'c'" + page:                                               "circle_actions_character",
-		"SELECT user_id, id FROM circle_turns c WHERE c.ended_at <= 5 LIMIT 5":                                                         "circle_turns_", // of the few users
+		"SELECT user_id, id FROM circle_turns c WHERE c.ended_at <= 5 LIMIT 5":                                                         "circle_turns_", // users are few: an index by user serves too
 		"SELECT user_id, id FROM circle_posts c WHERE c.deleted_at <= 5 LIMIT 5":                                                       "circle_posts_deleted",
 		"SELECT * FROM circle_likes WHERE user_id = 'u' AND post_id IN ('p', 'q')":                                                     "circle_likes_one",
 	} {

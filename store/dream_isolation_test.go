@@ -107,7 +107,7 @@ var dreamIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	},
 }
 
-// Of two who write a document, the one who read the older version is told.
+// If two write a document, the one who read the older version is told.
 func TestADocumentIsWrittenOnWhatIsInForce(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {

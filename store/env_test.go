@@ -46,7 +46,7 @@ type env struct {
 	user      string
 	clock     *clock
 	published *eventRecorder
-	wakes     atomic.Int64 // of the runner of jobs
+	wakes     atomic.Int64 // calls that wake the runner of jobs
 }
 
 type clock struct{ ms atomic.Int64 }

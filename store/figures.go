@@ -13,9 +13,9 @@ type Figures struct {
 	Users       int64
 	Generations int64 // queued and running ones, of all processes
 	QueuedJobs  int64
-	FailedJobs  int64 // of the last 7 days
+	FailedJobs  int64 // those of the last 7 days
 
-	DatabaseBytes int64 // of SQLite with its log
+	DatabaseBytes int64 // on SQLite with its log
 	DataBytes     int64 // all files of the data folder
 	DiskFreeBytes int64 // where the data folder is; -1 = unknown
 }

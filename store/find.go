@@ -14,7 +14,7 @@ import (
 // deleted and with the message of another chain that it branches off from.
 type chainEnd struct {
 	Chain   int64
-	ID      *string // of the deepest message; nil = all are deleted
+	ID      *string // the deepest message; nil = all are deleted
 	Seq     int64
 	Depth   int64
 	UpChain *int64 // nil = it begins with a root

@@ -23,7 +23,7 @@ func generation(conversation, owner string, until time.Time) *chat.Generation {
 	}
 }
 
-// What ended 90 days ago goes, unless it says who wrote the reply.
+// A generation that ended 90 days ago goes, unless it says who wrote the reply.
 func TestOldGenerationsAreRemoved(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {

@@ -552,7 +552,7 @@ func TestAnOpenJobIsFoundBySubject(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		e.enqueue(jobs.Spec{Kind: "a.b", Subject: "s"}, jobs.Spec{Kind: "a.b", Subject: "other"})
-		if err := e.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", Subject: "s"}); err != nil { // of the server
+		if err := e.db.Enqueue(context.Background(), jobs.Spec{Kind: "a.b", Subject: "s"}); err != nil { // a job of the server
 			e.Fatal(err)
 		}
 		e.view(func(tx nodest.Tx) error {

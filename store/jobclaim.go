@@ -122,7 +122,7 @@ func (db *DB) ClaimJobs(ctx context.Context, owner string, lease time.Duration, 
 func (s *session) claimKind(owner string, lease time.Duration, w jobs.Want) (claimed []*jobs.Job, err error) {
 	running := map[string]int{}
 	maps.Copy(running, w.Running)
-	after, whole, taken := w.After, w.After == nil, false // of this round
+	after, whole, taken := w.After, w.After == nil, false // state of this round
 	for len(claimed) < w.Free {
 		turn, err := s.nextTurn(w.Kind, after)
 		switch {

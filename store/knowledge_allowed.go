@@ -9,7 +9,7 @@ import (
 	"nodest/store/sqldb"
 )
 
-// What a file that is allowed is read as, and the rows of a knowledge base's files.
+// The columns that are read of an allowed file, and the rows of a knowledge base's files.
 const (
 	refColumns = "SELECT f.user_id AS owner_id, f.id AS id, f.edition, f.name, f.content_type, f.state, f.chars, f.chunks, f.updated_at"
 	ofBases    = refColumns + ", b.id AS base_id, b.name AS base_name" + inReadable +

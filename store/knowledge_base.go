@@ -28,7 +28,7 @@ func newStoredBase(b *knowledge.Base) *storedBase {
 // baseRow is a knowledge base as the acting user has it.
 type baseRow struct {
 	storedBase
-	Grade string // of access
+	Grade string // grade of access
 }
 
 func (r *baseRow) base() *knowledge.Base {

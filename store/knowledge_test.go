@@ -127,7 +127,7 @@ func TestAPurgeLeavesNothing(t *testing.T) {
 	})
 }
 
-// What others have of a deleted user goes too: access, files, and knowledge bases.
+// Others lose what they have of a deleted user too: access, files, and knowledge bases.
 func TestADeletedUserLeavesWhatOthersShare(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {

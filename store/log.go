@@ -20,7 +20,7 @@ import (
 // logRow has events of a user that one transaction added, see stream.Pack.
 type logRow struct {
 	UserID  string
-	Seq     int64 // of the first
+	Seq     int64 // seq of the first event
 	At      time.Time
 	Entries sqldb.Zstd
 }

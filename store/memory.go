@@ -45,7 +45,7 @@ func (m memoryStore) Unembedded(ctx context.Context, model string, after memory.
 type scopeNews struct {
 	texts   []string                // revisions of texts that changed
 	facts   []string                // ids
-	vectors map[string]storedVector // of texts and facts, by id
+	vectors map[string]storedVector // vectors of texts and facts, by id
 	buried  []string                // hashes of contents that got a tombstone
 	sources []string                // revisions of texts that were buried
 	copied  bool                    // texts of change 0 were copied

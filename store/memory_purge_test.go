@@ -114,7 +114,7 @@ func TestNothingIsLeftOfAPurgedFact(t *testing.T) {
 		e.update(func(tx nodest.Tx) error { return tx.Memory.PurgeFacts(r.character, r.first.ID, id()) })
 		for _, word := range []string{r.first.ID, r.second.ID, "mine old", "mine new", "suggested", lang.ContentHash("mine old"), lang.ContentHash("mine new")} {
 			want := []string(nil)
-			if word == "suggested" { // of the other chat
+			if word == "suggested" { // that of the other chat stays
 				want = []string{"memory_suggestions.text"}
 			}
 			e.equal("places of "+word, e.mentions(word), want)

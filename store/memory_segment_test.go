@@ -385,7 +385,7 @@ func TestUnitsAreReadAsTheyAreNow(t *testing.T) {
 	})
 }
 
-// What a fork copies is loaded when it is shown, in parts as it was copied.
+// The texts that a fork copies are loaded when it is shown, in parts as they were copied.
 func TestTheTextsOfAForkAreInSegmentsBeforeItIsShown(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {

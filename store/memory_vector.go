@@ -34,7 +34,7 @@ func (t *memoryTx) WithoutVector(characterID, model string, since int64, limit i
 	if err != nil {
 		return nil, err
 	}
-	for n := limit; ; n *= 4 { // of many rows with few contents, more are read
+	for n := limit; ; n *= 4 { // if many rows have few contents, more are read
 		rows, whole, err := t.lacking(characterID, at.number(model), since, n)
 		if err != nil {
 			return nil, err

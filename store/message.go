@@ -353,7 +353,7 @@ const pageColumns = "m.id, m.parent_id, m.client_msg_key, m.seq, m.role, m.name,
 // messagePage is a page of messages of a conversation while it is read.
 type messagePage struct {
 	items []*chat.Message // without texts until fillPage
-	bytes int             // of their rows
+	bytes int             // bytes of their rows
 	cut   bool            // it has sqldb.PageBytes, so messages were left out
 }
 

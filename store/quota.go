@@ -15,14 +15,14 @@ import (
 	"nodest/store/sqldb"
 )
 
-// What a user has is counted per kind in the table quotas. A transaction adds what it inserts;
+// The table quotas counts what a user has, per kind. A transaction adds what it inserts;
 // nothing subtracts. So a counter is exact or too high, and it is corrected by counting the rows:
 // once a day, and when it has reached its limit (see makeRoom). Files of knowledge bases have limits
 // of their own.
 
 // countedTable says what counts of a table.
 type countedTable struct {
-	kind  string   // of its rows; "" = only their bytes count
+	kind  string   // kind of its rows; "" = only their bytes count
 	live  bool     // deleted rows do not count, but their bytes do until the rows are purged
 	bytes []string // columns whose bytes count; what replaces them counts in addition
 }

@@ -59,15 +59,15 @@ type insertRows func(ctx context.Context, s rowSource) error
 type rowSource interface {
 	into() *table // that they are stored in
 	next() bool
-	values() cells  // of the row that next has read; they are not used again
-	failure() error // of next
+	values() cells  // values of the row that next has read; they are not used again
+	failure() error // failure of next
 	close() error   // says what was wrong with the rows, after the last
 }
 
 // load fills an empty database: with the schema that the backup had, which is then brought to the
 // newest. Counters are of what is there then.
 func (r *restoring) load(ctx context.Context, db *sql.DB, schema migrationFolder, insert insertRows) error {
-	quiet := slog.New(slog.DiscardHandler) // of the steps of an empty database
+	quiet := slog.New(slog.DiscardHandler) // hides the steps of an empty database
 	version := r.backup.Manifest.SchemaVersion
 	if r.backup.isFirst() {
 		version = oldestVersion

@@ -47,7 +47,7 @@ type firstRows struct {
 	*rowReader
 	target *table
 	step   first.Step
-	made   []cells // of the row that was read last
+	made   []cells // rows made of the row that was read last
 }
 
 func (f *firstRows) into() *table { return f.target }

@@ -33,9 +33,9 @@ type remover func(s *session, life time.Duration) (int64, error)
 // rule is how long one kind of thing is kept, and how it is removed.
 type rule struct {
 	what   string        // in what maintenance reports
-	people string        // what people call it; "" = belongs to another rule
+	people string        // people's name for it; "" = belongs to another rule
 	life   time.Duration // 0 = the row knows its end
-	since  string        // what the time counts from, and exceptions
+	since  string        // when the time begins to count, and exceptions
 	remove remover
 }
 
@@ -50,7 +50,7 @@ func (r Retention) rules() []rule {
 		{"tickets", "sign-in links and WebSocket tickets", 0, "until they expire", oldRows("tickets", "hash", "c.expires_at <= ?", maintainBatch)},
 		{"saves", "save points that the server made by itself", 30 * day, "", oldRows("saves", "user_id, id", "c.is_automatic AND c.created_at <= ?", maintainBatch)},
 		{"loads", "imports that ended in the middle", loadLife, "after the last step", oldLoads},
-		{"texts", "", deletedLife, "", oldTexts}, // of messages that stay
+		{"texts", "", deletedLife, "", oldTexts}, // those of messages that stay
 		{"messages", "deleted messages that no save point needs", deletedLife, "after the deletion", oldLeaves},
 		{"messages", "", deletedLife, "", messagesOfOldConversations},
 		// A conversation that is not empty waits for the next round: what was copied from it was
@@ -113,7 +113,7 @@ func oldEvents(count int64) remover {
 		if !asked {
 			users, err = sqldb.All[string](s, `SELECT st.user_id FROM streams st JOIN events e ON e.user_id = st.user_id
 				AND e.seq = (SELECT MIN(f.seq) FROM events f WHERE f.user_id = st.user_id)
-				WHERE e.at <= ? OR e.seq <= st.seq - ?`, old, count) // of the rows that reach beyond it, oldEventsOf removes none
+				WHERE e.at <= ? OR e.seq <= st.seq - ?`, old, count) // oldEventsOf removes none of the rows that reach beyond it
 			asked = true
 		}
 		for err == nil && n == 0 && len(users) > 0 {

@@ -157,7 +157,7 @@ func (t historyTx) changedNow(ids []string) ([]*chat.Message, error) {
 // pastRow is a message that differs from the state that it had at a version.
 type pastRow struct {
 	bareRow
-	Version int64 // of the state
+	Version int64 // version of the state
 	Change  int   // that the state makes to it
 }
 

@@ -15,7 +15,7 @@ import (
 type signedIn struct {
 	mu      sync.Mutex
 	rows    map[string]*signedInRow // by hash
-	changes int64                   // of tokens and users
+	changes int64                   // changes of tokens and users
 }
 
 // mostSignedIn bounds the tokens that are kept.

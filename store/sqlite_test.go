@@ -113,7 +113,7 @@ func allowed(line string) bool {
 	return what == "path" || what == "walk" || what == "(subquery-3)" || strings.HasSuffix(line, "INDEX generations_open")
 }
 
-// What a line and its reply take in the file, beside their texts and what is made of them in the
+// A line and its reply take few bytes in the file, beside their texts and what is made of them in the
 // background.
 func TestALineAndItsReplyTakeFewBytes(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ type Options struct {
 
 	Retention Retention // how long things are kept; the zero value = the defaults
 
-	Quotas  account.Quotas   // of each user; the zero value = no limits
+	Quotas  account.Quotas   // limits of each user; the zero value = no limits
 	Readers int              // connections that read; default 8 (PostgreSQL: all connections, default 16)
 	Now     func() time.Time // for tests; default time.Now (PostgreSQL: the database's clock)
 	Log     *slog.Logger     // default slog.Default()
@@ -84,7 +84,7 @@ type DB struct {
 	lost    lostProcesses
 	free    func(dir string) int64 // diskFree, or that of a test
 	purging sync.Map               // users for whom room is being made, see makeRoom
-	readers *fair.Gate             // of those who read for a user
+	readers *fair.Gate             // gate of those who read for a user
 
 	signedIn signedIn
 }

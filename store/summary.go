@@ -287,7 +287,7 @@ func (t summaryTx) LoadSummaries(conversationID string, items []*chat.DumpedSumm
 		}
 		for _, said := range d.Texts {
 			own := *said.Summary
-			own.ID = k.ID // what anybody else's is called is no business of an archive
+			own.ID = k.ID // the id of anybody else's summary is no business of an archive
 			if err := t.putSummaryText(&own, said.Version); err != nil {
 				return err
 			}

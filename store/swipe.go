@@ -18,7 +18,7 @@ import (
 type revisionRow struct {
 	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -MemoryIDs -Omitted -Play"` // created when it was stored
 	UserID, MessageID string
-	Position          int        // of the swipe, which all its texts have
+	Position          int        // position of the swipe, which all its texts have
 	IsShown           bool       // the swipe has this text
 	SwipeAt           *time.Time // when the swipe was made; nil = with this text
 }

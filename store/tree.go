@@ -51,10 +51,10 @@ const eachSegment = walkChains + `,
 
 // mark is a save point, or the head of the conversation, and where it is in the tree.
 type mark struct {
-	ID    string  // of the save point; "" = the head
-	Chain *int64  // of the message that it names; nil = there is none
+	ID    string  // id of the save point; "" = the head
+	Chain *int64  // chain of the message that it names; nil = there is none
 	AtID  *string // that message, or the next above it in its chain that is not deleted
-	Depth int64   // of AtID
+	Depth int64   // depth of AtID
 	Gone  int64   // deleted messages of the chain above AtID
 }
 

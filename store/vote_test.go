@@ -153,7 +153,7 @@ func TestVotesThatASecondChatRepeatsCountOnce(t *testing.T) {
 		for _, conv := range []string{first, second} {
 			for _, source := range []string{"https://good.test/page", text} {
 				vote := feedback.Evaluation{Source: source, CharacterID: character, ConversationID: conv, Vote: feedback.Vote{Status: feedback.Helpful, At: start}}
-				e.vote(vote, vote) // of two queries, evaluated at once
+				e.vote(vote, vote) // votes of two queries, evaluated at once
 				vote.Status = feedback.Unused
 				e.vote(vote)
 			}
@@ -203,7 +203,7 @@ func TestVotesOnDocuments(t *testing.T) {
 	})
 }
 
-// What is removed takes its votes along, of whichever user, and no later vote brings them back.
+// A removed source takes its votes along, of whichever user, and no later vote brings them back.
 func TestVotesGoWithWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {

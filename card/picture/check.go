@@ -23,7 +23,7 @@ const (
 type Info struct {
 	ContentType   string
 	Width, Height int    // pixels
-	ETag          string // of the bytes
+	ETag          string // identifies the bytes
 }
 
 // Check describes a PNG, JPEG, WebP or GIF by its content: at most 10 MiB and

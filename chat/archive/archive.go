@@ -26,7 +26,7 @@ import (
 const (
 	archiveFormat = card.FormatArchive
 	saveFormat    = card.FormatSave
-	formatVersion = 1 // of both
+	formatVersion = 1 // version of both formats
 )
 
 type contents struct {

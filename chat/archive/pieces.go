@@ -10,7 +10,7 @@ import (
 const (
 	pieceMessages = 250   // per transaction, which makes all other writers wait on SQLite
 	pieceRows     = 600   // about how many texts and states they may have together
-	rowBytes      = 2_048 // of texts count as a row more
+	rowBytes      = 2_048 // bytes of texts that count as a row more
 	dropMessages  = 500   // removed per transaction
 )
 
@@ -22,7 +22,7 @@ type Pieces struct {
 	// put stores messages from one index to another, and returns what they belong to.
 	put    func(tx chat.Tx, from, to int) (chat.Load, error)
 	stored int       // messages
-	hidden chat.Load // what they belong to
+	hidden chat.Load // the load that the messages belong to
 }
 
 // Branch returns new messages, each the child of the one before, that become a branch of a

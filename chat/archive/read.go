@@ -14,7 +14,7 @@ import (
 	"nodest/internal/op"
 )
 
-// What a file may hold.
+// Limits of the contents of a file.
 const (
 	maxLoaded      = 200_000 // messages of an archive
 	maxLoadedMarks = 10_000  // save points, and rewinds

@@ -56,7 +56,7 @@ func (svc *Service) ExportSave(ctx context.Context, userID, saveID string, out i
 }
 
 func exportSave(tx chat.Tx, save *chat.Save, out io.Writer) (filename string, err error) {
-	var version int64 // of the character; 0 = the newest
+	var version int64 // version of the character; 0 = the newest
 	if p := save.Pins; p != nil && p.CharacterID == "" {
 		version = p.Character
 	}

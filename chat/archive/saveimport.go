@@ -73,7 +73,7 @@ func ConversationID(data []byte) string {
 	var of struct {
 		ConversationID string `json:"conversationId"`
 	}
-	_ = json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &of) // of another type it names none
+	_ = json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &of) // a value of another type names none
 	return of.ConversationID
 }
 
@@ -84,9 +84,9 @@ type savedFile struct {
 	millis  int64     // timestamp
 	exact   *contents // nil in a file of the app
 	entries []*savedEntry
-	made    []*chat.Message // of the entries
+	made    []*chat.Message // messages of the entries
 	rest    members         // that are not ours
-	left    int             // of keptExtra
+	left    int             // bytes of keptExtra that are left
 }
 
 // savedEntry is a message of the file.
@@ -163,7 +163,7 @@ func (in *savedFile) message(path string, raw json.RawMessage, ids map[string]*c
 		}
 	}
 	var id, sender string
-	_ = json.Unmarshal(m["id"], &id) // of another type it counts as absent
+	_ = json.Unmarshal(m["id"], &id) // an id of another type counts as absent
 	_ = json.Unmarshal(m["sender"], &sender)
 	entry := &savedEntry{exact: ids[id], rest: members{}}
 	delete(ids, id)

@@ -56,7 +56,7 @@ func (f *Folder) fold(dst []byte, s string, piece func(from, bytes int)) []byte 
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		plain, ok := simple.of(r)
-		if ok && i+size < len(s) { // what follows must not combine with it
+		if ok && i+size < len(s) { // the next rune must not combine with it
 			next, _ := utf8.DecodeRuneInString(s[i+size:])
 			_, ok = simple.of(next)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a text contains is never ruled out by its stored words.
+// The stored words of a text never rule out a part of it.
 func TestStoredWordsHoldEveryPartOfAText(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{

@@ -35,10 +35,10 @@ type Act struct {
 const (
 	maxReply      = 64 << 10 // bytes that are read of a reply
 	maxScan       = 1 << 20  // bytes that are looked at in search of objects
-	maxNesting    = 64       // of objects and lists
-	maxLongText   = 5_000    // of a post
-	maxText       = 2_000    // of any other text
-	maxShortText  = 100      // of a name or an id
+	maxNesting    = 64       // levels of objects and lists
+	maxLongText   = 5_000    // text of a post
+	maxText       = 2_000    // any other text
+	maxShortText  = 100      // a name or an id
 	maxEvidence   = 20       // ids
 	noAnswer      = "the reply contains no usable JSON object"
 	defaultStrong = 0.5 // intensity of an emotion that states none

@@ -18,8 +18,8 @@ type Subject struct {
 type Candidate struct {
 	ID, Name  string
 	OwnThread bool   // the text answers its post or its comment
-	Strength  int    // of its relationship to the author
-	About     string // what it cares for: its card
+	Strength  int    // strength of its relationship to the author
+	About     string // the things that it cares for: its card
 	Recent    int    // its reactions in the last 24 hours
 }
 
@@ -32,10 +32,10 @@ type Chosen struct {
 
 // The parts of a score, which add up.
 const (
-	ordinary   = 0.16 // of everybody
+	ordinary   = 0.16 // for everybody
 	byHour     = 0.12 // in the hours in which the character is active
-	byRelation = 0.25 // of a strength of 100 in either direction: enemies react too
-	byTopic    = 0.40 // of a post about what the character cares for
+	byRelation = 0.25 // for a strength of 100 in either direction: enemies react too
+	byTopic    = 0.40 // for a post about what the character cares for
 	most       = 0.85
 	tireless   = 12 // reactions in 24 hours that halve the score
 )

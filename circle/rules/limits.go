@@ -3,7 +3,7 @@ package rules
 // Interaction is a reaction that was stored, or that is about to be.
 type Interaction struct {
 	Author string // whose post or comment it answers; "" = the user
-	Thread string // of the comment that it answers; "" = it reacts to a post
+	Thread string // thread of the comment that it answers; "" = it reacts to a post
 }
 
 // limits are those of one character in 24 hours.

@@ -10,7 +10,7 @@ import (
 // How much a text is compared with: the author's own latest texts and those of the feed.
 const (
 	ownTexts  = 20
-	feedTexts = 300 // of some days
+	feedTexts = 300 // texts of some days
 	nearly    = 0.8 // cosine of the n-gram counts of texts that are alike
 	opening   = 6   // words that no two texts begin with
 	openingZh = 12  // the same in characters, in scripts without spaces

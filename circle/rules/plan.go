@@ -20,13 +20,13 @@ type Item struct {
 // Memory is a memory that the user allows a character to tell of.
 type Memory struct{ ID, Text string }
 
-// What a plan is made of.
+// The parts of a plan.
 const (
 	planItems    = 6
 	planFewest   = 4
 	planMemories = 2
 	planCard     = 3
-	maxSentences = 200 // of a card that are considered
+	maxSentences = 200 // sentences of a card that are considered
 	minSentence  = 12  // bytes
 	maxSentence  = 300 // code points of an item
 )

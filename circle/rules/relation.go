@@ -13,13 +13,13 @@ const (
 	LikeDelta    = 1
 	CommentDelta = 2
 	ReplyDelta   = 3
-	AcceptDelta  = 5 // of an action
+	AcceptDelta  = 5 // for an action
 	RejectDelta  = -2
 )
 
 const (
 	maxStrength = 100
-	maxReview   = 10 // of one change
+	maxReview   = 10 // most that one change adds or takes
 )
 
 // Types are the types of relationships. Those of romance, family and work do not follow

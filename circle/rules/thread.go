@@ -15,7 +15,7 @@ type Comment struct {
 
 // How far characters talk among themselves.
 const (
-	maxTurns  = 6         // of a pair in a thread
+	maxTurns  = 6         // comments of a pair in a thread
 	pairPause = time.Hour // between two threads of a pair
 )
 

@@ -10,7 +10,7 @@ func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		comment Comment
-		share   [2]float64 // of seeds
+		share   [2]float64 // share of seeds, from and to
 		note    Note       // where it does not answer
 	}{
 		{"the user always", Comment{ByUser: true, Turns: 20, Ended: true}, [2]float64{1, 1}, ""},

@@ -31,7 +31,7 @@ const (
 
 // reflection is what a run of the branch that proposes reads.
 type reflection struct {
-	from, to int64 // what is new: the messages behind from, up to to
+	from, to int64 // range of the new messages: those behind from, up to to
 	newest   string
 	path     []*chat.Message
 	known    []string // contents that were proposed before, the oldest first
@@ -200,7 +200,7 @@ func proposedBefore(tx Tx, conversationID string) (all []string, err error) {
 				Payload       json.RawMessage `json:"payload"`
 				EditedPayload json.RawMessage `json:"edited_payload"`
 			}
-			_ = json.Unmarshal(e.Body, &o) // what cannot be read says nothing
+			_ = json.Unmarshal(e.Body, &o) // a body that cannot be read says nothing
 			if text := cmp.Or(contentOf(o.EditedPayload), contentOf(o.Payload)); text != "" {
 				all = append(all, text)
 			}

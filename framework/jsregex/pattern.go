@@ -19,7 +19,7 @@ type Pattern struct {
 	global bool // flag g: every match, else the first one
 	sticky bool // flag y: a match must begin where the one before ended
 	groups int
-	names  map[string]int // of named groups; nil without any
+	names  map[string]int // numbers of named groups; nil without any
 	nested bool           // a repetition inside a repetition: may take very long
 	off    atomic.Bool    // see Allowance
 }
@@ -120,7 +120,7 @@ func (p *Pattern) replace(text string, write func(*replaced, Match)) (result str
 	started := time.Now()
 	runes := []rune(text)
 	b := replaced{}
-	end, next := 0, 0 // of the match before, in runes; where the flag y wants the next one
+	end, next := 0, 0 // end of the match before, in runes; where the flag y wants the next one
 	m, err := p.re.FindRunesMatch(runes)
 	for m != nil && err == nil {
 		if p.sticky && m.Index != next {

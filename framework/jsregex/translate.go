@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// What the classes and anchors of JavaScript stand for.
+// The characters that the classes and anchors of JavaScript stand for.
 const (
 	jsSpace   = `\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff`
 	jsWordSet = `a-zA-Z0-9_`
@@ -40,7 +40,7 @@ type translator struct {
 type bracket struct {
 	look, behind bool // lookaround
 
-	loose   bool // of an alternative before: repeats, and nothing in it is fixed
+	loose   bool // an alternative before repeats, and nothing in it is fixed
 	repeats bool // something is repeated without bound
 	fixed   bool // something must occur exactly once
 	pending atom // the atom before, until it is known whether a quantifier follows

@@ -28,7 +28,7 @@ type Automaton struct {
 
 // state is a prefix of some key.
 type state struct {
-	first int32 // of its child states, which end where those of the next state begin
+	first int32 // first of its child states, which end where those of the next state begin
 	fail  int32 // its longest proper suffix that is a state too
 	key   int32 // the key that it is; -1 = none
 	out   int32 // its longest proper suffix that is a key; 0 = none
@@ -74,7 +74,7 @@ func (a *Automaton) grow(sorted []int32) {
 	}
 	a.states, a.labels = make([]state, 1, size+1), make([]byte, 1, size)
 	a.states[0].key = -1
-	spans := make([][2]int32, 1, size) // of sorted: the keys that begin with each state
+	spans := make([][2]int32, 1, size) // ranges in sorted: the keys that begin with each state
 	spans[0][1] = int32(len(sorted))
 	for at := 0; at < len(a.states); at++ {
 		s, from, to := &a.states[at], spans[at][0], spans[at][1]

@@ -18,14 +18,14 @@ type Env struct {
 	Model Model
 
 	Now    time.Time // in the user's time zone; zero = macros about time stay as they are
-	Locale *Locale   // of dates and durations; nil = English
+	Locale *Locale   // language of dates and durations; nil = English
 
 	Rand func() float64 // from 0 to below 1, for random and roll; nil = always 0
-	Seed uint64         // of pick: the same in a chat gives the same choices
+	Seed uint64         // seed of pick: the same in a chat gives the same choices
 
 	Local, Global *Vars // variables of the chat and of the user; nil = none, and none are stored
 
-	Input    string            // what the user is typing
+	Input    string            // text that the user is typing
 	Outlets  map[string]string // world info by the name of its outlet
 	Extra    map[string]string // more macros, by their names in lower case; they win
 	Done     <-chan struct{}   // once it is closed, macros stay as they are; nil = never
@@ -92,7 +92,7 @@ type spent struct {
 	over  bool // a limit was reached
 
 	done   <-chan struct{}
-	fields map[string]*Text // of the card, by their names, as they were read last
+	fields map[string]*Text // fields of the card, by their names, as they were read last
 }
 
 // MaxText is how long a text may become by its macros, in bytes.

@@ -6,7 +6,7 @@ import "strings"
 type run struct {
 	env    *Env
 	text   *Text
-	fields []string // of the card, which are being expanded
+	fields []string // fields of the card that are being expanded
 
 	escape func(string) string // for values outside of arguments; nil = none
 	inside int                 // arguments that are being expanded

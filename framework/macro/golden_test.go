@@ -67,7 +67,7 @@ func (in *macroCase) env(t *testing.T) *Env {
 		Names: People{User: "Bob", Char: "Alice", Group: in.Options.GroupOverride}, Now: now, Input: in.Textarea,
 		Card:  Card{Persona: in.Persona.Description},
 		Local: NewVars(in.Variables), Global: NewVars(in.GlobalVariables), Extra: map[string]string{},
-		Model: Model{MaxContext: 4095, MaxReply: 300}, // of a preset without these fields
+		Model: Model{MaxContext: 4095, MaxReply: 300}, // values of a preset without these fields
 	}
 	if in.User != nil {
 		e.Names.User = *in.User

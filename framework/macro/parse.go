@@ -10,12 +10,12 @@ import (
 type Text struct {
 	source string
 	nodes  []node
-	hash   uint64 // of the source, if it has {{pick}}
+	hash   uint64 // hash of the source, if it has {{pick}}
 }
 
 // node is a piece of a text: a literal, or a macro.
 type node struct {
-	text string // of a literal
+	text string // text of a literal
 	call *call  // nil = a literal
 }
 
@@ -61,7 +61,7 @@ func parse(text string, pattern bool) *Text {
 
 type parser struct {
 	src   string
-	done  int // what is before it is in a node
+	done  int // the source before it is in a node
 	stack []open
 	deep  int // braces that were opened beyond maxNested
 	picks bool

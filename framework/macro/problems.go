@@ -19,7 +19,7 @@ type Problem struct {
 	Macro string // as written, the first maxQuoted bytes
 	Name  string // in lower case; "" without one
 	Kind  Kind
-	About string // of a known macro, what it is
+	About string // description of a known macro
 }
 
 // The limits of Problems.

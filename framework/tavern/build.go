@@ -61,7 +61,7 @@ type builder struct {
 	world   *worldinfo.Output
 	slots   []slot
 	inserts []insertion
-	groups  []inserted // of inserts
+	groups  []inserted // inserts, grouped
 	ends    ends
 
 	dropped  []framework.Dropped
@@ -137,7 +137,7 @@ type kind int
 const (
 	plain    kind = iota
 	heading       // announces the chat or an example: stays alone
-	example       // of the example dialogue: stays alone
+	example       // a message of the example dialogue: stays alone
 	finished      // made by framework.Common
 )
 
@@ -145,10 +145,10 @@ const (
 type piece struct {
 	kind  kind
 	role  llm.Role
-	name  string // of who speaks, where it is sent or goes before the text
+	name  string // name of the speaker, where it is sent or goes before the text
 	parts []part
 	one   [1]part         // most messages have one, which needs no memory of its own
-	block framework.Block // of a finished one
+	block framework.Block // block of a finished piece
 }
 
 // part is a text in a message. sep stands before it unless it is the first.
@@ -156,9 +156,9 @@ type part struct {
 	entry    framework.Entry
 	text     string
 	sep      string
-	order    float64 // of a world-book entry
+	order    float64 // order of a world-book entry
 	optional int     // above 0: may be left out where mandatory prompts do not fit, higher ones first
-	number   int     // of an optional part, where one is left out; 0 = none
+	number   int     // number of an optional part, where one is left out; 0 = none
 }
 
 // onePart makes a piece of one text.

@@ -16,7 +16,7 @@ type ends struct {
 	control  []*piece // last: what is asked of the model
 	examples [][]*piece
 	head     *string  // before each block of examples
-	front    []*piece // what NodeST adds, directly before the chat
+	front    []*piece // additions of NodeST, directly before the chat
 }
 
 // buildEnd makes the messages around the chat, and the examples.

@@ -22,7 +22,7 @@ const (
 
 // insertion is a text at a depth of the chat.
 type insertion struct {
-	id    string // of a prompt
+	id    string // identifier of a prompt
 	depth int    // messages behind it
 	order int
 	role  llm.Role

@@ -90,7 +90,7 @@ func TestOnlyPreviewsExplainEachEntry(t *testing.T) {
 	}
 }
 
-// What is left out for lack of room is left out at once, not entry by entry.
+// Entries without room are left out at once, not entry by entry.
 func TestManyEntriesAreLeftOutAtOnce(t *testing.T) {
 	t.Parallel()
 	entries := make([]card.Entry, 2000)

@@ -16,7 +16,7 @@ type cardTexts struct {
 	description, personality, scenario, persona, examples string
 
 	note     Note
-	noteText string // of the note as it is before world info; "" = none
+	noteText string // text of the note as it is before world info; "" = none
 	due      bool   // the note is in this prompt
 	deep     string // the depth prompt of the card
 }

@@ -20,7 +20,7 @@ type Sources struct {
 	// framework.ListedFields it goes behind everything, as in SillyTavern. Otherwise the persona
 	// goes to the description, and the others before the chat.
 	CardFields framework.CardFields
-	Language   framework.Language // of the built-in preset; empty = English
+	Language   framework.Language // language of the built-in preset; empty = English
 
 	Books     []worldinfo.Source  // world books that take part
 	Character worldinfo.Character // for the filters of entries; an empty file name = the name of the card
@@ -44,7 +44,7 @@ const (
 type Play struct {
 	Compiled *Compiled // the documents
 	Trigger  Trigger   // "" = what the instruction of the input asks for, else Normal
-	State    State     // of the branch; Build changes nothing in it
+	State    State     // state of the branch; Build changes nothing in it
 	// Before counts the messages of the branch before the first one of the input's history; summaries
 	// are none. What counts messages, such as timed effects, the interval of a note and the
 	// indices of macros, is about the whole chat with it.
@@ -95,12 +95,12 @@ type Result struct {
 type Note struct {
 	Text     string
 	Position NotePosition
-	Depth    int // of InChat
+	Depth    int // depth for InChat
 	Role     llm.Role
 	Interval int  // messages of the user from one to the next; 1 = always there, 0 = never
 	Scan     bool // keys of world books are looked for in it
 
-	Character *CharacterNote // of the character whose turn it is; nil = none
+	Character *CharacterNote // note of the character whose turn it is; nil = none
 }
 
 // NotePosition is a place of an author's note.
@@ -137,6 +137,6 @@ type Overrides struct {
 // Settings are what the user chooses.
 type Settings struct {
 	PinExamples        bool // examples have precedence over old messages
-	IgnoreSystemPrompt bool // of cards: the preset's counts
+	IgnoreSystemPrompt bool // ignores that of cards: the preset's counts
 	IgnorePostHistory  bool // the same for post_history_instructions
 }

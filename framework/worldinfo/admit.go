@@ -17,9 +17,9 @@ type budget struct {
 type tally struct {
 	texts   []string
 	bytes   int
-	counted int // of texts: in most
+	counted int // texts that are in most
 	most    int // tokens
-	exact   int // of the first known texts together
+	exact   int // tokens of the first known texts together
 	known   int
 }
 

@@ -21,7 +21,7 @@ type Book struct {
 	entries []entry
 	orders  [3][]int32       // by strategy: the entries as they are looked at
 	byID    map[string]int32 // the first one of each id
-	levels  []int            // of recursion that entries wait for, ascending
+	levels  []int            // levels of recursion that entries wait for, ascending
 	wanted  card.ScanTexts   // some entry asks for them
 
 	// always are entries with a key that is not found in each text by itself, so that any text may bring them in.
@@ -29,12 +29,12 @@ type Book struct {
 
 	keys    []key    // those without macros
 	dynamic []string // those with macros, as they are written
-	used    []keyUse // of keys, then of dynamic
+	used    []keyUse // uses of keys, then of dynamic
 
 	// Skipped is how many keys are not looked for, because there are too many.
 	Skipped int
 
-	sets   [2]func() *keyset // of keys, without and with Settings.CaseSensitive
+	sets   [2]func() *keyset // sets of keys, without and with Settings.CaseSensitive
 	lately *lru.Cache[setName, *keyset]
 }
 
@@ -52,11 +52,11 @@ type entry struct {
 	*card.Entry
 	id         string
 	text       string      // without decorators
-	hash       string      // of an entry that timed effects can be about
+	hash       string      // hash of an entry that timed effects can be about
 	deco       *decorators // nil = none
 	keys       []int32
 	secondary  []int32
-	additional []int32 // of decorators
+	additional []int32 // keys from decorators
 	except     []int32
 	groups     []string
 }

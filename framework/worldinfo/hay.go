@@ -106,7 +106,7 @@ type texts struct {
 	source   []Message
 	names    bool
 
-	hays   [2]*hay         // of keys without and with macros; the second may be nil
+	hays   [2]*hay         // for keys without and with macros; the second may be nil
 	joined map[view][]rune // at most maxJoined code points
 	memo   map[patternAt]bool
 }

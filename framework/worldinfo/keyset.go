@@ -86,10 +86,10 @@ func parseKey(s string) key {
 type keyset struct {
 	keys          []key
 	folded, exact *keyscan.Automaton
-	inFolded      []int32   // of each key: its number in folded; -1 = none
+	inFolded      []int32   // each key's number in folded; -1 = none
 	inExact       []int32   // likewise
-	required      [][]int32 // of each pattern: the numbers of its literals in folded
-	byLiteral     lists     // of the numbers in folded: the local patterns that have them as literals
+	required      [][]int32 // each pattern's literals, by their numbers in folded
+	byLiteral     lists     // by number in folded: the local patterns that have it as a literal
 	bare          []int32   // the local patterns without literals
 	users         users
 }

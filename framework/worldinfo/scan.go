@@ -49,7 +49,7 @@ type scan struct {
 	ctx   context.Context
 	state []state
 	order []int32
-	alive []int32 // of order: those that can still come in
+	alive []int32 // those in order that can still come in
 	texts texts
 
 	progress
@@ -57,7 +57,7 @@ type scan struct {
 	groups    map[string]int32 // active entries, by their whole group texts
 	budget    budget
 	timed     Timed
-	tags      map[string]bool    // of the character
+	tags      map[string]bool    // tags of the character
 	depths    map[depthPlace]int // indices of the groups of the output
 	patterns  *patterns
 	assistant int // messages that are not the user's

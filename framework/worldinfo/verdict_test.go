@@ -52,7 +52,7 @@ func scan(t testing.TB, entries string, in worldinfo.Input) *worldinfo.Output {
 var verdicts = map[string]struct {
 	entries string
 	in      worldinfo.Input
-	want    string // of entry 0
+	want    string // verdict on entry 0
 }{
 	"a key in the second newest message": {
 		`{"0":{"key":["x","Moon"],"content":"c"}}`, worldinfo.Input{Messages: said("the moon", "hello")},

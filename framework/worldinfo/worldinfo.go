@@ -40,7 +40,7 @@ const (
 // Settings are those of SillyTavern for world info. DefaultSettings has its values.
 type Settings struct {
 	Depth               int // newest messages that keys are looked for in, 0 to 1000
-	BudgetPercent       int // of the context
+	BudgetPercent       int // percent of the context
 	BudgetCap           int // tokens; 0 = none
 	MinActivations      int // looks further back until so many entries are in; 0 = off
 	MinActivationsDepth int // how far it looks then; 0 = the whole chat
@@ -82,7 +82,7 @@ type Character struct {
 // effects, delays, decorators) counts them too. The zero value says that the whole chat was read.
 type Before struct {
 	Messages int // that are not hidden
-	Users    int // of them, the user's
+	Users    int // the user's among them
 }
 
 // length is the number of messages of the chat.
@@ -98,7 +98,7 @@ type Input struct {
 	Injections []string
 	Settings   Settings
 	Context    int    // tokens of the context without those of the reply
-	Trigger    string // what the reply is for: normal, continue, impersonate, swipe, regenerate, quiet; "" = normal
+	Trigger    string // kind of the reply: normal, continue, impersonate, swipe, regenerate, quiet; "" = normal
 	Character  Character
 	Greeting   int // which greeting the chat began with; 0 = the first one, below 0 = none
 	Timed      Timed
@@ -153,7 +153,7 @@ type Output struct {
 
 	Timed    Timed // to be stored; equal to that of the input in a dry run
 	Budget   int   // tokens
-	Tokens   int   // of the texts in the blocks; counted with Input.Explain alone
+	Tokens   int   // tokens of the texts in the blocks; counted with Input.Explain alone
 	Overflow bool  // something did not fit
 	Searched int   // messages of the input, to say how far back a verdict's message is
 	// AllTokens is what all entries together have, whether they fire or not; with Input.Explain alone.

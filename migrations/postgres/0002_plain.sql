@@ -47,7 +47,7 @@ CREATE TABLE tickets (
   hash BYTEA NOT NULL PRIMARY KEY,
   purpose TEXT COLLATE "C" NOT NULL,
   user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-  token_hash BYTEA, -- of the token that it was made with and ends with; NULL = none
+  token_hash BYTEA, -- hash of the token that it was made with and ends with; NULL = none
   expires_at BIGINT NOT NULL
 );
 CREATE INDEX tickets_user ON tickets (user_id);
@@ -86,7 +86,7 @@ CREATE TABLE devices (
   PRIMARY KEY (user_id, device)
 );
 
--- What a user has, by kind; too high where rows were removed since they were counted.
+-- Counts of what a user has, by kind; too high where rows were removed since they were counted.
 CREATE TABLE quotas (
   user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   kind TEXT COLLATE "C" NOT NULL,
@@ -271,7 +271,7 @@ CREATE TABLE conversation_states (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 );
 
--- What a branch of a conversation has beside its texts: the variables of its macros, and the entries of world
+-- State of a branch of a conversation beside its texts: the variables of its macros, and the entries of world
 -- books that are on or off for some messages. Rows do not change: a reply that changes something makes another.
 CREATE TABLE play_states (
   user_id UUID NOT NULL,
@@ -298,7 +298,7 @@ CREATE TABLE saves (
   id UUID NOT NULL,
   conversation_id UUID NOT NULL,
   character_id UUID,
-  version BIGINT NOT NULL, -- of the conversation
+  version BIGINT NOT NULL, -- version of the conversation
   head_id UUID,
   description TEXT COLLATE "C" NOT NULL,
   preview_text TEXT COLLATE "C" NOT NULL,
@@ -324,7 +324,7 @@ CREATE TABLE save_resources (
 );
 CREATE INDEX save_resources_resource ON save_resources (resource_id);
 
--- What the user's app calls a conversation (NodeST interface).
+-- Names by which the user's app knows conversations (NodeST interface).
 CREATE TABLE app_chats (
   user_id UUID NOT NULL,
   app_key TEXT COLLATE "C" NOT NULL,
@@ -334,7 +334,7 @@ CREATE TABLE app_chats (
 );
 CREATE INDEX app_chats_conversation ON app_chats (conversation_id);
 
--- What the user's app calls a character (NodeST interface).
+-- Names by which the user's app knows characters (NodeST interface).
 CREATE TABLE app_characters (
   user_id UUID NOT NULL,
   app_key TEXT COLLATE "C" NOT NULL,
@@ -408,7 +408,7 @@ CREATE TABLE loads (
 -- differ in their texts, and one of them is shown.
 CREATE TABLE revisions (
   rev INTEGER NOT NULL,
-  position INTEGER NOT NULL, -- of the swipe, from 0
+  position INTEGER NOT NULL, -- place of the swipe, from 0
   created_at BIGINT NOT NULL,
   swipe_at BIGINT, -- when the swipe was made; NULL = with this text
   is_shown BOOLEAN NOT NULL, -- the text of the swipe
@@ -454,7 +454,7 @@ ALTER TABLE message_words ALTER COLUMN words SET STORAGE EXTERNAL; -- it is comp
 -- became from the version of its placeholder on. Most messages do not change after that: they
 -- have no rows here, see messages.since.
 CREATE TABLE message_states (
-  version INTEGER NOT NULL, -- of the conversation
+  version INTEGER NOT NULL, -- version of the conversation
   previous INTEGER NOT NULL, -- version of the message's state before this one; 0 = none
   rev INTEGER NOT NULL,
   is_deleted BOOLEAN NOT NULL,
@@ -462,7 +462,7 @@ CREATE TABLE message_states (
   user_id UUID NOT NULL,
   conversation_id UUID NOT NULL,
   message_id UUID NOT NULL,
-  revision_id UUID, -- of the chosen swipe; NULL = none
+  revision_id UUID, -- text of the chosen swipe; NULL = none
   status TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, conversation_id, message_id, version),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
@@ -495,7 +495,7 @@ CREATE TABLE generations (
   requested_model TEXT COLLATE "C" NOT NULL,
   prompt_id UUID, -- NULL = its own, or none before it was started
   play_id UUID, -- that its text will have
-  globals TEXT COLLATE "C", -- what its text changes of the user's variables; NULL = nothing, or it has changed it
+  globals TEXT COLLATE "C", -- changes of the user's variables by its text; NULL = none, or it has made them
   text TEXT COLLATE "C" NOT NULL,
   reasoning TEXT COLLATE "C" NOT NULL,
   blocks TEXT COLLATE "C",
@@ -554,9 +554,9 @@ CREATE INDEX prompt_files_file ON prompt_files (file_id);
 
 CREATE TABLE summaries (
   generation INTEGER NOT NULL,
-  made_version INTEGER NOT NULL, -- of the conversation: the text is about the messages of then
-  head_seq INTEGER NOT NULL, -- of the newest message when it was made
-  view_length INTEGER NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
+  made_version INTEGER NOT NULL, -- version of the conversation: the text is about the messages of then
+  head_seq INTEGER NOT NULL, -- seq of the newest message when it was made
+  view_length INTEGER NOT NULL, -- length of what was sent of the chat with it, in UTF-16 units
   created_at BIGINT NOT NULL,
   deleted_at BIGINT,
   user_id UUID NOT NULL,
@@ -568,7 +568,7 @@ CREATE TABLE summaries (
 );
 CREATE UNIQUE INDEX summaries_generation ON summaries (user_id, conversation_id, generation) WITH (fillfactor = 100);
 
--- What a summary says from a version of its conversation on.
+-- The text of a summary from a version of its conversation on.
 CREATE TABLE summary_texts (
   version INTEGER NOT NULL,
   user_id UUID NOT NULL,
@@ -601,7 +601,7 @@ CREATE TABLE memory_texts (
   session INTEGER NOT NULL,
   first_change INTEGER NOT NULL,  -- version of the scope that added it
   change INTEGER NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
-  model INTEGER NOT NULL, -- of the vector; 0 = none
+  model INTEGER NOT NULL, -- model of the vector; 0 = none
   is_read BOOLEAN NOT NULL,      -- by extraction
   is_forgotten BOOLEAN NOT NULL, -- by the user; name and hash are empty then
   is_buried BOOLEAN NOT NULL,    -- the user purged a fact that was taken from it
@@ -717,12 +717,12 @@ CREATE TABLE memory_suggestions (
 );
 CREATE INDEX memory_suggestions_list ON memory_suggestions (character_id, state, id);
 
--- What extraction from a conversation has cost, and who has asked for it.
+-- The cost of extraction from a conversation, and who has asked for it.
 CREATE TABLE memory_readings (
   user_id UUID NOT NULL,
   conversation_id UUID NOT NULL,
   exchanges BIGINT NOT NULL, -- that were read automatically with a model
-  calls BIGINT NOT NULL,     -- of the model for them, also for those that are not read yet
+  calls BIGINT NOT NULL,     -- calls of the model for them, also for those that are not read yet
   ordered BIGINT NOT NULL,   -- unread texts up to this seq are to be read now; 0 = none
   PRIMARY KEY (user_id, conversation_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
@@ -828,7 +828,7 @@ CREATE TABLE research_runs (
   state TEXT COLLATE "C" NOT NULL,
   plan TEXT COLLATE "C" NOT NULL, -- JSON object, with the question
   estimate TEXT COLLATE "C" NOT NULL, -- JSON object
-  attempt BIGINT NOT NULL, -- of the job, at which something was recorded last
+  attempt BIGINT NOT NULL, -- attempt of the job at which something was recorded last
   cost TEXT COLLATE "C" NOT NULL, -- JSON object
   failure TEXT COLLATE "C", -- JSON object
   result BYTEA, -- JSON object without its steps, as zstd if it is long; NULL = none
@@ -845,7 +845,7 @@ CREATE INDEX research_runs_age ON research_runs (created_at) WHERE state = 'plan
 CREATE TABLE research_steps (
   user_id UUID NOT NULL,
   run_id UUID NOT NULL,
-  member BIGINT NOT NULL, -- of the team; 0 = the run itself
+  member BIGINT NOT NULL, -- member of the team; 0 = the run itself
   n BIGINT NOT NULL, -- from 1
   step BYTEA NOT NULL, -- JSON object, as zstd if it is long
   PRIMARY KEY (user_id, run_id, member, n),
@@ -976,7 +976,7 @@ CREATE TABLE circle_likes (
 CREATE UNIQUE INDEX circle_likes_one ON circle_likes (user_id, post_id, author_id) NULLS NOT DISTINCT;
 CREATE INDEX circle_likes_author ON circle_likes (author_id) WHERE author_id IS NOT NULL;
 
--- What characters may do, or have done.
+-- Things that characters may do, or have done.
 CREATE TABLE circle_turns (
   user_id UUID NOT NULL,
   id UUID NOT NULL,
@@ -1008,7 +1008,7 @@ CREATE INDEX circle_turns_recent ON circle_turns (user_id, ended_at, id) WHERE e
 CREATE INDEX circle_turns_planned ON circle_turns (user_id, created_at, id) WHERE state = 'planned';
 CREATE INDEX circle_turns_ended ON circle_turns (ended_at) WHERE ended_at IS NOT NULL;
 
--- What characters think of others.
+-- Opinions that characters have of others.
 CREATE TABLE circle_relations (
   user_id UUID NOT NULL,
   character_id UUID NOT NULL,
@@ -1078,7 +1078,7 @@ CREATE TABLE circle_spends (
   PRIMARY KEY (user_id, day)
 );
 
--- What a character means to tell on a day.
+-- Plans of what a character means to tell on a day.
 CREATE TABLE circle_plans (
   user_id UUID NOT NULL,
   character_id UUID NOT NULL,
@@ -1109,7 +1109,7 @@ CREATE INDEX file_parts_age ON file_parts (created_at) WHERE part = 0;
 CREATE TABLE files (
   user_id UUID NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   id UUID NOT NULL,
-  content_id UUID NOT NULL, -- of file_parts
+  content_id UUID NOT NULL, -- content in file_parts
   name TEXT COLLATE "C" NOT NULL,
   declared_type TEXT COLLATE "C" NOT NULL, -- by who uploaded it
   content_type TEXT COLLATE "C" NOT NULL, -- by its content; '' = not known yet
@@ -1180,7 +1180,7 @@ CREATE TABLE knowledge_grants (
 );
 CREATE INDEX knowledge_grants_grantee ON knowledge_grants (grantee_id, base_id);
 
--- What characters know: files in full, and knowledge bases to search.
+-- The knowledge of characters: files in full, and knowledge bases to search.
 CREATE TABLE character_files (
   user_id UUID NOT NULL,
   character_id UUID NOT NULL,
@@ -1216,15 +1216,15 @@ CREATE TABLE search_usage (
   PRIMARY KEY (key_hash, month)
 );
 
--- What is made of files in the background. An edition of a file is its text, the chunks of
+-- These tables hold what is made of files in the background. An edition of a file is its text, the chunks of
 -- it and their index; one of them is searched. Positions are code points of the text.
 
 CREATE TABLE knowledge_documents (
   user_id UUID NOT NULL,
   file_id UUID NOT NULL,
   edition BIGINT NOT NULL, -- from 1; numbers are not used again
-  sha256 TEXT COLLATE "C" NOT NULL, -- of the content that it was made of
-  name TEXT COLLATE "C" NOT NULL, -- of the file then: it is searched and embedded with the chunks
+  sha256 TEXT COLLATE "C" NOT NULL, -- hash of the content that it was made of
+  name TEXT COLLATE "C" NOT NULL, -- name of the file then: it is searched and embedded with the chunks
   size BIGINT NOT NULL, -- rules of the chunks
   overlap BIGINT NOT NULL,
   context_lines BOOLEAN NOT NULL, -- all are there that were wanted
@@ -1262,8 +1262,8 @@ CREATE TABLE knowledge_chunks (
   heading TEXT COLLATE "C" NOT NULL,
   page BIGINT NOT NULL, -- 0 = none
   kind TEXT COLLATE "C" NOT NULL,
-  context TEXT COLLATE "C" NOT NULL, -- what it is about, as a model says; searched, never cited
-  hash TEXT COLLATE "C" NOT NULL, -- of what is embedded
+  context TEXT COLLATE "C" NOT NULL, -- subject of the chunk, as a model says; searched, never cited
+  hash TEXT COLLATE "C" NOT NULL, -- hash of what is embedded
   PRIMARY KEY (user_id, file_id, edition, idx),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
 );
@@ -1282,7 +1282,7 @@ CREATE TABLE knowledge_segments (
 CREATE TABLE knowledge_contexts (
   user_id UUID NOT NULL,
   file_id UUID NOT NULL,
-  hash TEXT COLLATE "C" NOT NULL, -- of name, heading and text of the chunk
+  hash TEXT COLLATE "C" NOT NULL, -- hash of name, heading and text of the chunk
   edition BIGINT NOT NULL, -- the newest one that has it
   line TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (user_id, file_id, hash),
@@ -1331,7 +1331,7 @@ CREATE TABLE source_votes (
   id UUID NOT NULL,
   kind TEXT COLLATE "C" NOT NULL, -- memory, chunk or host
   source_id UUID, -- a unit of memory, or a document of whichever user; NULL = a host
-  part TEXT COLLATE "C" NOT NULL, -- of a document: edition and number of the chunk, '' = all of it; the host
+  part TEXT COLLATE "C" NOT NULL, -- edition and number of a document's chunk, '' = all of it; or the host
   character_id UUID, -- whose prompts it is about; NULL = those of all
   conversation_id UUID, -- NULL = none
   status TEXT COLLATE "C" NOT NULL,
@@ -1380,10 +1380,10 @@ CREATE TABLE cognition_events (
   conversation_id UUID NOT NULL,
   ordinal BIGINT NOT NULL,
   type TEXT COLLATE "C" NOT NULL,
-  sequence BIGINT NOT NULL, -- of a query, and of an evaluation that of its query; 0 = none
+  sequence BIGINT NOT NULL, -- number of a query; an evaluation has that of its query; 0 = none
   query_key TEXT COLLATE "C" NOT NULL, -- '' = none
   extraction_key TEXT COLLATE "C" NOT NULL, -- '' = none
-  range_start BIGINT NOT NULL, -- of a reflection; 0 = none
+  range_start BIGINT NOT NULL, -- start of the range of a reflection; 0 = none
   range_end BIGINT NOT NULL,
   is_open BOOLEAN NOT NULL, -- a query without an evaluation, an extraction that is not committed, a reflection that is not consumed
   message_id UUID, -- that the event is about, and goes with; NULL = none
@@ -1418,7 +1418,7 @@ CREATE INDEX cognition_sources_object ON cognition_sources (object_id);
 CREATE TABLE cognition_states (
   user_id UUID NOT NULL,
   conversation_id UUID NOT NULL,
-  ordinal BIGINT NOT NULL, -- of the newest event
+  ordinal BIGINT NOT NULL, -- ordinal of the newest event
   pending_eval BOOLEAN NOT NULL, -- pending_knowledge_eval: a goal has ended
   eval_trigger TEXT COLLATE "C" NOT NULL, -- knowledge_eval_trigger
   queue TEXT COLLATE "C", -- JSON array: side branches, the next one first

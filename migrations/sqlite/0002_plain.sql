@@ -44,7 +44,7 @@ CREATE TABLE tickets (
   hash BLOB NOT NULL PRIMARY KEY,
   purpose TEXT NOT NULL,
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
-  token_hash BLOB, -- of the token that it was made with and ends with; NULL = none
+  token_hash BLOB, -- hash of the token that it was made with and ends with; NULL = none
   expires_at BIGINT NOT NULL
 );
 CREATE INDEX tickets_user ON tickets (user_id);
@@ -83,7 +83,7 @@ CREATE TABLE devices (
   PRIMARY KEY (user_id, device)
 );
 
--- What a user has, by kind; too high where rows were removed since they were counted.
+-- Counts of what a user has, by kind; too high where rows were removed since they were counted.
 CREATE TABLE quotas (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   kind TEXT NOT NULL,
@@ -268,7 +268,7 @@ CREATE TABLE conversation_states (
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
--- What a branch of a conversation has beside its texts: the variables of its macros, and the entries of world
+-- State of a branch of a conversation beside its texts: the variables of its macros, and the entries of world
 -- books that are on or off for some messages. Rows do not change: a reply that changes something makes another.
 CREATE TABLE play_states (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
@@ -295,7 +295,7 @@ CREATE TABLE saves (
   id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
   conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   character_id BLOB(16) CHECK (length(character_id) = 16 AND character_id > x''),
-  version BIGINT NOT NULL, -- of the conversation
+  version BIGINT NOT NULL, -- version of the conversation
   head_id BLOB(16) CHECK (length(head_id) = 16 AND head_id > x''),
   description TEXT NOT NULL,
   preview_text TEXT NOT NULL,
@@ -321,7 +321,7 @@ CREATE TABLE save_resources (
 ) WITHOUT ROWID;
 CREATE INDEX save_resources_resource ON save_resources (resource_id);
 
--- What the user's app calls a conversation (NodeST interface).
+-- Names by which the user's app knows conversations (NodeST interface).
 CREATE TABLE app_chats (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   app_key TEXT NOT NULL,
@@ -331,7 +331,7 @@ CREATE TABLE app_chats (
 ) WITHOUT ROWID;
 CREATE INDEX app_chats_conversation ON app_chats (conversation_id);
 
--- What the user's app calls a character (NodeST interface).
+-- Names by which the user's app knows characters (NodeST interface).
 CREATE TABLE app_characters (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   app_key TEXT NOT NULL,
@@ -409,7 +409,7 @@ CREATE TABLE revisions (
   message_id BLOB(16) NOT NULL CHECK (length(message_id) = 16 AND message_id > x''),
   swipe_id BLOB(16) NOT NULL CHECK (length(swipe_id) = 16 AND swipe_id > x''),
   rev INTEGER NOT NULL,
-  position INTEGER NOT NULL, -- of the swipe, from 0
+  position INTEGER NOT NULL, -- place of the swipe, from 0
   is_shown BOOLEAN NOT NULL, -- the text of the swipe
   is_deleted BOOLEAN NOT NULL, -- the swipe
   model TEXT NOT NULL,
@@ -454,10 +454,10 @@ CREATE TABLE message_states (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   message_id BLOB(16) NOT NULL CHECK (length(message_id) = 16 AND message_id > x''),
-  version INTEGER NOT NULL, -- of the conversation
+  version INTEGER NOT NULL, -- version of the conversation
   previous INTEGER NOT NULL, -- version of the message's state before this one; 0 = none
   rev INTEGER NOT NULL,
-  revision_id BLOB(16) CHECK (length(revision_id) = 16 AND revision_id > x''), -- of the chosen swipe; NULL = none
+  revision_id BLOB(16) CHECK (length(revision_id) = 16 AND revision_id > x''), -- text of the chosen swipe; NULL = none
   status TEXT NOT NULL,
   is_deleted BOOLEAN NOT NULL,
   is_hidden BOOLEAN NOT NULL,
@@ -487,7 +487,7 @@ CREATE TABLE generations (
   requested_model TEXT NOT NULL,
   prompt_id BLOB(16) CHECK (length(prompt_id) = 16 AND prompt_id > x''), -- NULL = its own, or none before it was started
   play_id BLOB(16) CHECK (length(play_id) = 16 AND play_id > x''), -- that its text will have
-  globals TEXT, -- what its text changes of the user's variables; NULL = nothing, or it has changed it
+  globals TEXT, -- changes of the user's variables by its text; NULL = none, or it has made them
   text TEXT NOT NULL,
   reasoning TEXT NOT NULL,
   blocks TEXT,
@@ -553,9 +553,9 @@ CREATE TABLE summaries (
   conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   generation INTEGER NOT NULL,
   end_id BLOB(16) NOT NULL CHECK (length(end_id) = 16 AND end_id > x''),
-  made_version INTEGER NOT NULL, -- of the conversation: the text is about the messages of then
-  head_seq INTEGER NOT NULL, -- of the newest message when it was made
-  view_length INTEGER NOT NULL, -- of what was sent of the chat with it, in UTF-16 units
+  made_version INTEGER NOT NULL, -- version of the conversation: the text is about the messages of then
+  head_seq INTEGER NOT NULL, -- seq of the newest message when it was made
+  view_length INTEGER NOT NULL, -- length of what was sent of the chat with it, in UTF-16 units
   created_at BIGINT NOT NULL,
   deleted_at BIGINT,
   PRIMARY KEY (user_id, id),
@@ -563,7 +563,7 @@ CREATE TABLE summaries (
 );
 CREATE UNIQUE INDEX summaries_generation ON summaries (user_id, conversation_id, generation);
 
--- What a summary says from a version of its conversation on.
+-- The text of a summary from a version of its conversation on.
 CREATE TABLE summary_texts (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   summary_id BLOB(16) NOT NULL CHECK (length(summary_id) = 16 AND summary_id > x''),
@@ -607,7 +607,7 @@ CREATE TABLE memory_texts (
   first_change INTEGER NOT NULL,  -- version of the scope that added it
   change INTEGER NOT NULL,        -- version of the scope that changed it last; 0 = it is being copied
   said_at BIGINT NOT NULL,
-  model INTEGER NOT NULL, -- of the vector; 0 = none
+  model INTEGER NOT NULL, -- model of the vector; 0 = none
   vector BLOB, -- a scale and a signed byte for each number (decision 0012), as a zstd frame if that is shorter
   PRIMARY KEY (user_id, revision_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE,
@@ -711,12 +711,12 @@ CREATE TABLE memory_suggestions (
 );
 CREATE INDEX memory_suggestions_list ON memory_suggestions (character_id, state, id);
 
--- What extraction from a conversation has cost, and who has asked for it.
+-- The cost of extraction from a conversation, and who has asked for it.
 CREATE TABLE memory_readings (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   exchanges BIGINT NOT NULL, -- that were read automatically with a model
-  calls BIGINT NOT NULL,     -- of the model for them, also for those that are not read yet
+  calls BIGINT NOT NULL,     -- calls of the model for them, also for those that are not read yet
   ordered BIGINT NOT NULL,   -- unread texts up to this seq are to be read now; 0 = none
   PRIMARY KEY (user_id, conversation_id),
   FOREIGN KEY (user_id, conversation_id) REFERENCES conversations (user_id, id) ON DELETE CASCADE
@@ -822,7 +822,7 @@ CREATE TABLE research_runs (
   state TEXT NOT NULL,
   plan TEXT NOT NULL, -- JSON object, with the question
   estimate TEXT NOT NULL, -- JSON object
-  attempt BIGINT NOT NULL, -- of the job, at which something was recorded last
+  attempt BIGINT NOT NULL, -- attempt of the job at which something was recorded last
   cost TEXT NOT NULL, -- JSON object
   failure TEXT, -- JSON object
   result BLOB, -- JSON object without its steps, as zstd if it is long; NULL = none
@@ -839,7 +839,7 @@ CREATE INDEX research_runs_age ON research_runs (created_at) WHERE state = 'plan
 CREATE TABLE research_steps (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   run_id BLOB(16) NOT NULL CHECK (length(run_id) = 16 AND run_id > x''),
-  member BIGINT NOT NULL, -- of the team; 0 = the run itself
+  member BIGINT NOT NULL, -- member of the team; 0 = the run itself
   n BIGINT NOT NULL, -- from 1
   step BLOB NOT NULL, -- JSON object, as zstd if it is long
   PRIMARY KEY (user_id, run_id, member, n),
@@ -970,7 +970,7 @@ CREATE TABLE circle_likes (
 CREATE UNIQUE INDEX circle_likes_one ON circle_likes (user_id, post_id, COALESCE(author_id, x''));
 CREATE INDEX circle_likes_author ON circle_likes (author_id) WHERE author_id IS NOT NULL;
 
--- What characters may do, or have done.
+-- Things that characters may do, or have done.
 CREATE TABLE circle_turns (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
@@ -1002,7 +1002,7 @@ CREATE INDEX circle_turns_recent ON circle_turns (user_id, ended_at, id) WHERE e
 CREATE INDEX circle_turns_planned ON circle_turns (user_id, created_at, id) WHERE state = 'planned';
 CREATE INDEX circle_turns_ended ON circle_turns (ended_at) WHERE ended_at IS NOT NULL;
 
--- What characters think of others.
+-- Opinions that characters have of others.
 CREATE TABLE circle_relations (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
@@ -1072,7 +1072,7 @@ CREATE TABLE circle_spends (
   PRIMARY KEY (user_id, day)
 ) WITHOUT ROWID;
 
--- What a character means to tell on a day.
+-- Plans of what a character means to tell on a day.
 CREATE TABLE circle_plans (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
@@ -1103,7 +1103,7 @@ CREATE INDEX file_parts_age ON file_parts (created_at) WHERE part = 0;
 CREATE TABLE files (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x'') REFERENCES users (id) ON DELETE CASCADE,
   id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
-  content_id BLOB(16) NOT NULL CHECK (length(content_id) = 16 AND content_id > x''), -- of file_parts
+  content_id BLOB(16) NOT NULL CHECK (length(content_id) = 16 AND content_id > x''), -- content in file_parts
   name TEXT NOT NULL,
   declared_type TEXT NOT NULL, -- by who uploaded it
   content_type TEXT NOT NULL, -- by its content; '' = not known yet
@@ -1174,7 +1174,7 @@ CREATE TABLE knowledge_grants (
 ) WITHOUT ROWID;
 CREATE INDEX knowledge_grants_grantee ON knowledge_grants (grantee_id, base_id);
 
--- What characters know: files in full, and knowledge bases to search.
+-- The knowledge of characters: files in full, and knowledge bases to search.
 CREATE TABLE character_files (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
@@ -1210,15 +1210,15 @@ CREATE TABLE search_usage (
   PRIMARY KEY (key_hash, month)
 );
 
--- What is made of files in the background. An edition of a file is its text, the chunks of
+-- These tables hold what is made of files in the background. An edition of a file is its text, the chunks of
 -- it and their index; one of them is searched. Positions are code points of the text.
 
 CREATE TABLE knowledge_documents (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
   edition BIGINT NOT NULL, -- from 1; numbers are not used again
-  sha256 TEXT NOT NULL, -- of the content that it was made of
-  name TEXT NOT NULL, -- of the file then: it is searched and embedded with the chunks
+  sha256 TEXT NOT NULL, -- hash of the content that it was made of
+  name TEXT NOT NULL, -- name of the file then: it is searched and embedded with the chunks
   size BIGINT NOT NULL, -- rules of the chunks
   overlap BIGINT NOT NULL,
   context_lines BOOLEAN NOT NULL, -- all are there that were wanted
@@ -1256,8 +1256,8 @@ CREATE TABLE knowledge_chunks (
   heading TEXT NOT NULL,
   page BIGINT NOT NULL, -- 0 = none
   kind TEXT NOT NULL,
-  context TEXT NOT NULL, -- what it is about, as a model says; searched, never cited
-  hash TEXT NOT NULL, -- of what is embedded
+  context TEXT NOT NULL, -- subject of the chunk, as a model says; searched, never cited
+  hash TEXT NOT NULL, -- hash of what is embedded
   PRIMARY KEY (user_id, file_id, edition, idx),
   FOREIGN KEY (user_id, file_id) REFERENCES files (user_id, id) ON DELETE CASCADE
 ) WITHOUT ROWID;
@@ -1276,7 +1276,7 @@ CREATE TABLE knowledge_segments (
 CREATE TABLE knowledge_contexts (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   file_id BLOB(16) NOT NULL CHECK (length(file_id) = 16 AND file_id > x''),
-  hash TEXT NOT NULL, -- of name, heading and text of the chunk
+  hash TEXT NOT NULL, -- hash of name, heading and text of the chunk
   edition BIGINT NOT NULL, -- the newest one that has it
   line TEXT NOT NULL,
   PRIMARY KEY (user_id, file_id, hash),
@@ -1325,7 +1325,7 @@ CREATE TABLE source_votes (
   id BLOB(16) NOT NULL CHECK (length(id) = 16 AND id > x''),
   kind TEXT NOT NULL, -- memory, chunk or host
   source_id BLOB(16) CHECK (length(source_id) = 16 AND source_id > x''), -- a unit of memory, or a document of whichever user; NULL = a host
-  part TEXT NOT NULL, -- of a document: edition and number of the chunk, '' = all of it; the host
+  part TEXT NOT NULL, -- edition and number of a document's chunk, '' = all of it; or the host
   character_id BLOB(16) CHECK (length(character_id) = 16 AND character_id > x''), -- whose prompts it is about; NULL = those of all
   conversation_id BLOB(16) CHECK (length(conversation_id) = 16 AND conversation_id > x''), -- NULL = none
   status TEXT NOT NULL,
@@ -1374,10 +1374,10 @@ CREATE TABLE cognition_events (
   conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
   ordinal BIGINT NOT NULL,
   type TEXT NOT NULL,
-  sequence BIGINT NOT NULL, -- of a query, and of an evaluation that of its query; 0 = none
+  sequence BIGINT NOT NULL, -- number of a query; an evaluation has that of its query; 0 = none
   query_key TEXT NOT NULL, -- '' = none
   extraction_key TEXT NOT NULL, -- '' = none
-  range_start BIGINT NOT NULL, -- of a reflection; 0 = none
+  range_start BIGINT NOT NULL, -- start of the range of a reflection; 0 = none
   range_end BIGINT NOT NULL,
   is_open BOOLEAN NOT NULL, -- a query without an evaluation, an extraction that is not committed, a reflection that is not consumed
   message_id BLOB(16) CHECK (length(message_id) = 16 AND message_id > x''), -- that the event is about, and goes with; NULL = none
@@ -1412,7 +1412,7 @@ CREATE INDEX cognition_sources_object ON cognition_sources (object_id);
 CREATE TABLE cognition_states (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
   conversation_id BLOB(16) NOT NULL CHECK (length(conversation_id) = 16 AND conversation_id > x''),
-  ordinal BIGINT NOT NULL, -- of the newest event
+  ordinal BIGINT NOT NULL, -- ordinal of the newest event
   pending_eval BOOLEAN NOT NULL, -- pending_knowledge_eval: a goal has ended
   eval_trigger TEXT NOT NULL, -- knowledge_eval_trigger
   queue TEXT, -- JSON array: side branches, the next one first
@@ -1437,7 +1437,7 @@ CREATE TABLE cognition_goals (
 );
 CREATE INDEX cognition_goals_list ON cognition_goals (conversation_id, created_at, id);
 
--- What the planner is to believe, because it gathers no statistics of its own: a user
+-- The planner is to believe this, because it gathers no statistics of its own: a user
 -- has a million rows; a scope, a conversation and a chain have parts of them; one
 -- other column leaves few. Without it the planner takes a user for ten rows, and would
 -- rather read all rows of a user than look some up by their ids.

@@ -35,7 +35,7 @@ func TestVectorsAreReadInEveryCode(t *testing.T) {
 		if got := whole(b); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", stored, got, want)
 		}
-		for n := range b { // of damaged bytes there is no vector, or some vector
+		for n := range b { // damaged bytes give no vector, or some vector
 			whole(b[:n])
 		}
 	}

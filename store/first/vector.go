@@ -11,7 +11,7 @@ import (
 // plus the place of the code.
 const (
 	mostRoot = 7
-	codeBits = 7 // of the longest code
+	codeBits = 7 // bits of the longest code
 )
 
 // coding has the number that some bits begin with, and how many bits are of it.

@@ -31,7 +31,7 @@ const carefulTime = time.Minute
 type groupWriter struct {
 	conn    *sql.Conn
 	now     func() time.Time
-	sound   func() error // whether what is committed will be found again
+	sound   func() error // nil = what is committed will be found again
 	queue   chan *turn
 	lead    chan struct{} // holds one value while nobody leads
 	closing chan struct{} // closed by stop
@@ -39,7 +39,7 @@ type groupWriter struct {
 	commits atomic.Int64
 	ran     *atomic.Int64 // see Session
 
-	own     *turn     // of the leader; for the leader only
+	own     *turn     // turn of the leader; for the leader only
 	careful time.Time // until then, closures have savepoints; for the leader only
 }
 

@@ -16,7 +16,7 @@ import (
 // runs again, and one whose commit was not answered asks whether it is stored.
 const (
 	patience  = 5 * time.Second
-	cutRuns   = 3 // of a transaction that loses its connection each time
+	cutRuns   = 3 // runs of a transaction that loses its connection each time
 	cutPause  = 50 * time.Millisecond
 	mostPause = 400 * time.Millisecond
 )

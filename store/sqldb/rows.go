@@ -30,11 +30,11 @@ type field struct {
 // form is how rows of a type stand in statements.
 type form struct {
 	fields  []field
-	columns []string       // of fields
+	columns []string       // columns of fields
 	at      map[string]int // places in fields, by column
 }
 
-var forms sync.Map // of *form, by the type of the row
+var forms sync.Map // a *form for each type of a row
 
 func formOf(row reflect.Type) *form {
 	if f, ok := forms.Load(row); ok {
@@ -136,7 +136,7 @@ func each[T any](q Querier, next func() *T, fn func(row *T, size int) error, que
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // what it says, Err says too
+	defer rows.Close() //nolint:errcheck // Err reports the error of Close too
 	size := 0
 	scan, err := scanner(rows, reflect.TypeFor[T](), &size)
 	if err != nil {
@@ -201,7 +201,7 @@ func All[T any](q Querier, query string, args ...any) (rows []T, err error) {
 // Map returns what of makes of the rows that a query finds. It is never nil.
 func Map[T, R any](q Querier, of func(*T) R, query string, args ...any) ([]R, error) {
 	items := []R{}
-	next := func() *T { return new(T) } // of may return a part of it
+	next := func() *T { return new(T) } // a new one each time: of may return a part of it
 	err := each(q, next, func(row *T, _ int) error { items = append(items, of(row)); return nil }, query, args)
 	return items, err
 }
@@ -209,7 +209,7 @@ func Map[T, R any](q Querier, of func(*T) R, query string, args ...any) ([]R, er
 // Part is Map that stops before the rows exceed PageBytes together, but after at least one.
 func Part[T, R any](q Querier, of func(*T) R, query string, args ...any) ([]R, error) {
 	items, total := []R{}, 0
-	next := func() *T { return new(T) } // of may return a part of it
+	next := func() *T { return new(T) } // a new one each time: of may return a part of it
 	err := each(q, next, func(row *T, size int) error {
 		if total += size; total > PageBytes && len(items) > 0 {
 			return errEnough

@@ -218,7 +218,7 @@ func (s *Session) Has(query string, args ...any) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer rows.Close() //nolint:errcheck // what it says, Err says too
+	defer rows.Close() //nolint:errcheck // Err reports the error of Close too
 	found = rows.Next()
 	if err := rows.Err(); err != nil {
 		return false, s.fail(err)

@@ -43,7 +43,7 @@ type SQLite struct {
 	dir     string // the data folder
 	lock    *FolderLock
 	writing *sql.DB
-	conn    *sql.Conn // of writing, for the life of the backend
+	conn    *sql.Conn // connection of writing, for the life of the backend
 	writer  *groupWriter
 	reading *sql.DB
 	files   *files
@@ -61,7 +61,7 @@ func SQLiteDSN(path string, readOnly bool) string {
 		"_busy_timeout": {"10000"},  // ms; another process can only be a tool
 		"_cache_size":   {"-16000"}, // KiB
 		"_mutex":        {"no"},     // database/sql gives a connection to one goroutine at a time
-		// What is deleted is overwritten with zeros, and not only marked as free.
+		// Deleted bytes are overwritten with zeros, and not only marked as free.
 		"_secure_delete": {"on"},
 		// Statements that stay parsed, per connection; a turn has about 30.
 		"_stmt_cache_size": {"64"},

@@ -141,7 +141,7 @@ func document(v any) (any, error) {
 // cell reads a column into a value of Go.
 type cell struct {
 	v    reflect.Value
-	size *int // of the row, in bytes of text and data
+	size *int // size of the row, in bytes of text and data
 }
 
 // Scan implements sql.Scanner.

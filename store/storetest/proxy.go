@@ -13,7 +13,7 @@ import (
 // Proxy stands between a store and PostgreSQL, and cuts connections as they send COMMIT.
 type Proxy struct {
 	listener net.Listener
-	socket   string // of PostgreSQL
+	socket   string // socket of PostgreSQL
 	before   atomic.Int64
 	after    atomic.Int64
 }
@@ -57,15 +57,15 @@ func (p *Proxy) CutBefore(n int64) { p.before.Store(n) }
 func (p *Proxy) CutAfter(n int64) { p.after.Store(n) }
 
 func (p *Proxy) serve(client net.Conn) {
-	defer client.Close() //nolint:errcheck // of a test
+	defer client.Close() //nolint:errcheck // a connection of a test
 	server, err := new(net.Dialer).DialContext(context.Background(), "unix", p.socket)
 	if err != nil {
 		return
 	}
-	defer server.Close() //nolint:errcheck // of a test
+	defer server.Close() //nolint:errcheck // a connection of a test
 	var losing atomic.Bool
 	go func() {
-		defer client.Close() //nolint:errcheck // of a test
+		defer client.Close() //nolint:errcheck // a connection of a test
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := server.Read(buf)
