@@ -257,7 +257,7 @@ func setGlobals(tx Tx, g *chat.Generation, kept bool) error {
 	}
 	doc := op.MustJSON(all)
 	if character.CheckVariables("variables", doc) != nil { // others have filled them since the prompt was built
-		return nil //nolint:nilerr // what does not fit is left out, as a prompt says that changes too much
+		return nil //nolint:nilerr // variables that do not fit are left out, as a prompt says that changes too much
 	}
 	return tx.Chats.Characters.PutVariables(doc)
 }

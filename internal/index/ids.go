@@ -12,7 +12,7 @@ import (
 // A part of ids has the length of the rest of each, the bytes that all begin with, and the rests,
 // filled with zeros: so each is found at once.
 
-// The kind of an id stands before it: a UUID, as its bytes, or another text. Zeros at the end of
+// The mark before an id tells a UUID, as its bytes, from another text. Zeros at the end of
 // a UUID are left out: those that op.NewID makes have five.
 const (
 	textID = 0

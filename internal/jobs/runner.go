@@ -31,7 +31,7 @@ type Kind struct {
 	Run func(ctx context.Context, j *Job) error
 
 	AtOnce   int           // that run side by side in this process; default 4
-	PerUser  int           // how many of these are one user's; default half of AtOnce, at least 1
+	PerUser  int           // how many of these may be one user's; default half of AtOnce, at least 1
 	Attempts int           // default 5; a crash counts, a stop does not
 	Timeout  time.Duration // time for one attempt; default 10 min
 }
