@@ -12,8 +12,8 @@ type Prompt struct {
 	Messages   []Message // in place of Text
 	JSON       bool      // the answer is one JSON object
 	Offer      *Offer    // with which a model that calls tools may give that object; nil = it writes it
-	MaxTokens  int       // of the answer without the model's thinking; 0 = no limit
-	MaxThought int       // of the thinking, with MaxTokens; 0 = no limit
+	MaxTokens  int       // tokens of the answer without the model's thinking; 0 = no limit
+	MaxThought int       // tokens of the thinking, with MaxTokens; 0 = no limit
 
 	// For the offline model, as in Request.
 	Task               Task

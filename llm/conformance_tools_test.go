@@ -158,7 +158,7 @@ func testCalls(t *testing.T, build factory) {
 			if r.Last.Echo == nil || r.Last.Echo.Provider != a.Provider.Name() {
 				t.Errorf("echo %+v", r.Last.Echo)
 			}
-			// What the fake decodes next it has checked.
+			// The fake has checked what it decodes next.
 			checkCode(t, llmtest.Read(t, a.Provider.Stream(t.Context(), answered(askWithTools("hi"), r))).Err, "")
 		})
 	}

@@ -14,7 +14,7 @@ import (
 type Batches struct {
 	Provider string
 	Model    string
-	Length   int // of the vectors to ask for; 0 = what the model gives
+	Length   int // length of the vectors to ask for; 0 = what the model gives
 	Texts    int // the most that one call takes
 	Bytes    int // likewise; a single longer text goes alone
 

@@ -85,7 +85,7 @@ func (b *bench) one(_ context.Context, key llm.Key, _ llm.Request) iter.Seq2[llm
 
 func TestKeysChangeOnlyWhereAKeyCanHelp(t *testing.T) {
 	for name, c := range map[string]struct {
-		err   error // of key a
+		err   error // key a's error
 		moves bool
 	}{
 		"401":                     {status(401), true},

@@ -80,7 +80,7 @@ type Model struct {
 	Transport     string // which client serves it where a provider has several ("generative-ai-go", "genai")
 	Created       int64  // Unix time, as the provider has it
 
-	// What a million tokens cost, in US dollars; nil = unknown.
+	// Prices of a million tokens, in US dollars; nil = unknown.
 	PromptPrice, CompletionPrice *float64
 }
 
@@ -137,7 +137,7 @@ type Request struct {
 
 	Temperature *float64 // 0–2
 	TopP        *float64 // 0–1
-	MaxTokens   int      // of the reply, hidden reasoning included
+	MaxTokens   int      // tokens of the reply, hidden reasoning included
 	Stop        []string // the reply ends before any of these
 	Seed        *int64
 	Sampling    Sampling
@@ -148,7 +148,7 @@ type Request struct {
 	Tools   []Tool
 	NoCalls bool
 
-	// What follows is not sent to a provider; most of it is for the offline model.
+	// The fields below are not sent to a provider; most of them are for the offline model.
 
 	// Once keeps WithRetry from repeating the request: the caller counts its requests
 	// and repeats what failed.
@@ -167,8 +167,8 @@ type Request struct {
 	Variant int
 
 	Task     Task
-	CharName string // what {{char}} stands for; may be empty
-	UserName string // what {{user}} stands for; may be empty
+	CharName string // {{char}} stands for it; may be empty
+	UserName string // {{user}} stands for it; may be empty
 
 	// UserText is the message to answer, as the user typed it. Instructions with the
 	// role user may follow it in the prompt, so only the engine knows which one it is.
@@ -186,7 +186,7 @@ type Sampling struct {
 	RepetitionPenalty *float64           // 0–2; 1 has no effect
 	LogitBias         map[string]float64 // -100–100 for a token, by its number
 
-	Effort    string // of reasoning: min, low, medium, high, max
+	Effort    string // the effort of reasoning: min, low, medium, high, max
 	Verbosity string // low, medium, high
 }
 
@@ -201,16 +201,16 @@ func (s *Sampling) IsZero() bool {
 type Chunk struct {
 	Text      string
 	Reasoning string // the model's thinking, never part of the text
-	Usage     *Usage // what was used so far: each one replaces those before
+	Usage     *Usage // the usage so far: each one replaces those before
 
 	Last     bool       // nothing follows; Finish is set
-	Calls    []ToolCall // of the last chunk: tools that the model asks for; the reply then needs no text
-	Echo     *Echo      // of the last chunk with Calls
+	Calls    []ToolCall // in the last chunk: tools that the model asks for; the reply then needs no text
+	Echo     *Echo      // in the last chunk, with Calls
 	Finish   Finish     // why the reply ended
 	Model    string     // that really answered, where known
 	Provider string     // filled in by Chain
-	Asked    string     // of the first chunk: the model that was asked (WithDefault)
-	Warnings []Warning  // of the first chunk: what is not as it was wished
+	Asked    string     // in the first chunk: the model that was asked (WithDefault)
+	Warnings []Warning  // in the first chunk: what is not as it was wished
 }
 
 // Warning says what is not as it was wished about a reply that came nevertheless.

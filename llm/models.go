@@ -14,7 +14,7 @@ type ModelList struct {
 	mu     sync.Mutex
 	models []Model
 	asked  time.Time     // when models was read
-	places chan struct{} // of those who fetch it; nil = nobody has
+	places chan struct{} // places for those who fetch it; nil = nobody has
 }
 
 // How long a list is kept, how many models it has at most, and the longest id and name in

@@ -127,7 +127,7 @@ func TestAFastStreamIsNotSlowedDown(t *testing.T) {
 		fast := &Paced{ctx: t.Context(), body: strings.NewReader(strings.Repeat("text", 1<<20)), pace: &of}
 		fast.Flows()
 		begun := time.Now()
-		for _, size := range []int{4096, 100, 4096, 2048, 9000} { // of the reader's buffer: more is waiting
+		for _, size := range []int{4096, 100, 4096, 2048, 9000} { // sizes of the reader's buffer: more is waiting
 			if n, err := fast.Read(make([]byte, size)); n != size || err != nil {
 				t.Errorf("read %d bytes, %v", n, err)
 			}

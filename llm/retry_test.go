@@ -103,7 +103,7 @@ func TestRetryStopsWhereItsReaderStops(t *testing.T) {
 func TestDeadlines(t *testing.T) {
 	for name, c := range map[string]struct {
 		pauses []time.Duration // before each word
-		slow   time.Duration   // what the reader takes for each word
+		slow   time.Duration   // time that the reader takes for each word
 		words  int
 		code   fault.Code
 		after  time.Duration

@@ -43,7 +43,7 @@ type Echo struct {
 // The bounds of the calls of one reply. Sizes are in bytes.
 const (
 	MaxCalls     = 16
-	MaxArguments = 64 << 10 // of each call
+	MaxArguments = 64 << 10 // bytes of each call
 	maxCallWord  = 512      // a call's name or id
 	maxEcho      = 4 << 20
 )

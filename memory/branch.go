@@ -15,8 +15,8 @@ type branch struct {
 	here                *Place
 	only                string // conversation; "" = all
 
-	versions map[string][]Memory // of the facts read so far, oldest first, by root
-	seen     map[string]bool     // whether a text is shown, of those asked for so far, by revision
+	versions map[string][]Memory // versions of the facts read so far, oldest first, by root
+	seen     map[string]bool     // texts asked for so far, by revision; true = the text is shown
 }
 
 func newBranch(store Store, userID string, a *Ask, only string) *branch {

@@ -41,7 +41,7 @@ func (s *Service) runEmbed(ctx context.Context, j *jobs.Job) error {
 	last, progress, scope := "", embedProgress{}, Scope{j.UserID, j.Subject}
 	compacted := time.Now()
 	for {
-		if time.Since(compacted) > compactEvery { // what has no vectors yet is found by its words
+		if time.Since(compacted) > compactEvery { // a text that has no vectors yet is found by its words
 			if err := s.compact(ctx, scope); err != nil {
 				return err
 			}
@@ -127,10 +127,10 @@ func embeddedTo(tx Tx, characterID, model string) (int64, error) {
 // embedding is the work of one job.
 type embedding struct {
 	e       llm.Embedder
-	vectors map[string][]float32 // of the present batch, by unit
+	vectors map[string][]float32 // vectors of the present batch, by unit
 	done    int                  // contents, in all batches
 	refused map[string]bool      // hashes of contents, in all batches
-	since   int64                // what changed last up to here needs no vector; -1 = not read yet
+	since   int64                // units that changed last up to here need no vector; -1 = not read yet
 	small   bool                 // the present batch is the first, and all that lacked a vector
 	faults  int                  // in the present batch
 }

@@ -15,7 +15,7 @@ import (
 type Message struct {
 	Evidence           // names its text
 	Role     lang.Role // anything but lang.RoleUser and lang.RoleCharacter is left out
-	Name     string    // of the speaker; may be empty
+	Name     string    // the speaker's name; may be empty
 	Text     string    // as stored
 	At       time.Time
 	Failed   bool // the reply ended with an error

@@ -33,7 +33,7 @@ const (
 	maxFileBytes = 32 << 20
 	maxFileLines = 50_000
 	maxLineBytes = 64 << 10
-	maxVersions  = 1000 // of one memory: they are stored together
+	maxVersions  = 1000 // versions of one memory: they are stored together
 	maxFailed    = 1000 // invalid lines: more mean that it is the wrong file
 	maxLeftOut   = 20   // types of lines that are reported
 
@@ -208,7 +208,7 @@ func (p *parsedFile) complete() (*parsedFile, error) {
 
 type lineReader struct {
 	r      *bufio.Reader
-	number int // of the line that was read last
+	number int // number of the line that was read last
 	bytes  int
 }
 

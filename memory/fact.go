@@ -127,7 +127,7 @@ func IsPublic(by Origin, shareable bool) bool { return by == ByCircle || shareab
 // SourcesOf returns the texts of each sighting, each once.
 func SourcesOf(evidence []Evidence) []recall.Source {
 	var sources []recall.Source
-	at := map[int]int{} // of a sighting
+	at := map[int]int{} // the place of a sighting
 	for _, e := range evidence {
 		i, known := at[e.Sighting]
 		if !known {

@@ -149,7 +149,7 @@ func TestRemovingAHappeningRemovesItsVersionsEverywhere(t *testing.T) {
 	})
 }
 
-// What a happening quotes in the first person is not about the user: their own older statement
+// A quote in the first person in a happening is not about the user: their own older statement
 // about where they live still counts.
 func TestAQuoteOfAnotherIsNotAboutTheUser(t *testing.T) {
 	t.Parallel()
@@ -236,7 +236,7 @@ func TestOnlyWhatIsMarkedAndCountsIsShareable(t *testing.T) {
 	})
 }
 
-// What a chat has suggested was said in private: the mark of the old text does not cover it.
+// A text that a chat has suggested was said in private: the mark of the old text does not cover it.
 func TestAnAcceptedSuggestionIsNotShareable(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, memory.Options{})

@@ -74,9 +74,9 @@ func importPiece(tx Tx, by, characterID string, parsed []Memory) (*Imported, err
 type importing struct {
 	tx          Tx
 	characterID string
-	words       map[string]string   // of versions that the scope has: their content hash by id
+	words       map[string]string   // content hashes of versions that the scope has, by id
 	has         map[Known]bool      // words with a status that the scope has, without ids
-	texts       map[string]Evidence // of the file that the scope has, by revision
+	texts       map[string]Evidence // texts of the file that the scope has, by revision
 	made        []*Memory           // versions to be stored
 	added       []string            // ids of the newest ones among them
 	done        *Imported
@@ -163,7 +163,7 @@ func (im *importing) take(versions []Memory) {
 	same := newest.Status != Retired && im.says(newest, Active) || // a retired one may come beside one that counts
 		versions[0].ID == "" && im.says(newest, Retired) // a plain line of what the user has set aside
 	if cut := len(fresh) < len(versions) && newest.Status == Superseded; cut || same {
-		im.done.Skipped += len(fresh) // what it became is known: an older version must not stand for it
+		im.done.Skipped += len(fresh) // its later form is known: an older version must not stand for it
 		return
 	}
 	if newest.Status == Superseded {

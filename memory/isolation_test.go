@@ -101,7 +101,7 @@ func TestRecallIsIsolatedBetweenUsers(t *testing.T) {
 	}
 	wait.Wait()
 	for i, o := range owners {
-		other := owners[(i+3)%len(owners)] // of another user
+		other := owners[(i+3)%len(owners)] // belongs to another user
 		if _, err := r.svc.Recall(t.Context(), o.user, memory.Ask{CharacterID: other.character}, recall.Query{Text: "lantern"}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("another user's character: %v", err)
 		}

@@ -11,7 +11,7 @@ import (
 // outlives jobs and processes.
 type Reading struct {
 	Exchanges int   // read automatically with the model; an edited message counts again
-	Calls     int   // of the model for them, each counted before it is made
+	Calls     int   // calls of the model for them, each counted before it is made
 	Ordered   int64 // unread texts up to this seq are to be read now, whatever it costs; 0 = none
 }
 

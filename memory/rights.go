@@ -277,7 +277,7 @@ func history(tx Tx, characterID, id string) ([]Memory, error) {
 	return versions[max(0, len(versions)-listedVersions):], err
 }
 
-// What a user decides about a suggestion.
+// The decisions of a user about a suggestion.
 const (
 	AcceptSuggestion = "accept"
 	RejectSuggestion = "reject"
@@ -334,7 +334,7 @@ func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
 	m := versions[len(versions)-1]
 	m.Text, m.Origin, m.Locked, m.SeenCount = s.Text, ByUser, true, m.SeenCount+1
 	m.Shareable = false                             // the user allowed that for another text
-	if len(m.Evidence) > 0 && len(s.Evidence) > 0 { // what the user wrote rests on no message
+	if len(m.Evidence) > 0 && len(s.Evidence) > 0 { // a text that the user wrote rests on no message
 		m.Evidence = s.Evidence
 		if m.LastSeenAt, err = lastSeen(tx, characterID, s.Evidence, m.LastSeenAt); err != nil {
 			return err

@@ -30,7 +30,7 @@ type piece struct {
 	from, to int64
 	units    int
 	segment  string // "" = a gap
-	outdated bool   // of a segment: to be built again
+	outdated bool   // the segment is to be built again
 }
 
 // tierOf is the size class of so many units.

@@ -72,7 +72,7 @@ func TestSegmentsAreMerged(t *testing.T) {
 	}
 }
 
-// What is forgotten leaves the segments at once, and the rest is found.
+// A text that is forgotten leaves the segments at once, and the rest is found.
 func TestForgettingRemovesWordsFromSegments(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t, memory.Options{Loose: 4})

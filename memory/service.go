@@ -31,22 +31,22 @@ type Options struct {
 	// Settings returns the settings line of an export; nil = none.
 	Settings func(ctx context.Context, userID, characterID string) (ExportedSettings, error)
 
-	CacheBytes int          // of all indexes in memory; default 64 MB
+	CacheBytes int          // bytes of all indexes in memory; default 64 MB
 	Loose      int          // units of a memory that are searched in memory before a segment is built of them; default 1,024
 	Log        *slog.Logger // default slog.Default()
 }
 
 // Scene is the settings of one character's memory, and who speaks in one of its conversations.
 type Scene struct {
-	Names        lang.Names // of the persona and of the character
+	Names        lang.Names // names of the persona and of the character
 	Enabled      bool       // texts are read for facts
 	ExtractEvery int        // exchanges
 	Recall       bool       // memories go into prompts
-	Limit        int        // of items in a prompt
+	Limit        int        // items in a prompt
 	Feedback     bool       // evaluations move what is recalled, and a share of it explores
 	Share        bool       // from all conversations with the character, not only this one
 
-	Zone *time.Location // of the user's days; nil = UTC
+	Zone *time.Location // time zone of the user's days; nil = UTC
 }
 
 // Location is the time zone of the scene's days.

@@ -143,14 +143,14 @@ type UnitKey struct {
 // Content is a text to be embedded.
 type Content struct {
 	Hash, Text string   // Hash is the ContentHash
-	IDs        []string // of units with it, at least one
+	IDs        []string // units with it, at least one
 }
 
 // Place is a branch of a conversation, now or at a version.
 type Place struct {
 	ConversationID string
 	HeadID         string
-	Version        int64 // of the conversation; 0 = now
+	Version        int64 // the conversation's version; 0 = now
 }
 
 // TextTx keeps each revision of a message of the user or of a character that has a text, as
@@ -200,7 +200,7 @@ type SaidFilter struct {
 type Text struct {
 	Message
 	CharacterID string
-	Session     int // of the conversation, from 1: a pause of hours begins another
+	Session     int // session of the conversation, from 1: a pause of hours begins another
 	Read        bool
 }
 

@@ -238,7 +238,7 @@ func TestATurnIsThreeTransactionsWhateverItsLength(t *testing.T) {
 	s.Engine = nodesttest.NewEngine(counted, s, s.Events, s.Options)
 	t.Cleanup(func() { _ = s.Close(context.Background()) }) // has nothing to stop
 	for _, tokens := range []int{1, 400} {
-		c := s.Chat() // of its own, because a long one is summarised
+		c := s.Chat() // a chat of its own, because a long one is summarised
 		s.Model.Enqueue(nodesttest.Reply(slices.Repeat([]string{"a "}, tokens)...))
 		before := counted.updates.Load()
 		sent := s.Say(c, "Go on")

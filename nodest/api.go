@@ -6,7 +6,7 @@ import (
 	"nodest/framework"
 )
 
-// What operations take and return, by subject.
+// Inputs and results of operations, by subject.
 
 // SendInput is a user's message.
 type SendInput struct {

@@ -18,7 +18,7 @@ type asker struct {
 	engine  *Engine
 	userID  string
 	model   Model
-	options character.TurnOptions // of the user
+	options character.TurnOptions // the user's options
 	enough  int                   // length in bytes at which a reply is broken off; 0 = never
 }
 

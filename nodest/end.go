@@ -134,8 +134,8 @@ func (t *task) dueSummary(tx Tx, written endedGeneration) error {
 type endedGeneration struct {
 	gen     *chat.Generation
 	message *chat.Message      // that it has changed; nil = none
-	version int64              // of the chat after that
-	chat    *chat.Conversation // of the message
+	version int64              // the chat's version after that
+	chat    *chat.Conversation // the message's chat
 }
 
 // lockRunning locks the conversation of a generation, so that only one caller ends it, and reads the

@@ -17,14 +17,14 @@ type Ended struct {
 	Conversation *chat.Conversation
 	Message      *chat.Message // with the text
 	Generation   *chat.Generation
-	Lookups      []Lookup // what was looked up for it, in its order
+	Lookups      []Lookup // the lookups that were made for it, in its order
 }
 
 // Lookup is a question, and of what it has found what the model was shown.
 type Lookup struct {
 	Query    string
 	Sources  []cite.Source
-	Memories []framework.Memory // of a recall
+	Memories []framework.Memory // memories of a recall
 }
 
 // lookups are those of the turn so far. sources are what the model was shown, by number. Of documents that were read

@@ -8,7 +8,7 @@ import (
 	"nodest/llm"
 )
 
-// What the events of a generation carry besides the ids.
+// The data that the events of a generation carry besides the ids.
 
 type blockData struct {
 	Part  string `json:"part"`

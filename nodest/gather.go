@@ -22,15 +22,15 @@ type turn struct {
 	setup   *turnSetup
 	gen     *chat.Generation // that it is for; of a preview, which asks no model, it has no id
 	history history
-	past    *past // what was read of it
+	past    *past // the part of history that was read
 	task    llm.Task
 	input   *framework.Input
 
 	question  *Question    // for its sources
 	found     *found       // by them
-	offer     *offer       // what the model may call
+	offer     *offer       // the tools that the model may call
 	chat      *record.Chat // the part of the input that is stored
-	sent      sent         // of the chat
+	sent      sent         // how much of the chat is sent
 	shortened bool         // a summary was asked for
 	since     time.Time    // when the making began
 
@@ -39,7 +39,7 @@ type turn struct {
 
 // product is what a turn builds.
 type product struct {
-	after     *tavern.Result // what the build found out besides; nil = the prompt is of the other dialect
+	after     *tavern.Result // further results of the build; nil = the prompt is of the other dialect
 	prompt    *framework.Prompt
 	buildTime time.Duration
 }
@@ -116,7 +116,7 @@ func (e *Engine) renew(ctx context.Context, t *task) error {
 	if err != nil {
 		return err
 	}
-	s.retold = cmp.Or(s.retold, t.setup.retold) // of the message beside which a new one is written
+	s.retold = cmp.Or(s.retold, t.setup.retold) // from the message beside which a new one is written
 	t.setup, t.history = s, &storedChat{engine: e, userID: t.userID, conv: s.Conversation, kind: t.generation().Kind, target: s.target, plays: s.Docs.Tavern != nil}
 	return nil
 }

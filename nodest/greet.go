@@ -74,7 +74,7 @@ func (t *turn) instructFound() {
 
 const (
 	newestChats    = 100 // conversations that LastChats looks at
-	newestMessages = 20  // of each of them
+	newestMessages = 20  // messages of each of them
 )
 
 // LastChats returns when the user wrote in a conversation last, zero for never, and the

@@ -26,12 +26,12 @@ type past struct {
 	summary  *summary.Summary // nil = none
 	front    int              // messages before it
 	unread   bool             // there are older messages
-	version  int64            // of the chat that they are stored in; 0 = they are not stored
+	version  int64            // version of the chat that they are stored in; 0 = they are not stored
 	earlier  int              // messages of the branch that are not in messages; read for the SillyTavern dialect only
 	place    memory.Place     // the branch of the chat
 	texts    int              // that the message in the making already has
 	longer   *chat.Swipe      // the text that is lengthened; nil = none
 	previous recent.Sent      // the request before, which the provider may have cached
-	play     *chat.Play       // what the branch hands on to the prompt; nil = nothing
+	play     *chat.Play       // the branch hands it on to the prompt; nil = nothing
 	globals  json.RawMessage  // the user's variables; nil = none
 }

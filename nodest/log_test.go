@@ -8,7 +8,7 @@ import (
 	"nodest/nodest/nodesttest"
 )
 
-// What a device is sent later is what others were sent at once, whatever happened to the chat
+// A device is sent later what others were sent at once, whatever happened to the chat
 // afterwards. The fixture compares all events when a test ends, in this test those of every way
 // in which a chat changes.
 func TestTheLogRepeatsWhatWasPublished(t *testing.T) {

@@ -11,12 +11,12 @@ import (
 // meter counts what the requests of a generation cost.
 type meter struct {
 	mu       sync.Mutex
-	usage    *llm.Usage // of all requests, as the provider reported it; nil = it has not
-	earlier  llm.Usage  // of the requests before this one
+	usage    *llm.Usage // usage of all requests, as the provider reported it; nil = it has not
+	earlier  llm.Usage  // usage of the requests before this one
 	reported bool       // the usage of the last one is known
 	requests int
 	asked    int    // tokens of all requests
-	asking   int    // of the last one
+	asking   int    // tokens of the last one
 	provider string // that answers
 	model    string // that answers
 	wanted   string // the name by which it was asked

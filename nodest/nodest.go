@@ -72,10 +72,10 @@ type Options struct {
 	TurnTimeout        time.Duration // whole generation; default 10 min
 	CheckpointEvery    time.Duration // default 2 s
 	CheckpointChars    int           // default 1,000 code points
-	Lease              time.Duration // of a running generation; default 15 s
+	Lease              time.Duration // lease of a running generation; default 15 s
 	Sources            []Source      // asked in every turn, in the order of what they find; nil = none
 	Tools              []Toolbox     // opened in every turn, in the order in which models see their tools; nil = none
-	ToolLimits         tools.Limits  // of one turn
+	ToolLimits         tools.Limits  // limits of one turn
 	// Ended are told of each reply with a text, in the transaction that stores its end. An error undoes that.
 	Ended []func(tx Tx, r *Ended) error
 	// Embedder compares replies with the sources that they cite; nil, and a nil result,

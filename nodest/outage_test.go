@@ -65,7 +65,7 @@ func TestRepliesSurviveCutConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close(context.Background()) //nolint:errcheck // of a test
+	defer other.Close(context.Background()) //nolint:errcheck // in a test
 	cut := testSource("cut", func(ctx context.Context, _ *nodest.Question) (nodest.Findings, error) {
 		_, err := other.Exec(ctx, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = $1", t.Name())
 		return nodest.Findings{}, err

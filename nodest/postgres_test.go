@@ -34,7 +34,7 @@ func TestOnPostgres(t *testing.T) {
 	})
 }
 
-// Of messages sent to several conversations at the same time, only as many as the
+// Messages are sent to several conversations at the same time: only as many as the
 // user may have are answered at once; the others are queued.
 func TestConcurrentSendsRespectTheUsersReplyLimit(t *testing.T) {
 	t.Parallel()

@@ -122,7 +122,7 @@ func TestWhereThereIsNoProfile(t *testing.T) {
 	}
 	_, err = s.Chats.RestoreSave(t.Context(), s.Call(), save.ID)
 	s.Must(err)
-	if got := profile(); got != "- "+text { // what the user wrote does not depend on a message
+	if got := profile(); got != "- "+text { // a text that the user wrote does not depend on a message
 		t.Errorf("at the save point: %q", got)
 	}
 	s.Must(s.Memory.Delete(t.Context(), s.Call(), alice.ID, edited.ID, false))

@@ -26,7 +26,7 @@ import (
 type Source struct {
 	Name    string            // the stage that clients see while it is asked
 	Limit   time.Duration     // after which the turn goes on without it
-	Warning framework.Warning // of a prompt that has to do without it
+	Warning framework.Warning // the warning in a prompt that has to do without it
 	// Wanted says whether a turn asks it.
 	Wanted func(q *Question) bool
 	// Find returns what it finds. It ends soon after ctx does; what it returns with an
@@ -58,7 +58,7 @@ type Question struct {
 
 	shown   []*chat.Message // messages in the prompt, oldest first
 	extra   string          // a text in the prompt that is no message of the chat; "" = none
-	summary string          // of the messages before them; "" = none
+	summary string          // summary of the messages before them; "" = none
 	room    int             // for the chat, in tokens
 	task    llm.Task
 	preview bool // nothing is sent to the model
@@ -81,9 +81,9 @@ type Findings struct {
 	Notes    framework.Notes
 	Uses     []memory.Use  // the memories of Memories and Profile, best first
 	Sources  []cite.Source // that the reply may cite, by the numbers that Web gives them
-	Search   []Search      // of the web
+	Search   []Search      // searches of the web
 
-	Warnings []framework.Warning // of the prompt: what was searched only in part
+	Warnings []framework.Warning // warnings of the prompt: what was searched only in part
 
 	// Instruction says how the message is to be written; "" = as usual.
 	Instruction string
@@ -119,7 +119,7 @@ type SearchPage struct {
 type found struct {
 	uses     []memory.Use
 	recalled []record.Recalled
-	numbers  tools.Numbers // of the sources that may be cited
+	numbers  tools.Numbers // numbers of the sources that may be cited
 	lookups  []tools.Lookup
 	search   []Search
 	warnings []framework.Warning

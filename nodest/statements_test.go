@@ -11,7 +11,7 @@ import (
 	"nodest/nodest/nodesttest"
 )
 
-// What a message costs is mostly the number of its statements. Whoever needs another one changes
+// The cost of a message is mostly the number of its statements. Whoever needs another one changes
 // these numbers, and so says what it is for.
 func TestAMessageNeedsFewStatements(t *testing.T) {
 	t.Parallel()

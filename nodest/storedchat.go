@@ -22,7 +22,7 @@ type storedChat struct {
 	userID string
 	conv   *chat.Conversation // as it was when the reply was accepted, or had its turn
 	save   *chat.Save         // read as if it were restored; nil = none
-	kind   string             // of the generation; "" = a preview
+	kind   string             // the generation's kind; "" = a preview
 	target *chat.Message      // that is written; nil = none
 	behind int                // messages that will follow and are not stored
 	made   *summary.Summary   // for this prompt alone; nil = that in force counts

@@ -24,7 +24,7 @@ type identity struct {
 // everybody else reads through the methods.
 type task struct {
 	identity
-	setup   *turnSetup // what accepting has looked up, the key of the request included
+	setup   *turnSetup // the lookups of accepting, the key of the request included
 	history history
 	queued  bool // it had to wait, so the setup is old
 	ctx     context.Context
@@ -137,14 +137,14 @@ func (t *task) nextRequest(turn *turn, added int) {
 
 // provenance is what a reply is made from. The goroutine of the task writes it.
 type provenance struct {
-	sent    sent          // of the chat
+	sent    sent          // how much of the chat was sent
 	sources []cite.Source // that the model was shown
 	cites   bool          // they were found for this reply
 	ruled   bool          // the model was told how to cite
 	request []llm.Message // with sources
 	lookups []Lookup
 	past    *past          // that the prompt was built from
-	after   *tavern.Result // what the prompt hands on; nil in the NodeST dialect
+	after   *tavern.Result // the prompt hands it on; nil in the NodeST dialect
 	tells   string         // the research whose result it tells; "" = none
 
 	mu    sync.Mutex

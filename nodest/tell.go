@@ -12,7 +12,7 @@ import (
 type TellInput struct {
 	GreetInput
 	Text      string          // is the message where there is no model to put it in the character's words
-	Citations *chat.Citations // of Text; nil = none
+	Citations *chat.Citations // the citations of Text; nil = none
 }
 
 // Tell lets a character tell what a source knows by the id of the message (Findings.Instruction), and waits until

@@ -20,7 +20,7 @@ import (
 type Toolbox struct {
 	Name    string            // for the log
 	Limit   time.Duration     // for Open and Inject together, after which the turn goes on without it
-	Warning framework.Warning // of a prompt that has to do without it
+	Warning framework.Warning // the warning in a prompt that has to do without it
 
 	// Wanted says whether a turn has it opened.
 	Wanted func(q *Question) bool

@@ -76,7 +76,7 @@ func (l *toolLoop) newRun() *tools.Run {
 func (l *toolLoop) request() llm.Request {
 	r := l.turn.request(l.run.Tokens())
 	behind := len(r.Messages)
-	for behind > 0 && r.Messages[behind-1].Role == llm.Assistant { // what the reply begins with stays last
+	for behind > 0 && r.Messages[behind-1].Role == llm.Assistant { // the beginning of the reply stays last
 		behind--
 	}
 	r.Messages = slices.Concat(r.Messages[:behind], l.run.Messages(), r.Messages[behind:])
@@ -123,7 +123,7 @@ func (l *toolLoop) afterError(ctx context.Context, err error) (again bool, _ err
 	case llm.EchoRejected(err), l.run.Rounds() > 0 && llm.ProviderStatus(err) == 400:
 		return true, l.withoutTools(ctx)
 	case empty && l.run.Rounds() > 0 && l.t.text.HasText():
-		l.t.text.End(llm.FinishStop) // what it wrote before its calls is the reply
+		l.t.text.End(llm.FinishStop) // the text before its calls is the reply
 		return false, nil
 	case (empty || fault.Is(err, fault.UpstreamBadAnswer)) && !l.t.text.HasText():
 		// Servers refuse tools, and models fail with them, in many ways.

@@ -356,7 +356,7 @@ func TestAToolThatFailsIsAResult(t *testing.T) {
 	}
 }
 
-// What a model writes before its calls is shown until more comes, and is the reply if
+// The text that a model writes before its calls is shown until more comes, and is the reply if
 // nothing does.
 func TestTextBeforeACallIsInterim(t *testing.T) {
 	t.Parallel()
@@ -516,7 +516,7 @@ func TestAModelThatRefusesToolsIsRemembered(t *testing.T) {
 	}
 }
 
-// What a fallback of the same provider refuses is not remembered of the model.
+// A refusal by a fallback of the same provider is not remembered of the model.
 func TestAFallbackThatRefusesToolsIsNotTheModel(t *testing.T) {
 	t.Parallel()
 	var l library
@@ -666,7 +666,7 @@ func TestCitationsAreShownAsTheCharacterWants(t *testing.T) {
 func TestAShortenedDocumentIsNotCited(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		length int // of the document, in words
+		length int // words of the document
 		want   string
 	}{"a whole document": {10, "Tea is at five[^1]."}, "a shortened one": {10_000, "Tea is at five."}} {
 		t.Run(name, func(t *testing.T) {

@@ -166,7 +166,7 @@ func TestASuggestionMayNameNoMemory(t *testing.T) {
 	}
 }
 
-// Of two entries for one command or route, one would hide the other.
+// Two entries for one command or route would hide one another.
 func TestNoOperationIsListedTwice(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

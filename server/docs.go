@@ -116,7 +116,7 @@ func (r reference) ParametersOf(o docsOperation) (rows []docsMember) {
 func (r reference) TypesOf(answer any) (types []template.HTML) {
 	content, _ := r.At(answer)["content"].(node)
 	for _, media := range slices.Sorted(maps.Keys(content)) {
-		text := template.HTML(media) //nolint:gosec // of our own document
+		text := template.HTML(media) //nolint:gosec // our own document
 		if s, ok := r.At(content[media])["schema"].(node); ok {
 			text += ": " + r.TypeOf(s)
 		}
@@ -211,7 +211,7 @@ func (r reference) TypeOf(schema any) template.HTML {
 			text += " of " + typeOf(s["items"])
 		}
 	}
-	return template.HTML(text) //nolint:gosec // of our own document, escaped
+	return template.HTML(text) //nolint:gosec // our own document, escaped
 }
 
 // joined are the words of a list; "object" stands for a type that is not given.

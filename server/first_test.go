@@ -108,7 +108,7 @@ func TestABackupOfTheFirstSchemaIsRestored(t *testing.T) {
 	if _, err := store.Restore(context.Background(), o, backup, store.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	at := backup.Manifest.CreatedAt // what came later, such as a due job, was not there yet
+	at := backup.Manifest.CreatedAt // later things, such as a due job, were not there yet
 	if err := backup.Close(); err != nil {
 		t.Fatal(err)
 	}

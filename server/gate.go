@@ -26,7 +26,7 @@ type gate struct {
 	turns map[turn]bool // that requests have
 	freed chan struct{} // closed when bytes or turns are given back; nil = nobody waits
 
-	patience time.Duration // of who waits; 0 = gateWait
+	patience time.Duration // how long a request waits; 0 = gateWait
 }
 
 // turn is the right to keep a processor busy. A holder has one for reading stored documents, which

@@ -35,7 +35,7 @@ func TestAGateBoundsOneHolderAndAll(t *testing.T) {
 		{ann, 1, false},
 		{ben, 4 * mib, true},
 		{ben, 2 * mib, false}, // a quarter of all is kept for small requests
-		{stranger, 1, false},  // of users
+		{stranger, 1, false},  // for the small requests of users
 		{ben, mib, true},
 		{ben, mib, true},
 	} {
@@ -141,7 +141,7 @@ func TestStalledUploadsTakeNoMemoryAndBlockNobody(t *testing.T) {
 		}
 		h.eventually("all bytes received", func() bool { return h.server.disk.inUse() > clients*(sent-mib) })
 	})
-	if used > clients*sent { // what arrives before the file is begun is less than 1 MiB, in a buffer that grows
+	if used > clients*sent { // less than 1 MiB arrives before the file is begun, in a buffer that grows
 		t.Errorf("%d bytes allocated", used)
 	}
 	if held := h.server.memory.inUse(); held > clients*largeBody {

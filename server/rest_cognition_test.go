@@ -66,7 +66,7 @@ func TestALogIsReadBackAsItWasImported(t *testing.T) {
 	}
 }
 
-// What cannot be placed is reported; the rest of the document is imported.
+// An entry that cannot be placed is reported; the rest of the document is imported.
 func TestAnOldLogIsImported(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)
@@ -171,7 +171,7 @@ func TestAnAnswerFromDocumentsIsLoggedInItsChat(t *testing.T) {
 	}
 }
 
-// What the memory gives is no query, unless the character's settings say so; nor is a turn without a search.
+// The finds of the memory are no query, unless the character's settings say so; nor is a turn without a search.
 func TestMemoriesAreLoggedOnlyIfTheSettingsSaySo(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)

@@ -160,7 +160,7 @@ func TestNothingIsLeftOfADeletedMemoryDocument(t *testing.T) {
 		h.wantWords(word, "memory_document_versions.lines", "prompts.body")
 	}
 	h.rest("DELETE", path, "").wants(t, 204)
-	h.rest("GET", "/prompts/"+stringAt(sent, "promptId"), "").wants(t, 200) // of another character
+	h.rest("GET", "/prompts/"+stringAt(sent, "promptId"), "").wants(t, 200) // the prompt of another character
 	h.wantGone(clock, words)
 }
 

@@ -277,7 +277,7 @@ func TestDreamsThatChangeNothing(t *testing.T) {
 	h.rest("POST", "/characters/"+character+"/dream", `{"force":true}`).refuses(t, 409, "conflict")
 }
 
-// What facts say of the user is a document like the others, made of them: the lines are the facts, and
+// The profile of the user is a document like the others, made of facts: the lines are the facts, and
 // change with them. Nobody writes it, and a dream reads it no more than it reads the others.
 func TestTheProfileIsADocument(t *testing.T) {
 	t.Parallel()

@@ -115,7 +115,7 @@ func TestEvaluationsMoveDocuments(t *testing.T) {
 	}
 }
 
-// What a side branch says of pages moves their hosts in the searches of later replies, which tell so.
+// Evaluations of pages in a side branch move their hosts in the searches of later replies, which tell so.
 func TestEvaluationsMoveHosts(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)

@@ -170,7 +170,7 @@ func TestImportBindsResources(t *testing.T) {
 	}
 }
 
-// What other users have is never found: not by id, not by the name in a file.
+// The objects of other users are never found: not by id, not by the name in a file.
 func TestImportFindsOnlyOnesOwn(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)

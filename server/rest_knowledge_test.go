@@ -180,7 +180,7 @@ func (z *zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Of a body whose length says that it is too large nothing is read; without a length,
+// A body whose length says that it is too large is not read at all; without a length,
 // reading ends at the limit.
 func TestAGigabyteIsRefusedWithoutBeingRead(t *testing.T) {
 	t.Parallel()
@@ -217,7 +217,7 @@ func TestAGigabyteIsRefusedWithoutBeingRead(t *testing.T) {
 	h.wantNothingHeld()
 }
 
-// What a user has no room for is not read: neither a body that says how long it is, nor more of one
+// A file that a user has no room for is not read: neither a body that says how long it is, nor more of one
 // that does not than there is room for. A repeated request is answered like the first one.
 func TestWhatHasNoRoomIsNotRead(t *testing.T) {
 	t.Parallel()

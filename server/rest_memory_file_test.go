@@ -117,7 +117,7 @@ func TestARetiredFactNamesWhatEndedIt(t *testing.T) {
 	}
 }
 
-// Of two devices that change the text of a fact, the later one learns that it has not seen
+// Two devices change the text of a fact: the later one learns that it has not seen
 // the other's. A new version has another id, and an id names the fact in all versions.
 func TestAnEditOfAnOldVersionIsRefused(t *testing.T) {
 	t.Parallel()

@@ -360,7 +360,7 @@ func TestInvalidMemoryRequests(t *testing.T) {
 		{"POST", "/" + op.NewID() + "/restore", ""}, {"GET", "/" + op.NewID() + "/history", ""},
 		{"POST", "/forget", `{"ids":["` + id + `","` + op.NewID() + `"]}`}, {"POST", "/suggestions/" + op.NewID(), `{"decision":"accept"}`},
 		{"GET", "?conversation=" + op.NewID() + "&q=x", ""}, {"GET", "?conversation=" + op.NewID(), ""},
-		{"GET", "?conversation=" + h.newChat(), ""}, // of another character
+		{"GET", "?conversation=" + h.newChat(), ""}, // a chat of another character
 		{"POST", "/bulk", `{"action":"purge","filter":{"conversation":"` + op.NewID() + `"}}`},
 		{"POST", "/bulk", `{"action":"purge","filter":{"ids":["` + id + `","` + op.NewID() + `"]}}`},
 	} {

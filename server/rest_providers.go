@@ -44,7 +44,7 @@ type ProviderModel struct {
 	ContextTokens int    `json:"contextTokens,omitempty"`
 	Transport     string `json:"transport,omitempty"`
 
-	// What a million tokens cost, in US dollars.
+	// Prices of a million tokens, in US dollars.
 	PromptPrice     *float64 `json:"promptPrice,omitempty"`
 	CompletionPrice *float64 `json:"completionPrice,omitempty"`
 }

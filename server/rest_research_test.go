@@ -273,7 +273,7 @@ func TestAResearchIsCancelledAtOnce(t *testing.T) {
 	}
 	h.rest("POST", "/research/"+id+"/start", "").wants(t, 202) // it was started before: no error, and no second run
 	plan := stringAt(h.rest("POST", "/research", `{`+lightOrder+`}`).wants(t, 202), "research.id")
-	l := h.openStream("GET", "/research/"+plan+"/events", "") // of a plan it waits for the end, too
+	l := h.openStream("GET", "/research/"+plan+"/events", "") // the stream of a plan waits for the end, too
 	h.rest("POST", "/research/"+plan+"/cancel", "").wants(t, 200)
 	if e := l.next(); e == nil || e.kind != "research.done" || l.next() != nil {
 		t.Errorf("the stream of a plan that is cancelled: %+v", e)

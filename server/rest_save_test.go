@@ -267,7 +267,7 @@ func TestArchivesAreRecognized(t *testing.T) {
 	}
 }
 
-// Of concurrent restores, one after the other takes effect as a whole, and every
+// Concurrent restores take effect one after the other, each as a whole, and every
 // earlier state can still be restored.
 func TestTwoRestoresAtOnce(t *testing.T) {
 	t.Parallel()

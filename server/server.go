@@ -117,7 +117,7 @@ type Server struct {
 	echo     *echo.Echo
 	ops      map[string]*api.Operation // by command
 	calls    inflight
-	appCalls singleflight.Group // of the NodeST interface
+	appCalls singleflight.Group // calls of the NodeST interface
 	sockets  sockets
 	memory   gate // bodies and answers
 	disk     gate // those in temporary files

@@ -13,7 +13,7 @@ import (
 // spill keeps what is written to it: in memory while that is small and there is room, and
 // in a temporary file otherwise. Both are counted for the holder of the request.
 type spill struct {
-	memory *hold // of the request
+	memory *hold // the request's hold
 	disk   hold
 	small  bytes.Buffer
 	file   *temp // nil = everything is in small

@@ -30,7 +30,7 @@ type sse struct {
 	ready chan struct{}
 	epoch string
 
-	// Of a stream that follows one generation:
+	// Only for a stream that follows one generation:
 	until    string   // the generation, whose end ends the stream
 	messages []string // whose events belong to it
 	off      int      // where its text begins for the client, in code points

@@ -193,7 +193,7 @@ func TestContentSecurityPolicies(t *testing.T) {
 		}
 	}
 	character := h.newCharacter()
-	for _, path := range []string{"/avatar", "/export"} { // what users have uploaded
+	for _, path := range []string{"/avatar", "/export"} { // uploads of users
 		if got := h.rest("GET", "/characters/"+character+path, "").header.Get("Content-Security-Policy"); !strings.Contains(got, "default-src 'none'") || !strings.Contains(got, "sandbox") {
 			t.Errorf("%s: %q", path, got)
 		}

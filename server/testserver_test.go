@@ -87,7 +87,7 @@ type parts struct {
 	now    func() time.Time // the clock of the store; it may leap
 	tools  *mcptool.Service // instead of one without servers
 	room   int64            // bytes of a user's documents; 0 = the default
-	quotas account.Quotas   // of each user; the zero value = no limits
+	quotas account.Quotas   // quotas of each user; the zero value = no limits
 	data   *store.Options   // where a database is already; nil = a new one
 	beside *testServer      // whose database it serves, as another process would; nil = its own
 }

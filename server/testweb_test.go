@@ -26,9 +26,9 @@ type testWeb struct {
 	search providertest.Server
 
 	mu      sync.Mutex
-	mini    *outbound.Options // of another web that takes its place; nil = none
-	handler http.Handler      // of all pages; nil = no host is known
-	address string            // of the server behind them
+	mini    *outbound.Options // another web that takes its place; nil = none
+	handler http.Handler      // serves all pages; nil = no host is known
+	address string            // address of the server behind them
 	closed  string            // an address that refuses connections
 	fetched []string          // host and path
 }

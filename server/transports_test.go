@@ -27,7 +27,7 @@ import (
 type transportCase struct {
 	command string
 	data    string
-	code    string            // of the error on both transports; "" = it succeeds
+	code    string            // code of the error on both transports; "" = it succeeds
 	key     string            // "" = a new one
 	replay  bool              // the result is that of an earlier case with this key
 	keep    map[string]string // name -> path in the result

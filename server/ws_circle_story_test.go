@@ -23,7 +23,7 @@ import (
 // story is a circle of five characters in virtual time, with two devices of the user.
 type story struct {
 	*testServer
-	clock         *atomic.Int64 // of the store, in ms
+	clock         *atomic.Int64 // the store's clock, in ms
 	phone, tablet *wsClient
 	cast          map[string]string // ids by name
 }

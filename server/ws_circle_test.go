@@ -19,7 +19,7 @@ func (h *testServer) feeds(tokens ...string) string {
 	return all.String()
 }
 
-// What belongs to another user does not exist for commands either, and a refused command
+// Objects that belong to another user do not exist for commands either, and a refused command
 // stores nothing for anybody.
 func TestBadCommandsToTheCircleStoreNothing(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestBadCommandsToTheCircleStoreNothing(t *testing.T) {
 	}
 }
 
-// What a model answers in a wrong form counts as what it means, or as nothing.
+// An answer of a model in a wrong form counts as what it means, or as nothing.
 func TestAnswersInAWrongFormStoreNothingWrong(t *testing.T) {
 	t.Parallel()
 	const ice = "The ice sings."

@@ -38,12 +38,12 @@ type socket struct {
 	dropped  bool        // it has lost its place before hello; guarded by sockets
 	device   string      // set by hello, before the socket is entered
 	greeted  atomic.Bool // hello was answered
-	rate     bucket      // of the reading goroutine
+	rate     bucket      // belongs to the reading goroutine
 	refused  int         // commands in a row; of the reading goroutine
 	leave    func()      // the hub; of the reading goroutine
 	left     bool        // the client sent a close frame; of the reading goroutine
 	seen     atomic.Int64
-	pinged   int64 // of the beat
+	pinged   int64 // belongs to the beat
 	goodbye  chan struct{}
 	cutEarly func() // ends an event stream of SSE
 }

@@ -125,7 +125,7 @@ func TestAGrantThatEndsDuringAReplyEndsItsReading(t *testing.T) {
 	}
 }
 
-// What a reply has cited outlives its file: title and quote stay, and the reference says that the
+// A citation in a reply outlives its file: title and quote stay, and the reference says that the
 // file is gone, for as long as the user may not read it.
 func TestAReferenceOutlivesItsFile(t *testing.T) {
 	t.Parallel()

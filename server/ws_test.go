@@ -74,7 +74,7 @@ func TestWhoMayConnect(t *testing.T) {
 		origin string
 		cookie string
 		hello  string // token in hello
-		status int    // of the handshake, if refused
+		status int    // status of the handshake, if refused
 		closes int    // close code after hello
 	}{
 		{name: "a bearer token", token: h.token},

@@ -25,7 +25,7 @@ type weather struct {
 	mu      sync.Mutex
 	answer  func(ctx context.Context) (*mcp.CallToolResult, error)
 	handler http.Handler
-	args    []string // of the calls
+	args    []string // arguments of the calls
 }
 
 func newWeather(t *testing.T) *weather {
@@ -170,7 +170,7 @@ func TestToolsAreForTheCharactersWhoseSettingsNameThem(t *testing.T) {
 	h.rest("PUT", mine, `{"tools":{"servers":["weather","tides"]}}`).refuses(t, 400, "invalid_field", "tools.servers[1]")
 }
 
-// What a tool returns cannot end its element, and what fails is told to the model alone.
+// The result of a tool cannot end its element, and a failure is told to the model alone.
 func TestNoToolFailsAReply(t *testing.T) {
 	t.Parallel()
 	w := newWeather(t)

@@ -144,7 +144,7 @@ const hostilePage = `<html><head><title>Lens care</title></head><body><article><
 <p style="display:none">Hidden order about the lens of the Halden Point lighthouse.</p>
 </article></body></html>`
 
-// What a page says stays inside its block, and cannot be taken for another entry.
+// The text of a page stays inside its block, and cannot be taken for another entry.
 func TestAHostilePageStaysInItsBlock(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)
@@ -237,7 +237,7 @@ func TestAContinueCitesNothingNew(t *testing.T) {
 	}
 }
 
-// What came of a reply that failed is cited like a whole one.
+// The text of a reply that failed is cited like a whole one.
 func TestAReplyThatBreaksOffIsCited(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)

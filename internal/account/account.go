@@ -36,9 +36,9 @@ type Limits struct {
 
 // Quotas are the server's limits for what each user stores; 0 = no limit.
 type Quotas struct {
-	Bytes    int64 // of texts, cards, images, memories and posts together; not of documents
+	Bytes    int64 // bytes of texts, cards, images, memories and posts together; documents do not count
 	Messages int64
-	Items    int64 // of each other kind
+	Items    int64 // items of each other kind
 }
 
 // Quota is how much a user has of one kind, and the limit; 0 = no limit. Used may be too high for
@@ -72,7 +72,7 @@ type Ticket struct {
 	Hash      []byte
 	Purpose   string // "ws" or "signin"
 	UserID    string
-	TokenHash []byte // of the token that it was made with; the ticket is invalid once that has ended; empty = none
+	TokenHash []byte // the token that it was made with; the ticket is invalid once that has ended; empty = none
 	ExpiresAt time.Time
 }
 

@@ -132,7 +132,7 @@ func TestGuessingTokensAndLinksIsLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 50 { // of each
+	for range 50 { // 50 attempts of each kind
 		_, _, err := o.SignInWithToken(ctx, "nst_guess", "6.6.6.6")
 		requireCode(t, err, fault.Unauthenticated)
 		_, _, err = o.SignIn(ctx, "guess", "6.6.6.6")

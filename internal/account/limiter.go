@@ -29,7 +29,7 @@ type tries struct {
 	failures int
 	pending  int       // attempts that are being checked
 	until    time.Time // the next attempt is refused before this
-	last     time.Time // of the last failure, or of the first attempt
+	last     time.Time // the time of the last failure, or of the first attempt
 }
 
 // limiter counts sign-in attempts in memory, each from before it is checked, so that

@@ -26,7 +26,7 @@ import (
 type Options struct {
 	AdminToken string           // a bearer token with the owner's rights; "" = none
 	Password   *argon2id.Params // default 19 MiB, 2 passes, 1 lane
-	SessionTTL time.Duration    // of tokens made by a sign-in; default 90 days
+	SessionTTL time.Duration    // life of tokens made by a sign-in; default 90 days
 	Now        func() time.Time // default time.Now
 	Log        *slog.Logger     // default slog.Default()
 }

@@ -13,18 +13,18 @@ import (
 
 const (
 	maxName  = 200       // code points
-	maxBytes = 500 << 20 // of all attachments of a user
+	maxBytes = 500 << 20 // bytes of all attachments of a user
 )
 
 // Attachment is an image as it was uploaded.
 type Attachment struct {
 	ID          string
-	Name        string // of the file
+	Name        string // the file's name
 	ContentType string
 	Width       int // pixels
 	Height      int
 	Size        int64  // bytes
-	ETag        string // of the bytes
+	ETag        string // identifies the bytes
 	CreatedAt   time.Time
 }
 
@@ -110,7 +110,7 @@ func (svc *Service) Cached(ctx context.Context, userID, id string, size int) (*C
 		return nil, err
 	}
 	small, contentType, failed, ok := svc.thumbnails.Cached(id, size)
-	if ok = ok && failed == nil; !ok { // what cannot be scaled is served as it is
+	if ok = ok && failed == nil; !ok { // an image that cannot be scaled is served as it is
 		return nil, nil
 	}
 	return &Content{contentType, small}, nil

@@ -19,7 +19,7 @@ import (
 type ServerOptions struct {
 	Program string   // the nodest program, which the servers are processes of
 	Bench   string   // the nodest-bench program, which the bare proxy is a process of
-	Env     []string // of those processes, in addition to what a measurement sets
+	Env     []string // variables of those processes, in addition to those that a measurement sets
 	Only    string   // Chat: one of ChatParts; "" = all
 	// FirstToken is how long the provider of Chat takes to its first token.
 	FirstToken time.Duration
@@ -39,8 +39,8 @@ type sizes struct {
 	samples    int   // ttft: turns at each number of streams, at least
 	ttftTokens int   // ttft: of each reply
 	cpuStreams int
-	cpuTurns   int // of each stream
-	cpuTokens  int // of each reply
+	cpuTurns   int // turns of each stream
+	cpuTokens  int // tokens of each reply
 	idle       int // connections
 	settle     time.Duration
 	long       int // messages of the long chat; the short one has 100

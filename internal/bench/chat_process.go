@@ -29,7 +29,7 @@ func (r *run) launch(ctx context.Context, program string, env []string, f func(*
 	defer stop()
 	c := &child{cmd: exec.CommandContext(ctx, program, args...)}
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(syscall.SIGTERM) }
-	c.cmd.WaitDelay = 3 * time.Minute // of a busy machine
+	c.cmd.WaitDelay = 3 * time.Minute // a busy machine may take so long
 	var failed bytes.Buffer
 	c.cmd.Env, c.cmd.Stderr = slices.Concat(env, r.Env), &failed
 	out, err := c.cmd.StdoutPipe()

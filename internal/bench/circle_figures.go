@@ -122,14 +122,14 @@ type said struct {
 // circleTally collects figures from posts, comments and turns.
 type circleTally struct {
 	f                   *circleFigures
-	names               []string // of the characters
+	names               []string // the characters' names
 	texts               []said
 	answered            map[string]bool // comments
 	depth, threads      int
 	deepest             map[string]int // by thread
 	discussed, returned int            // posts of characters with comments of others; that their author has answered
 	postAt              map[string]time.Time
-	author              map[string]string // of a post
+	author              map[string]string // by post
 	spoke               map[string]time.Time
 	slots               map[string]int             // turns
 	written             map[string]int             // turns by what they became

@@ -13,7 +13,7 @@ import (
 // script is what the scripted model can say in a language: frames, and the words that fill
 // them.
 type script struct {
-	openings map[rules.Kind]string // of posts
+	openings map[rules.Kind]string // openings of posts
 	comments string                // openings of comments
 	middles  string
 	ends     string

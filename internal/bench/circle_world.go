@@ -30,7 +30,7 @@ type circleWorld struct {
 	processes  []*circleProcess
 	call       op.Call
 	characters []*character.Character
-	secrets    []string // what only private chats and memories hold
+	secrets    []string // words that only private chats and memories hold
 	model      *watchedModel
 }
 

@@ -21,7 +21,7 @@ import (
 const (
 	frameworkMessages = 1000
 	frameworkEntries  = 500
-	frameworkDepth    = 352 // of the entries: in the chat
+	frameworkDepth    = 352 // depth of the entries: in the chat
 )
 
 // Framework measures the building of prompts and prints one line per measurement:

@@ -18,10 +18,10 @@ import (
 
 // The sizes of what References measures.
 const (
-	referenceLines = 40   // of the answer
-	referenceDim   = 1024 // of the vectors
+	referenceLines = 40   // lines of the answer
+	referenceDim   = 1024 // dimensions of the vectors
 	referencePages = 40
-	chunkUnits     = 150 // of a made-up line, about
+	chunkUnits     = 150 // units of a made-up line, about
 )
 
 // References measures citing: the processor time, allocations and bytes of one run each. The
@@ -123,7 +123,7 @@ func madeSources(r *rand.Rand, chunks int) (answer string, sources []cite.Source
 // cpuTable prints measurements in processor time, which other programs disturb least.
 type cpuTable struct {
 	out  io.Writer
-	each time.Duration // of processor time, of which the system counts hundredths of a second
+	each time.Duration // processor time, of which the system counts hundredths of a second
 	self *child
 	err  error
 }

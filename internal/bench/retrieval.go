@@ -21,7 +21,7 @@ type RetrievalOptions struct {
 	LoCoMo     string // file: one item is a turn
 	MemoryBank string // file: one item is an exchange
 	Lexical    bool   // without vectors
-	Prompt     bool   // what a prompt gets: with the floor, variety and the budget
+	Prompt     bool   // hits as a prompt gets them: with the floor, variety and the budget
 	JSON       bool
 	Chat       bool // measure the turns of a chat instead of files
 	Misses     bool // with Chat: print the turns that went wrong

@@ -23,8 +23,8 @@ var chatLanguages = []string{"en", "zh"}
 type chatSet struct {
 	people    lang.Names
 	now       time.Time
-	greetings []string // of the chats, in their order
-	replies   []string // of the character, where a case has none of its own
+	greetings []string // greetings of the chats, in their order
+	replies   []string // the character's replies, where a case has none of its own
 	cases     []chatCase
 }
 

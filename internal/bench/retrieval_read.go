@@ -28,7 +28,7 @@ type talk struct {
 	name   string
 	people lang.Names
 	items  []item
-	now    time.Time // of the last item: questions come after it
+	now    time.Time // the time of the last item: questions come after it
 
 	character string         // its id in the store
 	itemOf    map[string]int // by the id of a text, once it is stored

@@ -22,12 +22,12 @@ import (
 // YearOptions are those of Year.
 type YearOptions struct {
 	ServerOptions
-	Messages int           // of the long chat, at least 100
+	Messages int           // messages of the long chat, at least 100
 	Users    int           // who take turns, each with a chat of Texts
 	Texts    int           // 0 = 15 % of Messages
 	Scopes   int           // memories that are searched before the memory of the process is read: the long one and those of other users
 	Turns    int           // whose size on disk is measured; 0 = 200, in small chats fewer
-	Limit    time.Duration // of each series of measurements, which ends there; 0 = a minute
+	Limit    time.Duration // time for each series of measurements, which ends there; 0 = a minute
 	Wait     time.Duration // until all texts have vectors; 0 = ten minutes
 }
 

@@ -98,7 +98,7 @@ func (y *year) tidy(ctx context.Context, turn int) error {
 
 // onDisk is the size of a database, in bytes.
 type onDisk struct {
-	all  int64 // of its files
+	all  int64 // all bytes of its files
 	used int64 // without pages that are free for what comes next
 }
 

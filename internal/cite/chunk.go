@@ -24,7 +24,7 @@ const (
 type ChunkOptions struct {
 	By        string // "" = ByNewline
 	Size      int    // units of a piece ByCharacters; 0 = 1,000
-	Pattern   string // of what separates pieces ByRegex, a JavaScript regular expression
+	Pattern   string // matches the separators of pieces ByRegex; a JavaScript regular expression
 	MinLength int    // shorter pieces are left out, in units; 0 = 80
 }
 

@@ -258,7 +258,7 @@ func (v *verifier) isNear(p *part, score float64) bool {
 	} else if v.meaning {
 		least = min(least, v.threshold)
 	}
-	return score >= least-0.003 // what a window of three sentences loses
+	return score >= least-0.003 // a window of three sentences loses so much
 }
 
 // lacking returns the facts of a part that a text lacks, and its score without names that no source has.

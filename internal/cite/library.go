@@ -29,7 +29,7 @@ type library struct {
 type page struct {
 	passage
 	terms   map[string]bool
-	head    string          // of its table
+	head    string          // the head of its table
 	heads   map[string]bool // the terms of the head
 	reading *claim.Text     // nil = not read yet
 }

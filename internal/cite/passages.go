@@ -118,7 +118,7 @@ func addMeaning(ctx context.Context, emb llm.Embedder, question string, texts []
 // a window. A paragraph that is too long is cut between sentences, and a sentence anywhere.
 func windowsOf(page string, size int) []Span {
 	var out []Span
-	length := 0 // of the last window
+	length := 0 // length of the last window
 	for _, p := range paragraphs(page, size) {
 		n := Len16(page[p.start:p.end])
 		if length == 0 || length+n > size || p.kind == unmarked && heading.MatchString(page[p.start:p.end]) {

@@ -13,7 +13,7 @@ const (
 	KindKnowledge = "knowledge"
 )
 
-// What a web source is known from.
+// The ways in which a web source is known.
 const (
 	EvidencePage    = "page"    // it was opened
 	EvidenceSnippet = "snippet" // only the description of a search result
@@ -23,12 +23,12 @@ const (
 type Source struct {
 	URL      string
 	Title    string // the URL if empty
-	DateTime string // of publication; "" = unknown
+	DateTime string // when it was published; "" = unknown
 	Kind     string // "" = KindWeb
-	Evidence string // of a web source
+	Evidence string // how a web source is known
 	FileID   string
-	ChunkID  string // of a file
-	Page     int    // of a file, from 1; 0 = none
+	ChunkID  string // a file's chunk
+	Page     int    // a file's page, from 1; 0 = none
 
 	// Chunks are what can be quoted, in the order of the text. Only their Text is read.
 	Chunks []Chunk
@@ -103,7 +103,7 @@ type Reference struct {
 type Cited struct {
 	Answer     string
 	References []Reference
-	Relevance  Relevance // of BuildReferences
+	Relevance  Relevance // set by BuildReferences
 }
 
 // Relevance tells how near the sentences of an answer and those of its sources are: cosines, or shares of

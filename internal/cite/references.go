@@ -23,7 +23,7 @@ const (
 	minOverlap = 0.25 // share of words in common, from which a reference counts
 )
 
-// What is read of an answer and of its sources: more is neither marked nor quoted.
+// So many chunks are read of an answer and of its sources: more is neither marked nor quoted.
 const (
 	maxAnswerChunks = 500
 	maxSourceChunks = 20_000
@@ -71,7 +71,7 @@ func BuildReferences(ctx context.Context, emb llm.Embedder, answer string, sourc
 // passage is a chunk, or a sentence of one, that can be quoted.
 type passage struct {
 	source, chunk int
-	span          Span // of the chunk's text
+	span          Span // place in the chunk's text
 	text          string
 }
 
@@ -122,8 +122,8 @@ func hostIn(hosts []string, host string) bool {
 // matching is how match compares texts.
 type matching struct {
 	k          int                   // hits per text
-	minCosine  float64               // of a hit
-	minOverlap float64               // of a hit, if there are no vectors
+	minCosine  float64               // least cosine of a hit
+	minOverlap float64               // least overlap of a hit, if there are no vectors
 	terms      func(string) []string // likewise: the words to compare
 	apart      bool                  // passages are no parts of a page
 }

@@ -34,7 +34,7 @@ func splitRegex(text, pattern string) (spans []Span, err error) {
 	re.MatchTimeout = patternTime
 	runes, offsets := decode(text)
 	var pieces []Span // in runes
-	end := 0          // of the last separator
+	end := 0          // end of the last separator
 	m, err := re.FindRunesMatch(runes)
 	for m != nil && err == nil && m.Index < len(runes) {
 		if after := m.Index + m.Length; after > end {

@@ -53,7 +53,7 @@ type Verdict struct {
 const (
 	maxVerified    = 500  // sentences
 	maxVerifyRef   = 100  // references
-	maxParts       = 4    // of a sentence, and its marks
+	maxParts       = 4    // parts of a sentence, and its marks
 	maxTried       = 16   // passages of a source's pages for a part of a sentence
 	maxEmbedVerify = 4000 // sentences of sources
 )
@@ -112,7 +112,7 @@ type verifier struct {
 	meaning   bool // there are vectors
 	most      int
 	lenient   bool                  // a reply of a character says more than its sources, and names whom it speaks to
-	all       func() claim.Evidence // what all sources have
+	all       func() claim.Evidence // the evidence of all sources
 }
 
 // judged is a sentence with what was found for it.
@@ -121,20 +121,20 @@ type judged struct {
 	named  []int   // sources that the model marked, from 0
 	whole  part    // the sentence
 	split  []*part // where it joins statements; nil = it is one
-	parts  []*part // what was judged in the end
+	parts  []*part // the parts that were judged in the end
 }
 
 // part is what one quote must support.
 type part struct {
 	text    string
-	scores  map[[2]int]float64 // what it has in common with windows; nil = none is known
+	scores  map[[2]int]float64 // how much it has in common with windows; nil = none is known
 	terms   map[string]bool
 	about   *claim.Text
 	facts   claim.Facts
 	found   []int // sentences with something of it
 	vector  int
 	against map[int]bool // sources that contradict it
-	near    *quote       // of the paragraph where its support must stand; nil = anywhere
+	near    *quote       // a quote of the paragraph where its support must stand; nil = anywhere
 	quotes  []quote      // nil = there is no support
 	why     Reason
 }

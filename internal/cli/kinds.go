@@ -11,13 +11,13 @@ import (
 type Kind struct {
 	Noun   string // in messages, and for --as
 	List   string // nodest list …
-	Path   string // of the list in REST
+	Path   string // path of the list in REST
 	First  string // how to get the first one
 	all    string // the command that lists them; empty: nodest list
 	listed bool   // one cannot be read by its id
 
-	columns []string                                            // of a table, behind id, time and name
-	cells   func(i Item, characters map[string]string) []string // of these columns; the names of characters by id
+	columns []string                                            // columns of a table, behind id, time and name
+	cells   func(i Item, characters map[string]string) []string // texts of these columns; the names of characters by id
 }
 
 var (
@@ -37,7 +37,7 @@ var (
 	boundColumn = []string{"BOUND TO"}
 
 	Kinds     = []*Kind{Characters, Chats, Books, Presets, Scripts, Personas}
-	Resources = []*Kind{Books, Presets, Scripts, Personas} // what can be bound to characters
+	Resources = []*Kind{Books, Presets, Scripts, Personas} // kinds that can be bound to characters
 )
 
 // Kinds that have commands of their own. Posts are named by the beginning of their text.

@@ -35,7 +35,7 @@ func Near(word string, words []string) []string {
 			continue
 		}
 		lower := strings.ToLower(w)
-		family, _, _ := strings.Cut(lower, ":") // of models: qwen3:8b
+		family, _, _ := strings.Cut(lower, ":") // models have a family: qwen3:8b
 		far := min(editDistance(asked, lower), editDistance(asked, family))
 		if strings.Contains(lower, asked) || strings.Contains(asked, lower) {
 			far = min(far, 1)

@@ -17,7 +17,7 @@ type Gate struct {
 
 	mu     sync.Mutex
 	used   int64
-	count  int64 // of who came and who was let in
+	count  int64 // counts who came and who was let in
 	owners map[string]*owner
 }
 

@@ -81,7 +81,7 @@ type Evaluation struct {
 	Source         string
 	CharacterID    string // whose prompts it is about; "" = those of all
 	ConversationID string // with which it is removed; "" = none
-	Vote                  // of now, without a time
+	Vote                  // the vote of now, without a time
 }
 
 // Tx stores votes.

@@ -7,7 +7,7 @@ const (
 	saturation = 1.2
 	lengthNorm = 0.75
 
-	saturated = saturation + 1 // what a term is worth at most that is very often in a text
+	saturated = saturation + 1 // a term that is very often in a text is worth at most this
 )
 
 // falloff is the part of BM25 that depends on the length of a text.

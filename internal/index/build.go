@@ -18,7 +18,7 @@ const (
 
 	version     = 3
 	blockBytes  = 5850 // with one term more, what fills the pages of both databases well
-	idsPerPart  = 640  // of a chat, of which each takes up to nine bytes
+	idsPerPart  = 640  // a chat's ids, of which each takes up to nine bytes
 	bitsPerPart = 4096 // rows of a part of vectors
 )
 
@@ -30,7 +30,7 @@ type Builder struct {
 	LeftOut    bool // some were
 
 	rows    []*entry              // in the order of Compare
-	numbers []int32               // of rows, in the order in which they came; -1 = the row is gone
+	numbers []int32               // numbers of rows, in the order in which they came; -1 = the row is gone
 	lists   map[string]*dict.List // by key; rows are places in numbers
 	spaces  map[space]*signs
 }
@@ -90,7 +90,7 @@ func (b *Builder) Add(r *Row) {
 			s = &signs{width: len(bits)}
 			b.spaces[v.space()] = s
 		}
-		if s.fill(n); len(s.bits) == n*s.width { // of two in one space the first one counts
+		if s.fill(n); len(s.bits) == n*s.width { // the first one of two in one space counts
 			s.bits = append(s.bits, bits...)
 		}
 	}

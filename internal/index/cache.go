@@ -56,7 +56,7 @@ type cached struct {
 	users int
 
 	turn    chan struct{} // holds one token; who has it may load
-	version int64         // of index; changed and read by who has the token
+	version int64         // the version of index; changed and read by who has the token
 	base    int64         // the same
 	partial bool          // the same
 	index   atomic.Pointer[Index]
@@ -301,16 +301,16 @@ type partCache struct {
 }
 
 type partKey struct {
-	key string // of the index
+	key string // the index's key
 	Part
 }
 
-const partKeptBytes = 240 // of a part besides its data
+const partKeptBytes = 240 // bytes of a part besides its data
 
 // Parts implements Source. Those that are not kept are read at once.
 func (c partCache) Parts(ctx context.Context, key string, wanted []Part) ([][]byte, error) {
 	parts, missing := make([][]byte, len(wanted)), make([]Part, 0, len(wanted))
-	var places []int // of the missing ones in parts
+	var places []int // where the missing ones stand in parts
 	for i, p := range wanted {
 		var ok bool
 		if parts[i], ok = c.parts.Get(partKey{key, p}); !ok {

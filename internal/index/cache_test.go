@@ -24,7 +24,7 @@ type table struct {
 	mu      sync.Mutex
 	owners  map[string]*owner
 	loads   atomic.Int64
-	loading atomic.Int64 // of the key "busy", at once
+	loading atomic.Int64 // loads of the key "busy" that run at once
 	most    atomic.Int64
 	gate    chan struct{} // when set, loading waits for it
 	err     error
@@ -363,7 +363,7 @@ func TestRunContinuesAfterATurnThatFailed(t *testing.T) {
 	})
 }
 
-// What changed in an index that is in memory is there before the next question. Other indexes stay
+// The changes of an index that is in memory are there before the next question. Other indexes stay
 // away.
 func TestRunLoadsWhatChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -390,7 +390,7 @@ func TestRunLoadsWhatChanged(t *testing.T) {
 	})
 }
 
-// What is evicted is not loaded further, and one index at a time is loaded.
+// An index that is evicted is not loaded further, and one index at a time is loaded.
 func TestRunStopsWhereAnIndexWasEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &parts{size: 10, after: func(int) { <-time.After(100 * time.Millisecond) }}

@@ -15,7 +15,7 @@ type Document struct {
 
 	pieces     int // rows before it are pieces
 	pieceTerms int
-	terms      int // of all units together; what two share counts twice
+	terms      int // terms of all units together; what two share counts twice
 }
 
 // Unit has how many terms its pieces have, which go from First to before Last.
@@ -120,9 +120,9 @@ type Question struct {
 	Best, Cover float32
 
 	having                           []int // units that have each term
-	units, terms, pieces, pieceTerms int   // of all documents
+	units, terms, pieces, pieceTerms int   // sums over all documents
 	unit, piece                      falloff
-	weights                          []float32 // of the terms
+	weights                          []float32 // weights of the terms
 }
 
 // Find looks the terms up in a document.
@@ -174,14 +174,14 @@ func (q *Question) Weight(term int) float64 { return float64(q.weights[term]) }
 
 // Scorer scores one document after another, in the same memory.
 type Scorer struct {
-	score    []float32      // of units, over all terms
-	cover    []float32      // of units: what the terms in them count
-	count    []float32      // of units: how often one term is in them
+	score    []float32      // scores of units, over all terms
+	cover    []float32      // by unit: how much the terms in it count
+	count    []float32      // by unit: how often one term is in it
 	piece    []float32      // scores of pieces
 	touched  []uint32       // units with a score
 	counted  []uint32       // units with a count
 	pieces   []uint32       // pieces with a score
-	postings []dict.Posting // of one term
+	postings []dict.Posting // postings of one term
 }
 
 // Score calls add for every unit of a document that has a term of the question.

@@ -107,7 +107,7 @@ func sessions(r *rand.Rand, name string, n int, words []string) []index.Row {
 	return rows
 }
 
-// What common words add to the rows of a large index is what they add to each of them alone.
+// Common words add to the rows of a large index what they add to each of them alone.
 func TestCommonWordsAddToTheRowsOfALargeIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	words := []string{"lighthous", "boat", "river", "bread", "tea"} // the rarest first

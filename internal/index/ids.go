@@ -12,7 +12,7 @@ import (
 // A part of ids has the length of the rest of each, the bytes that all begin with, and the rests,
 // filled with zeros: so each is found at once.
 
-// What stands before an id: whether it is a UUID, as its bytes, or another text. Zeros at the end of
+// The mark before an id tells a UUID, as its bytes, from another text. Zeros at the end of
 // a UUID are left out: those that op.NewID makes have five.
 const (
 	textID = 0
@@ -58,7 +58,7 @@ func idsPart(ids []string) []byte {
 // IDs is a part of ids.
 type IDs struct {
 	shared []byte
-	width  int // of the rest of each
+	width  int // bytes of each one in rest
 	rest   []byte
 }
 

@@ -46,8 +46,8 @@ type Index struct {
 	source   Source
 	key      string // for source
 	newest   *Builder
-	byID     map[string]*entry // of newest
-	vectors  spaces            // of newest
+	byID     map[string]*entry // the entries of newest
+	vectors  spaces            // the vectors of newest
 }
 
 // New returns an empty index.

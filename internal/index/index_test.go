@@ -214,7 +214,7 @@ func TestVectorsOfDifferentModelsOrLengthsAreNotCompared(t *testing.T) {
 	a, b, c := row("a", "", 0, "a"), row("b", "", 0, "b"), row("c", "", 0, "c")
 	a.Vectors = []index.Kept{{"m", index.Pack([]float32{1, 0})}, {"n", index.Pack([]float32{0, 1, 0})}}
 	b.Vectors = []index.Kept{{"m", index.Pack([]float32{0.6, 0.8})}}
-	c.Vectors = []index.Kept{{"m", index.Pack([]float32{1, 0, 0})}} // of another length
+	c.Vectors = []index.Kept{{"m", index.Pack([]float32{1, 0, 0})}} // a vector of another length
 	x := filled(t, a, b, c)
 	for _, q := range []struct {
 		vector index.Vector

@@ -23,11 +23,11 @@ type Term struct {
 type Match struct {
 	Scores []Score // by row number
 	Few    []int32 // in a large index: the rows whose scores are not 0, ascending; else nil
-	Weight float32 // of all terms of the query together
+	Weight float32 // the weight of all terms of the query together
 	Rarest float32 // weight of a term that is in one row only
 	Asked  float32 // the Evidence of the whole query
 
-	memory   []Score // what is behind Scores is 0
+	memory   []Score // the part behind Scores is 0
 	groups   []float32
 	postings []dict.Posting
 	list     []int32  // Few
@@ -137,7 +137,7 @@ type scorer struct {
 
 	row, near, around, group falloff
 
-	weight, covers, proof float32 // of the present term
+	weight, covers, proof float32 // belong to the present term
 }
 
 // newScorer clears m and makes it as long as the index.

@@ -40,7 +40,7 @@ type section struct {
 	Segment
 	from  int // number of its first row
 	stale staleRows
-	held  *Builder // of the rows in memory; nil = the segment is stored
+	held  *Builder // the rows in memory; nil = the segment is stored
 }
 
 // staleRows are rows of a segment that are in memory too, in a later version.
@@ -204,7 +204,7 @@ func (x *Index) at(n int) (*section, int) {
 type list struct {
 	in *section
 	Postings
-	held []dict.Posting // of the section in memory
+	held []dict.Posting // the postings of the section in memory
 }
 
 // appendTo appends the rows to a list, in order; only those whose bit is set in among, unless it is nil.
@@ -269,7 +269,7 @@ type Found struct {
 	N      int // its number
 	ID     string
 	Data   any
-	vector Packed // of the model that was asked for
+	vector Packed // the vector of the model that was asked for
 }
 
 // Rows returns rows as they are now, in the order of numbers, with their vectors of q's model (none

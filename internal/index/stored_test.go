@@ -23,9 +23,9 @@ type shelf struct {
 	loose    []index.Row
 	removed  []string
 	version  int64
-	calls    int // of Parts
+	calls    int // calls of Parts
 	read     int // parts other than heads
-	bytes    int // of them
+	bytes    int // bytes of those parts
 }
 
 func (s *shelf) Load(_ context.Context, _ string, since, _ int64) (index.Delta, error) {
@@ -323,7 +323,7 @@ func TestChangedRowsTakeThePlaceOfStoredOnes(t *testing.T) {
 	})
 }
 
-// What was purged since is not found, although its segment still has it.
+// A row that was purged since is not found, although its segment still has it.
 func TestRowsThatAreGoneAreNotRead(t *testing.T) {
 	rows := texts(100)
 	s := &shelf{}
@@ -358,7 +358,7 @@ func TestAQuestionReadsLittle(t *testing.T) {
 	})
 }
 
-// What was read of segments is read again from memory, as far as its bytes allow; what is missing is
+// Parts of segments that were read are read again from memory, as far as its bytes allow; missing parts are
 // read at once, of all segments.
 func TestPartsAreReadOnce(t *testing.T) {
 	s := &shelf{}

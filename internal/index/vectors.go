@@ -83,7 +83,7 @@ func (s *spaces) collection(sp space) (*chromem.Collection, error) {
 
 func bytesOf(sp space) int { return vectorBytes + 4*sp.dim }
 
-const vectorBytes = 120 // of a vector besides its numbers
+const vectorBytes = 120 // bytes of a vector besides its numbers
 
 func (sp space) name() string { return fmt.Sprintf("%s/%d", sp.model, sp.dim) }
 

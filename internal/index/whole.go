@@ -10,7 +10,7 @@ import (
 type Whole struct {
 	*Head
 	data []byte
-	ends []uint32 // of the parts in data
+	ends []uint32 // ends of the parts in data
 }
 
 // EncodeWhole returns the segment in one piece: how many parts there are, the length of each, and

@@ -344,7 +344,7 @@ func (r *Instance) Stop(grace time.Duration) error {
 			err = errors.Join(err, r.http.Close())
 		}
 	}
-	if errors.Is(err, context.DeadlineExceeded) { // what still ran is stored as interrupted
+	if errors.Is(err, context.DeadlineExceeded) { // the work that still ran is stored as interrupted
 		return nil
 	}
 	return err

@@ -50,11 +50,11 @@ type Job struct {
 	ID, Kind, UserID, Subject string
 	Payload                   json.RawMessage
 	State                     State
-	Progress                  json.RawMessage // what the handler noted last; nil = nothing
+	Progress                  json.RawMessage // the handler's last note; nil = nothing
 	Attempt                   int             // from 1; 0 = was never claimed
-	NotBefore                 time.Time       // of a queued one
+	NotBefore                 time.Time       // a queued one waits until then
 	Next                      *Spec           // follows when it has ended; nil = nothing
-	Error                     *Failure        // of the last attempt that failed
+	Error                     *Failure        // from the last attempt that failed
 	CreatedAt, UpdatedAt      time.Time
 
 	Owner      string    // runner that holds the lease; "" = none
@@ -155,7 +155,7 @@ type View struct {
 	Due  []string      // kinds of which something can be claimed
 	Next time.Duration // from now until something else is due; 0 = nothing else is queued
 	Over bool          // the lease of a running job has expired
-	Held []Ref         // what the runner runs
+	Held []Ref         // jobs that the runner runs
 }
 
 // Want is how many jobs of a kind a runner has room for. Users follow one another
@@ -180,7 +180,7 @@ func (w Want) Allows(running, claimed int) bool {
 type Outcome struct {
 	State     State
 	Error     *Failure      // nil = what is stored
-	After     time.Duration // of Queued: how long to wait for the next attempt
-	Uncounted bool          // of Queued: this attempt does not count
+	After     time.Duration // only with Queued: how long to wait for the next attempt
+	Uncounted bool          // only with Queued: this attempt does not count
 	Next      []Spec        // are enqueued in the same transaction
 }

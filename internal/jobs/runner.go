@@ -31,9 +31,9 @@ type Kind struct {
 	Run func(ctx context.Context, j *Job) error
 
 	AtOnce   int           // that run side by side in this process; default 4
-	PerUser  int           // of these, how many of one user's; default half of AtOnce, at least 1
+	PerUser  int           // how many of these may be one user's; default half of AtOnce, at least 1
 	Attempts int           // default 5; a crash counts, a stop does not
-	Timeout  time.Duration // of one attempt; default 10 min
+	Timeout  time.Duration // time for one attempt; default 10 min
 }
 
 func (k Kind) withDefaults() Kind {
@@ -68,7 +68,7 @@ type Runner struct {
 	wake  chan struct{}
 	kinds []*Kind // before Start, and unchanged after it
 
-	stop  context.CancelFunc // of the loop
+	stop  context.CancelFunc // stops the loop
 	ended chan struct{}      // closed by the loop
 
 	working sync.WaitGroup // attempts

@@ -28,7 +28,7 @@ var discardLog = slog.New(slog.DiscardHandler)
 // testEnv is a SQLite database with one user, in virtual time.
 type testEnv struct {
 	*testing.T
-	dir    string // of db
+	dir    string // the directory of db
 	db     *store.DB
 	user   string
 	runner *jobs.Runner // is notified of changes at once; nil = none yet

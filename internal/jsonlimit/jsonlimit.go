@@ -12,7 +12,7 @@ import (
 // Limits bounds a document.
 type Limits struct {
 	Depth  int        // how deep objects and arrays may be nested
-	Deep   fault.Code // of the refusal of a document that is nested deeper
+	Deep   fault.Code // the code that refuses a document that is nested deeper
 	Values int        // values in all, objects and arrays included
 	// Lists bounds arrays by their member name: how many elements all arrays of that
 	// name may have together. The name "" is for all other arrays together.

@@ -13,7 +13,7 @@ type Language struct {
 	Rules []*Source
 	Words map[string][]string
 	Put   map[string]bool   // names that are put into others, as {{name}}
-	mu    sync.Mutex        // of Put, because rules are compiled at any time
+	mu    sync.Mutex        // guards Put, because rules are compiled at any time
 	parts map[string]string // groups of regular expressions
 }
 
@@ -22,7 +22,7 @@ type Source struct {
 	Name     string
 	Matches  []string          // texts that must match
 	Misses   []string          // texts that nearly match
-	With     map[string]string // what a match means to the package
+	With     map[string]string // the meaning of a match to the package
 	match    []string
 	not      []string
 	language *Language

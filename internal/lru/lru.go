@@ -18,7 +18,7 @@ type Cache[K comparable, V any] struct {
 	maximum int
 	cost    int
 	entries map[K]*list.Element
-	recent  list.List // of *entry[K, V], the last used first
+	recent  list.List // elements are *entry[K, V], the last used first
 }
 
 type entry[K comparable, V any] struct {

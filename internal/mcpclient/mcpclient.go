@@ -23,7 +23,7 @@ const MaxBody = 2 << 20
 
 // Config says how to reach a server.
 type Config struct {
-	Name    string       // what errors call it
+	Name    string       // errors call it so
 	Address string       // http or https; one that ends in /sse has the older transport. All requests go to its host
 	Key     llm.Key      // sent as a bearer token; zero = none
 	Client  *http.Client // for all requests; it follows no redirects
@@ -33,7 +33,7 @@ type Config struct {
 // Server is an MCP server and the session with it. It is safe for concurrent use.
 type Server struct {
 	cfg  Config
-	held chan *session // of capacity 1: the session, nil while there is none
+	held chan *session // has capacity 1: the session, nil while there is none
 }
 
 type session struct {

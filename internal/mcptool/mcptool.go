@@ -57,9 +57,9 @@ type server struct {
 	client *mcpclient.Server
 	log    *slog.Logger
 	now    func() time.Time
-	stale  atomic.Bool // what is known may be wrong: a call has failed
+	stale  atomic.Bool // the known tools may be wrong: a call has failed
 
-	asking chan struct{} // of capacity 1: full while somebody reads or asks
+	asking chan struct{} // has capacity 1: full while somebody reads or asks
 	at     time.Time     // when the server was asked; zero = never
 	tools  []Tool
 	err    error

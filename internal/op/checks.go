@@ -11,7 +11,7 @@ import (
 // Checks collects the invalid fields of a request, so that a caller learns all of them
 // at once.
 type Checks struct {
-	Path   string // of the object that has the fields; "" for the top level
+	Path   string // path of the object that has the fields; "" for the top level
 	fields []fault.Field
 }
 

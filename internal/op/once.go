@@ -12,7 +12,7 @@ import (
 
 // KeyRecord is the memory of one command that carried an idempotency key.
 type KeyRecord struct {
-	Hash string // of the command's name and content
+	Hash string // made of the command's name and content
 	Reply
 	At time.Time
 }

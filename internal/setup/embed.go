@@ -84,7 +84,7 @@ func (m *Models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 		return nil, err
 	}
 	if model := m.cfg.Get("NODEST_EMBEDDING_MODEL"); model != "" {
-		return e.Embedder(model, 0), nil // of others it is not known what they can give
+		return e.Embedder(model, 0), nil // it is not known what other models can give
 	}
 	return e.Embedder(e.EmbeddingModel(ctx), embeddingDim), nil
 }

@@ -36,7 +36,7 @@ type Models struct {
 	fallbacks []llm.Ref
 	keys      func(ctx context.Context, userID string) (map[string]string, error)
 
-	probed probed // whether the server makes vectors
+	probed probed // tells if the server makes vectors
 
 	mu  sync.Mutex
 	own *lru.Cache[ownKey, llm.Provider] // with users' keys, so that a cooling key stays known
@@ -276,7 +276,7 @@ func (m *Models) strictTurns(p llm.Provider, model string) bool {
 	case "off":
 		return false
 	}
-	return !client.TakesLooseTurns(model) // of the default it is known only when a request is made
+	return !client.TakesLooseTurns(model) // for the default it is known only when a request is made
 }
 
 // contextTokens is the context of the providers whose models all have about the same.

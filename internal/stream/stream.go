@@ -31,7 +31,7 @@ type Event struct {
 	Data           json.RawMessage `json:"data,omitempty"` // the rest, one JSON object
 	Logged         json.RawMessage `json:"kept,omitempty"` // what the log keeps in place of Data, which is made of it again; nil = Data
 
-	delta Delta // of a gen.delta
+	delta Delta // a gen.delta has one
 	once  sync.Once
 	frame []byte
 }

@@ -23,7 +23,7 @@ func TestInventedNamesAndNumbersAreFound(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		lines      []ChatLine
-		madeUp     string // what is removed
+		madeUp     string // the word that is removed
 	}{
 		{"what was said", "Anna's sister Lucy lives in Bergen. Mira promised to bring the blue umbrella; Anna takes 40 apples and Rex.", english, ""},
 		{"counts", "They named 2 people and 4 things. Three plans are open.", english, ""},

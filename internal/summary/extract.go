@@ -66,7 +66,7 @@ type quote struct {
 	prior   bool // it stood in the summary before
 
 	terms []string // distinct, sorted
-	score int64    // what it says, in millionths
+	score int64    // how much it says, in millionths
 	close int64    // how much of it was picked already, in millionths
 	size  int      // in a summary, with the line break, in code points
 }

@@ -48,7 +48,7 @@ const (
 // Attempt is what is stored of the last summary.
 type Attempt struct {
 	SummaryID string // that came of it
-	Seq       int64  // of the newest message at the time
+	Seq       int64  // the newest message at the time
 	Length    int    // effective length with the new summary, in UTF-16 units
 }
 
@@ -77,7 +77,7 @@ type State struct {
 type Plan struct {
 	Skip       Skip
 	Effective  int    // length of what would be sent now, in UTF-16 units
-	Length     int    // of the new summary at most, in code points
+	Length     int    // length of the new summary at most, in code points
 	Rebuild    bool   // from the messages themselves, not from the summary in force
 	Generation int    //
 	BaseID     string // the summary in force; a result for another one is worth nothing
@@ -249,7 +249,7 @@ func (s *surveyed) target(rebuild bool) (Range, int) {
 	case rebuild && s.from > KeepFirst:
 		start = KeepFirst
 	}
-	if rebuild && s.missing == 0 && start < KeepFirst && end > KeepFirst { // of those before it some are gone
+	if rebuild && s.missing == 0 && start < KeepFirst && end > KeepFirst { // some of those before it are gone
 		start = KeepFirst
 	}
 	r := rangeOf(s.Lines, start, end, s.missing)

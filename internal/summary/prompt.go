@@ -11,7 +11,7 @@ import (
 )
 
 type block struct {
-	day  string // of the message; empty = not known
+	day  string // the day of the message; empty = not known
 	text string
 }
 

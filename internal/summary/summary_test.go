@@ -162,7 +162,7 @@ func atOccasion(o summary.Occasion) func(*summary.State) {
 
 func TestPlanWithAnActiveSummary(t *testing.T) {
 	long := strings.Repeat("a", 300)
-	first := summaryOf(chatLines(40, long), 3, 16, strings.Repeat("s", 900)) // of the first 20 messages
+	first := summaryOf(chatLines(40, long), 3, 16, strings.Repeat("s", 900)) // made from the first 20 messages
 	with := func(change func(*summary.Summary)) *summary.Summary {
 		s := *first
 		change(&s)

@@ -8,7 +8,7 @@ type Run struct {
 	Count  int
 	Length int    // in UTF-16 units
 	Runes  int    // code points
-	Digest string // of the range to summarise, up to the last of them; only for messages of the range
+	Digest string // digest of the range to summarise, up to the last of them; only for messages of the range
 }
 
 // Messages is how many messages lines stand for.

@@ -13,7 +13,7 @@ import (
 
 // A chat that is read in parts, and thinned after each, gives the summary of all its messages.
 func TestAThinnedChatHasTheSameSummary(t *testing.T) {
-	const n = 900 // of about 900 characters, of which a third is read
+	const n = 900 // messages of about 900 characters, of which a third is read
 	lines := chatLines(n, "")
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range lines {

@@ -22,7 +22,7 @@ type Work struct {
 	Previous *Summary   // in force; nil = none
 	Known    int        // lines at the beginning of Lines that Previous covers; not 0 in a rebuild only
 	Rebuild  bool       // Previous is not folded in
-	Length   int        // of the summary at most, in code points; default 1000
+	Length   int        // length of the summary at most, in code points; default 1000
 	Location *time.Location
 }
 
@@ -48,7 +48,7 @@ func (w *Work) earlier() string {
 type Draft struct {
 	Text   string
 	Method Method // MethodModel or MethodExtractive
-	Cause  error  // of an extractive text: what the model did wrong; nil = there is no model
+	Cause  error  // the model's fault, for an extractive text; nil = there is no model
 }
 
 const (

@@ -139,7 +139,7 @@ func partOf(raw json.RawMessage) (p *genai.Part, text []byte) {
 func usageOf(raw json.RawMessage) *llm.Usage {
 	o := llm.ObjectOf(string(raw), "")
 	count := func(key string) int {
-		n, _ := o.Number(key) // what is no number counts as nothing
+		n, _ := o.Number(key) // a value that is no number counts as nothing
 		if math.IsNaN(n) {
 			return 0
 		}
@@ -157,7 +157,7 @@ func usageOf(raw json.RawMessage) *llm.Usage {
 }
 
 func textOf(raw json.RawMessage) (s string) {
-	_ = json.Unmarshal(raw, &s) // of another type it is no text
+	_ = json.Unmarshal(raw, &s) // a value of another type is no text
 	return s
 }
 

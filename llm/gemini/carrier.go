@@ -22,15 +22,15 @@ import (
 // what it learned that the SDK would lose. It belongs to one goroutine at a time: an SDK
 // reads the body in its caller's goroutine.
 type exchange struct {
-	hide llm.Secrets         // what errors must not quote
+	hide llm.Secrets         // errors must not quote these
 	sdk  string              // that reads a stream; "" = the answer is in one piece
-	trim func([]byte) []byte // of such an answer; nil = it is passed on as it is
+	trim func([]byte) []byte // trims such an answer; nil = it is passed on as it is
 	body *body
-	err  error // what really went wrong
+	err  error // the true cause
 
-	text, thought loose.Tail // of the reply
+	text, thought loose.Tail // the reply's text and thought
 
-	heard answer // what answers say beside their parts, until take
+	heard answer // the content of answers beside their parts, until take
 	whole bool   // the end of the stream was read
 }
 
@@ -87,7 +87,7 @@ func noClient(err error) error {
 // The bounds of an answer, in bytes.
 const (
 	streamLimit  = 256 << 20
-	eventLimit   = 4 << 20  // of one event of a stream
+	eventLimit   = 4 << 20  // bytes of one event of a stream
 	answerLimit  = 16 << 20 // that is not streamed
 	refusalLimit = 64 << 10
 )
@@ -219,7 +219,7 @@ type wireError struct {
 // readError reads an error: an object, or a text by itself.
 func readError(raw json.RawMessage) (e wireError) {
 	if loose.Unmarshal(raw, &e) != nil {
-		_ = loose.Unmarshal(raw, &e.Message) // what has no words gets those of its status
+		_ = loose.Unmarshal(raw, &e.Message) // an error without words gets those of its status
 	}
 	return e
 }
@@ -227,7 +227,7 @@ func readError(raw json.RawMessage) (e wireError) {
 // refusal makes an error of an answer that is not 200. A proxy or a gateway answers
 // with a text or a web page: the text is the reason, and else the status.
 func (x *exchange) refusal(resp *http.Response) error {
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // what can be read is enough
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // the readable part is enough
 	var list loose.List[struct{ Error json.RawMessage }]        // streams are refused with a list
 	var e wireError
 	if err := loose.Unmarshal(b, &list); err != nil && !strings.HasPrefix(strings.TrimSpace(string(b)), "<") {

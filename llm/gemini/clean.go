@@ -176,7 +176,7 @@ func (o *objects) next() (raw json.RawMessage, err error) {
 // events is a stream of server-sent events. Data that are no JSON, such as [DONE], are skipped.
 type events struct {
 	in   *sse.Reader
-	more []json.RawMessage // of an event with several answers
+	more []json.RawMessage // answers of an event with several
 	read bool              // an answer
 }
 

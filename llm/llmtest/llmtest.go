@@ -67,7 +67,7 @@ type Call struct {
 	ID        string // empty = none is sent
 	Name      string
 	Args      string // JSON
-	Signature string // of the thought; OpenAI: in extra_content, as Google sends it
+	Signature string // signature of the thought; OpenAI: in extra_content, as Google sends it
 	Pieces    int    // OpenAI: deltas for the arguments; 0 = the whole call in one
 }
 
@@ -91,12 +91,12 @@ type Usage struct {
 // without text.
 type Reply struct {
 	Status     int           // 0 means 200; else Message and Reason form the error body
-	Message    string        // of the error; default: the status text
+	Message    string        // the error's message; default: the status text
 	Reason     string        // word for machines, e.g. API_KEY_INVALID
 	RetryAfter time.Duration // as header, in whole seconds
 	HTML       bool          // a web page with status 200 in place of the answer
 	Plain      string        // the body of a refusal as it is, in place of an error body
-	Location   string        // of a redirect
+	Location   string        // the address of a redirect
 
 	Parts       []Part
 	Finish      Finish
@@ -402,7 +402,7 @@ func (o *writer) send(s string, split int) {
 // format is a provider's format of a stream.
 type format interface {
 	part(p Part)
-	end() // of a reply that is not truncated
+	end() // ends a reply that is not truncated
 }
 
 // stream sends a reply in pieces.

@@ -26,23 +26,23 @@ type circle struct {
 	words     *circleWords
 	chance    *rand.Rand
 	asked     string // the text outside of blocks: the card, and what is wanted
-	author    string // of the post
+	author    string // the post's author
 	post      string
 	postID    string
 	thread    []said
 	answers   *said    // the comment to answer; nil = the post
 	interests []string // from the card
-	tells     []said   // what there is to tell; the names are empty
+	tells     []said   // things to tell; the names are empty
 	people    []said   // in a review: whom it is about
 	clock     string   // 15:04; "" = not told
-	names     []string // of others
-	used      []string // of the lists of words, in this answer
+	names     []string // names of others
+	used      []string // words taken from the lists, in this answer
 }
 
 // said is a line of a thread.
 type said struct{ id, name, text string }
 
-// What the last lines of a prompt show of the wanted answer.
+// Signs of the wanted answer in the last lines of a prompt.
 const (
 	shape         = `{"thoughts"`
 	wantsReview   = "关系更新"
@@ -294,7 +294,7 @@ func (c *circle) readBlock(label, tag, text string) {
 		case "relationships":
 			c.people = append(c.people, s)
 		}
-		name, _, _ := strings.Cut(strings.ReplaceAll(s.name, "，", ","), ",") // of the feed: name, age
+		name, _, _ := strings.Cut(strings.ReplaceAll(s.name, "，", ","), ",") // the feed has: name, age
 		c.knows(name)
 	}
 }

@@ -74,8 +74,8 @@ type circleWords struct {
 	comment, answer, response, post, ask, own, question, thoughts func() []string
 
 	pools          map[string]func() []string
-	likes, between *lexicon.Rule   // what a card says about interests; what separates them
-	personal       func() []string // what is about somebody in particular is no interest
+	likes, between *lexicon.Rule   // a card's words about interests; the words that separate them
+	personal       func() []string // a text about somebody in particular is no interest
 }
 
 func circleWordsOf(l language) *circleWords {

@@ -14,21 +14,21 @@ import (
 type scene struct {
 	lang       language
 	char, user string
-	said       string   // what the user wrote last
+	said       string   // the last text of the user
 	before     string   // the last text of the character
-	lines      []string // of the character, from the example dialogue
-	asked      []string // what the user says before each of lines; may be ""
+	lines      []string // texts of the character, from the example dialogue
+	asked      []string // the user's text before each of lines; may be ""
 	traits     []string // sentences of the card that name the character
-	profile    []string // what is always known of the user
+	profile    []string // facts that are always known of the user
 	memories   []string
-	web        []finding // of a search, best first
-	findings   []string  // of a search in another format
+	web        []finding // findings of a search, best first
+	findings   []string  // findings of a search in another format
 	guided     string    // how the prompt asks for what was found to be used
 	turn       int       // messages so far
 
 	searched, read bool       // documents, in this turn
 	topFile        document   // that was found first
-	docs           []evidence // what they say about the question
+	docs           []evidence // their sentences about the question
 }
 
 func readScene(req llm.Request) scene {
@@ -140,7 +140,7 @@ func entries(block string) []string {
 	for line := range strings.Lines(block) {
 		if m := numbered.FindStringSubmatch(strings.TrimRight(line, "\r\n")); m != nil {
 			if text := strings.TrimSpace(markup.ReplaceAllString(m[1], "$1")); text != "" {
-				list = append(list, clip(text, 300)) // what happened in the circle has two quotes
+				list = append(list, clip(text, 300)) // an event of the circle has two quotes
 			}
 		}
 	}
@@ -231,7 +231,7 @@ func (s *scene) isUser(name string) bool {
 
 func (s *scene) addLine(asked, line string) {
 	line = strings.Trim(s.fill(line), " \t\r\n,，")
-	if strings.Count(line, `"`)%2 == 1 { // of a list of texts in quotation marks
+	if strings.Count(line, `"`)%2 == 1 { // the line is from a list of texts in quotation marks
 		line = strings.Trim(strings.TrimSuffix(line, `"`), " ,，")
 	}
 	if line != "" {

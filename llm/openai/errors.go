@@ -34,7 +34,7 @@ const refusalLimit = 64 << 10
 // refusal makes an error of an answer that is not 200. One without a reason gets the
 // status in its place.
 func (c *Client) refusal(resp *http.Response, hide llm.Secrets) error {
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // what can be read is enough
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit)) // the readable part is enough
 	raw := json.RawMessage(bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff"))))
 	if len(raw) > 0 && !json.Valid(raw) {
 		raw, _ = json.Marshal(string(b)) // a text can always be encoded

@@ -19,7 +19,7 @@ import (
 type told struct {
 	text, reasoning string
 	usage           llm.Usage // the zero value: none
-	cost            float64   // of the usage
+	cost            float64   // the usage's cost
 	code            fault.Code
 	requests        int64 // 0 = one
 }

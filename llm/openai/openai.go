@@ -64,7 +64,7 @@ type Routing struct {
 type Client struct {
 	opts Options
 	chat string  // address of the chat completions
-	base url.URL // of everything else
+	base url.URL // the base of all other addresses
 	http *http.Client
 	keys *llm.Keys
 

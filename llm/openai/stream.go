@@ -37,9 +37,9 @@ type stream struct {
 	used    wireUsage // as far as it was told
 
 	text, reasoning loose.Tail
-	said            llm.Chunk // what was read and is not passed on yet
+	said            llm.Chunk // the part that was read and is not passed on yet
 	alive           bool      // something was
-	mould           mould     // of the last event that was decoded
+	mould           mould     // the mould of the last event that was decoded
 
 	tools bool  // were offered
 	asked asked // those that the model asks for

@@ -86,10 +86,10 @@ func (c *wireCalls) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // asked puts together the calls of an answer, and what the same server wants to see again
 // with them.
 type asked struct {
-	text  strings.Builder // of the whole answer
+	text  strings.Builder // text of the whole answer
 	calls []*askedCall
 	rest  map[string]any // members of the message that are unknown
-	size  int            // of rest, in bytes
+	size  int            // size of rest, in bytes
 }
 
 type askedCall struct {
@@ -183,7 +183,7 @@ func (a *asked) callOf(w wireCall) *askedCall {
 	return found
 }
 
-// What is no part of an assistant message in a request.
+// answerOnly are members of an answer that are no part of an assistant message in a request.
 var answerOnly = []string{"function_call", "annotations", "audio", "images", "token_ids", "logprobs"}
 
 // keep adds members that a later request sends back.

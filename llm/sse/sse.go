@@ -25,10 +25,10 @@ var ErrTooLong = errors.New("a line or an event of the stream is too long")
 type Reader struct {
 	in    io.Reader
 	limit int
-	err   error // of in, or ErrTooLong
+	err   error // the error of in, or ErrTooLong
 
 	buf      []byte
-	from, to int // what is read of in and not yet taken
+	from, to int // the part that was read of in and is not yet taken
 	seen     int // that much of it has no end of a line
 	begun    bool
 	afterCR  bool // the last line ended in CR, so that an LF is its second half
@@ -36,7 +36,7 @@ type Reader struct {
 	data, spare []byte
 	pending     bool // there are data lines
 	bare        bool // they are bare JSON
-	nest        nest // of data
+	nest        nest // the nesting of data
 	wasBare     bool // the last event was
 }
 

@@ -15,7 +15,7 @@ import (
 const (
 	MaxOthers = 4    // documents besides the default ones and the archive
 	MaxText   = 8000 // code points of a document
-	maxLines  = 400  // of a document
+	maxLines  = 400  // lines of a document
 )
 
 // Archive is the document that keeps the lines that runs have removed. It is in no prompt, and no
@@ -68,14 +68,14 @@ func (l *Line) isStructure() bool {
 // Document is a document in one version.
 type Document struct {
 	Path      string
-	Version   int64 // of Lines, from 1
+	Version   int64 // the version of Lines, from 1
 	Newest    int64 // the version that is in force
 	Locked    bool  // only the user may change it
 	Author    Author
-	RunID     string // of the run that wrote the version; "" = the user did
+	RunID     string // the run that wrote the version; "" = the user did
 	Lines     []Line
 	Made      int64     // how many lines were ever made: ids count on
-	UpdatedAt time.Time // of the version
+	UpdatedAt time.Time // the time of the version
 }
 
 // Version is a version of a document without its lines.

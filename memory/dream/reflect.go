@@ -27,7 +27,7 @@ const (
 	mostTraces   = 200
 	textsAtOnce  = 300
 	windowSize   = 12_000 // code points
-	longestShown = 3000   // of one message
+	longestShown = 3000   // code points of one message
 	mostNotes    = 20
 	mostEvents   = 50
 )
@@ -122,7 +122,7 @@ func (a *attempt) window(tx Tx, t Trace) (*window, error) {
 	}
 	full := len(texts) >= textsAtOnce
 	last, now := int64(0), tx.Now()
-	quiet := true // what has no text yet will get none
+	quiet := true // a message that has no text yet will get none
 	for _, said := range texts {
 		last, quiet = max(last, said.Seq), quiet && now.Sub(said.At) >= awayTime
 	}

@@ -27,7 +27,7 @@ type Update struct {
 	Path  string
 	Do    Do
 	Line  string // id; of Modify and Remove
-	Text  string // of Add and Modify
+	Text  string // new text; only with Add and Modify
 	Notes []int  // places in Basis.Notes that say so
 }
 
@@ -61,7 +61,7 @@ var reasonMany = fmt.Sprintf("there are %d documents besides the default ones al
 const (
 	longestLine = 500 // code points
 	mostUpdates = 100
-	floorShare  = 0.6 // of its best version that a document keeps
+	floorShare  = 0.6 // share of its best version that a document keeps
 	floorTime   = 30 * 24 * time.Hour
 )
 
@@ -78,7 +78,7 @@ type Change struct {
 
 // Basis is the input of Apply.
 type Basis struct {
-	Documents  []*Document    // of the memory, the archive included
+	Documents  []*Document    // the documents of the memory, the archive included
 	Best       map[string]int // BestSizes of them
 	Notes      []Note
 	Names      lang.Names

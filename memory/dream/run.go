@@ -75,7 +75,7 @@ func (r *Run) fruitless() bool {
 // Limits of runs.
 const (
 	awayTime     = 10 * time.Minute // since the last message, before a run begins
-	callsPerDay  = 24               // of a memory
+	callsPerDay  = 24               // calls of a memory
 	tokensPerDay = 150_000
 	emptyRuns    = 2                  // in a row without result, after which nights stop
 	restTime     = 7 * 24 * time.Hour // for so long

@@ -286,7 +286,7 @@ type randomChat struct {
 	*chatter
 	*rand.Rand
 	users    []*chat.Message // the user's messages
-	words    []string        // what the messages are about
+	words    []string        // subjects of the messages
 	said     int             // texts of the user, including edited ones
 	calls    int
 	crashing bool // attempts may die, and the model may fail

@@ -35,10 +35,10 @@ const (
 type change struct {
 	Op         operation
 	OldID      string
-	Old        *memory.Memory // of a replacement: the New of an earlier change of this run
+	Old        *memory.Memory // only in a replacement: the New of an earlier change of this run
 	New        *memory.Memory
 	Suggestion *memory.Suggestion
-	EndedBy    []memory.Evidence // of a retirement: what it rests on
+	EndedBy    []memory.Evidence // the evidence of a retirement
 	Reason     string            // why a statement is dropped
 }
 
@@ -294,7 +294,7 @@ func (a *applying) update(i int, target *memory.Memory, text string) {
 		a.seen(i, target)
 	case target.Guarded():
 		a.suggest(memory.Suggestion{MemoryID: target.ID, Event: memory.EventUpdate, Text: next.Text, Reason: "replaced by a newer statement", Evidence: c.Evidence})
-	case other != nil && !a.gone[other.ID]: // what it would become is there already
+	case other != nil && !a.gone[other.ID]: // the fact that it would become is there already
 		a.seen(i, other)
 		a.retire(target, c.Evidence)
 	default:

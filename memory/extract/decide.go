@@ -115,7 +115,7 @@ type similarity func(a, b string) float64
 const (
 	sameText    = 0.92
 	nearbyTexts = 0.75
-	farTexts    = 0.3 // what is farther is about something else, and is not looked at closely
+	farTexts    = 0.3 // a text farther than this is about something else, and is not looked at closely
 )
 
 // byRule decides on a candidate without a model: NONE for what is known, UPDATE for the same
@@ -146,7 +146,7 @@ func compare(c *candidate, m *memory.Memory, slot lang.Slot, similar similarity)
 	switch {
 	case slot.Property != "" && slot.Contradicts(lang.SlotOf(m.Text)):
 		return memory.EventUpdate, 1
-	case slot.Over(), near < farTexts: // of something else
+	case slot.Over(), near < farTexts: // it is about something else
 		return memory.EventAdd, near
 	case !lang.Differ(c.Text, m.Text):
 		if near >= sameText && lang.HoldsWords(m.Text, c.Text) {

@@ -195,7 +195,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// What the user pinned, locked or wrote changes only with the user's consent.
+// Memories that the user pinned, locked or wrote change only with the user's consent.
 func TestApplyOnlySuggestsChangesToGuardedMemories(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"pinned", "locked", "user"} {

@@ -48,7 +48,7 @@ func New(store memory.Store, o Options) *Service {
 type attempt struct {
 	*Service
 	job         *jobs.Job
-	state       memory.Reading // of the conversation
+	state       memory.Reading // the reading of the conversation
 	ordered     bool           // the user has ordered some of what is unread
 	characterID string
 	scene       memory.Scene
@@ -145,9 +145,9 @@ func (r *attempt) extractor(ctx context.Context) (llm.Asker, error) {
 // unread is what extraction has not read of a conversation, as far as it is shown.
 type unread struct {
 	texts     []memory.Text // by seq
-	turns     []memory.Turn // of texts
+	turns     []memory.Turn // the turns of texts
 	exchanges int           // turns that the user has begun
-	open      int           // of them the last ones, that have no reply yet
+	open      int           // the last ones of these, that have no reply yet
 	quiet     time.Duration
 	more      bool // texts are only the first ones
 }

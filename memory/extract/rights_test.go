@@ -262,7 +262,7 @@ func TestTheUserDecidesSuggestions(t *testing.T) {
 		v2 := c.the("User loves black coffee")
 		c.equal("as by the user", []any{v2.Version, v2.Origin, v2.Locked, v2.Pinned, v2.Evidence[0].RevisionID}, []any{2, memory.ByUser, true, true, said.Chosen().RevisionID})
 
-		// What the user wrote has no message as evidence, and does not get one.
+		// A fact that the user wrote has no message as evidence, and does not get one.
 		c.update(func(tx nodest.Tx) error {
 			own, err := storetest.Memory(tx.Memory).Create(context.Background(), &op.Call{Device: "phone"}, c.character, memory.Draft{Text: "User drinks tea"})
 			m = own

@@ -49,7 +49,7 @@ type run struct {
 	method  memory.Origin // ByModel, or ByRule where the model was missing or failed
 	calls   int           // to the model, retries included
 	dropped []string      // why statements were not stored
-	notes   []string      // what went wrong on the way; holds no text of a chat
+	notes   []string      // faults on the way; they hold no text of a chat
 }
 
 const maxCandidates = 12
@@ -115,7 +115,7 @@ func (x *run) ask(ctx context.Context, prompt string, use func(reply string) err
 		return errNoModel
 	}
 	again := prompt
-	var unusable error // what was wrong with the first answer
+	var unusable error // the fault of the first answer
 	for {
 		reply, err := x.model.Ask(ctx, llm.Prompt{Text: again, JSON: true, MaxTokens: answerTokens})
 		if errors.Is(err, errSpent) {

@@ -300,7 +300,7 @@ func TestRulesReadWhatAModelLeavesOut(t *testing.T) {
 	}
 }
 
-// What the character says of itself is not about the user, unless the user agrees to
+// A statement of the character about itself is not about the user, unless the user agrees to
 // it.
 func TestTheCharactersWordsAreNotTheUsers(t *testing.T) {
 	t.Parallel()

@@ -11,12 +11,12 @@ import (
 
 // factState is the state of the facts of a scope with the texts that are shown.
 type factState struct {
-	current []memory.Memory // what counts, one version of each fact, the oldest first; as active
+	current []memory.Memory // facts that count, one version of each, the oldest first; as active
 	hidden  []memory.Memory // active versions that do not: their texts are not shown, or they come from the circle
 	over    []memory.Memory // the others: replaced, or retired
 
 	rows   map[string]*memory.Memory // all versions as they are stored, by id
-	newest map[string]*memory.Memory // of them, by root
+	newest map[string]*memory.Memory // the newest of them, by root
 }
 
 func readFacts(tx memory.Tx, characterID string) (*factState, error) {

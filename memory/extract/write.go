@@ -273,7 +273,7 @@ type writing struct {
 
 	rows map[string]*memory.Memory         // versions that were there, as they are now
 	made map[*memory.Memory]*memory.Memory // new ones, by those of the plan
-	last map[string]*memory.Memory         // of both, the newest by root
+	last map[string]*memory.Memory         // the newest of both, by root
 
 	added, updated, retired []string // ids
 }

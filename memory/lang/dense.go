@@ -43,7 +43,7 @@ func beginsWith(text string, words map[string]bool) int {
 }
 
 var (
-	particles  = data.Words("particles") // of Korean words, the longest first
+	particles  = data.Words("particles") // particles of Korean words, the longest first
 	predicates = data.Set("predicates")
 )
 
@@ -147,7 +147,7 @@ func (d *denseWords) add(word []rune) {
 			d.proof[string(word[:2])] = provesHardly
 			return
 		}
-		parts := float32(0) // what the characters prove that the pairs are made of
+		parts := float32(0) // the proof of the characters that the pairs are made of
 		for _, r := range word {
 			if unicode.Is(unicode.Han, r) {
 				parts += partWeight

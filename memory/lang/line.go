@@ -12,7 +12,7 @@ const (
 
 type Line struct {
 	Role Role
-	Name string // of the speaker; may be empty
+	Name string // the speaker's name; may be empty
 	Text string
 	At   time.Time
 }

@@ -33,7 +33,7 @@ type Question struct {
 	Keywords   bool       // it is a few words and no sentence
 	States     bool       // it tells something, by enough words of its own
 	Refers     bool       // to somebody or something in the turn before
-	Properties Properties // of the user that it asks for
+	Properties Properties // properties of the user that it asks for
 }
 
 // Own reports whether a term is a word of the question itself.

@@ -117,7 +117,7 @@ type rule struct {
 
 var (
 	statementRules    = rulesOf("statement")
-	introductionRules = rulesOf("introduction") // of messages that greet: "I'm Anna"
+	introductionRules = rulesOf("introduction") // rules for messages that greet: "I'm Anna"
 )
 
 // rulesOf returns the rules of each language, in order.

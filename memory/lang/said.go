@@ -70,7 +70,7 @@ type vocabulary struct {
 	latin   map[string][]string // classes
 	dense   []denseWord         // longest first
 	neutral map[string]bool
-	blank   *strings.Replacer // of neutral words of dense scripts
+	blank   *strings.Replacer // blanks neutral words of dense scripts
 }
 
 var vocabularies = sync.OnceValue(func() vocabulary {

@@ -30,7 +30,7 @@ const (
 // Slot is what a fact says of a property; the zero value is nothing.
 type Slot struct {
 	Property string
-	parts    map[string]string // of the value, by group
+	parts    map[string]string // parts of the value, by group
 }
 
 func SlotOf(text string) Slot {
@@ -68,7 +68,7 @@ func (g Slot) Contradicts(older Slot) bool {
 			compared, differs = true, differs || !HoldsWords(x, y) && !HoldsWords(y, x)
 		}
 	}
-	if g.Over() { // of a value that it names, only of that
+	if g.Over() { // if it names a value, only that one is over
 		return len(g.parts) == 1 || compared && !differs
 	}
 	return differs

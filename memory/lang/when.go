@@ -31,7 +31,7 @@ func firstDay(text string, at time.Time) (dayMatch, bool) {
 var (
 	hanLayouts     = data.Words("day-layouts", "zh")
 	englishLayouts = data.Words("day-layouts", "en")
-	prepositions   = data.Words("day-prepositions") // of an English day, and of a longer time
+	prepositions   = data.Words("day-prepositions") // prepositions of an English day, and of a longer time
 	beforeDay      = english("before-day")          // has a preposition
 	partsOfDay     = data.List("part-of-day", "written")
 )

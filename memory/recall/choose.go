@@ -13,7 +13,7 @@ import (
 func (r *ranking) choose() ([]Hit, error) {
 	r.found = r.present(r.found)
 	if r.q.gated() && !slices.ContainsFunc(r.found, func(c candidate) bool { return r.columns.proven.has(c.why) }) {
-		r.found = nil // what passes the gate does not count, or stands in sight
+		r.found = nil // the units that pass the gate do not count, or stand in sight
 	}
 	if r.q.whole() {
 		found := r.once(r.found, r.q.Limit, r.sameText)

@@ -143,7 +143,7 @@ func TestSilenceStaysSilenceWhateverWasNeverShown(t *testing.T) {
 			t.Errorf("%s: %v", text, foundIDs(got))
 		}
 	}
-	// What only passes the floor of a question takes no place.
+	// A fact that only passes the floor of a question takes no place.
 	p := plums(t, 11)
 	of := allShown(11)
 	for _, h := range find(t, p, recall.Query{Text: plumQuestion, Limit: 3, Records: records(of)}) {

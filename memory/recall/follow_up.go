@@ -13,7 +13,7 @@ import (
 // ginger ale these days". Both are returned.
 
 const (
-	followedShare = 0.7 // of the evidence of the best line that others must have
+	followedShare = 0.7 // share of the evidence of the best line that others must have
 	followedLines = 4   // how many of the best lines are looked at
 	followingRows = 24  // in how many rows a word is at most that ties two lines together
 	followingTie  = 0.3 // share of the older line's words, by weight, that the later one must have

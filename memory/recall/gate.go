@@ -16,11 +16,11 @@ import (
 // what fits best. Evidence is counted in words: a word that is in one row is worth 1, more
 // common ones less, small talk nothing (memory/lang).
 const (
-	leastShare     = 0.27 // of what a question asks for
-	leastTold      = 1.3  // of a message that asks nothing
+	leastShare     = 0.27 // share of what a question asks for
+	leastTold      = 1.3  // for a message that asks nothing
 	leastToldShare = 0.1
-	leastPublic    = 0.5  // of a text in the circle: one telling word
-	leastDay       = 0.5  // of Days.Fit
+	leastPublic    = 0.5  // for a text in the circle: one telling word
+	leastDay       = 0.5  // the least Days.Fit
 	leastStand     = 0.06 // by how much the cosine of a vector stands out
 	leastSpread    = 4    // in spreads of the cosines below the median
 	leastVectors   = 8    // with fewer there is nothing to stand out from

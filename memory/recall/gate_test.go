@@ -82,7 +82,7 @@ func TestAKnownNameRecalls(t *testing.T) {
 	}
 }
 
-// What the user said in role play, in jest, or about what others say does not answer
+// A text of the user in role play, in jest, or about what others say does not answer
 // a question about the user if there is a real answer.
 func TestPlayAndHearsayDoNotAnswerQuestions(t *testing.T) {
 	t.Parallel()

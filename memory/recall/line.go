@@ -75,7 +75,7 @@ func spanOf(days []lang.Days) span {
 	all := span{math.MaxInt32, math.MinInt32}
 	for _, d := range days {
 		from, to := d.Span()
-		if from.IsZero() { // of every year
+		if from.IsZero() { // a day of every year
 			return span{math.MinInt32, math.MaxInt32}
 		}
 		all = span{min(all.from, int32(from.Unix()/60)), max(all.to, int32(to.Unix()/60))}

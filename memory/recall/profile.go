@@ -40,7 +40,7 @@ func mostUrgent(v index.View) []int {
 		if l.is(lineNamesUser) {
 			urgency += 2
 		}
-		top.add(ranked{-n, urgency}) // of equals the newest first
+		top.add(ranked{-n, urgency}) // the newest of equals first
 	})
 	rows := numbers(top.sorted())
 	for i := range rows {

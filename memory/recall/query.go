@@ -29,7 +29,7 @@ type Query struct {
 	Limit      int     // hits; 0 = DefaultLimit
 	Characters int     // code points of all texts together; 0 = DefaultCharacters
 
-	read *lang.Question // of Text; nil = not read yet
+	read *lang.Question // Text as a question; nil = not read yet
 }
 
 const (
@@ -41,8 +41,8 @@ const (
 type Mode int
 
 const (
-	Prompt  Mode = iota // of a turn: it passes the gate
-	Search              // of a user who wants to see what fits: it passes the floor, by itself or with its neighbours
+	Prompt  Mode = iota // for a turn: it passes the gate
+	Search              // for a user who wants to see what fits: it passes the floor, by itself or with its neighbours
 	Related             // it passes the floor by itself; neither variety nor budget
 	Ranked              // everything has a rank; neither variety nor budget
 )
@@ -52,7 +52,7 @@ type Filter struct {
 	Layers       []Layer // nil = both
 	NoCircle     bool    // without what happened in the circle
 	Public       bool    // only facts that may be told in the circle, of which one telling word of the text is enough
-	Conversation string  // of exchanges, only those of this one; "" = all
+	Conversation string  // exchanges only of this one; "" = all
 }
 
 // Vectors are those of a query's text, as far as there are any.

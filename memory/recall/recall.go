@@ -17,9 +17,9 @@ import (
 type Hit struct {
 	Unit
 	Score   float64            // 0 to 1; the order of a prompt's hits may differ, for variety
-	Parts   Parts              // of Score, by kind
-	Signals map[string]float64 // what made the score, by name; recency and importance make the rest of it
-	Sources []Unit             // of a fact: the exchanges it was taken from that were found as well
+	Parts   Parts              // parts of Score, by kind
+	Signals map[string]float64 // the signals that made the score, by name; recency and importance make the rest of it
+	Sources []Unit             // the exchanges that a fact was taken from and that were found as well
 	Cut     string             // the part of Text that fits, when it is too long for the budget
 }
 
@@ -58,7 +58,7 @@ const (
 	recencyWeight    = 0.10
 	currentWeight    = 0.30
 	importanceWeight = 0.10
-	variety          = 0.7 // of MMR: 1 would look at relevance alone
+	variety          = 0.7 // weight of relevance in MMR: 1 would look at relevance alone
 	varied           = 32  // the best of these are made varied
 	alikeTerms       = 0.9
 	alikeVectors     = 0.95
@@ -118,7 +118,7 @@ type ranking struct {
 
 	got     map[int]*unit    // rows that were read; nil = gone
 	facts   []*unit          // that may stand in for a line
-	numbers map[string]int32 // of words of candidates
+	numbers map[string]int32 // numbers of words of candidates
 	records map[string]feedback.Record
 	found   []candidate // the best first
 }
@@ -147,7 +147,7 @@ type candidate struct {
 	why        int      // row whose signals make the score
 	supporters []*unit  // neighbours without which it is not relevant
 	voted      float32  // share of score, by evaluations
-	lifted     float32  // what exploration adds to score
+	lifted     float32  // exploration adds this to score
 	sources    []*entry // exchanges that the fact stands for
 	tells      *telling // once it is needed
 }
@@ -348,7 +348,7 @@ func (a ranked) before(b ranked) bool {
 type topmost struct {
 	size  int
 	rows  []ranked
-	least *ranked // of the best, once there are so many
+	least *ranked // the least of the best, once there are so many
 }
 
 // sorted returns the rows, the best first.

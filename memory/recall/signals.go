@@ -42,15 +42,15 @@ var weights = [signals]float32{
 }
 
 const (
-	enoughTerms  = 20 // of a unit that is long enough
+	enoughTerms  = 20 // terms of a unit that is long enough
 	vectorHits   = 200
-	spellingHits = 16 // of them, whose vectors are read
+	spellingHits = 16 // hits by spelling, whose vectors are read
 )
 
 // columns are what one question has measured of all rows.
 type columns struct {
 	match  index.Match
-	top    [sigGroup + 1]float32 // of the columns of match; the signals are shares of them
+	top    [sigGroup + 1]float32 // highest values of the columns of match; the signals are shares of them
 	vector column
 	spell  column
 	day    column // how well rows fit the days of the question
@@ -59,8 +59,8 @@ type columns struct {
 	rows   []related
 	others []int    // rows that words did not find, by what relateFew looks at
 	some   []int    // rows in their order, likewise
-	fits   []ranked // of the rows that may be returned, before they are adjusted
-	spread float32  // of the model's cosines, from the nearest to the last that is looked at
+	fits   []ranked // rows that may be returned, before they are adjusted
+	spread float32  // spread of the model's cosines, from the nearest to the last that is looked at
 	whole  bool     // all vectors were compared
 
 	standsOutFrom float32 // from which on a value of the model's column stands out; 0 = none does

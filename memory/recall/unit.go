@@ -24,14 +24,14 @@ type Unit struct {
 	Version      int64
 	Layer        Layer
 	Conversation string
-	Message      string    // of a text: its message
+	Message      string    // a text's message
 	Session      int       // a session of the conversation, from 1
 	Order        int64     // place in the conversation
 	Speaker      lang.Role // who says all of it; empty of a fact
-	Name         string    // of the speaker, where the message has one
+	Name         string    // the speaker's name, where the message has one
 	Text         string
 	Cleaned      bool      // Text is not all of the text that was said
-	Hash         string    // of the text without case, blanks and signs; equal texts have equal hashes
+	Hash         string    // made of the text without case, blanks and signs; equal texts have equal hashes
 	At           time.Time // when it happened, else when it was said
 	Importance   float64   // 0 to 1
 	Pinned       bool
@@ -48,7 +48,7 @@ type Claim struct {
 	Circle  bool     // it happened in the social circle
 	Public  bool     // it may be told in the circle
 	Profile bool     // it may be in the user's profile
-	Sources []Source // what it was taken from; each is enough
+	Sources []Source // it was taken from these; each is enough
 	Root    string   // the id of its first version
 }
 
@@ -106,8 +106,8 @@ type entry struct {
 	Unit
 	traits lang.Traits
 
-	asksOnly, changes atomic.Uint32 // what knownOnce knows of the text
-	giving            atomic.Uint32 // what gives knows of it
+	asksOnly, changes atomic.Uint32 // the answers of knownOnce about the text
+	giving            atomic.Uint32 // the answer of gives about it
 }
 
 const entryBytes = 248

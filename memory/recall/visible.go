@@ -17,7 +17,7 @@ type Visible struct {
 
 // Shown is a text that the prompt shows.
 type Shown struct {
-	ID   string // of the unit that it is; "" = none
+	ID   string // the unit that it is; "" = none
 	Text string // "" = its words are not compared
 }
 

@@ -15,12 +15,12 @@ import (
 // newcomer is a character with a new conversation under the app's key. The greeting comes first,
 // unless the history has one: then the answer has the text of the card and the id of that greeting.
 type newcomer struct {
-	key      string               // of the conversation
+	key      string               // the conversation's key
 	own      string               // key of the character; "" = it has one
 	ch       *character.Character // new, too, unless it only begins another conversation
 	conv     *chat.Conversation
 	user     string          // the user's name
-	greeting *chat.Message   // of the card
+	greeting *chat.Message   // the card's greeting
 	messages []*chat.Message // with the greeting, unless the history has one
 }
 

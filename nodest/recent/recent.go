@@ -29,7 +29,7 @@ type branchEnd struct {
 // Sent is a prompt that later ones are compared with.
 type Sent struct {
 	PromptID, GenerationID string
-	Hashes                 []uint64 // of its messages: framework.Prompt.Hashes
+	Hashes                 []uint64 // hashes of its messages: framework.Prompt.Hashes
 }
 
 // keepHistory bounds the kept texts, in bytes.
@@ -122,7 +122,7 @@ func (p *branchEnd) cut() {
 func (p Chats) keep(n *branchEnd) {
 	bytes := 8 * len(n.sent.Hashes)
 	for _, m := range n.path {
-		const frame = 300 // of a message without text, about
+		const frame = 300 // bytes of a message without text, about
 		bytes += len(m.Text()) + frame
 	}
 	p.byChat.Put(n.chat, n, bytes)

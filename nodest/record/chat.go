@@ -11,7 +11,7 @@ import (
 // Chat is the part of a chat that a prompt was made from.
 type Chat struct {
 	parts []Part
-	lines []framework.Message // of the parts, in order
+	lines []framework.Message // messages of the parts, in order
 }
 
 // Part is a run of messages of a branch, or a summary in the place of some.

@@ -28,7 +28,7 @@ type plannedCall struct {
 	tool  *Tool // nil = there is none of that name
 	args  json.RawMessage
 	query string
-	ids   []string // of what is read
+	ids   []string // ids of what is read
 
 	admitted  bool        // it is carried out
 	refusal   string      // the result of one that is not; "" = it repeats a search
@@ -153,7 +153,7 @@ func (r *Run) carryOut(ctx context.Context, calls []*plannedCall) {
 		if c.search != nil {
 			c.search.problem = c.problem
 		}
-		if c.repeat != nil && c.repeat.problem != "" { // of the same answer
+		if c.repeat != nil && c.repeat.problem != "" { // it repeats a search of the same answer
 			c.problem, c.repeat = c.repeat.problem, nil
 			r.repeats--
 		}

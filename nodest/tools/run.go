@@ -22,7 +22,7 @@ import (
 type Limits struct {
 	Rounds   int           // answers of the model that ask for tools; default 6
 	Calls    int           // that are carried out of one tool, unless the tool says otherwise; default 4
-	Text     int           // of all results, in code points; default 60,000
+	Text     int           // text of all results, in code points; default 60,000
 	Time     time.Duration // for all calls; default 90 s
 	AtOnce   int           // calls; default 4
 	CallTime time.Duration // for one call; default 10 s
@@ -46,7 +46,7 @@ type Options struct {
 	Language framework.Language
 	Room     int                   // tokens behind the prompt: for definitions, calls and their results
 	Count    func(text string) int // its tokens
-	Numbers  *Numbers              // of the turn
+	Numbers  *Numbers              // the turn's numbers
 	Trace    *chat.ToolTrace       // gets what was searched for and read
 	Lookups  *[]Lookup             // gets what was searched for or read, and shown; nil = nobody wants to know
 	Publish  func(Event)           // tells clients about a call
@@ -59,7 +59,7 @@ type Run struct {
 	words words
 
 	messages []llm.Message // calls and their results
-	tokens   int           // of these, and of the definitions of the tools
+	tokens   int           // tokens of these, and of the definitions of the tools
 	rounds   int           // answers with calls
 	named    int           // searches so far
 	closed   bool          // no more calls
@@ -67,7 +67,7 @@ type Run struct {
 	used     map[string]int // calls that were carried out, by tool
 	searches []*pastSearch
 	repeats  int
-	text     int             // of all results, in code points
+	text     int             // text of all results, in code points
 	spent    time.Duration   // on calls
 	seen     map[string]bool // passages that were shown
 }

@@ -21,10 +21,10 @@ type Place uint8
 
 // The places of a source.
 const (
-	InBlock    Place = 1 << iota // of documents
-	InWeb                        // what was searched for before the request
+	InBlock    Place = 1 << iota // in the block of documents
+	InWeb                        // results of a search before the request
 	InPassages                   // the same, of documents, for a model without tools
-	InAnswer                     // of a tool
+	InAnswer                     // in the answer of a tool
 )
 
 // Len is the number of the last source.

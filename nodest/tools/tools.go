@@ -44,8 +44,8 @@ type Answer struct {
 	// time; what is on the last sheet counts.
 	Text func(s *Sheet) string
 
-	Query    string   // what was searched for; "" = as the call says
-	Hits     int      // of a search
+	Query    string   // the words that were searched for; "" = as the call says
+	Hits     int      // hits of a search
 	Files    []File   // for clients, best first
 	Shown    []string // ids of the passages in it; nil = it has none
 	Degraded []string // kinds of search that could not be done

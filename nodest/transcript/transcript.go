@@ -16,17 +16,17 @@ import (
 // are code points.
 type Transcript struct {
 	mu      sync.Mutex
-	offset  int // of the text in its message
+	offset  int // offset of the text in its message
 	text    growing
 	thought growing
 	block   growing // text of the open block
 	thinks  int     // where the open block of thoughts begins in thought, in bytes
 	blocks  []chat.Block
 	written int           // text, reasoning and blocks together, in code points
-	saved   int           // of them at the last checkpoint
+	saved   int           // how many of them the last checkpoint had
 	said    int           // text and reasoning of the model, in bytes
 	interim bool          // the text so far goes when more comes: tools were called behind it
-	apart   bool          // what the model thinks next is about another request
+	apart   bool          // the next thoughts of the model are about another request
 	finish  llm.Finish    // why the model has stopped
 	full    chan struct{} // asks for a checkpoint; New makes it
 }

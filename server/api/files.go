@@ -16,7 +16,7 @@ import (
 // Upload is a route that takes a file: the file of a form, or the body itself.
 type Upload struct {
 	Route string   // as in Operation
-	Name  string   // of the operation, for its idempotency key
+	Name  string   // the operation's name, for its idempotency key
 	Types []string // content types of a body that is the file itself; nil = only a form will do
 	Limit int64    // in bytes; 0 = the server's default
 	// Spooled is set on uploads that are too large for memory: the file is in Body, and
@@ -26,7 +26,7 @@ type Upload struct {
 	// read; nil = Limit.
 	Room    func(ctx context.Context, s *Services, c *op.Call, id string) (int64, error)
 	IfMatch bool // as in Operation; only of a spooled one
-	Status  int  // of a success; 0 = 200
+	Status  int  // status of a success; 0 = 200
 	Run     func(ctx context.Context, s *Services, c *op.Call, f File) (any, error)
 }
 
@@ -39,9 +39,9 @@ type File struct {
 	CharacterID    string
 	ConversationID string
 
-	// Of a spooled upload, instead of Data.
+	// A spooled upload has these instead of Data.
 	Body io.ReaderAt
-	Size int64  // of Body in bytes
+	Size int64  // size of Body in bytes
 	Hash string // SHA-256 of Body in hexadecimal
 	Type string // that the client declares; "" = none
 

@@ -77,7 +77,7 @@ type Stream struct {
 type Content struct {
 	io.ReadSeekCloser
 	Name string
-	Hash string // of the content, in hexadecimal
+	Hash string // hash of the content, in hexadecimal
 }
 
 func openFile(ctx context.Context, s *Services, userID, id string) (*Content, error) {

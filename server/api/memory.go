@@ -113,7 +113,7 @@ func (in *memorySearchData) layers() (layers []recall.Layer, err error) {
 		layer := recall.Layer(word)
 		oneOf(&c, "layer", layer, recall.Fact, recall.Exchange)
 		if err := c.Err(); err != nil {
-			return nil, err // of the first one: a request can name many
+			return nil, err // the first one's error: a request can name many
 		}
 		layers = append(layers, layer)
 	}
@@ -141,7 +141,7 @@ func (in *memorySearchData) find(ctx context.Context, c *Call) (any, error) {
 		Text: in.Query, ConversationID: in.Conversation, Layers: layers, Recall: in.Mode == "recall", Limit: limit,
 	}
 	if in.ofFacts() {
-		search.Limit = mostFound // of which those are taken that fit
+		search.Limit = mostFound // the ones that fit are taken from these
 	}
 	found, err := c.Memory.Search(ctx, c.UserID, in.CharacterID, search)
 	if err != nil {

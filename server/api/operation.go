@@ -13,15 +13,15 @@ import (
 
 // Operation is one thing that a client can ask for, over both transports.
 type Operation struct {
-	Command string // of the WebSocket; "" = REST only
+	Command string // the command of the WebSocket; "" = REST only
 	As      string // the command that an idempotency key takes it for; "" = itself
 	// Route is the same in REST, such as "PATCH /messages/:messageId": the method,
 	// and the path below /api/v1 with the members of the data that it contains. A GET
 	// and a DELETE take the other members as query parameters.
 	Route   string
 	IfMatch bool  // an If-Match header sets the member ifVersion
-	Status  int   // of a success in REST; 0 = 200
-	Bytes   int64 // of the body in REST, or of the document that a GET answers; 0 = the server's default
+	Status  int   // status of a success in REST; 0 = 200
+	Bytes   int64 // bytes of the body in REST, or of the document that a GET answers; 0 = the server's default
 	Key     bool  // on the WebSocket it needs an idempotency key
 	// Starts is set on operations that may begin a generation: in REST a request waits
 	// for the reply, streams it or is answered at once.

@@ -175,7 +175,7 @@ const (
 	citeAnswer = 100_000 // code points
 	citePages  = 100
 	citeText   = 4 << 20 // bytes of all pages
-	citeChunks = 20_000  // of one page
+	citeChunks = 20_000  // chunks of one page
 
 	shortAnswer = 400 // UTF-16 units
 )

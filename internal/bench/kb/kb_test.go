@@ -17,7 +17,7 @@ import (
 func TestKnowledgeQuality(t *testing.T) {
 	for _, set := range []struct {
 		name  string
-		every int    // of the questions: the whole takes too long under the race detector
+		every int    // only every n-th question is asked: the whole takes too long under the race detector
 		loop  string // the model that answers every second question; "" = none
 	}{{"kb", 1, LoopScripted}, {"cmrc", 12, ""}, {"xquad", 5, ""}} {
 		t.Run(set.name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func readLibrary(ctx context.Context, folder string, embedder llm.Embedder) (*li
 
 // parsed is what parsing a document gave.
 type parsed struct {
-	data []byte // of the file
+	data []byte // the file's bytes
 	doc  *parse.Document
 	err  error
 }

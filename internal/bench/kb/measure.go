@@ -37,7 +37,7 @@ type Options struct {
 	Gate      string // file of least figures, in the form of the JSON output
 }
 
-// What orders the best chunks.
+// The ways to order the best chunks.
 const (
 	rerankLocal = "local"
 	rerankNone  = "none"

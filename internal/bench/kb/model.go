@@ -39,7 +39,7 @@ type watched struct {
 type sightings struct {
 	rounds     int      // requests
 	asked      int      // searches
-	suppressed int      // of these
+	suppressed int      // searches that were suppressed
 	excerpts   []string // texts that searches have shown
 }
 
@@ -88,7 +88,7 @@ type shownSoFar struct {
 // shownText is a text that can be cited.
 type shownText struct {
 	ref     int
-	chunkID string // of an excerpt
+	chunkID string // an excerpt has one
 	text    string
 }
 
@@ -120,9 +120,9 @@ type evidence struct {
 	missing bool    // a word of the question is nowhere in it
 }
 
-// What is too little to answer, and enough to read nothing more. Words alone cannot tell a
-// question that the documents do not answer from one in other words: the bounds were chosen on
-// the questions that this model is used with.
+// These bounds say which cover is too little to answer, and which is enough to read nothing more. Words alone cannot
+// tell a question that the documents do not answer from one in other words: the bounds were chosen on the questions
+// that this model is used with.
 const (
 	weakCover    = 0.25
 	missingCover = 0.38 // with a missing word

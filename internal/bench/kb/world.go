@@ -35,8 +35,8 @@ type world struct {
 	knowledge *knowledge.Service
 	chats     *chat.Service
 	engine    *nodest.Engine
-	model     *watched      // of the last turn
-	name      string        // of the model
+	model     *watched      // the last turn's model
+	name      string        // the model's name
 	live      nodest.Models // nil = the scripted model
 	user      string
 	character string

@@ -44,7 +44,7 @@ type dreamPrompt struct {
 	seqs  []int64
 	said  []string
 	notes []string
-	ids   []string // of lines of user.md
+	ids   []string // ids of lines of user.md
 	lines []string
 }
 

@@ -18,7 +18,7 @@ import (
 
 // FeedbackOptions are those of Feedback.
 type FeedbackOptions struct {
-	Users int     // of each world, default 60
+	Users int     // users of each world, default 60
 	Seed  uint64  // default 1
 	Right float64 // share of the evaluations that say what is true, default 0.9
 	JSON  bool
@@ -31,7 +31,7 @@ const (
 	feedbackSources = 24
 	feedbackRounds  = 60
 	feedbackTurn    = feedbackRounds / 2 // from which round on one source is wrong
-	feedbackSamples = 2000               // of the bootstrap
+	feedbackSamples = 2000               // samples of the bootstrap
 )
 
 // feedbackReport is what Feedback prints of a world. A gain is the share of hits in the first half of a

@@ -103,7 +103,7 @@ func (e Evidence) addImplied(text string) {
 		value, words, _ := strings.Cut(line, " ")
 		for w := range strings.SplitSeq(words, "/") {
 			if strings.Contains(text, w) {
-				amount, _ := strconv.ParseFloat(value, 64) // of our own data
+				amount, _ := strconv.ParseFloat(value, 64) // our own data
 				e.addNumber(quantity{value: value, amount: amount})
 			}
 		}

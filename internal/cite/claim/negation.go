@@ -42,7 +42,7 @@ func denialsIn(text string) (out []denial, negated bool) {
 				before := index.Terms(text[:m[0]])
 				d.scope = before[max(0, len(before)-2):]
 			}
-			if copulas()[word] { // what something is not stands at the end
+			if copulas()[word] { // the denied thing stands at the end
 				d.scope = tail(text[m[1]:])
 			}
 			if denyingVerb.MatchString(word) && inPassive(text[:m[0]]) {

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	scale    = data.List("scale", "times") // what multiplies the number before it
+	scale    = data.List("scale", "times") // words that multiply the number before them
 	small    = data.Ranks("small-numbers")
 	tens     = data.Ranks("tens")
 	powers   = data.Ranks("powers")
@@ -96,7 +96,7 @@ func numeralAt(text string, i int, before rune) (value string, end int) {
 func digitsAt(text string, i int, before rune) (value string, end int) {
 	end = digitsEnd(text, i)
 	if script.IsLetter(before) && !script.IsDense(before) {
-		return "", end // of a name
+		return "", end // the digits are part of a name
 	}
 	after := strings.ToLower(text[end:min(end+12, len(text))])
 	if currency(before) {
@@ -175,7 +175,7 @@ func number(s, after string) string {
 	}
 	for _, s := range scale() {
 		if s.MatchString(after) {
-			times, _ := strconv.ParseFloat(s.With["times"], 64) // of our own data
+			times, _ := strconv.ParseFloat(s.With["times"], 64) // our own data
 			value *= times
 		}
 	}

@@ -19,7 +19,7 @@ type quantity struct {
 	amount  float64
 	unit    unit
 	signed  bool // it stands behind the sign of a currency
-	at, end int  // of the number in its text
+	at, end int  // the number's place in its text
 	unitEnd int  // where its unit ends, behind it
 }
 
@@ -51,7 +51,7 @@ var unitsByName = sync.OnceValue(func() map[string]unit {
 	units := map[string]unit{}
 	for _, line := range unitList() {
 		fields := strings.SplitN(line, " ", 3)
-		factor, _ := strconv.ParseFloat(fields[1], 64) // of our own data
+		factor, _ := strconv.ParseFloat(fields[1], 64) // our own data
 		for name := range strings.SplitSeq(fields[2], "/") {
 			units[name] = unit{fields[0], factor}
 		}

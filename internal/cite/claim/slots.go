@@ -20,7 +20,7 @@ const (
 	minSlot    = 2
 	maxSlot    = 10
 	shortSlot  = 6
-	maxCommon  = 0.4 // of what the source has in it, with the claim
+	maxCommon  = 0.4 // share of the source's words in it that the claim has too
 	sameAround = 0.6
 	mostAround = 0.7 // where the source does not have what is in the slot
 	minAround  = 3

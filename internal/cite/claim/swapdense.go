@@ -47,7 +47,7 @@ func changePlaces(claim, source *Text, runs []run) bool {
 	}
 	rows[0], rows[last] = b, a
 	from, to := followEach(theirs, rows)
-	if from < 0 && !isFiller(verb.in(ours)) && verb.to == y.from { // what else stands between may stand elsewhere
+	if from < 0 && !isFiller(verb.in(ours)) && verb.to == y.from { // the other words between them may stand elsewhere
 		from, to = followEach(theirs, [][]symbol{b, verb.in(ours), a})
 	}
 	return from >= 0 && (at(ours, x.from-1) == at(theirs, from-1) || at(ours, y.to) == at(theirs, to))

@@ -23,7 +23,7 @@ type Text struct {
 	plain   string // numbers in digits
 	clauses []*clause
 	terms   map[string]bool
-	symbols []symbol // of the clauses, a line break behind each; nil = not read yet
+	symbols []symbol // the clauses' symbols, a line break behind each clause; nil = not read yet
 }
 
 // clause is a part of a sentence that says something of its own.

@@ -59,7 +59,7 @@ func List(ctx context.Context, c *cli.Client, path, state string) (all []json.Ra
 // Desk is where a person decides.
 type Desk struct {
 	Client *cli.Client
-	Path   string // of the chat
+	Path   string // the chat's path
 	In     *bufio.Reader
 	Out    io.Writer                         // shows control characters
 	Edit   func(text string) (string, error) // lets the person edit a text; nil = they type another content

@@ -79,7 +79,7 @@ type Terms struct {
 	Postings Postings
 
 	r    Reader
-	room [256]byte // of Term
+	room [256]byte // room for Term
 }
 
 // Terms begins before the first term.

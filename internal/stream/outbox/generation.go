@@ -185,7 +185,7 @@ type waitingDelta struct {
 	of         *generation
 	off, runes int
 	part       string
-	text       []byte // of more than one event; nil = the event's own
+	text       []byte // text of more than one event; nil = the event's own
 	due        time.Time
 }
 

@@ -26,7 +26,7 @@ import (
 
 // Options are fixed for the life of an Outbox.
 type Options struct {
-	MaxBytes, MaxFrames int    // of the queue
+	MaxBytes, MaxFrames int    // bounds of the queue
 	Wake                func() // starts one Pump; called with the outbox locked
 	Slow                Close  // how a connection ends that is too slow
 	Unreadable          Close  // how it ends when the event log cannot be read
@@ -59,7 +59,7 @@ type Outbox struct {
 	attaching *generation     // its text is being read for gen.attach
 	pos       int64           // durable events up to here were queued, replayed or left out
 	target    int64           // the replay ends here
-	ahead     []*stream.Event // of the log, read for the replay and not queued yet
+	ahead     []*stream.Event // events of the log, read for the replay and not queued yet
 	holding   bool            // until Begin nothing but replies is queued
 	replaying bool
 	writing   bool // Wake was called, and Pump has not run out of work since

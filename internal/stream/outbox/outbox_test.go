@@ -20,7 +20,7 @@ type testConn struct {
 	woken   bool
 	sent    []string // frames, shortened
 	code    int
-	text    string // of the generation so far
+	text    string // the generation's text so far
 	ended   bool
 	log     []*stream.Event
 	fails   error // returned by Write

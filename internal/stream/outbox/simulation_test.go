@@ -29,7 +29,7 @@ type simulation struct {
 	connected bool
 
 	attaching bool
-	position  int64    // of the client in the log
+	position  int64    // the client's place in the log
 	during    []action // run while the connection writes or reads
 	sent      []string
 	closed    int
