@@ -44,7 +44,7 @@ type File struct {
 	Source    string
 	SourceURL string // for SourceWeb
 	State     string
-	Error     *FileError // for Failed
+	Error     *FileError // for the state Failed
 	Warnings  []string
 	Progress  *Progress // progress of the running step; nil = none
 	Extract
@@ -226,7 +226,7 @@ type Reindexing struct {
 	Calls      int    `json:"calls"`      // estimate of embedding calls that are missing
 	SearchedBy string `json:"searchedBy"` // model whose vectors are searched meanwhile
 
-	Error *FileError `json:"error,omitempty"` // for failed
+	Error *FileError `json:"error,omitempty"` // for the state failed
 }
 
 // AskRequest is a question to knowledge bases.

@@ -241,7 +241,7 @@ type searching struct {
 	byVec   *vectorLeg   // its probe is nil when the question's vector says nothing
 	list    []*candidate // best first, once fused
 	at      map[Ref]*candidate
-	chunks  map[int]int // how many the files of candidates have
+	chunks  map[int]int // chunk counts of the files of candidates
 }
 
 // candidate is a chunk that may be a hit.

@@ -44,7 +44,7 @@ func (b Budget) Limit() time.Duration { return time.Duration(b.Seconds) * time.S
 
 // Cost is what was spent.
 type Cost struct {
-	Calls            int     `json:"calls"` // calls of the language model
+	Calls            int     `json:"calls"` // calls to the language model
 	PromptTokens     int     `json:"promptTokens"`
 	CompletionTokens int     `json:"completionTokens"`
 	USD              float64 `json:"usd"` // cost of the calls whose price is known
