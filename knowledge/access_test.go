@@ -19,11 +19,11 @@ import (
 
 // shared is a knowledge base of one user, as four users have it.
 type shared struct {
-	base, file, private, added string // of the owner; added is a file of the writer in it
-	character                  string // of the owner, which has the knowledge base and the file
+	base, file, private, added string // the owner's; added is a file of the writer in it
+	character                  string // the owner's, which has the knowledge base and the file
 	reader, stranger           string // users
 
-	own, ownBase, ownCharacter string // of the acting user
+	own, ownBase, ownCharacter string // the acting user's
 }
 
 // roles are the users of the matrix.
@@ -62,7 +62,7 @@ type attempt struct {
 	method string
 	what   string
 	try    func(f *fixture, x shared) error
-	want   [4]fault.Code // of owner, writer, reader, none
+	want   [4]fault.Code // for owner, writer, reader, none
 }
 
 func errOf[T any](_ T, err error) error { return err }
@@ -70,7 +70,7 @@ func errOf[T any](_ T, err error) error { return err }
 var (
 	everybodyElse = [4]fault.Code{ok, ok, ok, notFound}               // who may read
 	ownersOnly    = [4]fault.Code{ok, forbidden, forbidden, notFound} // who may change what others may read
-	hidden        = [4]fault.Code{ok, notFound, notFound, notFound}   // what is not shared
+	hidden        = [4]fault.Code{ok, notFound, notFound, notFound}   // things that are not shared
 	writers       = [4]fault.Code{ok, ok, forbidden, notFound}
 )
 
@@ -261,7 +261,7 @@ func TestARevokedGrantActsAtTheNextCall(t *testing.T) {
 		f.Must(err)
 		f.Equal("bases", len(page.Items), 0)
 
-		// What the friend has added is the friend's alone again.
+		// The file that the friend has added is the friend's alone again.
 		_, err = owner.Svc.File(background, owner.User, mine.ID)
 		f.Wants(err, notFound)
 		names, err = owner.allowed(knowledge.Scope{})

@@ -15,10 +15,10 @@ import (
 	"nodest/llm"
 )
 
-// What a question to documents gives its model.
+// Limits of questions to documents.
 const (
 	askTopK     = 8
-	askTokens   = 1500 // of the answer
+	askTokens   = 1500 // tokens of the answer
 	asksAtOnce  = 16   // in this process
 	asksPerUser = 4
 )

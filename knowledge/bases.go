@@ -14,7 +14,7 @@ import (
 const (
 	maxBaseName    = 200  // code points
 	maxDescription = 2000 // code points
-	maxBases       = 1000 // of a user
+	maxBases       = 1000 // knowledge bases of a user
 )
 
 // NewBase is what a knowledge base is created or changed with; nil = as it is.

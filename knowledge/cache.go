@@ -40,8 +40,8 @@ type library struct {
 	s      *Service
 	userID string
 	refs   []FileRef // whose editions may be later ones, once they were read
-	model  string    // of the vectors
-	dim    int       // of the vectors; 0 = none are searched
+	model  string    // the vectors' model
+	dim    int       // the vectors' dimension; 0 = none are searched
 
 	room     int    // bytes of the cache that this search may still use
 	segments []bool // files whose segments were read
@@ -49,7 +49,7 @@ type library struct {
 	fixed    []bool // files of which something was read: their edition stays
 }
 
-// What the index of a file takes in memory, in bytes: half of it for long English texts, and
+// The index of a file takes this much memory, in bytes: half of it for long English texts, and
 // twice as much for texts that hardly repeat a word.
 const (
 	bytesPerChar  = 4

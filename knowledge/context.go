@@ -18,7 +18,7 @@ import (
 const (
 	contextGroup   = 8   // chunks of one request
 	contextAtOnce  = 4   // requests side by side, for one file
-	contextTries   = 3   // of one request
+	contextTries   = 3   // tries of one request
 	contextGivesUp = 4   // groups in a row without an answer that can be used, after which no more are asked for
 	contextsAtOnce = 400 // lines that one statement looks up
 )
@@ -72,7 +72,7 @@ func (m *making) contextModel(ctx context.Context) *Model {
 		m.s.opts.Log.WarnContext(ctx, "no model for context lines", "file", m.file.ID, "err", err)
 		return nil
 	}
-	if model != nil && model.Provider == "offline" { // what it writes says nothing about a text
+	if model != nil && model.Provider == "offline" { // its words say nothing about a text
 		return nil
 	}
 	return model

@@ -153,7 +153,7 @@ func TestAModelThatFailsLeavesTheFileWithoutLines(t *testing.T) {
 		p.Equal("calls", w.calls(), 1)
 
 		w.fail = func(call int) error {
-			if call == 2 { // of the second attempt
+			if call == 2 { // this call belongs to the second attempt
 				return llm.Upstream("test", fault.UpstreamDown, 503, nil)
 			}
 			return nil

@@ -20,7 +20,7 @@ import (
 
 // Sizes of embedding jobs.
 const (
-	embedTries = 6               // of one call
+	embedTries = 6               // tries of one call
 	embedWait  = time.Minute     // at most between two of them, unless the provider asks for more
 	dropAtOnce = 500             // rows of old editions
 	progressIn = 2 * time.Second // between two events
@@ -183,7 +183,7 @@ type batchWork struct {
 	gate    *llm.Gate
 	texts   map[string]string // by hash
 	vectors map[string]index.Packed
-	length  int // of the vectors; 0 = there are none
+	length  int // length of the vectors; 0 = there are none
 }
 
 // embed makes vectors, in halves to find what the provider rejects.

@@ -214,7 +214,7 @@ func (s *Service) Replace(ctx context.Context, c *op.Call, id string, ifVersion 
 	}
 	f, err := op.Once(ctx, s.store, c, func(tx Tx) (*File, error) { return s.replace(tx, c, id, ifVersion, next) })
 	for _, content := range []string{old.ContentID, next.ContentID} {
-		s.dropParts(ctx, c.UserID, content) // of these, what no file has now
+		s.dropParts(ctx, c.UserID, content) // drops only parts that no file has now
 	}
 	return f, err
 }

@@ -82,7 +82,7 @@ type finder struct {
 	in     SearchRequest
 	out    *SearchResult
 
-	refs  []FileRef // what is searched
+	refs  []FileRef // the files that are searched
 	model string    // whose vectors are searched; "" = none
 	asked []float32 // vector of the question; nil = none
 	known map[search.Ref]*StoredChunk

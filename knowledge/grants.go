@@ -8,7 +8,7 @@ import (
 )
 
 // Limits of grants.
-const maxGrants = 200 // of a knowledge base
+const maxGrants = 200 // grants of a knowledge base
 
 // Grants lists who else may use a knowledge base: all for its owner, for others their own.
 //

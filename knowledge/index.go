@@ -19,9 +19,9 @@ const TextPart = 8192
 type Edition struct {
 	FileID       string
 	Edition      int64
-	SHA256       string // of the content
-	Name         string // of the file then
-	Size         int    // of chunks, in code points
+	SHA256       string // hash of the content
+	Name         string // name of the file then
+	Size         int    // length of chunks, in code points
 	Overlap      int    // likewise
 	ContextLines bool   // every chunk has one
 	Parser       string
@@ -73,8 +73,8 @@ type StoredChunk struct {
 	Heading  string
 	Page     int
 	Kind     string
-	Context  string // what it is about, for search; "" = nobody has said
-	Hash     string // of what is embedded
+	Context  string // says what it is about, for search; "" = nobody has said
+	Hash     string // names what is embedded
 	Text     string
 	Embedded bool // has a vector of the model that was asked for
 }

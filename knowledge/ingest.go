@@ -17,11 +17,11 @@ import (
 	"nodest/knowledge/search"
 )
 
-// What one transaction stores at most, so that others do not wait long for it.
+// One transaction stores this much at most, so that others do not wait long for it.
 const (
 	textsAtOnce  = 32
 	chunksAtOnce = 1000
-	mostChunks   = 50_000 // of a file
+	mostChunks   = 50_000 // chunks of a file
 )
 
 // textHash names what is embedded: 128 bits of its SHA-256.
@@ -36,7 +36,7 @@ type making struct {
 	file  *File
 	rules chunk.Rules
 	about bool  // chunks get context lines
-	no    int64 // of the edition
+	no    int64 // number of the edition
 }
 
 // errReplaced says that the content was replaced meanwhile; another job follows.

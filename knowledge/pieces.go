@@ -14,9 +14,9 @@ import (
 
 // Lengths of texts that models get, in code points.
 const (
-	PartLength    = 12_000 // of a part of a file that is read from its beginning
-	ExcerptRoom   = 6000   // of the passages that are searched for a model without tools
-	pieceOverhead = 200    // of the markup of a piece
+	PartLength    = 12_000 // a part of a file that is read from its beginning
+	ExcerptRoom   = 6000   // the passages that are searched for a model without tools
+	pieceOverhead = 200    // the markup of a piece
 )
 
 // Piece is a part of a file as models read it.
@@ -24,7 +24,7 @@ type Piece struct {
 	File   FileRef
 	From   int // code points of the text
 	Text   string
-	Chars  int  // of the whole file
+	Chars  int  // length of the whole file
 	Inside bool // an excerpt from the middle, which is not continued
 	Chunks []StoredChunk
 }
@@ -78,7 +78,7 @@ func around(tx Tx, f FileRef, ids []ChunkID, neighbours int) (pieces []Piece, er
 			all[c.Index] = c
 		}
 	}
-	end := 0 // of the last piece
+	end := 0 // where the last piece ends
 	for _, i := range slices.Sorted(maps.Keys(all)) {
 		c := all[i]
 		if _, follows := all[i-1]; !follows && c.Start > end || len(pieces) == 0 {

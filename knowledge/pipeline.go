@@ -37,7 +37,7 @@ type Model struct {
 // the defaults.
 type Pipeline struct {
 	Parser Parser                               // default parse.Parse
-	Rules  func(contentType string) chunk.Rules // of files whose knowledge bases have none; default chunk.Default
+	Rules  func(contentType string) chunk.Rules // for files whose knowledge bases have none; default chunk.Default
 
 	// Embedder returns the embedding provider of a user; nil = files are found by words only.
 	Embedder func(ctx context.Context, userID string) (llm.Embedder, error)
@@ -55,13 +55,13 @@ type Pipeline struct {
 	// Transient delivers an event that is not stored.
 	Transient func(*stream.Event)
 
-	CacheBytes    int           // of segments and vectors in memory, and as much again for those of running searches; default 128 MB
+	CacheBytes    int           // segments and vectors in memory, and as much again for those of running searches; default 128 MB
 	Batch         int           // chunks of one embedding call; default 50
 	InFlight      int           // embedding calls side by side; default 10, and 1 for the offline model
 	Stall         time.Duration // without progress after which an attempt is given up; default 10 min
 	Backoff       time.Duration // before a refused embedding call is repeated, doubled each time; default 1 s
 	QueryTime     time.Duration // for the vector of a question; default 2 s
-	MinSimilarity float64       // of hits that only their vector found; 0 = any
+	MinSimilarity float64       // least similarity of hits that only their vector found; 0 = any
 	RerankTime    time.Duration // for Rerank, after which hits stay in their order; default 2 s
 	NoRerank      bool          // hits stay in the order of their ranks
 	Log           *slog.Logger  // default slog.Default()
@@ -93,7 +93,7 @@ type engine struct {
 	cache    *lru.Cache[cacheKey, any]
 	searches *fair.Gate // bytes that searches hold
 	asks     *fair.Gate
-	places   *fair.Gate // of files that are parsed, cut and indexed
+	places   *fair.Gate // files that are parsed, cut and indexed
 	gates    llm.Gates
 	turnWait time.Duration
 
@@ -189,7 +189,7 @@ func (r *run) leavePlace() {
 type note struct {
 	Progress
 	Failures int        `json:"failures,omitempty"` // attempts that failed since there was progress
-	Error    *FileError `json:"error,omitempty"`    // of a reindexing that does not go on by itself
+	Error    *FileError `json:"error,omitempty"`    // a reindexing that does not go on by itself has one
 }
 
 var errStalled = &jobFault{FileError{Code: "stalled", Detail: "there was no progress for a long time", Retryable: true}}

@@ -714,7 +714,7 @@ func TestNoVectorOutlivesItsModel(t *testing.T) {
 // A file that is replaced while a new space is built has the vectors of its new content alone.
 func TestNoVectorOutlivesItsContent(t *testing.T) {
 	t.Parallel()
-	onPipes(t, func(o *knowledge.Options) { o.InFlight = 9 }, func(p *pipe) { // of which some wait
+	onPipes(t, func(o *knowledge.Options) { o.InFlight = 9 }, func(p *pipe) { // some of the calls wait
 		f := p.Upload("places.md", harbour(places...))
 		p.drain()
 		two := &embedder{name: "test:two"}

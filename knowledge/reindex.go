@@ -461,7 +461,7 @@ func (s *Service) CancelReindex(ctx context.Context, c *op.Call, baseID string) 
 		return nil
 	}
 	model, err := s.model(ctx, c.UserID)
-	if err != nil { // what was cancelled may depend on it; it must not depend on this
+	if err != nil { // the cancelled work may depend on it; cancelling must not
 		s.opts.Log.WarnContext(ctx, "nobody is told that a reindexing was cancelled", "err", err)
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 // that it leaves out follow in the order that they had.
 type Reranker func(ctx context.Context, userID, query string, texts []string) (order []int, err error)
 
-// What a Reranker sees.
+// Limits of what a Reranker sees.
 const (
 	mostReranked    = 30   // passages
 	longestReranked = 2000 // code points of each

@@ -25,8 +25,8 @@ type Service struct {
 // Options configure a Service. Limits of 0 are the defaults.
 type Options struct {
 	MaxFile  int64 // bytes of one file, and of a zip archive; default 100 MiB
-	MaxFiles int   // of a user; default 5,000
-	MaxBytes int64 // of all files of a user; default 10 GiB
+	MaxFiles int   // files of a user; default 5,000
+	MaxBytes int64 // bytes of all files of a user; default 10 GiB
 
 	// ReadPage reads a page of the web for a user, with all that guards such reads; nil =
 	// pages cannot be read.

@@ -167,6 +167,6 @@ type FileRef struct {
 	Chars       int
 	Chunks      int
 	UpdatedAt   time.Time
-	BaseID      string // of a selected knowledge base that has it; "" = none
+	BaseID      string // a selected knowledge base that has it; "" = none
 	BaseName    string
 }

@@ -27,7 +27,7 @@ const (
 	SourceSync   = "sync" // in a list of a knowledge base: nodest kb sync has put it there
 )
 
-// What a user may do with a file or knowledge base.
+// Rights of a user on a file or knowledge base.
 const (
 	AccessOwner = "owner"
 	AccessWrite = "write" // a knowledge base: add and remove one's own files
@@ -38,17 +38,17 @@ const (
 type File struct {
 	ID      string
 	OwnerID string
-	Access  string // of the acting user: AccessOwner or AccessRead
+	Access  string // the acting user's: AccessOwner or AccessRead
 	Name    string
 	Original
 	Source    string
-	SourceURL string // of SourceWeb
+	SourceURL string // for SourceWeb
 	State     string
-	Error     *FileError // of Failed
+	Error     *FileError // for the state Failed
 	Warnings  []string
-	Progress  *Progress // of the running step; nil = none
+	Progress  *Progress // progress of the running step; nil = none
 	Extract
-	Edition     int64 // what is searched and read; 0 = nothing yet
+	Edition     int64 // the one that is searched and read; 0 = nothing yet
 	LastEdition int64 // the newest number that was given to an edition
 	Version     int64 // grows with every change of name or content
 	CreatedAt   time.Time
@@ -62,14 +62,14 @@ type Original struct {
 	ContentType string // by its content; "" = not known yet
 	Declared    string // content type that the client declared; may be ""
 	Size        int64  // bytes
-	SHA256      string // of the content, in hexadecimal
-	ContentID   string // of the parts that the original is stored in
+	SHA256      string // hash of the content, in hexadecimal
+	ContentID   string // the parts that the original is stored in
 }
 
 // Extract describes the text that was taken out of a file.
 type Extract struct {
 	Language string // "" = not known
-	Chars    int    // of its text, in code points
+	Chars    int    // length of its text, in code points
 	Chunks   int
 }
 
@@ -90,13 +90,13 @@ type Progress struct {
 type Base struct {
 	ID           string
 	OwnerID      string
-	Access       string // of the acting user
+	Access       string // the acting user's
 	Name         string
-	Description  string       // what models are told about it
+	Description  string       // models are told this about it
 	Rules        *chunk.Rules // nil = those of the server
 	ContextLines bool         // the owner's model says of each chunk of the owner's files what it is about
 	Files        int
-	Languages    []string // of its files, most frequent first
+	Languages    []string // languages of its files, most frequent first
 	Version      int64
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
@@ -146,7 +146,7 @@ type Text struct {
 	Edition int64 // whose text it is; parts of different editions do not fit together
 	Title   string
 	Text    string
-	Offset  int // of Text, in code points
+	Offset  int // where Text begins, in code points
 	Total   int // code points of the whole text
 	Outline []parse.Heading
 	Pages   []parse.Page
@@ -197,7 +197,7 @@ type SearchResult struct {
 // FoundFile is a file with its best chunks.
 type FoundFile struct {
 	File      *File
-	BaseName  string  // of a knowledge base that has it
+	BaseName  string  // name of a knowledge base that has it
 	Relevance float64 // mean of the best three similarities
 }
 
@@ -226,7 +226,7 @@ type Reindexing struct {
 	Calls      int    `json:"calls"`      // estimate of embedding calls that are missing
 	SearchedBy string `json:"searchedBy"` // model whose vectors are searched meanwhile
 
-	Error *FileError `json:"error,omitempty"` // of failed
+	Error *FileError `json:"error,omitempty"` // for the state failed
 }
 
 // AskRequest is a question to knowledge bases.
@@ -247,7 +247,7 @@ type Asked struct {
 // Answer is what a model says from the documents.
 type Answer struct {
 	Answer     string
-	FileIDs    []string // of the documents that the model was given: it may have their words
+	FileIDs    []string // the documents that the model was given: it may have their words
 	References []cite.Reference
 	Model      string
 	Offline    bool

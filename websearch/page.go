@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	snippets  = 4  // of Read
+	snippets  = 4  // passages that Read gives
 	confident = 70 // a date of publication is used from this confidence on
 )
 
@@ -96,7 +96,7 @@ func (s *Service) Page(ctx context.Context, userID, address, lang string, since 
 
 // wish is how a page is wanted.
 type wish struct {
-	lang   string    // of the page, where there are several; "" = any
+	lang   string    // language of the page, where there are several; "" = any
 	direct bool      // the user has named the page, so that it may be read whatever the rules for robots are
 	since  time.Time // it is good as it was fetched then or later; zero = while it is fresh
 }

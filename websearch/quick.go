@@ -24,11 +24,11 @@ import (
 const (
 	keywordTime  = 1500 * time.Millisecond
 	readTime     = 4 * time.Second // default of Options.ReadTime
-	slowShare    = 8               // of ReadTime: for better pages, when enough others were read
+	slowShare    = 8               // a share of ReadTime: for better pages, when enough others were read
 	pagesRead    = 3               // that are usable
 	pagesTried   = 6
 	mostEntries  = 5    // in the block
-	passageSize  = 600  // of one, about, UTF-16 units
+	passageSize  = 600  // UTF-16 units of one, about
 	perPage      = 2    // passages
 	allPassages  = 2400 // UTF-16 units together
 	perSite      = 2    // results
@@ -40,8 +40,8 @@ type Turn struct {
 	UserID string
 	Text   string
 	Before []string // the user's message and the reply before it
-	Query  string   // what to search for; "" = it is taken from the message
-	Lang   string   // of the character: "en", "zh"; "" = unknown
+	Query  string   // the words to search for; "" = they are taken from the message
+	Lang   string   // the character's: "en", "zh"; "" = unknown
 
 	CharacterID string // whose evaluations move the results; "" = those of all the user's characters
 	NoFeedback  bool   // evaluations move nothing
@@ -115,8 +115,8 @@ func (s *Service) keywords(ctx context.Context, t Turn) string {
 type candidate struct {
 	url    string
 	result provider.Result
-	score  float64 // of weburl.Rank, with the factor
-	factor float64 // of evaluations of its host
+	score  float64 // from weburl.Rank, with the factor
+	factor float64 // from evaluations of its host
 	judged bool    // there are some
 }
 

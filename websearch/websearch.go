@@ -27,7 +27,7 @@ import (
 type Options struct {
 	Chain   *provider.Chain
 	Reader  *reader.Reader
-	Country string // of the results; "" = any
+	Country string // country of the results; "" = any
 	Safe    string // provider.SafeOff, SafeModerate or SafeStrict
 
 	// Keywords says that the keywords of the NodeST app decide whether a message needs a

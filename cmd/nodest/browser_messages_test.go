@@ -164,7 +164,7 @@ func TestPageBranches(t *testing.T) {
 	c.pressAt("Good evening!", "Next branch")
 	c.last("complete", "It does.")
 
-	// What was said on the other branch is found, and shown there with what followed.
+	// A message of the other branch is found, and shown there with what followed.
 	chat := strings.TrimPrefix(evalString(t, c.ctx, `location.hash`), "#/chats/")
 	typeIn(t, c.ctx, `aside [type=search]`, `"where to?"`)
 	c.see("on another branch", hits+`.endsWith(": Where to?") && document.querySelector("aside section li").innerText.includes("another branch")`)

@@ -55,7 +55,7 @@ func anotherBrowser(t *testing.T, flags ...chromedp.ExecAllocatorOption) context
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 8*testTimeout) // of a test with many pages, on a machine that does much else
+	ctx, cancel = context.WithTimeout(ctx, 8*testTimeout) // a test with many pages, on a machine that does much else
 	t.Cleanup(cancel)
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900)); err != nil {
 		t.Fatal(err)

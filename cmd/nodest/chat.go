@@ -63,13 +63,13 @@ type talk struct {
 	c         *cli.Client
 	in        *bufio.Scanner
 	out       io.Writer
-	id        string // of the conversation
+	id        string // id of the conversation
 	character string // id of the character
-	name      string // of the character
+	name      string // name of the character
 	deleted   string // message that /undo brings back
 	web       bool   // replies may search it
 
-	// What /branches and /saves numbered last; nil = nothing.
+	// The lists that /branches and /saves numbered last; nil = nothing.
 	listed      []chatBranch
 	listedSaves []chatSave
 }
@@ -267,7 +267,7 @@ func (t *talk) cancelOn(ctx context.Context, stop <-chan os.Signal, started <-ch
 type event struct {
 	Ev           string          `json:"ev"`
 	GenerationID string          `json:"generationId"`
-	Off          int             `json:"off"` // of a delta
+	Off          int             `json:"off"` // position of a delta
 	Data         json.RawMessage `json:"data"`
 }
 

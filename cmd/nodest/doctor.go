@@ -54,7 +54,7 @@ func (p *program) health(ctx context.Context) error {
 type check struct {
 	name   string
 	detail string
-	fix    string // what to do; "" = all is well
+	fix    string // the remedy; "" = all is well
 }
 
 // MarshalJSON is a check as --json shows it.

@@ -15,7 +15,7 @@ import (
 
 // memoryModel is a memory that the user has written.
 type memoryModel struct {
-	id, text, status string // of the latest version
+	id, text, status string // as in the latest version
 }
 
 // maxMemories is how many of them exist at a time.

@@ -59,7 +59,7 @@ type simulation struct {
 	texts     map[textKey]string         // all texts seen
 	textsOf   map[string]map[string]bool // by message
 	done      map[string]int             // count by operation
-	log       []string                   // of operations
+	log       []string                   // lines about operations
 	keys      int
 	steps     int
 	kills     int
@@ -69,7 +69,7 @@ type simulation struct {
 // textKey identifies a text, which must never change.
 type textKey struct {
 	message, swipe string
-	rev            int64 // of the message
+	rev            int64 // revision of the message
 }
 
 func newSimulation(t *testing.T, database string) *simulation {

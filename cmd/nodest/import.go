@@ -43,7 +43,7 @@ type importing struct {
 	character    string // --character
 	conversation string // --conversation
 
-	answers *bufio.Reader // of the person at the terminal
+	answers *bufio.Reader // input of the person at the terminal
 	with    *cli.Item     // the character of --character, once found
 }
 
@@ -287,7 +287,7 @@ func (p *program) interactive() bool {
 type note struct{ Path, Detail string }
 
 func (w note) line() string {
-	if w.Path == "" { // of the whole file
+	if w.Path == "" { // the note is about the whole file
 		return w.Detail
 	}
 	return w.Path + ": " + w.Detail

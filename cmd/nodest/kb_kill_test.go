@@ -25,7 +25,7 @@ type sentDocument struct {
 	name string
 	data []byte
 	next []byte // replaces data; nil = nothing does
-	id   string // of the file, as soon as the server has acknowledged it
+	id   string // id of the file, as soon as the server has acknowledged it
 
 	replaced bool // acknowledged, too
 }

@@ -112,11 +112,11 @@ func (s *syncing) contentsOf(local map[string]string) (sums map[string]string, w
 func (s *syncing) put(ctx context.Context, path string, local map[string]string, list []knowledgeFile, sums map[string]string, wanted map[string]bool) (map[string]bool, error) {
 	named, known := map[string]knowledgeFile{}, map[string]bool{}
 	for _, f := range list {
-		if f.Access != "owner" { // what others have added is theirs
+		if f.Access != "owner" { // files that others have added are theirs
 			continue
 		}
 		known[f.SHA256] = true
-		if named[f.Name].Source != "sync" { // of several with one name, the one of this command
+		if named[f.Name].Source != "sync" { // the one of this command wins among several with one name
 			named[f.Name] = f
 		}
 	}

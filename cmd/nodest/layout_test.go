@@ -165,7 +165,7 @@ func TestSequentialPackagesStartNothing(t *testing.T) {
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				_, starts := n.(*ast.GoStmt)
-				if call, ok := n.(*ast.SelectorExpr); ok && call.Sel.Name == "Go" { // of a group
+				if call, ok := n.(*ast.SelectorExpr); ok && call.Sel.Name == "Go" { // the Go method of a group
 					starts = true
 				}
 				if starts {

@@ -23,14 +23,14 @@ import (
 type plenty struct {
 	*testing.T
 	p     *process
-	c     *cli.Client // of the user
+	c     *cli.Client // the user's
 	other *cli.Client
 	rest  int // memory in MiB before the first operation
 	rows  []string
 
 	character, chat, branched, base, book, post string
-	root, head                                  string // of the chat
-	document                                    []byte // of the book
+	root, head                                  string // the ends of the chat
+	document                                    []byte // document of the book
 }
 
 // least is a number at the scale of NODEST_LONG, or a fifth of it.

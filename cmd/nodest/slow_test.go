@@ -102,7 +102,7 @@ func (l *pacedClient) measureTurns(conversation string, turns int) []time.Durati
 
 func (l *pacedClient) turn() (gaps []time.Duration) {
 	l.t.Helper()
-	for len(l.gate) > 0 { // what the last piece of the turn before left
+	for len(l.gate) > 0 { // the last piece of the turn before may have left one
 		<-l.gate
 	}
 	l.gate <- struct{}{}

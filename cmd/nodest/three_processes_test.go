@@ -41,7 +41,7 @@ func TestOneProcessNeverDoublesAReply(t *testing.T) {
 type fleet struct {
 	installations []*installation
 	acks          chan struct{} // commands that were carried out
-	failed        chan error    // what the clients found wrong
+	failed        chan error    // errors that the clients found
 	talkers       []*talker
 	followers     []*follower
 

@@ -30,7 +30,7 @@ type talker struct {
 	past     []answered
 	streams  int
 	done     map[string]int // by kind of command
-	log      []string       // of the last commands
+	log      []string       // the last commands
 	failing  atomic.Value   // the last error, for the log
 }
 

@@ -15,7 +15,7 @@ import (
 type write struct {
 	cmd    string
 	data   map[string]any
-	method string // of the REST route
+	method string // method of the REST route
 	path   string // below /api/v1
 	body   map[string]any
 	event  string              // that announces the effect

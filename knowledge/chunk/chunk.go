@@ -24,7 +24,7 @@ type Chunk struct {
 	Heading    string // path of the section it begins in, such as "People › Maren Oduya"; see Cut
 	Page       int    // where it begins, from 1; 0 = none
 	Kind       string // text, code, table, row or entry: what most of it is
-	Context    string // what it is about, for search; Cut leaves it empty
+	Context    string // says what it is about, for search; Cut leaves it empty
 }
 
 // longestHeader bounds the header of a table in Chunk.Heading, in code points.
@@ -72,7 +72,7 @@ func (c *cutter) section(from, to int, emit func(start, end int)) {
 		end := to
 		if to-start > size+size*15/100 {
 			end = c.end(start, done, min(start+size, to))
-			if end == 0 { // what follows fits only without the repeated text
+			if end == 0 { // the text that follows fits only without the repeated text
 				start = done
 				continue
 			}

@@ -13,11 +13,11 @@ import (
 	"nodest/llm/loose"
 )
 
-// What the model sees, and what it may answer.
+// Limits of what the model sees, and of what it may answer.
 const (
 	opening  = 2000 // code points of the document's beginning
 	outlined = 60   // headings
-	tokens   = 1500 // of an answer
+	tokens   = 1500 // tokens of an answer
 	longest  = 300  // code points of a line, and of a heading
 )
 

@@ -25,7 +25,7 @@ type Member struct {
 	DB    *store.DB
 	Svc   *knowledge.Service
 	User  string
-	Clock *atomic.Int64 // of the store, in milliseconds
+	Clock *atomic.Int64 // the store's, in milliseconds
 }
 
 // Each runs a test on SQLite and on PostgreSQL with a member that has no Svc yet; committed learns

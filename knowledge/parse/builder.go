@@ -22,9 +22,9 @@ const (
 type builder struct {
 	text  strings.Builder
 	n     int // code points written
-	limit int // of n
+	limit int // bounds n
 	full  bool
-	last  [2]byte // of the text, for breaks
+	last  [2]byte // the end of the text, for breaks
 
 	title   string
 	outline []Heading
@@ -94,7 +94,7 @@ func (b *builder) page(title string, start int) {
 
 func (b *builder) document() *Document {
 	text := strings.TrimRight(b.text.String(), " \t\n")
-	end := b.n - (b.text.Len() - len(text)) // what was trimmed is ASCII
+	end := b.n - (b.text.Len() - len(text)) // the trimmed text is ASCII
 	slices.SortStableFunc(b.outline, func(x, y Heading) int { return x.Start - y.Start })
 	slices.SortStableFunc(b.units, func(x, y Unit) int { return x.Start - y.Start })
 	for i := range b.units {

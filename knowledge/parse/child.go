@@ -19,8 +19,8 @@ import (
 // with the argument parse-worker. It is safe for concurrent use.
 type Child struct {
 	Command  []string // default: this program, parse-worker
-	CacheDir string   // of the inputs that have none
-	Limits   Limits   // of the inputs that have none
+	CacheDir string   // for inputs that have none
+	Limits   Limits   // for inputs that have none
 }
 
 // smallText is up to what size text is parsed without a child, in bytes.

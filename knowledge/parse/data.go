@@ -13,7 +13,7 @@ import (
 
 // value is a value of JSON or YAML. Members keep their order.
 type value struct {
-	scalar  string // of a value without members
+	scalar  string // text of a value without members
 	object  bool
 	list    bool
 	members []member
@@ -172,7 +172,7 @@ func parseYAML(p *parser, text string) error {
 	if len(values) == 1 && !values[0].object && !values[0].list { // no structure: prose
 		return p.plainly(text, "invalid_yaml")
 	}
-	for line := range strings.Lines(text) { // what the comment above a file says
+	for line := range strings.Lines(text) { // the comment above a file is part of the text
 		rest, ok := strings.CutPrefix(line, "# ")
 		if !ok {
 			break

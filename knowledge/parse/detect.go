@@ -11,7 +11,7 @@ import (
 // detected is what a file is, by its content first.
 type detected struct {
 	typ      string
-	text     string // of a type that is text: the content, decoded and clean
+	text     string // content of a type that is text, decoded and clean
 	mismatch bool   // the name or declared type says something else
 }
 

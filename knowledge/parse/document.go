@@ -3,7 +3,7 @@ package parse
 
 // Document is the text of a file. Positions are code points of Text.
 type Document struct {
-	Type     string // of the content: markdown, html, text, code, csv, json, yaml, docx, odt, epub, xlsx, pptx or pdf
+	Type     string // the content's: markdown, html, text, code, csv, json, yaml, docx, odt, epub, xlsx, pptx or pdf
 	Parser   string // name and version of what parsed it, such as "pdf/1"
 	Title    string // "" = the file names none
 	Language string // BCP 47 of most of the text, such as "en" or "zh"; "" = unknown
@@ -11,7 +11,7 @@ type Document struct {
 
 	Outline []Heading // in the order of the text
 	Pages   []Page    // pages, slides, sheets or chapters; nil = the format has none
-	Units   []Unit    // what must not be cut needlessly, in the order of the text; nil = paragraphs will do
+	Units   []Unit    // parts that must not be cut needlessly, in the order of the text; nil = paragraphs will do
 
 	Warnings []string // codes such as "type_mismatch:pdf" or "damaged_pdf"
 }
@@ -38,8 +38,8 @@ type Unit struct {
 	Kind   string `json:"kind"` // row, entry, code, table
 	Start  int    `json:"start"`
 	End    int    `json:"end"`
-	Header string `json:"header,omitempty"` // of a row or table: the line that says what its cells are
-	Title  string `json:"title,omitempty"`  // of a declaration or entry
+	Header string `json:"header,omitempty"` // for a row or table: the line that says what its cells are
+	Title  string `json:"title,omitempty"`  // for a declaration or entry
 }
 
 // Error is why a file cannot be parsed. Code is one of those of docs/knowledge.md; the user

@@ -51,7 +51,7 @@ type docx struct {
 
 // wordStyles are the styles of a document, by their id.
 type wordStyles struct {
-	levels map[string]int // of headings
+	levels map[string]int // levels of headings
 	unseen map[string]bool
 }
 

@@ -6,15 +6,15 @@ import "strings"
 type flow struct {
 	b *builder
 
-	text  strings.Builder // of the paragraph
-	level int             // of the heading that the paragraph is; 0 = none
+	text  strings.Builder // the paragraph
+	level int             // level of the heading that the paragraph is; 0 = none
 	item  bool            // the paragraph is an item of a list
 	notes []string        // footnotes of the paragraph
 
 	tables int      // depth
-	cells  []string // of the row
+	cells  []string // cells of the row
 	cell   strings.Builder
-	start  int // of the table
+	start  int // where the table begins
 	header string
 	rows   int
 }

@@ -30,7 +30,7 @@ type htmlWriter struct {
 	pre     int  // depth of pre
 	inside  int  // depth of the part that is the content; its nav and the like are left out
 	cell    int  // depth of table cells; they are one line
-	heading int  // of a heading that is being written; 0 = none
+	heading int  // level of a heading that is being written; 0 = none
 	visited int
 }
 
@@ -151,7 +151,7 @@ var blocks = map[atom.Atom]bool{
 	atom.Fieldset: true, atom.Figcaption: true, atom.Figure: true, atom.Footer: true, atom.Form: true, atom.Header: true,
 	atom.Hgroup: true, atom.Hr: true, atom.Legend: true, atom.Li: true, atom.Main: true, atom.Menu: true, atom.Nav: true,
 	atom.Ol: true, atom.P: true, atom.Section: true, atom.Summary: true, atom.Ul: true, atom.Caption: true, atom.Option: true,
-	atom.Tr: true, atom.Td: true, atom.Th: true, // of a table that is there for its layout
+	atom.Tr: true, atom.Td: true, atom.Th: true, // for a table that is there for its layout
 }
 
 // paragraphs are blocks with an empty line before them.

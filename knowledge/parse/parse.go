@@ -19,12 +19,12 @@ type Input struct {
 // Limits bound what a file may be. Zero values are the defaults.
 type Limits struct {
 	Text     int           // code points of text, default 10,000,000
-	Pages    int           // of a PDF, default 5,000
-	Entries  int           // of an archive, default 2,000
+	Pages    int           // pages of a PDF, default 5,000
+	Entries  int           // entries of an archive, default 2,000
 	Unpacked int64         // bytes of an archive in all, default 200 MiB
-	Ratio    int64         // of unpacked to packed bytes, for entries above 1 MiB, default 200
+	Ratio    int64         // unpacked to packed bytes, for entries above 1 MiB, default 200
 	Depth    int           // nesting of XML, HTML and JSON, default 512
-	Time     time.Duration // of a child process, default 120 s
+	Time     time.Duration // running time of a child process, default 120 s
 	Memory   int64         // bytes of a child process, default 512 MiB
 }
 
@@ -84,7 +84,7 @@ type parser struct {
 	in       Input
 	b        *builder
 	typ      string
-	archive  *archive // of a type that is one
+	archive  *archive // nil for a type that is none
 	warnings []string
 }
 
@@ -92,8 +92,8 @@ type parser struct {
 // would come out otherwise than before.
 type format struct {
 	version string
-	text    func(p *parser, text string) error // of a type that is text
-	binary  func(p *parser) error              // of a type that is not
+	text    func(p *parser, text string) error // for a type that is text
+	binary  func(p *parser) error              // for a type that is not
 }
 
 var parsers = map[string]format{

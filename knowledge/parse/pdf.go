@@ -74,7 +74,7 @@ type pdfReader struct {
 	reader pdfium.Pdfium
 	doc    references.FPDF_DOCUMENT
 
-	texts [][]pdfLine // of each page
+	texts [][]pdfLine // lines of each page
 }
 
 // pages reads the text of all pages.

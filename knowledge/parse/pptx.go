@@ -90,7 +90,7 @@ func (a *archive) shapes(entry string, slide bool) error {
 type shapeWriter struct {
 	f     *flow
 	slide bool
-	kind  string // of the placeholder
+	kind  string // the placeholder's
 }
 
 func (w *shapeWriter) start(x *xmlReader, s xml.StartElement) error {

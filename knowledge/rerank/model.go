@@ -35,7 +35,7 @@ func ByModel(ctx context.Context, model llm.Asker, provider, query string, texts
 		return nil, err
 	}
 	var numbers loose.List[loose.Number]
-	_ = loose.Unmarshal([]byte(llm.WithoutThoughts(reply)), &numbers) // what is no list has no numbers
+	_ = loose.Unmarshal([]byte(llm.WithoutThoughts(reply)), &numbers) // a reply that is no list has no numbers
 	var order []int
 	for _, n := range numbers {
 		if number, ok := n.Int(); ok {

@@ -8,7 +8,7 @@ import (
 	"nodest/internal/index"
 )
 
-// What bounds the terms of a question: a long one is searched by those that it repeats, then by
+// Bounds of the terms of a question: a long one is searched by those that it repeats, then by
 // its first ones.
 const (
 	mostTerms = 128
@@ -39,7 +39,7 @@ type lexicalLeg struct {
 	leg
 	words *index.Question
 	found []index.Places // by file, while what the files have fits into the memory
-	match []bool         // of files: they have a term
+	match []bool         // files that have a term
 }
 
 // count finds the terms in a group of files and counts the chunks that have them.

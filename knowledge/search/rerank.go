@@ -116,7 +116,7 @@ func features(w *index.Question, title, text []string) (near, titled float64) {
 			titled += w.Weight(i) / asked
 		}
 	}
-	matches := make([]int, len(text)) // of the question's terms; -1 = another word
+	matches := make([]int, len(text)) // indexes of the question's terms; -1 = another word
 	for k, t := range text {
 		matches[k] = -1
 		if i, ok := at[t]; ok {

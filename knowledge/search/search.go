@@ -82,7 +82,7 @@ const (
 type Query struct {
 	Text   string    // at most 8,000 code points are used
 	More   []string  // further wordings, at most 8; they only add
-	Vector []float32 // of Text, in the space of the files' vectors; nil = words only
+	Vector []float32 // vector of Text, in the space of the files' vectors; nil = words only
 	Mode   string    // "" = Hybrid
 	TopK   int       // chunks, 1 to 100; 0 = 15
 
@@ -103,7 +103,7 @@ type Query struct {
 
 // Known is what evaluations say of a chunk.
 type Known struct {
-	Factor float64 // of its score
+	Factor float64 // multiplies its score
 	Judged bool    // there are any; of a chunk that was never shown there are none
 }
 
@@ -119,7 +119,7 @@ type Hit struct {
 	Similarity float64 // cosine; of a search by words BM25 divided by the best of the query
 	Lexical    int     // rank by words, from 1; 0 = not found by words
 	Vector     int     // likewise by vectors
-	Factor     float64 // of Query.Known
+	Factor     float64 // from Query.Known
 }
 
 // FileHit is a file that was found. Its relevance, from 0 to 1, comes from its best chunk, as
@@ -132,10 +132,10 @@ type FileHit struct {
 // Result is what was found, best first.
 type Result struct {
 	Hits      []Hit
-	Files     []FileHit // of which Hits has a chunk
+	Files     []FileHit // those with a chunk in Hits
 	Dropped   int       // hits below MinSimilarity
 	Truncated bool      // the question was longer than what is used
-	Degraded  []string  // what failed: "rerank"
+	Degraded  []string  // steps that failed: "rerank"
 }
 
 // Search ranks the chunks of all files of a library. The same input gives the same result, in
@@ -236,12 +236,12 @@ type searching struct {
 	q       *Query
 	result  *Result
 	words   []*index.Question // the question first
-	byWords *lexicalLeg       // of the question
+	byWords *lexicalLeg       // search for the question itself
 	more    []*lexicalLeg
 	byVec   *vectorLeg   // its probe is nil when the question's vector says nothing
 	list    []*candidate // best first, once fused
 	at      map[Ref]*candidate
-	chunks  map[int]int // of the files of candidates
+	chunks  map[int]int // chunk counts of the files of candidates
 }
 
 // candidate is a chunk that may be a hit.

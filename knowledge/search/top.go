@@ -26,7 +26,7 @@ func three(best *[3]float32, score float32) {
 // leg is what one way of searching finds, group by group of files.
 type leg struct {
 	index.Top[scored]
-	best [][3]float32 // of each file; its best three scores
+	best [][3]float32 // the best three scores of each file
 }
 
 func newLeg(ids []string, depth int) leg {

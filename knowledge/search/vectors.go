@@ -40,7 +40,7 @@ const scanned = 512
 // vectorLeg is a search by vectors.
 type vectorLeg struct {
 	leg
-	probe index.Packed // of the question
+	probe index.Packed // the question's vector
 }
 
 // rank compares the question with the vectors of a group of files.

@@ -16,7 +16,7 @@ const (
 	weightTitle    = 0.5  // those in heading or name
 	weightWords    = 0.25 // the score by words
 	weightContents = 0.3  // a table of contents loses this
-	repeatShare    = 0.7  // what is left of a chunk whose text a better one has in part
+	repeatShare    = 0.7  // left to a chunk whose text a better one has in part
 	bestShare      = 0.8  // the best chunk in a file's relevance; the rest is the mean of three
 )
 

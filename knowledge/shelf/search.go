@@ -18,8 +18,8 @@ const excerptsPerFile = 5
 
 // Shown is the answer of a tool.
 type Shown struct {
-	Query    string      // what was searched for
-	Hits     int         // of a search
+	Query    string      // the words that were searched for
+	Hits     int         // number of hits of a search
 	Files    []ShownFile // best first
 	Chunks   []string    // ids of the chunks in it
 	Degraded []string    // kinds of search that could not be done
@@ -32,7 +32,7 @@ type Shown struct {
 type ShownFile struct {
 	ID        string
 	Name      string
-	Relevance float64 // of a search
+	Relevance float64 // its relevance in a search
 }
 
 // Search carries out searchKnowledgeBase: arguments is a JSON object. Numbers out of range are

@@ -15,9 +15,9 @@ import (
 	"nodest/knowledge"
 )
 
-// What the documents of a character may take of a prompt.
+// Limits of the documents of a character in a prompt.
 const (
-	blockTokens = 16_000 // of full texts together, and a quarter of the context
+	blockTokens = 16_000 // full texts together, and a quarter of the context
 	shortText   = 600    // code points of a document that does not fit
 	shortTitles = 40     // headings of it
 	aboutLength = 300    // code points of what a knowledge base is said to contain
@@ -50,7 +50,7 @@ type shelved struct {
 // Room is how much a model reads.
 type Room struct {
 	Context   int    // tokens of request and reply
-	Tokenizer string // what counts them: framework.TokenizerFor
+	Tokenizer string // counts them: framework.TokenizerFor
 
 	NoFeedback bool // evaluations move nothing of what it finds
 }

@@ -15,7 +15,7 @@ const (
 // words are what models are told about documents, in one language.
 type words struct {
 	searchTool, readTool    string // descriptions of the tools
-	query, topK, baseIDs    string // of their parameters
+	query, topK, baseIDs    string // descriptions of their parameters
 	fileIDs, around, cursor string
 	rules                   string // added to the prompt with the tools
 	files, bases, both      string // instructions of the block, by what is in it

@@ -23,7 +23,7 @@ import (
 const (
 	maxEntries   = 2000
 	maxUnpacked  = 200 << 20 // bytes of all entries
-	maxRatio     = 200       // of an entry of more than 1 MiB, unpacked to packed
+	maxRatio     = 200       // unpacked to packed, for an entry of more than 1 MiB
 	maxDirectory = 4 << 20   // bytes that are read to learn what is in it
 )
 
@@ -88,7 +88,7 @@ func list(r io.ReaderAt, size int64) ([]*Entry, error) {
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // names are never paths here
 		return nil, fault.Wrap(err, fault.UnsupportedMedia, "the file is no zip archive, or it is damaged")
 	}
-	bounded.left = math.MaxInt64 // what is unpacked is bounded below
+	bounded.left = math.MaxInt64 // the unpacked bytes are bounded below
 	var entries []*Entry
 	total := uint64(0)
 	for _, f := range z.File {

@@ -14,7 +14,7 @@ func zh(name string) *lexicon.Rule { return data.Rule(name, "zh") }
 var (
 	zhOrder     = zh("order")
 	zhInScene   = zh("in-scene") // something is searched in a story
-	zhWrapper   = zh("wrapper")  // what surrounds a question without being part of it
+	zhWrapper   = zh("wrapper")  // surrounds a question without being part of it
 	zhRequest   = zh("request")
 	zhAsks      = zh("asks")
 	zhNoAsk     = zh("no-ask") // no question, although it looks like one

@@ -15,7 +15,7 @@ func en(name string) *lexicon.Rule { return data.Rule(name, "en") }
 var (
 	enOrder     = en("order")
 	enInScene   = en("in-scene") // something is searched in a story, or with the eyes
-	enWrapper   = en("wrapper")  // what surrounds a question without being part of it
+	enWrapper   = en("wrapper")  // surrounds a question without being part of it
 	enTag       = en("tag")
 	enAsks      = en("asks")
 	enVocative  = en("vocative") // a name that a message is addressed to

@@ -11,7 +11,7 @@ import (
 const maxQuery = 60
 
 var (
-	zhFiller = zh("filler") // what surrounds the subject of a question or an order
+	zhFiller = zh("filler") // surrounds the subject of a question or an order
 	enFiller = data.Set("filler", "en")
 	clause   = regexp.MustCompile(`[\s,.!?;:，。！？；：、…~～"“”()（）]+`)
 )
@@ -151,7 +151,7 @@ var promptEN = struct{ task, before string }{
 	"If the message refers to what was said before it, write the name of what is meant. Before it:",
 }
 
-var keywordLabel = data.Rule("keyword-label") // what models write before keywords
+var keywordLabel = data.Rule("keyword-label") // models write it before keywords
 
 const keywordEdge = " \t\"'`“”‘’「」『』*_-•#<>[]()。．.!！?？;；,，:：、"
 

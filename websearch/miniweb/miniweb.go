@@ -49,7 +49,7 @@ type Route struct {
 	Links           [][2]string // text and URL
 	Canonical       string
 	Published       string
-	Final           string // of a redirect
+	Final           string // target of a redirect
 	Outcome         string
 	OrElse          string `json:"outcome_alternative"`
 	BlockedKind     string `json:"blocked_kind"`

@@ -121,7 +121,7 @@ func (c *Chain) Search(ctx context.Context, q Query) (Results, error) {
 // search asks the providers in order. end is when somebody stops waiting, zero if nobody does.
 func (c *Chain) search(ctx context.Context, key string, q Query, end time.Time) (Results, error) {
 	var failures []Failure
-	var nothing *Results // of the first provider that answered
+	var nothing *Results // results of the first provider that answered
 	at := place{chain: c, user: q.For}
 	defer at.leaves()
 	for i, l := range c.links {

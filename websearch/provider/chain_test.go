@@ -189,7 +189,7 @@ func TestTheSameQuestionIsAskedOnceADay(t *testing.T) {
 		ask(Query{Text: question.Text, Fresh: "qdr:d"}, false)
 		time.Sleep(24 * time.Hour) // virtual
 		ask(question, false)
-		for range 2 { // what was not found today may be found later
+		for range 2 { // a search that finds nothing today may find something later
 			if res, err := chain.Search(t.Context(), Query{Text: "nothing"}); err != nil || res.Cached {
 				t.Errorf("%v, %v", res, err)
 			}

@@ -28,9 +28,9 @@ type Config struct {
 	Names     []string     // in order (NODEST_SEARCH); empty = those with a key or an address, then DuckDuckGo
 	BraveKeys []llm.Key    // BRAVE_API_KEY
 	JinaKeys  []llm.Key    // JINA_API_KEY
-	BaseURL   string       // of SearXNG or the MCP server; without them, of the others (NODEST_SEARCH_BASE_URL)
+	BaseURL   string       // address of SearXNG or the MCP server; without them, of the others (NODEST_SEARCH_BASE_URL)
 	Client    *http.Client // for all requests; with a transport of its own; required
-	Counter   Counter      // of the requests per month; nil = in memory
+	Counter   Counter      // counts the requests per month; nil = in memory
 	Now       func() time.Time
 }
 

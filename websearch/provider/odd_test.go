@@ -19,7 +19,7 @@ func TestOddResultsDoNotCostTheOthers(t *testing.T) {
 	t.Parallel()
 	for name, engine := range map[string]struct {
 		of      func(*testing.T, http.Handler) Provider
-		members string // of a result; the last one is the description
+		members string // members of a result; the last one is the description
 		answer  string // LIST are the results, ODD a value that does not belong there
 	}{
 		"SearXNG":   {searxngFor, "title url publishedDate content", `{"query":5,"results":[LIST],"unresponsive_engines":ODD,"answers":ODD,"number_of_results":ODD}`},

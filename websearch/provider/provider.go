@@ -28,7 +28,7 @@ type Provider interface {
 // Query is what to search for. Chain.Search checks and completes it.
 type Query struct {
 	Text     string   // at most 400 code points are used
-	Count    int      // of results: 1 to 20, 0 = 10
+	Count    int      // results: 1 to 20, 0 = 10
 	Fresh    string   // "qdr:h", "qdr:d", "qdr:w", "qdr:m" or "qdr:y" (past hour to past year); others = any time
 	Lang     string   // "zh", "zh-TW", "en"; "" = any
 	Country  string   // two letters of ISO 3166; "" = any
@@ -51,7 +51,7 @@ type Result struct {
 	Title       string
 	URL         string // http or https, without user name and password
 	Description string
-	Date        time.Time // of publication, UTC; zero = not known
+	Date        time.Time // time of publication, UTC; zero = not known
 }
 
 // Place is a shop, a sight or the like. Fields that are not known are empty.
@@ -70,7 +70,7 @@ type Results struct {
 	Places   []Place  // only for Query.Place
 	Cached   bool
 	Took     time.Duration
-	Failures []Failure // of the providers that were asked before
+	Failures []Failure // failures of the providers that were asked before
 }
 
 // Failure says why a provider did not help. Err has the code not_found if it answered

@@ -18,9 +18,9 @@ var (
 type shown struct {
 	title, h1  string
 	visible    string   // all text that is not hidden
-	paragraphs []string // of visible
-	content    string   // what was kept
-	linkShare  float64  // of content, 0 to 1
+	paragraphs []string // paragraphs of visible
+	content    string   // the text that was kept
+	linkShare  float64  // share of content, 0 to 1
 	links      []string // the texts of the links in content
 	scripts    bool     // the page has scripts
 }

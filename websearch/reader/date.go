@@ -18,7 +18,7 @@ const (
 	sureLinked   = 90
 	sureTime     = 85
 	sureVisible  = 75
-	sureModified = 70 // of the text, not of the file
+	sureModified = 70 // a change of the text, not of the file
 	sureHeader   = 40 // often the time of the request
 )
 

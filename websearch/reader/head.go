@@ -20,7 +20,7 @@ const (
 
 // head is what the head of a page says about it.
 type head struct {
-	title     string // of the title element, as it is
+	title     string // the title element, as it is
 	site      string
 	canonical string
 	base      *url.URL

@@ -14,7 +14,7 @@ const maxFrames = 12 // quotes and lists inside each other that are shown as suc
 // frame is a quote or a list item around the current block.
 type frame struct {
 	node   *html.Node
-	marker string // of an item: "- " or "3. "; empty for a quote
+	marker string // mark of an item: "- " or "3. "; empty for a quote
 	used   bool   // the marker was written
 }
 
@@ -23,9 +23,9 @@ type markdown struct {
 	kept   map[*html.Node]bool
 	out    strings.Builder
 	frames []frame
-	number map[*html.Node]int // of the next item of a list
+	number map[*html.Node]int // number of the next item of a list
 	block  []byte             // the text of the current block, white space not collapsed
-	level  int                // of the current heading
+	level  int                // level of the current heading
 	code   int                // where the current inline code begins in block, or -1
 	quotes int                // around the last block that was written
 	item   bool               // the last block belonged to a list item

@@ -48,9 +48,9 @@ const (
 // Error says why a page could not be read.
 type Error struct {
 	Outcome Outcome
-	Kind    Kind   // of Blocked and HostError, else ""
+	Kind    Kind   // for Blocked and HostError, else ""
 	URL     string // as given to Read
-	Title   string // of a page behind a paywall
+	Title   string // title of a page behind a paywall
 	Teaser  string // the content before a paywall, in Markdown
 	cause   error
 }

@@ -41,12 +41,12 @@ type Page struct {
 	Images       []Image
 	Published    Date
 	Lang         string // primary language code such as "en", or "" if it is not known
-	Charset      string // of the bytes, as in the WHATWG encoding standard, or "" for JSON and text
+	Charset      string // encoding of the bytes, as in the WHATWG encoding standard, or "" for JSON and text
 	ETag         string
 	LastModified string    // the header, for the next request
 	Expires      time.Time // until then the page need not be fetched again; zero = not known
 	FetchedAt    time.Time
-	Hash         string // of Markdown, hexadecimal
+	Hash         string // hash of Markdown, hexadecimal
 	Shingles     Shingles
 	NotModified  bool // the page is still the one of Options.ETag or Options.LastModified; only its times are set
 }
@@ -54,8 +54,8 @@ type Page struct {
 // Options are what may differ between two reads.
 type Options struct {
 	Lang         string // preferred language, such as "zh"
-	ETag         string // of an earlier read
-	LastModified string // of an earlier read
+	ETag         string // from an earlier read
+	LastModified string // from an earlier read
 	Direct       bool   // the user has named this address: robots.txt is not asked
 	User         string // whose share of what is read at once it takes
 }

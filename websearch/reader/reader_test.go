@@ -395,7 +395,7 @@ func TestRequestsSayWhoAsksAndInWhichLanguage(t *testing.T) {
 	}
 }
 
-// What a terminal or a model would take for more than text is not in a page.
+// A page has nothing that a terminal or a model would take for more than text.
 func TestAPageHasNoControlCharacters(t *testing.T) {
 	const hostile = "Care\x1b[2J\x1b]0;owned\x07 of \u202ethe\u009b31m lens&#27;[31m"
 	feed := `<rss><channel><title>` + "Care\u202e" + ` news</title><item><title>T&#8238;</title><pubDate>1&#8238; May</pubDate></item></channel></rss>`

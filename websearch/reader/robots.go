@@ -31,9 +31,9 @@ type rules struct {
 // rule allows or forbids the paths that begin like its pattern.
 type rule struct {
 	allow  bool
-	parts  []string // of the pattern, between its asterisks
+	parts  []string // pieces of the pattern, between its asterisks
 	whole  bool     // the pattern is for the whole path
-	length int      // of the pattern, in bytes, as it is compared
+	length int      // bytes of the pattern, as it is compared
 }
 
 // allowed reports whether the host of u lets robots read it (RFC 9309). A host that
@@ -98,7 +98,7 @@ func (r *Reader) askRobots(ctx context.Context, host string, h *hold) (found rul
 // else those of all groups for everybody. Lines that are not understood are left out.
 func robotsFor(text, robot string) []rule {
 	var own, general []rule
-	named, forOwn, forAll := false, false, false // of the group
+	named, forOwn, forAll := false, false, false // forOwn and forAll are the group's
 	began := false                               // the group has rules: the next name begins another one
 	text = strings.TrimPrefix(text, "\ufeff")
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' || r == '\n' }) {

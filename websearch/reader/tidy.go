@@ -12,7 +12,7 @@ import (
 
 const (
 	maxDepth    = 240     // elements inside each other; what is deeper is kept flat (the parser allows 512, with those that it adds)
-	maxElements = 100_000 // of a page; the tags of further ones are ignored, not their text
+	maxElements = 100_000 // elements of a page; the tags of further ones are ignored, not their text
 	maxScripts  = 256 << 10
 
 	// maxAttributes are of a page; of further ones only those are kept that hide an element or

@@ -17,7 +17,7 @@ const JobRun = "research.run"
 // Limits of attempts at a run.
 const (
 	mostAttempts = 4    // without a recorded call between them, after which the run has failed
-	allAttempts  = 1000 // of its job
+	allAttempts  = 1000 // attempts of its job
 	closing      = 10 * time.Minute
 	pause        = 10 * time.Second // before an attempt after one that could not store something
 )
@@ -121,7 +121,7 @@ func (s *Service) load(ctx context.Context, j *jobs.Job) (*recorder, error) {
 		if err != nil {
 			return nil, err
 		}
-		if run.Attempt > j.Attempt { // of a job that was lost
+		if run.Attempt > j.Attempt { // it is of a job that was lost
 			run.Attempt = 0
 		}
 		return newRecorder(s, j, run, calls), tx.PutResearch(run)

@@ -19,7 +19,7 @@ type recorder struct {
 	mu    sync.Mutex // held while a call is stored
 	calls map[string]*Call
 	lost  agent.Cost
-	cost  agent.Cost // of all answers, and of those that were lost
+	cost  agent.Cost // all answers, and those that were lost
 
 	reading sync.Mutex
 	files   []string // whose words the run has since the last call

@@ -30,7 +30,7 @@ type Run struct {
 	State          State
 	Plan           agent.Plan // without the history, which is read when the run begins
 	Estimate       Estimate
-	Attempt        int // of the job, at which something was recorded last
+	Attempt        int // attempt of the job, at which something was recorded last
 	Cost           agent.Cost
 	Failure        *jobs.Failure // nil = none
 	Result         *agent.Result // nil = there is none; its steps are Steps

@@ -35,7 +35,7 @@ type Options struct {
 	// Transient passes on an event that is not stored.
 	Transient func(*stream.Event)
 
-	Budget  agent.Budget // of a plan that names none; zero members are the defaults
+	Budget  agent.Budget // for a plan that names none; zero members are the defaults
 	PerUser int          // runs of a user side by side in this process; 0 = 2
 	Log     *slog.Logger // default slog.Default()
 }

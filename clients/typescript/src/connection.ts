@@ -62,7 +62,7 @@ interface Waiting {
   failed(e: Failure): void
 }
 
-/** Whether connecting again without a change is pointless after a close code. */
+/** final reports whether connecting again without a change is pointless after a close code. */
 const final = (code: number) => code >= 4400 && code < 4500 && code !== 4408 && code !== 4429
 
 /** A connection that lasted this long was good: the next wait is short again. */
@@ -230,7 +230,7 @@ export class Connection {
     try {
       this.options.event(e)
     } catch (mistake) {
-      queueMicrotask(() => { throw mistake }) // of the app; it costs it no other events
+      queueMicrotask(() => { throw mistake }) // the mistake of the app costs it no other events
     }
   }
 

@@ -10,7 +10,7 @@ export class Failure extends Error {
   readonly code: Code
   /** HTTP status; 0 if the server was not reached. */
   readonly status: number
-  /** Whether to try again: never, with the same key, or later. */
+  /** Advice on trying again: never, with the same key, or later. */
   readonly retry: Problem['retry']
   readonly retryAfterMs: number
   /** The fields that are wrong. */
@@ -33,7 +33,7 @@ export class Failure extends Error {
 export async function failureOf(answer: Response): Promise<Failure> {
   const problem = await answer.json().catch(() => null)
   if (problem?.code) return new Failure(problem)
-  // Of a proxy: the server did not get the call, or its answer was lost.
+  // A proxy has answered: the server did not get the call, or its answer was lost.
   const { status } = answer
   const retry = status === 429 ? 'later' : status >= 500 ? 'same' : 'no'
   const code = ({ 401: 'unauthenticated', 413: 'too_large', 429: 'rate_limited' } as const)[status] ?? 'internal'

@@ -12,7 +12,7 @@ export interface Reply {
   /** The message that it becomes; an impersonation has none. */
   messageId: string | undefined
   kind: Schemas['GenerationKind'] | undefined
-  /** What is done before the first text. */
+  /** The work that is done before the first text. */
   stage: 'memory' | 'websearch' | 'research' | 'tools' | 'building' | 'waiting' | ''
   text: string
   reasoning: string

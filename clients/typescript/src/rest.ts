@@ -21,7 +21,7 @@ export type Answer<M extends Method, P extends Path<M>> = Operation<M, P> extend
 /** The JSON that a call takes. */
 export type Body<M extends Method, P extends Path<M>> = Operation<M, P> extends { requestBody?: infer B } ? JSONOf<NonNullable<B>> : never
 
-/** What a call takes: the values of its path and query, and its body. */
+/** The input of a call: the values of its path and query, and its body. */
 export interface Input<M extends Method, P extends Path<M>> {
   path?: Of<Operation<M, P>, 'path'>
   query?: Of<Operation<M, P>, 'query'>

@@ -35,7 +35,7 @@ export function server() {
       this.closed = code ?? 1005
     }
 
-    // What the server does.
+    // The side of the server.
     open() {
       this.onopen({})
       return this.sent[0].data

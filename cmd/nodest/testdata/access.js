@@ -1,4 +1,4 @@
-// What TestPageAccessible asks of a view beyond the rules of axe-core. Each function
+// TestPageAccessible asks this of a view beyond the rules of axe-core. Each function
 // returns what is wrong, as text.
 window.access = (() => {
   navigator.clipboard.writeText = async () => {} // needs a permission
@@ -95,7 +95,7 @@ window.access = (() => {
       if (overflowX === 'visible' && overflowY === 'visible') continue
       const b = p.getBoundingClientRect()
       const sides = [r.left - out < b.left - 0.5, r.right + out > b.right + 0.5, r.top - out < b.top - 0.5, r.bottom + out > b.bottom + 0.5]
-      // What is scrolled out of sight is not cut off.
+      // A part that is scrolled out of sight is not cut off.
       if (r.bottom < b.top || r.top > b.bottom || r.right < b.left || r.left > b.right) return false
       if ((sides[0] && sides[1]) || (sides[2] && sides[3])) return true
       if (getComputedStyle(p).position === 'fixed') return false

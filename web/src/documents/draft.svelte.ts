@@ -1,4 +1,4 @@
-// What is being edited: the stored value, what was typed over it, and how both come
+// The object that is being edited: the stored value, what was typed over it, and how both come
 // together again when another device has stored something meanwhile.
 
 import { Failure } from '@nodest/client'
@@ -28,11 +28,11 @@ export const changes = <T extends object>(value: T, stored: T): Partial<T> =>
 export class Draft<T extends object> {
   stored = $state.raw<Stored<T> | null>(null)
   value = $state.raw<T | null>(null)
-  /** What another device has stored while this one had changes. */
+  /** The value that another device has stored while this one had changes. */
   newer = $state.raw<Stored<T> | null>(null)
   saving = $state(false)
   gone = $state(false)
-  /** Whether there is nothing to edit. */
+  /** True if there is nothing to edit. */
   missing = $state(false)
 
   private seen = 0

@@ -1,4 +1,4 @@
-// What became of the entries of world books, as the SillyTavern dialect decides about them.
+// The verdicts on the entries of world books, as the SillyTavern dialect decides about them.
 
 import { number, plain } from '../lib/format'
 import type { Verdict, World } from '../lib/types'

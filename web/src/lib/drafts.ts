@@ -1,4 +1,4 @@
-// What was written and not sent yet, by chat. It is kept over a reload.
+// Texts that were written and not sent yet, by chat. They are kept over a reload.
 
 import { storage } from './storage'
 

@@ -1,4 +1,4 @@
-// What the server finds in documents: remarks on imported files, and what a check reports.
+// Findings of the server in documents: remarks on imported files, and what a check reports.
 
 import { plain } from './format'
 import { language } from './language.svelte'

@@ -1,4 +1,4 @@
-// What a user may store and use: the names of the kinds that the server counts, and what
+// Limits of what a user may store and use: the names of the kinds that the server counts, and what
 // to do when a limit is reached.
 
 import type { Failure } from '@nodest/client'

@@ -1,5 +1,5 @@
-// What the page keeps in the browser. Where localStorage is disabled or full, it is kept
-// until the page is closed. Other users of the browser may have changed it: check it.
+// The storage of the page in the browser. Where localStorage is disabled or full, values are kept
+// until the page is closed. Other users of the browser may have changed them: check them.
 
 const unkept = new Map<string, string>()
 

@@ -5,7 +5,7 @@ import { getContext, setContext } from 'svelte'
 export interface Sources {
   has(marker: number): boolean
   open(marker: number): void
-  /** What stands behind a sentence without support instead of the sign [?]; empty = the sign. */
+  /** The words behind a sentence without support instead of the sign [?]; empty = the sign. */
   doubt?(): string
 }
 

@@ -17,7 +17,7 @@ export interface Speech extends Tokens.Generic {
 export interface Plain {
   type: 'plain'
   raw: string
-  /** Whether it continues the block before it. */
+  /** True if it continues the block before it. */
   cut?: boolean
 }
 

@@ -58,9 +58,9 @@ const writing = (m: Message) => m.status === 'pending' || m.status === 'streamin
 export class OpenChat {
   messages = $state.raw<Message[]>([])
   loaded = $state(false)
-  /** Whether there are messages before those that are loaded. */
+  /** True if there are messages before those that are loaded. */
   older = $state(false)
-  /** Whether there are messages after them: they are around one that was looked for. */
+  /** True if there are messages after them: they are around one that was looked for. */
   newer = $state(false)
   /** Replies that are being written, by message. */
   live = new SvelteMap<string, Live>()
@@ -71,7 +71,7 @@ export class OpenChat {
   /** Where the chat branches; null before it is known. */
   tree = $state.raw<Tree | null>(null)
   private readonly runs = $derived(new Map(this.tree?.items.map((r) => [r.id, r])))
-  /** What was shown of the last interrupted reply, by message. */
+  /** The shown text of the last interrupted reply, by message. */
   private cut = new SvelteMap<string, { generationId: string; text: string }>()
   private loading = 0
   private seeking = ''

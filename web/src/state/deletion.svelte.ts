@@ -1,4 +1,4 @@
-// What the user has deleted, while it can be undone: it is hidden, and deleted when the
+// Things that the user has deleted, while it can be undone: they are hidden, and deleted when the
 // time is over or the page is left.
 
 import { SvelteSet } from 'svelte/reactivity'

@@ -22,7 +22,7 @@ listen({
     if (!list) return
     if (e.ev === 'research.started' && e.conversationId) void read()
     if (e.ev === 'research.done' || e.ev === 'research.failed' || e.ev === 'research.removed') {
-      turn++ // what is being read does not know it
+      turn++ // a list that is being read does not know it
       list = list.filter((r) => r.id !== e.data.researchId)
     }
     if (e.ev === 'research.step') list = list.map((r) => (r.id === e.data.researchId ? { ...r, state: 'running' } : r))

@@ -3,7 +3,7 @@
 import { Client, newKey, type Event, type Position, type Reply, type End, type Snapshot, type State } from '@nodest/client'
 import { storage } from '../lib/storage'
 
-/** What a part of the page wants to hear. */
+/** A Listener gets what a part of the page wants to hear. */
 export interface Listener {
   event?(e: Event): void
   /** Everything was loaded anew: what is shown may be old. */

@@ -33,7 +33,7 @@ export const session = {
   get state() {
     return state
   },
-  /** Whether only the built-in demo model answers. */
+  /** True if only the built-in demo model answers. */
   get demo() {
     return demo
   },

@@ -1,4 +1,4 @@
-// What characters do while they write replies: the searches and files of their tools, by
+// The work of characters while they write replies: the searches and files of their tools, by
 // generation. Only events tell it, so a reload forgets it.
 
 import { SvelteMap } from 'svelte/reactivity'

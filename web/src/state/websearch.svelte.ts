@@ -17,7 +17,7 @@ export type ReplySearch = Extract<Event, { ev: 'gen.context' }>['data']['search'
 
 let setup = $state.raw<SearchSetup | null>(null)
 
-/** What was searched for replies, by generation. Only events tell it, so a reload forgets it. */
+/** The searches for replies, by generation. Only events tell them, so a reload forgets them. */
 const known = new SvelteMap<string, { searches: ReplySearch[]; failed: boolean }>()
 
 listen({

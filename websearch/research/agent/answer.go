@@ -16,8 +16,8 @@ import (
 const (
 	mostImages   = 5
 	quotes       = 4   // passages, where there is no written answer
-	quotesOfPage = 2   // of one page
-	quoteUnits   = 400 // of each, about
+	quotesOfPage = 2   // passages of one page
+	quoteUnits   = 400 // length of each, about
 )
 
 // conclude writes the answer of a member whose steps have ended without one that counts.

@@ -27,7 +27,7 @@ type purse struct {
 	tokens int     // all that it may spend; fewer if the price says so
 	usd    float64 // likewise; 0 = no limit
 	spent  Cost
-	lost   Cost // what calls may have cost whose answers were lost
+	lost   Cost // possible cost of calls whose answers were lost
 	learned
 }
 

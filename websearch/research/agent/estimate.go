@@ -3,19 +3,19 @@ package agent
 // Expected is what a run will probably take.
 type Expected struct {
 	Tokens  int `json:"tokens"`
-	Calls   int `json:"calls"` // of the language model
+	Calls   int `json:"calls"` // calls to the language model
 	Seconds int `json:"seconds"`
 }
 
 // Assumptions about a run, while nothing is known of earlier ones.
 const (
-	usualShare   = 0.9 // of its tokens that it uses
+	usualShare   = 0.9 // share of its tokens that a run uses
 	usualPrompt  = 800 // tokens of a prompt without what is known
 	usualLearned = 500 // tokens that a step adds to what is known
 	usualSide    = 1.5 // calls of a step beside the one that chooses it
-	secondsCall  = 5.0 // of the model
-	secondsStep  = 4.0 // of searching or reading pages
-	usualAnswer  = 0.3 // of the tokens that a reply may have
+	secondsCall  = 5.0 // a call of the model
+	secondsStep  = 4.0 // searching or reading pages
+	usualAnswer  = 0.3 // share of the tokens that a reply may have
 )
 
 // EstimateQuotes says what a run without a model will probably take: a search, and the reading of its pages.

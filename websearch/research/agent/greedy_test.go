@@ -17,7 +17,7 @@ import (
 type greedy struct {
 	seed    uint64
 	content bool    // it accepts every answer
-	ratio   float64 // of the tokens of prompts to their estimate; 0 = 1
+	ratio   float64 // tokens of prompts to their estimate; 0 = 1
 	thinks  bool    // it also uses what it may think
 	wild    bool    // it writes up to twice as much as it may
 

@@ -12,7 +12,7 @@ import (
 // The kinds of Knowledge.
 const (
 	KindPage     = "url"          // a page that was read, or several search results about one thing
-	KindSideInfo = "side-info"    // what the descriptions of search results say
+	KindSideInfo = "side-info"    // the descriptions of search results
 	KindAnswer   = "qa"           // an answered part of the question, or why an answer was rejected
 	KindCoding   = "coding"       // the output of a program
 	KindHistory  = "chat-history" // an earlier part of the conversation

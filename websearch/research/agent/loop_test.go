@@ -651,7 +651,7 @@ func TestWithoutTheWebNoPageIsOpened(t *testing.T) {
 func TestAFailedRequestIsPaidFor(t *testing.T) {
 	for _, tt := range []struct {
 		promise string
-		used    int // of the prompt, as the provider says; 0 = it says nothing
+		used    int // tokens of the prompt, as the provider says; 0 = it says nothing
 		err     error
 		asked   int
 		pays    bool

@@ -16,7 +16,7 @@ type run struct {
 	plan  Plan
 	o     Outside
 	rec   Recorder
-	words map[string]string // of prompts
+	words map[string]string // texts of prompts
 	begun begun
 	clock clock
 	pages pages
@@ -24,7 +24,7 @@ type run struct {
 	away  atomic.Bool // the model, even after some time
 
 	mu      sync.Mutex
-	used    Cost     // of all members
+	used    Cost     // by all members
 	worked  bool     // a call has succeeded
 	failure *failure // the first one
 }
@@ -35,7 +35,7 @@ type begun struct {
 	Nonce   string        `json:"nonce"`             // begins the marks around text of others
 	Model   bool          `json:"model"`             // there is one
 	Meaning bool          `json:"meaning"`           // texts can be embedded
-	History []llm.Message `json:"history,omitempty"` // of the plan
+	History []llm.Message `json:"history,omitempty"` // the plan's
 }
 
 // member works on one question: that of the run, or of one of its team. One goroutine plays it.
@@ -43,11 +43,11 @@ type member struct {
 	*run
 	n        int
 	question string
-	parts    []string // of the question, from the plan
+	parts    []string // parts of the question, from the plan
 	first    []string // search words to begin with
 	team     int
 	purse    purse
-	lostAt   Cost // what was lost before this member began
+	lostAt   Cost // lost before this member began
 	live     atomic.Bool
 
 	total, step int // steps played; step begins anew behind a rejected answer
@@ -67,10 +67,10 @@ type memory struct {
 	queries []string // all searches
 	steps   []Step
 	began   int64 // when the step began, on the clock of the run, in ms
-	before  Cost  // what was spent then
+	before  Cost  // spent by then
 	barren  int   // steps in a row that brought nothing
 	left    []string
-	others  []Step // of the team
+	others  []Step // steps of the team
 	judgement
 }
 
@@ -83,7 +83,7 @@ type judgement struct {
 	kinds     []string // all of them
 	checks    []check  // those with attempts left
 	fresh     bool     // the answer must be recent
-	plans     []string // what reviewers want
+	plans     []string // reviewers want these
 }
 
 // allowed says which actions the next step may have.

@@ -38,16 +38,16 @@ type heard struct {
 
 // question is what the model is asked in one call.
 type question struct {
-	kind  string // of the key, and the label of the task
+	kind  string // part of the key, and the label of the task
 	size  size
 	json  bool
 	last  bool // the answer of the run, which may use all that is left
-	share int  // of what is left for searching: the call is worth a share-th of it at most; 0 = all
+	share int  // divides what is left for searching: the call is worth a share-th of it at most; 0 = all
 
 	system   string      // begins the prompt
 	known    []Knowledge // as much of it as there is room for
 	texts    bool        // known stands in the last message, not as a conversation
-	about    string      // what known is cut to
+	about    string      // the subject that known is cut to
 	messages []llm.Message
 	reviews  []string
 	ask      string // ends the prompt

@@ -83,7 +83,7 @@ func mend(text string) string {
 // mender is how far mend has come.
 type mender struct {
 	out     strings.Builder
-	open    []byte // what closes the objects and lists that are open
+	open    []byte // closes the objects and lists that are open
 	quoted  bool   // within a string
 	escaped bool   // behind a backslash in it
 	comma   bool   // behind a comma that is not written yet

@@ -30,14 +30,14 @@ type Result struct {
 // Step is one step of the loop, as it is stored and shown.
 type Step struct {
 	N        int      `json:"n"`      // from 1
-	Member   int      `json:"member"` // of the team; 0 = the run itself
+	Member   int      `json:"member"` // member of the team; 0 = the run itself
 	Action   string   `json:"action"` // search, visit, reflect, answer, coding
 	Question string   `json:"question"`
 	Think    string   `json:"think"`
 	Queries  []string `json:"queries,omitempty"`
 	URLs     []string `json:"urls,omitempty"`
 	Gaps     []string `json:"gaps,omitempty"`     // sub-questions that are open after it
-	Result   string   `json:"result,omitempty"`   // what came of it, in a sentence
+	Result   string   `json:"result,omitempty"`   // its outcome, in a sentence
 	Rejected string   `json:"rejected,omitempty"` // the check that its answer has not passed
 	Cost     Cost     `json:"cost"`
 }

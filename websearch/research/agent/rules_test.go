@@ -10,7 +10,7 @@ func TestPlansByRule(t *testing.T) {
 	for _, tt := range []struct {
 		question, language string
 		queries            []string
-		parts              []string // what the sub-questions begin with or name
+		parts              []string // the sub-questions begin with them or name them
 	}{
 		{"hello there", "en", nil, nil},
 		{"你好呀", "zh", nil, nil},

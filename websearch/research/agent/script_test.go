@@ -227,7 +227,7 @@ func TestFlags(t *testing.T) {
 		replies map[string]string
 		reject  map[string]int
 		plan    func(*Plan)
-		offers  []string // of each step that the model was asked for
+		offers  []string // for each step that the model was asked for
 		end     string
 	}{
 		{promise: "an answer at the first step is final, and is not checked", steps: []string{answer1}, offers: []string{"sra"}, end: Trivial},

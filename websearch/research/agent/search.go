@@ -16,8 +16,8 @@ import (
 
 const (
 	resultsPerQuery = 10
-	mostDocuments   = 6    // of one search in the knowledge bases
-	documentUnits   = 3000 // of one of them
+	mostDocuments   = 6    // results of one search in the knowledge bases
+	documentUnits   = 3000 // length of one of them
 )
 
 // ages are the spans that a search can be limited to.

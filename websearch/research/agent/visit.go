@@ -17,8 +17,8 @@ import (
 
 const (
 	maxVisits   = 5   // pages per step
-	maxPerHost  = 2   // of them, read at the same time
-	linkWeight  = 0.1 // of a link in a page; a search hit has 1
+	maxPerHost  = 2   // pages, read at the same time
+	linkWeight  = 0.1 // a link in a page; a search hit has 1
 	datedEnough = 70  // confidence from which a date of publication is used
 )
 
@@ -30,7 +30,7 @@ type Visited struct {
 	URLs      []string      // normalized addresses that were tried, and those that their pages go by
 	Pages     []cite.Source // by the address that a page goes by: canonical, or after redirects
 	Asked     []string      // the address at which the page in the same place was read
-	Knowledge []Knowledge   // of that page
+	Knowledge []Knowledge   // knowledge of that page
 	Failures  []Failure
 	BadHosts  []string // no page of them can be read; see weburl.Filter
 }
@@ -46,7 +46,7 @@ type seen struct {
 	URL       string    `json:"url"` // the address that the page goes by: canonical, or after redirects
 	Title     string    `json:"title"`
 	Published time.Time `json:"published,omitzero"` // if it is sure enough
-	Picked    string    `json:"picked"`             // what it says about the question
+	Picked    string    `json:"picked"`             // its words about the question
 	Links     []link    `json:"links,omitempty"`
 
 	// Chunks are what can be quoted of it; nil = the page must be read again.

@@ -14,12 +14,12 @@ import (
 
 const (
 	mostListed   = 20 // pages that the model may choose from
-	listedUnits  = 50 // of the title and description of each
+	listedUnits  = 50 // the title and description of each
 	mostRanked   = 70
 	enoughRanked = 50 // pages, from which on no search is needed
 	perSite      = 2
 	mostSnippets = 200
-	mostLinks    = 30 // of a page
+	mostLinks    = 30 // links of a page
 	pickUnits    = 1500
 	pickSnippets = 3
 )

@@ -14,8 +14,8 @@ import (
 
 // piece is a part of a text: a mark [^n], or the text between marks.
 type piece struct {
-	n    int    // of a mark; 0 = text
-	text string // of what is no mark
+	n    int    // number of a mark; 0 = text
+	text string // content of a piece that is no mark
 	sep  bool   // the text only separates two marks
 }
 

@@ -1,4 +1,4 @@
-// What can be done with a character besides editing it.
+// Actions on a character besides editing it.
 
 import { Failure } from '@nodest/client'
 import { plain } from '../../lib/format'

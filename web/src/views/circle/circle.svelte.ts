@@ -1,4 +1,4 @@
-// What the parts of the circle share: who takes part, and when something has changed.
+// The parts of the circle share this: who takes part, and when something has changed.
 
 import { attempt, notes, succeeds } from '../../lib/notes.svelte'
 import { plain } from '../../lib/format'
@@ -13,7 +13,7 @@ import { circleWords as w } from './words'
 export class Circle {
   /** Members and relationships; null before they are known. */
   graph = $state.raw<Graph | null>(null)
-  /** What members have offered, the newest first; null before it is known. */
+  /** The actions that members have offered, the newest first; null before they are known. */
   actions = $state.raw<Action[] | null>(null)
   /** Grows when a relationship, a message box or an action has changed. */
   changed = $state(0)

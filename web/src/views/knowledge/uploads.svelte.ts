@@ -19,7 +19,7 @@ export class Upload {
   sent = $state(0)
   /** Why it failed. */
   problem = $state('')
-  /** What is worth knowing of one that is done. */
+  /** A remark that is worth knowing of one that is done. */
   remark = $state('')
   /** The files of an archive that were not added. */
   left = $state.raw<{ name: string; detail: string }[]>([])
@@ -83,7 +83,7 @@ export class Upload {
     this.sending?.cancel()
   }
 
-  /** Whether it is shown: nothing needs to be said of one that has gone well. */
+  /** True if it is shown: nothing needs to be said of one that has gone well. */
   get shown() {
     return this.state !== 'done' || this.remark !== ''
   }

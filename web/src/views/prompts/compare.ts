@@ -1,4 +1,4 @@
-// What differs between two requests. Stored ones are compared by the server; a preview
+// Differences between two requests. Stored requests are compared by the server; a preview
 // is not stored, so the page compares it by the same rules.
 
 import type { components } from '@nodest/client'

@@ -1,4 +1,4 @@
-// What is known of a part, in words.
+// The known facts of a part, in words.
 
 import { tavernWords } from '../../documents/tavernWords'
 import { verdictWords } from '../../documents/verdictWords'

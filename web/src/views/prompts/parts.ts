@@ -55,7 +55,7 @@ function piecesOf(content: string, entries: Entry[], from: number, to: number): 
     while (end < to && (entries[end]!.at ?? 0) === at) end++
     const start = walk(at)
     let text = content.slice(start, end < to ? walk(entries[end]!.at ?? 0) : undefined)
-    if (end < to && text.endsWith('\n\n')) text = text.slice(0, -2) // what merged them
+    if (end < to && text.endsWith('\n\n')) text = text.slice(0, -2) // the line breaks that merged them
     out.push(...share(text, entries, i, end))
     i = end
   }

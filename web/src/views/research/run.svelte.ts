@@ -6,7 +6,7 @@ import { attempt } from '../../lib/notes.svelte'
 import type { Event, Research } from '../../lib/types'
 import { listen, rest } from '../../state/server'
 
-/** What a member of the team is doing. */
+/** The work that a member of the team is doing. */
 export interface Doing {
   n: number
   member: number
@@ -29,7 +29,7 @@ const happened = (e: Event): e is Happened => e.ev.startsWith('research.')
 export class OpenRun {
   run = $state.raw<Research | null>(null)
   gone = $state(false)
-  /** What is being done, by member. */
+  /** The work that is being done, by member. */
   doing = $state.raw<Doing[]>([])
   /** How reading a page went, by its address, as far as it was seen. */
   readonly visits = new SvelteMap<string, string>()

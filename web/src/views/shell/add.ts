@@ -1,4 +1,4 @@
-// What comes into the page from outside: files of any kind, and the sample.
+// Imports into the page: files of any kind from outside, and the sample.
 
 import { Failure, newKey, type Answer } from '@nodest/client'
 import { remarkText } from '../../lib/findings'

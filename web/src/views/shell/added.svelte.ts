@@ -1,4 +1,4 @@
-// What became of files that were imported, and the question whose a file is.
+// The outcome of files that were imported, and the question whose a file is.
 
 export interface Added {
   file: string

@@ -6,11 +6,11 @@ const wide = new MediaQuery('min-width: 48rem')
 let open = $state(false)
 
 export const drawer = {
-  /** Whether it covers the page, which is inert meanwhile. */
+  /** True if it covers the page, which is inert meanwhile. */
   get open() {
     return open && !wide.current
   },
-  /** Whether the list is beside the page, so that there is no drawer. */
+  /** True if the list is beside the page, so that there is no drawer. */
   get beside() {
     return wide.current
   },

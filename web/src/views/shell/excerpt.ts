@@ -1,4 +1,4 @@
-// What a hit of a search shows of its text.
+// The part of its text that a hit of a search shows.
 
 import type { components } from '@nodest/client'
 import { oneLine } from '../../lib/format'
