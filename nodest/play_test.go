@@ -79,7 +79,7 @@ func TestVariablesSurviveACrash(t *testing.T) {
 	}
 }
 
-// What counts messages counts the whole chat, however little of it a prompt has room for.
+// Macros that count messages count the whole chat, however little of it a prompt has room for.
 func TestALongChatIsCountedWhole(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})

@@ -183,9 +183,21 @@ func TestNothingOfADeletedMessageIsLeftInVariables(t *testing.T) {
 	t.Parallel()
 	clock := &leaping{}
 	h := newTestServerOf(t, parts{now: clock.now}, nil)
-	chat := h.newChatWith(h.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"{{setvar::last::{{lastUserMessage}}}}","first_mes":"Hello."}}`))
-	sent := h.turn(chat, "What is a zorbalik?", "An animal.")
-	_ = sent
+	character := stringAt(h.rest("POST", "/characters", `{"dialect":"sillytavern","roleCard":{"name":"Alice","description":"{{setvar::last::{{lastUserMessage}}}}","first_mes":"Hello."}}`).wants(t, 201), "id")
+	chat := h.newChatWith(character)
+	messageID, replyID := h.turn(chat, "What is a zorbalik?", "An animal.")
+	h.turn(chat, "Go on.", "No.")
+	h.rested()
+	h.wantWords("zorbalik", "play_states.document", "revisions.text")
+	for _, id := range []string{replyID, messageID} {
+		h.rest("DELETE", "/messages/"+id, "").wants(t, 200)
+	}
+	clock.leap(31 * 24 * time.Hour)
+	h.maintain()
+	h.wantGone(clock, []string{"zorbalik"})
+	if last := stringAt(h.rest("GET", "/conversations/"+chat, "").wants(t, 200), "variables.last"); last != "Go on." {
+		t.Errorf("the variable in force is %q", last)
+	}
 }
 
 // A research has words of the chat that it was asked in: in its question, and in what it made of the end of the chat.

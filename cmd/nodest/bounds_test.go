@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -119,6 +120,28 @@ func TestStructsStaySmall(t *testing.T) {
 	}
 	if found < 1000 {
 		t.Errorf("only %d structs were found", found)
+	}
+}
+
+// Comments begin with their subject: those that begin with these words are half sentences that need a second reading.
+func TestCommentsBeginWithTheirSubject(t *testing.T) {
+	t.Parallel()
+	for _, names := range ownPackages(t) {
+		for _, name := range names {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range file.Comments {
+				words := strings.Fields(c.Text())
+				if len(words) < 2 || words[1] == "is" || words[1] == "returns" { // it is about a function Of
+					continue
+				}
+				if slices.Contains([]string{"what", "of", "whether"}, strings.ToLower(words[0])) {
+					t.Errorf("%s: the comment begins with %q: %.80q", name, words[0], c.Text())
+				}
+			}
+		}
 	}
 }
 

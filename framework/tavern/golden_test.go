@@ -22,7 +22,7 @@ type turnInput struct {
 	Chat      []chatLine
 	Persona   struct {
 		Description string
-		Position    PersonaPosition
+		Position    framework.PersonaPosition
 		Depth       *int
 		Role        int
 	}
@@ -120,7 +120,6 @@ func (v *turnInput) play(t *testing.T, s Sources) Play {
 		Compiled: Compile(s), Trigger: Trigger(v.Type), Names: true,
 		State:    State{Variables: macro.NewVars(nil)},
 		Settings: Settings{PinExamples: v.Pin, IgnoreSystemPrompt: !or(v.PreferPrompt, true)},
-		Persona:  PersonaPlace{Position: v.Persona.Position, Depth: or(v.Persona.Depth, 2), Role: roleOfNumber(v.Persona.Role)},
 		Rand:     func() float64 { return 0 },
 	}
 	if n := v.Note; n != nil {
@@ -152,7 +151,10 @@ func (v *turnInput) input(t *testing.T, s Sources) *framework.Input {
 	scripts, err := card.ParseRegexScripts(v.Scripts)
 	must(t, err)
 	user := or(v.User, "Bob")
-	in.Persona = framework.Persona{Name: user, Description: v.Persona.Description}
+	in.Persona = framework.Persona{
+		Name: user, Description: v.Persona.Description,
+		Place: framework.PersonaPlace{Position: v.Persona.Position, Depth: or(v.Persona.Depth, 2), Role: roleOfNumber(v.Persona.Role)},
+	}
 	in.Scripts = framework.CompileScripts(card.SillyTavern, scripts).Run(nil)
 	for _, m := range v.Chat {
 		if m.IsSystem {

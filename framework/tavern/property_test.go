@@ -97,6 +97,7 @@ func (r random) input() framework.Input {
 	if r.IntN(3) == 0 {
 		in.Instruction = &framework.Instruction{Task: []llm.Task{llm.Reply, llm.Continue, llm.Impersonate}[r.IntN(3)], Text: r.text()}
 	}
+	in.Persona.Place = framework.PersonaPlace{Position: []framework.PersonaPosition{0, 2, 3, 4, 9}[r.IntN(5)], Depth: r.IntN(4)}
 	in.Options = framework.Options{Seed: r.Uint64(), StrictTurns: r.IntN(4) == 0}
 	if r.yes() {
 		in.Options.Context, in.Options.Reserve = 100+r.IntN(900), 20+r.IntN(60)
@@ -107,7 +108,6 @@ func (r random) input() framework.Input {
 func (r random) play() Play {
 	p := Play{
 		Names: r.yes(), Prefills: r.yes(), Settings: Settings{PinExamples: r.yes(), IgnoreSystemPrompt: r.IntN(4) == 0},
-		Persona: PersonaPlace{Position: []PersonaPosition{0, 2, 3, 4, 9}[r.IntN(5)], Depth: r.IntN(4)},
 	}
 	if r.yes() {
 		p.Note = &Note{Text: r.text(), Position: NotePosition(r.IntN(3)), Depth: r.IntN(5), Role: llm.User, Interval: r.IntN(3)}

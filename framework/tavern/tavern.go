@@ -51,7 +51,7 @@ type Play struct {
 	Before  worldinfo.Before
 	Globals *macro.Vars // variables of the user, which Build does not change either; nil = none
 
-	Note      *Note        // nil = the author's note of the input
+	Note      *Note // nil = the author's note of the input
 	Overrides Overrides
 	Settings  Settings
 	WorldInfo *worldinfo.Settings // nil = worldinfo.DefaultSettings
