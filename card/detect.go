@@ -61,8 +61,8 @@ func Detect(data []byte) Kind {
 		if err := json.Unmarshal(data, &rest); err != nil {
 			return KindChat // more than one document: lines
 		}
-		if len(o.keys) == 2 && o.has("name") && o.has("description") {
-			return KindPersona // a card has more
+		if isPersona(o) {
+			return KindPersona
 		}
 		return kindOfObject(o)
 	}
@@ -70,6 +70,16 @@ func Detect(data []byte) Kind {
 		return KindCharacter
 	}
 	return KindUnknown
+}
+
+// isPersona reports whether an object has a name, a description and perhaps a place for it. A card has more.
+func isPersona(o object) bool {
+	for _, key := range o.keys {
+		if !slices.Contains([]string{"name", "description", "position", "depth", "role"}, key) {
+			return false
+		}
+	}
+	return o.has("name") && o.has("description")
 }
 
 // FormatOf reads the members format and formatVersion of a JSON object, wherever they are
