@@ -73,7 +73,7 @@ func Detect(data []byte) Kind {
 }
 
 // isPersona reports whether an object has a name, a description and perhaps a place for it. A card has more.
-func isPersona(o object) bool {
+func isPersona(o *object) bool {
 	for _, key := range o.keys {
 		if !slices.Contains([]string{"name", "description", "position", "depth", "role"}, key) {
 			return false
