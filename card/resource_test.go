@@ -269,7 +269,7 @@ func TestPresetDialectsAndRefusals(t *testing.T) {
 
 func TestAuthorNote(t *testing.T) {
 	note, err := card.ParseAuthorNote([]byte(`{"content":"c","injection_depth":2}`))
-	if err != nil || *note != (card.AuthorNote{Text: "c", Role: "user", Depth: 2}) {
+	if err != nil || *note != (card.AuthorNote{Text: "c", Role: "user", Depth: 2, Position: 1, Interval: 1}) {
 		t.Errorf("%+v %v", note, err)
 	}
 	if note, err := card.ParseAuthorNote(nil); note != nil || err != nil {

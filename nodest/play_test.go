@@ -132,3 +132,21 @@ func TestAGreetingSetsVariables(t *testing.T) {
 	s.Must(err)
 	want("begun anew", "Good day, User.", `{"mood":"calm"}`)
 }
+
+// An author's note with an interval comes in every third request also where the chat is longer than the prompt.
+func TestTheIntervalOfANoteCountsALongChat(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","first_mes":"Hello."}}`).ID)
+	_, err := s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, AuthorNote: json.RawMessage(`{"content":"It rains.","interval":3}`)})
+	s.Must(err)
+	few := 3000
+	for i := range 12 {
+		p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Next.", Options: character.TurnOptions{ContextTokens: &few}})
+		s.Must(err)
+		if due := strings.Contains(nodesttest.PromptText(p.Messages), "It rains."); due != (i%3 == 2) {
+			t.Errorf("message %d of the user, %d messages: the note is there: %v", i+1, len(p.Messages), due)
+		}
+		s.SayAndWait(c, strings.Repeat("The tide comes in. ", 40*(1+i%3)))
+	}
+}
