@@ -34,7 +34,7 @@ const (
 // as the only book of that character then.
 type BookTest struct {
 	Document    json.RawMessage `json:"document,omitempty"`
-	Dialect     string          `json:"dialect,omitempty"` // of Document; default that of the character, else that of its form
+	Dialect     string          `json:"dialect,omitempty"` // Document's; default that of the character, else that of its form
 	WorldBookID string          `json:"worldBookId,omitempty"`
 	CharacterID string          `json:"characterId,omitempty"`
 	Messages    []TestMessage   `json:"messages,omitempty"`  // the chat, oldest first

@@ -296,7 +296,7 @@ type ScriptResult struct {
 	Ran          bool   `json:"ran"`
 	Replacements int    `json:"replacements"`
 	Reason       string `json:"reason,omitempty"` // it did not run
-	Detail       string `json:"detail,omitempty"` // of the reason, for people
+	Detail       string `json:"detail,omitempty"` // explains the reason, for people
 }
 
 // TestScripts runs scripts over a text as a turn does, each on the result of the one

@@ -16,7 +16,7 @@ import (
 type Reason struct {
 	Code string `json:"code"`
 	Fact string `json:"fact,omitempty"` // the number or name that is not there
-	Part string `json:"part,omitempty"` // of the sentence
+	Part string `json:"part,omitempty"` // a part of the sentence
 
 	opposes bool // the source says something else, and not only less
 }

@@ -36,7 +36,7 @@ type Skip string
 const (
 	SkipNone       Skip = ""
 	SkipDisabled   Skip = "disabled"           // by the settings
-	SkipFew        Skip = "too_few_messages"   // of which three stay at each end
+	SkipFew        Skip = "too_few_messages"   // three messages stay at each end
 	SkipShort      Skip = "below_threshold"    //
 	SkipNothingNew Skip = "nothing_new"        // everything between the ends is covered
 	SkipLittleGain Skip = "little_gain"        // what is not covered is hardly longer than a summary
