@@ -59,7 +59,7 @@ type Character struct {
 	Preset       json.RawMessage `json:"preset"`
 	AuthorNote   json.RawMessage `json:"authorNote"`
 	RegexScripts json.RawMessage `json:"regexScripts"`
-	Source       json.RawMessage `json:"-"` // what is kept of an imported file besides the documents, for export; not always read
+	Source       json.RawMessage `json:"-"` // kept parts of an imported file besides the documents, for export; not always read
 	Settings     json.RawMessage `json:"-"`
 	HasAvatar    bool            `json:"hasAvatar"`
 	Tags         []string        `json:"tags"` // the user's; those of the card are in the card

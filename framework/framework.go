@@ -289,7 +289,7 @@ const (
 	WhyChat     = "chat"     // it was said
 	WhyGreeting = "greeting" // the message that the character began the chat with
 	WhyFound    = "found"    // memory or web search
-	WhyTask     = "task"     // what is asked of the model
+	WhyTask     = "task"     // the task of the model
 	WhyAdded    = "added"    // a text of the card that the preset has no place for
 	WhyOverride = "override" // a prompt of the card in the place of the preset's
 )
