@@ -64,7 +64,7 @@ func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID stri
 		Extra: extraOf(file), Version: 1, CreatedAt: now,
 	}
 	a.addLog(file, names)
-	state, warnings := chat.PlayFromLog(file.Metadata)
+	state, warnings := playFromLog(file.Metadata)
 	a.addPlay(state)
 	p := a.conversation()
 	return Import(ctx, svc, c, p, func() (*ImportedChat, error) {
@@ -251,7 +251,7 @@ func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	file.Metadata = play.InLog(file.Metadata)
+	file.Metadata = playInLog(play, file.Metadata)
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return err
