@@ -72,16 +72,6 @@ func Detect(data []byte) Kind {
 	return KindUnknown
 }
 
-// isPersona reports whether an object has a name, a description and perhaps a place for it. A card has more.
-func isPersona(o *object) bool {
-	for _, key := range o.keys {
-		if !slices.Contains([]string{"name", "description", "position", "depth", "role"}, key) {
-			return false
-		}
-	}
-	return o.has("name") && o.has("description")
-}
-
 // FormatOf reads the members format and formatVersion of a JSON object, wherever they are
 // in it. history reports whether it has a nodestChatHistory, as save points of the NodeST
 // app do. It stops at the first damage.
@@ -146,4 +136,12 @@ func kindOfObject(o *object) Kind {
 		return KindCharacter
 	}
 	return KindUnknown
+}
+
+// isPersona reports whether o says no more than a persona does: a card has more.
+func isPersona(o *object) bool {
+	others := slices.ContainsFunc(o.keys, func(key string) bool {
+		return !slices.Contains([]string{"name", "description", "position", "depth", "role"}, key)
+	})
+	return o.has("name") && o.has("description") && !others
 }

@@ -237,7 +237,7 @@ prompts[0].content: unknown macro {{nope}}; it is sent as written`
 	if r, err = card.ImportPreset([]byte(file), "preset.json", card.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	want = `extensions: scripts and other extensions of a preset are not used
+	want = `extensions: its scripts run in the SillyTavern dialect, once the setting scripts.preset of the character allows them; other extensions of a preset are not used
 names_behavior: names are not put before messages
 squash_system_messages: system messages are not joined
 wi_format: texts of world books have no frame

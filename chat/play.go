@@ -149,7 +149,7 @@ func ObjectOrNil(doc json.RawMessage) json.RawMessage {
 // CheckTimed refuses timed effects that a prompt could not read: those that have another form than
 // SillyTavern's, or are beyond the limits. null passes.
 func CheckTimed(field string, doc json.RawMessage) error {
-	if err := character.CheckVariables(field, doc); err != nil || op.IsNull(doc) {
+	if err := character.CheckState(field, doc); err != nil || op.IsNull(doc) {
 		return err
 	}
 	var timed worldinfo.Timed

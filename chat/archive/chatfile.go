@@ -263,7 +263,7 @@ func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	file.Metadata = inLog(play, file.Metadata)
+	file.Metadata = playInLog(play, file.Metadata)
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return err

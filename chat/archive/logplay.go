@@ -43,9 +43,9 @@ func playFromLog(metadata json.RawMessage) (*chat.Play, []card.Warning) {
 	return p, warnings
 }
 
-// inLog puts the Play into the metadata of a SillyTavern chat. Members of the metadata that say the same
+// playInLog puts a Play into the metadata of a SillyTavern chat. Members of the metadata that say the same
 // stay as they are, and so do metadata that are no object.
-func inLog(p *chat.Play, metadata json.RawMessage) json.RawMessage {
+func playInLog(p *chat.Play, metadata json.RawMessage) json.RawMessage {
 	members := map[string]json.RawMessage{}
 	if !op.IsNull(metadata) && json.Unmarshal(metadata, &members) != nil {
 		return metadata
