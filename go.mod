@@ -56,7 +56,6 @@ require (
 	github.com/jolestar/go-commons-pool/v2 v2.1.2 // indirect
 	github.com/markusmobius/go-domdistiller v0.0.0-20240926050704-25b8d046ffb4 // indirect
 	github.com/markusmobius/go-htmldate v1.9.1 // indirect
-	github.com/rivo/uniseg v0.4.7 // indirect
 	github.com/rs/zerolog v1.33.0 // indirect
 	github.com/segmentio/asm v1.2.1 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
@@ -120,4 +119,8 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261005182115-fad411399dd8 // indirect
 )
 
-replace github.com/markusmobius/go-htmldate => ./internal/third_party/go-htmldate
+replace (
+	github.com/RadhiFadlillah/whatlanggo => ./internal/third_party/whatlanggo
+	github.com/forPelevin/gomoji => ./internal/third_party/gomoji
+	github.com/markusmobius/go-htmldate => ./internal/third_party/go-htmldate
+)

@@ -33,10 +33,8 @@ type Preset struct {
 type Utility struct {
 	Impersonation string // asks for the user's next message
 	NewChat       string // announces the chat
-	NewGroupChat  string
 	NewExample    string // announces a block of the example dialogue
 	ContinueNudge string // asks to go on; {{lastChatMessage}} is the message to lengthen
-	GroupNudge    string
 	SendIfEmpty   string // the user's message behind one of the character
 
 	WorldInfoFormat   string // {0} is the text of the entries; blank = the text alone
@@ -75,7 +73,6 @@ type Prompt struct {
 	Identifier string // generated from the place in the list when missing; the same on each call
 	Role       string // as written: user, model, assistant, system; see missingRole
 	NoRole     bool   // the document names none
-	Marker     bool   // a place for a text of the card or the chat
 
 	InjectionPosition *int     // 0 relative, 1 in the chat; nil when absent
 	InjectionDepth    *int     // nil when absent
@@ -145,10 +142,8 @@ func parseUtility(f fields) Utility {
 		Impersonation: f.text("impersonation_prompt", "[Write your next reply from the point of view of {{user}}, using the chat history so far "+
 			"as a guideline for the writing style of {{user}}. Don't write as {{char}} or system. Don't describe actions of {{char}}.]"),
 		NewChat:       f.text("new_chat_prompt", "[Start a new Chat]"),
-		NewGroupChat:  f.text("new_group_chat_prompt", "[Start a new group chat. Group members: {{group}}]"),
 		NewExample:    f.text("new_example_chat_prompt", "[Example Chat]"),
 		ContinueNudge: f.text("continue_nudge_prompt", "[Continue your last message without repeating its original content.]"),
-		GroupNudge:    f.text("group_nudge_prompt", "[Write the next reply only as {{char}}.]"),
 		SendIfEmpty:   f.text("send_if_empty", ""),
 
 		WorldInfoFormat:   f.text("wi_format", "{0}"),
@@ -207,7 +202,6 @@ func parsePrompt(f fields) Prompt {
 		Identifier: f.text("identifier", ""),
 		Role:       f.textOr("role", missingRole(f)),
 		NoRole:     f.text("role", "") == "",
-		Marker:     f.flag("marker", false),
 
 		InjectionPosition: f.optInt("injection_position"),
 		InjectionDepth:    f.optInt("injection_depth"),

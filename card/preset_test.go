@@ -24,7 +24,7 @@ func TestAPresetIsReadAsSillyTavernDoes(t *testing.T) {
 		t.Errorf("%+v, %+v", p.Utility, p.Behaviour)
 	}
 	a, b := p.Prompts[0], p.Prompts[1]
-	if !a.NoRole || a.InjectionOrder != 100 || a.Triggers[0] != "swipe" || b.NoRole || !b.Marker || b.InjectionOrder != 5 || len(p.Scripts) != 1 {
+	if !a.NoRole || a.InjectionOrder != 100 || a.Triggers[0] != "swipe" || b.NoRole || b.InjectionOrder != 5 || len(p.Scripts) != 1 {
 		t.Errorf("%+v, %+v, %d scripts", a, b, len(p.Scripts))
 	}
 }

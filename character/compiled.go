@@ -22,8 +22,8 @@ type Documents struct {
 	CharacterID  string
 	Card         card.RoleCard
 	Language     framework.Language // language of built-in words
-	Compiled     *framework.Compiled
-	Tavern       *tavern.Compiled // for the SillyTavern dialect; nil = the dialect is the other one
+	Compiled     *framework.Compiled // nil = Tavern
+	Tavern       *tavern.Compiled    // for chats in the SillyTavern dialect; nil = Compiled
 	Sampling     TurnOptions      // options of the preset in force
 	Scripts      *framework.Scripts
 	Note         *card.AuthorNote // the character's; nil = none
@@ -44,9 +44,9 @@ type Wanted struct {
 	preset                 *card.Preset // in the place of all others; nil = theirs count
 }
 
-// WithPreset is w with a preset in the place of the character's and the global one. Of
-// the card, only the fields that it lists are used. Presets with different contents have
-// different names.
+// WithPreset is w with a preset in the place of the character's and the global one, whatever
+// the dialect of the character. Of the card, only the fields that it lists are used. Presets
+// with different contents have different names.
 func (w Wanted) WithPreset(p *card.Preset) Wanted {
 	w.preset = p
 	return w
@@ -171,19 +171,21 @@ func readDocs(tx Tx, w Wanted, stamps *Stamps, change func(*framework.Sources) e
 			return nil, err
 		}
 	}
-	d.Compiled = framework.Compile(sources)
-	if sources.Dialect == card.SillyTavern {
-		d.Tavern = d.parts.compile(&sources, w.preset)
+	if sources.Dialect == card.SillyTavern && w.preset == nil {
+		d.Tavern = d.parts.compile(&sources)
 		d.size += d.Tavern.Size()
+	} else {
+		d.Compiled = framework.Compile(sources)
+		d.size += d.Compiled.Size()
 	}
 	d.Sampling = samplingOf(cmp.Or(sources.GlobalPreset, sources.Preset))
-	scripts = d.tavernScripts(scripts, &sources, w.preset)
+	scripts = d.tavernScripts(scripts, &sources)
 	d.parts = nil
 	if !w.user.GlobalRegexEnabled {
 		scripts = nil
 	}
 	d.Scripts = framework.CompileScripts(sources.Dialect, scripts)
-	d.size += d.Compiled.Size() + d.Scripts.Size()
+	d.size += d.Scripts.Size()
 	return d, nil
 }
 
@@ -204,11 +206,8 @@ func (d *Documents) readCharacter(ch *Character) (framework.Sources, error) {
 	d.parts.last = s.Dialect == card.SillyTavern
 	d.parts.tags = slices.Concat(s.Card.Tags, ch.Tags)
 	d.parts.addBook(bookNameOf(s.Card.Name, ch.WorldBook), &s.Book, false)
-	plain, err := card.ParsePreset(ch.Preset)
-	if err != nil {
-		return s, fmt.Errorf("preset of character %s: %w", ch.ID, err)
-	}
-	d.parts.addPreset(plain, false)
+	d.parts.addPreset(s.Preset, false)
+	s.Preset = completed(*s.Preset, s.Language)
 	if d.Note, err = card.ParseAuthorNote(ch.AuthorNote); err != nil {
 		return s, fmt.Errorf("author's note of character %s: %w", ch.ID, err)
 	}
@@ -258,20 +257,16 @@ func (d *Documents) addResource(w Wanted, r ResourceStamp, res *Resource, s *fra
 
 // addPreset adds a preset that is a resource of its own.
 func (d *Documents) addPreset(w Wanted, r ResourceStamp, res *Resource, s *framework.Sources) error {
-	plain, err := card.ParsePreset(res.Document)
+	preset, err := card.ParsePreset(res.Document)
 	if err != nil {
 		return err
 	}
 	global := r.ID == w.user.GlobalPreset.inUse() && !r.Bound
-	d.parts.addPreset(plain, global)
-	preset, err := parsePreset(res.Document, s.Language)
-	if err != nil {
-		return err
-	}
+	d.parts.addPreset(&preset, global)
 	if global {
-		s.GlobalPreset = &preset
+		s.GlobalPreset = completed(preset, s.Language)
 	} else {
-		s.Preset = &preset // bound to the character: before the card's own, the newest wins
+		s.Preset = completed(preset, s.Language) // bound to the character: before the card's own, the newest wins
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (ch *Character) sources(set *Settings) (framework.Sources, error) {
 	}
 	s.Card.Nickname = Nickname(s.Card)
 	s.Language = set.language(s.Card)
-	preset, err := parsePreset(ch.Preset, s.Language)
+	preset, err := card.ParsePreset(ch.Preset)
 	s.Preset = &preset
 	return s, err
 }
@@ -68,17 +68,14 @@ var requiredPrompts = []string{
 	"characterSystem", "characterConfirmation", "characterIntro", "contextInstruction", "continuePrompt",
 }
 
-// parsePreset reads a preset document and completes it in a language.
-func parsePreset(doc json.RawMessage, l framework.Language) (card.Preset, error) {
-	p, err := card.ParsePreset(doc)
-	if err != nil {
-		return p, err
-	}
+// completed is a preset with what every one has, in a language. p stays as it is.
+func completed(p card.Preset, l framework.Language) *card.Preset {
 	if p.BuiltIn {
 		builtIn := framework.BuiltInPreset(l, false)
 		builtIn.Name, builtIn.Sampling = p.Name, p.Sampling
-		return builtIn, nil
+		return &builtIn
 	}
+	p.Prompts = slices.Clip(p.Prompts)
 	history := "chatHistory"
 	has := map[string]bool{}
 	for _, prompt := range p.Prompts {
@@ -102,7 +99,7 @@ func parsePreset(doc json.RawMessage, l framework.Language) (card.Preset, error)
 		}
 		p.Order = slices.Insert(slices.Clone(p.Order), at, card.OrderItem{Identifier: history, Enabled: true})
 	}
-	return p, nil
+	return &p
 }
 
 // check refuses documents that are of another kind than they should be.

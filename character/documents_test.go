@@ -51,10 +51,11 @@ func TestAPresetIsCompletedWithoutChangingWhatItSays(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := parsePreset(json.RawMessage(tt.preset), framework.English)
+			plain, err := card.ParsePreset(json.RawMessage(tt.preset))
 			if err != nil {
 				t.Fatal(err)
 			}
+			p := completed(plain, framework.English)
 			var order []string
 			for _, o := range p.Order {
 				order = append(order, o.Identifier)

@@ -34,24 +34,24 @@ func (p *tavernParts) addBook(name string, b *card.WorldBook, global bool) {
 }
 
 // addPreset adds a preset in the place of others; one that says nothing of prompts is none.
-func (p *tavernParts) addPreset(preset card.Preset, global bool) {
+func (p *tavernParts) addPreset(preset *card.Preset, global bool) {
 	switch {
 	case preset.BuiltIn:
 	case global:
-		p.global = &preset
+		p.global = preset
 	default:
-		p.own = &preset
+		p.own = preset
 	}
 }
 
 // compile makes the documents ready. s are the same for the other dialect.
-func (p *tavernParts) compile(s *framework.Sources, only *card.Preset) *tavern.Compiled {
+func (p *tavernParts) compile(s *framework.Sources) *tavern.Compiled {
 	called := s.Card
 	if s.Card.Nickname != "" { // {{char}} stands for it, as in greetings and in the other dialect; messages have the name
 		called.Name, called.Nickname = s.Card.Nickname, s.Card.Name
 	}
 	return tavern.Compile(tavern.Sources{
-		Card: called, Preset: cmp.Or(only, p.global, p.own), CardFields: s.CardFields, Language: s.Language,
+		Card: called, Preset: cmp.Or(p.global, p.own), CardFields: s.CardFields, Language: s.Language,
 		Books: p.books, Character: worldinfo.Character{File: s.Card.Name, Tags: p.tags},
 	})
 }
@@ -98,11 +98,11 @@ func (d *Documents) allowed(res *Resource, scripts []card.RegexScript) []card.Re
 
 // tavernScripts are the scripts of the user, the preset and the card, in this order; in the other dialect
 // they are all there.
-func (d *Documents) tavernScripts(users []card.RegexScript, s *framework.Sources, only *card.Preset) []card.RegexScript {
+func (d *Documents) tavernScripts(users []card.RegexScript, s *framework.Sources) []card.RegexScript {
 	if s.Dialect != card.SillyTavern {
 		return users
 	}
-	if p := cmp.Or(only, d.parts.global, d.parts.own); p != nil && len(p.Scripts) > 0 {
+	if p := cmp.Or(d.parts.global, d.parts.own); p != nil && len(p.Scripts) > 0 {
 		if d.Settings.Scripts.Preset {
 			users = append(users, p.Scripts...)
 		} else {

@@ -226,12 +226,13 @@ func (in *BookTest) bookInput(tx Tx) (*tried, error) {
 	}
 	of := card.RoleCard{Name: testCharacter}
 	t := &tried{Input: framework.Input{
-		Compiled: framework.Compile(framework.Sources{Dialect: dialect, Card: of, Book: book}),
-		Note:     &card.AuthorNote{Depth: 4},
-		Persona:  framework.Persona{Name: testUser},
-		Options:  framework.Options{FilterKeyed: waitsForKeys(dialect)},
+		Note:    &card.AuthorNote{Depth: 4},
+		Persona: framework.Persona{Name: testUser},
+		Options: framework.Options{FilterKeyed: waitsForKeys(dialect)},
 	}, rules: worldinfo.DefaultSettings()}
-	if dialect == card.SillyTavern {
+	if dialect != card.SillyTavern {
+		t.Compiled = framework.Compile(framework.Sources{Dialect: dialect, Card: of, Book: book})
+	} else {
 		t.tavern = tavern.Compile(tavern.Sources{Card: of, Books: []worldinfo.Source{{Name: bookNameOf(of.Name, doc), Origin: worldinfo.OfCharacter, Entries: book.Entries}}})
 	}
 	return t, nil

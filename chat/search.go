@@ -14,7 +14,6 @@ import (
 
 const (
 	maxQuery    = 200 // code points
-	searchPage  = 500 // messages that are read at once
 	snippetSize = 200 // code points
 	snippetLead = 60  // those before the first match, where there are more
 )

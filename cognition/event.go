@@ -21,9 +21,6 @@ const (
 	TypeReflection = "reflection"
 )
 
-// Types are the types of events that have a meaning.
-var Types = []string{TypeQuery, TypeEvaluation, TypePending, TypeReviewed, TypeCommitted, TypeReflection}
-
 // Event is an entry of the log of a conversation.
 type Event struct {
 	ConversationID string

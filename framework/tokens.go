@@ -5,7 +5,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/tiktoken-go/tokenizer"
+	"github.com/tiktoken-go/tokenizer/codec"
 )
 
 // tokenizerEstimate is the name of the estimate that counts where a model's own
@@ -44,17 +44,16 @@ func TokenizerFor(provider, model string) string {
 	return tokenizerEstimate
 }
 
-// The vocabularies are large: each is read when it is first needed.
-var encodings = map[string]func() (tokenizer.Codec, error){
-	"o200k_base": sync.OnceValues(func() (tokenizer.Codec, error) { return tokenizer.Get(tokenizer.O200kBase) }),
-	"cl100k_base": sync.OnceValues(func() (tokenizer.Codec, error) {
-		return tokenizer.Get(tokenizer.Cl100kBase)
-	}),
+// The vocabularies are large: each is read when it is first needed. tokenizer.Get would link
+// those of older models as well, 2.5 MB.
+var encodings = map[string]func() *codec.Codec{
+	"o200k_base":  sync.OnceValue(codec.NewO200kBase),
+	"cl100k_base": sync.OnceValue(codec.NewCl100kBase),
 }
 
 type counter struct {
 	name  string
-	codec tokenizer.Codec // nil = the estimate
+	codec *codec.Codec // nil = the estimate
 	cache *Cache
 }
 
@@ -62,9 +61,7 @@ type counter struct {
 // is not known.
 func newCounter(name string, cache *Cache) counter {
 	if get, ok := encodings[name]; ok {
-		if codec, err := get(); err == nil {
-			return counter{name, codec, cache}
-		}
+		return counter{name, get(), cache}
 	}
 	return counter{tokenizerEstimate, nil, cache}
 }

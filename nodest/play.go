@@ -9,7 +9,6 @@ import (
 	"nodest/framework/macro"
 	"nodest/framework/tavern"
 	"nodest/framework/worldinfo"
-	"nodest/llm"
 	"nodest/nodest/carried"
 )
 
@@ -83,7 +82,7 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 	p.Overrides = tavern.Overrides{Scenario: log.Scenario, SystemPrompt: log.SystemPrompt, MesExample: log.MesExample}
 	if note := t.setup.Note; note != nil {
 		p.Note = &tavern.Note{
-			Text: note.Text, Position: tavern.NotePosition(note.Position), Depth: note.Depth, Role: roleOf(note.Role), Interval: note.Interval, Scan: note.Scan,
+			Text: note.Text, Position: tavern.NotePosition(note.Position), Depth: note.Depth, Role: tavern.RoleOf(note.Role), Interval: note.Interval, Scan: note.Scan,
 		}
 	}
 	var unreadable []framework.Warning
@@ -175,17 +174,6 @@ func (t *turn) greeting() int {
 		return -1
 	}
 	return t.past.messages[0].SwipeIndex
-}
-
-// roleOf is the role of an author's note; system unless it says another.
-func roleOf(role string) llm.Role {
-	switch role {
-	case "user":
-		return llm.User
-	case "assistant", "model":
-		return llm.Assistant
-	}
-	return llm.System
 }
 
 // setGlobals changes the user's variables as a generation does whose text is kept.

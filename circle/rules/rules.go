@@ -21,7 +21,6 @@ const (
 	Everybody Reason = "everybody" // the user wants everybody to react
 	Scheduled Reason = "scheduled" // a post at a set time
 	Frequency Reason = "frequency" // a post by the number a day
-	Asked     Reason = "asked"     // a client asked for it
 )
 
 // Note is why a turn was left out or came to nothing.

@@ -91,15 +91,10 @@ func squash(list []*piece) []*piece {
 	return out
 }
 
-// turns is the form that the provider or the preset wants.
-func (b *builder) turns() Turns {
-	if b.play.Turns != "" {
-		return b.play.Turns
-	}
-	return turnsOf(b.c.preset.Behaviour.PostProcessing)
-}
+// turns is the form that the preset wants.
+func (b *builder) turns() Turns { return turnsOf(b.c.preset.Behaviour.PostProcessing) }
 
-// arrange brings the messages into the form that the provider or the preset wants.
+// arrange brings the messages into the form that the preset wants.
 func (b *builder) arrange(p *framework.Prompt) {
 	turns := b.turns()
 	if turns == TurnsAsTheyAre {

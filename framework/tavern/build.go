@@ -280,7 +280,8 @@ func (b *builder) named(p *piece) {
 	p.name = ""
 }
 
-func roleOf(word string) llm.Role {
+// RoleOf reads a role of the documents; system unless it says another.
+func RoleOf(word string) llm.Role {
 	switch strings.ToLower(word) {
 	case "user":
 		return llm.User

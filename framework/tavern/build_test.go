@@ -207,10 +207,7 @@ func TestNotesAreDueByTheirInterval(t *testing.T) {
 	}
 	in := framework.Input{User: framework.Message{Text: "Hi"}}
 	s := Sources{Card: card.RoleCard{Name: "A"}, Preset: preset(t, `{"prompts":[{"identifier":"main","content":"M"}],"new_chat_prompt":""}`)}
-	for place, want := range []string{"own", "own\nnote", "note\nown"} {
-		note := Note{Text: "note", Position: BeforeMain, Interval: 1, Role: llm.User, Character: &CharacterNote{"own", CharacterNotePlace(place)}}
-		expect(t, build(t, s, in, Play{Note: &note}), "u "+want, "s M", "u Hi")
-	}
+	expect(t, build(t, s, in, Play{Note: &Note{Text: "note", Position: BeforeMain, Interval: 1, Role: llm.User}}), "u note", "s M", "u Hi")
 	p := build(t, s, in, Play{Note: &Note{Text: "note", Interval: 2}})
 	if expect(t, p, "s M", "u Hi"); dropped(p, "") != dropNotDue {
 		t.Errorf("dropped: %+v", p.Dropped)

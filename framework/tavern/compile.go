@@ -146,7 +146,7 @@ func (c *Compiled) drop(q *card.Prompt, reason string) {
 }
 
 func section(id string) *card.Prompt {
-	return &card.Prompt{Identifier: id, Name: sectionNames[id], Enable: true, Marker: true, Role: "system", InjectionOrder: usualOrder}
+	return &card.Prompt{Identifier: id, Name: sectionNames[id], Enable: true, Role: "system", InjectionOrder: usualOrder}
 }
 
 // index is that of a prompt among the places; -1 = it has none.

@@ -92,7 +92,7 @@ func (b *builder) dropSection(q *place) {
 
 // placePiece makes the message of a place; nil = it has none.
 func (b *builder) placePiece(q *place, by *replacement) *piece {
-	role, t, u := roleOf(q.Role), &b.texts, b.utility()
+	role, t, u := RoleOf(q.Role), &b.texts, b.utility()
 	e := framework.Entry{Source: framework.SourceCard, ID: q.Identifier, Name: q.Name, Why: framework.WhyFixed}
 	if q.added {
 		e.Why = framework.WhyAdded

@@ -78,7 +78,7 @@ func (b *builder) buildInjections() {
 			b.addInsertion(insertion{depth: depth, order: usualOrder, role: role, key: key, parts: []part{{text: text, sep: "\n", entry: e}}})
 		}
 	}
-	one(keyDeep, deep.Depth, roleOf(deep.Role), t.deep, framework.Entry{
+	one(keyDeep, deep.Depth, RoleOf(deep.Role), t.deep, framework.Entry{
 		Source: framework.SourceCard, ID: "depth_prompt", Name: "Depth Prompt", Why: framework.WhyConstant,
 	})
 	if p := b.in.Persona.Place; p.Position == framework.PersonaAtDepth {

@@ -32,27 +32,13 @@ func (n *Note) Due(users int) bool {
 	return users >= n.Interval && users%n.Interval == 0
 }
 
-// whole is the text of the note with that of the character.
-func (n *Note) whole() string {
-	switch c := n.Character; {
-	case c == nil:
-		return n.Text
-	case c.Place == BeforeNote:
-		return c.Text + "\n" + n.Text
-	case c.Place == AfterNote:
-		return n.Text + "\n" + c.Text
-	default:
-		return c.Text
-	}
-}
-
 // noteOf is the author's note of a turn. An input's own is always due, at its depth.
 func (b *builder) noteOf() Note {
 	switch {
 	case b.play.Note != nil:
 		return *b.play.Note
 	case b.in.Note != nil:
-		return Note{Text: b.in.Note.Text, Position: InChat, Depth: b.in.Note.Depth, Role: roleOf(b.in.Note.Role), Interval: 1}
+		return Note{Text: b.in.Note.Text, Position: InChat, Depth: b.in.Note.Depth, Role: RoleOf(b.in.Note.Role), Interval: 1}
 	}
 	return Note{Position: InChat, Depth: defaultDepth, Role: llm.System, Interval: 1}
 }
@@ -77,8 +63,8 @@ func (b *builder) readCard() {
 	t.deep = b.expand(c.DepthPrompt.Prompt)
 	t.note = b.noteOf()
 	if t.due = t.note.Due(b.chat.users); t.due {
-		t.noteText = b.expand(t.note.whole())
-	} else if text := t.note.whole(); text != "" {
+		t.noteText = b.expand(t.note.Text)
+	} else if text := t.note.Text; text != "" {
 		b.drop(framework.SourceNote, "", "Author Note", dropNotDue)
 	}
 }

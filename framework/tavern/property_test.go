@@ -38,7 +38,7 @@ func (r random) preset() *card.Preset {
 	}
 	ids := []string{idMain, idPostHistory, "x", "y", idWorldBefore, idWorldAfter, idPersona, idDescription, idPersonality, idScenario, idExamples, idHistory}
 	for _, at := range r.Perm(len(ids)) {
-		q := card.Prompt{Identifier: ids[at], Content: r.text(), Enable: r.IntN(9) > 0, Role: []string{"system", "user", "assistant"}[r.IntN(3)], InjectionOrder: 100 * r.IntN(3), Marker: at > 3}
+		q := card.Prompt{Identifier: ids[at], Content: r.text(), Enable: r.IntN(9) > 0, Role: []string{"system", "user", "assistant"}[r.IntN(3)], InjectionOrder: 100 * r.IntN(3)}
 		if r.IntN(3) == 0 {
 			one, depth := 1, r.IntN(9)
 			q.InjectionPosition, q.InjectionDepth = &one, &depth

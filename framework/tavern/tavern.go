@@ -62,8 +62,6 @@ type Play struct {
 	// Explain has the prompt report each entry of world books that is not in it, with its tokens, as previews
 	// show them. Otherwise it reports those that lost: to chance, to others, to the budget.
 	Explain bool
-	// Turns is the form that the provider wants the messages in; "" = that of the preset.
-	Turns Turns
 	// Names keeps the names of speakers out of the texts, for providers that take them as a
 	// property of the message (llm.Message.Name).
 	Names bool
@@ -99,8 +97,6 @@ type Note struct {
 	Role     llm.Role
 	Interval int  // messages of the user from one to the next; 1 = always there, 0 = never
 	Scan     bool // keys of world books are looked for in it
-
-	Character *CharacterNote // note of the character whose turn it is; nil = none
 }
 
 // NotePosition is a place of an author's note.
@@ -111,22 +107,6 @@ const (
 	AfterMain  NotePosition = 0
 	InChat     NotePosition = 1
 	BeforeMain NotePosition = 2
-)
-
-// CharacterNote is a note for one character.
-type CharacterNote struct {
-	Text  string
-	Place CharacterNotePlace
-}
-
-// CharacterNotePlace relates a character's note to that of the chat.
-type CharacterNotePlace int
-
-// The places, by SillyTavern's numbers.
-const (
-	InsteadOfNote CharacterNotePlace = 0
-	BeforeNote    CharacterNotePlace = 1
-	AfterNote     CharacterNotePlace = 2
 )
 
 // Overrides take the place of texts of the card in one chat; "" = the card's.

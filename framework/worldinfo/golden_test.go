@@ -247,7 +247,7 @@ func (v *vectorInput) compare(o *worldinfo.Output, rolls int, want vectorResult)
 	if want.Note != nil {
 		note := ""
 		if v.noteDue() {
-			note = worldinfo.Note(o.NoteTop, v.Note.Prompt, o.NoteBottom)
+			note = noteWithin(o.NoteTop, v.Note.Prompt, o.NoteBottom)
 		}
 		differ("note", note, *want.Note)
 	}
@@ -407,4 +407,17 @@ func TestGoldenModel(t *testing.T) {
 		passed++
 	}
 	t.Logf("worldinfo.json by the model: %d passed, %d failed", passed, failed)
+}
+
+// noteWithin puts the blocks around an author's note that is due. Nothing is left of them when it is not.
+func noteWithin(top []worldinfo.Placed, note string, bottom []worldinfo.Placed) string {
+	lines := make([]string, 0, len(top)+1+len(bottom))
+	for _, p := range top {
+		lines = append(lines, p.Text)
+	}
+	lines = append(lines, note)
+	for _, p := range bottom {
+		lines = append(lines, p.Text)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.Join(lines, "\n"), "\n"), "\n")
 }

@@ -46,7 +46,6 @@ type state struct {
 type scan struct {
 	b     *Book
 	in    *Input
-	ctx   context.Context
 	state []state
 	order []int32
 	alive []int32 // those in order that can still come in
@@ -101,7 +100,7 @@ func newScan(ctx context.Context, b *Book, given *Input) *scan {
 	in.Tools = in.Tools.complete()
 	set := in.Settings
 	s := &scan{
-		b: b, in: in, ctx: ctx, state: make([]state, len(b.entries)), progress: progress{again: make([]bool, len(b.entries))}, groups: map[string]int32{},
+		b: b, in: in, state: make([]state, len(b.entries)), progress: progress{again: make([]bool, len(b.entries))}, groups: map[string]int32{},
 		tags: make(map[string]bool, len(in.Character.Tags)), depths: map[depthPlace]int{},
 		patterns: &patterns{ctx: ctx, allowance: jsregex.NewAllowance(patternsLimit), told: map[string]bool{}},
 	}

@@ -176,16 +176,3 @@ func Text(block []Placed) string {
 	}
 	return text.String()
 }
-
-// Note puts the blocks around an author's note that is due. Nothing is left of them when it is not.
-func Note(top []Placed, note string, bottom []Placed) string {
-	lines := make([]string, 0, len(top)+1+len(bottom))
-	for _, p := range top {
-		lines = append(lines, p.Text)
-	}
-	lines = append(lines, note)
-	for _, p := range bottom {
-		lines = append(lines, p.Text)
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(strings.Join(lines, "\n"), "\n"), "\n")
-}

@@ -22,7 +22,6 @@ var (
 
 // denial is a negation and the terms behind it, of which the first is what is denied.
 type denial struct {
-	word  string
 	scope []string
 	all   bool // all of the scope is meant, wherever it is spoken of: an exception
 }
@@ -37,7 +36,7 @@ func denialsIn(text string) (out []denial, negated bool) {
 		}
 		for _, m := range rule.FindAllStringIndex(text, 8) {
 			word := text[m[0]:m[1]]
-			d := denial{word: word, scope: scopeOf(text[m[1]:])}
+			d := denial{scope: scopeOf(text[m[1]:])}
 			if r, _ := utf8.DecodeRuneInString(word); len(d.scope) == 0 && script.IsDense(r) { // 除夕除外
 				before := index.Terms(text[:m[0]])
 				d.scope = before[max(0, len(before)-2):]

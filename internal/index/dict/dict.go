@@ -40,13 +40,6 @@ func (b Block) Append(before, term string, number int, p Postings) Block {
 	return append(AppendInts(b, number, len(p)), p...)
 }
 
-// First returns the first term.
-func (b Block) First() string {
-	r := Reader{Data: b}
-	r.Int()
-	return r.Text()
-}
-
 // Find looks a term up. The postings are nil if it is not there.
 func (b Block) Find(term string) (number int, p Postings) {
 	r := Reader{Data: b}

@@ -12,8 +12,7 @@ import (
 // How a budget is divided. A search uses at most the regular share of it; the rest is for the answer.
 const (
 	regular     = 0.85
-	leastFinal  = 1000 // tokens that stay for the answer of a small budget, at most half of it
-	fewTokens   = 20_000
+	leastFinal  = 1000   // tokens that stay for the answer of a small budget, at most half of it
 	mostKnown   = 24_000 // tokens of what is known, in one prompt
 	leastKnown  = 100    // tokens of one piece of it
 	frame       = 60     // tokens around one piece, at most: the marks and the title

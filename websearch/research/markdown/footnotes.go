@@ -154,25 +154,7 @@ var (
 	source     = regexp.MustCompile(`(?:\[((?:\\.|[^\]\\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)|<?(https?://[^\s<>]+)>?)\s*$`)
 )
 
-// Repair makes the marks of an answer agree with the definitions at its end, as Footnotes does,
-// and unwraps parts that a model has fenced as markdown or html. An answer whose definitions name
-// no address keeps them as they are.
-func Repair(md string) string {
-	md = unwrap(strings.TrimSpace(md))
-	body, notes := splitNotes(md)
-	refs, place := references(notes)
-	if len(refs) == 0 {
-		return md
-	}
-	all := pieces(body)
-	for i, p := range all {
-		if p.n > 0 {
-			all[i].n = cmp.Or(place[p.n], math.MaxInt)
-		}
-	}
-	return footnotes(all, refs)
-}
-
+// unwrap takes the fences off parts that a model has fenced as markdown or html.
 func unwrap(md string) string {
 	code := codeSpans(md)
 	var b strings.Builder

