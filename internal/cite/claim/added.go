@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,6 +45,7 @@ func (p *Pair) endsInNews(c *clause) bool {
 			continue
 		}
 		terms := Distinct(index.Terms(strings.Join(words[i:], " ")))
+		maps.DeleteFunc(terms, func(t string, _ bool) bool { return isNumber(t) }) // they are looked up by value
 		if len(terms) >= 2 && p.share(terms) == 0 {
 			return true
 		}

@@ -58,7 +58,9 @@ func (q quantity) base() float64 {
 	return q.amount
 }
 
-func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b)) }
+func near(a, b, tolerance float64) bool {
+	return math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b))
+}
 
 // isSum reports whether q is the sum or the difference of two numbers of its kind.
 func (q quantity) isSum(a, b quantity) bool {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/internal/cite/script"
+	"nodest/internal/index"
 )
 
 // Bounds of the search for exchanged parts.
@@ -16,8 +17,43 @@ const (
 
 // swapped finds two parts of a sentence on each other's place: x verb y where the source says y verb x.
 var swapped = Detector{Name: "swapped", Why: WhyRole, Find: func(p *Pair) (string, bool) {
-	return "", swaps(p.Claim, p.source) || swapsDense(p.Claim, p.source) || p.swapsSides()
+	return "", swaps(p.Claim, p.source) || swapsDense(p.Claim, p.source) || p.swapsSides() || p.swapsCompared()
 }}
+
+// swapsCompared reports whether something stands before "than" that stands behind it in the source, and the other way round, with
+// the same word for the comparison.
+func (p *Pair) swapsCompared() bool {
+	for _, c := range p.Claim.clauses {
+		ours, ok := c.compared()
+		for _, of := range p.source.clauses {
+			theirs, too := of.compared()
+			if ok && too && ours.word == theirs.word && sharedCount(ours.before, theirs.behind) > 0 && sharedCount(ours.behind, theirs.before) > 0 && sharedCount(ours.behind, theirs.behind) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// comparison is a clause with "than": the words before and behind it, and the one for the comparison, with "less" and "fewer".
+type comparison struct {
+	word           string
+	before, behind map[string]bool
+}
+
+func (c *clause) compared() (k comparison, ok bool) {
+	first, second, ok := strings.Cut(c.text, " than ")
+	words := strings.Fields(first)
+	if !ok || len(words) == 0 {
+		return k, false
+	}
+	k.word = strings.Join(words[max(0, len(words)-2):], " ")
+	if before := words[max(0, len(words)-2)]; before != "less" && before != "fewer" {
+		k.word = words[len(words)-1]
+	}
+	k.before, k.behind = Distinct(index.Terms(first)), Distinct(index.Terms(second))
+	return k, true
+}
 
 // swapsSides reports whether names before a word stand behind it in the source, and those behind it before; or, where
 // only one of both is in the passive, on the same sides.
