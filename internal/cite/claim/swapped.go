@@ -17,7 +17,7 @@ const (
 
 // swapped finds two parts of a sentence on each other's place: x verb y where the source says y verb x.
 var swapped = Detector{Name: "swapped", Why: WhyRole, Find: func(p *Pair) (string, bool) {
-	return "", swaps(p.Claim, p.source) || swapsDense(p.Claim, p.source) || p.swapsSides() || p.swapsCompared()
+	return "", swaps(p.Claim, p.source, len(p.Quote) > 1) || slices.ContainsFunc(p.Quote, func(t *Text) bool { return swaps(p.Claim, t, false) }) || swapsDense(p.Claim, p.source) || p.swapsSides() || p.swapsCompared()
 }}
 
 // swapsCompared reports whether something stands before "than" that stands behind it in the source, and the other way round, with
@@ -147,8 +147,8 @@ func positions(in []placedTerm, row ...[]placedTerm) (at []int) {
 }
 
 // swaps reports whether two parts of a sentence stand on each other's place in the source: x verb y
-// where the source says y verb x. A passive turns the order around.
-func swaps(claim, e *Text) bool {
+// where the source says y verb x. A passive turns the order around. distinct asks for names or numbers in these parts.
+func swaps(claim, e *Text, distinct bool) bool {
 	ours := sequence(claim, e.terms, maxSwapTokens)
 	theirs := sequence(e, claim.terms, 3*maxSwapTokens)
 	next := map[[2]string]bool{} // pairs of neighbours of the source
@@ -162,7 +162,7 @@ func swaps(claim, e *Text) bool {
 				for y := 1; y <= 3 && to+y <= len(ours); y++ {
 					turned := follows(to+y-1, from) && follows(to-1, from-x)
 					same := follows(from-1, from) && follows(to-1, to) && to == from+1
-					if (turned || same) && exchanged(claim, e, ours[from-x:to+y], theirs, x, to-from) {
+					if (turned || same) && (!distinct || isNames(ours[from-x:from], claim, e) || isNumber(ours[from-1].term)) && exchanged(claim, e, ours[from-x:to+y], theirs, x, to-from) {
 						return true
 					}
 				}
@@ -188,6 +188,11 @@ func exchanged(claim, e *Text, part, theirs []placedTerm, x, m int) bool {
 	begin := slices.Concat(same, other)[0] + x
 	if len(same) == 0 {
 		begin += len(second) - x
+	}
+	if ours, ok := claim.clauses[middle[0].clause].compared(); ok { // less than it is more
+		if of, too := e.clauses[theirs[begin].clause].compared(); too && ours.word != of.word {
+			return false
+		}
 	}
 	if claim.passiveWithin(middle) != e.passiveWithin(theirs[begin:begin+m]) {
 		return len(same) > 0 && m == 1 && isNames(first, claim, e) && isNames(second, claim, e) && !isNames(middle, claim, e)
