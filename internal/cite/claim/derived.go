@@ -13,21 +13,28 @@ const maxDerived = 24
 // years after one, a share of an amount, or so many of a hundred. Numbers of one digit are too often so by chance, unless
 // they measure something.
 func (e Evidence) derives(q quantity) bool {
-	all := e.all()
-	if q.unit.dim != "" && q.unit.counts() && e.kinds[q.unit.dim] != nil { // eleven farmers are no twelve
-		all = slices.DeleteFunc(all, func(x quantity) bool { return x.unit.dim != q.unit.dim && x.unit.dim != ratio && x.unit.dim != year })
-	}
+	all := e.termsOf(q)
 	if q.amount <= 0 || len(all) > maxDerived || len(q.value) < 2 && !q.lasts() && !q.unit.measures() {
 		return false
 	}
 	for i, a := range all {
-		for k, b := range all {
-			if i != k && (q.isShare(a, b) || i < k && (q.isSum(a, b) || q.isTime(a, b))) {
-				return true
-			}
+		if slices.ContainsFunc(all[i+1:], func(b quantity) bool {
+			return q.isShare(a, b) || q.isShare(b, a) || q.isSum(a, b) || q.isTime(a, b)
+		}) {
+			return true
 		}
 	}
 	return false
+}
+
+// termsOf are the numbers of which q may be made: where some count the same, only these, because twelve farmers are not made of
+// eleven farmers and a dog.
+func (e Evidence) termsOf(q quantity) []quantity {
+	all := e.all()
+	if q.unit.dim == "" || !q.unit.counts() || e.kinds[q.unit.dim] == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(x quantity) bool { return !slices.Contains([]string{q.unit.dim, ratio, year}, x.unit.dim) })
 }
 
 // all are the different numbers that stand in the evidence, without those that it implies.
