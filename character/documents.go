@@ -146,7 +146,11 @@ func checkDocument(field string, kind ResourceKind, doc json.RawMessage) error {
 	case RegexScript:
 		_, err = card.ParseRegexScripts(doc)
 	case Persona:
-		return checkPersona(field, doc)
+		p, err := readPersona(field, doc)
+		if err != nil {
+			return err
+		}
+		return p.checkPlace(field)
 	default:
 		return fault.New(fault.NotFound, "unknown kind %q", kind)
 	}
