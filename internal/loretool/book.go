@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"nodest/framework/worldinfo"
 	"nodest/internal/index"
@@ -151,8 +152,31 @@ func (b *book) near(ctx context.Context, v index.View, q *question) (found []int
 	return found, err
 }
 
-// leastEvidence is more than an everyday word is worth.
-const leastEvidence = 0.6
+// mostAlone is what a single character of a script without spaces proves in a statement, at most.
+const mostAlone = 0.5
+
+// doubt takes from a message what means less in a chat than in a search: a few words are no question, and single
+// characters of Chinese are in many texts by chance.
+func doubt(read *lang.Question) {
+	read.Keywords = false
+	read.Terms = slices.DeleteFunc(read.Terms, func(t index.Term) bool { return t.Extra })
+	for i := range read.Terms {
+		if t := &read.Terms[i]; !read.Asks && t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) == 1 {
+			t.Evidence = min(t.Evidence, mostAlone)
+		}
+	}
+}
+
+// One word proves that an entry is meant if it is worth more than an everyday one, and is half of the question.
+const (
+	leastEvidence = 0.6
+	leastShare    = 0.5
+	several       = 1.3 // evidence of more than one word
+)
+
+func proves(read *lang.Question, evidence, asked float32) bool {
+	return recall.Proves(read, evidence, asked) && (evidence >= several || evidence >= leastEvidence && evidence >= leastShare*asked)
+}
 
 // proven returns the entries that words prove to have to do with a text, by number, best first. The proof is
 // that of memories: common words and small talk prove nothing.
@@ -161,7 +185,7 @@ func (q *question) proven(ctx context.Context, v index.View, text string) ([]int
 	if read.Silent() {
 		return nil, nil
 	}
-	read.Keywords = false // in a chat, a few words are no search
+	doubt(&read)
 	var m index.Match
 	if err := v.Match(ctx, read.Terms, &m); err != nil {
 		return nil, err
@@ -172,7 +196,7 @@ func (q *question) proven(ctx context.Context, v index.View, text string) ([]int
 	}
 	var hits []hit
 	m.Each(func(row int, s *index.Score) {
-		if n, ok := v.Attr(row); ok && s.Evidence >= leastEvidence && recall.Proves(&read, s.Evidence, m.Asked) {
+		if n, ok := v.Attr(row); ok && proves(&read, s.Evidence, m.Asked) {
 			hits = append(hits, hit{int(n), s.Row})
 		}
 	})

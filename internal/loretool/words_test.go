@@ -1,13 +1,16 @@
 package loretool
 
 import (
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"nodest/card"
 	"nodest/framework/worldinfo"
+	"nodest/internal/sharedtest"
 	"nodest/memory/lang"
 )
 
@@ -54,6 +57,7 @@ const chinese = `
 魔法: 施展魔法要付出记忆，每个咒语都会夺走施法者最早的一段记忆。
 列车: 开往奥尔斯克的夜班列车凌晨两点出发，冬天上车的人没有一个回来。
 沙漠: 藏红沙漠的游牧民用玻璃埋葬死者。
+水灾: 那年六月十二，上游的青石堰决口，水在一个时辰内淹到了城隍庙的第三级台阶。全城四十八只路铃被冲走十九只。
 学院: 制图师学院每年只招收十二名学生。
 `
 
@@ -118,7 +122,7 @@ func TestSmallTalkFindsNothing(t *testing.T) {
 			t.Errorf("%q finds %v", text, got)
 		}
 	}
-	for _, text := range strings.Split("你好！|早上好，Alice。|今天过得怎么样？|在干嘛？|我很好，谢谢，你呢？|哈哈，真有意思。|好的|真的吗？|我好累。|你现在想做什么？|走吧。|我爱你。|跟我说说你自己吧。"+
+	for _, text := range strings.Split("你好！|早上好，Alice。|今天过得怎么样？|第1轮：弟子今日在后山练剑1个时辰，遇到一只灵鹿。|在干嘛？|我很好，谢谢，你呢？|哈哈，真有意思。|好的|真的吗？|我好累。|你现在想做什么？|走吧。|我爱你。|跟我说说你自己吧。"+
 		"|你今年过得怎么样？|我走进房间，打开灯。|她看着窗外的雨。|你叫什么名字？|*微笑着点点头*|晚安，好梦。|这个主意太棒了！|我九天后回来。|每年都一样。|过来。|她牵起我的手，看着我的眼睛。|我们工作了一整天。", "|") {
 		if got := found(t, s, lines(chinese), text, "我很好，谢谢你。你想聊点什么？"); len(got) > 0 {
 			t.Errorf("%q finds %v", text, got)
@@ -147,5 +151,40 @@ func TestOnlyEntriesThatASearchCanBringInAreSearched(t *testing.T) {
 		card.Entry{ID: "deep", Content: "@@depth 3\ny"})
 	if len(list.Entries) != 2 || list.Entries[0] != (worldinfo.VectorizedEntry{ID: "lore.a", Text: "x"}) || list.Entries[1] != (worldinfo.VectorizedEntry{ID: "lore.deep", Text: "y"}) {
 		t.Errorf("%+v", list.Entries)
+	}
+}
+
+// Everyday chats of other people have nothing to do with an invented town: few of their messages bring something of
+// it into a prompt.
+func TestChatsAboutOtherThingsFindLittle(t *testing.T) {
+	t.Parallel()
+	s := New(Options{})
+	defer s.Close()
+	for _, c := range []struct {
+		book, chat string
+		most       float64 // share of the messages
+	}{
+		{"lore-lanternport.md", "data/locomo/dev.json", 0.025}, {"lore-lanternport.md", "data/madial/madial_en_context.jsonl", 0.025},
+		{"lore-雾渡城.md", "data/madial/madial_zh_context.jsonl", 0.015}, {"lore-雾渡城.md", "data/madial/madial_zh.jsonl", 0.015},
+	} {
+		var entries []card.Entry
+		for i, part := range strings.Split(string(sharedtest.Read(t, "data/kb/docs/"+c.book)), "\n\n") {
+			entries = append(entries, card.Entry{ID: strconv.Itoa(i), Content: part})
+		}
+		list, messages, some := listOf(entries...), 0, 0
+		for line := range strings.Lines(string(sharedtest.Read(t, c.chat))) {
+			var m struct{ X string }
+			if err := json.Unmarshal([]byte(line), &m); err != nil || m.X == "" || messages == 2000 {
+				continue
+			}
+			messages++
+			if len(found(t, s, list, m.X)) > 0 {
+				some++
+			}
+		}
+		t.Logf("%s: %d of %d messages of %s find something", c.book, some, messages, c.chat)
+		if messages < 100 || float64(some) > c.most*float64(messages) {
+			t.Errorf("%s: %d of %d messages of %s find something", c.book, some, messages, c.chat)
+		}
 	}
 }
