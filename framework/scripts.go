@@ -20,6 +20,7 @@ import (
 // for concurrent use; nil is no scripts.
 type Scripts struct {
 	id       uint64 // distinguishes compiled sets in a Cache
+	dialect  card.Dialect
 	limit    time.Duration
 	list     []*script
 	warnings []Warning // about scripts that cannot be used
@@ -54,7 +55,7 @@ func CompileScripts(dialect card.Dialect, list []card.RegexScript) *Scripts {
 }
 
 func compileScripts(dialect card.Dialect, list []card.RegexScript, limit time.Duration) *Scripts {
-	s := &Scripts{id: compiledIDs.Add(1), limit: limit}
+	s := &Scripts{id: compiledIDs.Add(1), dialect: dialect, limit: limit}
 	c := compiler{dialect: dialect, limit: limit}
 	for _, sc := range list {
 		compiled, reason, err := c.prepare(sc)

@@ -71,7 +71,7 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 	set := &t.setup.Docs.Settings
 	info := set.WorldInfoRules()
 	p := &tavern.Play{
-		Compiled: t.setup.Docs.Tavern, Trigger: t.trigger(), WorldInfo: &info, Greeting: t.greeting(), Explain: t.gen.ID == "",
+		Compiled: t.setup.Docs.Tavern, Trigger: t.trigger(), WorldInfo: &info, Greeting: t.greeting(), Explain: t.gen.ID == "", Forced: t.found.lore,
 		Settings: tavern.Settings{
 			PinExamples: set.Prompt.PinExamples, IgnoreSystemPrompt: !set.Prompt.CardSystemPrompt, IgnorePostHistory: !set.Prompt.CardPostHistory,
 		},

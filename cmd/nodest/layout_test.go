@@ -28,7 +28,7 @@ var layers = []string{
 	"memory/extract chat circle websearch websearch/research/agent knowledge store/first",
 	"websearch/research chat/archive cognition/side knowledge/shelf nodest/tools nodest/recent nodest/record nodest/carried nodest/transcript",
 	"nodest",
-	"nodest/app internal/mcptool internal/kbtool internal/webtool internal/logtool internal/researchtool",
+	"nodest/app internal/mcptool internal/kbtool internal/webtool internal/logtool internal/loretool internal/researchtool",
 	"server/api",
 	"store server",
 	"store/storetest internal/bench internal/bench/kb internal/bench/learning internal/setup",
