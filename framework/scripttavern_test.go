@@ -342,3 +342,24 @@ func TestPatternsWithMacrosShareTheTimeOfTheirScript(t *testing.T) {
 		t.Errorf("%d patterns were compiled without time", n)
 	}
 }
+
+// A text that is stored has no depth: scripts for some depths change it, as in SillyTavern. A hidden message has none
+// for its readers either.
+func TestStoredTextsHaveNoDepth(t *testing.T) {
+	deep := 3
+	list := []card.RegexScript{
+		{Find: "a", Replace: "b", Placement: []int{card.PlaceAIOutput}, MinDepth: &deep},
+		{Find: "x", Replace: "y", Placement: []int{card.PlaceAIOutput}, MinDepth: &deep, MarkdownOnly: true},
+	}
+	for dialect, want := range map[card.Dialect]string{card.SillyTavern: "bx", card.NodeST: "ax"} {
+		if got, _ := CompileScripts(dialect, list).ApplyReply("ax", nil); got != want {
+			t.Errorf("%s: %q, want %q", dialect, got, want)
+		}
+	}
+	run := CompileScripts(card.SillyTavern, list).Run(nil)
+	for depth, want := range map[int]string{0: "ax", 3: "ay", NoDepth: "ay"} {
+		if got := run.Display("assistant", "ax", depth); got != want {
+			t.Errorf("depth %d: %q, want %q", depth, got, want)
+		}
+	}
+}

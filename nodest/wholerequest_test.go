@@ -88,7 +88,7 @@ func wholeChat(s *fixture) (conv *chat.Conversation, persona *character.Resource
 	return conv, persona
 }
 
-const wholeQuestion = "Is teh storm near the reef? I saw wreckage from my boat."
+const wholeQuestion = "Is the storm near ur reef? I saw wreckage from my boat."
 
 // The request to the model is SillyTavern's, part by part. Each part names the vectors that show its place.
 func TestAWholeRequestIsSillyTaverns(t *testing.T) {
