@@ -14,9 +14,9 @@ const bundleKey = "nodest"
 // Members of the bundle.
 const (
 	bundleDialect  = "dialect"
-	bundleRole     = "roleCard"  // of a NodeST character, as it is
+	bundleRole     = "roleCard"  // role card of a NodeST character, as it is
 	bundleBook     = "worldBook" // as it is, where its card form is not exact
-	bundleBookHash = "bookHash"  // of the card form that belongs to worldBook
+	bundleBookHash = "bookHash"  // hash of the card form that belongs to worldBook
 	bundlePreset   = "preset"
 	bundleNote     = "authorNote"
 	bundleExtra    = "extra"

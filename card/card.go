@@ -49,7 +49,7 @@ type Character struct {
 // Warning reports something that an import changed, dropped or did not understand
 // without failing.
 type Warning struct {
-	Path   string `json:"path"`   // of the field, e.g. "data.spec_version"; empty for the whole file
+	Path   string `json:"path"`   // names the field, e.g. "data.spec_version"; empty for the whole file
 	Code   string `json:"code"`   // a word, e.g. "newer_version"
 	Detail string `json:"detail"` // English, for people
 }

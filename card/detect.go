@@ -61,8 +61,8 @@ func Detect(data []byte) Kind {
 		if err := json.Unmarshal(data, &rest); err != nil {
 			return KindChat // more than one document: lines
 		}
-		if len(o.keys) == 2 && o.has("name") && o.has("description") {
-			return KindPersona // a card has more
+		if isPersona(o) {
+			return KindPersona
 		}
 		return kindOfObject(o)
 	}
@@ -136,4 +136,12 @@ func kindOfObject(o *object) Kind {
 		return KindCharacter
 	}
 	return KindUnknown
+}
+
+// isPersona reports whether o says no more than a persona does: a card has more.
+func isPersona(o *object) bool {
+	others := slices.ContainsFunc(o.keys, func(key string) bool {
+		return !slices.Contains([]string{"name", "description", "position", "depth", "role"}, key)
+	})
+	return o.has("name") && o.has("description") && !others
 }

@@ -136,8 +136,8 @@ var entryChecks = []struct {
 		const outlet = 7
 		return e.Position < BeforeChar || e.Position > AtDepth && (d != SillyTavern || e.Position > outlet)
 	}},
-	{"key", unreachable, "entries that are not constant and have no keys are never used", func(e *Entry, _ fields, _ Dialect) bool {
-		return !e.Constant && len(e.Key) == 0
+	{"key", unreachable, "entries that are not constant and have no keys are never used", func(e *Entry, _ fields, d Dialect) bool {
+		return !e.Constant && len(e.Key) == 0 && (d != SillyTavern || !e.Vectorized)
 	}},
 	{"key", regexKeyCode, "keys are plain text; these patterns are matched literally", func(e *Entry, _ fields, d Dialect) bool {
 		return d != SillyTavern && !e.Constant && slices.ContainsFunc(e.Key, isRegexKey)

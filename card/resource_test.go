@@ -269,7 +269,7 @@ func TestPresetDialectsAndRefusals(t *testing.T) {
 
 func TestAuthorNote(t *testing.T) {
 	note, err := card.ParseAuthorNote([]byte(`{"content":"c","injection_depth":2}`))
-	if err != nil || *note != (card.AuthorNote{Text: "c", Role: "user", Depth: 2}) {
+	if err != nil || *note != (card.AuthorNote{Text: "c", Role: "user", Depth: 2, Position: 1, Interval: 1}) {
 		t.Errorf("%+v %v", note, err)
 	}
 	if note, err := card.ParseAuthorNote(nil); note != nil || err != nil {
@@ -318,7 +318,7 @@ func TestDetect(t *testing.T) {
 		`{"entries":{}}`: card.KindWorldBook, `{"lorebookVersion":1}`: card.KindWorldBook, `{"prompts":[]}`: card.KindPreset,
 		`{"temp":1,"rep_pen":1}`: card.KindPreset, `[{"findRegex":"x"}]`: card.KindRegex, `{"findRegex":"x"}`: card.KindRegex,
 		"{\"chat_metadata\":{}}\n{\"mes\":\"x\"}": card.KindChat, `{"data_visible":[]}`: card.KindChat,
-		`{"name":"Ann","description":"Sails."}`: card.KindPersona, `{"name":"Ann","description":"Sails.","tags":[]}`: card.KindCharacter,
+		`{"name":"Ann","description":"Sails."}`: card.KindPersona, `{"name":"Ann","description":"Sails.","position":4,"depth":2,"role":0}`: card.KindPersona, `{"name":"Ann","description":"Sails.","tags":[]}`: card.KindCharacter,
 		`{"format":"nodest.conversation"`: card.KindChat, `{"formatVersion":1,"format":"nodest.save"}`: card.KindSave,
 		`{"nodestChatHistory":[]}`: card.KindSave, "\ufeff{\"type\":\"header\",\"format\":\"memory-export\"}\n{}": card.KindMemories,
 		`{}`: card.KindUnknown, `[]`: card.KindUnknown, `x`: card.KindUnknown, ``: card.KindUnknown,

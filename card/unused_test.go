@@ -71,6 +71,13 @@ func TestImportOfABookNamesWhatHasNoEffect(t *testing.T) {
 	if got := paths(r.Warnings); got != "unused_field entries.automationId" {
 		t.Errorf("in the SillyTavern dialect: warnings %q", got)
 	}
+	meant := `"0":{"uid":0,"key":["a"],"vectorized":true,"content":"x"}`
+	if got := paths(mustImport(t, entriesOfTheApp(meant)).Warnings); !strings.Contains(got, "unused_field worldBook.entries.vectorized") {
+		t.Errorf("in the NodeST dialect: warnings %q", got)
+	}
+	if r, err := card.ImportWorldBook([]byte(`{"entries":{`+meant+`}}`), "book.json", card.Limits{}); err != nil || len(r.Warnings) > 0 {
+		t.Errorf("a vectorised entry: warnings %q, %v", paths(r.Warnings), err)
+	}
 	want := "unused_field worldBook.entries.automationId, unused_field worldBook.entries.delay, unused_field worldBook.entries.keysecondary"
 	if got := paths(mustImport(t, entriesOfTheApp(entry)).Warnings); got != want {
 		t.Errorf("warnings %q", got)
@@ -237,7 +244,7 @@ prompts[0].content: unknown macro {{nope}}; it is sent as written`
 	if r, err = card.ImportPreset([]byte(file), "preset.json", card.Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	want = `extensions: scripts and other extensions of a preset are not used
+	want = `extensions: its scripts run in the SillyTavern dialect, once the setting scripts.preset of the character allows them; other extensions of a preset are not used
 names_behavior: names are not put before messages
 squash_system_messages: system messages are not joined
 wi_format: texts of world books have no frame
@@ -254,12 +261,13 @@ prompts[0].content: unknown macro {{nope}}; it is sent as written`
 func TestAnEntryWithoutKeysIsNamed(t *testing.T) {
 	t.Parallel()
 	r, err := card.ImportWorldBook([]byte(`{"entries":{"0":{"uid":0,"comment":"none","key":[],"content":"x"},"1":{"uid":1,"comment":"blank","key":[" "],"content":"x","position":4},
-		"2":{"uid":2,"key":"tower, 5","content":"@@depth 5\nx"},"3":{"uid":3,"key":[],"constant":true,"content":"x"},"4":{"uid":4,"key":[],"disable":true,"content":"x"},"5":{"uid":5,"key":[1984],"content":"x"}}}`), "b.json", card.Limits{})
+		"2":{"uid":2,"key":"tower, 5","content":"@@depth 5\nx"},"3":{"uid":3,"key":[],"constant":true,"content":"x"},"4":{"uid":4,"key":[],"disable":true,"content":"x"},"5":{"uid":5,"key":[1984],"content":"x"},
+		"6":{"uid":6,"key":[],"vectorized":true,"content":"x"}}}`), "b.json", card.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `entries.key: entries that are not constant and have no keys are never used (1 of 5 entries: none)
-entries.key: keys in one text, or that are numbers, were read as a list of texts (2 of 5 entries: tower, 1984)`
+	want := `entries.key: entries that are not constant and have no keys are never used (1 of 6 entries: none)
+entries.key: keys in one text, or that are numbers, were read as a list of texts (2 of 6 entries: tower, 1984)`
 	if got := told(r.Warnings); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -146,7 +146,11 @@ func checkDocument(field string, kind ResourceKind, doc json.RawMessage) error {
 	case RegexScript:
 		_, err = card.ParseRegexScripts(doc)
 	case Persona:
-		return checkPersona(field, doc)
+		p, err := readPersona(field, doc)
+		if err != nil {
+			return err
+		}
+		return p.checkPlace(field)
 	default:
 		return fault.New(fault.NotFound, "unknown kind %q", kind)
 	}
@@ -164,8 +168,8 @@ func checkDialect(dialect string) error {
 	return fault.InvalidField("dialect", "range", "must be %s or %s", card.NodeST, card.SillyTavern)
 }
 
-// CheckNote refuses an author's note that would not do what it says: a role or
-// depth that does not exist. An absent note passes.
+// CheckNote refuses an author's note that would not do what it says: a role, depth, position or
+// interval that does not exist. An absent note passes.
 func CheckNote(field string, doc json.RawMessage) error {
 	if op.IsNull(doc) {
 		return nil
@@ -177,6 +181,10 @@ func CheckNote(field string, doc json.RawMessage) error {
 		Content *string  `json:"content"`
 		Role    *string  `json:"role"`
 		Depth   *float64 `json:"injection_depth"`
+
+		Position *float64 `json:"position"`
+		Interval *float64 `json:"interval"`
+		Scan     *bool    `json:"allow_wi_scan"`
 	}
 	if err := op.DecodeLenient(field, doc, &note); err != nil {
 		return err
@@ -186,6 +194,8 @@ func CheckNote(field string, doc json.RawMessage) error {
 	}
 	c := op.Checks{Path: field}
 	op.Between(&c, "injection_depth", note.Depth, 0, 10_000)
+	op.Between(&c, "position", note.Position, 0, 2)
+	op.Between(&c, "interval", note.Interval, 0, 10_000)
 	return c.Err()
 }
 

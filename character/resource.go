@@ -76,7 +76,7 @@ func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind Resourc
 		return nil, err
 	}
 	if kind == Persona {
-		if err := checkPersona("file", doc.Doc); err != nil {
+		if _, err := readPersona("file", doc.Doc); err != nil {
 			return nil, err
 		}
 	}
@@ -271,9 +271,9 @@ type personaDocument struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 
-	// As SillyTavern stores them. Numbers of other types, as foreign files may have them, count as absent.
+	// As SillyTavern stores them. Values that these cannot have, as imported files may have them, count as absent.
 	Position any `json:"position"` // framework.PersonaPosition
-	Depth    any `json:"depth"`    // messages from the end; absent = 2
+	Depth    any `json:"depth"`    // messages from the end, 0 to 10,000; absent = 2
 	Role     any `json:"role"`     // 0 system, 1 user, 2 assistant
 }
 
@@ -302,15 +302,40 @@ var personaPositions = []framework.PersonaPosition{
 	framework.PersonaInPrompt, framework.PersonaTopOfNote, framework.PersonaEndOfNote, framework.PersonaAtDepth, framework.PersonaNotAtAll,
 }
 
-func checkPersona(field string, doc json.RawMessage) error {
-	var p personaDocument
-	if err := op.DecodeLenient(field, doc, &p); err != nil {
-		return err
+// checkPlace refuses values that place would read as absent.
+func (p *personaDocument) checkPlace(field string) error {
+	checks := op.Checks{}
+	whole := func(member string, v any) (n float64, ok bool) {
+		n, ok = v.(float64)
+		ok = ok && n == math.Trunc(n)
+		checks.That(ok || v == nil, field+"."+member, "type", "must be a whole number")
+		return n, ok
+	}
+	if n, ok := whole("position", p.Position); ok {
+		known := slices.ContainsFunc(personaPositions, func(at framework.PersonaPosition) bool { return float64(at) == n })
+		checks.That(known, field+".position", "value", "must be one of 0, 2, 3, 4, 9")
+	}
+	if n, ok := whole("depth", p.Depth); ok {
+		op.Between(&checks, field+".depth", &n, 0, maxPersonaDepth)
+	}
+	if n, ok := whole("role", p.Role); ok {
+		op.Between(&checks, field+".role", &n, 0, 2)
+	}
+	return checks.Err()
+}
+
+// readPersona reads a persona. Any value passes as its place, as place reads it.
+//
+// Errors: Invalid with the field for texts that are none, or too long.
+func readPersona(field string, doc json.RawMessage) (*personaDocument, error) {
+	p := &personaDocument{}
+	if err := op.DecodeLenient(field, doc, p); err != nil {
+		return nil, err
 	}
 	if utf8.RuneCountInString(p.Description) > maxPersonaText {
-		return fault.InvalidField(field+".description", "range", "must have at most %d characters", maxPersonaText)
+		return nil, fault.InvalidField(field+".description", "range", "must have at most %d characters", maxPersonaText)
 	}
-	return op.CheckLine(field+".name", p.Name, maxPersonaName)
+	return p, op.CheckLine(field+".name", p.Name, maxPersonaName)
 }
 
 // boundCharacters checks a list of characters and returns it without doubles,

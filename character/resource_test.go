@@ -91,6 +91,12 @@ func TestInvalidResourcesAreRefused(t *testing.T) {
 		{"scripts that are a number", character.RegexScript, doc(`4`), fault.Invalid, "document"},
 		{"a persona without a name", character.Persona, doc(`{"description":"x"}`), fault.Invalid, "name"},
 		{"a persona whose name is a number", character.Persona, doc(`{"name":3}`), fault.Invalid, "document.name"},
+		{"a persona at a place that is a text", character.Persona, doc(`{"name":"Mia","position":"4"}`), fault.Invalid, "document.position"},
+		{"a persona at a place that is none", character.Persona, doc(`{"name":"Mia","position":1}`), fault.Invalid, "document.position"},
+		{"a persona in half a message", character.Persona, doc(`{"name":"Mia","depth":1.5}`), fault.Invalid, "document.depth"},
+		{"a persona behind the end", character.Persona, doc(`{"name":"Mia","position":4,"depth":-1}`), fault.Invalid, "document.depth"},
+		{"a persona too far from the end", character.Persona, doc(`{"name":"Mia","depth":1e300}`), fault.Invalid, "document.depth"},
+		{"a persona that nobody says", character.Persona, doc(`{"name":"Mia","role":3}`), fault.Invalid, "document.role"},
 		{"a kind that does not exist", "spaceship", doc(`{}`), fault.NotFound, ""},
 		{"a name of two lines", character.WorldBook, character.ResourceInput{Name: "a\nb", Document: nodesttest.Documents[character.WorldBook]}, fault.Invalid, "name"},
 		{"a character that does not exist", character.WorldBook,
@@ -226,6 +232,21 @@ func TestEverySharedResourceImportsAndExports(t *testing.T) {
 	}
 	_, err := h.Characters.ImportResource(t.Context(), h.Call(), character.Persona, []byte(`{}`), "x.json", "")
 	nodesttest.WantError(t, err, fault.InvalidImport, "")
+}
+
+// Files of other programs keep what they have, also at places that a client could not choose.
+func TestAPersonaFromAFileMayHaveAnyPlace(t *testing.T) {
+	t.Parallel()
+	h := nodesttest.NewWithoutModel(t)
+	for _, file := range []string{`{"name":"Mia","position":"4","depth":[],"role":7}`, `{"name":"Mia","position":9,"depth":10000,"role":2}`} {
+		r, err := h.Characters.ImportResource(t.Context(), h.Call(), character.Persona, []byte(file), "p.json", "")
+		nodesttest.Must(t, err)
+		nodesttest.SameJSON(t, "document", r.Resource.Document, json.RawMessage(file))
+	}
+	for _, doc := range []string{`{"name":"Mia","position":9,"depth":10000,"role":2}`, `{"name":"Mia","position":null,"depth":null,"role":null}`} {
+		_, err := h.Characters.CreateResource(t.Context(), h.Call(), character.Persona, character.ResourceInput{Document: json.RawMessage(doc)})
+		nodesttest.Must(t, err)
+	}
 }
 
 func TestAnImportedGroupForAllIsBoundToAll(t *testing.T) {

@@ -69,7 +69,7 @@ func (set setSettings) put(group, name string, value any) {
 }
 
 type keptSettings struct {
-	ID       string          `json:"id"` // of the character
+	ID       string          `json:"id"` // the character
 	Settings json.RawMessage `json:"settings"`
 	Version  int64           `json:"version"`
 }
@@ -274,7 +274,7 @@ type Settings struct {
 	Prompt struct {
 		DepthMode   string `json:"depthMode"`
 		ScanDepth   int    `json:"scanDepth"`   // newest messages in which keys are looked for; -1 = all
-		Language    string `json:"language"`    // of built-in words; "auto" = that of the card
+		Language    string `json:"language"`    // language of built-in words; "auto" = that of the card
 		CardFields  string `json:"cardFields"`  // fields that the preset does not list: "all" are added, or "listed" ones alone count
 		Recount     bool   `json:"recount"`     // ask for a <mem> block in replies
 		FilterKeyed bool   `json:"filterKeyed"` // leave out keyed entries of the frame that match nothing

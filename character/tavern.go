@@ -47,7 +47,9 @@ func (p *tavernParts) addPreset(preset *card.Preset, global bool) {
 // compile makes the documents ready. s are the same for the other dialect.
 func (p *tavernParts) compile(s *framework.Sources) *tavern.Compiled {
 	called := s.Card
-	called.Name = cmp.Or(s.Card.Nickname, s.Card.Name) // {{char}} stands for it, as in greetings and in the other dialect
+	if s.Card.Nickname != "" { // {{char}} stands for it, as in greetings and in the other dialect; messages have the name
+		called.Name, called.Nickname = s.Card.Nickname, s.Card.Name
+	}
 	return tavern.Compile(tavern.Sources{
 		Card: called, Preset: cmp.Or(p.global, p.own), CardFields: s.CardFields, Language: s.Language,
 		Books: p.books, Character: worldinfo.Character{File: s.Card.Name, Tags: p.tags},

@@ -34,7 +34,7 @@ const (
 // as the only book of that character then.
 type BookTest struct {
 	Document    json.RawMessage `json:"document,omitempty"`
-	Dialect     string          `json:"dialect,omitempty"` // of Document; default that of the character, else that of its form
+	Dialect     string          `json:"dialect,omitempty"` // Document's; default that of the character, else that of its form
 	WorldBookID string          `json:"worldBookId,omitempty"`
 	CharacterID string          `json:"characterId,omitempty"`
 	Messages    []TestMessage   `json:"messages,omitempty"`  // the chat, oldest first
@@ -257,6 +257,14 @@ type ScriptsTested struct {
 	Scripts []framework.ScriptResult `json:"scripts"`
 }
 
+// scriptPlaces are the places of texts that scripts run over.
+func scriptPlaces(dialect card.Dialect) []int {
+	if dialect == card.SillyTavern {
+		return []int{card.PlaceUserInput, card.PlaceAIOutput, card.PlaceSlashCommand, card.PlaceWorldInfo, card.PlaceReasoning}
+	}
+	return []int{card.PlaceUserInput, card.PlaceAIOutput}
+}
+
 // TestScripts runs regex scripts over a text as a turn does. Whether the user has switched
 // scripts on, and what they are bound to, does not matter. In the SillyTavern dialect, macros have
 // made-up names and no variables.
@@ -273,11 +281,9 @@ func (svc *Service) TestScripts(ctx context.Context, userID string, in ScriptTes
 		return nil, err
 	}
 	checks := op.Checks{}
-	dialect, last := card.Dialect(cmp.Or(in.Dialect, string(card.NodeST))), card.PlaceAIOutput
-	if dialect == card.SillyTavern {
-		last = card.PlaceReasoning
-	}
-	op.Between(&checks, "placement", in.Placement, card.PlaceUserInput, last)
+	dialect := card.Dialect(cmp.Or(in.Dialect, string(card.NodeST)))
+	places := scriptPlaces(dialect)
+	checks.That(in.Placement == nil || slices.Contains(places, *in.Placement), "placement", "value", "must be one of %s", op.MustJSON(places))
 	op.Between(&checks, "depth", in.Depth, 0, math.MaxInt32)
 	if err := checks.Err(); err != nil {
 		return nil, err

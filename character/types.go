@@ -30,7 +30,7 @@ type UserSettings struct {
 	TurnOptions
 	PersonaID          string          `json:"personaId,omitempty"`
 	UserName           string          `json:"userName,omitempty"`       // {{user}} without a persona
-	TimeZone           string          `json:"timeZone,omitempty"`       // of the user's days, an IANA name; "" = that of the device
+	TimeZone           string          `json:"timeZone,omitempty"`       // zone of the user's days, an IANA name; "" = that of the device
 	DeviceTimeZone     string          `json:"deviceTimeZone,omitempty"` // that a device reported last; "" = none did. Only PutDeviceZone sets it
 	GlobalPreset       GlobalResource  `json:"globalPreset"`
 	GlobalWorldBook    GlobalResource  `json:"globalWorldBook"`
@@ -59,7 +59,7 @@ type Character struct {
 	Preset       json.RawMessage `json:"preset"`
 	AuthorNote   json.RawMessage `json:"authorNote"`
 	RegexScripts json.RawMessage `json:"regexScripts"`
-	Source       json.RawMessage `json:"-"` // what is kept of an imported file besides the documents, for export; not always read
+	Source       json.RawMessage `json:"-"` // kept parts of an imported file besides the documents, for export; not always read
 	Settings     json.RawMessage `json:"-"`
 	HasAvatar    bool            `json:"hasAvatar"`
 	Tags         []string        `json:"tags"` // the user's; those of the card are in the card

@@ -12,7 +12,7 @@ type Citations struct {
 	References []cite.Reference `json:"references"` // in the order of their markers
 	Report     *cite.Report     `json:"report,omitempty"`
 	Hidden     bool             `json:"hidden,omitempty"`     // the text has no marks
-	ResearchID string           `json:"researchId,omitempty"` // of the research whose result the text tells
+	ResearchID string           `json:"researchId,omitempty"` // the research whose result the text tells
 }
 
 // In returns the citations of an edited text: the sources whose marks it still has, or, where

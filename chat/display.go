@@ -39,12 +39,23 @@ func (svc *Service) display(ctx context.Context, userID string, conv *Conversati
 		return false
 	}
 	run := d.setup.Docs.Scripts.Run(nil).With(d.macros)
-	for i, m := range messages {
+	depth := d.behind
+	for _, m := range messages {
+		if !m.Hidden {
+			depth++
+		}
+	}
+	for _, m := range messages {
+		at := framework.NoDepth
+		if !m.Hidden {
+			depth--
+			at = depth
+		}
 		shown := m.Chosen()
 		if shown == nil {
 			continue
 		}
-		text := run.Display(m.Role, shown.Text, d.behind+len(messages)-1-i)
+		text := run.Display(m.Role, shown.Text, at)
 		if text != shown.Text && utf8.RuneCountInString(text) <= maxDisplay {
 			m.Display = &text
 		}
@@ -56,7 +67,7 @@ func (svc *Service) display(ctx context.Context, userID string, conv *Conversati
 type displaying struct {
 	setup  *Setup
 	macros *macro.Env
-	behind int // messages behind the last one
+	behind int // messages behind the last one that are not hidden
 }
 
 // readDisplaying returns nil for a chat without display scripts.
@@ -75,7 +86,8 @@ func (svc *Service) readDisplaying(tx Tx, conv *Conversation, messages []*Messag
 	return d, err
 }
 
-// behindOf is how many messages follow m on the shown branch; 0 = it is not on it, or the last.
+// behindOf is how many messages follow m on the shown branch, without hidden ones: SillyTavern counts depths
+// without them, as prompts do. 0 = m is not on that branch, or the last.
 func behindOf(tx Tx, conv *Conversation, m *Message) (int, error) {
 	if m.ID == conv.HeadID || conv.HeadID == "" {
 		return 0, nil
@@ -84,12 +96,22 @@ func behindOf(tx Tx, conv *Conversation, m *Message) (int, error) {
 	if err != nil || len(on) == 0 {
 		return 0, err
 	}
-	all, err := tx.Count(conv.ID, conv.HeadID)
-	if err != nil {
-		return 0, err
+	behind := 0
+	for _, part := range []struct {
+		count func(conversationID, headID string) (int, error)
+		sign  int
+	}{{tx.Count, 1}, {tx.CountHidden, -1}} {
+		all, err := part.count(conv.ID, conv.HeadID)
+		if err != nil {
+			return 0, err
+		}
+		before, err := part.count(conv.ID, m.ID)
+		if err != nil {
+			return 0, err
+		}
+		behind += part.sign * (all - before)
 	}
-	before, err := tx.Count(conv.ID, m.ID)
-	return all - before, err
+	return behind, nil
 }
 
 // displayMacros are ScriptMacros with the variables of the chat and the user. They change nothing.
@@ -131,19 +153,34 @@ func (s *Setup) ScriptMacros(now time.Time) *macro.Env {
 	return env
 }
 
-// Rewrites reports whether scripts may change what Typed is given.
+// Rewrites reports whether scripts may change what Typed and Edited are given.
 func (s *Setup) Rewrites() bool {
 	return s.Docs.Tavern != nil && s.Docs.Scripts.Size() > 0
 }
 
 // Typed is what is stored of a text that a user wrote. In the SillyTavern dialect regex scripts change it
 // now; in the other one they change it whenever it is sent.
-func (s *Setup) Typed(text string, edited bool, now time.Time) string {
+func (s *Setup) Typed(text string, now time.Time) string {
+	return s.rewritten(text, framework.Occasion{Placement: card.PlaceUserInput}, now)
+}
+
+// Edited is Typed for the new text of a message of a role: scripts with runOnEdit change it, those for replies
+// where it is one.
+func (s *Setup) Edited(role, text string, now time.Time) string {
+	place := framework.PlaceOf(role)
+	if place == 0 {
+		return text
+	}
+	return s.rewritten(text, framework.Occasion{Placement: place, IsEdit: true}, now)
+}
+
+// rewritten runs scripts over a text that will be stored. One that they leave blank or make too large stays.
+func (s *Setup) rewritten(text string, o framework.Occasion, now time.Time) string {
 	if text == "" || !s.Rewrites() {
 		return text
 	}
-	run := s.Docs.Scripts.Run(nil).With(s.ScriptMacros(now))
-	changed := run.Apply(text, framework.Occasion{Placement: card.PlaceUserInput, IsEdit: edited})
+	o.NoDepth = true // as in SillyTavern, where texts that are stored have no depth
+	changed := s.Docs.Scripts.Run(nil).With(s.ScriptMacros(now)).Apply(text, o)
 	if strings.TrimSpace(changed) == "" || utf8.RuneCountInString(changed) > MaxText {
 		return text
 	}

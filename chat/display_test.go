@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,4 +65,42 @@ func TestAChatIsReadableWithoutTheDocumentsOfItsDisplay(t *testing.T) {
 		t.Errorf("readers see %q", texts)
 	}
 	w.Must(nodesttest.ErrOf(w.Chats.Message(t.Context(), nodesttest.Ann, w.First.ID)))
+}
+
+// Depths are counted as in prompts: without hidden messages. A hidden one has none, so scripts for any depth change it.
+func TestHiddenMessagesDoNotCountForDisplayScripts(t *testing.T) {
+	t.Parallel()
+	w := nodesttest.NewFullChat(t, "5")
+	_, err := w.Characters.Update(t.Context(), w.Call(), w.CharacterID, character.Input{Dialect: "sillytavern"}, false, 0)
+	w.Must(err)
+	w.Update(w.Script, character.ResourceInput{Document: []byte(`{"scriptName":"depth","findRegex":"/^/","replaceString":"*","placement":[1,2],"markdownOnly":true,"minDepth":2,"maxDepth":2}`)})
+	starred := func() (places []int) {
+		t.Helper()
+		page, err := w.Chats.History(t.Context(), nodesttest.Ann, w.ID, "", 0)
+		w.Must(err)
+		for i, m := range page.Items {
+			if m.Display != nil {
+				places = append(places, len(page.Items)-1-i)
+			}
+			alone, err := w.Chats.Message(t.Context(), nodesttest.Ann, m.ID)
+			w.Must(err)
+			if (alone.Display != nil) != (m.Display != nil) {
+				t.Errorf("message %d from the end differs when it is read alone", len(page.Items)-1-i)
+			}
+		}
+		return places
+	}
+	page, err := w.Chats.History(t.Context(), nodesttest.Ann, w.ID, "", 0)
+	w.Must(err)
+	if got := starred(); !slices.Equal(got, []int{2}) {
+		t.Errorf("starred from the end: %v", got)
+	}
+	hide(w, page.Items[len(page.Items)-2], true)
+	if got := starred(); !slices.Equal(got, []int{3, 1}) {
+		t.Errorf("starred from the end with a hidden message: %v", got)
+	}
+	hide(w, page.Items[len(page.Items)-2], false)
+	if got := starred(); !slices.Equal(got, []int{2}) {
+		t.Errorf("starred from the end when it is shown again: %v", got)
+	}
 }

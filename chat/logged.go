@@ -12,10 +12,10 @@ import (
 // Logged is what the log of events keeps of a message or a conversation that an event shows. The rest is
 // in rows that do not change: revisions, and what a message is from its beginning.
 type Logged struct {
-	Rev          int64        `json:"rev,omitempty"` // of the message, and so on
+	Rev          int64        `json:"rev,omitempty"` // the message's, and so on
 	Status       string       `json:"status,omitempty"`
 	GenerationID string       `json:"generationId,omitempty"`
-	Revisions    []string     `json:"revisions,omitempty"` // of its swipes
+	Revisions    []string     `json:"revisions,omitempty"` // revisions of its swipes
 	SwipeIndex   int          `json:"swipeIndex,omitempty"`
 	Error        *fault.Error `json:"error,omitempty"`
 	EditedAt     *time.Time   `json:"editedAt,omitempty"`
@@ -23,7 +23,7 @@ type Logged struct {
 
 	Conversation *Conversation `json:"conversation,omitempty"` // without the text of its last message; nil = it is a message
 
-	Size int `json:"size,omitempty"` // of the data of an event with texts
+	Size int `json:"size,omitempty"` // bytes of the data of an event with texts
 }
 
 // logged is what the log keeps of an event that shows m; nil = all of it.

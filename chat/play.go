@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"nodest/card"
 	"nodest/character"
 	"nodest/framework/worldinfo"
 	"nodest/internal/fault"
@@ -126,7 +125,7 @@ func (in ConversationPatch) play(tx Tx, conv *Conversation) error {
 		if err := m.check(m.field, m.sent); err != nil {
 			return err
 		}
-		*m.to = objectOrNil(m.sent)
+		*m.to = ObjectOrNil(m.sent)
 	}
 	if !p.Fits() {
 		return fault.InvalidField("variables", "range", "must have at most %s together with timedWorldInfo", fault.Size(MaxPlay))
@@ -138,8 +137,8 @@ func (in ConversationPatch) play(tx Tx, conv *Conversation) error {
 	return keepPlay(tx, conv)
 }
 
-// objectOrNil is an object in its shortest form; nil for an empty one and for null.
-func objectOrNil(doc json.RawMessage) json.RawMessage {
+// ObjectOrNil is an object in its shortest form; nil for an empty one and for null.
+func ObjectOrNil(doc json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(doc, &members) != nil || len(members) == 0 {
 		return nil
@@ -150,67 +149,9 @@ func objectOrNil(doc json.RawMessage) json.RawMessage {
 // CheckTimed refuses timed effects that a prompt could not read: those that have another form than
 // SillyTavern's, or are beyond the limits. null passes.
 func CheckTimed(field string, doc json.RawMessage) error {
-	if err := character.CheckVariables(field, doc); err != nil || op.IsNull(doc) {
+	if err := character.CheckState(field, doc); err != nil || op.IsNull(doc) {
 		return err
 	}
 	var timed worldinfo.Timed
 	return op.DecodeLenient(field, doc, &timed)
-}
-
-// PlayFromLog is the Play that the metadata of a SillyTavern chat hold; nil = none. Members that are
-// malformed or beyond the limits are left out, each with a warning.
-func PlayFromLog(metadata json.RawMessage) (*Play, []card.Warning) {
-	var in struct {
-		Variables json.RawMessage `json:"variables"`
-		Timed     json.RawMessage `json:"timedWorldInfo"`
-	}
-	if op.IsNull(metadata) || json.Unmarshal(metadata, &in) != nil {
-		return nil, nil
-	}
-	p := &Play{}
-	var warnings []card.Warning
-	for _, m := range []struct {
-		name  string
-		sent  json.RawMessage
-		to    *json.RawMessage
-		check func(string, json.RawMessage) error
-	}{{"variables", in.Variables, &p.Variables, character.CheckVariables}, {"timedWorldInfo", in.Timed, &p.Timed, CheckTimed}} {
-		err := m.check(m.name, m.sent)
-		if err == nil {
-			if *m.to = objectOrNil(m.sent); p.Fits() {
-				continue
-			}
-			*m.to, err = nil, fault.InvalidField(m.name, "range", "must have at most %s together with variables", fault.Size(MaxPlay))
-		}
-		warnings = append(warnings, card.Warning{Code: "dropped_state", Path: "chat_metadata." + m.name, Detail: err.Error()})
-	}
-	if p.IsEmpty() {
-		return nil, warnings
-	}
-	return p, warnings
-}
-
-// InLog puts the Play into the metadata of a SillyTavern chat. Members of the metadata that say the same
-// stay as they are, and so do metadata that are no object.
-func (p *Play) InLog(metadata json.RawMessage) json.RawMessage {
-	members := map[string]json.RawMessage{}
-	if !op.IsNull(metadata) && json.Unmarshal(metadata, &members) != nil {
-		return metadata
-	}
-	changed := false
-	for name, now := range map[string]json.RawMessage{"variables": p.Variables, "timedWorldInfo": p.Timed} {
-		was, there := members[name]
-		switch {
-		case string(objectOrNil(was)) == string(now):
-		case now == nil:
-			delete(members, name)
-			changed = changed || there
-		default:
-			members[name], changed = now, true
-		}
-	}
-	if !changed {
-		return metadata
-	}
-	return op.MustJSON(members)
 }

@@ -22,14 +22,14 @@ type Save struct {
 	ID             string          `json:"id"`
 	ConversationID string          `json:"conversationId"`
 	CharacterID    string          `json:"characterId"`
-	Version        int64           `json:"version"` // of the conversation
+	Version        int64           `json:"version"` // version of the conversation
 	HeadID         string          `json:"headId"`
 	Description    string          `json:"description"`
 	PreviewText    string          `json:"previewText"`
 	MessageCount   int             `json:"messageCount"`
 	Automatic      bool            `json:"automatic,omitempty"` // made by a restore, of what was shown before
 	Thumbnail      string          `json:"thumbnail,omitempty"`
-	Pins           *character.Pins `json:"pins,omitempty"`  // what the documents were
+	Pins           *character.Pins `json:"pins,omitempty"`  // the documents as they were
 	Extra          json.RawMessage `json:"extra,omitempty"` // members of an imported file that are not ours
 	ImportedAt     *time.Time      `json:"importedAt,omitempty"`
 	CreatedAt      time.Time       `json:"createdAt"`

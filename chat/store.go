@@ -62,6 +62,8 @@ type MessageTx interface {
 	// Count returns the number of messages on the path that ends in headID that are
 	// not deleted. It does not walk the path.
 	Count(conversationID, headID string) (int, error)
+	// CountHidden returns the number of those in Count that are hidden, in the same way.
+	CountHidden(conversationID, headID string) (int, error)
 	// Tips lists the ends of all branches, the newest (by seq) first: messages that
 	// are not deleted and have none below them that is not. cursor "" = start, next
 	// "" = end. Its cost grows with the number of branches, not with their length.

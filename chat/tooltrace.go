@@ -5,7 +5,7 @@ type ToolTrace struct {
 	Rounds   int          `json:"rounds"`          // requests to the model
 	Searches []ToolSearch `json:"searches"`        // in their order
 	Reads    []string     `json:"reads"`           // ids of the files that were read
-	Calls    []ToolUse    `json:"calls,omitempty"` // of tools that neither search nor read, in their order
+	Calls    []ToolUse    `json:"calls,omitempty"` // calls of tools that neither search nor read, in their order
 	Path     string       `json:"path"`            // "tools", or "inject": found before the request, for a model without tools
 }
 
@@ -19,7 +19,7 @@ type ToolSearch struct {
 // ToolUse is a call of a tool that neither searches nor reads.
 type ToolUse struct {
 	Tool   string `json:"tool"`
-	Chars  int    `json:"chars"` // of its result, in code points
+	Chars  int    `json:"chars"` // length of its result, in code points
 	Ms     int64  `json:"ms"`
 	Failed bool   `json:"failed,omitempty"`
 }

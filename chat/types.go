@@ -45,7 +45,7 @@ type Conversation struct {
 	Settings    json.RawMessage `json:"settings,omitempty"` // character.TurnOptions of the conversation
 	Archived    bool            `json:"archived,omitempty"`
 	Tags        []string        `json:"tags,omitempty"`
-	Extra       json.RawMessage `json:"-"`                   // of an imported log: its header and metadata, for export
+	Extra       json.RawMessage `json:"-"`                   // header and metadata of an imported log, for export
 	Pins        *character.Pins `json:"pins,omitempty"`      // documents of a restored save point; nil = the newest
 	Copying     bool            `json:"copying,omitempty"`   // an incomplete fork; only in the answer of Fork
 	SummaryID   string          `json:"summaryId,omitempty"` // the summary in force; "" = none. Part of the versioned state
@@ -62,7 +62,7 @@ type Preview struct {
 	ID         string    `json:"id"`
 	Role       string    `json:"role"`
 	Text       string    `json:"text"`                 // at most 200 code points
-	RevisionID string    `json:"revisionId,omitempty"` // of which it is the beginning; "" = not known
+	RevisionID string    `json:"revisionId,omitempty"` // Text is its beginning; "" = not known
 	CreatedAt  time.Time `json:"createdAt"`
 }
 
@@ -143,7 +143,7 @@ func (m *Message) Preview() *Preview {
 
 // Swipe is one text of a message: its newest revision.
 type Swipe struct {
-	ID             string     `json:"id"`                   // of the swipe; stays through edits
+	ID             string     `json:"id"`                   // names the swipe; stays through edits
 	RevisionID     string     `json:"revisionId,omitempty"` // names this exact text for ever
 	Rev            int64      `json:"rev,omitempty"`        // 1 = as first written
 	Text           string     `json:"text,omitempty"`
@@ -242,16 +242,16 @@ type Generation struct {
 
 // After is what is different once the text of a generation is stored.
 type After struct {
-	PlayID  string          `json:"-"` // of the text
-	Globals json.RawMessage `json:"-"` // what changes of the user's variables: values by name, null for none; nil = nothing
+	PlayID  string          `json:"-"` // the play of the text
+	Globals json.RawMessage `json:"-"` // changes of the user's variables: values by name, null for none; nil = nothing
 }
 
 // Writing is the text of a generation, as far as it is written, with its thoughts, blocks and tools.
 type Writing struct {
-	Text      string     `json:"text"` // what it wrote: the checkpoint while running, all of it at the end
+	Text      string     `json:"text"` // the text so far: the checkpoint while running, all of it at the end
 	Reasoning string     `json:"reasoning,omitempty"`
 	Blocks    []Block    `json:"blocks,omitempty"`
-	Citations *Citations `json:"-"` // of Text; not stored with it
+	Citations *Citations `json:"-"` // those of Text; not stored with it
 	InMessage bool       `json:"-"` // Base and Text are a revision of the message, so an end is stored without them
 	Tools     *ToolTrace `json:"tools,omitempty"`
 	Base      string     `json:"base,omitempty"` // continue: the text that stood before; Text follows it

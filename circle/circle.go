@@ -188,7 +188,7 @@ type Settings struct {
 	Quick         bool   `json:"quick"`     // reactions take seconds, not minutes to hours
 	QuietFrom     string `json:"quietFrom"` // HH:MM in the user's time zone; equal to QuietUntil = no quiet hours
 	QuietUntil    string `json:"quietUntil"`
-	CallsPerDay   int64  `json:"callsPerDay"`   // of the model, 0 to 10,000; 0 = the circle does not ask a model
+	CallsPerDay   int64  `json:"callsPerDay"`   // calls of the model, 0 to 10,000; 0 = the circle does not ask a model
 	TokensPerDay  int64  `json:"tokensPerDay"`  // 0 to 100,000,000
 	SleepAfter    int    `json:"sleepAfter"`    // days without a look after which the circle sleeps, 1 to 365
 	Proactive     bool   `json:"proactive"`     // characters write private messages when the user is silent

@@ -29,7 +29,7 @@ type Interaction struct {
 type InteractionContent struct {
 	AuthorID   string   `json:"authorId"` // a character, or the id of the account
 	AuthorName string   `json:"authorName,omitempty"`
-	Text       string   `json:"text"` // of newPost: what the post should be about
+	Text       string   `json:"text"` // in newPost: what the post should be about
 	Context    string   `json:"context,omitempty"`
 	Images     []string `json:"images,omitempty"` // attachments, or names
 	// PostComments and ConversationHistory are a text, or a list of texts or messages. The

@@ -37,7 +37,7 @@ type wirePost struct {
 	Kind         rules.Kind     `json:"kind,omitempty"`
 	Text         string         `json:"text"`
 	Images       []string       `json:"images"`     // ids of attachments
-	ImageNames   []string       `json:"imageNames"` // of their files, in the same order
+	ImageNames   []string       `json:"imageNames"` // names of their files, in the same order
 	HasThoughts  bool           `json:"hasThoughts"`
 	Thoughts     string         `json:"thoughts,omitempty"`
 	Emotion      *rules.Emotion `json:"emotion,omitempty"`

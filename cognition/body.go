@@ -16,7 +16,7 @@ type Body interface{ eventType() string }
 
 // Query says that knowledge was asked for and used.
 type Query struct {
-	Sequence  int64    `json:"sequence"` // of the message that the answer went into
+	Sequence  int64    `json:"sequence"` // the message that the answer went into
 	GoalID    *string  `json:"goal_id"`
 	Query     string   `json:"query"`
 	Response  string   `json:"response"` // the answer that was made of the sources
@@ -29,8 +29,8 @@ type Query struct {
 
 // Source is one of what a query has found.
 type Source struct {
-	ID      string `json:"id"`      // of a fact, a revision, a chunk or a file; or an address
-	Task    string `json:"task"`    // what it is about: a title
+	ID      string `json:"id"`      // a fact, a revision, a chunk or a file; or an address
+	Task    string `json:"task"`    // its subject: a title
 	Content string `json:"content"` // at most MostContent code points of it
 }
 
@@ -76,7 +76,7 @@ type ExtractionPending struct {
 	ExtractionID string          `json:"extraction_id"`
 	Sequence     int64           `json:"sequence"`
 	GoalID       *string         `json:"goal_id"`
-	BranchID     string          `json:"branch_id"` // of the side branch that proposes it
+	BranchID     string          `json:"branch_id"` // the side branch that proposes it
 	Payload      json.RawMessage `json:"payload"`
 }
 
@@ -96,7 +96,7 @@ func shortID() string {
 type ExtractionReviewed struct {
 	ExtractionID  string          `json:"extraction_id"`
 	Decision      string          `json:"decision"`
-	EditedPayload json.RawMessage `json:"edited_payload,omitempty"` // of Edit: it replaces the payload
+	EditedPayload json.RawMessage `json:"edited_payload,omitempty"` // with Edit: it replaces the payload
 }
 
 // The decisions about an extraction.
@@ -109,14 +109,14 @@ const (
 // ExtractionCommitted says that an extraction became a memory.
 type ExtractionCommitted struct {
 	ExtractionID string `json:"extraction_id"`
-	KnowledgeID  string `json:"knowledge_id"` // of the memory
+	KnowledgeID  string `json:"knowledge_id"` // the memory
 }
 
 // Reflection is what was learned from a range of messages.
 type Reflection struct {
 	SequenceRange [2]int64 `json:"sequence_range"` // both included
 	Summary       string   `json:"summary"`
-	Notes         []Note   `json:"notes,omitempty"`       // of which the summary is made
+	Notes         []Note   `json:"notes,omitempty"`       // the summary is made of them
 	ConsumedAt    string   `json:"consumed_at,omitempty"` // RFC 3339
 }
 

@@ -31,7 +31,7 @@ const (
 type Difference struct {
 	Changes []Change `json:"changes"`
 	Same    int      `json:"same"`   // entries alike in both
-	Tokens  int      `json:"tokens"` // of the second less those of the first
+	Tokens  int      `json:"tokens"` // tokens of the second less those of the first
 	Prefix  int      `json:"prefix"` // messages that begin both
 }
 

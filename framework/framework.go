@@ -245,14 +245,14 @@ type Prompt struct {
 	Dropped  []Dropped     `json:"dropped,omitempty"` // candidates that are not in it
 	Warnings []Warning     `json:"warnings,omitempty"`
 
-	Tokens    int    `json:"tokens"`             // of all messages
-	Budget    int    `json:"budget,omitempty"`   // what Tokens had to stay within; 0 = no limit
+	Tokens    int    `json:"tokens"`             // tokens of all messages
+	Budget    int    `json:"budget,omitempty"`   // limit of Tokens; 0 = no limit
 	Reserve   int    `json:"reserve,omitempty"`  // tokens of the context beyond Budget, for the reply; 0 = no limit
-	Tokenizer string `json:"tokenizer"`          // what counted them
+	Tokenizer string `json:"tokenizer"`          // the tokenizer that counted them
 	Estimate  bool   `json:"estimate,omitempty"` // the count is an estimate
 
 	Base   int      `json:"base"`   // index in Messages of the user message that is answered; -1 = none
-	Prefix Prefix   `json:"prefix"` // what a provider may have cached
+	Prefix Prefix   `json:"prefix"` // the part that a provider may have cached
 	Hashes []uint64 `json:"-"`      // HashesOf(Messages)
 }
 
@@ -289,7 +289,7 @@ const (
 	WhyChat     = "chat"     // it was said
 	WhyGreeting = "greeting" // the message that the character began the chat with
 	WhyFound    = "found"    // memory or web search
-	WhyTask     = "task"     // what is asked of the model
+	WhyTask     = "task"     // the task of the model
 	WhyAdded    = "added"    // a text of the card that the preset has no place for
 	WhyOverride = "override" // a prompt of the card in the place of the preset's
 )
@@ -319,7 +319,7 @@ type Entry struct {
 	Name     string   `json:"name,omitempty"`
 	Why      string   `json:"why"`
 	Key      string   `json:"key,omitempty"`      // the key that fired, as written
-	Position *int     `json:"position,omitempty"` // of a world-book entry or setting
+	Position *int     `json:"position,omitempty"` // position of a world-book entry or setting
 	Depth    *int     `json:"depth,omitempty"`    // its place in the chat
 	Role     llm.Role `json:"role"`
 	Tokens   int      `json:"tokens"`       // the overhead of a message counts with its first entry
@@ -349,9 +349,9 @@ type Warning struct {
 // Prefix is the part of the request that equals the beginning of the request
 // before it, message for message.
 type Prefix struct {
-	GenerationID string `json:"generationId,omitempty"` // of the request before; empty = there is none
+	GenerationID string `json:"generationId,omitempty"` // generation of the request before; empty = there is none
 	Messages     int    `json:"messages"`
 	Tokens       int    `json:"tokens"`
-	Hash         string `json:"hash,omitempty"`     // of the prefix
+	Hash         string `json:"hash,omitempty"`     // hash of the prefix
 	BrokenBy     *Entry `json:"brokenBy,omitempty"` // first entry of the first message that differs; nil = none does
 }

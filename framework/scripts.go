@@ -20,6 +20,7 @@ import (
 // for concurrent use; nil is no scripts.
 type Scripts struct {
 	id       uint64 // distinguishes compiled sets in a Cache
+	dialect  card.Dialect
 	limit    time.Duration
 	list     []*script
 	warnings []Warning // about scripts that cannot be used
@@ -54,7 +55,7 @@ func CompileScripts(dialect card.Dialect, list []card.RegexScript) *Scripts {
 }
 
 func compileScripts(dialect card.Dialect, list []card.RegexScript, limit time.Duration) *Scripts {
-	s := &Scripts{id: compiledIDs.Add(1), limit: limit}
+	s := &Scripts{id: compiledIDs.Add(1), dialect: dialect, limit: limit}
 	c := compiler{dialect: dialect, limit: limit}
 	for _, sc := range list {
 		compiled, reason, err := c.prepare(sc)
@@ -157,7 +158,7 @@ func scriptPath(sc card.RegexScript) string {
 // stored. macros are those of the SillyTavern dialect; nil = they stay.
 func (s *Scripts) ApplyReply(text string, macros *macro.Env) (string, []Warning) {
 	r := s.Run(nil).With(macros)
-	text = r.apply(text, s.pick(Occasion{Placement: card.PlaceAIOutput}))
+	text = r.apply(text, s.pick(Occasion{Placement: card.PlaceAIOutput, NoDepth: s != nil && s.dialect == card.SillyTavern}))
 	return text, r.warnings
 }
 
@@ -200,10 +201,13 @@ func (r *ScriptRun) Apply(text string, o Occasion) string {
 }
 
 // Display returns what a reader sees of a message: the scripts change only how it looks. depth is its
-// place from the newest message (0); messages of other roles than user and assistant stay.
+// place from the newest message (0), or NoDepth; messages of other roles than user and assistant stay.
 func (r *ScriptRun) Display(role, text string, depth int) string {
-	return r.Apply(text, Occasion{Placement: placeOf(role), Depth: depth, IsMarkdown: true})
+	return r.Apply(text, Occasion{Placement: PlaceOf(role), Depth: depth, NoDepth: depth == NoDepth, IsMarkdown: true})
 }
+
+// NoDepth is the depth of a message that has no place in the prompt, because it is hidden.
+const NoDepth = -1
 
 // Displays reports whether a script changes how some message looks.
 func (s *Scripts) Displays() bool {
@@ -220,7 +224,7 @@ func (r *ScriptRun) User(text string) string {
 // Request runs the scripts that change a message only in the request. depth is its
 // place from the newest message (0).
 func (r *ScriptRun) Request(role, text string, depth int) string {
-	return r.Apply(text, Occasion{Placement: placeOf(role), Depth: depth, IsPrompt: true})
+	return r.Apply(text, Occasion{Placement: PlaceOf(role), Depth: depth, IsPrompt: true})
 }
 
 // Warnings returns those about scripts that cannot be used or were skipped.
@@ -231,7 +235,8 @@ func (r *ScriptRun) Warnings() []Warning {
 	return slices.Concat(r.scripts.warnings, r.warnings)
 }
 
-func placeOf(role string) int {
+// PlaceOf is the placement of scripts for messages of a role; 0 = none is.
+func PlaceOf(role string) int {
 	switch role {
 	case string(llm.User):
 		return card.PlaceUserInput
@@ -295,7 +300,7 @@ type ScriptResult struct {
 	Ran          bool   `json:"ran"`
 	Replacements int    `json:"replacements"`
 	Reason       string `json:"reason,omitempty"` // it did not run
-	Detail       string `json:"detail,omitempty"` // of the reason, for people
+	Detail       string `json:"detail,omitempty"` // explains the reason, for people
 }
 
 // TestScripts runs scripts over a text as a turn does, each on the result of the one

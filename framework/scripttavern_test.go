@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,9 +27,13 @@ func TestGoldenRegex(t *testing.T) {
 		IsEdit          bool            `json:"is_edit"`
 		Depth           *int
 		User            string
+		Variables       map[string]any
+		Globals         map[string]any `json:"global_variables"`
+		Persona         struct{ Description string }
 		Character       struct {
-			Name       string
-			Extensions struct {
+			Name                               string
+			Description, Personality, Scenario string
+			Extensions                         struct {
 				Scripts json.RawMessage `json:"regex_scripts"`
 			}
 		}
@@ -54,9 +59,12 @@ func TestGoldenRegex(t *testing.T) {
 		if in.Depth != nil {
 			o.Depth = *in.Depth
 		}
-		env := &macro.Env{Names: macro.People{User: "Bob", Char: "Alice"}}
-		if in.Character.Name != "" {
-			env.Names.Char = in.Character.Name
+		env := &macro.Env{
+			Names: macro.People{User: cmp.Or(in.User, "Bob"), Char: cmp.Or(in.Character.Name, "Alice")}, Now: time.Date(2025, 3, 14, 9, 26, 53, 0, time.UTC),
+			Card: macro.Card{
+				Description: in.Character.Description, Personality: in.Character.Personality, Scenario: in.Character.Scenario, Persona: in.Persona.Description,
+			},
+			Local: macro.NewVars(in.Variables), Global: macro.NewVars(in.Globals),
 		}
 		r := compileScripts(card.SillyTavern, scripts, patient).Run(nil).With(env)
 		if got := r.Apply(in.Text, o); got != v.Output.Text || r.Warnings() != nil {

@@ -106,9 +106,9 @@ type Message struct {
 	// be given any: Model.Sees.
 	Images []Image `json:"-"` // wherever a prompt is stored or shown, it is without them
 
-	Calls  []ToolCall  `json:"-"` // of an assistant message that asked for tools
-	Echo   *Echo       `json:"-"` // of the same message, for its provider; nil = there is nothing to preserve
-	Result *ToolResult `json:"-"` // of a message with the role ToolRole
+	Calls  []ToolCall  `json:"-"` // an assistant message that asked for tools has them
+	Echo   *Echo       `json:"-"` // the same message has it, for its provider; nil = there is nothing to preserve
+	Result *ToolResult `json:"-"` // a message with the role ToolRole has it
 }
 
 // Image is a picture in a message.
@@ -248,7 +248,7 @@ const (
 type Usage struct {
 	PromptTokens     int      `json:"promptTokens"`
 	CompletionTokens int      `json:"completionTokens"`       // hidden reasoning included
-	CachedTokens     int      `json:"cachedTokens,omitempty"` // of PromptTokens
+	CachedTokens     int      `json:"cachedTokens,omitempty"` // part of PromptTokens
 	CostUSD          *float64 `json:"costUsd,omitempty"`      // nil = unknown
 }
 

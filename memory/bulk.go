@@ -44,7 +44,7 @@ type Bulk struct {
 // Selection selects memories by their newest version. Each member narrows it; at least one
 // besides Status, or All, is required.
 type Selection struct {
-	IDs          []string      `json:"ids,omitempty"` // of any of their versions; all must be there; nil: not by ids
+	IDs          []string      `json:"ids,omitempty"` // any of their versions; all must be there; nil: not by ids
 	Kind         *lang.Kind    `json:"kind,omitempty"`
 	Subject      *lang.Subject `json:"subject,omitempty"`
 	Conversation *string       `json:"conversation,omitempty"` // where it was learned
@@ -94,7 +94,7 @@ type BulkDone struct {
 	Action    Action   `json:"action"`
 	DryRun    bool     `json:"dryRun"`
 	Matched   int      `json:"matched"`   // memories that the filter selects
-	Changed   int      `json:"changed"`   // of them; the others were as they should be already
+	Changed   int      `json:"changed"`   // memories that were changed; the others were as they should be already
 	IDs       []string `json:"ids"`       // the newest versions of those that were changed
 	Conflicts []string `json:"conflicts"` // those that cannot be restored: another memory says the same
 	Truncated bool     `json:"truncated"` // there are more than maxBulk to be changed: ask again

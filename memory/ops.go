@@ -29,8 +29,8 @@ type SearchQuery struct {
 type Found struct {
 	ID      string             `json:"id"`
 	Layer   recall.Layer       `json:"layer"`
-	Memory  *Memory            `json:"memory,omitempty"` // of a fact
-	Said    *FoundText         `json:"said,omitempty"`   // of a text
+	Memory  *Memory            `json:"memory,omitempty"` // a fact has it
+	Said    *FoundText         `json:"said,omitempty"`   // a text has it
 	Score   float64            `json:"score"`            // 0 to 1
 	Parts   recall.Parts       `json:"parts"`
 	Signals map[string]float64 `json:"signals"`

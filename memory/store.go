@@ -209,7 +209,7 @@ var SignalNames = append(recall.SignalNames[:], "recency", "importance", profile
 
 // Use says why a unit was sent with a message.
 type Use struct {
-	ID      string             `json:"id"` // of the unit
+	ID      string             `json:"id"` // the unit
 	Layer   recall.Layer       `json:"layer"`
 	Rank    int                `json:"rank"`              // from 1
 	Score   float64            `json:"score"`             // the sum of the signals

@@ -71,25 +71,36 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 	set := &t.setup.Docs.Settings
 	info := set.WorldInfoRules()
 	p := &tavern.Play{
-		Compiled: t.setup.Docs.Tavern, Trigger: t.trigger(), WorldInfo: &info, Greeting: t.greeting(), Explain: t.gen.ID == "",
+		Compiled: t.setup.Docs.Tavern, Trigger: t.trigger(), WorldInfo: &info, Greeting: t.greeting(), Explain: t.gen.ID == "", Forced: t.found.lore,
 		Settings: tavern.Settings{
 			PinExamples: set.Prompt.PinExamples, IgnoreSystemPrompt: !set.Prompt.CardSystemPrompt, IgnorePostHistory: !set.Prompt.CardPostHistory,
 		},
 	}
-	// Users speak about every other time: their messages are not counted before those that were read.
-	p.Before = worldinfo.Before{Messages: t.past.earlier, Users: t.past.earlier / 2}
+	p.Before = t.past.before()
 	p.Model = t.setup.model.Name
 	log := chat.LogSettingsOf(t.setup.Conversation)
 	p.Overrides = tavern.Overrides{Scenario: log.Scenario, SystemPrompt: log.SystemPrompt, MesExample: log.MesExample}
-	if note := t.setup.Note; note != nil && log.Note != nil && log.Note.Text == note.Text {
+	if note := t.setup.Note; note != nil {
 		p.Note = &tavern.Note{
-			Text: note.Text, Position: tavern.NotePosition(log.Note.Position), Depth: note.Depth, Role: tavern.RoleOf(note.Role),
-			Interval: log.Note.Interval, Scan: log.Note.Scan,
+			Text: note.Text, Position: tavern.NotePosition(note.Position), Depth: note.Depth, Role: tavern.RoleOf(note.Role), Interval: note.Interval, Scan: note.Scan,
 		}
 	}
 	var unreadable []framework.Warning
 	p.State, p.Globals, unreadable = carried.Read(t.past.play, t.past.globals)
 	return p, unreadable
+}
+
+// before counts the messages that were not read. The user's are estimated: both speak in turn, so the first one that was read
+// behind them says who spoke last.
+func (p *past) before() worldinfo.Before {
+	b := worldinfo.Before{Messages: p.earlier}
+	if p.earlier > 0 {
+		b.Users = p.earlier / 2
+		if p.messages[p.front].Role != chat.RoleUser {
+			b.Users = (p.earlier + 1) / 2
+		}
+	}
+	return b
 }
 
 // trigger is the kind of the reply by SillyTavern's words.

@@ -95,3 +95,58 @@ func TestALongChatIsCountedWhole(t *testing.T) {
 		t.Errorf("%d messages: %.200s", len(p.Messages), text)
 	}
 }
+
+// A greeting has the variables that it sets, and each of its swipes its own; its other macros are replaced once.
+func TestAGreetingSetsVariables(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"Mood: {{getvar::mood}}.",
+		"first_mes":"{{// for readers of the card}}{{setvar::mood::calm}}Good {{random::day,day}}, <USER>.","alternate_greetings":["{{setvar::mood::wild}}Ahoy!","Plain."]}}`).ID)
+	want := func(what, text, own string) {
+		t.Helper()
+		conv, err := s.Chats.Conversation(t.Context(), nodesttest.Ann, c.ID)
+		s.Must(err)
+		if got := conv.LastMessage.Text; got != text {
+			t.Errorf("%s: the greeting is %q, want %q", what, got, text)
+		}
+		if got := string(conv.Play.Variables); got != own {
+			t.Errorf("%s: the variables are %s, want %s", what, got, own)
+		}
+	}
+	want("first", "Good day, User.", `{"mood":"calm"}`)
+	if p := s.preview(c, "Hi."); !strings.Contains(nodesttest.PromptText(p.Messages), "Mood: calm.") {
+		t.Errorf("preview: %s", nodesttest.PromptText(p.Messages))
+	}
+	for _, next := range []struct{ text, own string }{{"Ahoy!", `{"mood":"wild"}`}, {"Plain.", ""}} {
+		_, err := s.Chats.ChooseSwipe(t.Context(), s.Call(), chat.SwipeInput{MessageID: s.head(c.ID), Swipe: "next"})
+		s.Must(err)
+		want("another swipe", next.text, next.own)
+	}
+	_, err := s.Chats.ChooseSwipe(t.Context(), s.Call(), chat.SwipeInput{MessageID: s.head(c.ID), Swipe: "prev"})
+	s.Must(err)
+	s.SayAndWait(c, "Hi.")
+	if own, _ := s.variables(c.ID); own != `{"mood":"wild"}` {
+		t.Errorf("after a reply: %s", own)
+	}
+	_, err = s.Chats.Reset(t.Context(), s.Call(), c.ID)
+	s.Must(err)
+	want("begun anew", "Good day, User.", `{"mood":"calm"}`)
+}
+
+// An author's note with an interval comes in every third request also where the chat is longer than the prompt.
+func TestTheIntervalOfANoteCountsALongChat(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","first_mes":"Hello."}}`).ID)
+	_, err := s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, AuthorNote: json.RawMessage(`{"content":"It rains.","interval":3}`)})
+	s.Must(err)
+	few := 3000
+	for i := range 12 {
+		p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Next.", Options: character.TurnOptions{ContextTokens: &few}})
+		s.Must(err)
+		if due := strings.Contains(nodesttest.PromptText(p.Messages), "It rains."); due != (i%3 == 2) {
+			t.Errorf("message %d of the user, %d messages: the note is there: %v", i+1, len(p.Messages), due)
+		}
+		s.SayAndWait(c, strings.Repeat("The tide comes in. ", 40*(1+i%3)))
+	}
+}

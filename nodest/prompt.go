@@ -36,19 +36,15 @@ func (e *Engine) ExplainPrompt(ctx context.Context, userID string, in PreviewInp
 	return e.preview(ctx, userID, query{conversationID: in.ConversationID}, in)
 }
 
-// PreviewSave is what PreviewPrompt would be after restoring a save point. It
+// PreviewSave is what ExplainPrompt would be after restoring a save point. It
 // restores nothing. in.ConversationID is not read.
 //
-// Errors: NotFound, and those of PreviewPrompt.
-func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*framework.Prompt, error) {
+// Errors: NotFound, and those of ExplainPrompt.
+func (e *Engine) PreviewSave(ctx context.Context, userID, saveID string, in PreviewInput) (*Explained, error) {
 	if saveID == "" {
 		return nil, fault.New(fault.NotFound, "no such save point")
 	}
-	p, err := e.preview(ctx, userID, query{saveID: saveID}, in)
-	if err != nil {
-		return nil, err
-	}
-	return p.Prompt, nil
+	return e.preview(ctx, userID, query{saveID: saveID}, in)
 }
 
 func (e *Engine) preview(ctx context.Context, userID string, q query, in PreviewInput) (*Explained, error) {

@@ -334,9 +334,9 @@ func TestPreviewsShowMemories(t *testing.T) {
 	save, err := s.Chats.CreateSave(t.Context(), s.Call(), chat.SaveInput{ConversationID: alone.ID})
 	s.Must(err)
 	s.SayAndWait(alone, nodesttest.Birthday)
-	p, err = s.PreviewSave(t.Context(), nodesttest.Ann, save.ID, nodest.PreviewInput{Text: nodesttest.BirthdayQuestion})
+	then, err := s.PreviewSave(t.Context(), nodesttest.Ann, save.ID, nodest.PreviewInput{Text: nodesttest.BirthdayQuestion})
 	s.Must(err)
-	if text := p.Messages[p.Base].Text; !strings.HasPrefix(text, nodesttest.BirthdayQuestion) || strings.Contains(text, "<mem>") {
+	if text := then.Messages[then.Base].Text; !strings.HasPrefix(text, nodesttest.BirthdayQuestion) || strings.Contains(text, "<mem>") {
 		t.Errorf("the preview of the save point knows what was said later: %q", text)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"nodest/internal/op"
 )
 
-// Edit is EditText that answers a user's message again if Regenerate says so, in the
-// same transaction. In place that is a regenerate of its reply (the shown one, else
+// Edit is EditText that runs the regex scripts for edits over the text, in the SillyTavern dialect, and answers
+// a user's message again if Regenerate says so, in the same transaction. In place that is a regenerate of its reply (the shown one, else
 // the newest), or a first one where it has none; a branch gets a reply of its own.
 // Message is the user's message, Reply the one being written.
 //
@@ -19,14 +19,27 @@ func (e *Engine) Edit(ctx context.Context, c *op.Call, in chat.EditInput) (*chat
 	if in.Regenerate {
 		return e.editAndAnswer(ctx, c, in)
 	}
+	if in.Check() == nil {
+		in.Text = e.edited(ctx, c.UserID, in)
+	}
 	return e.Chats.EditText(ctx, c, in)
+}
+
+// edited is the text of an edit as it is stored. Without the documents of the chat it stays: a message can be
+// edited all the same, and EditText reports one that does not exist.
+func (e *Engine) edited(ctx context.Context, userID string, in chat.EditInput) string {
+	s, err := e.loadSetup(ctx, userID, query{messageID: in.MessageID, edited: in.Text})
+	if err != nil {
+		return in.Text
+	}
+	return s.typed
 }
 
 func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInput) (*chat.Changed, error) {
 	if err := in.Check(); err != nil {
 		return nil, err
 	}
-	q := query{messageID: in.MessageID, model: true}
+	q := query{messageID: in.MessageID, edited: in.Text, model: true}
 	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*chat.Changed, *assignment, error) {
 		conv, m, err := chat.LockForEdit(tx.Chats, in.MessageID, in.IfRev)
 		if err != nil {
@@ -38,10 +51,10 @@ func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInpu
 		var old *chat.Message // reply
 		var ch chat.Change
 		if in.Mode == chat.EditBranch {
-			m = chat.SiblingOf(m, in.Text, tx.Now())
+			m = chat.SiblingOf(m, s.typed, tx.Now())
 			ch.Created = []*chat.Message{m}
 		} else {
-			chat.Reword(m, in.Text, tx.Now())
+			chat.Reword(m, s.typed, tx.Now())
 			ch.Updated = m
 			if old, err = chat.ReplyTo(tx.Chats, conv, m); err != nil {
 				return nil, nil, err

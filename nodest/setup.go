@@ -16,7 +16,7 @@ type turnSetup struct {
 	save   *chat.Save    // previewed as if it were restored; nil = none
 	target *chat.Message // the message that the request names; nil = none
 	retold string        // the research whose result it tells; "" = none
-	typed  string        // query.typed as it is stored
+	typed  string        // query.typed or query.edited as it is stored
 	model  Model
 	query  *query
 	at     time.Time // when it was read, by the clock of transactions
@@ -28,6 +28,7 @@ type query struct {
 	saveID         string // in place of conversationID: as if that were restored
 	options        character.TurnOptions
 	typed          string // a text of the user
+	edited         string // a new text for the message of messageID
 	model          bool   // a model will be asked
 	waited         bool   // in the queue: whether tokens of the day are left is checked again
 	apiKey         string
@@ -45,7 +46,9 @@ func (e *Engine) loadSetup(ctx context.Context, userID string, q query) (*turnSe
 	if err != nil {
 		return nil, err
 	}
-	s.typed = s.Typed(q.typed, false, s.at) // here, because scripts may take their time
+	if s.typed = s.Typed(q.typed, s.at); q.edited != "" { // here, because scripts may take their time
+		s.typed = s.Edited(s.target.Role, q.edited, s.at)
+	}
 	if q.model {
 		s.model, err = e.models.Resolve(ctx, userID, s.Options.Provider, s.Options.Model, q.apiKey)
 	}

@@ -82,6 +82,7 @@ type Findings struct {
 	Uses     []memory.Use  // the memories of Memories and Profile, best first
 	Sources  []cite.Source // that the reply may cite, by the numbers that Web gives them
 	Search   []Search      // searches of the web
+	Lore     []string      // ids of world-book entries that fit by their meaning, for the SillyTavern dialect
 
 	Warnings []framework.Warning // warnings of the prompt: what was searched only in part
 
@@ -122,6 +123,7 @@ type found struct {
 	numbers  tools.Numbers // numbers of the sources that may be cited
 	lookups  []tools.Lookup
 	search   []Search
+	lore     map[string]bool // ids of Findings.Lore
 	warnings []framework.Warning
 
 	instruction, research string // Findings.Instruction, Findings.ResearchID
@@ -148,6 +150,29 @@ func (t *turn) noteQuestion(now time.Time, text string) {
 	}
 	q.Before = turnBefore(path[:at+1])
 	t.question = q
+}
+
+// Newest returns the texts of the newest messages in the prompt, at most n, the newest first, as memory reads
+// them. The user's message that is answered is one of them.
+func (q *Question) Newest(n int) (texts []string) {
+	add := func(role lang.Role, text string) {
+		if text = strings.TrimSpace(memory.Clean(role, text)); text != "" && len(texts) < n {
+			texts = append(texts, text)
+		}
+	}
+	add(lang.RoleUser, q.extra)
+	for _, m := range slices.Backward(q.shown) {
+		switch {
+		case len(texts) == n:
+			return texts
+		case m.Hidden:
+		case m.Role == chat.RoleUser:
+			add(lang.RoleUser, m.Text())
+		case m.Role == chat.RoleAssistant:
+			add(lang.RoleCharacter, m.Text())
+		}
+	}
+	return texts
 }
 
 // turnBefore returns the last text of the user in path and the reply to it, as memory
@@ -276,6 +301,12 @@ func (t *turn) add(f Findings) {
 	}
 	if len(f.Notes.Documents) > 0 {
 		t.input.Notes = f.Notes
+	}
+	for _, id := range f.Lore {
+		if t.found.lore == nil {
+			t.found.lore = map[string]bool{}
+		}
+		t.found.lore[id] = true
 	}
 	for _, source := range f.Sources {
 		t.found.numbers.Add(source, place)

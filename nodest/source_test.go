@@ -123,6 +123,19 @@ func TestASourceIsAskedAboutTheTurn(t *testing.T) {
 	case got.Text != "Who keeps bees?", !slices.Equal(got.Before, []string{"Good morning.", "Fine."}):
 		t.Errorf("asked %q behind %q", got.Text, got.Before)
 	}
+	if newest := got.Newest(2); !slices.Equal(newest, []string{"Who keeps bees?", "Fine."}) {
+		t.Errorf("the newest messages are %q", newest)
+	}
+	s.Model.Enqueue(nodesttest.Reply("Ana does."))
+	s.RegenerateReply(reply.ID, "")
+	s.RegenerateReply(reply.ID, "")
+	if newest := got.Newest(9); !slices.Equal(newest, []string{"Who keeps bees?", "Fine.", "Good morning.", "Hello, traveller."}) {
+		t.Errorf("without the reply that is written again they are %q", newest)
+	}
+	s.preview(c, "And goats?")
+	if newest := got.Newest(2); !slices.Equal(newest, []string{"And goats?", "Fine."}) {
+		t.Errorf("in a preview they are %q", newest)
+	}
 }
 
 // A source is told of a reply when it is stored, so that it can prepare for the next question.

@@ -8,6 +8,7 @@ import (
 
 	"nodest/character"
 	"nodest/chat"
+	"nodest/internal/fault"
 	"nodest/nodest"
 	"nodest/nodest/nodesttest"
 )
@@ -75,4 +76,51 @@ func TestScriptsOfAReplyKeepWhatTheySet(t *testing.T) {
 			t.Errorf("stored %q, want %q", got, want)
 		}
 	}
+}
+
+// Scripts with runOnEdit change an edited text before it is stored: those for user input one that the user wrote, and
+// those for replies a reply. In the other dialect a text is stored as it was typed.
+func TestScriptsRewriteEditedTexts(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	conv := tavernChat(s, `[{"scriptName":"in","findRegex":"/cat/g","replaceString":"dog of {{user}}","placement":[1],"runOnEdit":true,"minDepth":3},
+		{"scriptName":"out","findRegex":"/cat/g","replaceString":"bird","placement":[2],"runOnEdit":true},
+		{"scriptName":"sent","findRegex":"/^/","replaceString":"> ","placement":[1,2]},
+		{"scriptName":"shown","findRegex":"/cat/g","replaceString":"fish","placement":[1,2],"runOnEdit":true,"markdownOnly":true}]`)
+	sent := s.Say(conv, "my hat")
+	s.Await(sent.GenerationID)
+	edit := func(id, text string, mode string, regenerate bool) *chat.Changed {
+		t.Helper()
+		in := chat.EditInput{MessageID: id, Text: text, Mode: mode, Regenerate: regenerate}
+		call := s.Call()
+		changed, err := s.Edit(t.Context(), call, in)
+		s.Must(err)
+		again, err := s.Edit(t.Context(), call, in)
+		s.Must(err)
+		if again.Message.Text() != changed.Message.Text() {
+			t.Errorf("repeated: %q, not %q", again.Message.Text(), changed.Message.Text())
+		}
+		if changed.GenerationID != "" {
+			s.Await(changed.GenerationID)
+		}
+		return changed
+	}
+	for _, mode := range []string{chat.EditInPlace, chat.EditBranch} {
+		if m := edit(sent.UserMessage.ID, "a cat", mode, false).Message; s.Message(m.ID).Text() != "a dog of User" {
+			t.Errorf("%s of what the user wrote: %q", mode, s.Message(m.ID).Text())
+		}
+		if m := edit(sent.Message.ID, "a cat", mode, false).Message; s.Message(m.ID).Text() != "a bird" {
+			t.Errorf("%s of a reply: %q", mode, s.Message(m.ID).Text())
+		}
+		if m := edit(sent.UserMessage.ID, "two cats", mode, true).Message; s.Message(m.ID).Text() != "two dog of Users" {
+			t.Errorf("%s with a new reply: %q", mode, s.Message(m.ID).Text())
+		}
+	}
+	_, err := s.Characters.Update(t.Context(), s.Call(), conv.CharacterID, character.Input{Dialect: "nodest"}, false, 0)
+	s.Must(err)
+	if m := edit(sent.UserMessage.ID, "a cat", "", false).Message; m.Text() != "a cat" {
+		t.Errorf("in the NodeST dialect: %q", m.Text())
+	}
+	_, err = s.Edit(t.Context(), s.Call(), chat.EditInput{MessageID: "none", Text: "a cat"})
+	s.WantCode(err, fault.NotFound)
 }

@@ -27,7 +27,7 @@ type Figures struct {
 	QueuedJobs    int64 `json:"queuedJobs"`
 	FailedJobs    int64 `json:"failedJobs"`
 	DatabaseBytes int64 `json:"databaseBytes"`
-	DataBytes     int64 `json:"dataBytes"` // of all files in the data folder
+	DataBytes     int64 `json:"dataBytes"` // size of all files in the data folder
 	DiskFreeBytes int64 `json:"diskFreeBytes"`
 }
 

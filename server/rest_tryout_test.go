@@ -222,6 +222,7 @@ func TestRegexScriptsAreTested(t *testing.T) {
 	}
 	for data, field := range map[string]string{
 		`{"document":[],"text":"x","dialect":"kobold"}`: "dialect", `{"document":[],"text":"x","dialect":"sillytavern","placement":7}`: "placement",
+		`{"document":[],"text":"x","dialect":"sillytavern","placement":4}`: "placement",
 		`{"text":"x"}`: "document", `{"document":[],"regexScriptId":"x","text":"x"}`: "document", `{"document":"x","text":"x"}`: "document",
 		`{"document":[],"text":"x","placement":3}`: "placement", `{"document":[],"text":"x","depth":-1}`: "depth",
 	} {

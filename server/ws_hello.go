@@ -26,7 +26,7 @@ type helloData struct {
 	Want      []string         `json:"want,omitempty"` // nil = all classes
 	Quiet     bool             `json:"quiet,omitempty"`
 	DeltaMs   int              `json:"deltaMs,omitempty"`
-	TimeZone  string           `json:"timeZone,omitempty"` // of the device, an IANA name; an unknown one is ignored
+	TimeZone  string           `json:"timeZone,omitempty"` // zone of the device, an IANA name; an unknown one is ignored
 }
 
 type welcome struct {

@@ -54,7 +54,7 @@ type ManifestTable struct {
 	Name    string   `json:"name"`
 	Columns []column `json:"columns"`
 	Rows    int64    `json:"rows"`
-	SHA256  string   `json:"sha256"` // of the entry, uncompressed
+	SHA256  string   `json:"sha256"` // hash of the entry, uncompressed
 }
 
 // ManifestFile is a file of the data folder in a backup.

@@ -168,3 +168,34 @@ func TestAMessageIsHiddenAndShownInOneVersion(t *testing.T) {
 		})
 	})
 }
+
+// Hidden messages are counted on the path alone, and deleted ones are not.
+func TestHiddenMessagesOfAPathAreCounted(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(e *env) {
+		conversation := e.conversation()
+		line := e.talk(conversation, "", 9)
+		branch := e.talk(conversation, line[3].ID, 4)
+		hide := func(m *chat.Message) { m.Hidden = true }
+		for _, m := range []*chat.Message{line[1], line[3], line[5], line[8], branch[0], branch[2]} {
+			e.change(m.ID, hide)
+		}
+		e.change(line[1].ID, deleteMessage)
+		fork := e.fork(conversation, branch[3].ID)
+		for _, at := range []struct{ conversation, head string }{
+			{conversation, line[8].ID}, {conversation, line[4].ID}, {conversation, line[0].ID}, {conversation, branch[3].ID}, {conversation, branch[1].ID}, {fork.ID, fork.HeadID},
+		} {
+			want := 0
+			for _, m := range e.path(at.conversation, at.head) {
+				if m.Hidden {
+					want++
+				}
+			}
+			e.view(func(tx nodest.Tx) error {
+				n, err := tx.Chats.CountHidden(at.conversation, at.head)
+				e.equal("hidden", n, want)
+				return err
+			})
+		}
+	})
+}

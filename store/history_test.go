@@ -444,9 +444,10 @@ func TestUnknownVersionsAndHeadsAreNotFound(t *testing.T) {
 				_, err := tx.Chats.MessagesAt(conversation, 2, []string{m.ID})
 				return err
 			},
-			"Rewinds":   func(tx nodest.Tx) error { _, err := tx.Chats.Rewinds(conversation); return err },
-			"DeletedIn": func(tx nodest.Tx) error { _, err := tx.Chats.DeletedIn(m.ID); return err },
-			"Count":     func(tx nodest.Tx) error { _, err := tx.Chats.Count(conversation, m.ID); return err },
+			"Rewinds":     func(tx nodest.Tx) error { _, err := tx.Chats.Rewinds(conversation); return err },
+			"DeletedIn":   func(tx nodest.Tx) error { _, err := tx.Chats.DeletedIn(m.ID); return err },
+			"Count":       func(tx nodest.Tx) error { _, err := tx.Chats.Count(conversation, m.ID); return err },
+			"CountHidden": func(tx nodest.Tx) error { _, err := tx.Chats.CountHidden(conversation, m.ID); return err },
 			"Rewind": func(tx nodest.Tx) error {
 				_, _, err := tx.Chats.Rewind(&chat.Conversation{ID: conversation, Version: 2}, 2, m.ID)
 				return err

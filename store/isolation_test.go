@@ -442,6 +442,16 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		_, err := tx.Chats.Count(x.conversation, "")
 		return wantNotFound(e, err)
 	},
+	"CountHidden": func(e *env, tx nodest.Tx, x fixture) error {
+		own := ownChat(e, tx)
+		for _, c := range []string{own, x.conversation} {
+			if _, err := tx.Chats.CountHidden(c, x.message); wantNotFound(e, err) != nil {
+				return err
+			}
+		}
+		_, err := tx.Chats.CountHidden(x.conversation, "")
+		return wantNotFound(e, err)
+	},
 	"InsertSave": func(e *env, tx nodest.Tx, x fixture) error {
 		own := ownChat(e, tx)
 		if err := wantNotFound(e, tx.Chats.InsertSave(&chat.Save{ID: id(), ConversationID: x.conversation})); err != nil {

@@ -38,6 +38,15 @@ func (t *messageTx) Count(conversationID, headID string) (int, error) {
 			AND gone.chain = path.chain AND gone.depth <= path.depth AND gone.deleted_at IS NOT NULL)`, t.userID, headID)
 }
 
+func (t *messageTx) CountHidden(conversationID, headID string) (int, error) {
+	if is, err := t.isPath(conversationID, headID); err != nil || !is {
+		return 0, err
+	}
+	return sqldb.Value[int](t, pieces+`SELECT COUNT(*) FROM path
+			CROSS JOIN messages m WHERE m.user_id = path.user_id AND m.conversation_id = path.conversation_id
+			AND m.chain = path.chain AND m.depth <= path.depth AND m.is_hidden AND m.deleted_at IS NULL`, t.userID, headID)
+}
+
 func (t historyTx) Born(messageID string) (int64, error) {
 	version, err := sqldb.Value[int64](t, `SELECT CASE WHEN m.since > 0 THEN m.since ELSE COALESCE((SELECT MIN(s.version) FROM message_states s
 			WHERE s.user_id = m.user_id AND s.conversation_id = m.conversation_id AND s.message_id = m.id), 0) END FROM messages m

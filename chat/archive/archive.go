@@ -42,7 +42,7 @@ type contents struct {
 		Extra json.RawMessage `json:"extra,omitempty"` // Conversation.Extra
 	} `json:"conversation"`
 	Messages  []*chat.DumpedMessage `json:"messages"`            // by seq
-	States    []*chat.Conversation  `json:"states,omitempty"`    // of the conversation, by version
+	States    []*chat.Conversation  `json:"states,omitempty"`    // states of the conversation, by version
 	Rewinds   []chat.Rewind         `json:"rewinds,omitempty"`   // oldest first
 	Saves     []*chat.Save          `json:"saves,omitempty"`     // oldest first
 	Summaries []*chat.DumpedSummary `json:"summaries,omitempty"` // by generation

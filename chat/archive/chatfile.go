@@ -64,7 +64,7 @@ func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID stri
 		Extra: extraOf(file), Version: 1, CreatedAt: now,
 	}
 	a.addLog(file, names)
-	state, warnings := chat.PlayFromLog(file.Metadata)
+	state, warnings := playFromLog(file.Metadata)
 	a.addPlay(state)
 	p := a.conversation()
 	return Import(ctx, svc, c, p, func() (*ImportedChat, error) {
@@ -199,6 +199,8 @@ type logNote struct {
 	Position *int   `json:"note_position"` // 1 = in the chat, at a depth
 	Depth    *int   `json:"note_depth"`
 	Role     int    `json:"note_role"`
+	Interval *int   `json:"note_interval"` // messages of the user from one to the next; 0 = it is never sent
+	Scan     bool   `json:"note_allow_wi_scan"`
 }
 
 var logRoles = []string{"system", "user", "assistant"}
@@ -217,11 +219,21 @@ func noteFromLog(metadata json.RawMessage) json.RawMessage {
 	if n.Role > 0 && n.Role < len(logRoles) {
 		role = logRoles[n.Role]
 	}
-	return op.MustJSON(struct {
-		Content string `json:"content"`
-		Role    string `json:"role"`
-		Depth   int    `json:"injection_depth"`
-	}{n.Prompt, role, depth})
+	note := struct {
+		Content  string `json:"content"`
+		Role     string `json:"role"`
+		Depth    int    `json:"injection_depth"`
+		Position *int   `json:"position,omitempty"`
+		Interval *int   `json:"interval,omitempty"`
+		Scan     bool   `json:"allow_wi_scan,omitempty"`
+	}{Content: n.Prompt, Role: role, Depth: depth, Scan: n.Scan}
+	if n.Position != nil && (*n.Position == 0 || *n.Position == 2) {
+		note.Position = n.Position
+	}
+	if n.Interval != nil && *n.Interval != 1 {
+		note.Interval = new(max(0, min(*n.Interval, 10_000)))
+	}
+	return op.MustJSON(&note)
 }
 
 // ExportChat writes the shown branch of a conversation to out as SillyTavern JSONL, with
@@ -243,7 +255,7 @@ func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	file.Metadata = play.InLog(file.Metadata)
+	file.Metadata = playInLog(play, file.Metadata)
 	ch, err := tx.Characters.Character(conv.CharacterID)
 	if err != nil {
 		return err
@@ -339,8 +351,9 @@ func exportedMessage(m *chat.Message) (card.ChatMessage, bool) {
 func metadataWithNote(metadata, doc json.RawMessage) json.RawMessage {
 	now, err := card.ParseAuthorNote(doc)
 	was, wasErr := card.ParseAuthorNote(noteFromLog(metadata))
-	note := cmp.Or(now, &card.AuthorNote{})
-	if err != nil || wasErr != nil || *note == *cmp.Or(was, &card.AuthorNote{}) {
+	none := &card.AuthorNote{Position: 1, Interval: 1}
+	note := cmp.Or(now, none)
+	if err != nil || wasErr != nil || *note == *cmp.Or(was, none) {
 		return metadata
 	}
 	members := map[string]json.RawMessage{}
@@ -349,9 +362,7 @@ func metadataWithNote(metadata, doc json.RawMessage) json.RawMessage {
 	}
 	role := max(0, slices.Index(logRoles, strings.Replace(note.Role, "model", "assistant", 1)))
 	members["note_prompt"], members["note_depth"] = op.MustJSON(note.Text), op.MustJSON(note.Depth)
-	members["note_role"], members["note_position"] = op.MustJSON(role), op.MustJSON(1)
-	if members["note_interval"] == nil {
-		members["note_interval"] = op.MustJSON(1)
-	}
+	members["note_role"], members["note_position"] = op.MustJSON(role), op.MustJSON(note.Position)
+	members["note_interval"], members["note_allow_wi_scan"] = op.MustJSON(note.Interval), op.MustJSON(note.Scan)
 	return op.MustJSON(members)
 }

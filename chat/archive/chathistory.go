@@ -31,7 +31,7 @@ type chatHistory struct {
 
 // Entry is one message of it: the app's ChatMessage.
 type Entry struct {
-	ID        string     `json:"id,omitempty"` // of our message
+	ID        string     `json:"id,omitempty"` // our message
 	Role      string     `json:"role"`         // user, model or system
 	Parts     []chatPart `json:"parts"`
 	FirstMes  bool       `json:"is_first_mes,omitempty"`

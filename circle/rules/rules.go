@@ -31,7 +31,7 @@ const (
 	NoteChoice    Note = "choice"    // the character chose to do nothing
 	NoteLimit     Note = "limit"     // enough of the same in the last 24 hours
 	NoteBudget    Note = "budget"    // the calls or tokens of the day are used up
-	NoteRepeats   Note = "repeats"   // what it would have said was said before
+	NoteRepeats   Note = "repeats"   // it would have said something that was said before
 	NoteUnfounded Note = "unfounded" // it would have said something about others that nothing supports
 	NoteEnded     Note = "ended"     // the thread has ended
 	NoteGone      Note = "gone"      // the post, the comment or the character is gone

@@ -118,7 +118,8 @@ func newAccessPage(t *testing.T) *accessPage {
 	a.book = library("/worldbooks", "Towns", json.RawMessage(bookFile))
 	a.preset = library("/presets", "House style", json.RawMessage(presetFile))
 	a.scripts = library("/regexscripts", "Clean up", json.RawMessage(scriptsFile))
-	a.persona = library("/personas", "Mia", map[string]any{"name": "Mia", "description": "A traveller."})
+	a.persona = library("/personas", "Mia", map[string]any{"name": "Mia", "description": "A traveller.", "position": 4})
+	a.call(http.MethodPut, "/variables", map[string]any{"variables": map[string]any{"gold": 12}}, nil)
 	a.call(http.MethodPatch, "/worldbooks/"+a.book, map[string]any{"characterIds": []string{a.character}}, nil)
 	// A post that is planned for the last minute of the day, so that it is not written meanwhile.
 	a.call(http.MethodPut, "/characters/"+a.character+"/settings", map[string]any{"circle": map[string]any{"scheduledTimes": []string{"23:59"}}}, nil)

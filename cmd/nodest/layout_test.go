@@ -16,19 +16,19 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro",
+	"internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro chat/words",
 	"card/picture internal/jsonlimit internal/lexicon/lexicontest internal/cli",
 	"llm card internal/cli/review internal/cli/watch internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework framework/worldinfo internal/index internal/stream/outbox knowledge/chunk",
-	"framework/tavern internal/cite/claim",
+	"framework/tavern framework/worldinfo/worldinfotest internal/cite/claim",
 	"internal/account character internal/attachment memory/lang circle/rules internal/cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
 	"internal/summary memory/recall websearch/research/markdown",
 	"memory cognition",
 	"memory/dream",
 	"memory/extract chat circle websearch websearch/research/agent knowledge store/first",
-	"websearch/research chat/archive cognition/side knowledge/shelf nodest/tools nodest/recent nodest/record",
+	"websearch/research chat/archive cognition/side knowledge/shelf nodest/tools nodest/recent nodest/record nodest/carried nodest/transcript",
 	"nodest",
-	"nodest/app internal/mcptool internal/kbtool internal/webtool internal/logtool internal/researchtool",
+	"nodest/app internal/mcptool internal/kbtool internal/webtool internal/logtool internal/loretool internal/researchtool",
 	"server/api",
 	"store server",
 	"store/storetest internal/bench internal/bench/kb internal/bench/learning internal/setup",

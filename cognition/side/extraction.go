@@ -23,7 +23,7 @@ type Extraction struct {
 	Sequence    int64           `json:"sequence"`
 	Payload     json.RawMessage `json:"payload"`                // as it would be committed
 	Proposed    json.RawMessage `json:"proposed,omitempty"`     // the payload before an edit
-	KnowledgeID string          `json:"knowledge_id,omitempty"` // of the memory that it became
+	KnowledgeID string          `json:"knowledge_id,omitempty"` // the memory that it became
 	Timestamp   *op.Time        `json:"timestamp,omitempty"`    // when it was proposed
 }
 

@@ -1,6 +1,7 @@
 package macro
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -40,11 +41,13 @@ type macroCase struct {
 		Original                                    *string
 		Name1Override, Name2Override, GroupOverride string
 		DynamicMacros                               map[string]string
+		ReplaceCharacterCard                        *bool
 	}
 	Textarea        string
 	Variables       map[string]any
 	GlobalVariables map[string]any `json:"global_variables"`
 	Legacy          bool           `json:"legacy_macros"`
+	Rolls           []float64
 }
 
 type textOrTexts struct {
@@ -73,11 +76,18 @@ func (in *macroCase) env(t *testing.T) *Env {
 		e.Names.User = *in.User
 	}
 	if c := in.Character; c != nil {
-		e.Names.Char = c.Name
+		e.Names.Char = cmp.Or(c.Name, "Alice")
 		e.Card.Description, e.Card.Personality, e.Card.Scenario = c.Description, c.Personality, c.Scenario
 		e.Card.MesExamples, e.Card.CharPrompt, e.Card.CharInstruction = c.MesExample, c.SystemPrompt, c.PostHistory
 		e.Card.CreatorNotes, e.Card.Version, e.Card.DepthPrompt = c.CreatorNotes, c.Version, c.Extensions.DepthPrompt.Prompt
 		e.Card.Greetings = append([]string{c.FirstMes}, c.Alternates...)
+	}
+	if with := in.Options.ReplaceCharacterCard; with != nil && !*with {
+		e.Card = Card{}
+	}
+	if rolls := in.Rolls; len(rolls) > 0 {
+		drawn := 0
+		e.Rand = func() float64 { drawn++; return rolls[(drawn-1)%len(rolls)] }
 	}
 	if in.Options.Name1Override != "" {
 		e.Names.User = in.Options.Name1Override

@@ -298,8 +298,40 @@ func TestVariablesAreBounded(t *testing.T) {
 		e.Expand(fmt.Sprintf("{{setvar::v%d::{{.x}}}}", i))
 	}
 	x, _ := e.Local.Get("x")
-	if all := e.Local.All(); len(x) != 64000 || len(all) != 8 || e.Local.size > maxVars {
+	if all := e.Local.All(); len(x) != 64000 || len(all) != 4 || e.Local.size > MaxVars {
 		t.Errorf("x has %d bytes, %d variables, %d bytes", len(x), len(all), e.Local.size)
+	}
+}
+
+// The limit is that of the JSON that is stored, however many bytes a character takes there.
+func TestVariablesAreMeasuredAsTheyAreStored(t *testing.T) {
+	for _, text := range []string{"plain", "\x00\x01\b\f\n\r\t\x7f", `"\/<b>&`, "\u2028\u2029\uFFFD", "茶🍵", "broken \xff\xc3 text"} {
+		v := &Vars{}
+		for i := 0; ; i++ {
+			was := v.size
+			v.Set(fmt.Sprint(text, i), strings.Repeat(text, 1000))
+			v.add(fmt.Sprint("n", i), fmt.Sprint(1e-7*float64(i)))
+			if doc, err := json.Marshal(v); err != nil || len(doc) != v.size+1 || len(doc) > MaxVars {
+				t.Fatalf("%q: %d bytes are stored, %d were reckoned with, %v", text, len(doc), v.size+1, err)
+			}
+			if v.size == was {
+				break
+			}
+		}
+		before := v.size
+		v.remove(fmt.Sprint(text, 0))
+		v.Set(fmt.Sprint(text, 0), strings.Repeat(text, 1000))
+		if v.size != before {
+			t.Errorf("%q: %d bytes, then %d", text, before, v.size)
+		}
+	}
+	v := &Vars{}
+	for i := range MaxVarCount + 10 {
+		v.Set(fmt.Sprint(i), "1")
+	}
+	v.Set("0", "changed")
+	if all := v.All(); len(all) != MaxVarCount || all["0"] != "changed" {
+		t.Errorf("%d variables, the first is %v", len(all), all["0"])
 	}
 }
 

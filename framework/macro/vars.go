@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Vars are the variables of a chat or of a user: texts and numbers by name. As JSON they
@@ -15,15 +16,17 @@ import (
 // nil is empty and keeps nothing.
 type Vars struct {
 	values  map[string]any // string or float64
-	size    int            // bytes of names and values
+	size    int            // bytes of the members of the JSON object, each with a comma
 	changed bool
 }
 
-// The limits of variables, in bytes: what would go beyond is not stored.
+// The limits of variables: a macro that would go beyond changes nothing. So variables that macros have made can
+// be stored.
 const (
-	maxName  = 256
-	maxValue = 64 << 10
-	maxVars  = 512 << 10 // all together
+	MaxVars     = 256 << 10 // bytes of the JSON object
+	MaxVarCount = 5_000
+	MaxVarName  = 256      // bytes
+	MaxVarValue = 64 << 10 // bytes of a text
 )
 
 // NewVars returns variables with values, which may be texts and numbers. Values of other
@@ -103,15 +106,18 @@ func (v *Vars) put(name string, value any) {
 	if v == nil {
 		return
 	}
-	size := len(name) + sizeOf(value)
 	old, there := v.values[name]
-	if there {
-		size -= len(name) + sizeOf(old)
-	}
-	if name == "" || len(name) > maxName || sizeOf(value) > maxValue || size > 0 && v.size+size > maxVars {
+	if there && old == value {
 		return
 	}
-	if there && old == value {
+	if text, _ := value.(string); name == "" || len(name) > MaxVarName || len(text) > MaxVarValue {
+		return
+	}
+	size := memberSize(name, value)
+	if there {
+		size -= memberSize(name, old)
+	}
+	if size > 0 && v.size+size >= MaxVars || !there && len(v.values) >= MaxVarCount { // the braces need a byte more than the commas
 		return
 	}
 	if v.values == nil {
@@ -127,7 +133,7 @@ func (v *Vars) remove(name string) {
 	}
 	if old, there := v.values[name]; there {
 		delete(v.values, name)
-		v.size -= len(name) + sizeOf(old)
+		v.size -= memberSize(name, old)
 		v.changed = true
 	}
 }
@@ -168,7 +174,7 @@ func (v *Vars) setKey(name, key, value string) {
 	index, err := strconv.Atoi(key)
 	var list []json.RawMessage
 	if isList := json.Unmarshal([]byte(old), &list) == nil && list != nil; err == nil && (isList || strings.TrimSpace(old) == "") {
-		if index < 0 || index > maxValue/len("null,") {
+		if index < 0 || index > MaxVarValue/len("null,") {
 			return
 		}
 		for len(list) <= index {
@@ -278,11 +284,30 @@ func plainJSON(value []byte) string {
 	return string(value)
 }
 
-func sizeOf(value any) int {
+// memberSize is the size of a variable in the JSON object, with a comma.
+func memberSize(name string, value any) int {
+	size := textSize(name) + len(":,")
 	if s, ok := value.(string); ok {
-		return len(s)
+		return size + textSize(s)
 	}
-	return 8
+	n, _ := json.Marshal(value) // a finite number
+	return size + len(n)
+}
+
+// textSize is the size of a text as json.Marshal writes it.
+func textSize(s string) int {
+	size := len(`""`)
+	for i, c := range s {
+		switch {
+		case strings.ContainsRune("\"\\\b\f\n\r\t", c):
+			size += len(`\n`)
+		case c < ' ', strings.ContainsRune("<>&\u2028\u2029", c), c == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			size += len(`\u0000`)
+		default:
+			size += utf8.RuneLen(c)
+		}
+	}
+	return size
 }
 
 func textOf(value any) string {

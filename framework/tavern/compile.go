@@ -91,6 +91,9 @@ func Compile(s Sources) *Compiled {
 // Size estimates the memory of c, in bytes, without the texts of the documents.
 func (c *Compiled) Size() int { return c.world.Size() + len(c.places)*placeBytes }
 
+// Vectorized returns the world-book entries that a search by meaning may bring in (Play.Forced).
+func (c *Compiled) Vectorized() *worldinfo.Vectorized { return c.world.Vectorized() }
+
 // placeBytes is the estimated size of a prompt of a preset.
 const placeBytes = 400
 

@@ -3,20 +3,19 @@ package tavern
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
-	"slices"
 	"testing"
 
 	"nodest/card"
 	"nodest/framework"
 	"nodest/framework/macro"
-	"nodest/framework/worldinfo"
+	"nodest/framework/worldinfo/worldinfotest"
 	"nodest/internal/sharedtest"
 	"nodest/llm"
 )
 
 // turnInput is the input of a vector of prompt.json.
 type turnInput struct {
+	worldinfotest.Books
 	User      *string
 	Character json.RawMessage
 	Chat      []chatLine
@@ -34,16 +33,35 @@ type turnInput struct {
 		Interval *int
 		Scan     bool `json:"allow_wi_scan"`
 	} `json:"authors_note"`
-	Books   map[string]json.RawMessage
-	Global  []string                   `json:"global_books"`
-	World   map[string]json.RawMessage `json:"wi_settings"`
-	Scripts json.RawMessage            `json:"regex_scripts"`
+	Metadata struct {
+		Scenario     string
+		SystemPrompt string `json:"system_prompt"`
+		MesExample   string `json:"mes_example"`
+		Variables    map[string]any
+	} `json:"chat_metadata"`
+	Scripts     json.RawMessage `json:"regex_scripts"`
+	AllowScoped bool            `json:"allow_scoped_regex"`
+	Variables   map[string]any
+	Globals     map[string]any `json:"global_variables"`
 
-	Type         string
-	Preset       json.RawMessage
-	Pin          bool  `json:"pin_examples"`
-	PreferPrompt *bool `json:"prefer_character_prompt"`
-	DryRun       bool  `json:"dry_run"`
+	Type            string
+	Preset          json.RawMessage
+	Pin             bool  `json:"pin_examples"`
+	PreferPrompt    *bool `json:"prefer_character_prompt"`
+	PreferJailbreak *bool `json:"prefer_character_jailbreak"`
+	DryRun          bool  `json:"dry_run"`
+	Options         struct {
+		Quiet string `json:"quiet_prompt"`
+	} `json:"generate_options"`
+}
+
+// UnmarshalJSON reads the members, of which the books read some, too.
+func (v *turnInput) UnmarshalJSON(data []byte) error {
+	type own turnInput
+	if err := json.Unmarshal(data, (*own)(v)); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, &v.Books)
 }
 
 type chatLine struct {
@@ -101,62 +119,58 @@ func (v *turnInput) sources(t *testing.T) Sources {
 	if v.DryRun { // SillyTavern does not join messages then
 		preset.Behaviour.Squash = false
 	}
-	s := Sources{Card: role, Preset: &preset, CardFields: framework.ListedFields}
-	for _, name := range slices.Sorted(maps.Keys(v.Books)) {
-		book, err := card.ParseWorldBook(v.Books[name], card.SillyTavern)
-		must(t, err)
-		origin := worldinfo.OfCharacter
-		if slices.Contains(v.Global, name) {
-			origin = worldinfo.Global
-		}
-		s.Books = append(s.Books, worldinfo.Source{Name: name, Origin: origin, Entries: book.Entries})
-	}
-	return s
+	return Sources{Card: role, Preset: &preset, CardFields: framework.ListedFields, Books: v.Sources(t)}
 }
 
 // play is what Build needs of a vector besides the input.
 func (v *turnInput) play(t *testing.T, s Sources) Play {
+	info := v.Rules(t)
 	play := Play{
-		Compiled: Compile(s), Trigger: Trigger(v.Type), Names: true,
-		State:    State{Variables: macro.NewVars(nil)},
-		Settings: Settings{PinExamples: v.Pin, IgnoreSystemPrompt: !or(v.PreferPrompt, true)},
-		Rand:     func() float64 { return 0 },
+		Compiled: Compile(s), Trigger: Trigger(v.Type), Names: true, WorldInfo: &info, Rand: v.Roll(new(int)),
+		State:     State{Variables: macro.NewVars(v.variables())},
+		Globals:   macro.NewVars(v.Globals),
+		Settings:  Settings{PinExamples: v.Pin, IgnoreSystemPrompt: !or(v.PreferPrompt, true), IgnorePostHistory: !or(v.PreferJailbreak, true)},
+		Overrides: Overrides{Scenario: v.Metadata.Scenario, SystemPrompt: v.Metadata.SystemPrompt, MesExample: v.Metadata.MesExample},
 	}
 	if n := v.Note; n != nil {
 		play.Note = &Note{
 			Text: n.Prompt, Position: or(n.Position, InChat), Depth: or(n.Depth, 4), Role: roleOfNumber(n.Role), Interval: or(n.Interval, 1), Scan: n.Scan,
 		}
 	}
-	world := worldinfo.Settings{Depth: 2, BudgetPercent: 25, IncludeNames: true, Strategy: worldinfo.CharacterFirst}
-	for key, value := range v.World {
-		switch key {
-		case "depth":
-			must(t, json.Unmarshal(value, &world.Depth))
-		case "recursive":
-			must(t, json.Unmarshal(value, &world.Recursive))
-		default:
-			t.Fatalf("unknown setting %s", key)
-		}
-	}
-	play.WorldInfo = &world
 	return play
 }
 
 // input is the input of Build.
 func (v *turnInput) input(t *testing.T, s Sources) *framework.Input {
 	in := &framework.Input{}
-	if v.Type == "continue" {
+	switch Trigger(v.Type) {
+	case Continue:
 		in.Instruction = &framework.Instruction{Task: llm.Continue}
+	case Impersonate:
+		in.Instruction = &framework.Instruction{Task: llm.Impersonate}
+	case Quiet:
+		in.Instruction = &framework.Instruction{Task: llm.Reply, Text: v.Options.Quiet}
 	}
 	scripts, err := card.ParseRegexScripts(v.Scripts)
 	must(t, err)
+	if v.AllowScoped {
+		var character struct {
+			Extensions struct {
+				Scripts json.RawMessage `json:"regex_scripts"`
+			}
+		}
+		must(t, json.Unmarshal(v.Character, &character))
+		own, err := card.ParseRegexScripts(character.Extensions.Scripts)
+		must(t, err)
+		scripts = append(scripts, own...)
+	}
 	user := or(v.User, "Bob")
 	in.Persona = framework.Persona{
 		Name: user, Description: v.Persona.Description,
 		Place: framework.PersonaPlace{Position: v.Persona.Position, Depth: or(v.Persona.Depth, 2), Role: roleOfNumber(v.Persona.Role)},
 	}
 	in.Scripts = framework.CompileScripts(card.SillyTavern, scripts).Run(nil)
-	for _, m := range v.Chat {
+	for _, m := range v.said() {
 		if m.IsSystem {
 			continue
 		}
@@ -176,6 +190,14 @@ func (v *turnInput) input(t *testing.T, s Sources) *framework.Input {
 	must(t, json.Unmarshal(v.Preset, &limits))
 	in.Options.Tokenizer, in.Options.Context, in.Options.Reserve = "o200k_base", limits.Context, limits.Reply
 	return in
+}
+
+// said is the chat without the message that is written anew.
+func (v *turnInput) said() []chatLine {
+	if n := len(v.Chat) - 1; n >= 0 && !v.Chat[n].IsUser && (Trigger(v.Type) == Swipe || Trigger(v.Type) == Regenerate) {
+		return v.Chat[:n]
+	}
+	return v.Chat
 }
 
 // countAsThere counts as SillyTavern does for gpt-4o.
@@ -214,4 +236,11 @@ func TestGoldenPrompt(t *testing.T) {
 			t.Errorf("too much: %s %q", m.Role, m.Text)
 		}
 	})
+}
+
+func (v *turnInput) variables() map[string]any {
+	if v.Variables != nil {
+		return v.Variables
+	}
+	return v.Metadata.Variables
 }

@@ -17,7 +17,7 @@ const (
 	keyDeep    = "DEPTH_PROMPT"
 	keyPersona = "PERSONA_DESCRIPTION"
 	keyWorld   = "customDepthWI"
-	keySetting = "setting" // of NodeST
+	keySetting = "setting" // NodeST's own
 )
 
 // insertion is a text at a depth of the chat.

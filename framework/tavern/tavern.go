@@ -78,7 +78,7 @@ type Play struct {
 
 // State is what the prompts of a branch hand on to later ones.
 type State struct {
-	Variables *macro.Vars     `json:"variables,omitempty"` // of the chat; nil = none
+	Variables *macro.Vars     `json:"variables,omitempty"` // those of the chat; nil = none
 	Timed     worldinfo.Timed `json:"timedWorldInfo"`
 }
 

@@ -36,6 +36,8 @@ type Book struct {
 
 	sets   [2]func() *keyset // sets of keys, without and with Settings.CaseSensitive
 	lately *lru.Cache[setName, *keyset]
+
+	vectorized func() *Vectorized
 }
 
 // keyUse says in which case a key is looked for: by entries that say so, and by those that leave it to
@@ -142,6 +144,7 @@ func Compile(sources ...Source) *Book {
 		b.levels = append(b.levels[:maxLevels-1], b.levels[len(b.levels)-1])
 	}
 	b.used = slices.Concat(c.keyUse, c.dynamicUse)
+	b.vectorized = sync.OnceValue(b.listVectorized)
 	for i := range b.sets {
 		b.sets[i] = sync.OnceValue(func() *keyset {
 			s := newKeyset(b.keys, func(k int) (folded, exact bool) { return b.used[k].wanted(i == 1) })

@@ -1,6 +1,7 @@
 package worldinfo_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,33 +10,39 @@ import (
 	"time"
 
 	"nodest/card"
-	"nodest/framework/jsregex"
+	"nodest/framework"
+	"nodest/framework/macro"
 	"nodest/framework/worldinfo"
+	"nodest/framework/worldinfo/worldinfotest"
 	"nodest/internal/sharedtest"
 )
 
 // vectorInput is the input of a case of worldinfo.json.
 type vectorInput struct {
+	worldinfotest.Books
 	User      string
 	Character *struct {
-		card.RoleCard
-		Name        string
-		Description string
-		Personality string
-		Scenario    string
-		Notes       string   `json:"creator_notes"`
-		Avatar      string   `json:"_avatar"`
-		Tags        []string `json:"_tags"`
-		Extra       []string `json:"_extra_books"`
-		Extensions  struct {
-			World       string
+		Name         string
+		Description  string
+		Personality  string
+		Scenario     string
+		FirstMes     string   `json:"first_mes"`
+		MesExample   string   `json:"mes_example"`
+		SystemPrompt string   `json:"system_prompt"`
+		PostHistory  string   `json:"post_history_instructions"`
+		Notes        string   `json:"creator_notes"`
+		Version      string   `json:"character_version"`
+		Alternates   []string `json:"alternate_greetings"`
+		Avatar       string   `json:"_avatar"`
+		Tags         []string `json:"_tags"`
+		Extensions   struct {
 			DepthPrompt struct{ Prompt string } `json:"depth_prompt"`
+			Scripts     json.RawMessage         `json:"regex_scripts"`
 		}
 	}
 	Persona struct {
 		Description string
 		Position    int
-		Lorebook    string
 	}
 	Chat []struct {
 		Name     string
@@ -43,29 +50,28 @@ type vectorInput struct {
 		IsUser   bool `json:"is_user"`
 		IsSystem bool `json:"is_system"`
 	}
-	Note *struct {
+	Note struct {
 		Prompt   string
 		Interval *int
-		Position *int
 		Scan     bool `json:"allow_wi_scan"`
 	} `json:"authors_note"`
-	Books       map[string]json.RawMessage
-	GlobalBooks []string        `json:"global_books"`
-	ChatWorld   string          `json:"chat_world"`
-	Settings    json.RawMessage `json:"wi_settings"`
-	Scripts     []vectorScript  `json:"regex_scripts"`
-	Rolls       []float64
-	Context     *int `json:"max_context"`
+	Scripts     json.RawMessage `json:"regex_scripts"`
+	AllowScoped bool            `json:"allow_scoped_regex"`
+	Variables   map[string]any
+	Globals     map[string]any `json:"global_variables"`
+	Context     *int           `json:"max_context"`
 	Trigger     string
 	Timed       worldinfo.Timed
 	Turns       []int
 }
 
-type vectorScript struct {
-	FindRegex, ReplaceString string
-	Placement                []int
-	PromptOnly               bool
-	MinDepth, MaxDepth       *int
+// UnmarshalJSON reads the members, of which the books read some, too.
+func (v *vectorInput) UnmarshalJSON(data []byte) error {
+	type own vectorInput
+	if err := json.Unmarshal(data, (*own)(v)); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, &v.Books)
 }
 
 // vectorResult is the output of one scan.
@@ -94,61 +100,7 @@ type vectorOutput struct {
 	}
 }
 
-func (v *vectorInput) settings(t *testing.T) worldinfo.Settings {
-	s := struct {
-		Depth        int
-		Budget       int  `json:"budget_percent"`
-		Cap          int  `json:"budget_cap"`
-		Names        bool `json:"include_names"`
-		Recursive    bool
-		Case         bool `json:"case_sensitive"`
-		Words        bool `json:"match_whole_words"`
-		Scoring      bool `json:"use_group_scoring"`
-		Strategy     int  `json:"character_strategy"`
-		Minimum      int  `json:"min_activations"`
-		MinimumDepth int  `json:"min_activations_depth_max"`
-		Steps        int  `json:"max_recursion_steps"`
-	}{Depth: 2, Budget: 25, Names: true, Strategy: 1}
-	if v.Settings != nil {
-		if err := json.Unmarshal(v.Settings, &s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return worldinfo.Settings{
-		Depth: s.Depth, BudgetPercent: s.Budget, BudgetCap: s.Cap, MinActivations: s.Minimum, MinActivationsDepth: s.MinimumDepth,
-		MaxRecursionSteps: s.Steps, Recursive: s.Recursive, IncludeNames: s.Names, CaseSensitive: s.Case, MatchWholeWords: s.Words,
-		UseGroupScoring: s.Scoring, Strategy: worldinfo.Strategy(s.Strategy),
-	}
-}
-
-func (v *vectorInput) sources(t *testing.T) []worldinfo.Source {
-	var all []worldinfo.Source
-	add := func(origin worldinfo.Origin, name string) {
-		doc, ok := v.Books[name]
-		if !ok {
-			return
-		}
-		book, err := card.ParseWorldBook(doc, card.SillyTavern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, worldinfo.Source{Name: name, Origin: origin, Entries: book.Entries})
-	}
-	add(worldinfo.OfChat, v.ChatWorld)
-	add(worldinfo.OfPersona, v.Persona.Lorebook)
-	if c := v.Character; c != nil {
-		add(worldinfo.OfCharacter, c.Extensions.World)
-		for _, name := range c.Extra {
-			add(worldinfo.OfCharacter, name)
-		}
-	}
-	for _, name := range v.GlobalBooks {
-		add(worldinfo.Global, name)
-	}
-	return all
-}
-
-// noteDue is whether the author's note is due (spec 5).
+// noteDue reports that the author's note is due (spec 5).
 func (v *vectorInput) noteDue() bool {
 	users, interval := 0, 1
 	for _, m := range v.Chat {
@@ -156,76 +108,93 @@ func (v *vectorInput) noteDue() bool {
 			users++
 		}
 	}
-	if v.Note != nil && v.Note.Interval != nil {
+	if v.Note.Interval != nil {
 		interval = *v.Note.Interval
 	}
 	return interval == 1 || interval > 0 && users >= interval && users%interval == 0
 }
 
-func (v *vectorInput) rewrite(text string, depth *int) string {
-	for _, sc := range v.Scripts {
-		source, flags := jsregex.Split(sc.FindRegex)
-		p, err := jsregex.Compile(source, flags, time.Minute)
-		if err != nil || !sc.PromptOnly || !slices.Contains(sc.Placement, 5) {
-			continue
-		}
-		if depth != nil && (sc.MinDepth != nil && *depth < *sc.MinDepth || sc.MaxDepth != nil && *depth > *sc.MaxDepth) {
-			continue
-		}
-		text, _, _ = p.Replace(text, sc.ReplaceString)
+// scripts are those of the user, and those of the card where they are allowed.
+func (v *vectorInput) scripts(t *testing.T, env *macro.Env) *framework.ScriptRun {
+	docs := []json.RawMessage{v.Scripts}
+	if v.AllowScoped && v.Character != nil {
+		docs = append(docs, v.Character.Extensions.Scripts)
 	}
-	return text
+	var all []card.RegexScript
+	for _, doc := range docs {
+		list, err := card.ParseRegexScripts(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, list...)
+	}
+	return framework.CompileScripts(card.SillyTavern, all).Run(nil).With(env)
+}
+
+// env has the values of macros.
+func (v *vectorInput) env() *macro.Env {
+	e := &macro.Env{
+		Names: macro.People{User: cmp.Or(v.User, "Bob"), Char: "Alice"}, Card: macro.Card{Persona: v.Persona.Description},
+		Now: time.Date(2025, 3, 14, 9, 26, 53, 0, time.UTC), Local: macro.NewVars(v.Variables), Global: macro.NewVars(v.Globals),
+	}
+	if c := v.Character; c != nil {
+		e.Names.Char = cmp.Or(c.Name, "Alice")
+		e.Card = macro.Card{
+			Description: c.Description, Personality: c.Personality, Scenario: c.Scenario, Persona: v.Persona.Description, MesExamples: c.MesExample,
+			CharPrompt: c.SystemPrompt, CharInstruction: c.PostHistory, DepthPrompt: c.Extensions.DepthPrompt.Prompt, CreatorNotes: c.Notes,
+			Greetings: append([]string{c.FirstMes}, c.Alternates...), Version: c.Version,
+		}
+	}
+	return e
 }
 
 // input is the scan after the first n messages.
 func (v *vectorInput) input(t *testing.T, n int, timed worldinfo.Timed, rolls *int) *worldinfo.Input {
-	user, char := "Bob", "Alice"
-	if v.User != "" {
-		user = v.User
-	}
-	in := &worldinfo.Input{Settings: v.settings(t), Context: 4096, Trigger: v.Trigger, Timed: timed}
+	env := v.env()
+	in := &worldinfo.Input{Settings: v.Rules(t), Context: 4096, Trigger: v.Trigger, Timed: timed}
 	in.Texts.Persona = v.Persona.Description
+	in.Character.File = env.Names.Char
 	if c := v.Character; c != nil {
-		char = c.Name
-		in.Character.File, _, _ = strings.Cut(c.Avatar, ".")
+		if file, _, _ := strings.Cut(c.Avatar, "."); file != "" {
+			in.Character.File = file
+		}
 		in.Character.Tags = c.Tags
 		in.Texts = worldinfo.Texts{
 			Persona: v.Persona.Description, Description: c.Description, Personality: c.Personality, Scenario: c.Scenario,
 			CreatorNotes: c.Notes, DepthPrompt: c.Extensions.DepthPrompt.Prompt,
 		}
 	}
-	if in.Character.File == "" {
-		in.Character.File = char
-	}
 	if v.Context != nil {
 		in.Context = *v.Context
 	}
 	for _, m := range v.Chat[:n] {
+		env.Chat.Messages = append(env.Chat.Messages, macro.Message{User: m.IsUser, Hidden: m.IsSystem, Text: m.Mes})
 		if m.IsSystem {
 			continue
 		}
-		name := char
+		name := env.Names.Char
 		if m.IsUser {
-			name = user
+			name = env.Names.User
 		}
-		if m.Name != "" {
-			name = m.Name
-		}
-		in.Messages = append(in.Messages, worldinfo.Message{Name: name, Text: m.Mes, User: m.IsUser})
+		in.Messages = append(in.Messages, worldinfo.Message{Name: cmp.Or(m.Name, name), Text: m.Mes, User: m.IsUser})
 	}
-	if v.Note != nil && v.Note.Scan {
+	if v.Note.Scan {
 		in.Injections = append(in.Injections, v.Note.Prompt)
 	}
 	if v.Persona.Position == 4 && v.Persona.Description != "" {
 		in.Injections = append(in.Injections, v.Persona.Description)
 	}
-	in.Expand = strings.NewReplacer("{{user}}", user, "{{char}}", char, "{{// hidden}}", "", "{{newline}}", "\n").Replace
+	run := v.scripts(t, env)
+	in.Expand = env.Expand
 	in.Count = func(s string) int { return (len(s)*100 + 334) / 335 }
-	in.Rand = func() float64 {
-		*rolls++
-		return v.Rolls[(*rolls-1)%len(v.Rolls)]
+	in.Rand = v.Roll(rolls)
+	in.Rewrite = func(text string, depth *int) string {
+		o := framework.Occasion{Placement: card.PlaceWorldInfo, IsPrompt: true, NoDepth: depth == nil}
+		if depth != nil {
+			o.Depth = *depth
+		}
+		return run.Apply(text, o)
 	}
-	in.Rewrite = v.rewrite
 	return in
 }
 
@@ -318,7 +287,7 @@ type vector struct {
 
 // replayVector scans as a vector says and returns what differs.
 func replayVector(t *testing.T, v *vector, scan func(in *worldinfo.Input, sources []worldinfo.Source) *worldinfo.Output) (diffs []string) {
-	sources, rolls := v.Input.sources(t), 0
+	sources, rolls := v.Input.Sources(t), 0
 	if len(v.Input.Turns) == 0 {
 		o := scan(v.Input.input(t, len(v.Input.Chat), v.Input.Timed, &rolls), sources)
 		return v.Input.compare(o, rolls, v.Output.vectorResult)
@@ -385,8 +354,7 @@ func TestGoldenWorldInfo(t *testing.T) {
 func differences(t *testing.T, v *vector, run func(*worldinfo.Input, []worldinfo.Source) *worldinfo.Output) (diffs []string) {
 	replayVector(t, v, func(in *worldinfo.Input, sources []worldinfo.Source) *worldinfo.Output {
 		rolls := 0
-		roll := func() float64 { rolls++; return v.Input.Rolls[(rolls-1)%len(v.Input.Rolls)] }
-		in.Rand = roll
+		in.Rand = v.Input.Roll(&rolls)
 		got, drawn := run(in, sources), rolls
 		rolls = 0
 		want := modelScan(in, sources, false)

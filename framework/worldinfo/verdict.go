@@ -61,7 +61,7 @@ type Verdict struct {
 	Until  *int   `json:"until,omitempty"` // number of messages at which its delay, cooldown or sticky time ends
 	Pass   int    `json:"pass"`            // the pass that decided, from 1; 0 = none
 	Level  int    `json:"level,omitempty"` // the level of recursion of that pass
-	Tokens int    `json:"tokens"`          // of its text, with macros replaced where it is used; counted with Input.Explain alone
+	Tokens int    `json:"tokens"`          // its text, with macros replaced where it is used; counted with Input.Explain alone
 }
 
 // Draw is a number that was drawn for a probability. Above Percent the entry is not used.
@@ -75,5 +75,5 @@ type Group struct {
 	Name string  `json:"name"`
 	How  string  `json:"how"`            // sticky, score, active, override, weight
 	Won  string  `json:"won,omitempty"`  // id of the entry that is used instead; "" = several
-	Drew float64 `json:"drew,omitempty"` // of weight: the number drawn, between 0 and the sum of the weights
+	Drew float64 `json:"drew,omitempty"` // with weight: the number drawn, between 0 and the sum of the weights
 }

@@ -19,11 +19,11 @@ type circleFigures struct {
 	Posts              int     `json:"posts"`    // all, those of the user included
 	Comments           int     `json:"comments"` // all, those of the user included
 	ExactDuplicates    int     `json:"exactDuplicates"`
-	NearDuplicateShare float64 `json:"nearDuplicateShare"` // of the texts of characters
-	AnsweredShare      float64 `json:"answeredShare"`      // of all comments
-	AuthorReturnShare  float64 `json:"authorReturnShare"`  // of the characters' posts with comments by others
-	MeanDepth          float64 `json:"meanDepth"`          // of a comment; 1 = on the post
-	MeanThreadDepth    float64 `json:"meanThreadDepth"`    // of the deepest comment of a thread
+	NearDuplicateShare float64 `json:"nearDuplicateShare"` // share of the texts of characters
+	AnsweredShare      float64 `json:"answeredShare"`      // share of all comments
+	AuthorReturnShare  float64 `json:"authorReturnShare"`  // share of the characters' posts with comments by others
+	MeanDepth          float64 `json:"meanDepth"`          // depth of a comment; 1 = on the post
+	MeanThreadDepth    float64 `json:"meanThreadDepth"`    // depth of the deepest comment of a thread
 	CallsPerDayMax     int64   `json:"callsPerDayMax"`
 	CallsPerDayMean    float64 `json:"callsPerDayMean"`
 	CallLimit          int64   `json:"callLimit"`
@@ -39,7 +39,7 @@ type circleFigures struct {
 	DelayMinutesP10    float64 `json:"delayMinutesP10"`
 	DelayMinutesP50    float64 `json:"delayMinutesP50"`
 	DelayMinutesP90    float64 `json:"delayMinutesP90"`
-	ReactionShareMin   float64 `json:"reactionShareMin"` // of the others' posts that a character reacts to
+	ReactionShareMin   float64 `json:"reactionShareMin"` // share of the others' posts that a character reacts to
 	ReactionShareMean  float64 `json:"reactionShareMean"`
 	ReactionShareMax   float64 `json:"reactionShareMax"`
 	Seconds            float64 `json:"seconds"`

@@ -32,12 +32,12 @@ type chatSet struct {
 type chatCase struct {
 	Set    string   `json:"set"`
 	Said   []string `json:"said"`   // by the user, in this order
-	Reply  string   `json:"reply"`  // of the character, to the last of them
+	Reply  string   `json:"reply"`  // the character's, to the last of them
 	Day    string   `json:"day"`    // on which it was said
-	Fact   string   `json:"fact"`   // what the user wrote into the memory by hand
+	Fact   string   `json:"fact"`   // the user wrote it into the memory by hand
 	Ask    string   `json:"ask"`    // the turn; "" = there is none
-	Answer string   `json:"answer"` // what has to be in the prompt; "|" separates wordings
-	Stale  string   `json:"stale"`  // what must not be in it before the answer
+	Answer string   `json:"answer"` // has to be in the prompt; "|" separates wordings
+	Stale  string   `json:"stale"`  // must not be in the prompt before the answer
 }
 
 type chatHead struct {

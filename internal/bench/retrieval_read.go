@@ -59,7 +59,7 @@ type questionLine struct {
 	T        string          `json:"t"`
 	Talk     string          `json:"c"`
 	ID       string          `json:"id"`
-	User     json.RawMessage `json:"a"` // of a question: its answer, which is not looked at
+	User     json.RawMessage `json:"a"` // a question has its answer here, which is not looked at
 	Other    string          `json:"b"`
 	Date     string          `json:"d"`
 	Speaker  string          `json:"sp"`

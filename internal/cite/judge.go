@@ -16,9 +16,10 @@ import (
 type Reason struct {
 	Code string `json:"code"`
 	Fact string `json:"fact,omitempty"` // the number or name that is not there
-	Part string `json:"part,omitempty"` // of the sentence
+	Part string `json:"part,omitempty"` // a part of the sentence
 
 	opposes bool // the source says something else, and not only less
+	wording bool // the source has too few of its words, or of those of a clause, and nothing else speaks against it so far
 }
 
 // embed makes the vectors for all parts, in one call.
@@ -76,6 +77,9 @@ func (v *verifier) judge(i int) {
 // blame keeps the reasons why a sentence has no support: what contradicts all of it, or else those of its
 // parts. Those of the sources that the model named tell more.
 func (j *judged) blame(whole *part, parts []*part) {
+	if j.rescue == nil {
+		j.rescue = rescueOf(whole, parts)
+	}
 	if whole.why.Code != claim.WhyNothing || len(parts) == 0 {
 		parts = []*part{whole}
 	}
@@ -125,7 +129,7 @@ const maxTrials = 32
 // that contradicts the part elsewhere, with as much in common, does not support it.
 func (v *verifier) support(p *part, from []int) {
 	tried := v.trials(p, from)
-	p.why = Reason{Code: claim.WhyNothing, Part: p.said()}
+	p.why = Reason{Code: claim.WhyNothing, Part: p.said(), wording: true}
 	for i, x := range tried {
 		if p.against[x.source] {
 			continue
@@ -142,7 +146,9 @@ func (v *verifier) support(p *part, from []int) {
 			return
 		}
 	}
-	v.supportTogether(p, from != nil, tried)
+	if v.supportTogether(p, from != nil, tried); p.quotes == nil {
+		v.almostSupport(p, from != nil, tried)
+	}
 }
 
 func (v *verifier) quoteOf(x trial) quote {
@@ -232,22 +238,32 @@ func (v *verifier) objection(p *part, named bool, tried ...trial) Reason {
 		score = pair.Coverage()
 	}
 	foreign := p.about.Dense != script.HasDense(text)
-	// Numbers tell across languages, and where a character tells in its own words what a named source says.
-	telling := named && p.facts.Telling() && (foreign || v.lenient && !v.meaning)
 	lacking, score := v.lacking(p, text, v.pages.about(windows[0]), score, foreign)
 	switch numbers := lacking.Numbers(); {
-	case len(p.text) > claim.MaxRead, !v.isNear(p, score) && !(telling && len(numbers) == 0):
+	case len(p.text) > claim.MaxRead:
 		return Reason{Code: claim.WhyNothing, Part: p.said()}
+	case !p.loose && !v.isNear(p, score) && !(len(numbers) == 0 && v.isTold(p, named, foreign)):
+		return Reason{Code: claim.WhyNothing, Part: p.said(), wording: true}
 	case len(numbers) > 0:
 		return Reason{Code: claim.WhyNumber, Fact: numbers[0]}
 	case len(lacking.Names)+len(lacking.Titles) > 0:
 		return Reason{Code: claim.WhyName, Fact: slices.Concat(lacking.Names, lacking.Titles)[0]}
 	}
-	pair.Page = v.page(p, tried[0].source)
-	if f := pair.Contradiction(); f != nil && !(foreign && f.Weak) {
-		return Reason{Code: f.Why, Part: cmp.Or(f.What, p.said()), opposes: !f.Weak}
+	pair.Page, pair.Lenient = v.page(p, tried[0].source), pair.Lenient || p.loose
+	return reasonOf(pair.Contradiction(), p, foreign)
+}
+
+// isTold reports whether the numbers of a part tell that a text says it: across languages, and where a character tells in its own
+// words what a named source says.
+func (v *verifier) isTold(p *part, named, foreign bool) bool {
+	return named && p.facts.Telling() && (foreign || v.lenient && !v.meaning)
+}
+
+func reasonOf(f *claim.Finding, p *part, foreign bool) Reason {
+	if f == nil || foreign && f.Weak {
+		return Reason{}
 	}
-	return Reason{}
+	return Reason{Code: f.Why, Part: cmp.Or(f.What, p.said()), opposes: !f.Weak, wording: f.Why == claim.WhyNothing}
 }
 
 // isNear reports whether a score is that of a text which says the same.

@@ -52,7 +52,7 @@ func newLibrary(sources []Source, only map[int]bool) *library {
 
 // add adds the sentences of a source.
 func (l *library) add(source int) {
-	head := "" // of the table that goes on, which may be cut into chunks
+	head := "" // head of the table that goes on, which may be cut into chunks
 	for j, c := range l.sources[source].Chunks {
 		in := linesOf(c.Text)
 		all := sentencesOf(c.Text, in, protected(c.Text, in))

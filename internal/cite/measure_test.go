@@ -61,9 +61,14 @@ func readJSON(t *testing.T, path string, to any) {
 }
 
 func (c pageClaim) verify(t *testing.T) Verified {
-	source := Source{URL: "https://1.test/", Evidence: EvidencePage, Chunks: lines(c.Page, 1)}
+	text, sources := c.answer()
+	return Verify(t.Context(), nil, text, sources, VerifyOptions{})
+}
+
+// answer is the claim as an answer that cites its page.
+func (c pageClaim) answer() (text string, sources []Source) {
 	end := strings.TrimRight(c.Claim, ".。!！")
-	return Verify(t.Context(), nil, end+"[1]"+c.Claim[len(end):], []Source{source}, VerifyOptions{})
+	return end + "[1]" + c.Claim[len(end):], []Source{{URL: "https://1.test/", Evidence: EvidencePage, Chunks: lines(c.Page, 1)}}
 }
 
 func (c pageClaim) lang() string {

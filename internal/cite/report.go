@@ -20,6 +20,7 @@ type Report struct {
 	// Only Verify gives these:
 	Claims   int       `json:"claims,omitempty"`   // sentences that need a source
 	Doubtful int       `json:"doubtful,omitempty"` // those that have none
+	ByModel  int       `json:"byModel,omitempty"`  // verdicts that a model has changed
 	Verdicts []Verdict `json:"verdicts,omitempty"` // by sentence
 }
 
@@ -28,6 +29,9 @@ func (r *Report) add(v Verdict, claims bool) {
 	r.Verdicts = append(r.Verdicts, v)
 	r.Marks += len(v.Marks)
 	r.Supported += len(v.Marks)
+	if v.ByModel {
+		r.ByModel++
+	}
 	if len(v.Marks) > 0 {
 		r.Marked++
 	}

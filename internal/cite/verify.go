@@ -48,6 +48,9 @@ type Verdict struct {
 	// Why says why the sentence has no support: codes such as claim.WhyNumber, one for each part of the sentence
 	// that has none.
 	Why []Reason `json:"why,omitempty"`
+
+	Opinion Opinion `json:"opinion,omitempty"` // a model's; "" = none was asked
+	ByModel bool    `json:"byModel,omitempty"` // the opinion has changed the verdict that words alone gave
 }
 
 const (
@@ -63,6 +66,10 @@ const (
 // model named if it does. Two facts of a sentence may come from two sources. What is not supported is
 // kept, marked or removed. Questions, headings and remarks about the sources need no support.
 func Verify(ctx context.Context, emb llm.Embedder, answer string, sources []Source, o VerifyOptions) Verified {
+	return NewCheck(ctx, emb, answer, sources, o).Result(nil)
+}
+
+func judgedByWords(ctx context.Context, emb llm.Embedder, answer string, sources []Source, o VerifyOptions) *verifier {
 	clean, found := readMarks(withoutDoubts(answer), len(sources))
 	v := newVerifier(clean, found, sources)
 	v.threshold, v.most = cmp.Or(o.MinSupport, minSupport), cmp.Or(o.MaxRef, maxVerifyRef)
@@ -74,7 +81,7 @@ func Verify(ctx context.Context, emb llm.Embedder, answer string, sources []Sour
 	for i := range v.judged {
 		v.judge(i)
 	}
-	return v.result(o)
+	return v
 }
 
 // withoutDoubts removes the marks of an earlier check.
@@ -122,6 +129,10 @@ type judged struct {
 	whole  part    // the sentence
 	split  []*part // where it joins statements; nil = it is one
 	parts  []*part // the parts that were judged in the end
+
+	rescue  []*part // likewise, if nothing but their wording speaks against the sentence; nil = something does
+	opinion Opinion
+	byModel bool // opinion has changed what words alone gave
 }
 
 // part is what one quote must support.
@@ -136,6 +147,8 @@ type part struct {
 	against map[int]bool // sources that contradict it
 	near    *quote       // a quote of the paragraph where its support must stand; nil = anywhere
 	quotes  []quote      // nil = there is no support
+	almost  []quote      // would support it, if words in common did not count
+	loose   bool         // words in common do not count now
 	why     Reason
 }
 
@@ -296,7 +309,7 @@ func (v *verifier) edit(doubtful string) (text string, shift []int) {
 // cite adds the references of a sentence, which stands at a place of the new answer.
 func (v *verifier) cite(i int, place Chunk, refs *collector) Verdict {
 	j := &v.judged[i]
-	verdict := Verdict{Text: v.chunks[i].Text, Position: v.chunks[i].Points, Marks: []int{}}
+	verdict := Verdict{Text: v.chunks[i].Text, Position: v.chunks[i].Points, Marks: []int{}, Opinion: j.opinion, ByModel: j.byModel}
 	for _, p := range j.parts {
 		if p.why.Code != "" && !j.supported() {
 			verdict.Why = append(verdict.Why, p.why)

@@ -115,11 +115,11 @@ func (m Member) Called() string {
 type Item struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
-	Title string `json:"title"` // of a chat
+	Title string `json:"title"` // a chat's
 	userFacts
 	CharacterID  string    `json:"characterId"`
 	CharacterIDs []string  `json:"characterIds"`
-	Text         string    `json:"text"` // of a post, as is Author
+	Text         string    `json:"text"` // a post's, as is Author
 	Author       Member    `json:"author"`
 	Tags         []string  `json:"tags"`
 	BindAll      bool      `json:"bindAll"`
@@ -127,9 +127,9 @@ type Item struct {
 	CreatedAt    time.Time `json:"createdAt"`
 	UpdatedAt    time.Time `json:"updatedAt"` // tokens and users have none
 	tokenTimes
-	Files       int    `json:"files"` // of a knowledge base, as is Access
+	Files       int    `json:"files"` // a knowledge base's, as is Access
 	Access      string `json:"access"`
-	State       string `json:"state"` // of a file
+	State       string `json:"state"` // a file's
 	LastMessage *struct {
 		Text string `json:"text"`
 	} `json:"lastMessage"`

@@ -79,7 +79,7 @@ type Field struct {
 type Error struct {
 	Code       Code           `json:"code"`
 	Message    string         `json:"message"`              // English, for people
-	Fields     []Field        `json:"fields,omitempty"`     // of invalid_field
+	Fields     []Field        `json:"fields,omitempty"`     // with invalid_field
 	Details    map[string]any `json:"details,omitempty"`    // see server/openapi.yaml, e.g. "current", "provider"
 	RetryAfter time.Duration  `json:"retryAfter,omitempty"` // 0 = not known
 	cause      error

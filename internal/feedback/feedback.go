@@ -14,8 +14,8 @@ type Kind string
 
 const (
 	Memory Kind = "memory" // by the id of a unit: a text of a chat, or a version of a fact
-	Chunk  Kind = "chunk"  // of a document, by its id; by the id of the file: all of its chunks
-	Host   Kind = "host"   // of the web, as weburl.Hostname gives it
+	Chunk  Kind = "chunk"  // by its id: a chunk of a document; by the id of the file: all of its chunks
+	Host   Kind = "host"   // a host of the web, as weburl.Hostname gives it
 )
 
 // Status is the verdict of an evaluation.

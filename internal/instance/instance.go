@@ -26,6 +26,7 @@ import (
 	"nodest/internal/attachment"
 	"nodest/internal/jobs"
 	"nodest/internal/logtool"
+	"nodest/internal/loretool"
 	"nodest/internal/mcptool"
 	"nodest/internal/op"
 	"nodest/internal/researchtool"
@@ -90,6 +91,7 @@ type services struct {
 	web        *Web
 	search     *websearch.Service
 	mcp        *mcptool.Service
+	lore       *loretool.Service
 	characters *character.Service
 	chats      *chat.Service
 	engine     *nodest.Engine
@@ -203,6 +205,7 @@ func (r *Instance) build(alone bool) {
 		},
 	})
 	r.research = r.newResearch()
+	r.lore = loretool.New(loretool.Options{Embedder: r.Models.Meaning, Limit: RecallTimeout, Log: log})
 	r.engine = nodest.New(nodest.Deps{
 		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.Models, Publisher: r.hub,
 	}, nodest.Options{
@@ -367,6 +370,9 @@ func (r *Instance) Close() {
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = r.jobs.Close(now) // reports only that they did
+	}
+	if r.lore != nil {
+		r.lore.Close()
 	}
 	if r.hub != nil {
 		r.hub.Close()

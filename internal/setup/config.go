@@ -70,7 +70,7 @@ var Settings = []Setting{
 	{Env: "OPENAI_API_KEY", Help: "API key of the OpenAI-compatible server, if it needs one", Secret: true},
 	{Env: "OPENAI_BASE_URL", Help: "base URL of any OpenAI-compatible server, such as Ollama, llama.cpp, vLLM or LM Studio", check: isURL},
 	{Env: "NODEST_OPENAI_STRICT_TURNS", Default: "auto", Help: "merge consecutive messages of the same role for the OpenAI-compatible server: auto (except for OpenAI, Azure, xAI, Google and Anthropic), on or off", check: oneOf("auto", "on", "off")},
-	{Env: "NODEST_EMBEDDINGS", Help: "embedding provider for memories and documents: offline, gemini, openai or jina (which reads the passages of a page together); empty: gemini or openai if its key is set and it supports embeddings, else offline", check: oneOf("", "offline", "gemini", "openai", "jina")},
+	{Env: "NODEST_EMBEDDINGS", Help: "embedding provider for memories, documents and vectorised world-book entries: offline, gemini, openai or jina (which reads the passages of a page together); empty: gemini or openai if its key is set and it supports embeddings, else offline", check: oneOf("", "offline", "gemini", "openai", "jina")},
 	{Env: "NODEST_EMBEDDING_MODEL", Help: "embedding model; empty: the provider's default"},
 	{Env: "NODEST_MEMORY_IDLE_CLOSE", dotted: "memory.idle_close", Default: "30m", Help: "idle time before a model extracts facts from the latest messages", check: isDuration},
 	{Env: "NODEST_MEMORY_SUMMARY_SYNC_WAIT", dotted: "memory.summary_sync_wait", Default: "3s", Help: "maximum time a reply waits for a summary when the chat no longer fits the model's context", check: isDuration},

@@ -29,7 +29,7 @@ type Event struct {
 	At             time.Time       `json:"-"`              // server time
 	By             string          `json:"by,omitempty"`   // device that caused it, or "server"
 	Data           json.RawMessage `json:"data,omitempty"` // the rest, one JSON object
-	Logged         json.RawMessage `json:"kept,omitempty"` // what the log keeps in place of Data, which is made of it again; nil = Data
+	Logged         json.RawMessage `json:"kept,omitempty"` // the log keeps this in place of Data, which is made of it again; nil = Data
 
 	delta Delta // a gen.delta has one
 	once  sync.Once

@@ -36,10 +36,10 @@ type Skip string
 const (
 	SkipNone       Skip = ""
 	SkipDisabled   Skip = "disabled"           // by the settings
-	SkipFew        Skip = "too_few_messages"   // of which three stay at each end
+	SkipFew        Skip = "too_few_messages"   // three messages stay at each end
 	SkipShort      Skip = "below_threshold"    //
 	SkipNothingNew Skip = "nothing_new"        // everything between the ends is covered
-	SkipLittleGain Skip = "little_gain"        // what is not covered is hardly longer than a summary
+	SkipLittleGain Skip = "little_gain"        // the rest is hardly longer than a summary
 	SkipCooling    Skip = "cooling_down"       // the last one did not help, and little was said since
 	SkipUserText   Skip = "written_by_user"    // nothing new, and the user's words are not thrown away
 	SkipOffBranch  Skip = "summary_off_branch" // Active is not of this branch: ask again without it

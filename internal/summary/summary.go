@@ -47,7 +47,7 @@ func (l *ChatLine) speaker() string {
 type Settings struct {
 	Enabled          bool  `json:"enabled"`          // default true
 	Threshold        int   `json:"summaryThreshold"` // effective length that triggers, in UTF-16 units; 3000 to 10000, default 6000
-	Length           int   `json:"summaryLength"`    // of a summary at most, in code points; 500 to 2000, default 1000
+	Length           int   `json:"summaryLength"`    // length of a summary at most, in code points; 500 to 2000, default 1000
 	LastSummarizedAt int64 `json:"lastSummarizedAt"` // ms since 1970; 0 = never
 }
 
@@ -104,7 +104,7 @@ type Summary struct {
 	Method     Method    `json:"method,omitempty"`
 	Model      string    `json:"model,omitempty"`  // that wrote it, where known
 	BaseID     string    `json:"baseId,omitempty"` // the summary that it replaced; empty = none
-	Digest     string    `json:"digest,omitempty"` // of the texts of the range (ExtendDigest)
+	Digest     string    `json:"digest,omitempty"` // digest of the texts of the range (ExtendDigest)
 	Stale      bool      `json:"stale,omitempty"`  // one of its messages shows another text now
 	Since      int64     `json:"-"`                // the version of the conversation that it says this from; 0 = it is not stored
 }

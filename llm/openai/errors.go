@@ -24,7 +24,7 @@ type wireError struct {
 	Message  string          `json:"-"`
 	Metadata struct {
 		Reasons loose.List[loose.Text] `json:"reasons"` // OpenRouter's moderation
-		Raw     json.RawMessage        `json:"raw"`     // what the provider behind OpenRouter said
+		Raw     json.RawMessage        `json:"raw"`     // words of the provider behind OpenRouter
 	} `json:"metadata"`
 }
 

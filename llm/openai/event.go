@@ -36,7 +36,7 @@ type wireEvent struct {
 // wireChoice is the first choice of a list, or a lone one.
 type wireChoice struct {
 	Delta        wireDelta       `json:"delta"`
-	Message      wireDelta       `json:"message"` // of an answer that is not streamed
+	Message      wireDelta       `json:"message"` // in an answer that is not streamed
 	FinishReason json.RawMessage `json:"finish_reason"`
 	Usage        json.RawMessage `json:"usage"` // Moonshot
 	Error        json.RawMessage `json:"error"`

@@ -55,7 +55,7 @@ type Options struct {
 // is empty is left to the OpenRouter account.
 type Routing struct {
 	Backups        []string `json:"-"`              // models to use when the first one cannot answer
-	Sort           string   `json:"sort,omitempty"` // of providers: price, latency or throughput
+	Sort           string   `json:"sort,omitempty"` // order of providers: price, latency or throughput
 	Ignore         []string `json:"ignore,omitempty"`
 	DataCollection string   `json:"data_collection,omitempty"` // deny: no providers that keep prompts; or allow
 }

@@ -64,7 +64,7 @@ func partText(raw json.RawMessage, kind string, depth int) string {
 	}
 	inner := kind
 	if kind == "thinking" {
-		inner = "" // what is in a thinking part is thinking
+		inner = "" // a thinking part holds thinking
 	}
 	for _, raw := range []json.RawMessage{p.Text, p.Thinking, p.Summary} {
 		if text := textIn(raw, inner, depth); text != "" {

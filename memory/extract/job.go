@@ -59,9 +59,9 @@ type attempt struct {
 
 // report is the progress of a job: counts and reasons, no text of a chat.
 type report struct {
-	Method    memory.Origin  `json:"method,omitempty"` // of the last window: llm, or rule
+	Method    memory.Origin  `json:"method,omitempty"` // method of the last window: llm, or rule
 	Exchanges int            `json:"exchanges"`        // that were read
-	Calls     int            `json:"calls"`            // of the model
+	Calls     int            `json:"calls"`            // requests to the model
 	Added     int            `json:"added"`
 	Updated   int            `json:"updated"`
 	Retired   int            `json:"retired"`
@@ -70,7 +70,7 @@ type report struct {
 	Dropped   map[string]int `json:"dropped,omitempty"` // statements that were not stored, by reason
 	Held      bool           `json:"held,omitempty"`    // too much would have been retired: it is suggested
 	Waiting   int            `json:"waiting,omitempty"` // exchanges that are not read yet
-	Notes     []string       `json:"notes,omitempty"`   // what went wrong on the way
+	Notes     []string       `json:"notes,omitempty"`   // problems on the way
 }
 
 // errMoved says that the texts of a run are no longer those shown.

@@ -10,7 +10,7 @@ import (
 // Names of the signals that evaluations cause; they come on top of those that say how well a unit fits.
 const (
 	SignalFeedback    = "feedback"    // by how much evaluations changed the score; may be negative
-	SignalExploration = "exploration" // what the unit, which was never shown, lacked to the one whose place it got
+	SignalExploration = "exploration" // by how much the unit, which was never shown, fell short of the one whose place it got
 )
 
 // leastLift is what exploration adds at least to a score: a step in which signals are stored.

@@ -39,8 +39,14 @@ func (r *ranking) passes(evidence float32) bool {
 	if r.q.Only.Public {
 		return evidence >= leastPublic
 	}
-	share := evidence / max(r.columns.match.Asked, lang.LeastAsked)
-	if (r.read.Asks || r.read.Keywords) && evidence >= lang.LeastAsked && share >= leastShare {
+	return Proves(&r.read, evidence, r.columns.match.Asked)
+}
+
+// Proves reports whether a text has to do with a message: evidence is that of the words of the message in the
+// text, and asked that of all its words (index.Score.Evidence, index.Match.Asked).
+func Proves(read *lang.Question, evidence, asked float32) bool {
+	share := evidence / max(asked, lang.LeastAsked)
+	if (read.Asks || read.Keywords) && evidence >= lang.LeastAsked && share >= leastShare {
 		return true
 	}
 	return evidence >= leastTold && share >= leastToldShare

@@ -29,7 +29,7 @@ type Parts struct {
 	Lexical    float64 `json:"lexical"`
 	Recency    float64 `json:"recency"`
 	Importance float64 `json:"importance"`
-	Feedback   float64 `json:"feedback"` // of evaluations, and of exploration; may be negative
+	Feedback   float64 `json:"feedback"` // share of evaluations, and of exploration; may be negative
 }
 
 // Add adds the share of a signal, by its name.

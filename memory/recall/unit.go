@@ -15,7 +15,7 @@ type Layer string
 
 const (
 	Fact     Layer = "fact"     // a statement taken from exchanges
-	Exchange Layer = "exchange" // what was said, word for word
+	Exchange Layer = "exchange" // a text of an exchange, word for word
 )
 
 // Unit is one thing that can be recalled: a fact, or a text of an exchange.

@@ -379,6 +379,7 @@ CREATE UNIQUE INDEX messages_client ON messages (user_id, conversation_id, clien
 CREATE INDEX messages_branch ON messages (conversation_id, parent_id, seq) WHERE chain = seq;
 CREATE INDEX messages_chain ON messages (conversation_id, chain, depth);
 CREATE INDEX messages_gone ON messages (conversation_id, chain, depth) WHERE deleted_at IS NOT NULL;
+CREATE INDEX messages_hidden ON messages (conversation_id, chain, depth) WHERE is_hidden AND deleted_at IS NULL;
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
 
 -- The lines of imported logs as they came. They are not in messages, because a message is written again

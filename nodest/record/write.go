@@ -25,7 +25,7 @@ type document struct {
 	framework.Prompt           // without its entries and messages
 	Chat             []Part    `json:"chat"`
 	Stored           []message `json:"messages"`
-	Hash             uint64    `json:"hash"` // of all messages, as they were sent
+	Hash             uint64    `json:"hash"` // hash of all messages, as they were sent
 }
 
 // message is a message of a prompt, or a run of lines of the chat that were sent word for word, each as a
@@ -44,10 +44,10 @@ type message struct {
 // cut says what stood at a place of a text.
 type cut struct {
 	At         int    `json:"at"`                   // byte of what is left of the text
-	Line       int    `json:"line,omitempty"`       // of the chat, if there is no revision
+	Line       int    `json:"line,omitempty"`       // line of the chat, if there is no revision
 	RevisionID string `json:"revisionId,omitempty"` // a piece of its text
 	From       int    `json:"from,omitempty"`       // byte where the piece begins
-	Size       int    `json:"size,omitempty"`       // of the piece, in bytes
+	Size       int    `json:"size,omitempty"`       // length of the piece, in bytes
 }
 
 // minCut is the length in bytes from which on a text is cut out: a reference is about as long.

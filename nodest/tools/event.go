@@ -10,9 +10,9 @@ type Event struct {
 	Round      int      `json:"round"`
 	Query      string   `json:"query,omitempty"`
 	FileIDs    []string `json:"fileIds,omitempty"`
-	Hits       *int     `json:"hits,omitempty"` // of a search
+	Hits       *int     `json:"hits,omitempty"` // hits of a search
 	Files      []File   `json:"files,omitempty"`
-	Chars      *int     `json:"chars,omitempty"` // of the result, which is not told
+	Chars      *int     `json:"chars,omitempty"` // length of the result, which is not told
 	Ms         *int64   `json:"ms,omitempty"`
 	Suppressed bool     `json:"suppressed,omitempty"` // it repeats a search, or is one too many
 	Degraded   []string `json:"degraded,omitempty"`

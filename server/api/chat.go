@@ -70,13 +70,13 @@ type sendData struct {
 type Sent struct {
 	UserMessage  any    `json:"userMessage,omitempty"`
 	Message      any    `json:"message,omitempty"`
-	Reply        any    `json:"reply,omitempty"` // of an edit that is answered
+	Reply        any    `json:"reply,omitempty"` // the reply to an edit that is answered
 	GenerationID string `json:"generationId,omitempty"`
 	Usage        any    `json:"usage,omitempty"`
 	PromptID     string `json:"promptId,omitempty"`
-	Text         string `json:"text,omitempty"` // of an impersonation that was waited for
+	Text         string `json:"text,omitempty"` // text of an impersonation that was waited for
 
-	MessageIDs []string `json:"-"` // of those above
+	MessageIDs []string `json:"-"` // ids of the messages above
 
 	written string // the one that the generation writes; "" = none is stored
 	place   *any   // where that one stands above

@@ -40,7 +40,7 @@ func wireMemoryOf(m memory.Memory) wireMemory {
 type wireFound struct {
 	memory.Found
 	Memory  any                `json:"memory,omitempty"`
-	Text    string             `json:"text"` // of the fact or of the message
+	Text    string             `json:"text"` // text of the fact or of the message
 	Signals map[string]float64 `json:"signals"`
 }
 

@@ -26,7 +26,7 @@ var saveOperations = []Operation{
 		return struct{}{}, c.Chats.DeleteSave(ctx, c.Call, in.SaveID)
 	})},
 	{Command: "save.preview", Route: "POST /saves/:saveId/prompt", Alone: true, Data: takes(func(ctx context.Context, c *Call, in savePreviewData) (any, error) {
-		return Result(promptOf)(c.Engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options}))
+		return Result(explainedOf)(c.Engine.PreviewSave(ctx, c.UserID, in.SaveID, nodest.PreviewInput{Text: in.Text, Options: in.Options}))
 	})},
 }
 

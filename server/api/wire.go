@@ -17,7 +17,7 @@ import (
 type page struct {
 	Items      []any   `json:"items"`
 	NextCursor *string `json:"nextCursor"`         // null = the end
-	Displays   bool    `json:"displays,omitempty"` // of a chat: messages have other texts for readers, which events do not have
+	Displays   bool    `json:"displays,omitempty"` // messages of a chat have other texts for readers, which events do not have
 }
 
 // whole encodes the items of a list with wire.
@@ -98,7 +98,7 @@ type wirePrompt struct {
 	Tokenizer      string              `json:"tokenizer"`
 	Estimate       bool                `json:"estimate"`
 	Prefix         framework.Prefix    `json:"prefix"`
-	WorldInfo      *worldReport        `json:"worldInfo,omitempty"` // of previews in the SillyTavern dialect
+	WorldInfo      *worldReport        `json:"worldInfo,omitempty"` // previews in the SillyTavern dialect have it
 }
 
 // worldReport is what became of the entries of world books in the SillyTavern dialect.

@@ -186,6 +186,8 @@ func curious(p llm.Prompt) string {
 		return `{"queries":[{"q":"bridge ` + town + ` year"}]}`
 	case "research.split":
 		return `{"subproblems":["When was the bridge of Arven opened?","When was the bridge of Belmor opened?"]}`
+	case "research.verify":
+		return fmt.Sprintf(`{"verdicts":[{"n":1,"verdict":"%s"}]}`, []string{"supported", "not supported", "cannot tell"}[n%3])
 	case "research.cluster":
 		return `{"clusters":[]}`
 	case "research.analysis":

@@ -13,7 +13,7 @@ export interface Reply {
   messageId: string | undefined
   kind: Schemas['GenerationKind'] | undefined
   /** The work that is done before the first text. */
-  stage: 'memory' | 'websearch' | 'research' | 'tools' | 'building' | 'waiting' | ''
+  stage: 'memory' | 'websearch' | 'research' | 'worldinfo' | 'tools' | 'building' | 'waiting' | ''
   text: string
   reasoning: string
   /** Tagged blocks that the model wrote. */

@@ -26,7 +26,7 @@ type loopFigures struct {
 	Model         string  `json:"model"`
 	Questions     int     `json:"questions"`
 	Answerable    int     `json:"answerable"`
-	QuoteRecall10 float64 `json:"quoteRecall10"` // of searches for the answerable questions
+	QuoteRecall10 float64 `json:"quoteRecall10"` // recall of searches for the answerable questions
 	answerFigures
 	ReadTrigger float64 `json:"readTrigger"` // turns that read, of those whose passage was in no excerpt
 	// RepeatedSearch are searches that were carried out and have shown nothing new,
@@ -43,7 +43,7 @@ type loopFigures struct {
 type answerFigures struct {
 	CitationHit    float64 `json:"citationHit"`    // answers that quote from a chunk with the passage, of the answerable questions
 	QuoteHit       float64 `json:"quoteHit"`       // answers that quote the passage itself
-	NeedlessSearch float64 `json:"needlessSearch"` // of turns of small talk
+	NeedlessSearch float64 `json:"needlessSearch"` // share of turns of small talk
 	FalseAnswer    float64 `json:"falseAnswer"`    // answers with a citation, of the unanswerable questions
 }
 

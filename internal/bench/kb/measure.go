@@ -105,9 +105,9 @@ type scores struct {
 	FileRecall3  float64 `json:"fileRecall3"`
 	FileRecall5  float64 `json:"fileRecall5"`
 	FileRecall10 float64 `json:"fileRecall10"`
-	MRR          float64 `json:"mrr"` // of the file, among the first ten
+	MRR          float64 `json:"mrr"` // mean reciprocal rank of the file, among the first ten
 
-	QuoteRecall1  float64 `json:"quoteRecall1"` // of a chunk with the passage
+	QuoteRecall1  float64 `json:"quoteRecall1"` // recall of a chunk with the passage
 	QuoteRecall3  float64 `json:"quoteRecall3"`
 	QuoteRecall5  float64 `json:"quoteRecall5"`
 	QuoteRecall10 float64 `json:"quoteRecall10"`
@@ -164,7 +164,7 @@ func (g *figures) mean() {
 // result is what a measurement gives.
 type result struct {
 	figures
-	P50Ms        float64             `json:"p50Ms"` // of a search, with the embedding of the question
+	P50Ms        float64             `json:"p50Ms"` // time of a search, with the embedding of the question
 	P95Ms        float64             `json:"p95Ms"`
 	ByLanguage   map[string]*figures `json:"byLanguage"`   // questions in the language of their document
 	CrossLingual *figures            `json:"crossLingual"` // the others
@@ -181,7 +181,7 @@ type ingestion struct {
 	Failed          map[string]int `json:"failed"` // by code
 	Chunks          int            `json:"chunks"`
 	FilesPerSecond  float64        `json:"filesPerSecond"`
-	MBPerSecond     float64        `json:"mbPerSecond"` // of the files
+	MBPerSecond     float64        `json:"mbPerSecond"` // megabytes of the files
 	ChunksPerSecond float64        `json:"chunksPerSecond"`
 	ParseMs         float64        `json:"parseMs"`
 	IndexMs         float64        `json:"indexMs"` // cutting, and words

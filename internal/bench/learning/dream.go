@@ -39,15 +39,15 @@ type DreamFigures struct {
 	Messages       int      `json:"messages"`
 	UserLines      int      `json:"userLines"`
 	UserLinesKept  int      `json:"userLinesKept"` // word for word, after every night
-	LowestShare    float64  `json:"lowestShare"`   // of a document's best version of 30 days
+	LowestShare    float64  `json:"lowestShare"`   // share of a document's best version of 30 days
 	DreamLines     int      `json:"dreamLines"`
-	Junk           int      `json:"junk"` // of them invented, or said twice
+	Junk           int      `json:"junk"` // those that are invented, or said twice
 	JunkShare      float64  `json:"junkShare"`
 	Proposed       int      `json:"proposed"` // changes, by the model
 	Refused        int      `json:"refused"`
 	EmptyNights    int      `json:"emptyNights"`
 	EmptyVersions  int      `json:"emptyVersions"` // that they made
-	MostCalls      int      `json:"mostCalls"`     // of a night
+	MostCalls      int      `json:"mostCalls"`     // calls of one night
 	MostTokens     int      `json:"mostTokens"`
 	FailedNights   int      `json:"failedNights"`
 	CallsOfANewRun int      `json:"callsOfANewRun"` // directly after a run

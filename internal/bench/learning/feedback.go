@@ -49,12 +49,12 @@ type feedbackReport struct {
 	Permuted      float64    `json:"permutedGain"` // with the labels of the sources permuted
 	PermutedRange [2]float64 `json:"permutedGain95"`
 	Slots         int        `json:"slots"`
-	Tried         int        `json:"neverShown"` // of the slots of blocks for which there was a source that was never shown
+	Tried         int        `json:"neverShown"` // slots for a source that was never shown, in blocks for which there was one
 	TriedOf       int        `json:"neverShownOf"`
 	TurnedWithin  int        `json:"turnedWithin"` // evaluations until a source that turned wrong had fallen, at most
 	WrongWithin   int        `json:"wrongWithin"`  // likewise of one that was wrong from the beginning
 	Wrong         int        `json:"wrong"`        // sources of both kinds that were evaluated as often as promised, or had fallen
-	Unfallen      int        `json:"notFallen"`    // of them
+	Unfallen      int        `json:"notFallen"`    // those of Wrong that had not fallen
 }
 
 // The promises of decision 41: evaluations until a source has fallen.

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ const minNews = 5
 // added finds a part of a claim of which the source says nothing: a clause, or a detail at its end, such as "by a retired
 // miner".
 var added = Detector{Name: "added", Why: WhyNothing, Weak: true, Strict: true, Find: anyClause(func(p *Pair, c *clause, _ []*clause) bool {
-	return p.Coverage() >= stated && (p.isNew(c) || p.endsInNews(c))
+	return p.isCause(c) || p.Coverage() >= stated && (p.isNew(c) || p.endsInNews(c))
 })}
 
 // isNew reports whether a source says nothing of a clause that has something to say, or of what stands between its
@@ -31,9 +32,9 @@ func (p *Pair) isNew(c *clause) bool {
 		})
 	}
 	if p.Claim.Dense {
-		return weightOf(c.row()) >= minNews && rowsCover(c.row(), p.source.row()) < minSaid || p.isCause(c)
+		return weightOf(c.row()) >= minNews && rowsCover(c.row(), p.source.row()) < minSaid
 	}
-	return len(c.terms) >= 2 && p.share(c.terms) < minSaid || p.isCause(c)
+	return len(c.terms) >= 2 && p.share(c.terms) < minSaid
 }
 
 // endsInNews reports whether a clause goes on, behind a word such as "by", with words that the source does not have.
@@ -44,6 +45,7 @@ func (p *Pair) endsInNews(c *clause) bool {
 			continue
 		}
 		terms := Distinct(index.Terms(strings.Join(words[i:], " ")))
+		maps.DeleteFunc(terms, func(t string, _ bool) bool { return isNumber(t) }) // they are looked up by value
 		if len(terms) >= 2 && p.share(terms) == 0 {
 			return true
 		}
@@ -56,6 +58,9 @@ func (p *Pair) isCause(c *clause) bool {
 	reason := causes.ReplaceAllString(c.text, "")
 	if reason == c.text {
 		return false
+	}
+	if terms := Distinct(index.Terms(reason)); !p.Claim.Dense {
+		return len(terms) >= 2 && !slices.ContainsFunc(p.Quote, func(t *Text) bool { return 2*sharedCount(terms, t.terms) >= len(terms) })
 	}
 	symbols := symbolsOf(reason, nil)
 	return !slices.ContainsFunc(p.Quote, func(t *Text) bool { return cover(symbols, t.row()) > stated })

@@ -43,7 +43,7 @@ type Detector struct {
 }
 
 // Detectors are all detectors, in the order in which they are asked.
-var Detectors = []Detector{negated, silent, turned, bounded, kinds, quantified, heard, unreal, held, slotted, roles, swapped, added}
+var Detectors = []Detector{negated, silent, turned, bounded, kinds, quantified, heard, unreal, held, slotted, swapped, added}
 
 // Finding is what contradicts a claim.
 type Finding struct {

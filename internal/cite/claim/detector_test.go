@@ -66,9 +66,6 @@ func TestDetectors(t *testing.T) {
 			{"首批产品只在华东地区销售。", "首批产品在全国销售。", "首批产品在华东地区销售。"},
 			{"抗战爆发后，全家迁居重庆。", "抗战爆发后，全家迁居昆明。", "抗战爆发后，全家迁居重庆。"},
 		},
-		"roles": {
-			{"副市长周敏向院长何立群颁发了牌匾。", "院长何立群把牌匾颁发给了副市长周敏。", "副市长周敏把牌匾颁发给了院长何立群。"},
-		},
 		"swapped": {
 			{"Ida Berg beat Lotte Dahl.", "Lotte Dahl beat Ida Berg.", "Lotte Dahl was beaten by Ida Berg."},
 			{"Since April the line has been operated by Civica, which took over from Northway.", "In April, Northway took over the line from Civica.", "In April, Civica took over the line from Northway."},

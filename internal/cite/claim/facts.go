@@ -159,20 +159,8 @@ func (f Facts) Missing(e Evidence) Facts {
 			}
 			return strings.Contains(text, n)
 		}),
-		slices.DeleteFunc(slices.Clone(f.quantities), func(q quantity) bool { return e.hasNumber(q) || f.isDifference(q, e) }),
+		slices.DeleteFunc(slices.Clone(f.quantities), func(q quantity) bool { return e.hasNumber(q) || f.isDifference(q, e) || e.derives(q) }),
 	}
-}
-
-// isDifference reports whether two numbers of the evidence differ by one, of which the sentence has one too: 1.5 degrees more, of
-// 17.1 and 18.6.
-func (f Facts) isDifference(q quantity, e Evidence) bool {
-	return slices.ContainsFunc(f.quantities, func(a quantity) bool {
-		if a.value == q.value || q.amount == 0 || q.unit.dim == month || q.unit.dim == day || q.unit.dim == year || q.measured() && !a.like(q) || !slices.ContainsFunc(e.numbers[a.value], a.equals) {
-			return false
-		}
-		return e.numbers[decimal(a.amount+q.amount)] != nil || e.numbers[decimal(a.amount-q.amount)] != nil ||
-			q.measured() && e.numbers[decimal(q.amount-a.amount)] != nil
-	})
 }
 
 var peoples = data.Words("peoples")

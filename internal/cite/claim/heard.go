@@ -1,31 +1,37 @@
 package claim
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 var (
 	hearsay = data.Rule("hearsay")
 	said    = data.Rule("said")
+	hedged  = data.Rule("hedged") // with capitals, which tell May from may
+	hedge   = data.Rule("hedge")
 )
 
-// heard finds what the source says only that somebody claims it.
+// heard finds what the source says only that somebody claims it, or that it may be.
 var heard = Detector{Name: "heard", Why: WhyHearsay, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
 	text := strings.ToLower(p.Claim.plain)
-	if len(near) == 0 || len(c.says().denied) > 0 || hearsay.MatchString(text) || said.MatchString(text) {
+	if len(near) == 0 || len(c.says().denied) > 0 || isUnsure(p.Claim.plain) || said.MatchString(text) || hedge.MatchString(text) {
 		return false
 	}
-	for _, n := range near {
-		if !hearsay.MatchString(n.text) && !(strings.HasPrefix(n.text, "that ") && hearsay.MatchString(p.source.before(n))) {
-			return false // "police suspect" is a clause of its own
-		}
-	}
-	return true
+	return !slices.ContainsFunc(near, func(n *clause) bool {
+		return !isUnsure(n.plain) && !(strings.HasPrefix(n.text, "that ") && isUnsure(p.source.before(n))) // "police suspect" is a clause of its own
+	})
 })}
+
+func isUnsure(text string) bool {
+	return hearsay.MatchString(strings.ToLower(text)) || hedged.MatchString(text)
+}
 
 // before is the text of the clause before one.
 func (t *Text) before(c *clause) string {
 	for i := range t.clauses {
 		if t.clauses[i] == c && i > 0 {
-			return t.clauses[i-1].text
+			return t.clauses[i-1].plain
 		}
 	}
 	return ""

@@ -22,8 +22,25 @@ var held = Detector{Name: "held", Why: WhyRole, Find: anyClause(func(p *Pair, c 
 			}
 		}
 	}
-	return p.heldByName(c, about)
+	return p.heldByItem() || p.heldByName(c, about)
 })}
+
+// heldByItem reports whether the claim has all words of a clause of the source, such as "and dry mouth (9 %)", and another
+// number in place of its own.
+func (p *Pair) heldByItem() bool {
+	return p.source.anyClause(func(of *clause) bool {
+		words := 0
+		for t := range of.terms {
+			if isNumber(t) || isUnit(t) {
+				continue
+			}
+			if words++; !p.Claim.terms[t] {
+				return false
+			}
+		}
+		return words >= 2 && len(of.amounts) == 1 && !p.Claim.hasAmount(of.amounts[0]) && p.Claim.countLike(of.amounts[0]) > 0
+	})
+}
 
 // about is what a clause speaks of beside numbers and names and the subject of the source; what the whole claim does,
 // if this is too little.

@@ -207,10 +207,8 @@ func hanNumeralAt(text string, i int, before rune) (value string, end int) {
 		}
 	}
 	value = hanValue(run, before, rest)
-	for _, half := range []string{"个半", "年半"} {
-		if strings.HasPrefix(rest, half) {
-			return decimal(hanWhole(run)+0.5) + strings.TrimSuffix(half, "半"), end + len(half)
-		}
+	if one, n := utf8.DecodeRuneInString(rest); strings.HasPrefix(rest[n:], "半") && (strings.ContainsRune("个年", one) || unitAfter(rest[:n]).dim != "") {
+		return decimal(hanWhole(run)+0.5) + rest[:n], end + n + len("半") // 四斤半
 	}
 	for _, tenths := range []string{"成", "折"} {
 		if below, ok := strings.CutPrefix(rest, tenths); ok && len(value) == 1 { // 三成五

@@ -35,7 +35,7 @@ const (
 	month  = "month of a year"
 	day    = "day of a month"
 	clock  = "clock"
-	label  = "label"     // of the name before it: line 7
+	label  = "label"     // belongs to the name before it: line 7
 	score  = "score"     // 三比二
 	counts = "count of " // and behind it what is counted
 )

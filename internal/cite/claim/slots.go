@@ -91,7 +91,12 @@ func slotAt(ours, theirs []symbol, runs []run, i int) (s slot, ok bool) {
 		to, end = to-1, end-1
 	}
 	s.ours, s.theirs, s.around = trimParticles(ours[from:to]), trimParticles(theirs[begin:end]), around(ours, from, to, runs)
-	return s, isSlot(s.ours) && isSlot(s.theirs) && !hasNumber(s.ours) && !isAllNumbers(s.theirs) && cover(s.theirs, ours) <= maxCommon
+	return s, isSlot(s.ours) && isSlot(s.theirs) && !hasNumber(s.ours) && !isAllNumbers(s.theirs) && s.isOther(ours, from)
+}
+
+// isOther reports whether the claim has little of what the source has in a slot, or has it before the slot, and both are names.
+func (s slot) isOther(ours []symbol, from int) bool {
+	return cover(s.theirs, ours) <= maxCommon || isName(s.ours) && isName(s.theirs) && indexOf(ours[:from], s.theirs, 0) >= 0
 }
 
 // around is the share of the symbols outside of a slot that are in runs; 0 if these are few.

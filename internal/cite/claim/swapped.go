@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"nodest/internal/cite/script"
+	"nodest/internal/index"
 )
 
 // Bounds of the search for exchanged parts.
@@ -16,8 +17,43 @@ const (
 
 // swapped finds two parts of a sentence on each other's place: x verb y where the source says y verb x.
 var swapped = Detector{Name: "swapped", Why: WhyRole, Find: func(p *Pair) (string, bool) {
-	return "", swaps(p.Claim, p.source) || swapsDense(p.Claim, p.source) || p.swapsSides()
+	return "", swaps(p.Claim, p.source, len(p.Quote) > 1) || slices.ContainsFunc(p.Quote, func(t *Text) bool { return swaps(p.Claim, t, false) }) || swapsDense(p.Claim, p.source) || p.swapsSides() || p.swapsCompared()
 }}
+
+// swapsCompared reports whether something stands before "than" that stands behind it in the source, and the other way round, with
+// the same word for the comparison.
+func (p *Pair) swapsCompared() bool {
+	for _, c := range p.Claim.clauses {
+		ours, ok := c.compared()
+		for _, of := range p.source.clauses {
+			theirs, too := of.compared()
+			if ok && too && ours.word == theirs.word && sharedCount(ours.before, theirs.behind) > 0 && sharedCount(ours.behind, theirs.before) > 0 && sharedCount(ours.behind, theirs.behind) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// comparison is a clause with "than": the words before and behind it, and the one for the comparison, with "less" and "fewer".
+type comparison struct {
+	word           string
+	before, behind map[string]bool
+}
+
+func (c *clause) compared() (k comparison, ok bool) {
+	first, second, ok := strings.Cut(c.text, " than ")
+	words := strings.Fields(first)
+	if !ok || len(words) == 0 {
+		return k, false
+	}
+	k.word = strings.Join(words[max(0, len(words)-2):], " ")
+	if before := words[max(0, len(words)-2)]; before != "less" && before != "fewer" {
+		k.word = words[len(words)-1]
+	}
+	k.before, k.behind = Distinct(index.Terms(first)), Distinct(index.Terms(second))
+	return k, true
+}
 
 // swapsSides reports whether names before a word stand behind it in the source, and those behind it before; or, where
 // only one of both is in the passive, on the same sides.
@@ -110,53 +146,86 @@ func positions(in []placedTerm, row ...[]placedTerm) (at []int) {
 	return at
 }
 
-// swaps reports whether two parts of a sentence stand on each other's place in the source: x verb y
-// where the source says y verb x. A passive turns the order around.
-func swaps(claim, e *Text) bool {
-	ours := sequence(claim, e.terms, maxSwapTokens)
-	theirs := sequence(e, claim.terms, 3*maxSwapTokens)
-	next := map[[2]string]bool{} // pairs of neighbours of the source
-	for i := range len(theirs) - 1 {
-		next[[2]string{theirs[i].term, theirs[i+1].term}] = true
+// exchange looks for two parts of a claim on each other's place in a source: x verb y where the source says y verb x. A passive
+// turns the order around.
+type exchange struct {
+	claim, source *Text
+	ours, theirs  []placedTerm       // those in common, in their order
+	next          map[[2]string]bool // pairs of neighbours of the source
+	distinct      bool               // only names and numbers change places: other words do so from sentence to sentence
+}
+
+func swaps(claim, source *Text, distinct bool) bool {
+	e := exchange{
+		claim, source, sequence(claim, source.terms, maxSwapTokens), sequence(source, claim.terms, 3*maxSwapTokens), map[[2]string]bool{}, distinct,
 	}
-	follows := func(a, b int) bool { return next[[2]string{ours[a].term, ours[b].term}] }
-	for from := 1; from < len(ours); from++ { // the middle
-		for to := from + 1; to < min(len(ours), from+maxSwapMiddle+1) && (to == from+1 || follows(to-2, to-1)); to++ {
-			for x := 1; x <= min(3, from); x++ {
-				for y := 1; y <= 3 && to+y <= len(ours); y++ {
-					turned := follows(to+y-1, from) && follows(to-1, from-x)
-					same := follows(from-1, from) && follows(to-1, to) && to == from+1
-					if (turned || same) && exchanged(claim, e, ours[from-x:to+y], theirs, x, to-from) {
-						return true
-					}
-				}
+	for i := range len(e.theirs) - 1 {
+		e.next[[2]string{e.theirs[i].term, e.theirs[i+1].term}] = true
+	}
+	for from := 1; from < len(e.ours); from++ { // the middle
+		for to := from + 1; to < min(len(e.ours), from+maxSwapMiddle+1) && (to == from+1 || e.follows(to-2, to-1)); to++ {
+			if e.around(from, to) {
+				return true
 			}
 		}
 	}
 	return false
 }
 
-// exchanged is swaps for a part of the sentence whose first x terms may be exchanged with those behind the m
-// in its middle.
-func exchanged(claim, e *Text, part, theirs []placedTerm, x, m int) bool {
-	first, middle, second := part[:x], part[x:x+m], part[x+m:]
-	if !isNames(first, claim, e) && claim.subordinates(part[0].clause, part[len(part)-1].clause) || isNumber(first[0].term) != isNumber(second[0].term) || isNames(first, claim, e) != isNames(second, claim, e) || slices.ContainsFunc(first, func(t placedTerm) bool {
-		return slices.ContainsFunc(second, func(o placedTerm) bool { return t.term == o.term })
-	}) {
+// follows reports whether a term of the claim follows another one in the source.
+func (e *exchange) follows(a, b int) bool { return e.next[[2]string{e.ours[a].term, e.ours[b].term}] }
+
+// around reports whether up to three terms before a middle of the claim have changed places with some behind it.
+func (e *exchange) around(from, to int) bool {
+	for x := 1; x <= min(3, from); x++ {
+		if e.distinct && !e.areNames(e.ours[from-x:from]) && !isNumber(e.ours[from-1].term) {
+			continue
+		}
+		for y := 1; y <= 3 && to+y <= len(e.ours); y++ {
+			turned := e.follows(to+y-1, from) && e.follows(to-1, from-x)
+			same := e.follows(from-1, from) && e.follows(to-1, to) && to == from+1
+			if (turned || same) && e.exchanged(e.ours[from-x:from], e.ours[from:to], e.ours[to:to+y]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// exchanged reports whether two parts of the claim, and not what stands between them, have changed places.
+func (e *exchange) exchanged(first, middle, second []placedTerm) bool {
+	if !e.areAlike(first, second) {
 		return false
 	}
-	same, other := positions(theirs, part), positions(theirs, second, middle, first)
+	same, other := positions(e.theirs, first, middle, second), positions(e.theirs, second, middle, first)
 	if len(same) == 0 == (len(other) == 0) {
 		return false
 	}
-	begin := slices.Concat(same, other)[0] + x
+	begin := slices.Concat(same, other)[0] + len(first)
 	if len(same) == 0 {
-		begin += len(second) - x
+		begin += len(second) - len(first)
 	}
-	if claim.passiveWithin(middle) != e.passiveWithin(theirs[begin:begin+m]) {
-		return len(same) > 0 && m == 1 && isNames(first, claim, e) && isNames(second, claim, e) && !isNames(middle, claim, e)
+	if ours, ok := e.claim.clauses[middle[0].clause].compared(); ok { // less than it is more
+		if theirs, too := e.source.clauses[e.theirs[begin].clause].compared(); too && ours.word != theirs.word {
+			return false
+		}
+	}
+	if e.claim.passiveWithin(middle) != e.source.passiveWithin(e.theirs[begin:begin+len(middle)]) {
+		return len(same) > 0 && len(middle) == 1 && e.areNames(first) && e.areNames(second) && !e.areNames(middle)
 	}
 	return len(other) > 0
+}
+
+// areAlike reports whether two parts may change places: both are names or none, both numbers or none, and they have no term in
+// common.
+func (e *exchange) areAlike(first, second []placedTerm) bool {
+	names := e.areNames(first)
+	if !names && e.claim.subordinates(first[0].clause, second[len(second)-1].clause) {
+		return false
+	}
+	return isNumber(first[0].term) == isNumber(second[0].term) && names == e.areNames(second) && !slices.ContainsFunc(first, func(t placedTerm) bool {
+		return slices.ContainsFunc(second, func(o placedTerm) bool { return t.term == o.term })
+	})
 }
 
 // subordinates reports whether a part of a text goes over clauses of which one begins with a word such as "since": these may stand
@@ -173,12 +242,10 @@ func (t *Text) subordinates(from, to int) bool {
 
 var joins = data.Set("joins")
 
-// isNames reports whether all of some terms are names in one of two readings; a name at the
-// beginning of a sentence cannot be told there.
-func isNames(terms []placedTerm, in ...*Text) bool {
-	return !slices.ContainsFunc(terms, func(t placedTerm) bool {
-		return !slices.ContainsFunc(in, func(r *Text) bool { return r.isName(t.term) })
-	})
+// areNames reports whether all of some terms are names in the claim or the source; a name at the beginning of a sentence cannot
+// be told there.
+func (e *exchange) areNames(terms []placedTerm) bool {
+	return !slices.ContainsFunc(terms, func(t placedTerm) bool { return !e.claim.isName(t.term) && !e.source.isName(t.term) })
 }
 
 func (t *Text) isName(term string) bool {

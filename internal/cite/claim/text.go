@@ -2,6 +2,7 @@ package claim
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -181,8 +182,11 @@ func (c *clause) says() *meaning {
 	return c.said
 }
 
-// goesOn reports whether a clause is "and" with one more name of a list.
+// goesOn reports whether a clause is "and" with one more name of a list, or a number such as one between parentheses.
 func (c *clause) goesOn() bool {
+	if len(c.amounts) > 0 && !slices.ContainsFunc(c.tokens, func(t token) bool { return !isNumber(t.term) && !isUnit(t.term) }) {
+		return true
+	}
 	names, others := 0, 0
 	for _, t := range c.tokens {
 		if t.name {
@@ -200,6 +204,7 @@ func (c *clause) add(other *clause) {
 	c.said = nil
 	c.tokens = append(c.tokens, other.tokens...)
 	c.symbols = append(c.row(), other.row()...)
+	c.amounts = append(c.amounts, other.amounts...)
 	maps.Copy(c.terms, other.terms)
 }
 

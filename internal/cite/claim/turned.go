@@ -84,8 +84,3 @@ const unmoved = 2
 func sharesTerm(a, b []string) bool {
 	return slices.ContainsFunc(a, func(t string) bool { return slices.Contains(b, t) })
 }
-
-// opposes reports whether a clause has another side of something that another one has.
-func (c *clause) opposes(of *clause) bool {
-	return slices.ContainsFunc(c.says().opposite, func(s side) bool { return slices.ContainsFunc(of.says().opposite, s.against) })
-}

@@ -1,6 +1,13 @@
 // Regex scripts: one script, a list of them, or a group of the NodeST app with a list.
 
+import type { Dialect } from '../lib/types'
 import { isObject, list, put, read, type Doc, type Path } from './path'
+
+/** A kind of texts that scripts run over, by SillyTavern's number: user 1, reply 2, slash command 3, world info 5, reasoning 6. */
+export type Place = 1 | 2 | 3 | 5 | 6
+
+/** The texts that scripts can be tested on, replies first. */
+export const places: Record<Dialect, Place[]> = { nodest: [2, 1], sillytavern: [2, 1, 3, 5, 6] }
 
 export interface Script {
   path: Path

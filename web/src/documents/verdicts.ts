@@ -34,8 +34,11 @@ function quiet(v: Verdict): (string | undefined)[] {
   return [w.reasons[v.reason ?? ''] ?? plain(v.reason ?? ''), v.key ? w.keyWas(quoted([v.key])) : undefined, v.missing?.length ? w.notFound(quoted(v.missing)) : undefined, v.found?.length ? w.foundKeys(quoted(v.found)) : undefined, v.until ? w.untilOff(v.until) : undefined]
 }
 
+/** Reasons that differ from pass to pass; for any other one an entry was tried again in the last. */
+const passing = ['group', 'probability', 'budget']
+
 /** explain says in words why an entry fires or not; name gives the name of another one. */
 export function explain(v: Verdict, world: World, name: (id: string) => string): string {
-  const parts = [...(v.fires ? fired(v, world) : quiet(v)), v.group && group(v, name), draw(v), v.pass > 1 && w.pass(v.pass)]
+  const parts = [...(v.fires ? fired(v, world) : quiet(v)), v.group && group(v, name), draw(v), v.pass > 1 && (v.fires || passing.includes(v.reason ?? '')) && w.pass(v.pass)]
   return parts.filter(Boolean).join(' · ')
 }

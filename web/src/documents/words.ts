@@ -167,6 +167,11 @@ export const docWords = words(
 
     noteHint: 'A reminder to the model at a fixed depth of the chat. This one is for all chats with the character; a chat can have its own instead.',
     noteText: 'Text of the note',
+    noteTavern: 'For characters of the SillyTavern dialect',
+    notePositions: { 0: 'Behind the main prompt', 1: 'In the chat at the depth', 2: 'Before the main prompt' } as Record<number, string>,
+    noteInterval: 'Interval',
+    noteIntervalHint: "Every so many of the user's messages; 1 is always, 0 never.",
+    noteScan: 'World-book keys are looked for in it',
     removeNote: 'Remove the note',
   },
   {
@@ -335,6 +340,11 @@ export const docWords = words(
 
     noteHint: '写给模型的提醒，插在聊天的固定深度。这里的注释用于该角色的所有聊天；单个聊天可以另设。',
     noteText: '注释内容',
+    noteTavern: '用于 SillyTavern 规则的角色',
+    notePositions: { 0: '在主提示词之后', 1: '在聊天中指定深度', 2: '在主提示词之前' },
+    noteInterval: '间隔',
+    noteIntervalHint: '每隔多少条用户消息插入一次；1 为每次，0 为从不。',
+    noteScan: '在注释中查找世界书关键词',
     removeNote: '移除注释',
   },
 )

@@ -105,22 +105,17 @@ type cited struct {
 	Report     cite.Report           `json:"report"`
 }
 
-// cite repairs the answer and checks its marks against the pages that were opened.
+// cite repairs the answer and checks it against the pages that were opened. Where there is none, it consists of quotes.
 func (m *member) cite(ctx context.Context, end string) (cited, error) {
+	if end != Trivial && m.candidate != "" {
+		return m.verify(ctx, end)
+	}
 	return decide(ctx, m, "cite", func(ctx context.Context) cited {
 		if end == Trivial {
 			return cited{Answer: markdown.Mend(markdown.Footnotes(m.candidate, nil), m.web.pool.Hits()), Report: cite.Report{Unsourced: []string{}}}
 		}
-		sources, images := m.sources(ctx)
-		if m.candidate == "" {
-			return m.quote(ctx, sources, end)
-		}
-		text := markdown.Mend(markdown.LeadNotes(m.candidate, sources), m.web.pool.Hits())
-		v := cite.Verify(ctx, m.o.Embedder, text, sources, cite.VerifyOptions{Doubtful: m.plan.Doubtful})
-		if strings.TrimSpace(v.Answer) == "" { // nothing of it had support, and was to be removed
-			return m.quote(ctx, sources, end)
-		}
-		return cited{v.Answer, v.References, cite.ImageReferences(ctx, m.o.Embedder, v.Answer, images, mostImages), v.Report}
+		sources, _ := m.sources(ctx)
+		return m.quote(ctx, sources, end)
 	})
 }
 

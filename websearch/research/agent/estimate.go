@@ -35,7 +35,7 @@ func Estimate(p Plan, earlier []float64) Expected {
 	e := Expected{Tokens: int(share * float64(p.Budget.Tokens))}
 	purse := newPurse(p.Budget.Tokens, 0)
 	left, known := share*float64(p.Budget.Tokens)-float64(purse.kept()), 0.0
-	calls, steps := 1.0, 0.0 // the final answer
+	calls, steps := 2.0, 0.0 // the final answer, and the check of its sentences
 	for left > usualPrompt+float64(sizeStep.least) {
 		step := usualPrompt + min(known, knownShare*left, mostKnown) + usualAnswer*min(float64(sizeStep.most), left)
 		left -= step + usualSide*(usualPrompt+usualAnswer*float64(sizeRewrite.most))

@@ -71,6 +71,8 @@ func (g *greedy) reply(r *rand.Rand, p llm.Prompt) string {
 		return `{"clusters":[]}`
 	case "analysis":
 		return fmt.Sprintf(`{"recap":"%s","blame":"%s","improvement":"%s"}`, word(), word(), word())
+	case "verify":
+		return fmt.Sprintf(`{"verdicts":[{"n":1,"verdict":"%s"}]}`, []string{"supported", "not supported", "cannot tell"}[r.IntN(3)])
 	case "split":
 		return fmt.Sprintf(`{"subproblems":["Who is %s?","What is %s?","Where is %s?"]}`, word(), word(), word())
 	}

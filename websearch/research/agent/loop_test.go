@@ -74,14 +74,14 @@ func TestAnAnswerHasItsAttempts(t *testing.T) {
 	}
 }
 
-// The cheapest way: the plan's search and the best pages, one step, the checks.
+// The cheapest way: the plan's search and the best pages, one step, the checks, and that of the sentences.
 func TestACheapSearchIsEnough(t *testing.T) {
 	p := planOf(bridge)
 	p.Queries = []string{"arven bridge"}
 	s := &script{steps: []string{answer1}}
 	res, web, _ := play(t, p, s)
-	if res.End != Answered || len(s.prompts) != 4 || len(web.searched) != 1 || len(web.read) != 3 {
-		t.Errorf("end %s after %d calls, %d searches and %d pages; want %s, 4, 1 and 3", res.End, len(s.prompts), len(web.searched), len(web.read), Answered)
+	if res.End != Answered || len(s.prompts) != 5 || len(web.searched) != 1 || len(web.read) != 3 {
+		t.Errorf("end %s after %d calls, %d searches and %d pages; want %s, 5, 1 and 3", res.End, len(s.prompts), len(web.searched), len(web.read), Answered)
 	}
 	if res.Answer != "The bridge of Arven was opened on 3 May 1931[^1]." && res.Answer != "The bridge of Arven was opened on 3 May 1931 [^1]." {
 		t.Errorf("the answer is %q", res.Answer)

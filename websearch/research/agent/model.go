@@ -24,6 +24,7 @@ var (
 	sizeRewrite  = size{500, 250}
 	sizeCluster  = size{900, 400}
 	sizeSplit    = size{500, 250}
+	sizeVerify   = size{1500, 150}
 )
 
 // heard is the recorded answer of the model.

@@ -66,6 +66,7 @@ func (s *script) reply(p llm.Prompt) string {
 	return map[string]string{
 		"question": `{"needsDefinitive":true}`, "rewrite": `{"queries":[]}`, "cluster": `{"clusters":[]}`,
 		"analysis": `{"recap":"r","blame":"b","improvement":"i"}`, "split": `{"subproblems":["one"]}`, "final": "The final words.",
+		"verify": `{"verdicts":[]}`,
 	}[kind]
 }
 

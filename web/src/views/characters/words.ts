@@ -42,6 +42,8 @@ export const characterWords = words(
     createOwn: { worldbook: 'Create a world book', preset: 'Create a preset', regexscript: 'Add a script' },
     removeOwn: { worldbook: 'Remove the character’s world book', preset: 'Remove the character’s preset', regexscript: 'Remove the character’s scripts' },
     copyFromLibrary: 'Copy one from the library',
+    scriptsWait: 'These scripts do not run until you allow it. They change texts: do so if you trust their author.',
+    allowScripts: 'Let them run',
     alsoUsed: 'From the library, also used with this character:',
     forAll: '(for all characters)',
 
@@ -126,6 +128,8 @@ export const characterWords = words(
     createOwn: { worldbook: '创建世界书', preset: '创建预设', regexscript: '添加脚本' },
     removeOwn: { worldbook: '移除角色的世界书', preset: '移除角色的预设', regexscript: '移除角色的脚本' },
     copyFromLibrary: '从资料库复制',
+    scriptsWait: '这些脚本在你允许之前不会运行。它们会改动文字，请只允许可信作者的脚本。',
+    allowScripts: '允许运行',
     alsoUsed: '资料库中同样用于该角色：',
     forAll: '（用于所有角色）',
 

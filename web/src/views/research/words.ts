@@ -133,6 +133,7 @@ export const researchWords = words(
     claims: (doubtful: number, of: number) => (doubtful === 0 ? `Each of the ${of} sentences that need a source has one.` : `${doubtful} of ${of} sentences that need a source ${doubtful === 1 ? 'has' : 'have'} none.`),
     unsourced: 'Numbers and names that no source has',
     verdicts: 'Sentence by sentence',
+    rescued: 'The words differ from those of the source; the language model finds support in the quote.',
     reasons: {
       number: 'a number is not that of the source',
       name: 'a name is not that of the source',
@@ -141,6 +142,7 @@ export const researchWords = words(
       role: 'who or what belongs to whom is exchanged',
       hearsay: 'the source only says that somebody claims it',
       nothing: 'no source says this',
+      model: 'the language model finds no support in the quotes',
     } as Record<string, string>,
     reasonOf: (reason: string, fact: string) => `${reason}: “${fact}”`,
     supported: 'supported',
@@ -283,6 +285,7 @@ export const researchWords = words(
     claims: (doubtful: number, of: number) => (doubtful === 0 ? `需要来源的 ${of} 句话都有来源。` : `需要来源的 ${of} 句话中有 ${doubtful} 句没有来源。`),
     unsourced: '来源中没有的数字和名称',
     verdicts: '逐句核对',
+    rescued: '措辞与来源不同；语言模型认为引文支持这句话。',
     reasons: {
       number: '数字与来源不符',
       name: '名称与来源不符',
@@ -291,6 +294,7 @@ export const researchWords = words(
       role: '对象或归属颠倒了',
       hearsay: '来源只说有人这样声称',
       nothing: '没有来源这样说',
+      model: '语言模型认为引文不支持这句话',
     },
     reasonOf: (reason: string, fact: string) => `${reason}：“${fact}”`,
     supported: '有依据',
