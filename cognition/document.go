@@ -63,7 +63,7 @@ func eventsOf(raw json.RawMessage, legacy bool) ([]*Event, string) {
 	case has(o, "type"):
 		return nil, "its type is not a short text"
 	case legacy && word(o["query"]) != "":
-		return queryOf(raw, o), ""
+		return queryOf(o), ""
 	case legacy:
 		return nil, "neither a type nor a query"
 	}
@@ -92,7 +92,7 @@ func compact(raw json.RawMessage) json.RawMessage {
 var evaluated = []string{"eval_result", "status", "evaluated_at", "evaluated_at_trigger"}
 
 // queryOf reads an old entry, which is a query with its evaluation.
-func queryOf(raw json.RawMessage, o map[string]json.RawMessage) []*Event {
+func queryOf(o map[string]json.RawMessage) []*Event {
 	query := map[string]json.RawMessage{"type": op.MustJSON(TypeQuery)}
 	for name, value := range o {
 		if has(o, name) && !slices.Contains(evaluated, name) {

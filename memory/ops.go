@@ -150,8 +150,7 @@ func (s *Service) Delete(ctx context.Context, c *op.Call, characterID, id string
 		if purge {
 			return purgeOne(tx, c.By(), characterID, id)
 		}
-		_, err := retire(tx, c.By(), characterID, id)
-		return err
+		return retire(tx, c.By(), characterID, id)
 	})
 }
 

@@ -96,10 +96,7 @@ func createBy(tx Tx, by, characterID string, d Draft, origin Origin, evidence ..
 // Conflict if the memory is retired, or if another one says the same (details.current is
 // its id).
 func edit(tx Tx, by, characterID, id string, p Patch) (*Memory, error) {
-	if err := tx.LockMemory(characterID); err != nil {
-		return nil, err
-	}
-	versions, named, err := versionsOf(tx, characterID, id)
+	versions, named, err := lockedVersions(tx, characterID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -219,23 +216,28 @@ func follow(tx Tx, by, characterID string, versions []Memory, m Memory) (*Memory
 }
 
 // retire hides a memory on all branches until it is restored.
-func retire(tx Tx, by, characterID, id string) (*Memory, error) {
-	if err := tx.LockMemory(characterID); err != nil {
-		return nil, err
-	}
-	versions, _, err := versionsOf(tx, characterID, id)
+func retire(tx Tx, by, characterID, id string) error {
+	versions, _, err := lockedVersions(tx, characterID, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	newest := &versions[len(versions)-1]
 	if newest.Status == Retired && len(newest.EndedBy) == 0 {
-		return newest, nil
+		return nil
 	}
 	newest.Status, newest.EndedBy, newest.UpdatedAt = Retired, nil, tx.Now()
 	if err := tx.UpdateFact(characterID, newest); err != nil {
-		return nil, err
+		return err
 	}
-	return newest, EmitWritten(tx, by, characterID, WroteRetired, newest.ID)
+	return EmitWritten(tx, by, characterID, WroteRetired, newest.ID)
+}
+
+// lockedVersions is versionsOf for whoever changes them.
+func lockedVersions(tx Tx, characterID, id string) (all []Memory, named *Memory, err error) {
+	if err := tx.LockMemory(characterID); err != nil {
+		return nil, nil, err
+	}
+	return versionsOf(tx, characterID, id)
 }
 
 // restore makes a version count again: the newest one if it is retired; an older one as a new,
@@ -243,10 +245,7 @@ func retire(tx Tx, by, characterID, id string) (*Memory, error) {
 //
 // Errors: Conflict if another memory says the same (details.current is its id).
 func restore(tx Tx, by, characterID, id string) (*Memory, error) {
-	if err := tx.LockMemory(characterID); err != nil {
-		return nil, err
-	}
-	versions, named, err := versionsOf(tx, characterID, id)
+	versions, named, err := lockedVersions(tx, characterID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +327,7 @@ func carryOut(tx Tx, by, characterID string, s *Suggestion) error {
 		return err
 	}
 	if s.Event == EventDelete {
-		_, err = retire(tx, by, characterID, s.MemoryID)
+		err = retire(tx, by, characterID, s.MemoryID)
 		return err
 	}
 	m := versions[len(versions)-1]

@@ -54,13 +54,17 @@ type contents struct {
 // exported as an interrupted one with the text stored so far. Only the summaries, and the ids of
 // save points, are held in memory as a whole. After an error, out has a part of the document.
 func (svc *Service) ExportArchive(ctx context.Context, userID, conversationID string, out io.Writer) (filename string, err error) {
+	return svc.export(ctx, userID, conversationID, ".json", func(tx chat.Tx, conv *chat.Conversation) error { return exportArchive(tx, conv, out) })
+}
+
+func (svc *Service) export(ctx context.Context, userID, conversationID, extension string, write func(chat.Tx, *chat.Conversation) error) (filename string, err error) {
 	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
 		conv, err := tx.Conversation(conversationID)
 		if err != nil {
 			return err
 		}
-		filename = card.FileName(conv.Title, ".json")
-		return exportArchive(tx, conv, out)
+		filename = card.FileName(conv.Title, extension)
+		return write(tx, conv)
 	})
 	return filename, err
 }

@@ -239,15 +239,7 @@ func noteFromLog(metadata json.RawMessage) json.RawMessage {
 // ExportChat writes the shown branch of a conversation to out as SillyTavern JSONL, with
 // all its swipes. After an error, out has a part of the file.
 func (svc *Service) ExportChat(ctx context.Context, userID, conversationID string, out io.Writer) (filename string, err error) {
-	err = svc.store.View(ctx, userID, func(tx chat.Tx) error {
-		conv, err := tx.Conversation(conversationID)
-		if err != nil {
-			return err
-		}
-		filename = card.FileName(conv.Title, ".jsonl")
-		return writeLog(tx, conv, out)
-	})
-	return filename, err
+	return svc.export(ctx, userID, conversationID, ".jsonl", func(tx chat.Tx, conv *chat.Conversation) error { return writeLog(tx, conv, out) })
 }
 
 func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {

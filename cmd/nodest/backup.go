@@ -112,7 +112,7 @@ func (p *program) backup(ctx context.Context, cfg *setup.Config, path string) (m
 	}()
 	progress, done := p.progress("backing up")
 	defer done()
-	_, err = writeBackup(ctx, cfg, setup.NewLog(p.err, cfg), f, progress)
+	err = writeBackup(ctx, cfg, setup.NewLog(p.err, cfg), f, progress)
 	if err = errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
 		return nil, err
 	}
@@ -126,14 +126,15 @@ func (p *program) backup(ctx context.Context, cfg *setup.Config, path string) (m
 }
 
 // writeBackup writes a backup of everything.
-func writeBackup(ctx context.Context, cfg *setup.Config, log *slog.Logger, w io.Writer, progress func(table string, rows int64)) (*store.Manifest, error) {
+func writeBackup(ctx context.Context, cfg *setup.Config, log *slog.Logger, w io.Writer, progress func(table string, rows int64)) error {
 	secret, err := secretFor(cfg)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return store.Backup(ctx, storeOptions(cfg, log), w, store.BackupOptions{
+	_, err = store.Backup(ctx, storeOptions(cfg, log), w, store.BackupOptions{
 		Program: version, Files: map[string][]byte{secretFile: secret}, Progress: progress,
 	})
+	return err
 }
 
 // secretFor is what a data folder would hold as secret.key.

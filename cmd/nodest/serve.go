@@ -150,8 +150,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 func (p *program) open(ctx context.Context, cfg *setup.Config) (*instance.Instance, error) {
 	log := setup.NewLog(p.err, cfg)
 	return instance.Open(ctx, cfg, instance.Options{Version: version, Log: log, Backup: func(ctx context.Context, w io.Writer) error {
-		_, err := writeBackup(ctx, cfg, log, w, nil)
-		return err
+		return writeBackup(ctx, cfg, log, w, nil)
 	}})
 }
 

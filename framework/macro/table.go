@@ -73,9 +73,9 @@ func fixed(name, about string, value func(r *run) string, aliases ...string) def
 }
 
 // silent is a macro for what NodeST does not have.
-func silent(name, args, about, value string, most int, aliases ...string) definition {
+func silent(name, args, about, value string, most int) definition {
 	return definition{
-		Info: Info{Name: name, Aliases: aliases, Args: args, About: about, Status: NoEffect}, max: most,
+		Info: Info{Name: name, Args: args, About: about, Status: NoEffect}, max: most,
 		value: func(*run, *call, []string) (string, bool) { return value, true },
 	}
 }

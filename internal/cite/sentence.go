@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"nodest/internal/cite/script"
@@ -120,7 +121,7 @@ func weight(s string) int {
 		if script.IsDense(r) {
 			n += 5
 		} else {
-			n += 2 * units(r)
+			n += 2 * utf16.RuneLen(r)
 		}
 	}
 	return n

@@ -1,6 +1,7 @@
 package cite
 
 import (
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -19,16 +20,9 @@ type Chunk struct {
 func Len16(s string) int {
 	n := 0
 	for _, r := range s {
-		n += units(r)
+		n += utf16.RuneLen(r)
 	}
 	return n
-}
-
-func units(r rune) int {
-	if r > 0xFFFF {
-		return 2
-	}
-	return 1
 }
 
 // locate returns the chunks at the given byte ranges, which must be in order and not overlap.
@@ -53,7 +47,7 @@ type ruler struct{ bytes, units, points int }
 // advance moves to a later byte offset.
 func (at *ruler) advance(text string, to int) {
 	for _, r := range text[at.bytes:to] {
-		at.units += units(r)
+		at.units += utf16.RuneLen(r)
 		at.points++
 	}
 	at.bytes = to
@@ -65,7 +59,7 @@ func (at *ruler) advanceUnits(text string, n int) {
 	for to := at.units + n; at.units < to && at.bytes < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at.bytes:])
 		at.bytes += size
-		at.units += units(r)
+		at.units += utf16.RuneLen(r)
 		at.points++
 	}
 }

@@ -3,6 +3,7 @@ package summary
 import (
 	"regexp"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"nodest/framework"
@@ -64,13 +65,9 @@ func withoutMarkers(text string) string {
 	}
 }
 
-func utf16Len(s string) int {
-	n := 0
+func utf16Len(s string) (n int) {
 	for _, r := range s {
-		n++
-		if r > 0xFFFF {
-			n++
-		}
+		n += utf16.RuneLen(r)
 	}
 	return n
 }

@@ -1,6 +1,9 @@
 package intent
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf16"
+)
 
 // longest is the length in UTF-16 units from which a message is no search.
 const longest = 300
@@ -29,9 +32,7 @@ func Seed(text string) bool {
 // units is the length of s in UTF-16 units.
 func units(s string) (n int) {
 	for _, r := range s {
-		if n++; r > 0xFFFF {
-			n++
-		}
+		n += utf16.RuneLen(r)
 	}
 	return n
 }

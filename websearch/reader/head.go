@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
@@ -213,9 +214,7 @@ func cut(s string, n int) string {
 // units is the length of s in UTF-16 code units.
 func units(s string) (n int) {
 	for _, r := range s {
-		if n++; r > 0xFFFF {
-			n++
-		}
+		n += utf16.RuneLen(r)
 	}
 	return n
 }

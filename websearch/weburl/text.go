@@ -3,6 +3,7 @@ package weburl
 import (
 	"regexp"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -94,17 +95,10 @@ func describe(before, after string) string {
 	return strings.Join(strings.Fields(description), " ")
 }
 
-func units(r rune) int {
-	if r > 0xFFFF {
-		return 2
-	}
-	return 1
-}
-
 func firstUnits(s string) string {
 	left := contextUnits
 	for i, r := range s {
-		if left -= units(r); left < 0 {
+		if left -= utf16.RuneLen(r); left < 0 {
 			return s[:i]
 		}
 	}
@@ -115,7 +109,7 @@ func lastUnits(s string) string {
 	left, i := contextUnits, len(s)
 	for i > 0 {
 		r, n := utf8.DecodeLastRuneInString(s[:i])
-		if left -= units(r); left < 0 {
+		if left -= utf16.RuneLen(r); left < 0 {
 			break
 		}
 		i -= n
