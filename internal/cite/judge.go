@@ -332,8 +332,9 @@ func (v *verifier) supportTogether(p *part, named bool, tried []trial) {
 // adds reports whether a window has facts of a part that another one lacks.
 func (v *verifier) adds(p *part, x, y trial) bool {
 	title := v.pages.about(x.window)
-	lacking := p.facts.Missing(claim.NewEvidence(v.pages.passageOf(x.window).text, title))
-	return lacking.Missing(claim.NewEvidence(v.pages.passageOf(y.window).text, title)).Count() < lacking.Count()
+	text := v.pages.passageOf(x.window).text
+	both := claim.NewEvidence(text, v.pages.passageOf(y.window).text, title)
+	return p.facts.Missing(both).Count() < p.facts.Missing(claim.NewEvidence(text, title)).Count()
 }
 
 // nameFactor lowers the score of a quote without a name that no source has.

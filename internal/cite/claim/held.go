@@ -26,7 +26,7 @@ var held = Detector{Name: "held", Why: WhyRole, Find: anyClause(func(p *Pair, c 
 })}
 
 // heldByItem reports whether the claim has all words of a clause of the source, such as "and dry mouth (9 %)", and another
-// number in place of its own.
+// number of the source in place of its own.
 func (p *Pair) heldByItem() bool {
 	return p.source.anyClause(func(of *clause) bool {
 		words := 0
@@ -38,7 +38,9 @@ func (p *Pair) heldByItem() bool {
 				return false
 			}
 		}
-		return words >= 2 && len(of.amounts) == 1 && !p.Claim.hasAmount(of.amounts[0]) && p.Claim.countLike(of.amounts[0]) > 0
+		return words >= 2 && len(of.amounts) == 1 && !p.Claim.hasAmount(of.amounts[0]) && p.Claim.anyClause(func(c *clause) bool {
+			return slices.ContainsFunc(c.amounts, func(q quantity) bool { return q.like(of.amounts[0]) && p.source.hasAmount(q) })
+		})
 	})
 }
 

@@ -1,8 +1,9 @@
 package claim
 
 var (
-	planned = data.Rule("planned")
-	done    = data.Rule("done")
+	planned  = data.Rule("planned")
+	done     = data.Rule("done")
+	foreseen = data.Rule("foreseen")
 )
 
 // unreal finds what the claim says has been done, where the source says that it is planned.
@@ -11,7 +12,7 @@ var unreal = Detector{Name: "unreal", Why: WhyNegation, Find: anyClause(func(p *
 		return false
 	}
 	for _, n := range near {
-		if !planned.MatchString(n.text) || done.MatchString(n.text) {
+		if !planned.MatchString(foreseen.ReplaceAllString(n.text, " ")) || done.MatchString(n.text) {
 			return false
 		}
 	}

@@ -23,16 +23,30 @@ var swapped = Detector{Name: "swapped", Why: WhyRole, Find: func(p *Pair) (strin
 // swapsCompared reports whether something stands before "than" that stands behind it in the source, and the other way round, with
 // the same word for the comparison.
 func (p *Pair) swapsCompared() bool {
-	for _, c := range p.Claim.clauses {
-		ours, ok := c.compared()
-		for _, of := range p.source.clauses {
-			theirs, too := of.compared()
-			if ok && too && ours.word == theirs.word && sharedCount(ours.before, theirs.behind) > 0 && sharedCount(ours.behind, theirs.before) > 0 && sharedCount(ours.behind, theirs.behind) == 0 {
+	return p.Claim.anyClause(func(c *clause) bool {
+		return p.source.anyClause(func(of *clause) bool { same, turned := c.comparesWith(of); return same && turned })
+	})
+}
+
+// isConverse reports whether a clause of the source compares the same with another word, from the other side: a is slower than b.
+func (p *Pair) isConverse(c *clause) bool {
+	return p.source.anyClause(func(of *clause) bool { same, turned := c.comparesWith(of); return !same && turned })
+}
+
+// comparesWith reports whether two clauses with "than" have the same word for the comparison, and whether what is compared has
+// changed places.
+func (c *clause) comparesWith(of *clause) (same, turned bool) {
+	ours, ok := c.compared()
+	theirs, too := of.compared()
+	moved := func(some, to, from map[string]bool) bool {
+		for t := range some {
+			if to[t] && !from[t] {
 				return true
 			}
 		}
+		return false
 	}
-	return false
+	return ours.word == theirs.word, ok && too && moved(ours.before, theirs.behind, theirs.before) && moved(ours.behind, theirs.before, theirs.behind)
 }
 
 // comparison is a clause with "than": the words before and behind it, and the one for the comparison, with "less" and "fewer".
@@ -206,7 +220,7 @@ func (e *exchange) exchanged(first, middle, second []placedTerm) bool {
 		begin += len(second) - len(first)
 	}
 	if ours, ok := e.claim.clauses[middle[0].clause].compared(); ok { // less than it is more
-		if theirs, too := e.source.clauses[e.theirs[begin].clause].compared(); too && ours.word != theirs.word {
+		if theirs, too := e.source.clauses[e.theirs[begin].clause].compared(); !too || ours.word != theirs.word {
 			return false
 		}
 	}

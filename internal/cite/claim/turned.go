@@ -4,7 +4,7 @@ import "slices"
 
 // turned finds the opposite of what the source says: a rise for a fall.
 var turned = Detector{Name: "turned", Why: WhyDirection, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
-	if len(c.terms) < 2 {
+	if len(c.terms) < 2 || p.isConverse(c) {
 		return false // "and nine against"
 	}
 	return p.otherSide(c, near, func(c *clause) []side { return c.says().opposite }, true) || p.otherSideOf(c)
