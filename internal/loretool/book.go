@@ -155,22 +155,29 @@ func (b *book) near(ctx context.Context, v index.View, q *question) (found []int
 // mostAlone is what a single character of a script without spaces proves in a statement, at most.
 const mostAlone = 0.5
 
+// pairShare is the share of the evidence of a Chinese word that its pairs have; its single characters have the rest.
+const pairShare = 0.7
+
 // doubt takes from a message what means less in a chat than in a search: a few words are no question, and single
 // characters of Chinese are in many texts by chance.
 func doubt(read *lang.Question) {
 	read.Keywords = false
 	read.Terms = slices.DeleteFunc(read.Terms, func(t index.Term) bool { return t.Extra })
 	for i := range read.Terms {
-		if t := &read.Terms[i]; !read.Asks && t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) == 1 {
+		switch t := &read.Terms[i]; {
+		case t.Text[0] < utf8.RuneSelf:
+		case read.Asks:
+			t.Evidence = min(t.Evidence/pairShare, max(1, t.Evidence))
+		case utf8.RuneCountInString(t.Text) == 1:
 			t.Evidence = min(t.Evidence, mostAlone)
 		}
 	}
 }
 
-// One word proves that an entry is meant if it is worth more than an everyday one, and is half of the question.
+// One word proves that an entry is meant if it is worth more than an everyday one, and is about half of the question.
 const (
 	leastEvidence = 0.6
-	leastShare    = 0.5
+	leastShare    = 0.45
 	several       = 1.3 // evidence of more than one word
 )
 

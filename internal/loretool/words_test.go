@@ -95,6 +95,7 @@ func TestWordsFindEntries(t *testing.T) {
 		{chinese, "盗贼公会的首领是谁？", "公会"},
 		{chinese, "我好像染上了灰色瘟疫。", "瘟疫"},
 		{chinese, "冰龙什么时候醒来？", "龙"},
+		{chinese, "冰龙睡在哪里？", "龙"},
 		{chinese, "港口的酒馆老板是谁？", "酒馆"},
 		{chinese, "夜班列车几点出发？", "列车"},
 		{chinese, "游牧民怎么埋葬死者？", "沙漠"},
