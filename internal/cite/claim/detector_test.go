@@ -22,6 +22,9 @@ func TestDetectors(t *testing.T) {
 		"negated": {
 			{"The drug did not help patients.", "The drug helped patients.", "The drug did not help the patients."},
 			{"滤芯不可水洗。", "滤芯可以用水清洗。", "滤芯不能水洗。"},
+			{"The fox does not dig dens of its own.", "The fox digs dens of its own.", "Rather than digging dens, the fox takes those of others."},
+			{"Boats are banned, except for those of the police.", "Boats are welcome there.", "Only the police have boats."},
+			{"孕妇禁用。", "孕妇可以服用。", "孕妇不得服用。"},
 			{"创办人并非知府李元，而是盐商。", "创办人是知府李元。", "创办人是盐商。"},
 		},
 		"silent": {
@@ -34,6 +37,7 @@ func TestDetectors(t *testing.T) {
 			{"产量增加了三成。", "产量减少了三成。", "产量提高了三成。"},
 			{"表带偏硬。", "表带偏软。", "表带较硬。"},
 			{"比上代少2天。", "比上代多2天。", "比上代少了2天。"},
+			{"Public wages rise faster than private ones.", "Public wages rise more slowly than private ones.", "Private wages rise more slowly than public ones."},
 		},
 		"bounded": {
 			{"More than 300 boats came.", "Fewer than 300 boats came.", "More than 300 boats came."},
@@ -51,23 +55,29 @@ func TestDetectors(t *testing.T) {
 		"heard": {
 			{"Police suspect that a guard opened the door.", "A guard opened the door.", "Police suspect a guard opened the door."},
 			{"据传他卖掉了画。", "他卖掉了画。", "据说他卖掉了画。"},
+			{"The tower may have burned down.", "The tower burned down.", "The tower could have burned down."},
+			{"据推测该蜂随木材传入。", "该蜂随木材传入。", "该蜂可能随木材传入。"},
 		},
 		"unreal": {
 			{"The team wants to repeat the study.", "The team has repeated the study.", "The team plans to repeat the study."},
 			{"二期工程计划于2027年动工。", "二期工程已于2027年动工。", "二期工程拟于2027年动工。"},
+			{"The team expects the stock to recover.", "The stock has recovered.", "The team expects a recovery of the stock."},
 		},
 		"held": {
 			{"It went on sale in Europe in March 2022 and reached Canada in September 2022.", "It became available in Canada in March 2022.", "It became available in Canada in September 2022."},
 			{"Councillor Amina Doyle cut the ribbon, while the engineer Peter Vance gave a short tour to residents.", "Amina Doyle gave residents a short tour.", "Peter Vance gave residents a short tour."},
 			{"净化器于2023年8月上市。\n2024年1月，厂家推出了白色版本。", "净化器于2024年1月上市。", "净化器于2023年8月上市。"},
+			{"The most common effects were drowsiness (14%) and dry mouth (9%).", "Dry mouth was the most common effect, with 14%.", "Dry mouth was an effect, with 9%."},
 		},
 		"slotted": {
 			{"工程由中晟集团承建，信号系统则由华讯科技提供。", "线路的信号系统由中晟集团提供。", "线路的信号系统由华讯科技提供。"},
 			{"首批产品只在华东地区销售。", "首批产品在全国销售。", "首批产品在华东地区销售。"},
 			{"抗战爆发后，全家迁居重庆。", "抗战爆发后，全家迁居昆明。", "抗战爆发后，全家迁居重庆。"},
+			{"沈砚秋，画家，早年在杭州师从林仲甫学习山水。", "林仲甫早年在杭州师从沈砚秋学习山水。", "沈砚秋早年在杭州师从林仲甫学习山水。"},
 		},
 		"swapped": {
 			{"Ida Berg beat Lotte Dahl.", "Lotte Dahl beat Ida Berg.", "Lotte Dahl was beaten by Ida Berg."},
+			{"Females are slightly heavier than males.", "Male foxes are heavier than females.", "Males are lighter than females."},
 			{"Since April the line has been operated by Civica, which took over from Northway.", "In April, Northway took over the line from Civica.", "In April, Civica took over the line from Northway."},
 			{"海陵女排以三比二险胜北辰队。", "北辰队以三比二险胜海陵女排。", "海陵女排险胜北辰队。"},
 		},
