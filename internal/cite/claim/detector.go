@@ -3,6 +3,7 @@ package claim
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // The codes of a finding: why a source does not support a sentence.
@@ -55,8 +56,9 @@ type Finding struct {
 // claim.
 func (p *Pair) Contradiction() *Finding {
 	p.source = join(p.Quote)
+	verbatim := p.isVerbatim()
 	for _, d := range Detectors {
-		if d.Strict && p.Lenient {
+		if d.Strict && p.Lenient || verbatim && (d.Why == WhyRole || d.Why == WhyName) {
 			continue
 		}
 		if what, found := d.Find(p); found {
@@ -64,6 +66,23 @@ func (p *Pair) Contradiction() *Finding {
 		}
 	}
 	return nil
+}
+
+// isVerbatim reports whether the claim stands in the quote letter by letter. Then nothing in it is on another place, though a sentence
+// of the source before or behind it may have the same words in another order.
+func (p *Pair) isVerbatim() bool {
+	claim := letters(p.Claim.plain)
+	return claim != "" && strings.Contains(letters(p.source.plain), claim)
+}
+
+// letters is a text in lower case without all that is no letter or digit.
+func letters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
 }
 
 // anyClause makes a detector of a rule for a clause and the clauses of the quote that say most of it.
