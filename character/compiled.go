@@ -21,10 +21,10 @@ const keepDocs = 128 << 20
 type Documents struct {
 	CharacterID  string
 	Card         card.RoleCard
-	Language     framework.Language // language of built-in words
+	Language     framework.Language  // language of built-in words
 	Compiled     *framework.Compiled // nil = Tavern
 	Tavern       *tavern.Compiled    // for chats in the SillyTavern dialect; nil = Compiled
-	Sampling     TurnOptions      // options of the preset in force
+	Sampling     TurnOptions         // options of the preset in force
 	Scripts      *framework.Scripts
 	Note         *card.AuthorNote // the character's; nil = none
 	Settings     Settings

@@ -7,6 +7,7 @@ import (
 
 	"nodest/card"
 	"nodest/framework"
+	"nodest/framework/worldinfo"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
@@ -25,7 +26,29 @@ func Lint(data []byte, filename string, room card.Room) ([]card.Warning, error) 
 	if err != nil {
 		return nil, err
 	}
-	return append(append([]card.Warning{}, ch.Warnings...), bounded(framework.Lint(*docs))...), nil
+	findings := framework.Lint(*docs)
+	if docs.Book != nil && docs.Dialect == card.SillyTavern {
+		findings = append(findings, ofScan(docs, findings)...)
+	}
+	return append(append([]card.Warning{}, ch.Warnings...), bounded(findings)...), nil
+}
+
+// ofScan examines a book by the rules of the scan for its entries, with the settings that a character
+// begins with. It leaves out the places about which something is told.
+func ofScan(docs *framework.Documents, told []card.Warning) (more []card.Warning) {
+	known := map[string]bool{}
+	for _, w := range told {
+		known[w.Path] = true
+	}
+	for _, w := range worldinfo.Lint(docs.Book.Entries, worldinfo.DefaultSettings(), 0) {
+		if docs.Card != nil {
+			w.Path = "worldBook." + w.Path
+		}
+		if !known[w.Path] {
+			more = append(more, w)
+		}
+	}
+	return more
 }
 
 // maxAlike is how many findings of one code in one document are told one by one.

@@ -39,6 +39,25 @@ func TestLintReadsEveryKindOfDocument(t *testing.T) {
 	nodesttest.WantError(t, err, fault.UnsupportedCard, "")
 }
 
+// Findings of the scan for entries have the paths of the others, and are told once.
+func TestLintExaminesBooksByTheRulesOfTheirDialect(t *testing.T) {
+	t.Parallel()
+	const book = `{"name":"Lore","entries":[{"keys":["/(a+)+b/"],"content":"x","extensions":{}},{"keys":["moon"],"content":"","extensions":{"probability":0}}]}`
+	findings, err := character.Lint([]byte(`{"spec":"chara_card_v3","spec_version":"3.0","data":{"name":"Ada","description":"x","character_book":`+book+`}}`), "card.json", nil)
+	nodesttest.Must(t, err)
+	var got []string
+	for _, w := range findings {
+		if strings.HasPrefix(w.Path, "worldBook.") {
+			got = append(got, w.Code+" "+w.Path)
+		}
+	}
+	slices.Sort(got)
+	want := []string{"empty worldBook.entries.1.content", "slow_pattern worldBook.entries.0.key[0]", "unreachable worldBook.entries.1.probability"}
+	if !slices.Equal(got, want) {
+		t.Errorf("findings are %q, want %q", got, want)
+	}
+}
+
 func TestLintOfEverySharedFile(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"cards", "worldbooks", "presets"} {

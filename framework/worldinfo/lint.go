@@ -133,9 +133,7 @@ func (l *linter) keyed(e *card.Entry, never func(member, format string, args ...
 		blind = *e.ScanDepth <= 0
 	}
 	switch {
-	case e.Vectorized: // a search may bring it in
-	case len(e.Key) == 0:
-		never(".key", "the entry is not constant and has no keys")
+	case e.Vectorized, len(e.Key) == 0: // a search may bring it in; an import tells of entries without keys
 	case blind:
 		never(".scanDepth", "no message is searched, and so its keys are never found")
 	case e.Selective && l.contradicts(e):

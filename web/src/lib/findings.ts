@@ -32,6 +32,7 @@ const chinese: Record<string, string> = {
   regex_key: '关键词按普通文字匹配，不作为正则表达式',
   slow_pattern: '正则表达式可能很慢',
   switched_on: '设置中的正则脚本原为关闭，现已开启',
+  unknown_decorator: '无法识别的 @@ 指令，不起作用',
   unknown_identifier: '列表引用了不存在的标识符',
   unknown_field: '未知的内容，仅保留，不起作用',
   unknown_macro: '未知的宏，将原样发送',
