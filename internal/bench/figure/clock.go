@@ -29,3 +29,10 @@ func (c *Clock) To(t time.Time) {
 		c.now = t
 	}
 }
+
+// Add moves the clock forward.
+func (c *Clock) Add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
