@@ -142,6 +142,7 @@ type Request struct {
 	Seed        *int64
 	Sampling    Sampling
 	JSON        bool // the reply is to be one JSON object; providers that have a mode for it get it set
+	Begun       bool // the last message is the beginning of the reply; a server that refuses such a request gets it without the message
 
 	// Tools may be called by the model. With NoCalls it must write text: Tools only explain the
 	// calls in Messages. A model without tools must not be given any: Model.NoTools.

@@ -341,6 +341,7 @@ func (t *turn) request(added int) llm.Request {
 	}
 	if d := t.setup.Docs.Tavern; d != nil {
 		d.Sample(&r)
+		r.Begun = tavern.Begins(t.prompt)
 	}
 	if o.MaxTokens != nil {
 		r.MaxTokens = *o.MaxTokens

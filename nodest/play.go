@@ -3,6 +3,7 @@ package nodest
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"nodest/chat"
 	"nodest/framework"
@@ -76,7 +77,7 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 			PinExamples: set.Prompt.PinExamples, IgnoreSystemPrompt: !set.Prompt.CardSystemPrompt, IgnorePostHistory: !set.Prompt.CardPostHistory,
 		},
 	}
-	p.Before = t.past.before()
+	p.Before, p.Prefills = t.past.before(), goesOn(t.setup.model.Name)
 	p.Model = t.setup.model.Name
 	log := chat.LogSettingsOf(t.setup.Conversation)
 	p.Overrides = tavern.Overrides{Scenario: log.Scenario, SystemPrompt: log.SystemPrompt, MesExample: log.MesExample}
@@ -89,6 +90,10 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 	p.State, p.Globals, unreadable = carried.Read(t.past.play, t.past.globals)
 	return p, unreadable
 }
+
+// goesOn reports whether a model is known to go on with a message of its own at the end of a request: SillyTavern begins
+// the replies of Claude alone. Newer ones refuse it; they are asked again without it (llm.Request.Begun).
+func goesOn(model string) bool { return strings.Contains(strings.ToLower(model), "claude") }
 
 // before counts the messages that were not read. The user's are estimated: both speak in turn, so the first one that was read
 // behind them says who spoke last.

@@ -363,6 +363,9 @@ func metadataWithNote(metadata, doc json.RawMessage) json.RawMessage {
 	role := max(0, slices.Index(logRoles, strings.Replace(note.Role, "model", "assistant", 1)))
 	members["note_prompt"], members["note_depth"] = op.MustJSON(note.Text), op.MustJSON(note.Depth)
 	members["note_role"], members["note_position"] = op.MustJSON(role), op.MustJSON(note.Position)
-	members["note_interval"], members["note_allow_wi_scan"] = op.MustJSON(note.Interval), op.MustJSON(note.Scan)
+	members["note_interval"] = op.MustJSON(note.Interval)
+	if note.Scan || members["note_allow_wi_scan"] != nil {
+		members["note_allow_wi_scan"] = op.MustJSON(note.Scan)
+	}
 	return op.MustJSON(members)
 }

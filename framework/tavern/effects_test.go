@@ -34,7 +34,7 @@ func sentFor(t *testing.T, doc string) (string, []card.Warning) {
 	all := string(sampling) + fmt.Sprintf("%+v", p.Scripts)
 	for _, task := range []llm.Task{llm.Reply, llm.Continue, llm.Impersonate} {
 		in := framework.Input{History: talk(3), Persona: framework.Persona{Name: "Bob"}, Instruction: &framework.Instruction{Task: task}}
-		all += strings.Join(lines(build(t, s, in, Play{})), "\n")
+		all += strings.Join(lines(build(t, s, in, Play{Prefills: true})), "\n")
 	}
 	return all, res.Warnings
 }

@@ -96,8 +96,17 @@ func (b *builder) buildControl() {
 		return
 	}
 	if text = b.env.Expand(prefill); text != "" {
-		e.control = append(e.control, onePart(plain, llm.Assistant, presetEntry("assistant_prefill", "Assistant Prefill"), text))
+		e.control = append(e.control, onePart(plain, llm.Assistant, presetEntry(idPrefill, "Assistant Prefill"), text))
 	}
+}
+
+// idPrefill names the beginning of a reply.
+const idPrefill = "assistant_prefill"
+
+// Begins reports whether a prompt ends with the beginning of its reply, which is the preset's.
+func Begins(p *framework.Prompt) bool {
+	n := len(p.Entries)
+	return n > 0 && p.Entries[n-1].ID == idPrefill
 }
 
 // buildExamples makes a list of messages of each block of the example dialogues: those of world

@@ -228,6 +228,34 @@ func TestServersThatRefuseSampling(t *testing.T) {
 	}
 }
 
+// Newer models of Claude refuse a request that begins their reply. They are asked without the beginning, and only once with it.
+func TestServersThatRefuseTheBeginningOfAReply(t *testing.T) {
+	f := llmtest.NewOpenAI(t)
+	c := connect(t, f, Options{})
+	f.Always(func(r llmtest.Request) llmtest.Reply {
+		if strings.Contains(string(r.Body), "Well,") && strings.Contains(string(r.Body), "new") {
+			return llmtest.Reply{Status: 400, Message: "the conversation must end with a user message"}
+		}
+		return llmtest.Say("Good evening.")
+	})
+	for i, want := range []int{2, 1, 1} {
+		r := llmtest.Ask("Hi")
+		r.Model, r.Begun = []string{"new", "new", "older"}[i], true
+		r.Messages = append(r.Messages, llm.Message{Role: llm.Assistant, Text: "Well,"})
+		before := len(f.Requests())
+		if err := llmtest.Read(t, c.Stream(t.Context(), r)).Err; err != nil {
+			t.Error(err)
+		}
+		sent := f.Requests()[before:]
+		if len(sent) != want {
+			t.Errorf("request %d was sent %d times, not %d", i, len(sent), want)
+		}
+		if last := string(sent[len(sent)-1].Body); strings.Contains(last, "Well,") != (r.Model == "older") {
+			t.Errorf("request %d: %s", i, last)
+		}
+	}
+}
+
 // Mistral and others refuse requests with members that they do not know.
 func TestServersThatTakeNoMoreThanTheyKnow(t *testing.T) {
 	req := llm.Request{Messages: []llm.Message{{Role: llm.User, Name: "Mia", Text: "hi"}, {Role: llm.Assistant, Name: "Alice", Text: "hello"}}}

@@ -70,6 +70,7 @@ type Client struct {
 
 	noJSON     sync.Map // models whose server refuses response_format
 	noSampling sync.Map // models whose server refuses members of sampling
+	noBegun    sync.Map // models whose server refuses the beginning of a reply
 	models     llm.ModelList
 	def        llm.Default
 }
@@ -191,8 +192,8 @@ func webPage(body io.Reader) (rest io.Reader, is bool) {
 	return in, true
 }
 
-// ask sends a request. A server that refuses it because of a member of sampling, or because it asks
-// for JSON, and takes it without, does not get these with this model again.
+// ask sends a request. A server that refuses it because of the beginning of the reply, a member of sampling, or because
+// it asks for JSON, and takes it without, does not get these with this model again.
 func (c *Client) ask(ctx context.Context, key llm.Key, body chatRequest) (*http.Response, error) {
 	resp, err := c.post(ctx, c.chat, key, body)
 	for _, less := range []struct {
@@ -200,6 +201,7 @@ func (c *Client) ask(ctx context.Context, key llm.Key, body chatRequest) (*http.
 		drop  func()
 		noted *sync.Map
 	}{
+		{body.begun, func() { body.Messages = body.Messages[:len(body.Messages)-1] }, &c.noBegun},
 		{!body.sampling.isZero(), func() { body.sampling = sampling{} }, &c.noSampling},
 		{body.ResponseFormat != nil, func() { body.ResponseFormat = nil }, &c.noJSON},
 	} {

@@ -31,6 +31,8 @@ type chatRequest struct {
 
 	Models   []string `json:"models,omitempty"`
 	Provider Routing  `json:"provider,omitzero"`
+
+	begun bool // the last message begins the reply
 }
 
 func (r chatRequest) texts() []string {
@@ -127,6 +129,13 @@ func (c *Client) body(req llm.Request) chatRequest {
 	}
 	if b.Model == "" {
 		b.Model = c.def.Current()
+	}
+	if n := len(b.Messages); req.Begun && n > 1 {
+		if _, refuses := c.noBegun.Load(b.Model); refuses {
+			b.Messages = b.Messages[:n-1]
+		} else {
+			b.begun = true
+		}
 	}
 	if _, refuses := c.noSampling.Load(b.Model); !refuses {
 		b.sampling = c.samplingOf(b.Model, &req.Sampling)
