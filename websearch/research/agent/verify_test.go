@@ -144,6 +144,8 @@ func TestAPageCannotVouchForAClaim(t *testing.T) {
 	o := newWeb().outside(s)
 	o.Read = func(_ context.Context, address string) (*reader.Page, error) {
 		var b record[begun]
+		rec.mu.Lock()
+		defer rec.mu.Unlock()
 		for _, key := range slices.Sorted(maps.Keys(rec.answers)) {
 			if strings.Contains(key, "/run/") {
 				if err := json.Unmarshal(rec.answers[key], &b); err != nil {
