@@ -95,15 +95,12 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 // the replies of Claude alone. Newer ones refuse it; they are asked again without it (llm.Request.Begun).
 func goesOn(model string) bool { return strings.Contains(strings.ToLower(model), "claude") }
 
-// before counts the messages that were not read. The user's are estimated: both speak in turn, so the first one that was read
-// behind them says who spoke last.
+// before counts the messages that were not read. Those of the user are estimated: both speak in turn, so the first
+// message behind them tells who spoke last.
 func (p *past) before() worldinfo.Before {
-	b := worldinfo.Before{Messages: p.earlier}
-	if p.earlier > 0 {
-		b.Users = p.earlier / 2
-		if p.messages[p.front].Role != chat.RoleUser {
-			b.Users = (p.earlier + 1) / 2
-		}
+	b := worldinfo.Before{Messages: p.earlier, Users: p.earlier / 2}
+	if p.front < len(p.messages) && p.messages[p.front].Role != chat.RoleUser {
+		b.Users = (p.earlier + 1) / 2
 	}
 	return b
 }
