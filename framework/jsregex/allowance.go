@@ -15,30 +15,38 @@ type Allowance struct{ left time.Duration }
 // NewAllowance returns an allowance of a time.
 func NewAllowance(all time.Duration) *Allowance { return &Allowance{left: all} }
 
-// Spent reports that no time is left.
-func (a *Allowance) Spent() bool { return a.left <= 0 }
+// Spent reports that less time is left than a run of the pattern may take.
+func (a *Allowance) Spent(p *Pattern) bool { return a.left < p.re.MatchTimeout }
 
 // Try calls run, which runs the pattern once, and counts its time. A run that ends with ErrTime is
 // tried once more, so that a machine that is busy for a moment turns no pattern off. When it
 // fails again, the pattern is off: from then on, Try returns ErrTime for it at once.
-// Without time it returns ErrSpent.
+// Where the allowance is spent it returns ErrSpent, so that all runs together stay within it.
 func (a *Allowance) Try(p *Pattern, run func() error) error {
 	switch {
 	case p.off.Load():
 		return ErrTime
-	case a.Spent():
+	case a.Spent(p):
 		return ErrSpent
 	}
-	started := time.Now()
-	err := run()
-	if errors.Is(err, ErrTime) {
-		err = run()
+	err := a.timed(run)
+	if !errors.Is(err, ErrTime) {
+		return err
 	}
-	a.left -= time.Since(started)
-	if errors.Is(err, ErrTime) {
+	if a.Spent(p) {
+		return ErrSpent
+	}
+	if err = a.timed(run); errors.Is(err, ErrTime) {
 		p.off.Store(true)
 	}
 	return err
+}
+
+// timed counts the time of a run.
+func (a *Allowance) timed(run func() error) error {
+	started := time.Now()
+	defer func() { a.left -= time.Since(started) }()
+	return run()
 }
 
 // Off reports that Try no longer runs the pattern.

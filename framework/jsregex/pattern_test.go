@@ -249,7 +249,7 @@ func TestKey(t *testing.T) {
 
 func TestAnAllowanceIsShared(t *testing.T) {
 	p := compile(t, "a", "", patient)
-	a := NewAllowance(time.Hour)
+	a := NewAllowance(2 * patient)
 	runs := 0
 	run := func(errs ...error) error {
 		return a.Try(p, func() error {
@@ -274,7 +274,10 @@ func TestAnAllowanceIsShared(t *testing.T) {
 		}
 	}
 	p = compile(t, "a", "", patient)
-	if a = NewAllowance(0); !errors.Is(run(nil), ErrSpent) || runs != 6 {
-		t.Errorf("%d runs without time", runs)
+	if a = NewAllowance(patient - 1); !errors.Is(run(nil), ErrSpent) || runs != 6 {
+		t.Errorf("%d runs with less time than one may take", runs)
+	}
+	if a = NewAllowance(patient); !errors.Is(run(ErrTime), ErrSpent) || runs != 7 || p.Off() {
+		t.Errorf("%d runs with time for one, off %v", runs, p.Off())
 	}
 }

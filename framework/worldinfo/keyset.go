@@ -277,7 +277,7 @@ func (p *patterns) over(k *key) bool {
 	if p.ctx.Err() != nil {
 		return true
 	}
-	over := k.pattern.Off() || p.allowance.Spent()
+	over := k.pattern.Off() || p.allowance.Spent(k.pattern)
 	if over {
 		p.tell(k)
 	}
