@@ -2,6 +2,7 @@ package character
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -193,9 +194,14 @@ func CheckNote(field string, doc json.RawMessage) error {
 		return fault.InvalidField(field+".role", "range", "must be one of user, model, assistant, system")
 	}
 	c := op.Checks{Path: field}
-	op.Between(&c, "injection_depth", note.Depth, 0, 10_000)
-	op.Between(&c, "position", note.Position, 0, 2)
-	op.Between(&c, "interval", note.Interval, 0, 10_000)
+	for _, n := range []struct {
+		name  string
+		value *float64
+		most  float64
+	}{{"injection_depth", note.Depth, 10_000}, {"position", note.Position, 2}, {"interval", note.Interval, 10_000}} {
+		op.Between(&c, n.name, n.value, 0, n.most)
+		c.That(n.value == nil || *n.value == math.Trunc(*n.value), n.name, "type", "must be a whole number")
+	}
 	return c.Err()
 }
 

@@ -19,18 +19,15 @@ func (svc *Service) Variables(ctx context.Context, userID string) (json.RawMessa
 	return op.Read(ctx, svc.store, userID, func(tx Tx) (json.RawMessage, error) { return tx.Variables() })
 }
 
-// PutVariables replaces them; null removes all.
+// PutVariables replaces them; {} removes all.
 //
 // Errors: Invalid with the field for what is no object, or too large.
 func (svc *Service) PutVariables(ctx context.Context, c *op.Call, variables json.RawMessage) (json.RawMessage, error) {
-	if len(variables) == 0 {
-		return nil, fault.InvalidField("variables", "required", "required")
+	if op.IsNull(variables) {
+		return nil, fault.InvalidField("variables", "required", "must be an object")
 	}
 	if err := CheckVariables("variables", variables); err != nil {
 		return nil, err
-	}
-	if op.IsNull(variables) {
-		variables = json.RawMessage("{}")
 	}
 	return variables, op.Do(ctx, svc.store, c, func(tx Tx) error {
 		if _, err := tx.LockVariables(); err != nil {

@@ -36,7 +36,7 @@ func (svc *Service) CreateConversation(ctx context.Context, c *op.Call, in Conve
 			ID: op.NewID(), CharacterID: ch.ID, Title: cmp.Or(in.Title, op.Truncate(ch.Name, MaxTitle)),
 			PersonaID: in.PersonaID, Version: 1, CreatedAt: tx.Now(), UpdatedAt: tx.Now(),
 		}
-		if conv.Settings, err = checkOptions(tx, in.Settings); err != nil {
+		if conv.Settings, err = checkSettings(tx, in.Settings); err != nil {
 			return nil, err
 		}
 		user, err := character.UserPersona(tx.Characters, ch, in.PersonaID)
@@ -156,7 +156,7 @@ func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 		conv.AuthorNote = op.JSONOrNil(in.AuthorNote)
 	}
 	if len(in.Settings) > 0 {
-		settings, err := checkOptions(tx, in.Settings)
+		settings, err := checkSettings(tx, in.Settings)
 		if err != nil {
 			return err
 		}
@@ -178,12 +178,12 @@ func (in ConversationPatch) apply(tx Tx, conv *Conversation) error {
 	return nil
 }
 
-// checkOptions reads the settings of a conversation: character.TurnOptions, nothing else.
-func checkOptions(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
+// checkSettings reads the settings of a conversation.
+func checkSettings(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
 	if op.IsNull(settings) {
 		return json.RawMessage("{}"), nil
 	}
-	var o character.TurnOptions
+	var o Settings
 	if err := op.DecodeStrict("settings", settings, &o); err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func checkOptions(tx Tx, settings json.RawMessage) (json.RawMessage, error) {
 			return nil, op.InField("settings.characterId", err)
 		}
 	}
-	return op.MustJSON(o), nil
+	return op.MustJSON(&o), nil
 }
 
 // updateConversation stores conv as its next version and emits its event.

@@ -215,7 +215,7 @@ func RestoreGreeting(tx Tx, conv *Conversation, m *Message) error {
 		}
 		s := &m.Swipes[i]
 		s.Deleted = false
-		if s.Text != fresh.Text { // the model's reasoning and usage belong to the old text
+		if s.Text != fresh.Text || s.PlayID != "" || fresh.PlayID != "" { // the model's reasoning and usage belong to the old text
 			fresh.ID, fresh.Rev, fresh.CreatedAt = s.ID, s.Rev+1, s.CreatedAt
 			*s = fresh
 		}

@@ -2,8 +2,6 @@ package chat
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 
 	"nodest/character"
 )
@@ -16,7 +14,7 @@ func pinnedNow(tx Tx, conv *Conversation) (*character.Pins, error) {
 		return nil, err
 	}
 	settings := conv.Pins.SettingsInForce(user)
-	set, err := OptionsOf(conv)
+	set, err := SettingsOf(conv)
 	if err != nil {
 		return nil, err
 	}
@@ -39,15 +37,4 @@ func (c *Conversation) pinsOf(characterID string) *character.Pins {
 		return nil
 	}
 	return c.Pins
-}
-
-// OptionsOf are the settings of a conversation.
-func OptionsOf(conv *Conversation) (character.TurnOptions, error) {
-	var set character.TurnOptions
-	if len(conv.Settings) > 0 {
-		if err := json.Unmarshal(conv.Settings, &set); err != nil {
-			return set, fmt.Errorf("settings of conversation %s: %w", conv.ID, err)
-		}
-	}
-	return set, nil
 }

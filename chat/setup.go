@@ -23,6 +23,7 @@ type Setup struct {
 	Options      character.TurnOptions // message over conversation over preset over user
 	Persona      framework.Persona
 	Settings     []framework.Setting
+	Overrides    Overrides
 	Note         *card.AuthorNote
 	Zone         *time.Location // time zone of the user's days
 }
@@ -47,16 +48,19 @@ func readSetup(tx Tx, conv *Conversation, options character.TurnOptions,
 	}
 	s := &Setup{Conversation: conv, Zone: user.Zone()}
 	user = conv.Pins.SettingsInForce(user)
-	chat, err := OptionsOf(conv)
+	chat, err := SettingsOf(conv)
 	if err != nil {
 		return nil, err
 	}
-	own := options.Over(chat)
+	own := options.Over(chat.TurnOptions)
 	ch := cmp.Or(own.CharacterID, user.CharacterID, conv.CharacterID)
 	if s.Docs, err = documents(tx.Characters, character.WantedBy(user, conv.PersonaID, ch), conv.pinsOf(ch)); s.Docs == nil || err != nil {
 		return nil, err
 	}
 	s.Options = own.Over(s.Docs.Sampling).Over(user.TurnOptions)
+	if chat.Overrides != nil {
+		s.Overrides = *chat.Overrides
+	}
 	return s, s.complete(user)
 }
 

@@ -48,6 +48,7 @@ type Model struct {
 	ContextTokens int // size of the context; 0 = not known, 32,768 is assumed
 	Offline       bool
 	StrictTurns   bool // prompts are merged for it (llm.StrictTurns)
+	Begins        bool // it goes on with a message of its own at the end of a request, as far as is known
 
 	// Key names the provider's key that is used, without telling it: it is the same for
 	// requests that count towards the same limits. "" = the offline model, which has none,

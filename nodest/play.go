@@ -3,7 +3,6 @@ package nodest
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"nodest/chat"
 	"nodest/framework"
@@ -77,10 +76,9 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 			PinExamples: set.Prompt.PinExamples, IgnoreSystemPrompt: !set.Prompt.CardSystemPrompt, IgnorePostHistory: !set.Prompt.CardPostHistory,
 		},
 	}
-	p.Before, p.Prefills = t.past.before(), goesOn(t.setup.model.Name)
+	p.Before, p.Prefills = t.past.before(), t.setup.model.Begins
 	p.Model = t.setup.model.Name
-	log := chat.LogSettingsOf(t.setup.Conversation)
-	p.Overrides = tavern.Overrides{Scenario: log.Scenario, SystemPrompt: log.SystemPrompt, MesExample: log.MesExample}
+	p.Overrides = tavern.Overrides(t.setup.Overrides)
 	if note := t.setup.Note; note != nil {
 		p.Note = &tavern.Note{
 			Text: note.Text, Position: tavern.NotePosition(note.Position), Depth: note.Depth, Role: tavern.RoleOf(note.Role), Interval: note.Interval, Scan: note.Scan,
@@ -90,10 +88,6 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 	p.State, p.Globals, unreadable = carried.Read(t.past.play, t.past.globals)
 	return p, unreadable
 }
-
-// goesOn reports whether a model is known to go on with a message of its own at the end of a request: SillyTavern begins
-// the replies of Claude alone. Newer ones refuse it; they are asked again without it (llm.Request.Begun).
-func goesOn(model string) bool { return strings.Contains(strings.ToLower(model), "claude") }
 
 // before counts the messages that were not read. Those of the user are estimated: both speak in turn, so the first
 // message behind them tells who spoke last.

@@ -150,3 +150,50 @@ func TestTheIntervalOfANoteCountsALongChat(t *testing.T) {
 		s.SayAndWait(c, strings.Repeat("The tide comes in. ", 40*(1+i%3)))
 	}
 }
+
+// A chat can have texts of its own in the place of the card's; a save point brings them back.
+func TestAChatHasTextsInThePlaceOfTheCards(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","scenario":"A garden.","system_prompt":"Be kind.","mes_example":"<START>\n{{char}}: Tea?","first_mes":"Hello."}}`).ID)
+	has := func(what string, texts ...string) {
+		t.Helper()
+		all := nodesttest.PromptText(s.preview(c, "Hi.").Messages)
+		for _, text := range texts {
+			if !strings.Contains(all, text) {
+				t.Errorf("%s: %q is not in\n%s", what, text, all)
+			}
+		}
+	}
+	has("the card", "A garden.", "Be kind.", "Tea?")
+	patch := func(settings string) error {
+		_, err := s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, Settings: json.RawMessage(settings)})
+		return err
+	}
+	s.Must(patch(`{"overrides":{"scenario":"A storm at {{char}}'s.","systemPrompt":"Be brief."}}`))
+	has("the chat", "A storm at Alice's.", "Be brief.", "Tea?")
+	for settings, says := range map[string]string{
+		`{"overrides":{"scenario":7}}`: "invalid_field: settings.overrides.scenario", `{"overrides":{"plot":"x"}}`: "invalid_field: settings.plot",
+		`{"overrides":{"mesExample":"` + strings.Repeat("x", chat.MaxOverride+1) + `"}}`: "too_large: settings.overrides.mesExample",
+	} {
+		if err := patch(settings); err == nil || !strings.HasPrefix(err.Error(), says) {
+			t.Errorf("%.60s: %v", settings, err)
+		}
+	}
+	has("after what was refused", "A storm at Alice's.")
+	s.Must(patch(`{}`))
+	has("the card again", "A garden.", "Be kind.")
+}
+
+// A greeting that is put back has the variables that the card sets now, also if its text is the same.
+func TestAGreetingThatIsPutBackHasItsVariables(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","first_mes":"{{setvar::mood::calm}}Hello."}}`).ID)
+	_, err := s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, Variables: json.RawMessage(`{"mood":"wild"}`)})
+	s.Must(err)
+	s.RegenerateReply(s.head(c.ID), "")
+	if own, _ := s.variables(c.ID); own != `{"mood":"calm"}` {
+		t.Errorf("the variables are %s", own)
+	}
+}

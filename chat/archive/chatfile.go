@@ -60,7 +60,7 @@ func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID stri
 	a := &contents{}
 	a.Conversation.Conversation = chat.Conversation{
 		ID: op.NewID(), CharacterID: characterID, Title: importedTitle(filename, names.Character),
-		AuthorNote: noteFromLog(file.Metadata), Settings: json.RawMessage("{}"),
+		AuthorNote: noteFromLog(file.Metadata), Settings: settingsFromLog(file.Metadata),
 		Extra: extraOf(file), Version: 1, CreatedAt: now,
 	}
 	a.addLog(file, names)
@@ -251,6 +251,11 @@ func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
 		}
 	}
 	file.Metadata = metadataWithNote(file.Metadata, conv.AuthorNote)
+	settings, err := chat.SettingsOf(conv)
+	if err != nil {
+		return err
+	}
+	file.Metadata = metadataWithOverrides(file.Metadata, settings.Overrides)
 	play, err := chat.PlayOf(tx, conv.PlayID)
 	if err != nil {
 		return err

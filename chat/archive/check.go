@@ -173,12 +173,12 @@ func (c *checker) history(a *contents) {
 
 func (c *checker) state(path string, s *chat.Conversation) {
 	c.accept(path, character.CheckNote("authorNote", s.AuthorNote))
-	var settings character.TurnOptions
+	var settings chat.Settings
 	if !op.IsNull(s.Settings) {
 		c.accept(path, op.DecodeLenient("settings", s.Settings, &settings))
 	}
 	c.accept(path, settings.Validate("settings"))
-	s.ID, s.AuthorNote, s.Settings, s.SummaryID = c.conversationID, op.JSONOrNil(s.AuthorNote), op.MustJSON(settings), c.summaries[s.SummaryID]
+	s.ID, s.AuthorNote, s.Settings, s.SummaryID = c.conversationID, op.JSONOrNil(s.AuthorNote), op.MustJSON(&settings), c.summaries[s.SummaryID]
 	s.HeadID, s.PlayID, s.Play = c.head(path, s.HeadID), c.plays[s.PlayID], nil
 	c.pins(path, s.Pins)
 }

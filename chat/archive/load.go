@@ -138,7 +138,7 @@ func (o *ownership) fit(c *chat.Conversation) (err error) {
 			c.PersonaID = ""
 		}
 	}
-	settings, err := chat.OptionsOf(c)
+	settings, err := chat.SettingsOf(c)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -129,12 +130,19 @@ func decode(field string, raw json.RawMessage, d *json.Decoder, into any) error 
 	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fault.InvalidField(joinPath(field, wrong.Field), "type", "must be %s", TypeName(wrong.Type.Kind().String()))
+		return fault.InvalidField(joinPath(field, memberPath(wrong.Field)), "type", "must be %s", TypeName(wrong.Type.Kind().String()))
 	}
 	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
 		return UnknownField(joinPath(field, strings.Trim(name, `"`)))
 	}
 	return fault.InvalidField(field, "type", "must be valid JSON")
+}
+
+// memberPath is a path of encoding/json without the names of embedded structs, which no client knows: they alone begin
+// with a capital.
+func memberPath(path string) string {
+	members := slices.DeleteFunc(strings.Split(path, "."), func(name string) bool { return name != "" && 'A' <= name[0] && name[0] <= 'Z' })
+	return strings.Join(members, ".")
 }
 
 func joinPath(field, member string) string {

@@ -221,7 +221,7 @@ func (m *Models) model(ctx context.Context, p llm.Provider, model string, fallba
 	}
 	return nodest.Model{
 		Generator: llm.Chain(m.log, links...), Provider: p.Name(), Name: model,
-		ContextTokens: contextTokens[p.Name()], Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model),
+		ContextTokens: contextTokens[p.Name()], Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model), Begins: begins(p, model),
 		Sees:  func(ctx context.Context) bool { return sees(ctx, p, model) },
 		Calls: func(ctx context.Context) bool { return calls(ctx, p, model) },
 	}
@@ -277,6 +277,12 @@ func (m *Models) strictTurns(p llm.Provider, model string) bool {
 		return false
 	}
 	return !client.TakesLooseTurns(model) // for the default it is known only when a request is made
+}
+
+// begins reports whether a preset may begin the replies of a model.
+func begins(p llm.Provider, model string) bool {
+	client, ok := p.(*openai.Client)
+	return ok && client.TakesBeginnings(model)
 }
 
 // contextTokens is the context of the providers whose models all have about the same.

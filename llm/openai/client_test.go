@@ -233,14 +233,14 @@ func TestServersThatRefuseTheBeginningOfAReply(t *testing.T) {
 	f := llmtest.NewOpenAI(t)
 	c := connect(t, f, Options{})
 	f.Always(func(r llmtest.Request) llmtest.Reply {
-		if strings.Contains(string(r.Body), "Well,") && strings.Contains(string(r.Body), "new") {
+		if strings.Contains(string(r.Body), "Well,") && strings.Contains(string(r.Body), "claude-new") {
 			return llmtest.Reply{Status: 400, Message: "the conversation must end with a user message"}
 		}
 		return llmtest.Say("Good evening.")
 	})
 	for i, want := range []int{2, 1, 1} {
 		r := llmtest.Ask("Hi")
-		r.Model, r.Begun = []string{"new", "new", "older"}[i], true
+		r.Model, r.Begun = []string{"claude-new", "claude-new", "claude-older"}[i], true
 		r.Messages = append(r.Messages, llm.Message{Role: llm.Assistant, Text: "Well,"})
 		before := len(f.Requests())
 		if err := llmtest.Read(t, c.Stream(t.Context(), r)).Err; err != nil {
@@ -250,8 +250,13 @@ func TestServersThatRefuseTheBeginningOfAReply(t *testing.T) {
 		if len(sent) != want {
 			t.Errorf("request %d was sent %d times, not %d", i, len(sent), want)
 		}
-		if last := string(sent[len(sent)-1].Body); strings.Contains(last, "Well,") != (r.Model == "older") {
+		if last := string(sent[len(sent)-1].Body); strings.Contains(last, "Well,") != (r.Model == "claude-older") {
 			t.Errorf("request %d: %s", i, last)
+		}
+	}
+	for model, want := range map[string]bool{"claude-new": false, "claude-older": true, "other": false} {
+		if c.TakesBeginnings(model) != want {
+			t.Errorf("%s takes beginnings: %v", model, !want)
 		}
 	}
 }

@@ -25,6 +25,13 @@ func (c *Client) TakesLooseTurns(model string) bool {
 	})
 }
 
+// TakesBeginnings reports whether a model goes on with a message of its own at the end of a prompt: SillyTavern begins the
+// replies of Claude alone. Newer ones refuse it, which is known once one has done so.
+func (c *Client) TakesBeginnings(model string) bool {
+	_, refuses := c.noBegun.Load(model)
+	return !refuses && strings.Contains(strings.ToLower(model), "claude")
+}
+
 func isLoose(model string) bool {
 	family := func(prefix string) bool { return strings.HasPrefix(model, prefix) }
 	return slices.ContainsFunc(looseModels, family) && !strings.HasPrefix(model, "openai/gpt-oss")
