@@ -96,6 +96,24 @@ func TestALongChatIsCountedWhole(t *testing.T) {
 	}
 }
 
+// The variables of greetings count as their texts do: a small card does not make a huge chat.
+func TestTheVariablesOfGreetingsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	greetings := strings.TrimSuffix(strings.Repeat(`"{{setvar::a::{{description}}}}{{setvar::b::{{description}}}}Hi.",`, 100), ",")
+	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"` + strings.Repeat("x", 30_000) + `",
+		"first_mes":"Hi.","alternate_greetings":[` + greetings + `]}}`).ID)
+	stored := 0
+	for _, swipe := range s.Message(s.head(c.ID)).Swipes {
+		if swipe.PlayID != "" {
+			stored++
+		}
+	}
+	if stored == 0 || stored*60_000 > 1<<20 {
+		t.Errorf("%d greetings have variables", stored)
+	}
+}
+
 // A greeting has the variables that it sets, and each of its swipes its own; its other macros are replaced once.
 func TestAGreetingSetsVariables(t *testing.T) {
 	t.Parallel()
