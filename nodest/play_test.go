@@ -168,3 +168,32 @@ func TestTheIntervalOfANoteCountsALongChat(t *testing.T) {
 		s.SayAndWait(c, strings.Repeat("The tide comes in. ", 40*(1+i%3)))
 	}
 }
+
+// Messages that were deleted on the branch do not count for the interval, whether or not the chat is longer than the prompt.
+func TestDeletedMessagesDoNotCountForTheIntervalOfANote(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","first_mes":"Hello."}}`).ID)
+	_, err := s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, AuthorNote: json.RawMessage(`{"content":"It rains.","interval":3}`)})
+	s.Must(err)
+	for i := range 11 {
+		s.SayAndWait(c, strings.Repeat("The tide comes in. ", 400))
+		if i < 2 { // an exchange that is gone
+			reply := s.Message(s.head(c.ID))
+			s.SayAndWait(c, "Go on.")
+			for _, id := range []string{reply.ID, reply.ParentID} {
+				_, err := s.Chats.DeleteMessage(t.Context(), s.Call(), id, chat.ScopeOne)
+				s.Must(err)
+			}
+		}
+	}
+	due := map[int]bool{}
+	for _, few := range []int{3000, 100_000} {
+		p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Next.", Options: character.TurnOptions{ContextTokens: &few}})
+		s.Must(err)
+		due[few] = strings.Contains(nodesttest.PromptText(p.Messages), "It rains.")
+	}
+	if !due[3000] || !due[100_000] {
+		t.Errorf("the twelfth message of the user has the note: %v", due)
+	}
+}
