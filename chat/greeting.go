@@ -48,7 +48,7 @@ func NewGreeting(tx Tx, ch *character.Character, conversationID string, user fra
 
 // expand gives m the greetings of a card of the SillyTavern dialect. Their macros are replaced once, as there when a
 // chat begins. Each greeting has the variables that it sets; the user's variables can be read. Texts that grow too
-// large have their names replaced alone.
+// large, with their variables, have their names replaced alone.
 func (n *namer) expand(tx Tx, m *Message, ch *character.Character, view *card.RoleCard, user framework.Persona) error {
 	settings, err := tx.Characters.Settings()
 	if err != nil {
@@ -76,21 +76,25 @@ func (n *namer) expand(tx Tx, m *Message, ch *character.Character, view *card.Ro
 		env.Locale = macro.Chinese
 	}
 	for _, text := range view.Greetings() {
-		env.Local, env.Global = macro.NewVars(nil), macro.NewVars(nil)
-		_ = json.Unmarshal(globals, env.Global) // it was checked when it was stored
-		made := env.Expand(text)
-		more := max(0, len(made)-len(text))
+		env.Local = macro.NewVars(nil)
+		if env.Global == nil || env.Global.Changed() {
+			env.Global = macro.NewVars(nil)
+			_ = json.Unmarshal(globals, env.Global) // it was checked when it was stored
+		}
+		made, p := env.Expand(text), Play{ConversationID: m.ConversationID}
+		if len(env.Local.All()) > 0 {
+			p.Variables = op.MustJSON(env.Local)
+		}
+		more := max(0, len(made)+len(p.Variables)-len(text))
 		if more > n.left {
 			m.Swipes = append(m.Swipes, NewSwipe(n.named(text), m.CreatedAt))
 			continue
 		}
 		n.left -= more
 		s := NewSwipe(made, m.CreatedAt)
-		if len(env.Local.All()) > 0 {
-			p := &Play{ID: op.NewID(), ConversationID: m.ConversationID, Variables: op.MustJSON(env.Local)}
-			if p.Fits() {
-				s.Play, s.PlayID = p, p.ID
-			}
+		if !p.IsEmpty() && p.Fits() {
+			p.ID = op.NewID()
+			s.Play, s.PlayID = &p, p.ID
 		}
 		m.Swipes = append(m.Swipes, s)
 	}

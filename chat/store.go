@@ -138,8 +138,6 @@ type PlayTx interface {
 	// that has one, "" = none has. Deleted messages do not count. Its cost does not depend on the length of
 	// the chat where each reply has one, or none has.
 	PlayAt(conversationID, messageID string) (id string, err error)
-	// PathLength returns how many messages the branch has that ends in one, deleted ones included.
-	PathLength(conversationID, messageID string) (int, error)
 	// KeepPlay makes the last shown text of the branch that ends in a message have a Play.
 	KeepPlay(conversationID, messageID, id string) error
 	// Plays returns those of a conversation by their ids, at most limit that follow one.

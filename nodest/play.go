@@ -40,7 +40,7 @@ func (h *storedChat) readPlay(tx Tx, p *past) (err error) {
 		return err
 	}
 	if n := len(p.messages); n > 0 && (p.unread || p.summary != nil) {
-		length, err := tx.Chats.PathLength(h.conv.ID, p.messages[n-1].ID)
+		length, err := tx.Chats.Count(h.conv.ID, p.messages[n-1].ID)
 		if err != nil {
 			return err
 		}

@@ -96,6 +96,24 @@ func TestALongChatIsCountedWhole(t *testing.T) {
 	}
 }
 
+// The variables of greetings count as their texts do: a small card does not make a huge chat.
+func TestTheVariablesOfGreetingsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	greetings := strings.TrimSuffix(strings.Repeat(`"{{setvar::a::{{description}}}}{{setvar::b::{{description}}}}Hi.",`, 100), ",")
+	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","description":"` + strings.Repeat("x", 30_000) + `",
+		"first_mes":"Hi.","alternate_greetings":[` + greetings + `]}}`).ID)
+	stored := 0
+	for _, swipe := range s.Message(s.head(c.ID)).Swipes {
+		if swipe.PlayID != "" {
+			stored++
+		}
+	}
+	if stored == 0 || stored*60_000 > 1<<20 {
+		t.Errorf("%d greetings have variables", stored)
+	}
+}
+
 // A greeting has the variables that it sets, and each of its swipes its own; its other macros are replaced once.
 func TestAGreetingSetsVariables(t *testing.T) {
 	t.Parallel()
@@ -192,8 +210,38 @@ func TestAGreetingThatIsPutBackHasItsVariables(t *testing.T) {
 	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","first_mes":"{{setvar::mood::calm}}Hello."}}`).ID)
 	_, err := s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, Variables: json.RawMessage(`{"mood":"wild"}`)})
 	s.Must(err)
-	s.RegenerateReply(s.head(c.ID), "")
+	_, err = s.Regenerate(t.Context(), s.Call(), nodest.RegenerateInput{MessageID: s.head(c.ID)})
+	s.Must(err)
 	if own, _ := s.variables(c.ID); own != `{"mood":"calm"}` {
 		t.Errorf("the variables are %s", own)
+	}
+}
+
+// Messages that were deleted on the branch do not count for the interval, whether or not the chat is longer than the prompt.
+func TestDeletedMessagesDoNotCountForTheIntervalOfANote(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, nodest.Options{})
+	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","first_mes":"Hello."}}`).ID)
+	_, err := s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, AuthorNote: json.RawMessage(`{"content":"It rains.","interval":3}`)})
+	s.Must(err)
+	for i := range 11 {
+		s.SayAndWait(c, strings.Repeat("The tide comes in. ", 400))
+		if i < 2 { // an exchange that is gone
+			reply := s.Message(s.head(c.ID))
+			s.SayAndWait(c, "Go on.")
+			for _, id := range []string{reply.ID, reply.ParentID} {
+				_, err := s.Chats.DeleteMessage(t.Context(), s.Call(), id, chat.ScopeOne)
+				s.Must(err)
+			}
+		}
+	}
+	due := map[int]bool{}
+	for _, few := range []int{3000, 100_000} {
+		p, err := s.PreviewPrompt(t.Context(), nodesttest.Ann, nodest.PreviewInput{ConversationID: c.ID, Text: "Next.", Options: character.TurnOptions{ContextTokens: &few}})
+		s.Must(err)
+		due[few] = strings.Contains(nodesttest.PromptText(p.Messages), "It rains.")
+	}
+	if !due[3000] || !due[100_000] {
+		t.Errorf("the twelfth message of the user has the note: %v", due)
 	}
 }

@@ -75,15 +75,6 @@ func (t playTx) KeepPlay(conversationID, messageID, id string) error {
 	return t.Run("UPDATE revisions SET play_id = ? WHERE user_id = ? AND id = ?", sqldb.ID(id), t.userID, revision)
 }
 
-// PathLength reads it off the place of the message.
-func (t playTx) PathLength(conversationID, messageID string) (int, error) {
-	at, err := t.messages.placeIn(conversationID, messageID)
-	if err != nil {
-		return 0, err
-	}
-	return int(at.Depth), nil
-}
-
 // playsOf are the Plays of texts whose column, id or message_id, has one of some values, and of the
 // generations of such messages.
 func (s *session) playsOf(userID, column string, values []string) ([]string, error) {

@@ -34,10 +34,6 @@ func init() {
 			got, err := tx.Chats.PlayAt(x.conversation, x.message)
 			return wantEmpty(e, got == "", err)
 		},
-		"PathLength": func(e *env, tx nodest.Tx, x fixture) error {
-			_, err := tx.Chats.PathLength(x.conversation, x.message)
-			return wantNotFound(e, err)
-		},
 		"KeepPlay": func(e *env, tx nodest.Tx, x fixture) error {
 			return wantNotFound(e, tx.Chats.KeepPlay(x.conversation, x.message, id()))
 		},
