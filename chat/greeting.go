@@ -46,9 +46,9 @@ func NewGreeting(tx Tx, ch *character.Character, conversationID string, user fra
 	return m, nil
 }
 
-// expand gives m the greetings of a card of the SillyTavern dialect. Their macros are replaced once, as there when a
-// chat begins. Each greeting has the variables that it sets; the user's variables can be read. Texts that grow too
-// large have their names replaced alone.
+// expand gives m the greetings of a card of the SillyTavern dialect. Their macros are replaced once, when the
+// chat begins, as in SillyTavern. Each greeting has the variables that it sets, and can read the user's. In a text
+// that would grow too large, only names are replaced.
 func (n *namer) expand(tx Tx, m *Message, ch *character.Character, view *card.RoleCard, user framework.Persona) error {
 	settings, err := tx.Characters.Settings()
 	if err != nil {

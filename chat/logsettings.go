@@ -3,7 +3,7 @@ package chat
 import "encoding/json"
 
 // LogSettings are what a conversation keeps of the metadata of the SillyTavern log that it was imported
-// from, for prompts of that dialect. Each takes the place of the card's; "" = that counts.
+// from, for prompts of that dialect. Each replaces the card's; "" = the card's counts.
 type LogSettings struct {
 	Scenario     string `json:"scenario"`
 	SystemPrompt string `json:"system_prompt"`

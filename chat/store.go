@@ -62,7 +62,7 @@ type MessageTx interface {
 	// Count returns the number of messages on the path that ends in headID that are
 	// not deleted. It does not walk the path.
 	Count(conversationID, headID string) (int, error)
-	// CountHidden returns the number of those in Count that are hidden, in the same way.
+	// CountHidden returns how many of the messages in Count are hidden. It does not walk the path either.
 	CountHidden(conversationID, headID string) (int, error)
 	// Tips lists the ends of all branches, the newest (by seq) first: messages that
 	// are not deleted and have none below them that is not. cursor "" = start, next
@@ -138,7 +138,7 @@ type PlayTx interface {
 	// that has one, "" = none has. Deleted messages do not count. Its cost does not depend on the length of
 	// the chat where each reply has one, or none has.
 	PlayAt(conversationID, messageID string) (id string, err error)
-	// PathLength returns how many messages the branch has that ends in one, deleted ones included.
+	// PathLength returns the length of the branch that ends in a message, deleted messages included.
 	PathLength(conversationID, messageID string) (int, error)
 	// KeepPlay makes the last shown text of the branch that ends in a message have a Play.
 	KeepPlay(conversationID, messageID, id string) error

@@ -95,8 +95,8 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 // the replies of Claude alone. Newer ones refuse it; they are asked again without it (llm.Request.Begun).
 func goesOn(model string) bool { return strings.Contains(strings.ToLower(model), "claude") }
 
-// before counts the messages that were not read. The user's are estimated: both speak in turn, so the first one that was read
-// behind them says who spoke last.
+// before counts the messages that were not read. The user's are estimated: both speak in turn, so the first message that was
+// read tells who spoke before it.
 func (p *past) before() worldinfo.Before {
 	b := worldinfo.Before{Messages: p.earlier}
 	if p.earlier > 0 {
@@ -181,7 +181,7 @@ func (t *turn) greeting() int {
 	return t.past.messages[0].SwipeIndex
 }
 
-// setGlobals changes the user's variables as a generation does whose text is kept.
+// setGlobals makes the changes of a generation to the user's variables, if its text is kept.
 func setGlobals(tx Tx, g *chat.Generation, kept bool) error {
 	sent := g.Globals
 	g.Globals = nil

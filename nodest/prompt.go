@@ -36,7 +36,7 @@ func (e *Engine) ExplainPrompt(ctx context.Context, userID string, in PreviewInp
 	return e.preview(ctx, userID, query{conversationID: in.ConversationID}, in)
 }
 
-// PreviewSave is what ExplainPrompt would be after restoring a save point. It
+// PreviewSave returns what ExplainPrompt would after restoring a save point. It
 // restores nothing. in.ConversationID is not read.
 //
 // Errors: NotFound, and those of ExplainPrompt.

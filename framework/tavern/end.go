@@ -103,7 +103,7 @@ func (b *builder) buildControl() {
 // idPrefill names the beginning of a reply.
 const idPrefill = "assistant_prefill"
 
-// Begins reports whether a prompt ends with the beginning of its reply, which is the preset's.
+// Begins reports whether a prompt ends with the beginning of its reply, as the preset gives it.
 func Begins(p *framework.Prompt) bool {
 	n := len(p.Entries)
 	return n > 0 && p.Entries[n-1].ID == idPrefill
