@@ -12,7 +12,7 @@ import (
 // member is what a kind of object has under a name.
 type member struct {
 	Why    string   // it has no effect; "" = it has one, or nobody expects any
-	Check  string   // name in memberChecks: the member asks for something only where that says so
+	Check  string   // names a check in memberChecks: the member asks for something only where that check says so
 	Unless []string // values with which it asks for nothing
 	Begins string   // the beginning of texts with which it asks for nothing; "" = no text does
 	Zero   bool     // 0 asks for something too

@@ -15,8 +15,8 @@ type AuthorNote struct {
 
 	// In the SillyTavern dialect:
 	Position int  // 0 behind the main prompt, 1 in the chat at Depth (default), 2 before the main prompt
-	Interval int  // it is in every so many requests, by the user's messages; 1 = in each (default), 0 = in none
-	Scan     bool // keys of world-book entries are looked for in it (allow_wi_scan)
+	Interval int  // it is in every n-th request, counted by the user's messages; 1 = in each (default), 0 = in none
+	Scan     bool // it is searched for keys of world-book entries (allow_wi_scan)
 }
 
 // ParseAuthorNote reads an author's note; nil for a missing document.

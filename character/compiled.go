@@ -44,9 +44,9 @@ type Wanted struct {
 	preset                 *card.Preset // in the place of all others; nil = theirs count
 }
 
-// WithPreset is w with a preset in the place of the character's and the global one, whatever
-// the dialect of the character. Of the card, only the fields that it lists are used. Presets
-// with different contents have different names.
+// WithPreset is w with a preset that replaces the character's and the global one, whatever the
+// character's dialect. Only the card fields that the preset lists are used. Presets with
+// different contents must have different names.
 func (w Wanted) WithPreset(p *card.Preset) Wanted {
 	w.preset = p
 	return w
@@ -266,7 +266,7 @@ func (d *Documents) addPreset(w Wanted, r ResourceStamp, res *Resource, s *frame
 	if global {
 		s.GlobalPreset = completed(preset, s.Language)
 	} else {
-		s.Preset = completed(preset, s.Language) // bound to the character: before the card's own, the newest wins
+		s.Preset = completed(preset, s.Language) // bound to the character: it beats the card's own, and the newest wins
 	}
 	return nil
 }

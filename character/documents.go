@@ -69,7 +69,7 @@ var requiredPrompts = []string{
 	"characterSystem", "characterConfirmation", "characterIntro", "contextInstruction", "continuePrompt",
 }
 
-// completed is a preset with what every one has, in a language. p stays as it is.
+// completed returns a copy of p with the parts that every preset has, in a language.
 func completed(p card.Preset, l framework.Language) *card.Preset {
 	if p.BuiltIn {
 		builtIn := framework.BuiltInPreset(l, false)
@@ -214,7 +214,7 @@ func CardName(doc json.RawMessage) string {
 			Name any `json:"name"`
 		} `json:"data"`
 	}
-	_ = json.Unmarshal(doc, &in) // values of odd types are not read, which is the answer
+	_ = json.Unmarshal(doc, &in) // values of other types are not read, so they give no name
 	return firstName(in.Data.Name, in.Name, in.CharName)
 }
 

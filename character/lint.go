@@ -33,8 +33,8 @@ func Lint(data []byte, filename string, room card.Room) ([]card.Warning, error) 
 	return append(append([]card.Warning{}, ch.Warnings...), bounded(findings)...), nil
 }
 
-// ofScan examines a book by the rules of the scan for its entries, with the settings that a character
-// begins with. It leaves out the places about which something is told.
+// ofScan examines a book by the rules of the world-info scan, with the settings that a character
+// begins with. It leaves out the places that told already has a finding for.
 func ofScan(docs *framework.Documents, told []card.Warning) (more []card.Warning) {
 	known := map[string]bool{}
 	for _, w := range told {

@@ -39,7 +39,7 @@ func TestLintReadsEveryKindOfDocument(t *testing.T) {
 	nodesttest.WantError(t, err, fault.UnsupportedCard, "")
 }
 
-// Findings of the scan for entries have the paths of the others, and are told once.
+// Findings of the scan have paths like all others, and are reported once.
 func TestLintExaminesBooksByTheRulesOfTheirDialect(t *testing.T) {
 	t.Parallel()
 	const book = `{"name":"Lore","entries":[{"keys":["/(a+)+b/"],"content":"x","extensions":{}},{"keys":["moon"],"content":"","extensions":{"probability":0}}]}`

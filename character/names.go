@@ -15,7 +15,7 @@ func UserName(tx Tx, ch *Character, personaID string) (string, error) {
 }
 
 // UserPersona is whom the user plays in a chat with a character: the conversation's persona, else the one that is bound to
-// the character, or the user's own. Its name is that of the conversation's persona, else what the character calls the user,
+// the character, else the user's own. Its name is that of the conversation's persona, else what the character calls the user,
 // else the persona's, else the user's name, else "User".
 func UserPersona(tx Tx, ch *Character, personaID string) (p framework.Persona, err error) {
 	if personaID != "" {

@@ -189,7 +189,7 @@ func (svc *Service) ExportResource(ctx context.Context, userID string, kind Reso
 // done before the transaction: nobody else can write meanwhile.
 type checkedResource struct {
 	ResourceInput
-	dialect card.Dialect // dialect of a new resource whose maker names none
+	dialect card.Dialect // dialect of a new resource, if the request names none
 	title   string       // the name in the document
 }
 
@@ -271,7 +271,7 @@ type personaDocument struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 
-	// As SillyTavern stores them. Values that these cannot have, as imported files may have them, count as absent.
+	// As SillyTavern stores them. Invalid values, which imported files may have, count as absent.
 	Position any `json:"position"` // framework.PersonaPosition
 	Depth    any `json:"depth"`    // messages from the end, 0 to 10,000; absent = 2
 	Role     any `json:"role"`     // 0 system, 1 user, 2 assistant
@@ -324,9 +324,9 @@ func (p *personaDocument) checkPlace(field string) error {
 	return checks.Err()
 }
 
-// readPersona reads a persona. Any value passes as its place, as place reads it.
+// readPersona reads a persona. Its place is not checked: place reads any value.
 //
-// Errors: Invalid with the field for texts that are none, or too long.
+// Errors: Invalid with the field for a name or description that is no text, or too long.
 func readPersona(field string, doc json.RawMessage) (*personaDocument, error) {
 	p := &personaDocument{}
 	if err := op.DecodeLenient(field, doc, p); err != nil {

@@ -234,7 +234,7 @@ func TestEverySharedResourceImportsAndExports(t *testing.T) {
 	nodesttest.WantError(t, err, fault.InvalidImport, "")
 }
 
-// Files of other programs keep what they have, also at places that a client could not choose.
+// Files of other programs keep the place that they name, even one that a client could not choose.
 func TestAPersonaFromAFileMayHaveAnyPlace(t *testing.T) {
 	t.Parallel()
 	h := nodesttest.NewWithoutModel(t)

@@ -47,7 +47,7 @@ func (p *tavernParts) addPreset(preset *card.Preset, global bool) {
 // compile makes the documents ready. s are the same for the other dialect.
 func (p *tavernParts) compile(s *framework.Sources) *tavern.Compiled {
 	called := s.Card
-	if s.Card.Nickname != "" { // {{char}} stands for it, as in greetings and in the other dialect; messages have the name
+	if s.Card.Nickname != "" { // {{char}} gives the nickname, as in greetings and in the other dialect; messages have the name
 		called.Name, called.Nickname = s.Card.Nickname, s.Card.Name
 	}
 	return tavern.Compile(tavern.Sources{
@@ -61,7 +61,7 @@ func bookNameOf(name string, doc json.RawMessage) string {
 	var book struct {
 		Name any `json:"name"`
 	}
-	_ = json.Unmarshal(doc, &book) // a book of odd types has no name
+	_ = json.Unmarshal(doc, &book) // a name of another type counts as none
 	return cmp.Or(firstName(book.Name), name+"'s Lorebook")
 }
 

@@ -34,7 +34,7 @@ const (
 // as the only book of that character then.
 type BookTest struct {
 	Document    json.RawMessage `json:"document,omitempty"`
-	Dialect     string          `json:"dialect,omitempty"` // Document's; default that of the character, else that of its form
+	Dialect     string          `json:"dialect,omitempty"` // dialect of Document; default: the character's, else by its form
 	WorldBookID string          `json:"worldBookId,omitempty"`
 	CharacterID string          `json:"characterId,omitempty"`
 	Messages    []TestMessage   `json:"messages,omitempty"`  // the chat, oldest first
@@ -257,7 +257,7 @@ type ScriptsTested struct {
 	Scripts []framework.ScriptResult `json:"scripts"`
 }
 
-// scriptPlaces are the places of texts that scripts run over.
+// scriptPlaces are the placements that scripts of a dialect can have.
 func scriptPlaces(dialect card.Dialect) []int {
 	if dialect == card.SillyTavern {
 		return []int{card.PlaceUserInput, card.PlaceAIOutput, card.PlaceSlashCommand, card.PlaceWorldInfo, card.PlaceReasoning}

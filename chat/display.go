@@ -67,7 +67,7 @@ func (svc *Service) display(ctx context.Context, userID string, conv *Conversati
 type displaying struct {
 	setup  *Setup
 	macros *macro.Env
-	behind int // messages behind the last one that are not hidden
+	behind int // visible messages that follow the last one
 }
 
 // readDisplaying returns nil for a chat without display scripts.
@@ -164,8 +164,8 @@ func (s *Setup) Typed(text string, now time.Time) string {
 	return s.rewritten(text, framework.Occasion{Placement: card.PlaceUserInput}, now)
 }
 
-// Edited is Typed for the new text of a message of a role: scripts with runOnEdit change it, those for replies
-// where it is one.
+// Edited is Typed for the new text of an edited message: scripts with runOnEdit change it, those for the input or
+// the replies, by its role.
 func (s *Setup) Edited(role, text string, now time.Time) string {
 	place := framework.PlaceOf(role)
 	if place == 0 {
@@ -174,12 +174,12 @@ func (s *Setup) Edited(role, text string, now time.Time) string {
 	return s.rewritten(text, framework.Occasion{Placement: place, IsEdit: true}, now)
 }
 
-// rewritten runs scripts over a text that will be stored. One that they leave blank or make too large stays.
+// rewritten runs scripts over a text that will be stored. It stays as it was if they leave it blank or make it too long.
 func (s *Setup) rewritten(text string, o framework.Occasion, now time.Time) string {
 	if text == "" || !s.Rewrites() {
 		return text
 	}
-	o.NoDepth = true // as in SillyTavern, where texts that are stored have no depth
+	o.NoDepth = true // as in SillyTavern, where scripts that change stored texts see no depth
 	changed := s.Docs.Scripts.Run(nil).With(s.ScriptMacros(now)).Apply(text, o)
 	if strings.TrimSpace(changed) == "" || utf8.RuneCountInString(changed) > MaxText {
 		return text

@@ -3,7 +3,6 @@ package chat
 import (
 	"cmp"
 	"encoding/json"
-	"hash/fnv"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -46,9 +45,9 @@ func NewGreeting(tx Tx, ch *character.Character, conversationID string, user fra
 	return m, nil
 }
 
-// expand gives m the greetings of a card of the SillyTavern dialect. Their macros are replaced once, as there when a
-// chat begins. Each greeting has the variables that it sets; the user's variables can be read. Texts that grow too
-// large, with their variables, have their names replaced alone.
+// expand gives m the greetings of a card of the SillyTavern dialect. Their macros are replaced once, when the
+// chat begins, as in SillyTavern. Each greeting has the variables that it sets, and can read the user's. In a text
+// that would grow too large with its variables, only names are replaced.
 func (n *namer) expand(tx Tx, m *Message, ch *character.Character, view *card.RoleCard, user framework.Persona) error {
 	settings, err := tx.Characters.Settings()
 	if err != nil {
@@ -62,10 +61,8 @@ func (n *namer) expand(tx Tx, m *Message, ch *character.Character, view *card.Ro
 	if err != nil {
 		return err
 	}
-	seed := fnv.New64a()
-	_, _ = seed.Write([]byte(m.ConversationID)) // never fails
 	env := &macro.Env{
-		Names: macro.People{User: n.user, Char: n.char}, Now: tx.Now().In(settings.Zone()), Rand: rand.Float64, Seed: seed.Sum64(),
+		Names: macro.People{User: n.user, Char: n.char}, Now: tx.Now().In(settings.Zone()), Rand: rand.Float64, Seed: op.Seed(m.ConversationID),
 		Card: macro.Card{
 			Description: view.Description, Personality: view.Personality, Scenario: view.Scenario, Persona: user.Description,
 			MesExamples: view.MesExample, CharPrompt: view.SystemPrompt, CharInstruction: view.PostHistoryInstructions,

@@ -12,7 +12,7 @@ import (
 // Logged is what the log of events keeps of a message or a conversation that an event shows. The rest is
 // in rows that do not change: revisions, and what a message is from its beginning.
 type Logged struct {
-	Rev          int64        `json:"rev,omitempty"` // the message's, and so on
+	Rev          int64        `json:"rev,omitempty"` // this and the next fields are the message's
 	Status       string       `json:"status,omitempty"`
 	GenerationID string       `json:"generationId,omitempty"`
 	Revisions    []string     `json:"revisions,omitempty"` // revisions of its swipes

@@ -15,7 +15,7 @@ import (
 const (
 	maxQuery    = 200 // code points
 	snippetSize = 200 // code points
-	snippetLead = 60  // those before the first match, where there are more
+	snippetLead = 60  // at most, before the first match
 )
 
 // Search looks for words in the texts of the user's messages, the newest first.

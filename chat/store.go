@@ -62,7 +62,7 @@ type MessageTx interface {
 	// Count returns the number of messages on the path that ends in headID that are
 	// not deleted. It does not walk the path.
 	Count(conversationID, headID string) (int, error)
-	// CountHidden returns the number of those in Count that are hidden, in the same way.
+	// CountHidden returns how many of the messages in Count are hidden. It does not walk the path either.
 	CountHidden(conversationID, headID string) (int, error)
 	// Tips lists the ends of all branches, the newest (by seq) first: messages that
 	// are not deleted and have none below them that is not. cursor "" = start, next

@@ -55,9 +55,9 @@ type SummaryTx interface {
 type KeptSummary struct {
 	*summary.Summary
 	ConversationID string
-	MadeVersion    int64 // version of the conversation: the summary is about the messages of then; 0 = as they were in none
+	MadeVersion    int64 // version of the conversation that the summary is about; 0 = its messages were so in none
 	HeadSeq        int64 // seq of the newest message when it was made
-	ViewLength     int   // length of what was sent of the chat with it, in UTF-16 units
+	ViewLength     int   // length of the part of the chat that was sent with it, in UTF-16 units
 	DeletedAt      *time.Time
 }
 

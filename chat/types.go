@@ -159,7 +159,7 @@ type Swipe struct {
 	Tools          *ToolTrace `json:"tools,omitempty"`     // nil = the model was offered none
 	Wish           string     `json:"wish,omitempty"`      // instruction of a rewrite
 	PlayID         string     `json:"playId,omitempty"`    // the Play after this text; "" = that after the text before it
-	Play           *Play      `json:"-"`                   // that is stored with a new text, and has the PlayID; nil = it is stored already
+	Play           *Play      `json:"-"`                   // stored with a new text, as PlayID; nil = it is stored already
 	Deleted        bool       `json:"deleted,omitempty"`
 	Omitted        bool       `json:"omitted,omitempty"` // it has no text, nor what belongs to that, see HistoryTx.NearTexts
 	CreatedAt      time.Time  `json:"createdAt,omitzero"`
@@ -243,7 +243,7 @@ type Generation struct {
 // After is what is different once the text of a generation is stored.
 type After struct {
 	PlayID  string          `json:"-"` // the play of the text
-	Globals json.RawMessage `json:"-"` // changes of the user's variables: values by name, null for none; nil = nothing
+	Globals json.RawMessage `json:"-"` // changes to the user's variables: values by name, null for removed ones; nil = no change
 }
 
 // Writing is the text of a generation, as far as it is written, with its thoughts, blocks and tools.

@@ -2,9 +2,9 @@
 # golang.org/x/text v0.43.0 (package cases), 2026-11.
 # One would guess: lower-casing a Greek word gives the same wherever the word stands. Σ at the end of a word becomes ς, and σ
 # elsewhere; package cases knows this rule, which strings.ToLower does not. In fact Caser.String works in blocks of 128
-# bytes: a word whose end falls on the border of a block loses its final sigma, in a text of words of six letters about
-# every sixtieth. The words around it are right, and so is the same word alone.
-# A test with short texts does not see it. Who compares words of long texts with lower-cased words of queries misses them.
+# bytes: a word whose end falls on the border of a block loses its final sigma: about every sixtieth in a text of words
+# of six letters. The words around it are right, and so is the same word alone.
+# A test with short texts does not see it. A search that compares words of long texts with lower-cased queries misses them.
 # cases.Fold has no such rule and is not concerned.
 # Here: searches fold texts, and fold them piece by piece.
 set -euo pipefail

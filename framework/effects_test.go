@@ -60,7 +60,7 @@ func TestMembersOfEntriesAreNamedIfTheyHaveNoEffect(t *testing.T) {
 	for _, c := range []struct {
 		member string
 		value  any
-		more   map[string]any // members that the entry without this one has too
+		more   map[string]any // members of the entry, with and without this one
 	}{
 		{"key", []string{"bones"}, nil}, {"content", "OTHER", nil}, {"constant", true, nil}, {"disable", true, nil}, {"position", 1, nil}, {"depth", 1, nil},
 		{"order", 50, nil},
@@ -161,7 +161,7 @@ func TestMembersOfScriptsAreNamedIfTheyHaveNoEffect(t *testing.T) {
 	for _, c := range []struct {
 		member string
 		value  any
-		more   map[string]any // members that the script without this one has too
+		more   map[string]any // members of the script, with and without this one
 	}{
 		{"findRegex", "/x/", nil}, {"replaceString", "new", nil}, {"placement", []int{1}, nil}, {"disabled", true, nil}, {"promptOnly", true, nil},
 		{"markdownOnly", true, nil}, {"trimStrings", []string{"b"}, nil}, {"runOnEdit", true, nil}, {"maxDepth", 1, map[string]any{"promptOnly": true}},

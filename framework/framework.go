@@ -88,14 +88,14 @@ type Persona struct {
 	Place       PersonaPlace
 }
 
-// PersonaPlace is where the description goes in the SillyTavern dialect. The zero value is in the prompt.
+// PersonaPlace is where the description goes in the SillyTavern dialect. The zero value is where the preset lists it.
 type PersonaPlace struct {
 	Position PersonaPosition
 	Depth    int      // depth for PersonaAtDepth
 	Role     llm.Role // role for PersonaAtDepth; "" = system
 }
 
-// PersonaPosition is a kind of place of a persona.
+// PersonaPosition is a position of a persona.
 type PersonaPosition int
 
 // The positions, by SillyTavern's numbers.

@@ -235,7 +235,7 @@ func (r *ScriptRun) Warnings() []Warning {
 	return slices.Concat(r.scripts.warnings, r.warnings)
 }
 
-// PlaceOf is the placement of scripts for messages of a role; 0 = none is.
+// PlaceOf is the placement of scripts for messages of a role; 0 = there is none.
 func PlaceOf(role string) int {
 	switch role {
 	case string(llm.User):

@@ -56,7 +56,7 @@ func typed(v any, schema json.RawMessage) any {
 		Properties map[string]json.RawMessage
 		Items      json.RawMessage
 	}
-	_ = json.Unmarshal(schema, &s) // nothing that it does not say is asked for
+	_ = json.Unmarshal(schema, &s) // a schema that cannot be read asks for nothing
 	if value, ok := valueIn(v, s.Type); ok {
 		v = value
 	}

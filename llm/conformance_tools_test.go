@@ -158,7 +158,7 @@ func testCalls(t *testing.T, build factory) {
 			if r.Last.Echo == nil || r.Last.Echo.Provider != a.Provider.Name() {
 				t.Errorf("echo %+v", r.Last.Echo)
 			}
-			// The fake has checked what it decodes next.
+			// The fake checks the results that this request sends back.
 			checkCode(t, llmtest.Read(t, a.Provider.Stream(t.Context(), answered(askWithTools("hi"), r))).Err, "")
 		})
 	}

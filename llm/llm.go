@@ -211,7 +211,7 @@ type Chunk struct {
 	Model    string     // that really answered, where known
 	Provider string     // filled in by Chain
 	Asked    string     // in the first chunk: the model that was asked (WithDefault)
-	Warnings []Warning  // in the first chunk: what is not as it was wished
+	Warnings []Warning  // in the first chunk: how the reply differs from the request
 }
 
 // Warning says what is not as it was wished about a reply that came nevertheless.

@@ -3,7 +3,6 @@ package nodest
 import (
 	"cmp"
 	"context"
-	"hash/fnv"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -12,6 +11,7 @@ import (
 	"nodest/chat"
 	"nodest/framework"
 	"nodest/framework/tavern"
+	"nodest/internal/op"
 	"nodest/internal/summary"
 	"nodest/llm"
 	"nodest/nodest/record"
@@ -54,7 +54,7 @@ func (e *Engine) newTurn(s *turnSetup, h history, g *chat.Generation) *turn {
 	o := &in.Options
 	o.Context, o.Reserve = budget(s.Options, s.model)
 	o.Tokenizer, o.StrictTurns = framework.TokenizerFor(s.model.Provider, s.model.Name), s.model.StrictTurns
-	o.Seed, o.PickSeed = seedOf(g.ID), seedOf(s.Conversation.ID)
+	o.Seed, o.PickSeed = op.Seed(g.ID), op.Seed(s.Conversation.ID)
 	return &turn{setup: s, gen: g, history: h, input: in, found: &found{}, offer: &offer{}, product: &product{}, since: time.Now()}
 }
 
@@ -243,14 +243,6 @@ func budget(o character.TurnOptions, m Model) (context, reserve int) {
 		reserve = min(*o.MaxTokens, context/2)
 	}
 	return context, reserve
-}
-
-// seedOf fixes the random macros of a generation, so that its prompt can be made
-// again.
-func seedOf(id string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id)) // never fails
-	return h.Sum64()
 }
 
 // lines are the messages that were read as lines of a prompt, with the summary in its place.

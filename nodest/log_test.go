@@ -8,8 +8,8 @@ import (
 	"nodest/nodest/nodesttest"
 )
 
-// A device is sent later what others were sent at once, whatever happened to the chat
-// afterwards. The fixture compares all events when a test ends, in this test those of every way
+// A device that comes later is sent the events that others got at once, whatever happened to the
+// chat since. The fixture compares all events when a test ends, in this test those of every way
 // in which a chat changes.
 func TestTheLogRepeatsWhatWasPublished(t *testing.T) {
 	t.Parallel()

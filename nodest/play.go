@@ -89,8 +89,8 @@ func (t *turn) playing() (*tavern.Play, []framework.Warning) {
 	return p, unreadable
 }
 
-// before counts the messages that were not read. Those of the user are estimated: both speak in turn, so the first
-// message behind them tells who spoke last.
+// before counts the messages that were not read. The user's are estimated: both speak in turn, so the first message that was
+// read tells who spoke before it.
 func (p *past) before() worldinfo.Before {
 	b := worldinfo.Before{Messages: p.earlier, Users: p.earlier / 2}
 	if p.front < len(p.messages) && p.messages[p.front].Role != chat.RoleUser {
@@ -172,7 +172,7 @@ func (t *turn) greeting() int {
 	return t.past.messages[0].SwipeIndex
 }
 
-// setGlobals changes the user's variables as a generation does whose text is kept.
+// setGlobals makes the changes of a generation to the user's variables, if its text is kept.
 func setGlobals(tx Tx, g *chat.Generation, kept bool) error {
 	sent := g.Globals
 	g.Globals = nil

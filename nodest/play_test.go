@@ -151,7 +151,7 @@ func TestAGreetingSetsVariables(t *testing.T) {
 	want("begun anew", "Good day, User.", `{"mood":"calm"}`)
 }
 
-// An author's note with an interval comes in every third request also where the chat is longer than the prompt.
+// An author's note with an interval of 3 is in every third request even if the chat is longer than the prompt.
 func TestTheIntervalOfANoteCountsALongChat(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})

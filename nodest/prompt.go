@@ -36,7 +36,7 @@ func (e *Engine) ExplainPrompt(ctx context.Context, userID string, in PreviewInp
 	return e.preview(ctx, userID, query{conversationID: in.ConversationID}, in)
 }
 
-// PreviewSave is what ExplainPrompt would be after restoring a save point. It
+// PreviewSave returns what ExplainPrompt would after restoring a save point. It
 // restores nothing. in.ConversationID is not read.
 //
 // Errors: NotFound, and those of ExplainPrompt.
@@ -120,7 +120,7 @@ func shownSeed(conversationID string, path []*chat.Message) uint64 {
 			shown += "@" + s.RevisionID
 		}
 	}
-	return seedOf(shown)
+	return op.Seed(shown)
 }
 
 // Prompt returns the request that was sent for a generation.

@@ -8,9 +8,9 @@ import (
 	"nodest/internal/op"
 )
 
-// Edit is EditText that runs the regex scripts for edits over the text, in the SillyTavern dialect, and answers
-// a user's message again if Regenerate says so, in the same transaction. In place that is a regenerate of its reply (the shown one, else
-// the newest), or a first one where it has none; a branch gets a reply of its own.
+// Edit is EditText that also runs the regex scripts for edits over the text, in the SillyTavern dialect, and answers
+// a user's message again if Regenerate says so, in the same transaction. In place, that regenerates its reply (the
+// shown one, else the newest), or writes a first one where it has none; a branch gets a reply of its own.
 // Message is the user's message, Reply the one being written.
 //
 // Errors: those of EditText. With Regenerate also those of Send, and Invalid for a
@@ -20,19 +20,25 @@ func (e *Engine) Edit(ctx context.Context, c *op.Call, in chat.EditInput) (*chat
 		return e.editAndAnswer(ctx, c, in)
 	}
 	if in.Check() == nil {
-		in.Text = e.edited(ctx, c.UserID, in)
+		var err error
+		if in.Text, err = e.edited(ctx, c.UserID, in); err != nil {
+			return nil, err
+		}
 	}
 	return e.Chats.EditText(ctx, c, in)
 }
 
-// edited is the text of an edit as it is stored. Without the documents of the chat it stays: a message can be
-// edited all the same, and EditText reports one that does not exist.
-func (e *Engine) edited(ctx context.Context, userID string, in chat.EditInput) string {
+// edited is the text of an edit as it is stored. It stays as it was sent if the documents of the chat cannot be read:
+// a message can be edited all the same, and EditText reports one that does not exist.
+func (e *Engine) edited(ctx context.Context, userID string, in chat.EditInput) (string, error) {
 	s, err := e.loadSetup(ctx, userID, query{messageID: in.MessageID, edited: in.Text})
-	if err != nil {
-		return in.Text
+	switch {
+	case fault.Is(err, fault.StorageDown), fault.Is(err, fault.StorageBusy), ctx.Err() != nil:
+		return "", err
+	case err != nil:
+		return in.Text, nil //nolint:nilerr // EditText reports what is wrong
 	}
-	return s.typed
+	return s.typed, nil
 }
 
 func (e *Engine) editAndAnswer(ctx context.Context, c *op.Call, in chat.EditInput) (*chat.Changed, error) {

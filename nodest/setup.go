@@ -46,7 +46,7 @@ func (e *Engine) loadSetup(ctx context.Context, userID string, q query) (*turnSe
 	if err != nil {
 		return nil, err
 	}
-	if s.typed = s.Typed(q.typed, s.at); q.edited != "" { // here, because scripts may take their time
+	if s.typed = s.Typed(q.typed, s.at); q.edited != "" { // here, because scripts may be slow
 		s.typed = s.Edited(s.target.Role, q.edited, s.at)
 	}
 	if q.model {

@@ -516,7 +516,7 @@ func TestAModelThatRefusesToolsIsRemembered(t *testing.T) {
 	}
 }
 
-// A refusal by a fallback of the same provider is not remembered of the model.
+// A refusal by a fallback of the same provider is not remembered as the model's own.
 func TestAFallbackThatRefusesToolsIsNotTheModel(t *testing.T) {
 	t.Parallel()
 	var l library

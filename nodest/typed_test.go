@@ -78,8 +78,8 @@ func TestScriptsOfAReplyKeepWhatTheySet(t *testing.T) {
 	}
 }
 
-// Scripts with runOnEdit change an edited text before it is stored: those for user input one that the user wrote, and
-// those for replies a reply. In the other dialect a text is stored as it was typed.
+// Scripts with runOnEdit change an edited text before it is stored: those for user input change a text of the
+// user, those for replies a reply. In the other dialect a text is stored as it was typed.
 func TestScriptsRewriteEditedTexts(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t, nodest.Options{})

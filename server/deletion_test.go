@@ -178,7 +178,7 @@ func TestNothingIsLeftOfADeletedMessage(t *testing.T) {
 	h.wantGone(clock, words)
 }
 
-// A macro can copy a message into a variable of the chat. Later texts that stand on it keep the variable, as they keep what
+// A macro can copy a message into a variable of the chat. Later texts that build on it keep the variable, as they keep what
 // a reply has said of the message.
 func TestNothingOfADeletedMessageIsLeftInVariables(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ func TestTheContractNamesEveryReason(t *testing.T) {
 			t.Errorf("%s lists\n%q\nthe constants are\n%q", name, described, list.want)
 		}
 		if list.member == "in" {
-			continue // most say themselves
+			continue // most names explain themselves
 		}
 		text := fmt.Sprint(member["description"])
 		if strings.Contains(text, "as in worldInfo") {

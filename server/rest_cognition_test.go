@@ -171,7 +171,7 @@ func TestAnAnswerFromDocumentsIsLoggedInItsChat(t *testing.T) {
 	}
 }
 
-// The finds of the memory are no query, unless the character's settings say so; nor is a turn without a search.
+// Recalled memories are logged as a query only if the character's settings say so, and a turn without a search never is.
 func TestMemoriesAreLoggedOnlyIfTheSettingsSaySo(t *testing.T) {
 	t.Parallel()
 	h := newTestServer(t, nil)

@@ -409,7 +409,7 @@ func TestThumbnails(t *testing.T) {
 	}
 	uploaded := stringAt(h.upload("POST", "/attachments", "a.png", picture.Bytes()).wants(t, 201), "id")
 	h.rest("GET", "/attachments/"+uploaded+"/content?size=64", "").wants(t, 200)
-	h.must(h.server.memory.take(t.Context(), holder{user: h.user.ID}, h.server.memory.each, false)) // a made thumbnail needs none of it
+	h.must(h.server.memory.take(t.Context(), holder{user: h.user.ID}, h.server.memory.each, false)) // a stored thumbnail needs none of it
 	h.rest("GET", "/attachments/"+uploaded+"/content?size=64", "").wants(t, 200)
 	h.rest("GET", "/characters/"+id+"/avatar?size=64", "").wants(t, 200)
 	h.rest("GET", "/characters/"+id+"/avatar", "", "If-None-Match: "+whole.header.Get("ETag")).wants(t, 304)

@@ -58,7 +58,7 @@ func TestBadCommandsToTheCircleStoreNothing(t *testing.T) {
 	}
 }
 
-// An answer of a model in a wrong form counts as what it means, or as nothing.
+// A model's answer in a wrong form counts as what it means, or as nothing.
 func TestAnswersInAWrongFormStoreNothingWrong(t *testing.T) {
 	t.Parallel()
 	const ice = "The ice sings."

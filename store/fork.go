@@ -216,7 +216,7 @@ func (t archiveTx) copyLine(from chat.ForkSource, forkID string, after, to forkP
 	// The first message may have been copied already, with some of its texts.
 	args = t.copyArgs(from, forkID, after.Depth-1, to.Depth)
 	places := []any{after.Depth, after.Position, to.Depth, to.Position}
-	// For a text, the place of the third id has the id of its Play.
+	// Here the third column is not a revision but the Play of the text.
 	copies, err = t.copiesOf(forkID, "SELECT r.id, r.message_id AS parent_id, r.play_id AS revision_id FROM line CROSS JOIN revisions r WHERE "+shownTexts, append(slices.Clone(args), places...))
 	if err != nil || len(copies) == 0 {
 		return err

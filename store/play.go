@@ -75,8 +75,8 @@ func (t playTx) KeepPlay(conversationID, messageID, id string) error {
 	return t.Run("UPDATE revisions SET play_id = ? WHERE user_id = ? AND id = ?", sqldb.ID(id), t.userID, revision)
 }
 
-// playsOf are the Plays of texts whose column, id or message_id, has one of some values, and of the
-// generations of such messages.
+// playsOf returns the Plays of the texts whose column, id or message_id, has one of the values; for message_id,
+// those of the messages' generations too.
 func (s *session) playsOf(userID, column string, values []string) ([]string, error) {
 	of := "SELECT play_id FROM revisions WHERE user_id = ? AND " + column + " IN (?) AND play_id IS NOT NULL"
 	args := []any{userID, values}
@@ -87,7 +87,7 @@ func (s *session) playsOf(userID, column string, values []string) ([]string, err
 	return sqldb.All[string](s, of, args...)
 }
 
-// dropPlays removes those Plays that no text has, and that are in force in no conversation.
+// dropPlays removes those of the Plays that no text names and that are in force in no conversation.
 func (s *session) dropPlays(userID string, ids []string) error {
 	if len(ids) == 0 {
 		return nil

@@ -59,7 +59,7 @@ type partTable struct {
 }
 
 var (
-	// chatParts are those of a conversation without messages, which go before.
+	// chatParts are the parts of a conversation without messages; they are removed before it.
 	chatParts = parts{"conversations", "NOT EXISTS (SELECT 1 FROM messages m WHERE m.user_id = c.user_id AND m.conversation_id = c.id)", "conversation_id", []partTable{
 		{"conversation_states", "user_id, conversation_id, version", 500}, {"prompts", "user_id, id", 100}, {"generations", "user_id, id", 500},
 		{"memory_uses", "user_id, conversation_id, generation_id, unit_id", 500}, {"cognition_sources", "user_id, conversation_id, ordinal, object_id, source", 500},

@@ -33,7 +33,7 @@ type remover func(s *session, life time.Duration) (int64, error)
 // rule is how long one kind of thing is kept, and how it is removed.
 type rule struct {
 	what   string        // in what maintenance reports
-	people string        // people's name for it; "" = belongs to another rule
+	people string        // the name that people read; "" = belongs to another rule
 	life   time.Duration // 0 = the row knows its end
 	since  string        // when the time begins to count, and exceptions
 	remove remover

@@ -199,7 +199,7 @@ type logNote struct {
 	Position *int   `json:"note_position"` // 1 = in the chat, at a depth
 	Depth    *int   `json:"note_depth"`
 	Role     int    `json:"note_role"`
-	Interval *int   `json:"note_interval"` // messages of the user from one to the next; 0 = it is never sent
+	Interval *int   `json:"note_interval"` // messages of the user from one note to the next; 0 = it is never sent
 	Scan     bool   `json:"note_allow_wi_scan"`
 }
 

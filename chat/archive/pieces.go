@@ -10,7 +10,7 @@ import (
 const (
 	pieceMessages = 250   // per transaction, which makes all other writers wait on SQLite
 	pieceRows     = 600   // about how many texts and states they may have together
-	rowBytes      = 2_048 // bytes of texts that count as a row more
+	rowBytes      = 2_048 // bytes of text that count as another row
 	dropMessages  = 500   // removed per transaction
 )
 

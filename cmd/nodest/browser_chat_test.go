@@ -742,7 +742,7 @@ func TestPageLongChat(t *testing.T) {
 	c.press("To the newest message")
 	c.see("the newest message again", shownAs(fmt.Sprintf("message %d.", length-1)))
 
-	// A message from far up is found and opened without all that followed, which can be read on.
+	// A message far up is found and opened without loading all that follows, which can still be read from there.
 	find := func() {
 		t.Helper()
 		click(t, c.ctx, `main header [aria-haspopup=menu]`)

@@ -114,7 +114,7 @@ func importMira(t *testing.T, p *process) (chat string) {
 }
 
 // TestPagePersonaAtDepth puts a persona into the chat at a depth: the next request of a character that follows
-// the rules of SillyTavern has it there. Values that a file had there and nobody can choose do not hinder.
+// the rules of SillyTavern has it there. Values from a file that nobody could choose do no harm.
 func TestPagePersonaAtDepth(t *testing.T) {
 	ctx := browser(t)
 	p := newPageInstallation(t, "NODEST_OFFLINE_DELAY=0s").start(t)

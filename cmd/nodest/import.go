@@ -60,7 +60,7 @@ func (p *program) importCommand() *cobra.Command {
 			"  chat       SillyTavern JSONL, JSON of other apps, or nodest export --chat with all its branches\n" +
 			"  save       save point from nodest save export or the NodeST app\n" +
 			"  memories   memory export\n" +
-			"  persona    JSON with name and description, perhaps position, depth and role, and nothing else\n" +
+			"  persona    JSON with name and description, optionally position, depth and role, and nothing else\n" +
 			"A chat belongs to a character: the one given with --character, else the one named in the file. With --character, a\n" +
 			"book, preset or set of scripts is bound to that character.",
 		Example: "  nodest import seraphina.png eldoria.json preset.json\n  nodest import --sample\n" +

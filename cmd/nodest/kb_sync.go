@@ -116,7 +116,7 @@ func (s *syncing) put(ctx context.Context, path string, local map[string]string,
 			continue
 		}
 		known[f.SHA256] = true
-		if named[f.Name].Source != "sync" { // the one of this command wins among several with one name
+		if named[f.Name].Source != "sync" { // among several with one name, the one of this command wins
 			named[f.Name] = f
 		}
 	}

@@ -238,7 +238,7 @@ func TestKnowledgeSync(t *testing.T) {
 		t.Fatalf("a file that nothing else has is deleted: got %q, want it without %q", got, "lore")
 	}
 
-	// Files that are gone leave only if they are the command's own; those in use elsewhere stay.
+	// Files that are gone are removed only if the command added them; those in use elsewhere stay.
 	inst.mustRun(t, "import", tempFile(t, "mira.json", miraCard))
 	inst.mustRun(t, "kb", "create", "Other")
 	inst.mustRun(t, "kb", "add", tempFile(t, "by-hand.md", "Added by hand."), "--base", "Notes")

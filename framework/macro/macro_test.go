@@ -303,7 +303,7 @@ func TestVariablesAreBounded(t *testing.T) {
 	}
 }
 
-// The limit is that of the JSON that is stored, however many bytes a character takes there.
+// The limit applies to the stored JSON, however many bytes a character takes there.
 func TestVariablesAreMeasuredAsTheyAreStored(t *testing.T) {
 	for _, text := range []string{"plain", "\x00\x01\b\f\n\r\t\x7f", `"\/<b>&`, "\u2028\u2029\uFFFD", "茶🍵", "broken \xff\xc3 text"} {
 		v := &Vars{}

@@ -20,8 +20,8 @@ type Vars struct {
 	changed bool
 }
 
-// The limits of variables: a macro that would go beyond changes nothing. So variables that macros have made can
-// be stored.
+// The limits of variables: a macro that would exceed them changes nothing. So the variables that macros have made
+// can always be stored.
 const (
 	MaxVars     = 256 << 10 // bytes of the JSON object
 	MaxVarCount = 5_000

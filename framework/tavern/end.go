@@ -92,7 +92,8 @@ func (b *builder) buildControl() {
 	if text = b.env.Expand(text); text != "" {
 		e.control = append(e.control, onePart(plain, role, b.taskEntry(), text))
 	}
-	if !b.play.Prefills || b.chat.moved >= 0 && b.c.preset.Behaviour.ContinuePrefill {
+	// In the form of another provider it could share a message with the chat, which goes with it where it is refused.
+	if !b.play.Prefills || b.turns() != TurnsAsTheyAre || b.chat.moved >= 0 && b.c.preset.Behaviour.ContinuePrefill {
 		return
 	}
 	if text = b.env.Expand(prefill); text != "" {
@@ -103,10 +104,10 @@ func (b *builder) buildControl() {
 // idPrefill names the beginning of a reply.
 const idPrefill = "assistant_prefill"
 
-// Begins reports whether a prompt ends with the beginning of its reply, which is the preset's.
+// Begins reports whether a prompt ends with the beginning of its reply, in a message of its own.
 func Begins(p *framework.Prompt) bool {
 	n := len(p.Entries)
-	return n > 0 && p.Entries[n-1].ID == idPrefill
+	return n > 1 && p.Entries[n-1].ID == idPrefill && p.Entries[n-2].Message != p.Entries[n-1].Message
 }
 
 // buildExamples makes a list of messages of each block of the example dialogues: those of world

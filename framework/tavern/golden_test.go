@@ -55,7 +55,7 @@ type turnInput struct {
 	} `json:"generate_options"`
 }
 
-// UnmarshalJSON reads the members, of which the books read some, too.
+// UnmarshalJSON reads the members; Books reads its own from the same object.
 func (v *turnInput) UnmarshalJSON(data []byte) error {
 	type own turnInput
 	if err := json.Unmarshal(data, (*own)(v)); err != nil {

@@ -117,6 +117,6 @@ type Overrides struct {
 // Settings are what the user chooses.
 type Settings struct {
 	PinExamples        bool // examples have precedence over old messages
-	IgnoreSystemPrompt bool // ignores that of cards: the preset's counts
+	IgnoreSystemPrompt bool // ignores the card's: the preset's counts
 	IgnorePostHistory  bool // the same for post_history_instructions
 }

@@ -17,7 +17,7 @@ type budget struct {
 type tally struct {
 	texts   []string
 	bytes   int
-	counted int // texts that are in most
+	counted int // number of texts whose tokens are in most
 	most    int // tokens
 	exact   int // tokens of the first known texts together
 	known   int

@@ -65,7 +65,7 @@ type vectorInput struct {
 	Turns       []int
 }
 
-// UnmarshalJSON reads the members, of which the books read some, too.
+// UnmarshalJSON reads the members; Books reads its own from the same object.
 func (v *vectorInput) UnmarshalJSON(data []byte) error {
 	type own vectorInput
 	if err := json.Unmarshal(data, (*own)(v)); err != nil {
@@ -100,7 +100,7 @@ type vectorOutput struct {
 	}
 }
 
-// noteDue reports that the author's note is due (spec 5).
+// noteDue reports whether the author's note is due (spec 5).
 func (v *vectorInput) noteDue() bool {
 	users, interval := 0, 1
 	for _, m := range v.Chat {
@@ -409,7 +409,7 @@ func TestGoldenModel(t *testing.T) {
 	t.Logf("worldinfo.json by the model: %d passed, %d failed", passed, failed)
 }
 
-// noteWithin puts the blocks around an author's note that is due. Nothing is left of them when it is not.
+// noteWithin puts the blocks around an author's note that is due. They are not sent when it is not.
 func noteWithin(top []worldinfo.Placed, note string, bottom []worldinfo.Placed) string {
 	lines := make([]string, 0, len(top)+1+len(bottom))
 	for _, p := range top {

@@ -291,7 +291,7 @@ func TestLintNamesWhatDoesNotWork(t *testing.T) {
 	for entry, want := range map[string]string{
 		`"key":["moon"]`:               "",
 		`"constant":true`:              "",
-		`"key":[]`:                     "", // the import tells
+		`"key":[]`:                     "", // the import reports it
 		`"key":[],"vectorized":true`:   "",
 		`"key":["moon"],"scanDepth":0`: "unreachable scanDepth",
 		`"key":["moon"],"content":"@@dont_activate\nx"`: "unreachable content",

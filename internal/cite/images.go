@@ -8,7 +8,7 @@ import (
 	"nodest/llm"
 )
 
-// An image and its sentence have at least so much in common: a caption says little.
+// An image and its sentence share at least this much: a caption says little.
 const (
 	minImageCosine  = 0.35
 	minImageOverlap = 0.125

@@ -253,8 +253,8 @@ func (v *verifier) objection(p *part, named bool, tried ...trial) Reason {
 	return reasonOf(pair.Contradiction(), p, foreign)
 }
 
-// isTold reports whether the numbers of a part tell that a text says it: across languages, and where a character tells in its own
-// words what a named source says.
+// isTold reports whether the facts of a part are enough to show that a text says it: across languages, and where a character
+// tells in its own words what a named source says.
 func (v *verifier) isTold(p *part, named, foreign bool) bool {
 	return named && p.facts.Telling() && (foreign || v.lenient && !v.meaning)
 }
@@ -274,7 +274,7 @@ func (v *verifier) isNear(p *part, score float64) bool {
 	} else if v.meaning {
 		least = min(least, v.threshold)
 	}
-	return score >= least-0.003 // a window of three sentences loses so much
+	return score >= least-0.003 // a window of three sentences loses that much
 }
 
 // lacking returns the facts of a part that a text lacks, and its score without names that no source has.

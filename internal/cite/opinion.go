@@ -72,7 +72,7 @@ func (v *verifier) shown(q quote) string {
 	return q.text
 }
 
-// Result writes the answer. opinions are those of a model by the place of the sentence: one that it does not support loses
+// Result writes the answer. opinions are a model's, by Question.Sentence: a sentence that it does not support loses
 // its marks, and one that it supports gets back those that it lost for its wording alone. Result is called once.
 func (c *Check) Result(opinions map[int]Opinion) Verified {
 	for i, opinion := range opinions {

@@ -23,7 +23,7 @@ const (
 	minOverlap = 0.25 // share of words in common, from which a reference counts
 )
 
-// So many chunks are read of an answer and of its sources: more is neither marked nor quoted.
+// At most this many chunks of an answer and of its sources are read: the rest is neither marked nor quoted.
 const (
 	maxAnswerChunks = 500
 	maxSourceChunks = 20_000

@@ -56,7 +56,7 @@ type cached struct {
 	users int
 
 	turn    chan struct{} // holds one token; who has it may load
-	version int64         // the version of index; changed and read by who has the token
+	version int64         // the version of index; changed and read by whoever has the token
 	base    int64         // the same
 	partial bool          // the same
 	index   atomic.Pointer[Index]

@@ -363,8 +363,8 @@ func TestRunContinuesAfterATurnThatFailed(t *testing.T) {
 	})
 }
 
-// The changes of an index that is in memory are there before the next question. Other indexes stay
-// away.
+// Changes to an index that is in memory are there before the next question. Other indexes are not
+// loaded.
 func TestRunLoadsWhatChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &parts{size: 10, after: func(int) {}, rows: []index.Row{row("1", "s", 1, "tea")}}

@@ -27,7 +27,7 @@ type Match struct {
 	Rarest float32 // weight of a term that is in one row only
 	Asked  float32 // the Evidence of the whole query
 
-	memory   []Score // the part behind Scores is 0
+	memory   []Score // zero beyond the length of Scores
 	groups   []float32
 	postings []dict.Posting
 	list     []int32  // Few

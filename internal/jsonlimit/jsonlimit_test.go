@@ -35,7 +35,7 @@ func TestDocumentsWithinTheirLimitsPass(t *testing.T) {
 	}
 }
 
-// A document that is refused was not read to its end, and nothing was built of it.
+// A refused document is not read to its end, and nothing is built from it.
 func TestACheckBuildsNothing(t *testing.T) {
 	data := []byte(`{"texts":[` + strings.Repeat("{},", 1_000_000) + `{}]}`)
 	limits := jsonlimit.Limits{Depth: 8, Values: 2_000_000, Lists: map[string]int{"texts": 900_000}}

@@ -22,7 +22,7 @@ type Source struct {
 	Name     string
 	Matches  []string          // texts that must match
 	Misses   []string          // texts that nearly match
-	With     map[string]string // the meaning of a match to the package
+	With     map[string]string // the meaning that a match has for the package
 	match    []string
 	not      []string
 	language *Language

@@ -17,7 +17,7 @@ const (
 	mostEmbedded = 2000        // entries; words find the others
 	embedBatch   = 64          // entries of a call
 	embedText    = 4000        // code points of an entry that are embedded: more than models take
-	embedFaults  = 16          // calls that may be refused while the texts are looked for that cause it
+	embedFaults  = 16          // refused calls that are allowed while looking for the texts at fault
 	embedTime    = time.Minute // for a call
 )
 

@@ -116,8 +116,8 @@ func (s *Service) find(ctx context.Context, q *nodest.Question) (f nodest.Findin
 	return f, err
 }
 
-// search returns the ids of the entries that fit. It returns what words find, too, with the error of a provider
-// that fails.
+// search returns the ids of the entries that fit. If the provider fails, it returns the error along with
+// the entries that words find.
 func (s *Service) search(ctx context.Context, userID string, list *worldinfo.Vectorized, ask *question) (ids []string, err error) {
 	e, failed := s.embedder(ctx, userID)
 	k := key{userID: userID, texts: list.Hash}

@@ -48,7 +48,7 @@ func TestUsersShareNothing(t *testing.T) {
 	})
 }
 
-// However many turns ask, the vectors of a book are made once, a batch at a time; what is above the bound is found by
+// However many turns ask, the vectors of a book are made once, a batch at a time; entries beyond the bound are found by
 // words.
 func TestVectorsAreMadeOnce(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestAFailureIsTriedAgainLater(t *testing.T) {
 	})
 }
 
-// The end of the service stops a call, and nothing begins behind it.
+// Closing the service stops a running call, and nothing begins after it.
 func TestTheServiceEndsItsCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ const MaxBody = 2 << 20
 
 // Config says how to reach a server.
 type Config struct {
-	Name    string       // errors call it so
+	Name    string       // the name of the server in errors
 	Address string       // http or https; one that ends in /sse has the older transport. All requests go to its host
 	Key     llm.Key      // sent as a bearer token; zero = none
 	Client  *http.Client // for all requests; it follows no redirects

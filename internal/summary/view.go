@@ -58,7 +58,7 @@ func StripMarkers(text string) string { return strings.TrimSpace(withoutMarkers(
 func withoutMarkers(text string) string {
 	for {
 		clean := markerLine.ReplaceAllString(text, "")
-		if clean == text { // the rest of two nested ones must not join to another
+		if clean == text { // the rest of two nested ones must not join into another
 			return clean
 		}
 		text = clean

@@ -172,7 +172,7 @@ func parseYAML(p *parser, text string) error {
 	if len(values) == 1 && !values[0].object && !values[0].list { // no structure: prose
 		return p.plainly(text, "invalid_yaml")
 	}
-	for line := range strings.Lines(text) { // the comment above a file is part of the text
+	for line := range strings.Lines(text) { // the comment at the top of a file is part of the text
 		rest, ok := strings.CutPrefix(line, "# ")
 		if !ok {
 			break

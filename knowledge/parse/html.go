@@ -151,7 +151,7 @@ var blocks = map[atom.Atom]bool{
 	atom.Fieldset: true, atom.Figcaption: true, atom.Figure: true, atom.Footer: true, atom.Form: true, atom.Header: true,
 	atom.Hgroup: true, atom.Hr: true, atom.Legend: true, atom.Li: true, atom.Main: true, atom.Menu: true, atom.Nav: true,
 	atom.Ol: true, atom.P: true, atom.Section: true, atom.Summary: true, atom.Ul: true, atom.Caption: true, atom.Option: true,
-	atom.Tr: true, atom.Td: true, atom.Th: true, // for a table that is there for its layout
+	atom.Tr: true, atom.Td: true, atom.Th: true, // for a table that only lays out the page
 }
 
 // paragraphs are blocks with an empty line before them.

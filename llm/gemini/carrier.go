@@ -219,7 +219,7 @@ type wireError struct {
 // readError reads an error: an object, or a text by itself.
 func readError(raw json.RawMessage) (e wireError) {
 	if loose.Unmarshal(raw, &e) != nil {
-		_ = loose.Unmarshal(raw, &e.Message) // an error without words gets those of its status
+		_ = loose.Unmarshal(raw, &e.Message) // an error without a message gets that of its status
 	}
 	return e
 }

@@ -86,7 +86,7 @@ func (s *schemas) reference(ref string, node map[string]any, path string) *genai
 	}
 	if object, isObject := target.(map[string]any); isObject {
 		merged := maps.Clone(object)
-		for name, member := range node { // the members beside it are said of this use
+		for name, member := range node { // the members beside it describe this use
 			if name != "$ref" {
 				merged[name] = member
 			}

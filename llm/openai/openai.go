@@ -192,8 +192,8 @@ func webPage(body io.Reader) (rest io.Reader, is bool) {
 	return in, true
 }
 
-// ask sends a request. A server that refuses it because of the beginning of the reply, a member of sampling, or because
-// it asks for JSON, and takes it without, does not get these with this model again.
+// ask sends a request. Where a server refuses the beginning of the reply, a member of sampling or JSON, but takes the
+// request without it, later requests for this model leave it out.
 func (c *Client) ask(ctx context.Context, key llm.Key, body chatRequest) (*http.Response, error) {
 	resp, err := c.post(ctx, c.chat, key, body)
 	for _, less := range []struct {

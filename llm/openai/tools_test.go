@@ -92,7 +92,7 @@ func TestCallsInStrangeForms(t *testing.T) {
 	}
 }
 
-// A server's words about tools matter only to those who have some.
+// Malformed calls fail a reply only if the request had tools.
 func TestCallsThatCannotBeRead(t *testing.T) {
 	for _, calls := range []string{`"none"`, `[{"index":"0","function":"x"}]`, `[["x"]]`, `[{"function":{"name":"x"}},5]`, `5`} {
 		r := readWhole(t, OpenAI, delta(`"content":"So","tool_calls":`+calls))

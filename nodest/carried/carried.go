@@ -1,5 +1,5 @@
-// Package carried is what the prompts of the SillyTavern dialect hand on to later ones, as it is stored: variables of
-// macros, of a chat and of a user, and the timed effects of world-book entries.
+// Package carried reads and makes the stored form of what prompts of the SillyTavern dialect hand on to later ones:
+// the variables of a chat and of a user, and the timed effects of world-book entries.
 package carried
 
 import (
@@ -51,8 +51,8 @@ func Play(conversationID string, s *tavern.State) *chat.Play {
 	return next
 }
 
-// Changed is an object of the variables that after has and the user's stored ones have not, or have otherwise, and null for those
-// that only these have; nil = they are equal. Unreadable stored ones count as none.
+// Changed returns an object of the variables in after that are new or differ from the user's stored ones, with null for
+// those that after lacks; nil = nothing differs. Stored variables that cannot be read count as none.
 func Changed(user json.RawMessage, after *macro.Vars) json.RawMessage {
 	was := macro.NewVars(nil)
 	if !op.IsNull(user) {
@@ -75,8 +75,8 @@ func Changed(user json.RawMessage, after *macro.Vars) json.RawMessage {
 	return op.MustJSON(changed)
 }
 
-// Merge makes the changes of Changed in the user's stored variables. Chats that end at once each change their own names.
-// It returns nil if the result exceeds what may be stored, because others have filled it since.
+// Merge applies what Changed returned to the user's stored variables, name by name, so replies that end at once keep each
+// other's changes. It returns nil if the result exceeds the limits, because other replies have added variables since.
 func Merge(user, changes json.RawMessage) (json.RawMessage, error) {
 	all, changed := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	if err := json.Unmarshal(user, &all); err != nil {

@@ -18,7 +18,7 @@ type Chat struct {
 type Part struct {
 	LastID  string `json:"lastId,omitempty"`  // the last message of the run
 	Count   int    `json:"count,omitempty"`   // how many messages of its branch end there, the deleted ones not counted
-	Version int64  `json:"version,omitempty"` // the conversation's, or the one from which on the summary says that
+	Version int64  `json:"version,omitempty"` // the conversation's, or the one from which the summary has this text
 
 	SummaryID string `json:"summaryId,omitempty"`
 }

@@ -12,7 +12,7 @@ type Event struct {
 	FileIDs    []string `json:"fileIds,omitempty"`
 	Hits       *int     `json:"hits,omitempty"` // hits of a search
 	Files      []File   `json:"files,omitempty"`
-	Chars      *int     `json:"chars,omitempty"` // length of the result, which is not told
+	Chars      *int     `json:"chars,omitempty"` // length of the result, whose text the event lacks
 	Ms         *int64   `json:"ms,omitempty"`
 	Suppressed bool     `json:"suppressed,omitempty"` // it repeats a search, or is one too many
 	Degraded   []string `json:"degraded,omitempty"`

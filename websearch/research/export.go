@@ -29,7 +29,7 @@ func Markdown(r *Run) string {
 	rep := &result.Report
 	fmt.Fprintf(&b, "\n## Report\n\n- Sentences with a source: %d of %d\n- Marks whose source supports the sentence: %d of %d\n", rep.Marked, rep.Sentences, rep.Supported, rep.Marks)
 	if rep.ByModel > 0 {
-		fmt.Fprintf(&b, "- Verdicts of the language model against those by words: %d\n", rep.ByModel)
+		fmt.Fprintf(&b, "- Verdicts that the language model changed: %d\n", rep.ByModel)
 	}
 	list(&b, "\n## Numbers and names without a source\n\n", rep.Unsourced)
 	list(&b, "\n## Left out\n\n", result.Left)

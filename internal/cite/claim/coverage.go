@@ -2,9 +2,9 @@ package claim
 
 import "slices"
 
-// A quote must have so much of a claim to say the same: a third of the words, where a detector looks for those that
-// are added; and half of them where none does, and of characters, which other texts have in common too. Who tells the
-// same in other words has often no more in common.
+// A quote must share this much of a claim to say the same: a third of the words, where a detector looks for added
+// ones; half of them where none does; and half of the characters of a script without spaces, which unrelated texts
+// share too. Texts that say the same in other words often share no more.
 const (
 	minWords   = 0.3
 	minSymbols = 0.5

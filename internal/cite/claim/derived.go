@@ -9,9 +9,9 @@ import (
 // maxDerived bounds the numbers of a source from which others are derived.
 const maxDerived = 24
 
-// derives reports whether a number follows from two of the evidence: their sum or difference, the years between two or some
-// years after one, a share of an amount, or so many of a hundred. Numbers of one digit are too often so by chance, unless
-// they measure something.
+// derives reports whether a number follows from two in the evidence: their sum or difference, the years between two, a year
+// so many years after another, a share of an amount, or so many out of a hundred. A number of one digit too often does by
+// chance, unless it measures something.
 func (e Evidence) derives(q quantity) bool {
 	all := e.termsOf(q)
 	if q.amount <= 0 || len(all) > maxDerived || len(q.value) < 2 && !q.lasts() && !q.unit.measures() {
@@ -27,8 +27,8 @@ func (e Evidence) derives(q quantity) bool {
 	return false
 }
 
-// termsOf are the numbers of which q may be made: where some count the same, only these, because twelve farmers are not made of
-// eleven farmers and a dog.
+// termsOf are the numbers from which q may follow: where some count the same things, only these, shares and years,
+// because twelve farmers are not eleven farmers and a dog.
 func (e Evidence) termsOf(q quantity) []quantity {
 	all := e.all()
 	if q.unit.dim == "" || !q.unit.counts() || e.kinds[q.unit.dim] == nil {
@@ -49,10 +49,10 @@ func (e Evidence) all() (all []quantity) {
 	return all
 }
 
-// counts reports whether a number stands for things, or for nothing that is known.
+// counts reports whether a unit counts things, or is unknown.
 func (u unit) counts() bool { return u.dim == "" || strings.HasPrefix(u.dim, counts) }
 
-// lasts reports whether a number may be one of years: of time, or of age.
+// lasts reports whether q is a number of years, or an age.
 func (q quantity) lasts() bool {
 	return q.unit.dim == "calendar" && q.unit.factor == 12 || q.unit.dim == counts+"岁"
 }
@@ -86,13 +86,13 @@ func (q quantity) isSum(a, b quantity) bool {
 	return near(q.base(), a.base()+b.base(), 1e-6) || near(q.base(), math.Abs(a.base()-b.base()), 1e-6)
 }
 
-// alike reports whether two numbers may be added: they have the same unit, or one tells none, as 1200 does behind which
-// no unit stands.
+// alike reports whether numbers of two units may be added: the units are the same, or both count, or one counts and the
+// other is a year, as a bare 1200 is read.
 func (u unit) alike(v unit) bool {
 	return u.dim == v.dim || u.counts() && v.counts() || u.dim == year && v.counts() || v.dim == year && u.counts()
 }
 
-// isTime reports whether q is the time between two years, or the year so long after another one.
+// isTime reports whether q is the time between two years, or the year that follows another after such a time.
 func (q quantity) isTime(a, b quantity) bool {
 	if a.unit.dim != year {
 		a, b = b, a
@@ -107,7 +107,7 @@ func (q quantity) isTime(a, b quantity) bool {
 	return q.unit.dim == year && b.lasts() && q.amount == a.amount+b.amount
 }
 
-// isShare reports whether q is a share a of b, or the share that a is of b, which is a round number.
+// isShare reports whether q is the share a of b, or the share that a is of a round number b.
 func (q quantity) isShare(a, b quantity) bool {
 	if q.unit.dim == ratio {
 		return a.unit.counts() && b.unit.counts() && (b.amount == 10 || b.amount == 100 || b.amount == 1000) && near(q.amount, 100*a.amount/b.amount, 1e-6)
@@ -116,8 +116,8 @@ func (q quantity) isShare(a, b quantity) bool {
 	return a.unit.dim == ratio && of && near(q.base(), b.base()*a.amount/100, 1e-3)
 }
 
-// isDifference reports whether two numbers of the evidence differ by one, of which the sentence has one too: 1.5 degrees more, of
-// 17.1 and 18.6.
+// isDifference reports whether two numbers of the evidence differ by q, and the sentence has one of them too: 1.5 degrees
+// more, for 17.1 and 18.6.
 func (f Facts) isDifference(q quantity, e Evidence) bool {
 	return slices.ContainsFunc(f.quantities, func(a quantity) bool {
 		if a.value == q.value || q.amount == 0 || q.unit.dim == month || q.unit.dim == day || q.unit.dim == year || q.measured() && !a.like(q) || !slices.ContainsFunc(e.numbers[a.value], a.equals) {

@@ -68,14 +68,14 @@ func (p *Pair) Contradiction() *Finding {
 	return nil
 }
 
-// isVerbatim reports whether the claim stands in the quote letter by letter. Then nothing in it is on another place, though a sentence
-// of the source before or behind it may have the same words in another order.
+// isVerbatim reports whether the source has the claim letter by letter. Then nothing in it has changed places, though a
+// sentence of the source before or behind it may have the same words in another order.
 func (p *Pair) isVerbatim() bool {
 	claim := letters(p.Claim.plain)
 	return claim != "" && strings.Contains(letters(p.source.plain), claim)
 }
 
-// letters is a text in lower case without all that is no letter or digit.
+// letters is a text in lower case, with its letters and digits alone.
 func letters(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {

@@ -12,7 +12,7 @@ var (
 	hedge   = data.Rule("hedge")
 )
 
-// heard finds what the source says only that somebody claims it, or that it may be.
+// heard finds facts that the source tells only as a claim of somebody, or as possible.
 var heard = Detector{Name: "heard", Why: WhyHearsay, Find: anyClause(func(p *Pair, c *clause, near []*clause) bool {
 	text := strings.ToLower(p.Claim.plain)
 	if len(near) == 0 || len(c.says().denied) > 0 || isUnsure(p.Claim.plain) || said.MatchString(text) || hedge.MatchString(text) {

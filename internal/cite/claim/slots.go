@@ -94,7 +94,7 @@ func slotAt(ours, theirs []symbol, runs []run, i int) (s slot, ok bool) {
 	return s, isSlot(s.ours) && isSlot(s.theirs) && !hasNumber(s.ours) && !isAllNumbers(s.theirs) && s.isOther(ours, from)
 }
 
-// isOther reports whether the claim has little of what the source has in a slot, or has it before the slot, and both are names.
+// isOther reports whether the claim has little of the source's slot, or, where both are names, has it before the slot.
 func (s slot) isOther(ours []symbol, from int) bool {
 	return cover(s.theirs, ours) <= maxCommon || isName(s.ours) && isName(s.theirs) && indexOf(ours[:from], s.theirs, 0) >= 0
 }

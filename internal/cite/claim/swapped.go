@@ -15,25 +15,25 @@ const (
 	maxSwapMiddle = 6
 )
 
-// swapped finds two parts of a sentence on each other's place: x verb y where the source says y verb x.
+// swapped finds two parts of a sentence in each other's place: x verb y where the source says y verb x.
 var swapped = Detector{Name: "swapped", Why: WhyRole, Find: func(p *Pair) (string, bool) {
 	return "", swaps(p.Claim, p.source, len(p.Quote) > 1) || slices.ContainsFunc(p.Quote, func(t *Text) bool { return swaps(p.Claim, t, false) }) || swapsDense(p.Claim, p.source) || p.swapsSides() || p.swapsCompared()
 }}
 
-// swapsCompared reports whether something stands before "than" that stands behind it in the source, and the other way round, with
-// the same word for the comparison.
+// swapsCompared reports whether the claim has the two sides of a "than" of the source the other way round, with the same
+// comparative.
 func (p *Pair) swapsCompared() bool {
 	return p.Claim.anyClause(func(c *clause) bool {
 		return p.source.anyClause(func(of *clause) bool { same, turned := c.comparesWith(of); return same && turned })
 	})
 }
 
-// isConverse reports whether a clause of the source compares the same with another word, from the other side: a is slower than b.
+// isConverse reports whether a clause of the source compares the same from the other side, with another comparative.
 func (p *Pair) isConverse(c *clause) bool {
 	return p.source.anyClause(func(of *clause) bool { same, turned := c.comparesWith(of); return !same && turned })
 }
 
-// comparesWith reports whether two clauses with "than" have the same word for the comparison, and whether what is compared has
+// comparesWith reports whether two clauses with "than" have the same comparative, and whether the things compared have
 // changed places.
 func (c *clause) comparesWith(of *clause) (same, turned bool) {
 	ours, ok := c.compared()
@@ -49,7 +49,7 @@ func (c *clause) comparesWith(of *clause) (same, turned bool) {
 	return ours.word == theirs.word, ok && too && moved(ours.before, theirs.behind, theirs.before) && moved(ours.behind, theirs.before, theirs.behind)
 }
 
-// comparison is a clause with "than": the words before and behind it, and the one for the comparison, with "less" and "fewer".
+// comparison is a clause with "than": the words before and behind it, and the comparative, also "less" and "fewer".
 type comparison struct {
 	word           string
 	before, behind map[string]bool
@@ -160,7 +160,7 @@ func positions(in []placedTerm, row ...[]placedTerm) (at []int) {
 	return at
 }
 
-// exchange looks for two parts of a claim on each other's place in a source: x verb y where the source says y verb x. A passive
+// exchange looks for two parts of a claim in each other's place in a source: x verb y where the source says y verb x. A passive
 // turns the order around.
 type exchange struct {
 	claim, source *Text
@@ -219,7 +219,7 @@ func (e *exchange) exchanged(first, middle, second []placedTerm) bool {
 	if len(same) == 0 {
 		begin += len(second) - len(first)
 	}
-	if ours, ok := e.claim.clauses[middle[0].clause].compared(); ok { // less than it is more
+	if ours, ok := e.claim.clauses[middle[0].clause].compared(); ok { // "less" is no exchange of "more"
 		if theirs, too := e.source.clauses[e.theirs[begin].clause].compared(); !too || ours.word != theirs.word {
 			return false
 		}
@@ -230,8 +230,8 @@ func (e *exchange) exchanged(first, middle, second []placedTerm) bool {
 	return len(other) > 0
 }
 
-// areAlike reports whether two parts may change places: both are names or none, both numbers or none, and they have no term in
-// common.
+// areAlike reports whether two parts may change places: both are names or neither is, both are numbers or neither is, and
+// they share no term.
 func (e *exchange) areAlike(first, second []placedTerm) bool {
 	names := e.areNames(first)
 	if !names && e.claim.subordinates(first[0].clause, second[len(second)-1].clause) {
@@ -256,8 +256,8 @@ func (t *Text) subordinates(from, to int) bool {
 
 var joins = data.Set("joins")
 
-// areNames reports whether all of some terms are names in the claim or the source; a name at the beginning of a sentence cannot
-// be told there.
+// areNames reports whether all terms are names in the claim or the source; a name at the beginning of a sentence is not
+// recognised there.
 func (e *exchange) areNames(terms []placedTerm) bool {
 	return !slices.ContainsFunc(terms, func(t placedTerm) bool { return !e.claim.isName(t.term) && !e.source.isName(t.term) })
 }

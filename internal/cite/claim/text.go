@@ -182,7 +182,7 @@ func (c *clause) says() *meaning {
 	return c.said
 }
 
-// goesOn reports whether a clause is "and" with one more name of a list, or a number such as one between parentheses.
+// goesOn reports whether a clause only continues a list with "and" and a name, or is a number, as in parentheses.
 func (c *clause) goesOn() bool {
 	if len(c.amounts) > 0 && !slices.ContainsFunc(c.tokens, func(t token) bool { return !isNumber(t.term) && !isUnit(t.term) }) {
 		return true

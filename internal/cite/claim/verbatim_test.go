@@ -2,7 +2,7 @@ package claim
 
 import "testing"
 
-// A sentence that stands in the source letter by letter is no exchange of its parts, whatever the sentences around it say.
+// A sentence that the source has letter by letter exchanges no parts, whatever the sentences around it say.
 func TestAQuoteIsNoExchange(t *testing.T) {
 	for claim, source := range map[string]string{
 		"Another way to see the difference between a ledger and a diary":                            "Another way to see the difference between a ledger and a diary is that a ledger has 2 columns, paid and owed, whereas with a diary there are now 3 columns: day, place and weather.",

@@ -98,7 +98,7 @@ export const tavernWords = words(
     scenarioFormat: 'Scenario',
     personalityFormat: 'Personality',
     prefill: 'Beginning of replies',
-    prefillHint: 'For Claude models; others are not known to go on from a beginning.',
+    prefillHint: 'For Claude models; others may not continue from a beginning.',
     prefillImpersonation: 'Beginning of messages written for you',
     behaviour: 'Messages of the request',
     speakers: 'Names of speakers',

@@ -34,7 +34,7 @@ function quiet(v: Verdict): (string | undefined)[] {
   return [w.reasons[v.reason ?? ''] ?? plain(v.reason ?? ''), v.key ? w.keyWas(quoted([v.key])) : undefined, v.missing?.length ? w.notFound(quoted(v.missing)) : undefined, v.found?.length ? w.foundKeys(quoted(v.found)) : undefined, v.until ? w.untilOff(v.until) : undefined]
 }
 
-/** Reasons that differ from pass to pass; for any other one an entry was tried again in the last. */
+/** Reasons that differ from pass to pass; an entry with any other reason was tried again in the last pass. */
 const passing = ['group', 'probability', 'budget']
 
 /** explain says in words why an entry fires or not; name gives the name of another one. */

@@ -168,10 +168,10 @@ export const docWords = words(
     noteHint: 'A reminder to the model at a fixed depth of the chat. This one is for all chats with the character; a chat can have its own instead.',
     noteText: 'Text of the note',
     noteTavern: 'For characters of the SillyTavern dialect',
-    notePositions: { 0: 'Behind the main prompt', 1: 'In the chat at the depth', 2: 'Before the main prompt' } as Record<number, string>,
+    notePositions: { 0: 'Behind the main prompt', 1: 'In the chat, at the depth', 2: 'Before the main prompt' } as Record<number, string>,
     noteInterval: 'Interval',
-    noteIntervalHint: "Every so many of the user's messages; 1 is always, 0 never.",
-    noteScan: 'World-book keys are looked for in it',
+    noteIntervalHint: "One request in this many, counted by the user's messages; 1 is always, 0 never.",
+    noteScan: 'Search it for world-book keys',
     removeNote: 'Remove the note',
   },
   {

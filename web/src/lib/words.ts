@@ -149,7 +149,7 @@ const chinese: Record<Code, string> = {
   shutting_down: '服务器正在重启。',
 }
 
-// Faults of a field, by the code of the server.
+// Faults of a field, by the server's code.
 const chineseFields: Record<string, string> = {
   required: '不能为空。',
   range: '超出允许的范围。',

@@ -5,7 +5,7 @@ import { getContext, setContext } from 'svelte'
 export interface Sources {
   has(marker: number): boolean
   open(marker: number): void
-  /** The words behind a sentence without support instead of the sign [?]; empty = the sign. */
+  /** The words that follow an unsupported sentence, in place of the sign [?]; empty = the sign. */
   doubt?(): string
 }
 

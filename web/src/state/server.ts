@@ -3,7 +3,7 @@
 import { Client, newKey, type Event, type Position, type Reply, type End, type Snapshot, type State } from '@nodest/client'
 import { storage } from '../lib/storage'
 
-/** A Listener gets what a part of the page wants to hear. */
+/** A Listener is told what a part of the page needs to know. */
 export interface Listener {
   event?(e: Event): void
   /** Everything was loaded anew: what is shown may be old. */

@@ -105,7 +105,7 @@ type cited struct {
 	Report     cite.Report           `json:"report"`
 }
 
-// cite repairs the answer and checks it against the pages that were opened. Where there is none, it consists of quotes.
+// cite repairs the answer and checks it against the pages that were opened. Without one, it makes an answer of quotes.
 func (m *member) cite(ctx context.Context, end string) (cited, error) {
 	if end != Trivial && m.candidate != "" {
 		return m.verify(ctx, end)

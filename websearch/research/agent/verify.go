@@ -50,7 +50,7 @@ func (m *member) verify(ctx context.Context, end string) (cited, error) {
 			d = m.draft(ctx)
 		}
 		v := d.Result(opinions)
-		if strings.TrimSpace(v.Answer) == "" { // nothing of it had support, and was to be removed
+		if strings.TrimSpace(v.Answer) == "" { // no sentence had support, and such sentences are removed
 			return m.quote(ctx, d.sources, end)
 		}
 		return cited{v.Answer, v.References, cite.ImageReferences(ctx, m.o.Embedder, v.Answer, d.images, mostImages), v.Report}

@@ -42,7 +42,7 @@ export const characterWords = words(
     createOwn: { worldbook: 'Create a world book', preset: 'Create a preset', regexscript: 'Add a script' },
     removeOwn: { worldbook: 'Remove the character’s world book', preset: 'Remove the character’s preset', regexscript: 'Remove the character’s scripts' },
     copyFromLibrary: 'Copy one from the library',
-    scriptsWait: 'These scripts do not run until you allow it. They change texts: do so if you trust their author.',
+    scriptsWait: 'These scripts do not run until you allow them. They change texts: allow them only if you trust their author.',
     allowScripts: 'Let them run',
     alsoUsed: 'From the library, also used with this character:',
     forAll: '(for all characters)',

@@ -13,7 +13,7 @@ export const detailWords = words(
     note: "Author's note",
     noteHint: "A reminder to the model at a fixed depth of this chat. It replaces the character's note.",
     variables: 'Variables',
-    variablesText: 'Macros set and read them: {{getvar::name}}. They belong to the branch that is shown, and a save point brings them back. Those of all chats are in the settings.',
+    variablesText: 'Macros set and read them: {{getvar::name}}. They belong to the branch that is shown, and save points restore them. Those that all chats share are in the settings.',
     turns: 'Model',
     overrides: 'In the place of the card',
     overridesText: 'Texts for this chat alone; an empty one is that of the card.',

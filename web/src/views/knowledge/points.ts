@@ -24,7 +24,7 @@ export function unitsOf(text: string): (point: number) => number {
 export interface Piece {
   text: string
   heading: boolean
-  /** Marks the passage that is looked for, or what of it was quoted. */
+  /** Marks the passage that is looked for, or the quoted part of it. */
   mark: '' | 'sought' | 'quote'
 }
 

@@ -19,7 +19,7 @@ export class Upload {
   sent = $state(0)
   /** Why it failed. */
   problem = $state('')
-  /** A remark that is worth knowing of one that is done. */
+  /** A remark about an upload that is done. */
   remark = $state('')
   /** The files of an archive that were not added. */
   left = $state.raw<{ name: string; detail: string }[]>([])
@@ -83,7 +83,7 @@ export class Upload {
     this.sending?.cancel()
   }
 
-  /** True if it is shown: nothing needs to be said of one that has gone well. */
+  /** True if the upload is shown: one that went well needs no mention. */
   get shown() {
     return this.state !== 'done' || this.remark !== ''
   }

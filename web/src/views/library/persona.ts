@@ -33,7 +33,7 @@ export function placeOf(doc: unknown): Place {
   return { position: or('position', 0), depth: or('depth', 2), role: or('role', 0) }
 }
 
-/** clean removes what imported files may have in the place and the server counts as absent: it refuses it when it is sent again. */
+/** clean removes invalid values of the place, which imported files may have: the server ignores them, but refuses them when sent. */
 export function clean(doc: unknown): unknown {
   let cleaned = doc
   for (const [member, fits] of Object.entries(known)) if (!fits(read(doc, [member]))) cleaned = put(cleaned, [member], undefined)

@@ -120,7 +120,7 @@ export const promptWords = words(
       knowledge_unavailable: 'The documents of the character could not be read.',
       tools_unavailable: 'A server whose tools the character may use does not answer.',
       search_unavailable: 'The web could not be searched.',
-      worldinfo_unavailable: 'World-book entries could not be searched by meaning. Words and keys were.',
+      worldinfo_unavailable: 'World-book entries could not be searched by meaning, only by words and keys.',
       goals_unavailable: 'The model could not set goals.',
       history_dropped: 'No earlier message of the chat fits the token budget.',
       tool_schema: 'The model is not told the types of some parameters of tools.',

@@ -1,4 +1,4 @@
-// The outcome of files that were imported, and the question whose a file is.
+// The outcome of imports, and the question which character or chat a file is for.
 
 export interface Added {
   file: string

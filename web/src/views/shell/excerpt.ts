@@ -1,4 +1,4 @@
-// The part of its text that a hit of a search shows.
+// The part of a text that a search hit shows.
 
 import type { components } from '@nodest/client'
 import { oneLine } from '../../lib/format'
