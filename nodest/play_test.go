@@ -210,7 +210,7 @@ func TestAGreetingThatIsPutBackHasItsVariables(t *testing.T) {
 	c := s.ChatWith(s.importCard(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"Alice","first_mes":"{{setvar::mood::calm}}Hello."}}`).ID)
 	_, err := s.Chats.UpdateConversation(t.Context(), s.Call(), chat.ConversationPatch{ID: c.ID, Variables: json.RawMessage(`{"mood":"wild"}`)})
 	s.Must(err)
-	_, err = s.Regenerate(t.Context(), s.Call(), nodest.RegenerateInput{MessageID: s.head(c.ID)})
+	_, err = s.Regenerate(t.Context(), s.Call(), nodest.GenerateInput{MessageID: s.head(c.ID)})
 	s.Must(err)
 	if own, _ := s.variables(c.ID); own != `{"mood":"calm"}` {
 		t.Errorf("the variables are %s", own)
