@@ -196,10 +196,10 @@ func TestPageAllowsScriptsOfCards(t *testing.T) {
 	}
 	path := "/characters/" + imported.Character.ID
 	openPage(t, ctx, p)
-	goTo(t, ctx, path+"/scripts", `document.querySelector("main")?.innerText.includes("These scripts do not run until you allow it.")`)
+	goTo(t, ctx, path+"/scripts", `document.querySelector("main")?.innerText.includes("These scripts do not run until you allow them.")`)
 	clickText(t, ctx, "Let them run")
 	saveInPage(t, ctx)
-	waitJS(t, ctx, "they wait no longer", `!document.querySelector("main").innerText.includes("until you allow it")`)
+	waitJS(t, ctx, "they wait no longer", `!document.querySelector("main").innerText.includes("until you allow them")`)
 	var settings struct{ Scripts struct{ Card bool } }
 	api(t, p, http.MethodGet, path+"/settings", nil, &settings)
 	if !settings.Scripts.Card {
