@@ -37,7 +37,7 @@ func (s *scope) carryOut(p plan) {
 		return
 	}
 	for _, c := range p.Changes {
-		at := slices.IndexFunc(s.facts, func(m memory.Memory) bool { return m.ID == c.OldID })
+		at := slices.IndexFunc(s.facts, func(m memory.Memory) bool { return m.ID == c.OldID || c.Old != nil && m.Text == c.Old.Text })
 		switch c.Op {
 		case opAdd, opReplace:
 			n := *c.New

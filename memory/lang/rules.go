@@ -34,7 +34,7 @@ type Statement struct {
 
 // StatementsAt returns the statements of lines[i] that rules read, given the lines around it.
 func (n Names) StatementsAt(lines []Line, i int) []Statement {
-	if takenBack(lines, i) || i > 0 && aboutAnother(lines[i-1], lines[i]) {
+	if takenBack(lines, i) || isHanded(lines, i) || i > 0 && aboutAnother(lines[i-1], lines[i]) || Played(lines[:i+1])[i] {
 		return nil
 	}
 	return n.Statements(lines[i])
@@ -46,12 +46,12 @@ func (n Names) Statements(m Line) []Statement {
 		return nil
 	}
 	var all []Statement
-	text := Narration.ReplaceAllString(m.Text, "\n")
+	text := Narration.ReplaceAllString(OwnWords(m.Text), "\n")
 	for _, s := range Statements(text) {
 		if m.Role == RoleCharacter && !inFirstPerson(s) {
 			continue
 		}
-		if s = formerly.Rewrite(s); supposed.MatchString(s) {
+		if s = formerly.Rewrite(s); supposed.MatchString(s) || isTask.MatchString(s) {
 			continue
 		}
 		if s = unquoted(s); s == "" {
