@@ -350,12 +350,20 @@ func (w window) aboutUser(c *candidate, sources []memory.Message) (lang.Subject,
 		return "", reasonNotUser
 	}
 	if share, _ := lang.SaidIn(spoken...).Share(pieces); share >= enoughByUser {
-		return lang.AboutUser, ""
+		return lang.AboutUser, w.vouched(c.Text, append(lang.Vouched(c.Text, spoken), offered...))
 	}
 	if share, _ := lang.SaidIn(all...).Share(pieces); share >= enoughByUser && lang.Narration.MatchString(strings.Join(all, "\n")) {
 		return lang.AboutWorld, ""
 	}
 	return "", reasonNotUser
+}
+
+// vouched returns why texts do not state what is said of the user; see lang.Vouched.
+func (w window) vouched(text string, said []string) (reason string) {
+	if share, _ := lang.SaidIn(append(said, w.Names.User, w.Names.Character)...).Share(lang.PiecesOf(text)); share < lang.EnoughSaid {
+		return reasonNotSo
+	}
+	return ""
 }
 
 // addressed parts the questions and sentences that address the user from the others.
@@ -424,6 +432,7 @@ func merged(all []candidate) []candidate {
 const (
 	reasonNoSource  = "no source among the messages"
 	reasonNotUser   = "not stated by the user"
+	reasonNotSo     = "said of somebody else, or as something that is not so"
 	reasonQuestion  = "a question, not a statement"
 	reasonLanguage  = "not in the language of its source message"
 	reasonShape     = "not a usable statement"
