@@ -235,6 +235,9 @@ func (w window) subject(c *candidate, sources []memory.Message) (subject lang.Su
 		return subject, ""
 	}
 	told, reason := w.aboutUser(c, sources)
+	if told == lang.AboutUser && w.played(sources) {
+		told = lang.AboutWorld
+	}
 	if subject == lang.AboutUser {
 		subject = told
 	}
@@ -313,9 +316,10 @@ func (w window) sources(text string, cited []memory.Message) (sources []memory.M
 	return nil, reason
 }
 
-func (w window) all() []memory.Message {
-	var out []memory.Message
-	for _, t := range w.Turns {
+func (w window) all() []memory.Message { return messagesOfTurns(w.Turns) }
+
+func messagesOfTurns(turns []memory.Turn) (out []memory.Message) {
+	for _, t := range turns {
 		out = append(out, t.Messages...)
 	}
 	return out
