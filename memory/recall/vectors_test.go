@@ -52,7 +52,7 @@ func (m scripted) of(text string) index.Vector {
 }
 
 // models are some whose vectors mean something, and the same ones without what they know.
-var models = []scripted{{"narrow", 96, concepts, 0}, {"wide", 768, concepts, 0}, {"crowded", 384, concepts, 2}}
+var models = []scripted{{"narrow", 96, concepts, 0}, {"wide", 768, concepts, 0}, {"crowded", 384, concepts, 1.5}}
 
 // everyday are lines of a chat between which a few tell something.
 func everyday(n int) []recall.Unit {
