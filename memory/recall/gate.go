@@ -179,7 +179,7 @@ func (r *ranking) echoes(e *entry, words []string) bool {
 	case r.read.Asks || r.read.Keywords:
 		return false
 	}
-	return !slices.ContainsFunc(words, func(t string) bool { return !r.gate.echo.terms[t] && lang.TellsSomething(t) })
+	return !slices.ContainsFunc(words, func(t string) bool { return !r.gate.echo.terms[t] && r.read.TellsSomething(t) })
 }
 
 func (e *entry) onlyAsks() bool {
