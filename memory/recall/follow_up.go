@@ -65,7 +65,7 @@ type tie struct {
 func (r *ranking) telling(best []ranked) (words []string) {
 	for _, t := range best {
 		for _, w := range r.got[t.row].words() {
-			if lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle && !r.read.Own(w) {
+			if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle && !r.read.Own(w) {
 				words = append(words, w)
 			}
 		}
@@ -85,7 +85,7 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 		total += h.Rarity
 		for _, row := range h.Rows {
 			t := ties[row]
-			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && lang.ProofOf(w) == 1}
+			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && r.read.Proof(w) == 1}
 		}
 	}
 	for _, row := range slices.Sorted(maps.Keys(ties)) {
