@@ -36,6 +36,7 @@ func (s Suggestion) Key() string {
 type Tombstone struct {
 	ContentHash string
 	Evidence    []Evidence
+	Gist        *lang.Gist // of a fact; nil = only the same words repeat it
 	CreatedAt   time.Time
 }
 

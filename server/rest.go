@@ -17,6 +17,7 @@ import (
 	"nodest/internal/account"
 	"nodest/internal/fault"
 	"nodest/internal/op"
+	"nodest/memory"
 	"nodest/server/api"
 )
 
@@ -127,7 +128,10 @@ func answer(c echo.Context, status int, call *op.Call, result any) error {
 	case 0:
 		status = http.StatusOK
 	case http.StatusNoContent:
-		return c.NoContent(status)
+		if _, tells := result.(*memory.Forgotten); !tells {
+			return c.NoContent(status)
+		}
+		status = http.StatusOK
 	}
 	return sendJSON(c, status, result)
 }

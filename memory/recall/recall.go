@@ -97,6 +97,9 @@ func Find(ctx context.Context, x *index.Index, q *Query, near Vectors, branch Br
 		if err := r.replaceStale(); err != nil {
 			return err
 		}
+		if err := r.withoutEchoes(); err != nil {
+			return err
+		}
 		hits, err = r.choose()
 		whole = r.columns.whole
 		return err
@@ -150,6 +153,7 @@ type candidate struct {
 	lifted     float32  // exploration adds this to score
 	sources    []*entry // exchanges that the fact stands for
 	tells      *telling // once it is needed
+	left       string   // what counts of the text; "" = all
 }
 
 // readRows reads rows that were not read before.
