@@ -33,7 +33,7 @@ const (
 // from, the best first. The facts are found by id, of any version; other ids are ignored.
 func (s *Service) findEchoes(ctx context.Context, userID, characterID string, ids []string) (echoes []Echo, err error) {
 	facts, err := s.versionsAt(ctx, userID, characterID, ids)
-	if err != nil {
+	if err != nil || len(facts) == 0 {
 		return nil, err
 	}
 	a := Ask{CharacterID: characterID, Hidden: true, Lexical: true}
@@ -42,7 +42,6 @@ func (s *Service) findEchoes(ctx context.Context, userID, characterID string, id
 		return nil, err
 	}
 	a.Scene = &scene
-	echoes = []Echo{}
 	seen := map[string]bool{}
 	for i := range facts {
 		for _, e := range facts[i].Evidence {

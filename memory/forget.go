@@ -150,13 +150,24 @@ func saidIn(tx Tx, characterID string, evidence []Evidence) ([]Text, error) {
 	return tx.SaidByID(characterID, ids...)
 }
 
-// WithCopies adds to tombstones the texts that repeat their words: nothing is extracted from them.
-func WithCopies(tombstones []Tombstone, texts []Text) []Tombstone {
+// WithCopies adds to tombstones the texts that repeat their words, from which nothing is extracted,
+// and those in which the user has said anew what was forgotten.
+func WithCopies(tombstones []Tombstone, texts []Text, people lang.Names) []Tombstone {
+	told := make([]*lang.Telling, len(texts))
 	for i := range tombstones {
 		t := &tombstones[i]
-		for _, said := range texts {
+		for j, said := range texts {
 			if len(t.Evidence) > 0 && lang.ContentHash(said.Text) == t.ContentHash {
 				t.Evidence = append(slices.Clip(t.Evidence), said.Evidence)
+			}
+			if t.Gist == nil || said.Role != lang.RoleUser || !said.At.After(t.CreatedAt) {
+				continue
+			}
+			if told[j] == nil {
+				told[j] = lang.Tell(said.Line(), people)
+			}
+			if len(t.Gist.In(told[j])) > 0 {
+				t.Anew = append(t.Anew, said.RevisionID)
 			}
 		}
 	}

@@ -144,7 +144,7 @@ func (s *Service) Edit(ctx context.Context, c *op.Call, characterID, id string, 
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return edit(tx, c.By(), characterID, id, p) })
 }
 
-// Delete retires a memory, or purges it with all versions; Forget also says which lines repeat it.
+// Delete retires a memory, or purges it with all versions; Forget also says which lines repeat what it purges.
 func (s *Service) Delete(ctx context.Context, c *op.Call, characterID, id string, purge bool) error {
 	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		if purge {

@@ -17,7 +17,6 @@ import (
 	"nodest/internal/account"
 	"nodest/internal/fault"
 	"nodest/internal/op"
-	"nodest/memory"
 	"nodest/server/api"
 )
 
@@ -128,10 +127,7 @@ func answer(c echo.Context, status int, call *op.Call, result any) error {
 	case 0:
 		status = http.StatusOK
 	case http.StatusNoContent:
-		if _, tells := result.(*memory.Forgotten); !tells {
-			return c.NoContent(status)
-		}
-		status = http.StatusOK
+		return c.NoContent(status)
 	}
 	return sendJSON(c, status, result)
 }

@@ -24,7 +24,9 @@ var memoryOperations = []Operation{
 	})},
 	{Command: "memory.edit", Route: "PATCH /characters/:characterId/memories/:memoryId", Key: true, IfMatch: true, Data: takes(memoryEdit)},
 	{Command: "memory.pin", As: "memory.edit", Key: true, Data: takes(memoryPin)}, // in REST it is an edit of pinned
-	{Command: "memory.delete", Route: "DELETE /characters/:characterId/memories/:memoryId", Status: http.StatusNoContent, Key: true, Data: takes(memoryDelete)},
+	{Command: "memory.delete", Route: "DELETE /characters/:characterId/memories/:memoryId", Status: http.StatusNoContent, Key: true, Data: takes(func(ctx context.Context, c *Call, in memoryDeleteData) (any, error) {
+		return struct{}{}, c.Memory.Delete(ctx, c.Call, in.CharacterID, in.MemoryID, in.Purge)
+	})},
 	{Command: "memory.restore", Route: "POST /characters/:characterId/memories/:memoryId/restore", Key: true, Data: takes(func(ctx context.Context, c *Call, in memoryData) (any, error) {
 		return memoryOf(c.Memory.Restore(ctx, c.Call, in.CharacterID, in.MemoryID))
 	})},
@@ -198,14 +200,6 @@ type memoryData struct {
 type memoryDeleteData struct {
 	memoryData
 	Purge bool `json:"purge,omitempty"`
-}
-
-// memoryDelete retires a memory, or forgets it, which alone has an answer.
-func memoryDelete(ctx context.Context, c *Call, in memoryDeleteData) (any, error) {
-	if in.Purge {
-		return memoryForget(ctx, c, memoryForgetData{in.CharacterID, memory.ForgetInput{IDs: []string{in.MemoryID}}})
-	}
-	return struct{}{}, c.Memory.Delete(ctx, c.Call, in.CharacterID, in.MemoryID, false)
 }
 
 type memoryForgetData struct {
