@@ -13,7 +13,7 @@ import (
 // Echo is a line of a chat that says what a forgotten fact says. The line stays in the chat, and
 // is not recalled for the fact any more.
 type Echo struct {
-	ID             string    `json:"id"` // of the text, as a search has it: it can be forgotten too
+	ID             string    `json:"id"` // the id of the text, by which it can be forgotten too
 	ConversationID string    `json:"conversationId"`
 	MessageID      string    `json:"messageId"`
 	Role           lang.Role `json:"role"`

@@ -36,7 +36,7 @@ func (s Suggestion) Key() string {
 type Tombstone struct {
 	ContentHash string
 	Evidence    []Evidence
-	Gist        *lang.Gist // of a fact; nil = only the same words repeat it
+	Gist        *lang.Gist // that of a fact; nil = only the same words repeat it
 	Anew        []string   // revisions of texts in which the user says it later; see WithCopies
 	CreatedAt   time.Time
 }

@@ -16,12 +16,12 @@ type Gist struct {
 	Of      Subject  `json:"of"`
 	Denied  bool     `json:"denied,omitempty"`
 	Parts   []Part   `json:"parts"`
-	Classes []string `json:"classes,omitempty"` // of words (class-…), of which each must be said
+	Classes []string `json:"classes,omitempty"` // classes of words (class-…); a word of each must be said
 }
 
 // Part is a word of a Gist, or what stands together in a script without spaces.
 type Part struct {
-	Hashes []uint32 `json:"h"`           // of the word, of the only character, or of the pairs of characters
+	Hashes []uint32 `json:"h"`           // one of the word or the only character, else those of the pairs of characters
 	Named  bool     `json:"n,omitempty"` // a name or a number
 }
 
@@ -172,7 +172,7 @@ func (s *sentence) repeats(g *Gist, t *Telling) bool {
 type finding struct {
 	anchor int  // the word whose person counts
 	last   int  // the last one
-	parts  int  // of the Gist, that are said
+	parts  int  // parts of the Gist that are said
 	named  bool // there is a name or a number among them
 	bare   bool // one word is all that the statement says
 }

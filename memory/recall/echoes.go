@@ -14,7 +14,7 @@ import (
 // Ended is a statement that counts no more.
 type Ended struct {
 	lang.Gist
-	At     time.Time // what the user says later says it anew
+	At     time.Time // the user says it anew in later lines
 	Purged bool      // else something else counts instead; a line that says so stays
 	Now    Source    // texts that the fact rests on which counts instead
 }

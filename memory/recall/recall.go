@@ -154,7 +154,7 @@ type candidate struct {
 	lifted     float32  // exploration adds this to score
 	sources    []*entry // exchanges that the fact stands for
 	tells      *telling // once it is needed
-	left       string   // what counts of the text; "" = all
+	left       string   // the part of the text that counts; "" = all
 }
 
 // readRows reads rows that were not read before.
