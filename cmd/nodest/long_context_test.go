@@ -86,22 +86,27 @@ func TestLongContextsAreUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			conversation := newConversation(t, p.client, character)
-			phone := connectWS(t, p.client, "phone")
+			phone, summarised := connectWS(t, p.client, "phone"), make(chan bool, 1)
+			go func() { // until the server stops, which waits for those who read
+				for f, err := phone.next(); err == nil; f, err = phone.next() {
+					if f.Ev == "memory.summary" {
+						select {
+						case summarised <- true:
+						default:
+						}
+					}
+				}
+			}()
 			for n := range turns {
 				body := map[string]any{"text": line("said", n+1)}
 				if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, nil); err != nil {
 					t.Fatalf("turn %d: %v", n+1, err)
 				}
 			}
-			for tt.summarised {
-				f, err := phone.next()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if f.Ev == "memory.summary" {
-					break
-				}
+			if tt.summarised {
+				<-summarised
 			}
+			p.stop(t)
 			model.mu.Lock()
 			defer model.mu.Unlock()
 			verbatim, tokens := 0, 0
@@ -117,7 +122,6 @@ func TestLongContextsAreUsed(t *testing.T) {
 			if model.refused > 0 || (model.summaries > 0) != tt.summarised {
 				t.Errorf("%d requests refused, %d summary calls", model.refused, model.summaries)
 			}
-			p.stop(t)
 		})
 	}
 }
