@@ -368,7 +368,7 @@ func (m *Models) describe(ctx context.Context, p llm.Provider, info *server.Prov
 	for _, model := range offered {
 		if model.Generates {
 			info.Models = append(info.Models, server.ProviderModel{
-				ID: model.ID, Name: model.Name, ContextTokens: model.ContextTokens, Transport: model.Transport,
+				ID: model.ID, Name: model.Name, ContextTokens: cmp.Or(model.ContextTokens, sameContext[p.Name()]), Transport: model.Transport,
 				PromptPrice: model.PromptPrice, CompletionPrice: model.CompletionPrice,
 			})
 		}
