@@ -40,6 +40,10 @@ const (
 	KindChallenge   Kind = "challenge"
 	KindPaywall     Kind = "paywall"
 	KindConsent     Kind = "consent"
+	KindLogin       Kind = "login"
+	KindApp         Kind = "app" // the page opens in an app only
+	KindAge         Kind = "age"
+	KindRegion      Kind = "region" // closed to the country of the server
 	KindDNS         Kind = "dns"
 	KindRefused     Kind = "refused"
 	KindCertificate Kind = "certificate"
