@@ -14,7 +14,10 @@ type shown struct {
 	scripts   bool     // the page has scripts
 }
 
-const longProse = 5000 // units; so much normal text is never a wall
+const (
+	longProse = 5000 // units; so much normal text is never a wall
+	longAside = 400  // weight of content beside that of a page; more is no furniture, whatever its elements are called
+)
 
 // check returns the outcome of a page that was fetched.
 func check(s shown, v *view) (Outcome, Kind) {
@@ -22,7 +25,7 @@ func check(s shown, v *view) (Outcome, Kind) {
 	if spam(s) {
 		return Spam, ""
 	}
-	if size > longProse {
+	if size > longProse || weight(s.content) > 2*v.weight()+longAside {
 		return OK, ""
 	}
 	switch kind := v.wall(); {

@@ -12,7 +12,7 @@ import (
 // view is what a page shows before anything is removed from it, in its order.
 type view struct {
 	title, h1 string
-	said      []phrase // at most mostSaid
+	said      []phrase // about mostSaid at most; those beside the content only if they are in a gate
 	password  bool     // it has a field for one
 	fields    int      // for other texts
 	buttons   int
@@ -31,8 +31,9 @@ type phrase struct {
 }
 
 const (
-	mostSaid  = 300 // walls have few sentences
+	mostSaid  = 500 // walls have fewer sentences and labels
 	mostLabel = 60  // weight
+	mostGate  = 800 // weight; a longer element has more than a wall in it
 )
 
 // unshown is what a page has without showing it.
@@ -115,7 +116,7 @@ func (b *viewer) enter(n *html.Node) bool {
 	}
 	name := split(cut(attr(n, "class")+" "+attr(n, "id"), maxLabel))
 	for _, g := range gates {
-		if name != " " && g.name.MatchString(name) {
+		if name != " " && g.name.MatchString(name) && first(n, atom.H1) == nil && weight(text(n)) <= mostGate {
 			e.gate = g.kind
 		}
 	}
@@ -206,7 +207,7 @@ func (b *viewer) flush() {
 
 func (b *viewer) add(said string, e element, label bool) {
 	said = fold(said)
-	if w := weight(said); w > 0 && len(b.said) < mostSaid {
+	if w := weight(said); w > 0 && (!e.side || e.gate != "") {
 		b.said = append(b.said, phrase{text: said, weight: w, gate: e.gate, label: label, side: e.side})
 	}
 }

@@ -84,13 +84,15 @@ func (c *tally) light(supported bool) bool {
 
 // wall returns the kind of wall that a page is, or "".
 func (v *view) wall() Kind {
+	if len(v.said) >= mostSaid {
+		return ""
+	}
 	kinds := make([]map[Kind]bool, len(v.said))
 	for i, s := range v.said {
-		if kinds[i] = kindsOf(s.text); s.gate != "" {
-			kinds[i][s.gate] = true
-		}
-		if s.weight > mostAsk {
+		if kinds[i] = kindsOf(s.text); s.weight > mostAsk {
 			clear(kinds[i])
+		} else if s.gate != "" && (wallTalk.MatchString(s.text) || wallLabel.MatchString(s.text) || price.MatchString(s.text)) {
+			kinds[i][s.gate] = true
 		}
 	}
 	top := v.title
@@ -149,7 +151,7 @@ func (v *view) tally(kind Kind, kinds []map[Kind]bool) *tally {
 			if s.label {
 				c.labels++
 			}
-		case len(kinds[i]) > 0, s.label && (agree.MatchString(s.text) || wallLabel.MatchString(s.text)), s.weight <= mostTalk && wallTalk.MatchString(s.text):
+		case len(kinds[i]) > 0, s.gate == kind && s.weight <= mostTalk, s.label && (agree.MatchString(s.text) || wallLabel.MatchString(s.text)), s.weight <= mostTalk && wallTalk.MatchString(s.text):
 			c.talk += w
 		default:
 			c.add(w, s.label)
@@ -205,6 +207,14 @@ func (v *view) pays(c *tally) bool {
 // about reports whether a page is about something, by its heading or else its title.
 func (v *view) about() bool { return wallAbout.MatchString(cmp.Or(v.h1, v.title)) }
 
+// weight is that of all that is shown.
+func (v *view) weight() (sum int) {
+	for _, s := range v.said {
+		sum += s.weight
+	}
+	return sum
+}
+
 // bare reports whether a page shows nothing but its title, links and a little talk.
 func (v *view) bare() bool {
 	rest, talk := 0, 0
@@ -220,5 +230,5 @@ func (v *view) bare() bool {
 	if v.scripts {
 		return rest+talk <= restOfSure
 	}
-	return rest == 0 && talk <= restOfSure
+	return len(v.said) < mostSaid && rest == 0 && talk <= restOfSure
 }
