@@ -99,8 +99,22 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 	before := r.got[old.row].entry
 	return slices.DeleteFunc(rows, func(row int) bool {
 		u := r.got[row]
-		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !ties[row].rare && !u.saysChanged()
+		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && r.mostlyTied(u, before))
 	}), nil
+}
+
+// mostlyTied reports whether a line has little to tell but what it has in common with an older one.
+func (r *ranking) mostlyTied(u *unit, old *entry) bool {
+	words := index.Terms(old.Text)
+	tied, all := 0, 0
+	for _, w := range u.words() {
+		if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle {
+			if all++; slices.Contains(words, w) {
+				tied++
+			}
+		}
+	}
+	return float64(tied) >= followingTie*float64(all)
 }
 
 // mayFollow reports, by their lines, whether a row may follow up on one with this weight of words.

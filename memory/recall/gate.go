@@ -19,11 +19,8 @@ const (
 	leastShare     = 0.27 // share of what a question asks for
 	leastTold      = 1.3  // for a message that asks nothing
 	leastToldShare = 0.1
-	leastPublic    = 0.5  // for a text in the circle: one telling word
-	leastDay       = 0.5  // the least Days.Fit
-	leastStand     = 0.06 // by how much the cosine of a vector stands out
-	leastSpread    = 4    // in spreads of the cosines below the median
-	leastVectors   = 8    // with fewer there is nothing to stand out from
+	leastPublic    = 0.5 // for a text in the circle: one telling word
+	leastDay       = 0.5 // the least Days.Fit
 )
 
 // gate is what the gate knows of a message.
@@ -139,11 +136,6 @@ func (r *ranking) ofTheDay(i int) bool {
 		return false
 	}
 	return !r.gate.vague && !r.gate.ofNow && fit == 1 || r.read.OfDays || r.columns.match.Scores[i].Evidence >= lang.LeastAsked/2
-}
-
-// standsOut reports whether the model finds row i much nearer than others.
-func (r *ranking) standsOut(i int) bool {
-	return r.columns.standsOutFrom > 0 && r.columns.vector.of[i] >= r.columns.standsOutFrom
 }
 
 func (r *ranking) givesProperty(i int) bool {
