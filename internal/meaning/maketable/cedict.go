@@ -47,7 +47,7 @@ var aside = regexp.MustCompile(`\([^)]*\)|\[[^\]]*\]|CL:.*|\p{Han}+\|?`)
 // glosses returns the single meanings of a word, each as "to …" or plain, without remarks.
 func glosses(meanings []string) (all []string) {
 	for _, m := range meanings {
-		if strings.Contains(m, "surname") || strings.Contains(m, "variant of") || strings.HasPrefix(m, "used in") || strings.Contains(m, "classifier for") || strings.Contains(m, "particle") {
+		if strings.Contains(m, "surname") || strings.Contains(m, "variant of") || strings.HasPrefix(m, "used ") || strings.HasPrefix(m, "see ") || strings.HasPrefix(m, "abbr. ") || strings.HasPrefix(m, "also ") || strings.Contains(m, "(archaic)") || strings.Contains(m, "(old)") || strings.Contains(m, "classifier for") || strings.Contains(m, "particle") {
 			continue
 		}
 		for part := range strings.SplitSeq(aside.ReplaceAllString(m, " "), ";") {

@@ -167,11 +167,15 @@ func (g *graph) meant(lemma string, pos byte) []link {
 	weights := map[int32]float64{}
 	for _, s := range g.w.senses[lemma] {
 		if of := g.w.synsets[s.synset]; !of.named && (pos == 0 || of.pos == pos) {
-			weights[int32(s.synset)] += math.Pow(s.count, 0.75)
+			x := math.Pow(s.count+0.5, 0.6)
+			if of.pos == 'n' {
+				x *= 1.5
+			}
+			weights[int32(s.synset)] += x
 		}
 	}
 	links := shares(weights)
-	return links[:min(len(links), 5)]
+	return links[:min(len(links), 7)]
 }
 
 // vector has positive numbers for some synsets, by number.

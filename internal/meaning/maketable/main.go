@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -43,7 +44,7 @@ func main() {
 		f, err := os.Create(os.Args[3] + "/" + l.name + ".tsv")
 		check(err)
 		out := bufio.NewWriter(f)
-		for i, near := range neighbours(l.words, 60) {
+		for i, near := range neighbours(g, l.words, 150) {
 			fmt.Fprintf(out, "%s\t", l.words[i].text)
 			for _, n := range near {
 				fmt.Fprintf(out, "%s %.3f\t", l.words[n.to].text, n.share)
@@ -93,7 +94,7 @@ func englishWords(g *graph) (all []*word) {
 		}
 		freq := tagged + 2*g.used[lemma]
 		terms := index.Terms(lemma)
-		if freq < 3 || len(terms) != 1 {
+		if freq < 5 || len(terms) != 1 {
 			continue
 		}
 		o := byStem[terms[0]]
@@ -127,6 +128,7 @@ func lower(g *graph, lemma string) bool {
 }
 
 func chineseWords(g *graph, zh chinese, en []*word) (all []*word) {
+	common := readJieba(os.Args[4])
 	freq := map[string]float64{}
 	for _, e := range en {
 		freq[e.text] = e.freq
@@ -165,11 +167,11 @@ func chineseWords(g *graph, zh chinese, en []*word) (all []*word) {
 		for s := range o.seeds {
 			o.seeds[s] /= total
 		}
-		o.freq = math.Log(1+known) + 1.5*math.Log(in[text]) + math.Log(total+1)
+		o.freq = math.Log(1+common[text]) + 0.25*math.Log(1+known) + 0.5*math.Log(in[text])
 		all = append(all, o)
 	}
 	slices.SortFunc(all, func(a, b *word) int { return cmp.Or(cmp.Compare(b.freq, a.freq), strings.Compare(a.text, b.text)) })
-	return all[:min(len(all), 20000)]
+	return all[:min(len(all), 24000)]
 }
 
 // ofGloss returns the synsets that a gloss may mean.
@@ -287,16 +289,43 @@ func finish(all []*word, usual []float64) {
 	}
 }
 
-func neighbours(all []*word, n int) [][]link {
+const (
+	climbs     = 6
+	mostInKind = 450 // a kind of more words says little
+)
+
+// neighbours returns for each word those that a line may have instead of it.
+func neighbours(g *graph, all []*word, n int) [][]link {
 	type has struct {
 		word int32
 		x    float32
 	}
-	rows := map[int32][]has{}
+	rows, meant := map[int32][]has{}, map[int32][]has{}
 	for i, o := range all {
 		for j, s := range o.v.at {
-			if o.v.x[j] > 0.02 {
+			if o.v.x[j] > 0.04 {
 				rows[s] = append(rows[s], has{int32(i), o.v.x[j]})
+			}
+		}
+		for _, l := range shares(o.seeds) {
+			if l.share >= 0.15 {
+				meant[l.to] = append(meant[l.to], has{int32(i), l.share})
+			}
+		}
+	}
+	kinds := make([]map[int32]float32, len(all)) // by word, what it is a kind of
+	size := map[int32]float64{}
+	for i, o := range all {
+		kinds[i] = g.kinds(o.seeds)
+		for s, x := range kinds[i] {
+			size[s] += float64(x)
+		}
+	}
+	of := map[int32][]has{} // by kind
+	for i := range all {
+		for s, x := range kinds[i] {
+			if size[s] <= mostInKind && x > 0.1 {
+				of[s] = append(of[s], has{int32(i), x})
 			}
 		}
 	}
@@ -305,18 +334,36 @@ func neighbours(all []*word, n int) [][]link {
 	parts := runtime.NumCPU()
 	for part := range parts {
 		wait.Go(func() {
-			sum := make([]float32, len(all))
+			near, is, leads := make([]float32, len(all)), make([]float32, len(all)), make([]float32, len(all))
 			for i := part; i < len(all); i += parts {
-				clear(sum)
-				for j, s := range all[i].v.at {
+				clear(near)
+				clear(is)
+				clear(leads)
+				o := all[i]
+				for j, s := range o.v.at {
 					for _, h := range rows[s] {
-						sum[h.word] += h.x * all[i].v.x[j]
+						near[h.word] += h.x * o.v.x[j]
+					}
+				}
+				for _, l := range shares(o.seeds) {
+					if l.share < 0.05 {
+						continue
+					}
+					for _, h := range of[l.to] {
+						is[h.word] = max(is[h.word], float32(math.Sqrt(float64(h.x*l.share))))
+					}
+					for _, h := range rows[l.to] { // whose walks lead to what is meant
+						leads[h.word] += h.x * l.share
 					}
 				}
 				var links []link
-				for o, x := range sum {
-					if x > 0.1 && o != i {
-						links = append(links, link{int32(o), x})
+				for w := range all {
+					if w == i {
+						continue
+					}
+					x := max(near[w]*1.2, is[w]*0.8, leads[w]*2.5)
+					if x > 0.2 {
+						links = append(links, link{int32(w), min(1, x)})
 					}
 				}
 				slices.SortFunc(links, func(a, b link) int { return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(a.to, b.to)) })
@@ -326,4 +373,38 @@ func neighbours(all []*word, n int) [][]link {
 	}
 	wait.Wait()
 	return result
+}
+
+// kinds returns what a word is a kind of, with how likely that is.
+func (g *graph) kinds(seeds map[int32]float64) map[int32]float32 {
+	all := map[int32]float32{}
+	for s, x := range seeds {
+		level := []int32{s}
+		seen := map[int32]bool{s: true}
+		for climb := 1; climb <= climbs && len(level) > 0; climb++ {
+			var next []int32
+			for _, at := range level {
+				for _, p := range g.w.synsets[at].pointers {
+					if to := int32(p.to); p.kind == "@" && !seen[to] {
+						seen[to] = true
+						next = append(next, to)
+						all[to] += float32(x * math.Pow(0.9, float64(climb-1)))
+					}
+				}
+			}
+			level = next
+		}
+	}
+	return all
+}
+
+func readJieba(file string) map[string]float64 {
+	m := map[string]float64{}
+	check(eachLine(file, func(line string) error {
+		f := strings.Fields(line)
+		n, _ := strconv.ParseFloat(f[1], 64)
+		m[f[0]] = n
+		return nil
+	}))
+	return m
 }
