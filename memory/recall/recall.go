@@ -62,10 +62,9 @@ const (
 	varied           = 32  // the best of these are made varied
 	alikeTerms       = 0.9
 	alikeVectors     = 0.95
-	floorOwn         = 0.1  // share of the question's words in a unit that makes it relevant
-	floorSpanned     = 0.2  // likewise with its neighbours
-	floorRare        = 1.6  // or so many words that stand nowhere else
-	floorVector      = 0.15 // by how much a cosine stands out from those of the other neighbours, when the words do not tell
+	floorOwn         = 0.1 // share of the question's words in a unit that makes it relevant
+	floorSpanned     = 0.2 // likewise with its neighbours
+	floorRare        = 1.6 // or so many words that stand nowhere else
 )
 
 // Find returns what fits q, best first. near are the vectors of its text. branch says which units
@@ -115,6 +114,8 @@ type ranking struct {
 	columns *columns
 	gate    gate
 	follow  following
+
+	cosineBase float32 // up to here a cosine of the model is chance
 
 	got     map[int]*unit    // rows that were read; nil = gone
 	facts   []*unit          // that may stand in for a line
@@ -404,5 +405,5 @@ func (r *ranking) recencyWeight() float64 {
 // some rare ones of a long message, its day, or a near vector.
 func (r *ranking) relevantAlone(i int) bool {
 	s := &r.columns.match.Scores[i]
-	return s.Covered >= floorOwn || s.Covered*r.columns.match.Weight >= floorRare*r.columns.match.Rarest || r.columns.day.of[i] > 0 || r.columns.vector.of[i]*r.columns.spread >= floorVector
+	return s.Covered >= floorOwn || s.Covered*r.columns.match.Weight >= floorRare*r.columns.match.Rarest || r.columns.day.of[i] > 0 || r.standsOut(i)
 }
