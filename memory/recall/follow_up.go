@@ -108,7 +108,7 @@ func (r *ranking) mostlyTied(u *unit, old *entry) bool {
 	words := index.Terms(old.Text)
 	tied, all := 0, 0
 	for _, w := range u.words() {
-		if lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle {
+		if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle {
 			if all++; slices.Contains(words, w) {
 				tied++
 			}
