@@ -84,7 +84,6 @@ func (q *Query) reading() *lang.Question {
 		if q.gated() {
 			read.Refer(q.Before, q.Names, q.Now)
 			read.Terms = append(read.Terms, lang.PropertyTerms(read.Properties)...)
-			read.Terms = append(read.Terms, related2(&read, strings.ToLower(q.Text))...)
 		}
 		q.read = &read
 	}
