@@ -16,6 +16,17 @@ import (
 // are integers.
 func extractSummary(w Work) string {
 	w = w.withDefaults()
+	quotes := w.quotes()
+	if len(quotes) == 0 { // nothing but "Hm." and "No?"
+		for i := range w.Lines {
+			quotes = append(quotes, quotesFrom(&w.Lines[i], []string{lang.Tidy(withoutMarkers(w.Lines[i].Text))})...)
+		}
+	}
+	return pick(quotes, w.Length)
+}
+
+// quotes are the sentences that a summary may be made of, those of the summary that it continues first.
+func (w *Work) quotes() (quotes []quote) {
 	lines, previous := w.Lines, w.Previous
 	if previous != nil && w.Rebuild {
 		if previous.Stale || previous.Method == MethodExtractive {
@@ -24,7 +35,6 @@ func extractSummary(w Work) string {
 			lines = lines[w.Known:]
 		}
 	}
-	var quotes []quote
 	if previous != nil {
 		quotes = quotesOf(previous.Text)
 		for i := range quotes {
@@ -34,12 +44,7 @@ func extractSummary(w Work) string {
 	for i := range lines {
 		quotes = append(quotes, quotesFrom(&lines[i], sentences(withoutMarkers(lines[i].Text)))...)
 	}
-	if len(quotes) == 0 { // nothing but "Hm." and "No?"
-		for i := range lines {
-			quotes = append(quotes, quotesFrom(&lines[i], []string{lang.Tidy(withoutMarkers(lines[i].Text))})...)
-		}
-	}
-	return pick(quotes, w.Length)
+	return quotes
 }
 
 // opener is what stands before the words that count: "By the way, ".
@@ -68,9 +73,11 @@ type quote struct {
 	prior   bool // it stood in the summary before
 
 	terms []string // distinct, sorted
-	score int64    // how much it says, in millionths
-	close int64    // how much of it was picked already, in millionths
-	size  int      // in a summary, with the line break, in code points
+	names []string
+	mark  int64 // what it is worth for what it says, in hundredths
+	score int64 // how much it says, in millionths
+	close int64 // how much of it was picked already, in millionths
+	size  int   // in a summary, with the line break, in code points
 }
 
 func (q *quote) String() string {
@@ -103,10 +110,23 @@ const million = 1_000_000
 // pick takes quotes until length code points are used.
 func pick(quotes []quote, length int) string {
 	telling := rate(quotes)
+	return joined(choose(quotes, length, func(q *quote) bool { return q.score > 0 || !telling }))
+}
+
+func joined(quotes []quote) string {
+	texts := make([]string, len(quotes))
+	for i := range quotes {
+		texts[i] = quotes[i].String()
+	}
+	return strings.Join(texts, "\n")
+}
+
+// choose takes those of rated quotes that may be, until length code points are used, and returns them in their order.
+func choose(quotes []quote, length int, may func(*quote) bool) []quote {
 	left := length
 	var picked, rest []int
 	for i := range quotes {
-		if quotes[i].score > 0 || !telling {
+		if may(&quotes[i]) {
 			rest = append(rest, i)
 		}
 	}
@@ -131,11 +151,11 @@ func pick(quotes []quote, length int) string {
 		rest = slices.DeleteFunc(rest, func(i int) bool { return quotes[i].close == million }) // said already
 	}
 	slices.Sort(picked)
-	texts := make([]string, len(picked))
+	chosen := make([]quote, len(picked))
 	for at, i := range picked {
-		texts[at] = quotes[i].String()
+		chosen[at] = quotes[i]
 	}
-	return strings.Join(texts, "\n")
+	return chosen
 }
 
 // worth is the score without what was picked already: at most half is left of a quote that repeats another.

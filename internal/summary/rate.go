@@ -89,7 +89,8 @@ func rate(quotes []quote) bool {
 	for i := range quotes {
 		q := &quotes[i]
 		if q.score > 0 {
-			q.score = q.perLength(q.factored(10_000*q.score/rarest + 100*(q.marked()+names[i]*nameWorth)))
+			q.mark = q.factored(q.marked() + names[i]*nameWorth)
+			q.score = q.perLength(q.factored(10_000*q.score/rarest) + 100*q.mark)
 		}
 		best = max(best, q.score)
 	}
@@ -160,13 +161,13 @@ func (q *quote) perLength(worth int64) int64 {
 	return int64(math.Round(1000 * float64(worth) / (root * math.Sqrt(root))))
 }
 
-// rareNames counts in each quote the names that few others have, and no speaker has. nouns says that the language
+// rareNames sets the names of quotes, and counts in each those that few others have, and no speaker has. nouns says that the language
 // writes all nouns with a capital, so that these tell no name.
 func rareNames(quotes []quote, nouns bool) []int64 {
-	of, have := make([][]string, len(quotes)), map[string]int{}
+	have := map[string]int{}
 	for i := range quotes {
-		of[i] = namesIn(quotes[i].text, nouns)
-		for _, name := range of[i] {
+		quotes[i].names = namesIn(quotes[i].text, nouns)
+		for _, name := range quotes[i].names {
 			have[name]++
 		}
 	}
@@ -174,8 +175,8 @@ func rareNames(quotes []quote, nouns bool) []int64 {
 		delete(have, quotes[i].speaker)
 	}
 	counts := make([]int64, len(quotes))
-	for i, names := range of {
-		for _, name := range names {
+	for i := range quotes {
+		for _, name := range quotes[i].names {
 			if n := have[name]; n > 0 && n <= fewHave && counts[i] < mostNames {
 				counts[i]++
 			}
