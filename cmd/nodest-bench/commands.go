@@ -109,23 +109,45 @@ func (p *program) servers(measure func(context.Context, io.Writer, bench.ServerO
 
 func (p *program) retrievalCommand() *cobra.Command {
 	var o bench.RetrievalOptions
+	embeddings := "offline"
 	cmd := &cobra.Command{
 		Use: "retrieval", Short: "Measure how well memories are found", Args: cobra.NoArgs,
 		Long: "Reads conversations and questions about them (one JSON object per line), imports them into a database in\n" +
 			"a temporary folder, and searches the memory for each question. Prints how many of the items with the\n" +
 			"answer are among the first results, and how long a search takes.\n\n" +
 			"With --chat it needs no file: it fills an English and a Chinese memory and prints for how many turns of a chat\n" +
-			"the prompt would contain the right memories (none for small talk).",
-		Example: "  nodest-bench retrieval --locomo dev.json\n  nodest-bench retrieval --memorybank dev_zh.json --json\n  nodest-bench retrieval --chat --misses",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Retrieval(cmd.Context(), p.out, o) },
+			"the prompt would contain the right memories (none for small talk).\n\n" +
+			"With --probes the lines of a file are said in one chat of one user, in the order of their days, between 480\n" +
+			"turns of noise, and imported: facts are extracted by rules. Each question is then the message of a turn in a new\n" +
+			"chat, at noon on Saturday, 2026-11-28. For each kind of probe it prints:\n" +
+			"  n       probes\n" +
+			"  good    the answer is in the memory block or in the profile, no stale value is above it or in the profile, and\n" +
+			"          at most five lines are above it; where there is nothing to find: there is no block\n" +
+			"  half    the answer is there, but not good\n" +
+			"  wrong   the others\n" +
+			"  blocks  probes for which there is a block\n" +
+			"  first   probes whose answer is in the first line of the block\n" +
+			"  stale   probes whose stale value is in the profile\n" +
+			"  lines   mean number of lines of a block, where there is one",
+		Example: "  nodest-bench retrieval --locomo dev.json\n  nodest-bench retrieval --memorybank dev_zh.json --json\n  nodest-bench retrieval --chat --misses\n" +
+			"  nodest-bench retrieval --probes ../shared/data/probes/en.txt -v\n  nodest-bench retrieval --probes en.txt --noise locomo/dev.json --embeddings random --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Random = embeddings == "random"; !o.Random && embeddings != "offline" {
+				return fmt.Errorf("--embeddings must be offline or random, not %q", embeddings)
+			}
+			return bench.Retrieval(cmd.Context(), p.out, o)
+		},
 	}
 	cmd.Flags().StringVar(&o.LoCoMo, "locomo", "", "LoCoMo file (one item per turn)")
 	cmd.Flags().StringVar(&o.MemoryBank, "memorybank", "", "MemoryBank file (one item per exchange); several, separated by commas")
+	cmd.Flags().StringVar(&o.Probes, "probes", "", "file of probes (see shared/data/probes/README.md); several, separated by commas")
+	cmd.Flags().StringVar(&o.Noise, "noise", "", "with --probes, file with the turns between the probes, in the form of --locomo\n(default: beside the folder of the probes, madial/madial_zh.jsonl for Chinese ones, else locomo/dev.json)")
+	cmd.Flags().StringVar(&embeddings, "embeddings", embeddings, "offline, or random: a configured embedding model whose vectors mean nothing")
 	cmd.Flags().BoolVar(&o.Lexical, "lexical", false, "search by words only, without embeddings")
 	cmd.Flags().BoolVar(&o.Prompt, "prompt", false, "measure what reaches the prompt: at most 10 items and 1,500 characters")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&o.Chat, "chat", false, "instead of a file, measure recall in built-in English and Chinese chats, compared with BM25")
-	cmd.Flags().BoolVarP(&o.Misses, "misses", "v", false, "with --chat, print the turns with wrong results")
+	cmd.Flags().BoolVarP(&o.Misses, "misses", "v", false, "with --chat or --probes, print the turns with wrong results")
 	cmd.Flags().IntVar(&o.Items, "items", 0, "instead of a file, measure the speed with this number of generated items")
 	return cmd
 }

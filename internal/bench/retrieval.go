@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nodest/internal/bench/figure"
+	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/recall"
 )
@@ -20,11 +21,14 @@ import (
 type RetrievalOptions struct {
 	LoCoMo     string // file: one item is a turn
 	MemoryBank string // file: one item is an exchange
+	Probes     string // file of what was said and what is asked about it
+	Noise      string // with Probes: file whose first turns are said in between; "" = one beside the probes
 	Lexical    bool   // without vectors
 	Prompt     bool   // hits as a prompt gets them: with the floor, variety and the budget
 	JSON       bool
 	Chat       bool // measure the turns of a chat instead of files
-	Misses     bool // with Chat: print the turns that went wrong
+	Misses     bool // with Chat and Probes: print the turns that went wrong
+	Random     bool // with an embedding model whose vectors mean nothing
 	Items      int  // instead of files: measure this number of generated items
 }
 
@@ -38,6 +42,9 @@ func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 	if o.Chat {
 		return retrievalChat(ctx, out, o)
 	}
+	if o.Probes != "" {
+		return retrievalProbes(ctx, out, o)
+	}
 	sets, err := o.read()
 	if err != nil {
 		return err
@@ -50,6 +57,14 @@ func Retrieval(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 		if err := r.print(out, o.JSON, set.kind); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// embedder is the embedding model of a measurement; nil = none is configured.
+func (o RetrievalOptions) embedder() llm.Embedder {
+	if o.Random {
+		return randomVectors(randomDim)
 	}
 	return nil
 }
@@ -69,7 +84,7 @@ func (o RetrievalOptions) read() (sets []*questions, err error) {
 		}
 	}
 	if len(sets) == 0 {
-		return nil, errors.New("required: --locomo FILE, --memorybank FILE or --chat")
+		return nil, errors.New("required: --locomo FILE, --memorybank FILE, --probes FILE or --chat")
 	}
 	return sets, nil
 }
@@ -88,7 +103,9 @@ type retrievalScores struct {
 
 type retrievalResult struct {
 	retrievalScores
-	Unasked    int                        `json:"unasked"` // questions whose items the file does not have
+	Unasked    int                        `json:"unasked"`   // questions whose items the file does not have
+	Lines      float64                    `json:"lines"`     // mean number of results
+	Precision  float64                    `json:"precision"` // share of the results that are right
 	P50Ms      float64                    `json:"p50Ms"`
 	P95Ms      float64                    `json:"p95Ms"`
 	BuildMs    float64                    `json:"buildMs"`
@@ -137,7 +154,7 @@ const adversarial = "5"
 
 // measure asks all questions of a file.
 func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retrievalResult, err error) {
-	l, err := openLibrary(ctx, libraryOptions{})
+	l, err := openLibrary(ctx, libraryOptions{embedder: o.embedder()})
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +164,7 @@ func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retriev
 		return nil, err
 	}
 	var times []time.Duration
+	lines, right := 0, 0
 	for i := range q.asked {
 		one := &q.asked[i]
 		if len(one.right) == 0 {
@@ -164,8 +182,11 @@ func (q *questions) measure(ctx context.Context, o RetrievalOptions) (r *retriev
 		r.ByCategory[one.category] = c
 		if q.kind != "locomo" || one.category != adversarial {
 			r.add(ranks)
+			lines += len(hits)
+			right += len(hits) - len(slices.DeleteFunc(hits, func(h recall.Hit) bool { return slices.Contains(one.right, one.item(h.ID)) }))
 		}
 	}
+	r.Lines, r.Precision = float64(lines)/float64(max(1, r.Questions)), share(right, lines)
 	r.P50Ms, r.P95Ms = figure.Millis(figure.At(times, 0.5)), figure.Millis(figure.At(times, 0.95))
 	r.mean()
 	for name, c := range r.ByCategory {
@@ -211,13 +232,21 @@ func (one *question) recall(ctx context.Context, l *library, o RetrievalOptions)
 	return l.memory.Recall(ctx, l.user, memory.Ask{CharacterID: one.talk.character, Lexical: o.Lexical}, q)
 }
 
+// item returns the item of a text; -1 = none.
+func (one *question) item(text string) int {
+	if at, ok := one.talk.itemOf[text]; ok {
+		return at
+	}
+	return -1
+}
+
 // ranks are those of the right items among the items that were found, each counted
 // where it stands first.
 func (one *question) ranks(hits []recall.Hit) []int {
 	ranks, seen := make([]int, len(one.right)), map[int]bool{}
 	for i := range hits {
-		at, ok := one.talk.itemOf[hits[i].ID]
-		if !ok || seen[at] {
+		at := one.item(hits[i].ID)
+		if at < 0 || seen[at] {
 			continue
 		}
 		seen[at] = true
@@ -241,6 +270,7 @@ func (r *retrievalResult) print(out io.Writer, asJSON bool, kind string) error {
 	for _, name := range slices.Sorted(maps.Keys(r.ByCategory)) {
 		row("  "+name, r.ByCategory[name])
 	}
+	fmt.Fprintf(out, "%.1f results to a question, %.1f %% of them right\n", r.Lines, 100*r.Precision)
 	fmt.Fprintf(out, "query p50 %.2f ms, p95 %.2f ms, embedding of the question included; build %.0f ms\n", r.P50Ms, r.P95Ms, r.BuildMs)
 	return nil
 }

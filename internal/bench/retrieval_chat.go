@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"nodest/llm"
 )
 
 // chatRows are the figures: how many turns of a set, "" = of all, fit. Sets of small talk
@@ -77,7 +79,7 @@ type chatMiss struct {
 func retrievalChat(ctx context.Context, out io.Writer, o RetrievalOptions) error {
 	results := map[string]*chatResult{}
 	for _, language := range chatLanguages {
-		r, err := measureChat(ctx, language)
+		r, err := measureChat(ctx, language, o.embedder())
 		if err != nil {
 			return fmt.Errorf("%s: %w", language, err)
 		}
@@ -100,7 +102,7 @@ func retrievalChat(ctx context.Context, out io.Writer, o RetrievalOptions) error
 
 // measureChat measures the sets of a language. Corrections in other words have a memory
 // of their own, because they contradict the rest.
-func measureChat(ctx context.Context, language string) (*chatResult, error) {
+func measureChat(ctx context.Context, language string, embedder llm.Embedder) (*chatResult, error) {
 	set, err := readChatSet(language)
 	if err != nil {
 		return nil, err
@@ -109,11 +111,11 @@ func measureChat(ctx context.Context, language string) (*chatResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := set.measure(ctx)
+	r, err := set.measure(ctx, embedder)
 	if err != nil {
 		return nil, err
 	}
-	other, err := indirect.measure(ctx)
+	other, err := indirect.measure(ctx, embedder)
 	if err != nil {
 		return nil, err
 	}
@@ -124,16 +126,18 @@ func measureChat(ctx context.Context, language string) (*chatResult, error) {
 }
 
 // measure takes all turns of a set, with the memory of the product and with BM25.
-func (s *chatSet) measure(ctx context.Context) (r *chatResult, err error) {
-	f, err := s.fill(ctx)
+func (s *chatSet) measure(ctx context.Context, embedder llm.Embedder) (r *chatResult, err error) {
+	talks, err := s.talks()
+	if err != nil {
+		return nil, err
+	}
+	all := &filling{people: s.people, now: s.now, greetings: s.greetings, talks: talks, facts: s.cases, embedder: embedder}
+	f, err := all.fill(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	r = &chatResult{messages: f.messages}
-	if r.facts, err = f.facts(ctx); err != nil {
-		return nil, err
-	}
+	r = &chatResult{messages: f.messages, facts: len(f.known)}
 	plain := newBM25(f.said)
 	for i := range s.cases {
 		c := &s.cases[i]
@@ -152,8 +156,9 @@ func (s *chatSet) measure(ctx context.Context) (r *chatResult, err error) {
 
 // prompted is what the prompt of one turn contains.
 type prompted struct {
-	always string   // its text besides the block and the user's message
-	block  []string // lines that were recalled, in their order
+	always  string   // its text besides the block and the user's message
+	profile []string // facts in always
+	block   []string // lines that were recalled, in their order
 }
 
 // lines are what the prompt tells: first what is always there.

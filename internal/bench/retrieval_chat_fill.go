@@ -11,32 +11,44 @@ import (
 	"nodest/character"
 	"nodest/chat"
 	"nodest/framework"
+	"nodest/llm"
 	"nodest/memory"
+	"nodest/memory/lang"
 	"nodest/nodest"
 )
 
-// filled is a memory with everything of a set, and a new chat.
+// filling is what a memory is filled with, by one user and one character.
+type filling struct {
+	people    lang.Names
+	now       time.Time
+	greetings []string
+	talks     []*talk
+	facts     []chatCase // those with a fact that the user writes by hand
+	embedder  llm.Embedder
+}
+
+// filled is a memory with everything of a filling, and a new chat.
 type filled struct {
 	*library
-	set       *chatSet
 	character string
-	here      string   // the chat that turns are taken in
-	said      []string // the texts in the memory
+	here      string            // the chat that turns are taken in
+	said      []string          // the texts in the memory
+	known     map[string]string // facts by id
 	messages  int
 }
 
 // fill imports what was said, has the product's own jobs extract facts (by rules) and
 // embed the texts, writes the user's own facts, and starts a chat.
-func (s *chatSet) fill(ctx context.Context) (f *filled, err error) {
+func (s *filling) fill(ctx context.Context) (f *filled, err error) {
 	began := time.Now()
 	l, err := openLibrary(ctx, libraryOptions{
-		chat: true,
-		now:  func() time.Time { return s.now.Add(time.Since(began)) },
+		chat: true, embedder: s.embedder,
+		now: func() time.Time { return s.now.Add(time.Since(began)) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	f = &filled{library: l, set: s}
+	f = &filled{library: l, known: map[string]string{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.close())
@@ -48,19 +60,22 @@ func (s *chatSet) fill(ctx context.Context) (f *filled, err error) {
 	if f.character, err = l.newCharacter(ctx, s.people, s.greetings); err != nil {
 		return nil, err
 	}
-	talks, err := s.talks()
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range talks {
+	for _, t := range s.talks {
 		if err := f.takeIn(ctx, t); err != nil {
 			return nil, err
 		}
 	}
-	if err := f.writeFacts(ctx); err != nil {
+	if err := f.writeFacts(ctx, s.facts); err != nil {
 		return nil, err
 	}
 	if err := f.embed(ctx); err != nil {
+		return nil, err
+	}
+	facts, err := f.allFacts(ctx)
+	for i := range facts {
+		f.known[facts[i].ID] = facts[i].Text
+	}
+	if err != nil {
 		return nil, err
 	}
 	conv, err := l.engine.Chats.CreateConversation(ctx, f.call(), chat.ConversationInput{CharacterID: f.character})
@@ -96,13 +111,13 @@ func (f *filled) extract(ctx context.Context, conversation string) error {
 
 // writeFacts edits the fact with a stale value as a user would, or writes a new one
 // where rules found none.
-func (f *filled) writeFacts(ctx context.Context) error {
+func (f *filled) writeFacts(ctx context.Context, cases []chatCase) error {
 	known, err := f.allFacts(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range f.set.cases {
-		c := &f.set.cases[i]
+	for i := range cases {
+		c := &cases[i]
 		if c.Fact == "" {
 			continue
 		}
@@ -123,11 +138,6 @@ func (f *filled) writeFacts(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (f *filled) facts(ctx context.Context) (int, error) {
-	all, err := f.allFacts(ctx)
-	return len(all), err
 }
 
 func (f *filled) allFacts(ctx context.Context) (all []memory.Listed, err error) {
@@ -155,8 +165,11 @@ func (f *filled) turn(ctx context.Context, text string) (p prompted, err error) 
 	}
 	recalled := map[int]int{} // lines by message
 	for _, e := range built.Entries {
-		if e.Source == framework.SourceMemory {
+		switch {
+		case e.Source == framework.SourceMemory:
 			recalled[e.Message]++
+		case e.Source == framework.SourceProfile && e.ID != "":
+			p.profile = append(p.profile, f.known[e.ID])
 		}
 	}
 	var rest []string

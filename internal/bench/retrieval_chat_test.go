@@ -204,7 +204,7 @@ func TestChatIsMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := part(s).measure(t.Context())
+		r, err := part(s).measure(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

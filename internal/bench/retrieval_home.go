@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,14 +36,16 @@ type library struct {
 	engine   *nodest.Engine
 	archives *archive.Service
 	memory   *memory.Service
+	model    string // of the vectors
 	jobs     *jobs.Runner
 	people   map[string]lang.Names // by character
 }
 
 // libraryOptions tell what a library does.
 type libraryOptions struct {
-	chat bool             // turns recall, and what was said is read for facts
-	now  func() time.Time // nil = the present
+	chat     bool             // turns recall, and what was said is read for facts
+	now      func() time.Time // nil = the present
+	embedder llm.Embedder     // the model that a server has configured; nil = none
 }
 
 // openLibrary makes one. It is closed with close, which removes the folder.
@@ -72,7 +75,12 @@ func openLibrary(ctx context.Context, o libraryOptions) (l *library, err error) 
 			return l.engine.Chats.MemoryScene(ctx, userID, characterID, conversationID)
 		}
 	}
-	l.memory = memory.New(l.db.Memory(), memory.Options{Scenes: scenes, Log: log})
+	embedder := cmp.Or[llm.Embedder](o.embedder, offline.Embedder{})
+	l.model = embedder.ModelID()
+	l.memory = memory.New(l.db.Memory(), memory.Options{
+		Scenes: scenes, Log: log,
+		Embedder: func(context.Context, string) (llm.Embedder, error) { return embedder, nil },
+	})
 	if o.chat {
 		options.Sources = []nodest.Source{nodest.Memories(l.memory, time.Minute)}
 	}
@@ -214,7 +222,7 @@ func (l *library) embed(ctx context.Context) error {
 	if err := l.finish(ctx, memory.JobEmbed); err != nil {
 		return err
 	}
-	left, err := l.db.Memory().Unembedded(ctx, offline.EmbeddingModel, memory.Scope{}, 1)
+	left, err := l.db.Memory().Unembedded(ctx, l.model, memory.Scope{}, 1)
 	if err == nil && len(left) > 0 {
 		err = errors.New("not all texts were embedded; see the log")
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -47,7 +46,7 @@ func retrievalScale(ctx context.Context, out io.Writer, items int, asJSON bool) 
 		return err
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	random := scaleEmbedder{r: rand.New(rand.NewPCG(5, 6))}
+	random := randomVectors(scaleDim)
 	for _, dim := range []int{0, offline.Dim, scaleDim} {
 		o := memory.Options{Scenes: l.scene}
 		if dim == scaleDim {
@@ -122,24 +121,10 @@ func scaleTalk(items int) *talk {
 	return t
 }
 
-// scaleEmbedder is a model whose vectors mean nothing.
-type scaleEmbedder struct{ r *rand.Rand }
-
 const scaleDim = 1024
 
-func (scaleEmbedder) ModelID() string { return "scale" }
-func (scaleEmbedder) Dim() int        { return scaleDim }
-
-func (e scaleEmbedder) Embed(_ context.Context, _ llm.EmbedTask, texts []string) (llm.Embeddings, error) {
-	out := llm.Embeddings{Model: e.ModelID(), Dim: scaleDim}
-	for range texts {
-		out.Vectors = append(out.Vectors, direction(e.r, scaleDim))
-	}
-	return out, nil
-}
-
 // putRandom gives every text of a character a vector of e.
-func (l *library) putRandom(ctx context.Context, character string, e scaleEmbedder) error {
+func (l *library) putRandom(ctx context.Context, character string, e randomVectors) error {
 	for more := true; more; {
 		err := l.db.Memory().Update(ctx, l.user, func(tx memory.Tx) error {
 			batch, err := tx.WithoutVector(character, e.ModelID(), 0, 5000)
@@ -148,7 +133,7 @@ func (l *library) putRandom(ctx context.Context, character string, e scaleEmbedd
 			}
 			vectors := make(map[string][]float32, len(batch))
 			for _, c := range batch {
-				v := direction(e.r, scaleDim)
+				v := e.of(c.Text)
 				for _, id := range c.IDs {
 					vectors[id] = v
 				}
@@ -161,18 +146,4 @@ func (l *library) putRandom(ctx context.Context, character string, e scaleEmbedd
 		}
 	}
 	return nil
-}
-
-// direction is a vector of length one.
-func direction(r *rand.Rand, dim int) []float32 {
-	v := make([]float32, dim)
-	var square float64
-	for i := range v {
-		v[i] = float32(r.NormFloat64())
-		square += float64(v[i]) * float64(v[i])
-	}
-	for i := range v {
-		v[i] = float32(float64(v[i]) / math.Sqrt(square))
-	}
-	return v
 }

@@ -18,49 +18,98 @@ const scanLimit = 25 * time.Millisecond
 // the vectors of the first read of them; the cosines of the others are estimates. whole is false
 // if there was not enough time for all of them.
 func (v View) Near(ctx context.Context, q Vector, n, read int) (near []Near, whole bool, err error) {
+	near, _, whole, err = v.NearAmong(ctx, q, n, read, 0)
+	return near, whole, err
+}
+
+// Sample is the cosines of a question with some of the rows that have a vector of its model, the same rows for
+// every question.
+type Sample struct {
+	Cosines []float32
+	Of      int // how many rows have such a vector, about
+}
+
+// NearAmong is Near with a sample of about so many of all rows.
+func (v View) NearAmong(ctx context.Context, q Vector, n, read, sampled int) (near []Near, sample Sample, whole bool, err error) {
 	packed := Pack(q.Values)
 	if packed == nil {
-		return nil, true, nil
+		return nil, sample, true, nil
 	}
 	held, err := v.x.vectors.near(ctx, q, packed, n)
 	if err != nil {
-		return nil, false, err
+		return nil, sample, false, err
 	}
-	near, whole, err = v.x.nearStored(ctx, q, packed, n, read)
+	rows := v.spread(sampled)
+	near, compared, whole, err := v.x.nearStored(ctx, q, packed, n, read, rows)
 	if err != nil {
-		return nil, false, err
+		return nil, sample, false, err
 	}
 	for _, f := range held {
 		near = append(near, Near{v.x.inMemory().from + int(v.x.newest.numbers[v.x.byID[f.ID].came]), f.Similarity})
 	}
+	for _, row := range rows {
+		c, ok := compared[row]
+		if s, local := v.x.at(row); s.held != nil {
+			k := v.x.vectors.of(ctx, s.held.rows[local].id, q)
+			c, ok = packed.Cosine(k), len(k) > 0
+		}
+		if ok {
+			sample.Cosines = append(sample.Cosines, c)
+		}
+	}
+	sample.Of = v.x.rows() * len(sample.Cosines) / max(1, len(rows))
 	slices.SortFunc(near, func(a, b Near) int { return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.Row, b.Row)) })
-	return near[:min(n, len(near))], whole, nil
+	return near[:min(n, len(near))], sample, whole, nil
 }
 
-func (x *Index) nearStored(ctx context.Context, q Vector, packed Packed, n, read int) (near []Near, whole bool, err error) {
+// sampleRun is how many rows of a sample follow each other: what is read of them is stored together.
+const sampleRun = 8
+
+// spread returns about so many rows, in runs that are spread evenly.
+func (v View) spread(count int) (rows []int) {
+	if count == 0 {
+		return nil
+	}
+	slots := v.x.slots()
+	for first := 0; first < slots; first += max(sampleRun, slots*sampleRun/count) {
+		for n := first; n < min(slots, first+sampleRun); n++ {
+			if s, local := v.x.at(n); local < s.Rows && !s.stale.has(local) {
+				rows = append(rows, n)
+			}
+		}
+	}
+	return rows
+}
+
+// nearStored is Near for the stored rows. compared has the cosines of the rows among others, too.
+func (x *Index) nearStored(ctx context.Context, q Vector, packed Packed, n, read int, others []int) (near []Near, compared map[int]float32, whole bool, err error) {
 	stored := x.inMemory().from // rows
 	if stored == 0 {
-		return nil, true, nil
+		return nil, nil, true, nil
 	}
 	s := scans.Get().(*scan)
 	defer scans.Put(s)
 	s.bits, s.differs = signsOf(packed.numbers()), slices.Grow(s.differs[:0], stored)[:stored]
 	clear(s.differs)
 	if whole, err = s.run(ctx, x, q); err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	for _, in := range x.stored() {
 		in.stale.each(func(row int) { s.differs[in.from+row] = 0 })
 	}
 	best := s.best(n)
 	read = min(read, len(best))
-	if near, err = x.compare(ctx, q, packed, best[:read]); err != nil {
-		return nil, false, err
+	if compared, err = x.compare(ctx, q, packed, slices.Concat(best[:read], others)); err != nil {
+		return nil, nil, false, err
 	}
-	for _, row := range best[read:] {
-		near = append(near, Near{row, s.cosine(row)})
+	for i, row := range best {
+		if c, ok := compared[row]; ok {
+			near = append(near, Near{row, c})
+		} else if i >= read {
+			near = append(near, Near{row, s.cosine(row)})
+		}
 	}
-	return near, whole, nil
+	return near, compared, whole, nil
 }
 
 // cosine estimates that of a row from the signs: each differs as often as the angle is of a half
@@ -120,23 +169,23 @@ func (s *scan) best(n int) []int {
 	return rows
 }
 
-// compare computes the cosines of stored rows.
-func (x *Index) compare(ctx context.Context, q Vector, packed Packed, rows []int) ([]Near, error) {
+// compare computes the cosines of those of some rows that are stored and have a vector of q's model.
+func (x *Index) compare(ctx context.Context, q Vector, packed Packed, rows []int) (map[int]float32, error) {
 	names, err := x.ids(ctx, rows)
-	if err != nil {
+	if err != nil || len(names) == 0 {
 		return nil, err
 	}
 	vectors, err := x.source.Vectors(ctx, x.key, q.Model, slices.Sorted(maps.Values(names)))
 	if err != nil {
 		return nil, err
 	}
-	near := make([]Near, 0, len(rows))
-	for _, row := range rows {
-		if k := vectors[names[row]]; len(k) == len(packed) {
-			near = append(near, Near{row, packed.Cosine(k)})
+	cosines := make(map[int]float32, len(names))
+	for row, id := range names {
+		if k := vectors[id]; len(k) == len(packed) {
+			cosines[row] = packed.Cosine(k)
 		}
 	}
-	return near, nil
+	return cosines, nil
 }
 
 // Cosine returns the cosine of two rows that were read, if both have a vector of the model that was

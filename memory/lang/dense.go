@@ -110,6 +110,12 @@ func wholeWord(text string) int {
 	return max(beginsWith(text, wholeWords()), beginsWith(text, hardlyWords()))
 }
 
+// isDenseTerm reports whether a term is of characters, not a word.
+func isDenseTerm(t string) bool {
+	r, _ := utf8.DecodeRuneInString(t)
+	return isDense(r)
+}
+
 func isDense(r rune) bool { return IsCJK(r) || r == 'ー' }
 
 func (d *denseWords) enter(word []rune, hangul bool) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -34,6 +35,8 @@ type Question struct {
 	States     bool       // it tells something, by enough words of its own
 	Refers     bool       // to somebody or something in the turn before
 	Properties Properties // properties of the user that it asks for
+
+	tongues tongues
 }
 
 // Own reports whether a term is a word of the question itself.
@@ -47,11 +50,6 @@ const (
 	dateTerm     = 0.5 // parts of a day that Days already holds
 	functionTerm = 0.15
 )
-
-// weakWords are stems of words that ask or report.
-var weakWords = sync.OnceValue(func() map[string]bool { return stems(weak()) })
-
-var weak = data.Words("weak")
 
 // monthTerms are the stems of the full names of months.
 var monthTerms = sync.OnceValue(func() map[string]bool {
@@ -71,8 +69,8 @@ func isYear(t string) bool {
 
 // ReadQuery reads text, asked at the time now, in the time zone of now.
 func ReadQuery(text string, people Names, now time.Time) Question {
-	folded := strings.ToLower(norm.NFKC.String(text))
-	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, meansNow())}
+	folded := Plain(text)
+	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, meansNow()), tongues: tonguesOf(folded)}
 	days, rest, bare := readDays(folded, now)
 	q.Days = days
 	q.Speakers = speakers(folded, people)
@@ -85,14 +83,14 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	for _, t := range index.Terms(folded) {
 		var weight, proof float32
 		switch {
-		case names[t]:
+		case names[t] || q.tongues.join(t):
 			continue
 		case !left[t]:
 			weight = dateTerm
-		case weakWords()[t]:
-			weight, proof = weakTerm, ProofOf(t)
-		case t[0] < 0x80 || !dense.some:
-			weight, proof = denseWeight(t), ProofOf(t)
+		case q.tongues.report(t):
+			weight, proof = weakTerm, q.Proof(t)
+		case !isDenseTerm(t):
+			weight, proof = 1, q.Proof(t)
 		default:
 			weight, proof = dense.weight(t), dense.proof[t]
 		}
@@ -105,11 +103,34 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight, Evidence: proof})
 	}
 	q.Terms = dense.addTo(q.Terms, names)
+	q.spellOut(text)
 	q.intend(folded, rest, chats)
 	if !q.Asks || q.asked() > mostOfReference {
 		q.stress(text)
 	}
 	return q
+}
+
+// spelled are letters that are also written as two; without accents they are the first.
+var spelled, shortened = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "å", "aa", "ø", "oe"), strings.NewReplacer("ae", "a", "oe", "o", "ue", "u", "aa", "a")
+
+// spellOut adds the other spelling of words with such letters: Müller and Mueller.
+func (q *Question) spellOut(text string) {
+	lower := strings.ToLower(norm.NFC.String(text))
+	both := map[string]string{}
+	for word := range strings.FieldsFuncSeq(lower, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if other := spelled.Replace(word); other != word {
+			both[index.Stem(word)] = index.Stem(other)
+		} else if other = shortened.Replace(word); other != word {
+			both[index.Stem(word)] = index.Stem(other)
+		}
+	}
+	for _, t := range q.Terms {
+		if other, ok := both[t.Text]; ok && !t.Extra && t.Evidence == 1 {
+			t.Text, t.Extra = other, true
+			q.Terms = append(q.Terms, t)
+		}
+	}
 }
 
 func termSet(text string) map[string]bool {
@@ -122,9 +143,6 @@ func termSet(text string) map[string]bool {
 
 // denseWeight weighs a pair of characters by its function characters.
 func denseWeight(t string) float32 {
-	if t[0] < 0x80 {
-		return 1
-	}
 	letters, function := 0, 0
 	for _, r := range t {
 		letters++
@@ -148,7 +166,7 @@ func speakers(folded string, p Names) []Role {
 		role Role
 		name string
 	}{{RoleUser, p.User}, {RoleCharacter, p.Character}} {
-		if one.name != "" && containsName(folded, strings.ToLower(norm.NFKC.String(one.name))) {
+		if one.name != "" && containsName(folded, Plain(one.name)) {
 			named = append(named, one.role)
 		}
 	}

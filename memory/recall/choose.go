@@ -186,12 +186,12 @@ func (r *ranking) vary(found []candidate) []candidate {
 }
 
 func (r *ranking) likeness(a, b *candidate) float64 {
-	if len(r.near.Model.Values) > 0 {
-		if c := r.cosine(a, b); c != 0 {
-			return c
-		}
+	words := r.overlap(a, b, 0)
+	if r.columns.standsOutFrom == 0 {
+		return words
 	}
-	return r.overlap(a, b, 0)
+	base := float64(r.cosineBase)
+	return max(words, (r.cosine(a, b)-base)/(1-base))
 }
 
 // hits makes hits of candidates as long as they fit into room, in code points. A text that is
@@ -202,8 +202,8 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 	for i := range found {
 		c := &found[i]
 		h := Hit{Unit: c.entry.Unit, Score: float64((c.score + c.lifted) / r.most())}
-		if room < h.length() {
-			h.Cut = lang.Excerpt(h.Text, r.read.Terms, min(room, longText))
+		if h.Cut = c.left; room < h.length() {
+			h.Cut = lang.Excerpt(h.Shown(), r.read.Terms, min(room, longText))
 		}
 		if room < h.length() {
 			continue

@@ -65,7 +65,7 @@ type tie struct {
 func (r *ranking) telling(best []ranked) (words []string) {
 	for _, t := range best {
 		for _, w := range r.got[t.row].words() {
-			if lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle && !r.read.Own(w) {
+			if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle && !r.read.Own(w) {
 				words = append(words, w)
 			}
 		}
@@ -85,7 +85,7 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 		total += h.Rarity
 		for _, row := range h.Rows {
 			t := ties[row]
-			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && lang.ProofOf(w) == 1}
+			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && r.read.Proof(w) == 1}
 		}
 	}
 	for _, row := range slices.Sorted(maps.Keys(ties)) {
@@ -99,8 +99,22 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 	before := r.got[old.row].entry
 	return slices.DeleteFunc(rows, func(row int) bool {
 		u := r.got[row]
-		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !ties[row].rare && !u.saysChanged()
+		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && r.mostlyTied(u, before))
 	}), nil
+}
+
+// mostlyTied reports whether a line has little to tell but what it has in common with an older one.
+func (r *ranking) mostlyTied(u *unit, old *entry) bool {
+	words := index.Terms(old.Text)
+	tied, all := 0, 0
+	for _, w := range u.words() {
+		if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle {
+			if all++; slices.Contains(words, w) {
+				tied++
+			}
+		}
+	}
+	return float64(tied) >= followingTie*float64(all)
 }
 
 // mayFollow reports, by their lines, whether a row may follow up on one with this weight of words.

@@ -19,11 +19,8 @@ const (
 	leastShare     = 0.27 // share of what a question asks for
 	leastTold      = 1.3  // for a message that asks nothing
 	leastToldShare = 0.1
-	leastPublic    = 0.5  // for a text in the circle: one telling word
-	leastDay       = 0.5  // the least Days.Fit
-	leastStand     = 0.06 // by how much the cosine of a vector stands out
-	leastSpread    = 4    // in spreads of the cosines below the median
-	leastVectors   = 8    // with fewer there is nothing to stand out from
+	leastPublic    = 0.5 // for a text in the circle: one telling word
+	leastDay       = 0.5 // the least Days.Fit
 )
 
 // gate is what the gate knows of a message.
@@ -141,11 +138,6 @@ func (r *ranking) ofTheDay(i int) bool {
 	return !r.gate.vague && !r.gate.ofNow && fit == 1 || r.columns.match.Asked < lang.LeastAsked || r.columns.match.Scores[i].Evidence >= lang.LeastAsked/2
 }
 
-// standsOut reports whether the model finds row i much nearer than others.
-func (r *ranking) standsOut(i int) bool {
-	return r.columns.standsOutFrom > 0 && r.columns.vector.of[i] >= r.columns.standsOutFrom
-}
-
 func (r *ranking) givesProperty(i int) bool {
 	return r.read.Properties != 0 && r.columns.match.Scores[i].Row > 0 && (r.gate.giving[i] || r.line(i).gives()&r.read.Properties != 0)
 }
@@ -179,7 +171,7 @@ func (r *ranking) echoes(e *entry, words []string) bool {
 	case r.read.Asks || r.read.Keywords:
 		return false
 	}
-	return !slices.ContainsFunc(words, func(t string) bool { return !r.gate.echo.terms[t] && lang.TellsSomething(t) })
+	return !slices.ContainsFunc(words, func(t string) bool { return !r.gate.echo.terms[t] && r.read.TellsSomething(t) })
 }
 
 func (e *entry) onlyAsks() bool {
@@ -221,7 +213,7 @@ func beginningsOf(text string) map[string]bool {
 // mayName reports whether a term of a question may be a name.
 func mayName(t index.Term) bool {
 	dense := t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) > 1
-	return dense && !t.Extra && t.Evidence > lang.ProvesNothing || t.Evidence == 1
+	return !t.Extra && t.Evidence > lang.ProvesNothing && (dense || t.Text[0] > '9')
 }
 
 // recognise treats words of a statement as names if the memory knows them as such: first words
@@ -253,7 +245,7 @@ func (r *ranking) recognise() error {
 	for i := range q.Terms {
 		t := &q.Terms[i]
 		_, rare := common[t.Text]
-		named := len(marked[markNames+t.Text]) > 0 || begins[t.Text] && len(marked[markCapital+t.Text]) > 0
+		named := len(marked[markNames+t.Text]) > 0 || t.Evidence == 1 && begins[t.Text] && len(marked[markCapital+t.Text]) > 0
 		if rare && named && slices.Contains(words, t.Text) {
 			t.Evidence = lang.ProvesName
 		}

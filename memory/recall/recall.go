@@ -62,10 +62,9 @@ const (
 	varied           = 32  // the best of these are made varied
 	alikeTerms       = 0.9
 	alikeVectors     = 0.95
-	floorOwn         = 0.1  // share of the question's words in a unit that makes it relevant
-	floorSpanned     = 0.2  // likewise with its neighbours
-	floorRare        = 1.6  // or so many words that stand nowhere else
-	floorVector      = 0.15 // by how much a cosine stands out from those of the other neighbours, when the words do not tell
+	floorOwn         = 0.1 // share of the question's words in a unit that makes it relevant
+	floorSpanned     = 0.2 // likewise with its neighbours
+	floorRare        = 1.6 // or so many words that stand nowhere else
 )
 
 // Find returns what fits q, best first. near are the vectors of its text. branch says which units
@@ -97,6 +96,9 @@ func Find(ctx context.Context, x *index.Index, q *Query, near Vectors, branch Br
 		if err := r.replaceStale(); err != nil {
 			return err
 		}
+		if err := r.withoutEchoes(); err != nil {
+			return err
+		}
 		hits, err = r.choose()
 		whole = r.columns.whole
 		return err
@@ -115,6 +117,8 @@ type ranking struct {
 	columns *columns
 	gate    gate
 	follow  following
+
+	cosineBase float32 // up to here a cosine of the model is chance
 
 	got     map[int]*unit    // rows that were read; nil = gone
 	facts   []*unit          // that may stand in for a line
@@ -150,6 +154,7 @@ type candidate struct {
 	lifted     float32  // exploration adds this to score
 	sources    []*entry // exchanges that the fact stands for
 	tells      *telling // once it is needed
+	left       string   // the part of the text that counts; "" = all
 }
 
 // readRows reads rows that were not read before.
@@ -404,5 +409,5 @@ func (r *ranking) recencyWeight() float64 {
 // some rare ones of a long message, its day, or a near vector.
 func (r *ranking) relevantAlone(i int) bool {
 	s := &r.columns.match.Scores[i]
-	return s.Covered >= floorOwn || s.Covered*r.columns.match.Weight >= floorRare*r.columns.match.Rarest || r.columns.day.of[i] > 0 || r.columns.vector.of[i]*r.columns.spread >= floorVector
+	return s.Covered >= floorOwn || s.Covered*r.columns.match.Weight >= floorRare*r.columns.match.Rarest || r.columns.day.of[i] > 0 || r.standsOut(i)
 }

@@ -60,7 +60,6 @@ type columns struct {
 	others []int    // rows that words did not find, by what relateFew looks at
 	some   []int    // rows in their order, likewise
 	fits   []ranked // rows that may be returned, before they are adjusted
-	spread float32  // spread of the model's cosines, from the nearest to the last that is looked at
 	whole  bool     // all vectors were compared
 
 	standsOutFrom float32 // from which on a value of the model's column stands out; 0 = none does
@@ -129,7 +128,7 @@ func (r *ranking) measure() error {
 				byModel.err = fmt.Errorf("search vectors: %v\n%s", p, debug.Stack())
 			}
 		}()
-		byModel, bySpelling = r.nearest(r.near.Model, vectorHits), r.nearest(r.near.Spelling, spellingHits)
+		byModel, bySpelling = r.nearest(r.near.Model, vectorHits, sampled), r.nearest(r.near.Spelling, spellingHits, 0)
 	})
 	err := v.Match(r.ctx, r.read.Terms, &c.match)
 	if both.Wait(); err == nil {
@@ -146,8 +145,8 @@ func (r *ranking) measure() error {
 	for i, top := range c.top {
 		c.top[i] = cmp.Or(top, 1)
 	}
-	r.score(bySpelling, &c.spell)
-	r.score(byModel, &c.vector)
+	r.measureSpelling(bySpelling)
+	r.measureVectors(byModel)
 	c.day.reset(v.Slots())
 	c.proven.reset(v.Slots())
 	if r.columns.match.Few != nil {
@@ -254,44 +253,17 @@ func (r *ranking) dayOf(l line) (fit float32) {
 
 // neighbours are the rows that are nearest to a vector, the nearest first.
 type neighbours struct {
-	rows  []index.Near
-	whole bool // all were compared
-	err   error
+	rows   []index.Near
+	sample index.Sample
+	whole  bool // all were compared
+	err    error
 }
 
-// nearest finds the neighbours of a vector, and compares the first ones of them in full.
-func (r *ranking) nearest(q index.Vector, compared int) (n neighbours) {
+// nearest finds the neighbours of a vector, compares the first ones of them in full, and takes a sample.
+func (r *ranking) nearest(q index.Vector, compared, sampled int) (n neighbours) {
 	n.whole = true
 	if len(q.Values) > 0 {
-		n.rows, n.whole, n.err = r.v.Near(r.ctx, q, vectorHits, compared)
+		n.rows, n.sample, n.whole, n.err = r.v.NearAmong(r.ctx, q, vectorHits, compared, sampled)
 	}
 	return n
-}
-
-// score scores neighbours from 0 (the last one considered) to 1, because cosines of different
-// models have no common scale. It notes the difference of these two cosines, and the value from
-// which on a row stands out from the others; 0 = none does.
-func (r *ranking) score(near neighbours, to *column) {
-	to.reset(r.v.Slots())
-	found := near.rows
-	r.columns.whole, r.columns.spread, r.columns.standsOutFrom = r.columns.whole && near.whole, 0, 0
-	if len(found) == 0 {
-		return
-	}
-	last := max(0, found[len(found)-1].Cosine)
-	if len(found) < vectorHits { // all of them: the last one is not a mark
-		last = min(last, found[0].Cosine/2)
-	}
-	r.columns.spread = found[0].Cosine - last
-	for _, f := range found {
-		if r.columns.spread > 0 {
-			to.put(f.Row, max(0, f.Cosine-last)/r.columns.spread)
-		}
-	}
-	if n := len(found); n >= leastVectors {
-		middle := found[n/2].Cosine
-		if from := middle + max(leastStand, leastSpread*(middle-found[n*84/100].Cosine)); from <= found[0].Cosine {
-			r.columns.standsOutFrom = (from - last) / r.columns.spread
-		}
-	}
 }

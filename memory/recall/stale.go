@@ -242,7 +242,7 @@ func (r *ranking) shareMatter(x, y *candidate) bool {
 	}
 	words := y.words()
 	return slices.ContainsFunc(x.words(), func(w string) bool {
-		return slices.Contains(words, w) && lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle
+		return slices.Contains(words, w) && r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle
 	})
 }
 
