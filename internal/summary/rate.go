@@ -36,7 +36,7 @@ var marks = []struct {
 const (
 	numberWorth = 100 // a number
 	nameWorth   = 90  // each name that few sentences have, up to mostNames
-	mostNames   = 3
+	mostNames   = 2
 	fewHave     = 3 // sentences that have a rare name, at most
 )
 
@@ -47,6 +47,7 @@ const (
 	politeFactor = 50
 	askFactor    = 30 // a question says little
 	cryFactor    = 80 // so does an exclamation
+	kindFactor   = 60 // and what is said to be kind
 
 	tellingTerms = 4 // a promise or debt with fewer words names none: "I agree"
 )
@@ -56,6 +57,8 @@ var (
 	dateWords   = data.Words("date-words")
 	tellerWords = data.Words("teller-words")
 	politeWords = data.Words("polite-words")
+
+	kind = data.Rule("kind")
 )
 
 // rate sets size, terms and score (in millionths) of quotes, and reports whether any says something.
@@ -137,6 +140,7 @@ func (q *quote) factored(worth int64) int64 {
 		{len(q.terms) <= 6 && lang.ContainsWord(folded, politeWords()), politeFactor},
 		{strings.HasSuffix(end, "?"), askFactor},
 		{strings.HasSuffix(end, "!"), cryFactor},
+		{kind.MatchString(folded), kindFactor},
 	} {
 		if f.is {
 			worth = worth * f.factor / 100
