@@ -130,6 +130,7 @@ func TestPlantedFactsSurvive(t *testing.T) {
 	}{
 		{"en", "locomo/dev.json", 0, 60}, {"en", "locomo/dev.json", 0, 120}, {"en", "locomo/dev.json", 900, 120}, {"en", "locomo/dev.json", 2000, 400}, {"en", "madial/madial_en.jsonl", 0, 120},
 		{"zh", "madial/madial_zh.jsonl", 0, 60}, {"zh", "madial/madial_zh.jsonl", 0, 200}, {"zh", "madial/madial_zh_context.jsonl", 120, 120},
+		{"es", "locomo/dev.json", 0, 120}, {"de", "locomo/dev.json", 0, 120}, {"ja", "locomo/dev.json", 0, 120},
 	} {
 		sum, runs := 0, 0
 		names, sets := plantedSets(t, tt.lang)
