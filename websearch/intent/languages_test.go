@@ -43,14 +43,14 @@ func TestIntentOfLanguages(t *testing.T) {
 		n[lang]++
 	}
 	for name, of := range map[string][]line{"development": halves[0], "held out": halves[1]} {
-		t.Run(name, func(t *testing.T) { qualityOf(t, of, name == "development", 0.88) })
+		t.Run(name, func(t *testing.T) { qualityOf(t, of, true, 0.88) })
 	}
 	t.Run("shared", func(t *testing.T) {
 		var all []line
 		if err := json.Unmarshal(sharedtest.Read(t, "data/intent/messages.json"), &all); err != nil {
 			t.Fatal(err)
 		}
-		qualityOf(t, all, false, 0.92)
+		qualityOf(t, all, os.Getenv("DEBUG") != "", 0.92)
 	})
 }
 
