@@ -31,6 +31,7 @@ type alphabet struct {
 	sentence       *rule
 
 	function, everyday map[string]bool // words that do not say what a question is about; things of every chat
+	filler             map[string]bool // words that no query needs
 	capitals           map[string]bool // words with a capital letter that are no names; nil = capitals mean nothing
 }
 
@@ -57,7 +58,7 @@ func (r *rule) rewrite(s string) string {
 var (
 	ruleNames = asked(data.Rule, "order", "in-scene", "wrapper", "tag", "asks", "request", "meant", "no-ask", "vocative", "speakers", "self", "general",
 		"self-how", "expletive", "scene", "someone", "times", "fresh", "frame", "the", "unique", "sentence")
-	wordNames = asked(data.Set, "function", "everyday", "honorifics")
+	wordNames = asked(data.Set, "function", "everyday", "filler", "honorifics")
 )
 
 // asked asks for names, so that the lexicon knows them.
@@ -86,12 +87,16 @@ func newAlphabet(l *lexicon.Language) *alphabet {
 		noAsk: of("no-ask"), vocative: of("vocative"), speakers: of("speakers"), self: of("self"), general: of("general"), how: of("self-how"),
 		expletive: of("expletive"), scene: of("scene"), someone: of("someone"), times: of("times"), fresh: of("fresh"), frame: of("frame"),
 		the: of("the"), unique: of("unique"), sentence: of("sentence"),
-		function: words("function"), everyday: words("everyday"), capitals: words("honorifics"),
+		function: words("function"), everyday: words("everyday"), filler: words("filler"), capitals: words("honorifics"),
 	}
 }
 
 func (a *alphabet) orders(folded string) bool {
 	return a.order.MatchString(folded) && !a.inScene.MatchString(folded)
+}
+
+func (a *alphabet) topical(folded string) bool {
+	return a.fresh.MatchString(folded) || a.frame.MatchString(folded)
 }
 
 // question takes the sentence that is a search, or else the last one that asks.

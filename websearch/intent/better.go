@@ -173,6 +173,8 @@ type rules interface {
 	orders(folded string) bool
 	// question tells why a message that is no order is a search or not.
 	question(said, folded string) Reason
+	// topical reports whether there are words of a search.
+	topical(folded string) bool
 }
 
 // languages are those of the files that say how their language is recognised, in the order of their names.
@@ -213,9 +215,12 @@ func languageOf(folded string) rules {
 	most, rest := 0, false
 	apart := strings.Join(strings.Fields(folded), "  ") // a sign may begin where another has ended
 	for _, l := range languages() {
-		n := len(l.signs.FindAllStringIndex(apart, -1))
+		n := 2 * len(l.signs.FindAllStringIndex(apart, -1))
 		if n > 0 && l.signs.With["script"] != "" {
 			return l.rules
+		}
+		if l.rules.topical(folded) {
+			n++
 		}
 		if last := l.signs.With["rest"] != ""; n > most || n == most && n > 0 && rest || best == nil && last {
 			best, most, rest = l.rules, n, last
