@@ -15,6 +15,7 @@ type alphabet struct {
 	order, inScene *rule
 	wrapper, tag   *rule // surround a question without being part of it
 	asks, request  *rule
+	meant          *rule // words that mean others, with the member "as"
 	noAsk          *rule // no question, although it looks like one
 	vocative       *rule // a name that a message is addressed to
 	speakers, self *rule
@@ -30,6 +31,7 @@ type alphabet struct {
 	sentence       *rule
 
 	function, everyday map[string]bool // words that do not say what a question is about; things of every chat
+	filler             map[string]bool // words that no query needs
 	capitals           map[string]bool // words with a capital letter that are no names; nil = capitals mean nothing
 }
 
@@ -45,11 +47,18 @@ func (r *rule) ReplaceAllString(s, with string) string {
 	return r.Rule.ReplaceAllString(s, with)
 }
 
+func (r *rule) rewrite(s string) string {
+	if r.Rule == nil {
+		return s
+	}
+	return r.Rewrite(s)
+}
+
 // Names of what a file may have; a lexicon knows them before the program begins.
 var (
-	ruleNames = asked(data.Rule, "order", "in-scene", "wrapper", "tag", "asks", "request", "no-ask", "vocative", "speakers", "self", "general",
+	ruleNames = asked(data.Rule, "order", "in-scene", "wrapper", "tag", "asks", "request", "meant", "no-ask", "vocative", "speakers", "self", "general",
 		"self-how", "expletive", "scene", "someone", "times", "fresh", "frame", "the", "unique", "sentence")
-	wordNames = asked(data.Set, "function", "everyday", "honorifics")
+	wordNames = asked(data.Set, "function", "everyday", "filler", "honorifics")
 )
 
 // asked asks for names, so that the lexicon knows them.
@@ -74,16 +83,20 @@ func newAlphabet(l *lexicon.Language) *alphabet {
 		return data.Set(name, l.Name)()
 	}
 	return &alphabet{
-		order: of("order"), inScene: of("in-scene"), wrapper: of("wrapper"), tag: of("tag"), asks: of("asks"), request: of("request"),
+		order: of("order"), inScene: of("in-scene"), wrapper: of("wrapper"), tag: of("tag"), asks: of("asks"), request: of("request"), meant: of("meant"),
 		noAsk: of("no-ask"), vocative: of("vocative"), speakers: of("speakers"), self: of("self"), general: of("general"), how: of("self-how"),
 		expletive: of("expletive"), scene: of("scene"), someone: of("someone"), times: of("times"), fresh: of("fresh"), frame: of("frame"),
 		the: of("the"), unique: of("unique"), sentence: of("sentence"),
-		function: words("function"), everyday: words("everyday"), capitals: words("honorifics"),
+		function: words("function"), everyday: words("everyday"), filler: words("filler"), capitals: words("honorifics"),
 	}
 }
 
 func (a *alphabet) orders(folded string) bool {
 	return a.order.MatchString(folded) && !a.inScene.MatchString(folded)
+}
+
+func (a *alphabet) topical(folded string) bool {
+	return a.fresh.MatchString(folded) || a.frame.MatchString(folded)
 }
 
 // question takes the sentence that is a search, or else the last one that asks.
@@ -130,7 +143,7 @@ const detailed = 6
 // full of short questions about what was just said.
 func (a *alphabet) judge(said string, alone bool) Reason {
 	folded := strings.TrimSpace(strings.ToLower(said))
-	folded = a.tag.ReplaceAllString(folded, "")
+	folded = a.meant.rewrite(a.tag.ReplaceAllString(folded, ""))
 	if a.noAsk.MatchString(folded) {
 		return Chat
 	}
@@ -144,7 +157,7 @@ func (a *alphabet) judge(said string, alone bool) Reason {
 	if reason, ok := a.ours(rest, fresh, named); ok {
 		return reason
 	}
-	if !named && !framed && content < detailed && a.points(rest, alone) {
+	if !named && !framed && content < detailed && a.points(rest, alone) && !(fresh && alone && content > 1) {
 		return Story
 	}
 	if fresh {
@@ -160,8 +173,8 @@ func (a *alphabet) points(rest string, alone bool) bool {
 
 // ours tells whether a question is about the speakers or the scene.
 func (a *alphabet) ours(rest string, fresh, named bool) (Reason, bool) {
-	general := a.general.MatchString(rest) && !a.how.MatchString(rest)
-	if a.speakers.MatchString(rest) || a.self.MatchString(rest) && !general && !fresh {
+	general := a.general.MatchString(rest)
+	if a.speakers.MatchString(rest) || a.self.MatchString(rest) && (a.how.MatchString(rest) || !general && !fresh) {
 		return Speakers, true
 	}
 	rest = a.expletive.ReplaceAllString(a.times.ReplaceAllString(rest, " "), " ")

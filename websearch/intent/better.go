@@ -74,9 +74,13 @@ func (o Options) classify(text string) Reason {
 		return Play
 	case o.mentionsName(folded):
 		return Story
+	case claim.MatchString(folded):
+		return Fact
 	}
 	return language.question(said, folded)
 }
+
+var claim = data.Rule("claim") // what somebody said about the world, and the user doubts
 
 var sums = data.Rule("sum") // calculations, which need no search
 
@@ -169,6 +173,8 @@ type rules interface {
 	orders(folded string) bool
 	// question tells why a message that is no order is a search or not.
 	question(said, folded string) Reason
+	// topical reports whether there are words of a search.
+	topical(folded string) bool
 }
 
 // languages are those of the files that say how their language is recognised, in the order of their names.
@@ -186,8 +192,8 @@ type language struct {
 	rules rules
 }
 
-// signs have the member "script" if one of them is enough.
-var signs = data.List("signs", "script")
+// signs have the member "script" if one of them is enough, and "rest" for texts without any.
+var signs = data.List("signs", "script", "rest")
 
 // rulesOf chooses the engine by what a file has.
 func rulesOf(l *lexicon.Language) rules {
@@ -205,16 +211,19 @@ func rulesOf(l *lexicon.Language) rules {
 
 // languageOf returns the rules of the language that a text has most signs of.
 func languageOf(folded string) rules {
-	all := languages()
-	best, most := all[0].rules, -1
+	var best rules
+	most, rest := 0, false
 	apart := strings.Join(strings.Fields(folded), "  ") // a sign may begin where another has ended
-	for _, l := range all {
-		n := len(l.signs.FindAllStringIndex(apart, -1))
+	for _, l := range languages() {
+		n := 2 * len(l.signs.FindAllStringIndex(apart, -1))
 		if n > 0 && l.signs.With["script"] != "" {
 			return l.rules
 		}
-		if n > most {
-			best, most = l.rules, n
+		if l.rules.topical(folded) {
+			n++
+		}
+		if last := l.signs.With["rest"] != ""; n > most || n == most && n > 0 && rest || best == nil && last {
+			best, most, rest = l.rules, n, last
 		}
 	}
 	return best

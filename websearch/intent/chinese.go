@@ -30,6 +30,8 @@ func (chinese) orders(folded string) bool {
 	return zhOrder.MatchString(folded) && !zhInScene.MatchString(folded)
 }
 
+func (chinese) topical(folded string) bool { return zhFresh.MatchString(folded) }
+
 // question judges the message as a whole, and, if it is about the speakers or the story, each
 // sentence: one of them may be about the world.
 func (chinese) question(_, folded string) Reason {

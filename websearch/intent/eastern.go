@@ -30,3 +30,5 @@ func (p patterns) question(_, folded string) Reason {
 	}
 	return Chat
 }
+
+func (p patterns) topical(folded string) bool { return p.fresh.MatchString(folded) }

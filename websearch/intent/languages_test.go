@@ -43,19 +43,19 @@ func TestIntentOfLanguages(t *testing.T) {
 		n[lang]++
 	}
 	for name, of := range map[string][]line{"development": halves[0], "held out": halves[1]} {
-		t.Run(name, func(t *testing.T) { qualityOf(t, of, name == "development", 0.88) })
+		t.Run(name, func(t *testing.T) { qualityOf(t, of, 0.88) })
 	}
 	t.Run("shared", func(t *testing.T) {
 		var all []line
 		if err := json.Unmarshal(sharedtest.Read(t, "data/intent/messages.json"), &all); err != nil {
 			t.Fatal(err)
 		}
-		qualityOf(t, all, false, 0.92)
+		qualityOf(t, all, 0.92)
 	})
 }
 
-// qualityOf logs how lines are judged, and those that are judged wrongly if tell says so.
-func qualityOf(t *testing.T, all []line, tell bool, floor float64) {
+// qualityOf logs how lines are judged, and those that are judged wrongly.
+func qualityOf(t *testing.T, all []line, floor float64) {
 	t.Helper()
 	rows := map[string]*[3]float64{} // found, wrongly searched, missed
 	for _, l := range all {
@@ -73,7 +73,7 @@ func qualityOf(t *testing.T, all []line, tell bool, floor float64) {
 				rows[name][2]++
 			}
 		}
-		if tell && d.Search != (l.Need == 1) {
+		if d.Search != (l.Need == 1) {
 			t.Logf("%s, want %d, got %s: %s", l.Lang, l.Need, d.Reason, l.Text)
 		}
 	}

@@ -12,7 +12,6 @@ const maxQuery = 60
 
 var (
 	zhFiller = zh("filler") // surrounds the subject of a question or an order
-	enFiller = data.Set("filler", "en")
 	clause   = regexp.MustCompile(`[\s,.!?;:，。！？；：、…~～"“”()（）]+`)
 )
 
@@ -62,12 +61,16 @@ func easternParts(said string) (parts []string) {
 }
 
 func latinParts(said string) (parts []string) {
+	var filler map[string]bool
+	if a, ok := languageOf(strings.ToLower(said)).(*alphabet); ok {
+		filler = a.filler
+	}
 	for word := range strings.FieldsSeq(said) {
 		word = strings.TrimFunc(word, func(r rune) bool {
 			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Sc, r) && r != '+' && r != '#' && r != '%'
 		})
 		isAcronym := len(word) > 1 && word == strings.ToUpper(word)
-		if lower := strings.ToLower(strings.ReplaceAll(word, "’", "'")); word != "" && (isAcronym || !enFiller()[lower]) {
+		if lower := strings.ToLower(strings.ReplaceAll(word, "’", "'")); word != "" && (isAcronym || !filler[lower]) {
 			parts = append(parts, strings.TrimSuffix(word, "'s"))
 		}
 	}

@@ -22,7 +22,7 @@ func TestQueryKeepsWhatIsAskedFor(t *testing.T) {
 		"???":                "???",
 		" \n ":               "",
 		"*nods slowly*":      "nods slowly",
-		"Bonjour, où est-il": "Bonjour où est-il",
+		"Bonjour, où est-il": "Bonjour est-il",
 	} {
 		if got := Query(text); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
