@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"nodest/circle"
+	"nodest/circle/rules"
 )
 
 // Every prompt names the language of the card, whichever that is.
@@ -62,5 +65,37 @@ func TestAPrivateSceneStaysOutOfPrompts(t *testing.T) {
 				t.Errorf("%q is missing in\n%s", public, text)
 			}
 		}
+	}
+}
+
+// Cards of games and tools are named as such where members are offered; they can join all the same.
+func TestGamesAndToolsAreNotOfferedAsMembers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	baker := f.member("Bea")
+	game := f.member("Kingdom Simulator", "description", "A strategy game in a small kingdom.")
+	tool := f.member("Coding Assistant", "description", "A professional programming assistant.")
+	for _, id := range []string{baker, game, tool} {
+		f.update(func(tx circle.Tx) error {
+			ch, err := tx.Characters.Character(id)
+			if err != nil {
+				return err
+			}
+			ch.Version++
+			ch.Settings = []byte(`{"circle":{"enabled":false}}`)
+			return tx.Characters.UpdateCharacter(ch)
+		})
+	}
+	graph, err := f.svc.Relationships(t.Context(), f.user, "")
+	f.must(err)
+	if len(graph.Unfit) != 2 || graph.Unfit[game] != rules.UnfitGame || graph.Unfit[tool] != rules.UnfitTool {
+		t.Errorf("unfit: %v", graph.Unfit)
+	}
+	_, err = f.svc.Join(t.Context(), f.call(), game)
+	f.must(err)
+	graph, err = f.svc.Relationships(t.Context(), f.user, "")
+	f.must(err)
+	if graph.Unfit[game] != "" || len(graph.Members) != 2 {
+		t.Errorf("a game that takes part: %v, members %v", graph.Unfit, graph.Members)
 	}
 }
