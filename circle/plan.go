@@ -29,7 +29,7 @@ func (svc *Service) planOf(tx Tx, docs *character.Documents, d today) (*Plan, er
 	for i, m := range shared {
 		memories[i] = rules.Memory{ID: m.ID, Text: m.Text}
 	}
-	texts := []string{docs.Card.Description, docs.Card.Personality, docs.Card.Scenario}
+	texts := []string{public(docs.Card.Description), public(docs.Card.Personality)}
 	p = &Plan{CharacterID: docs.CharacterID, Day: d.day}
 	for _, i := range rules.PlanItems(rules.Seed(docs.CharacterID, d.day, "plan"), docs.Language, texts, memories, d.now) {
 		p.Items = append(p.Items, PlanItem{ID: op.NewID(), Text: i.Text, Source: i.Source, Ref: i.Ref})

@@ -35,12 +35,12 @@ const (
 	thoughtTokens = 4_000  // tokens that a model thinks before it answers
 )
 
-// circlePreset is what a prompt has of a card. It has no words, so it fits any language.
+// circlePreset is what a prompt has of a card: not its private scene. It has no words, so it fits any language.
 var circlePreset = &card.Preset{
 	Name: "circle",
 	Order: []card.OrderItem{
 		{Identifier: "charDescription", Enabled: true}, {Identifier: "charPersonality", Enabled: true},
-		{Identifier: "scenario", Enabled: true}, {Identifier: "chatHistory", Enabled: true},
+		{Identifier: "scenario"}, {Identifier: "dialogueExamples"}, {Identifier: "chatHistory", Enabled: true},
 	},
 }
 
@@ -65,9 +65,9 @@ type request struct {
 // Errors: ContextTooLarge for a card that leaves no room.
 func (r *request) messages(ctx context.Context) ([]llm.Message, error) {
 	in := framework.Input{
-		Compiled: r.docs.Compiled, Persona: framework.Persona{Name: r.user},
+		Compiled: r.docs.Compiled, Persona: framework.Persona{Name: private},
 		User:        framework.Message{Role: string(llm.User), Text: r.scene},
-		Instruction: &framework.Instruction{Task: llm.Circle, Text: r.own, Role: llm.User},
+		Instruction: &framework.Instruction{Task: llm.Circle, Text: paragraphs(r.own, fmt.Sprintf(wordsOf(r.docs.Language).Language, r.language())), Role: llm.User},
 		Options:     r.docs.BuildOptions(),
 	}
 	in.Options.Now, in.Options.Context, in.Options.Reserve = r.now, maxPrompt, answerTokens
@@ -78,7 +78,7 @@ func (r *request) messages(ctx context.Context) ([]llm.Message, error) {
 	var rest []string
 	for i, m := range p.Messages {
 		if i != p.Base {
-			rest = append(rest, m.Text)
+			rest = append(rest, public(m.Text))
 		}
 	}
 	return []llm.Message{

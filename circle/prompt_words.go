@@ -17,6 +17,7 @@ type words struct {
 	Images, Pictures string // a post's images: names, for models that do not see; number, for models that see
 	User             string // name for a user without a name
 	You              string // name
+	Language         string // name of the language of the answer
 
 	timeWords
 	headings

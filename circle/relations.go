@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"nodest/card"
 	"nodest/character"
 	"nodest/circle/rules"
 	"nodest/internal/fault"
@@ -18,6 +19,7 @@ const maxDescription = 500 // code points of the description of a relationship
 type Graph struct {
 	Members   []Member
 	Relations []*Relation
+	Unfit     map[string]rules.Unfit // characters that are not offered as members, and why; only where all are read
 }
 
 // Member is the user or a character in a Graph.
@@ -54,6 +56,11 @@ func (svc *Service) Relationships(ctx context.Context, userID, characterID strin
 				g.Members = append(g.Members, Member{ch.ID, ch.Name, true})
 			}
 		}
+		if characterID == "" {
+			if g.Unfit, err = unfitCards(tx, members); err != nil {
+				return nil, err
+			}
+		}
 		for _, r := range relations {
 			for _, id := range []string{r.CharacterID, r.TargetID} {
 				if err := g.add(tx, id); err != nil {
@@ -63,6 +70,37 @@ func (svc *Service) Relationships(ctx context.Context, userID, characterID strin
 		}
 		return g, nil
 	})
+}
+
+// mostOffered is how many characters are looked at when members are offered.
+const mostOffered = 500
+
+// unfitCards returns the characters, the members apart, whose cards are games, tools or several characters. A user
+// may let them take part all the same.
+func unfitCards(tx Tx, members []*character.Character) (map[string]rules.Unfit, error) {
+	archived := false
+	all, _, err := tx.Characters.Characters(character.Filter{Archived: &archived}, "", mostOffered)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]rules.Unfit{}
+	for _, ch := range all {
+		if slices.ContainsFunc(members, func(m *character.Character) bool { return m.ID == ch.ID }) {
+			continue
+		}
+		whole, err := tx.Characters.CharacterCard(ch.ID)
+		if err != nil {
+			return nil, err
+		}
+		doc, err := card.ParseRoleCard(whole.RoleCard)
+		if err != nil {
+			continue // it cannot be read, and cannot join either
+		}
+		if why := rules.UnfitCard(doc.Name, append(doc.Tags, ch.Tags...), doc.Description, doc.Personality, doc.SystemPrompt); why != "" {
+			found[ch.ID] = why
+		}
+	}
+	return found, nil
 }
 
 // add adds a member unless it is there.

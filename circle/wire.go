@@ -1,6 +1,8 @@
 package circle
 
 import (
+	"maps"
+
 	"nodest/circle/rules"
 	"nodest/internal/op"
 )
@@ -197,7 +199,9 @@ func (w Wire) Graph(g *Graph) any {
 	for i, r := range g.Relations {
 		edges[i] = w.Relation(r)
 	}
-	return map[string]any{"nodes": nodes, "edges": edges}
+	unfit := make(map[string]rules.Unfit, len(g.Unfit))
+	maps.Copy(unfit, g.Unfit)
+	return map[string]any{"nodes": nodes, "edges": edges, "unfit": unfit}
 }
 
 type wireItem struct {

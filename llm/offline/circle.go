@@ -345,9 +345,9 @@ var quotedParts = regexp.MustCompile(`“[^”]*”|"[^"]*"|「[^」]*」|\*`)
 
 // The lengths of what is quoted: words of English, characters of Chinese.
 const (
-	minQuote, maxQuote         = 2, 6
-	minHanQuote, maxHanQuote   = 3, 10
-	longestSlot, longestOfName = 60, 40 // code points
+	minQuote, maxQuote         = 2, 12
+	minHanQuote, maxHanQuote   = 3, 18
+	longestSlot, longestOfName = 80, 40 // code points
 	tellingTokens              = 4      // shorter ones are quoted where there is nothing else
 )
 
@@ -367,49 +367,37 @@ func (c *circle) quote(text string) string {
 	return "“" + clauses[c.chance.IntN(len(clauses))] + "”"
 }
 
-// clauses are the parts of a text between punctuation marks that can be quoted, the long
-// ones by their beginning or end.
+// clauses are the parts of a text between punctuation marks that can be quoted. A part that is too long
+// is not, and neither is the last one of a text that was cut: half of what somebody says is no quotation.
 func (c *circle) clauses(text string) []string {
+	if whole, cut := strings.CutSuffix(strings.TrimSpace(text), "…"); cut {
+		text = whole[:strings.LastIndexAny(whole, endsOfClauses)+1]
+	}
 	var list []string
-	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("|.,;:!?…–—()。，；：！？、（）\n\r", r) }) {
-		if strings.IndexFunc(part, isDense) >= 0 {
-			if runes := []rune(strings.TrimSpace(part)); len(runes) >= minHanQuote {
-				list = append(list, string(c.someRunes(runes, maxHanQuote)))
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(endsOfClauses, r) }) {
+		part = strings.TrimSpace(part)
+		if n := utf8.RuneCountInString(part); strings.IndexFunc(part, isDense) >= 0 {
+			if n >= minHanQuote && n <= maxHanQuote {
+				list = append(list, part)
 			}
 			continue
 		}
-		words := c.someWords(strings.Fields(part))
-		if quote := strings.Join(words, " "); len(words) >= minQuote && utf8.RuneCountInString(quote) <= longestSlot {
-			list = append(list, quote)
+		words := strings.Fields(part)
+		if n := len(words); n >= minQuote && n <= maxQuote && !slices.Contains(openWords, strings.ToLower(words[n-1])) {
+			if quote := strings.Join(withoutJoint(words), " "); utf8.RuneCountInString(quote) <= longestSlot {
+				list = append(list, quote)
+			}
 		}
 	}
 	return list
 }
 
-// someRunes is the beginning or the end of runes, of at most n.
-func (c *circle) someRunes(runes []rune, n int) []rune {
-	if len(runes) <= n {
-		return runes
-	}
-	if n -= c.chance.IntN(4); c.chance.IntN(2) == 0 {
-		return runes[:n]
-	}
-	return runes[len(runes)-n:]
-}
+const endsOfClauses = "|.,;:!?…–—()。，；：！？、（）\n\r"
 
-// someWords is a few words in a row, without words that leave it open at either end.
-func (c *circle) someWords(words []string) []string {
-	if len(words) > maxQuote {
-		n := 3 + c.chance.IntN(maxQuote-2)
-		at := c.chance.IntN(len(words) - n + 1)
-		words = words[at : at+n]
-	}
-	open := func(w string) bool { return slices.Contains(openWords, strings.ToLower(w)) }
-	for len(words) > 0 && open(words[len(words)-1]) {
-		words = words[:len(words)-1]
-	}
-	for len(words) > 0 && slices.Contains([]string{"and", "but", "or", "so"}, strings.ToLower(words[0])) {
-		words = words[1:]
+// withoutJoint leaves out a word that only joins a clause to the one before.
+func withoutJoint(words []string) []string {
+	if len(words) > minQuote && slices.Contains([]string{"and", "but", "or", "so"}, strings.ToLower(words[0])) {
+		return words[1:]
 	}
 	return words
 }

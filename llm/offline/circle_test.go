@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -437,5 +438,32 @@ func TestCircleVariety(t *testing.T) {
 	t.Logf("%d texts: %d exact duplicates, %.2f %% near duplicates of any before; %v", len(w.all), exact, 100*float64(near)/float64(len(w.all)), w.passed)
 	for range 12 {
 		t.Log(w.all[w.chance.IntN(len(w.all))])
+	}
+}
+
+// What a post or a comment quotes are whole clauses of what it answers, never a part of one.
+func TestQuotationsAreWholeClauses(t *testing.T) {
+	quoted := regexp.MustCompile("“([^”]+)”")
+	for _, post := range []string{
+		"The ferry leaves at nine and the gulls follow it all the way to the lighthouse behind the second island. Bread is ready. I am late again!",
+		"渡船九点出发，海鸥一路跟着它飞到第二座岛后面的灯塔那里去看日出和渔船归来。面包烤好了，我又迟到了。",
+	} {
+		found := 0
+		for variant := range 60 {
+			text := circleText(llm.Request{
+				Task: llm.Circle, CharName: "Bea", UserName: "Ann", Variant: variant,
+				Messages: []llm.Message{{Text: "<post>\n[p1]\nauthor: Ann\n" + post + "\n</post>"}, {Text: "You are Bea. {\"thoughts\": \"\", \"action\": {\"like\": true, \"comment\": \"\"}}"}},
+			})
+			for _, q := range quoted.FindAllStringSubmatch(text, -1) {
+				found++
+				at := strings.Index(post, q[1])
+				if at < 0 || !strings.ContainsAny(post[at+len(q[1]):], ".,!。，！") || strings.IndexAny(post[at+len(q[1]):], ".!。，！") != 0 {
+					t.Errorf("%q is no whole clause", q[1])
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("nothing of %q is quoted", post)
+		}
 	}
 }

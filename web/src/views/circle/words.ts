@@ -193,6 +193,8 @@ export const circleWords = words(
     habits: 'Habits',
     habitsOf: (name: string) => `Habits of ${name}`,
     noCharacters: 'There are no characters yet.',
+    showUnfit: (n: number) => (n === 1 ? 'Show 1 card of a game, a tool or several characters' : `Show ${n} cards of games, tools or several characters`),
+    unfit: { game: 'game', tool: 'tool', several: 'several characters' },
     addCharacters: 'Add a character first',
 
     // Settings
@@ -403,6 +405,8 @@ export const circleWords = words(
     habits: '习惯',
     habitsOf: (name: string) => `${name}的习惯`,
     noCharacters: '还没有角色。',
+    showUnfit: (n: number) => `显示 ${n} 张游戏、工具或多角色的卡`,
+    unfit: { game: '游戏', tool: '工具', several: '多个角色' },
     addCharacters: '先添加一个角色',
 
     whoReacts: '反应',

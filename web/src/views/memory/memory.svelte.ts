@@ -109,10 +109,14 @@ export class Memory {
     return this.do(() => rest.post('/characters/{id}/memories/{mid}/restore', { path: { ...this.path, mid: id } }))
   }
 
-  /** purge removes a fact, or a text that was said, for good. */
-  async purge(id: string) {
-    const ok = await this.do(() => rest.delete('/characters/{id}/memories/{mid}', { path: { ...this.path, mid: id }, query: { purge: true } }))
-    if (ok) notes.show(w.purged)
+  /** purge removes a fact, or a text that was said, for good, and further texts with it. */
+  async purge(id: string, texts: string[] = []) {
+    let said = 0 // lines that still say it
+    const ok = await this.do(async () => {
+      const gone = await rest.post('/characters/{id}/memories/forget', { path: this.path, body: { ids: [id, ...texts] } })
+      said = gone.echoes.length
+    })
+    if (ok) notes.show(said > 0 ? w.purgedBut(said) : w.purged)
     return ok
   }
 
@@ -138,8 +142,8 @@ export class Memory {
     return all
   }
 
-  forgetPreview(query: string) {
-    return attempt(() => rest.post('/characters/{id}/memories/forget', { path: this.path, body: { query, dryRun: true } }))
+  forgetPreview(what: { query: string } | { ids: string[] }) {
+    return attempt(() => rest.post('/characters/{id}/memories/forget', { path: this.path, body: { ...what, dryRun: true } }))
   }
 
   forget(what: { ids: string[] } | { all: true }) {

@@ -60,6 +60,10 @@ export const memoryWords = words(
     purgeSaidTitle: 'Remove this message from the memory?',
     purgeSaidText: 'The message stays in the chat but is no longer found or recalled. This cannot be undone.',
     purged: 'Deleted.',
+    purgedBut: (n: number) => (n === 1 ? 'Deleted. 1 line in a chat says the same; it is not recalled for it any more.' : `Deleted. ${n} lines in chats say the same; they are not recalled for it any more.`),
+    echoes: (n: number) => (n === 1 ? '1 line in a chat says the same and will not be recalled for it any more' : `${n} lines in chats say the same and will not be recalled for it any more`),
+    echoesToo: 'Remove these messages from the memory too',
+    speakers: { user: 'You', assistant: 'The character' },
     removeSaid: 'Remove from the memory',
 
     text: 'Memory',
@@ -265,6 +269,10 @@ export const memoryWords = words(
     purgeSaidTitle: '从记忆中移除这条消息？',
     purgeSaidText: '消息仍保留在聊天中，但不会再被搜索或回忆到。此操作无法撤销。',
     purged: '已删除。',
+    purgedBut: (n: number) => `已删除。聊天中有 ${n} 句话说的是同一件事，之后不会再因此被回忆到。`,
+    echoes: (n: number) => `聊天中有 ${n} 句话说的是同一件事，之后不会再因此被回忆到`,
+    echoesToo: '也从记忆中移除这些消息',
+    speakers: { user: '你', assistant: '角色' },
     removeSaid: '从记忆中移除',
 
     text: '记忆内容',
