@@ -99,22 +99,26 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 	before := r.got[old.row].entry
 	return slices.DeleteFunc(rows, func(row int) bool {
 		u := r.got[row]
-		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && r.mostlyTied(u, before))
+		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && mostlyTied(u, r.got[old.row]))
 	}), nil
 }
 
-// mostlyTied reports whether a line has little to tell but what it has in common with an older one.
-func (r *ranking) mostlyTied(u *unit, old *entry) bool {
-	words := index.Terms(old.Text)
-	tied, all := 0, 0
+// tiedTo returns how many telling words a line has, and how many of them an older one has.
+func tiedTo(u, old *unit) (all, tied int) {
 	for _, w := range u.words() {
 		if lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle {
-			if all++; slices.Contains(words, w) {
+			if all++; slices.Contains(old.words(), w) {
 				tied++
 			}
 		}
 	}
-	return float64(tied) >= followingTie*float64(all)
+	return all, tied
+}
+
+// mostlyTied reports whether a line has little to tell but what it has in common with an older one.
+func mostlyTied(u, old *unit) bool {
+	all, tied := tiedTo(u, old)
+	return 5*tied >= all
 }
 
 // mayFollow reports, by their lines, whether a row may follow up on one with this weight of words.
