@@ -34,6 +34,7 @@ type Question struct {
 	States     bool       // it tells something, by enough words of its own
 	Refers     bool       // to somebody or something in the turn before
 	Properties Properties // properties of the user that it asks for
+	Told       float32    // evidence of the words of the turns before
 }
 
 // Own reports whether a term is a word of the question itself.

@@ -30,7 +30,7 @@ type following struct {
 // followUp adds lines that share a rare word with one of the best lines, or say that it changed.
 func (r *ranking) followUp() error {
 	r.follow = following{map[int]int{}, map[int]int{}}
-	if !r.q.gated() || !r.mine || r.read.Past || len(r.columns.proven.set) == 0 {
+	if !r.q.gated() || !r.mine || r.tells > plainTold || r.read.Past || len(r.columns.proven.set) == 0 {
 		return nil
 	}
 	best, err := r.bestProven()

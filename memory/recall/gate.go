@@ -16,11 +16,15 @@ import (
 // what fits best. Evidence is counted in words: a word that is in one row is worth 1, more
 // common ones less, small talk nothing (memory/lang).
 const (
-	leastShare     = 0.27 // share of what a question asks for
-	leastTold      = 1.3  // for a message that asks nothing
-	leastToldShare = 0.1
-	leastPublic    = 0.5 // for a text in the circle: one telling word
-	leastDay       = 0.5 // the least Days.Fit
+	leastShare      = 0.27 // share of what a question asks for
+	leastTold       = 1.3  // for a message that asks nothing
+	leastToldShare  = 0.1
+	plainTold       = 3 // what a message tells up to which it is like any other
+	richTold        = 5 // from which on it needs least
+	leastInScene    = 0.85
+	leastSceneShare = 0.06
+	leastPublic     = 0.5 // for a text in the circle: one telling word
+	leastDay        = 0.5 // the least Days.Fit
 )
 
 // gate is what the gate knows of a message.
@@ -31,12 +35,35 @@ type gate struct {
 	giving map[int]bool // rows of facts that give what is asked for, and name the user
 }
 
-// passes reports whether evidence is sufficient.
-func (r *ranking) passes(evidence float32) bool {
+// passes reports whether the evidence in row i is sufficient, and not only from the turns before.
+func (r *ranking) passes(i int) bool {
+	evidence := r.columns.match.Scores[i].Evidence
 	if r.q.Only.Public {
 		return evidence >= leastPublic
 	}
+	if r.read.Told > 0 && r.columns.match.Scores[i].Covered == 0 {
+		return false
+	}
+	if r.tells > plainTold && evidence >= r.leastOfScene() {
+		return true
+	}
 	return Proves(&r.read, evidence, r.columns.match.Asked)
+}
+
+// leastOfScene is the evidence that a memory needs in a scene that tells much: each memory that it touches is a
+// smaller part of it.
+func (r *ranking) leastOfScene() float32 {
+	least := leastTold - (leastTold-leastInScene)*(r.tells-plainTold)/(richTold-plainTold)
+	return max(leastInScene, least, leastSceneShare*r.tells)
+}
+
+// readScene measures how much the message and the turns before tell, if it is a scene: several sentences, and no
+// narration, whose words are not what is talked about.
+func (r *ranking) readScene() {
+	r.tells = 0
+	if texts := append(r.q.scene(), r.q.Text); !slices.ContainsFunc(texts, lang.Narration.MatchString) && len(lang.SentencesOf(strings.Join(texts, "\n"))) > 1 {
+		r.tells = r.columns.match.Asked + r.read.Told
+	}
 }
 
 // Proves reports whether a text has to do with a message: evidence is that of the words of the message in the
@@ -55,6 +82,7 @@ func (r *ranking) opens() (bool, error) {
 	if !r.q.gated() {
 		return true, nil
 	}
+	r.readScene()
 	r.gate.echo = echoOf(r.q.Text, r.read.Terms)
 	r.gate.ofNow = true
 	for _, d := range r.read.Days {
@@ -101,12 +129,12 @@ func (r *ranking) readGiving() error {
 
 // proves reports whether row i passes the gate by itself.
 func (r *ranking) proves(i int) bool {
-	return r.q.gated() && (r.passes(r.columns.match.Scores[i].Evidence) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i))
+	return r.q.gated() && (r.passes(i) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i))
 }
 
 // answers reports whether row i follows a question that passes the gate.
 func (r *ranking) answers(i, before int) bool {
-	if before < 0 || !r.passes(r.columns.match.Scores[before].Evidence) {
+	if before < 0 || !r.passes(before) {
 		return false
 	}
 	b := r.line(before)
