@@ -8,9 +8,11 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"nodest/internal/accent"
 )
 
-// Texts are compared by their folded form: NFKC, Unicode case folding, NFKC. It is
+// Texts are compared by their folded form: NFKC, Unicode case folding, NFKC, no accents. It is
 // made piece by piece (a character with its combining marks), so that positions in it
 // can be mapped to the text.
 
@@ -76,7 +78,7 @@ func (f *Folder) fold(dst []byte, s string, piece func(from, bytes int)) []byte 
 }
 
 func foldPiece(s string) string {
-	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
+	return accent.Fold(norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s))))
 }
 
 // simpleForms are the characters that make one character each and combine with
@@ -120,7 +122,7 @@ func simpleForm(r rune) rune {
 	s := string(r)
 	form := foldPiece(s)
 	plain, size := utf8.DecodeRuneInString(form)
-	if size != len(form) || !norm.NFKC.PropertiesString(s).BoundaryBefore() || !norm.NFKC.PropertiesString(form).BoundaryBefore() {
+	if form == "" || size != len(form) || !norm.NFKC.PropertiesString(s).BoundaryBefore() || !norm.NFKC.PropertiesString(form).BoundaryBefore() {
 		return 0
 	}
 	return plain

@@ -5,9 +5,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 )
 
 func TestFoldedTextsAreComparedWithoutCaseAndWidth(t *testing.T) {
@@ -15,11 +12,14 @@ func TestFoldedTextsAreComparedWithoutCaseAndWidth(t *testing.T) {
 		{"letters", "Tea TIME", "tea time"},
 		{"full width", "ＴＥＡ！１", "tea!1"},
 		{"half width kana", "ｶﾞ", "ガ"},
-		{"a composed accent", "CAFÉ", "café"},
-		{"a separate accent", "CAFE\u0301", "café"},
+		{"a composed accent", "CAFÉ", "cafe"},
+		{"a separate accent", "CAFE\u0301", "cafe"},
 		{"a letter that becomes two", "Straße", "strasse"},
-		{"all forms of sigma", "ΣΊΣΥΦΟΣ", "σίσυφοσ"},
+		{"all forms of sigma", "ΣΊΣΥΦΟΣ", "σισυφοσ"},
 		{"Cyrillic", "ЧАЙ", "чай"},
+		{"letters with a stroke", "Tromsø", "tromso"},
+		{"Arabic", "أحمـد", "احمد"},
+		{"kana keep their marks", "が", "が"},
 		{"ideographs", "茶道", "茶道"},
 		{"a ligature", "oﬃce", "office"},
 		{"jamo that make syllables", "\u1112\u1161\u11ab", "한"},
@@ -44,7 +44,7 @@ func TestSimpleFoldsMatchTheUnicodeRules(t *testing.T) {
 		if !utf8.ValidRune(r) {
 			continue
 		}
-		want := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(string(r))))
+		want := foldPiece(string(r))
 		if got := string(f.Folded(string(r))); got != want {
 			t.Errorf("%U is folded to %q, want %q", r, got, want)
 		}
@@ -54,7 +54,7 @@ func TestSimpleFoldsMatchTheUnicodeRules(t *testing.T) {
 	}
 	// Sequences, too: no simple form combines with another.
 	for _, text := range []string{"a\u0301b", "か\u3099", "가\u11a8", "e\u0301\u0323x", "Å", "①②", "ﬁx"} {
-		want := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
+		want := foldPiece(text)
 		if got := string(f.Folded(text)); got != want {
 			t.Errorf("%q is folded to %q, want %q", text, got, want)
 		}

@@ -25,6 +25,8 @@ const (
 	wordPiece = 4 * wordPart // bytes of a word; a longer run becomes several, which overlap by wordPart
 	mostWords = 16 << 20     // bytes of words of a range; those of one with more are not stored
 	wordEnd   = '\n'         // behind each word
+
+	version = "\x02\n" // of the folded form: the first line of a list
 )
 
 // Set collects the words of texts. The zero value is empty.
@@ -68,7 +70,7 @@ func (w *Set) Stored() []byte {
 	if w.size > mostWords {
 		return []byte{}
 	}
-	list := make([]byte, 0, w.size)
+	list := append(make([]byte, 0, len(version)+w.size), version...)
 	for _, word := range slices.Sorted(maps.Keys(w.words)) {
 		list = append(append(list, word...), wordEnd)
 	}
@@ -153,7 +155,7 @@ func Parts(words [][]byte) (parts [][]byte) {
 }
 
 // ErrDamaged tells that stored words cannot be read: the range must be indexed again.
-var ErrDamaged = errors.New("the words of a range are damaged")
+var ErrDamaged = errors.New("the words of a range are damaged, or of another version")
 
 // MayHold reports whether texts with these stored words may contain all parts. It returns
 // ErrDamaged, and true, for what cannot be read. It uses buf.
@@ -162,7 +164,7 @@ func MayHold(stored []byte, parts [][]byte, buf *[]byte) (bool, error) {
 		return true, nil
 	}
 	list, err := wordCoder().decoder.DecodeAll(stored, (*buf)[:0])
-	if err != nil {
+	if err != nil || !bytes.HasPrefix(list, []byte(version)) {
 		return true, ErrDamaged
 	}
 	*buf = list

@@ -9,6 +9,8 @@ import (
 
 	"github.com/kljensen/snowball/english"
 	"golang.org/x/text/unicode/norm"
+
+	"nodest/internal/accent"
 )
 
 // longestTerm is the maximum length of a term in bytes: longer words are keys and hashes, and
@@ -19,7 +21,7 @@ const longestTerm = 64
 func Join(text string) string { return strings.Join(Terms(text), " ") }
 
 // Terms returns the terms of text in their order, the same for rows and queries:
-// compatibility form (NFKC) without invisible characters, and lower case; English words without stop words, by their stem,
+// compatibility form (NFKC) without accents and invisible characters, and lower case; English words without stop words, by their stem,
 // with common irregular forms led back to the word; scripts without spaces as overlapping
 // pairs, a lone character as itself; digits, ordinals without their ending. Words of other
 // scripts stay whole.
@@ -32,7 +34,7 @@ func DocumentTerms(text string) []string { return terms(text, appendIdentifier) 
 
 func terms(text string, appendWord func(terms []string, text string, from int) ([]string, int)) []string {
 	if !isASCII(text) {
-		text = norm.NFKC.String(text)
+		text = accent.Fold(norm.NFKC.String(text))
 		if strings.ContainsFunc(text, isInvisible) {
 			text = strings.Map(visible, text)
 		}
@@ -160,14 +162,16 @@ func appendPlain(terms []string, word string) []string {
 	return append(terms, Stem(word))
 }
 
-// withoutEnding removes the ending of a contraction: "caroline's", "we'll". Those in n't are
-// stop words.
+// withoutEnding removes the ending of a contraction: "caroline's", "we'll", and what is elided before
+// a word: "l'amie". Those in n't are stop words.
 func withoutEnding(word string, i int) string {
 	_, n := utf8.DecodeRuneInString(word[i:])
 	stem, ending := word[:i], word[i+n:]
 	switch {
 	case ending == "t" && strings.HasSuffix(stem, "n"):
 		return ""
+	case elided[stem] && len(ending) > 1:
+		return ending
 	case len(ending) <= 2:
 		return stem
 	}
@@ -179,6 +183,9 @@ func withoutEnding(word string, i int) string {
 	}, ending) // o'clock
 }
 
+// elided are articles, pronouns and prepositions that lose their vowel before another.
+var elided = set("l d j m t s n c qu un dell nell sull dall all quest")
+
 func isStop(word string) bool {
 	if len(word) == 1 {
 		return word[0] < '0' || word[0] > '9'
@@ -189,9 +196,15 @@ func isStop(word string) bool {
 var moreStopWords = set("also could cannot dont didnt doesnt im ive id isnt wasnt cant couldnt would wouldnt shall may might must ought" +
 	" us yes oh ok okay hey hi let lets upon whose else ever etc")
 
-// Stem returns the term of one lower-case word: its stem if it is in Latin letters. An
+// Stem returns the term of one lower-case word: its stem if it is in Latin letters, without accents. An
 // irregular form gives the stem of its word ("went": "go").
 func Stem(word string) string {
+	if !isASCII(word) {
+		word = accent.Fold(word)
+	}
+	if word == "" {
+		return ""
+	}
 	if len(word) > longestTerm {
 		cut := longestTerm
 		for !utf8.RuneStart(word[cut]) {

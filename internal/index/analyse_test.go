@@ -28,8 +28,11 @@ func TestTerms(t *testing.T) {
 		{"Korean", "고양이", "고양 양이"},
 		{"other scripts by words", "Привет, мир", "привет мир"},
 		{"identifiers stay whole", "getUserName", "getusernam"},
-		{"invisible characters within words", "Donau\u00addampf\u00adschiff, Wör\u2060ter\ufeff, 京\u200b都, שלום\u200f", "donaudampfschiff wörter 京都 שלום"},
-		{"the joiner of Persian words stays", "می\u200cخواهم", "می خواهم"},
+		{"invisible characters within words", "Donau\u00addampf\u00adschiff, Wör\u2060ter\ufeff, 京\u200b都, שלום\u200f", "donaudampfschiff worter 京都 שלום"},
+		{"the joiner of Persian words stays", "می\u200cخواهم", "مي خواهم"},
+		{"accents", "Zoë Müller, Straße in Tromsø; أحمد", "zoe muller strass tromso احمد"},
+		{"kana keep their marks", "がか", "がか"},
+		{"what is elided before a word", "l'école, qu’il, O'Brien", "ecol il obrien"},
 		{"nothing", " \n?!😀", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -62,6 +62,20 @@ func (l *Lexicon) Words(name string, in ...string) func() []string {
 	})
 }
 
+// By returns the words of a name by the languages that have it.
+func (l *Lexicon) By(name string) func() map[string][]string {
+	l.Asked[name] = true
+	return sync.OnceValue(func() map[string][]string {
+		words := map[string][]string{}
+		for _, language := range l.Languages() {
+			if of := language.Words[name]; len(of) > 0 {
+				words[language.Name] = of
+			}
+		}
+		return words
+	})
+}
+
 // Set is Words as a set.
 func (l *Lexicon) Set(name string, in ...string) func() map[string]bool {
 	list := l.Words(name, in...)

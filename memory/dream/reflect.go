@@ -207,9 +207,9 @@ func (w *window) messages() (all []memory.Message) {
 
 // extracted returns what rules find, where there is no model.
 func extracted(messages []memory.Message, names lang.Names) (notes []cognition.Note) {
-	lines := memory.Lines(messages)
+	all := names.StatementsIn(memory.Lines(messages))
 	for i, m := range messages {
-		for _, s := range names.StatementsAt(lines, i) {
+		for _, s := range all[i] {
 			notes = append(notes, cognition.Note{Text: s.Text, Kind: string(s.Kind), Messages: []cognition.Message{messageOf(&m)}})
 		}
 	}

@@ -37,7 +37,7 @@ func (s *scope) carryOut(p plan) {
 		return
 	}
 	for _, c := range p.Changes {
-		at := slices.IndexFunc(s.facts, func(m memory.Memory) bool { return m.ID == c.OldID })
+		at := slices.IndexFunc(s.facts, func(m memory.Memory) bool { return m.ID == c.OldID || c.Old != nil && m.Text == c.Old.Text })
 		switch c.Op {
 		case opAdd, opReplace:
 			n := *c.New
@@ -200,7 +200,7 @@ func TestSmallTalkLeavesNoJunk(t *testing.T) {
 				p := &parrot{r: r, scope: s}
 				turns := memory.TurnsOf(chat(r))
 				for from := 0; from < len(turns); from += 5 {
-					w := window{Names: testNames, Turns: turns[from : from+5], Context: turns[max(0, from-contextTurns):from]}
+					w := window{Names: testNames, Turns: turns[from : from+5], Earlier: turns[max(0, from-contextTurns):from]}
 					p.seqs, p.truth = nil, nil
 					for i, turn := range w.Turns {
 						p.seqs = append(p.seqs, turn.From(), turn.To())

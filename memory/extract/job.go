@@ -330,7 +330,7 @@ func beforeTurn(texts []memory.Text, t memory.Turn) []memory.Text {
 	return texts[:max(at, 0)]
 }
 
-// cut makes windows of a run, the first with the preceding turns as context.
+// cut makes windows of a run, each with the preceding turns.
 func (r *attempt) cut(tx memory.Tx, run []memory.Text) (parts []part, err error) {
 	before, err := tx.Said(r.job.Subject, memory.SaidFilter{Before: run[0].Seq, Limit: contextTexts})
 	if err != nil {
@@ -340,7 +340,7 @@ func (r *attempt) cut(tx memory.Tx, run []memory.Text) (parts []part, err error)
 		return nil, err
 	}
 	earlier := memory.TurnsOf(messagesOf(before, r.scene.Location()))
-	turns := slices.Concat(earlier[max(0, len(earlier)-contextTurns):], memory.TurnsOf(messagesOf(run, r.scene.Location())))
+	turns := slices.Concat(earlier, memory.TurnsOf(messagesOf(run, r.scene.Location())))
 	for upTo := run[0].Seq - 1; ; {
 		w, until := nextWindow(turns, upTo, r.scene.Names)
 		if len(w.Turns) == 0 {

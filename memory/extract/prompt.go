@@ -42,9 +42,9 @@ func candidatesPrompt(w window) string {
 	texts := prompts(w.dense())
 	var b strings.Builder
 	fmt.Fprintf(&b, texts["candidates"], maxCandidates)
-	if len(w.Context) > 0 {
+	if context := w.Earlier[max(0, len(w.Earlier)-contextTurns):]; len(context) > 0 {
 		b.WriteString("\n\n" + texts["earlier"] + "\n")
-		for _, t := range w.Context {
+		for _, t := range context {
 			writeMessages(&b, t, w.Names, false)
 		}
 	}

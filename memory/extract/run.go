@@ -235,6 +235,9 @@ func (w window) subject(c *candidate, sources []memory.Message) (subject lang.Su
 		return subject, ""
 	}
 	told, reason := w.aboutUser(c, sources)
+	if told == lang.AboutUser && w.played(sources) {
+		told = lang.AboutWorld
+	}
 	if subject == lang.AboutUser {
 		subject = told
 	}
@@ -313,9 +316,10 @@ func (w window) sources(text string, cited []memory.Message) (sources []memory.M
 	return nil, reason
 }
 
-func (w window) all() []memory.Message {
-	var out []memory.Message
-	for _, t := range w.Turns {
+func (w window) all() []memory.Message { return messagesOfTurns(w.Turns) }
+
+func messagesOfTurns(turns []memory.Turn) (out []memory.Message) {
+	for _, t := range turns {
 		out = append(out, t.Messages...)
 	}
 	return out
@@ -350,12 +354,20 @@ func (w window) aboutUser(c *candidate, sources []memory.Message) (lang.Subject,
 		return "", reasonNotUser
 	}
 	if share, _ := lang.SaidIn(spoken...).Share(pieces); share >= enoughByUser {
-		return lang.AboutUser, ""
+		return lang.AboutUser, w.vouched(c.Text, append(lang.Vouched(c.Text, spoken), offered...))
 	}
 	if share, _ := lang.SaidIn(all...).Share(pieces); share >= enoughByUser && lang.Narration.MatchString(strings.Join(all, "\n")) {
 		return lang.AboutWorld, ""
 	}
 	return "", reasonNotUser
+}
+
+// vouched returns why texts do not state what is said of the user; see lang.Vouched.
+func (w window) vouched(text string, said []string) (reason string) {
+	if share, _ := lang.SaidIn(append(said, w.Names.User, w.Names.Character)...).Share(lang.PiecesOf(text)); share < lang.EnoughSaid {
+		return reasonNotSo
+	}
+	return ""
 }
 
 // addressed parts the questions and sentences that address the user from the others.
@@ -424,6 +436,7 @@ func merged(all []candidate) []candidate {
 const (
 	reasonNoSource  = "no source among the messages"
 	reasonNotUser   = "not stated by the user"
+	reasonNotSo     = "said of somebody else, or as something that is not so"
 	reasonQuestion  = "a question, not a statement"
 	reasonLanguage  = "not in the language of its source message"
 	reasonShape     = "not a usable statement"

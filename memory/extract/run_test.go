@@ -122,8 +122,8 @@ func TestWindowsCoverTheChatWithoutGaps(t *testing.T) {
 			}
 			break
 		}
-		if w.Turns[0].From() != upTo+1 || len(w.Context) != min(contextTurns, int(upTo/2)) {
-			t.Errorf("window from %d with %d turns of context behind %d", w.Turns[0].From(), len(w.Context), upTo)
+		if w.Turns[0].From() != upTo+1 || len(w.Earlier) != min(earlierTurns, int(upTo/2)) {
+			t.Errorf("window from %d with %d earlier turns behind %d", w.Turns[0].From(), len(w.Earlier), upTo)
 		}
 		sizes, upTo = append(sizes, len(w.Turns)), until
 	}
@@ -172,7 +172,7 @@ func TestCandidatesOfAHostileAnswer(t *testing.T) {
 		userSays(5, "*draws a silver sword* Behold!"),
 		charSays(6, "You are a famous painter."),
 	)
-	w.Context = memory.TurnsOf([]memory.Message{userSays(1, "I play the violin."), charSays(2, "Lovely.")})
+	w.Earlier = memory.TurnsOf([]memory.Message{userSays(1, "I play the violin."), charSays(2, "Lovely.")})
 	tests := []struct {
 		name string
 		fact fact

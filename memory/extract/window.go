@@ -12,20 +12,20 @@ import (
 // window is the input of one run.
 type window struct {
 	Names   lang.Names
-	Context []memory.Turn // earlier, to understand the window by; never a source
+	Earlier []memory.Turn // to understand the window by; never a source
 	Turns   []memory.Turn
 }
 
 // Sizes of a window, in code points as a prompt shows them.
 const (
-	contextTurns = 2
+	earlierTurns = 20
+	contextTurns = 2     // of the earlier ones, how many a prompt shows
 	windowSize   = 12000 // the text beyond it waits for the next run
 	leastTurns   = 5     // but so many are read at once, because each run costs calls of the model
 	largestSize  = 48000 // unless they are larger than this
 )
 
-// nextWindow returns the turns after upTo, with two earlier ones as context, and the seq up to
-// which they reach. Turns that are too many for one run are left for the next.
+// nextWindow returns the turns after upTo, with the earlier ones, and the seq up to which they reach. Turns that are too many for one run are left for the next.
 func nextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w window, until int64) {
 	w.Names = names
 	until = upTo
@@ -33,7 +33,7 @@ func nextWindow(turns []memory.Turn, upTo int64, names lang.Names) (w window, un
 	if first < 0 {
 		first = len(turns)
 	}
-	w.Context = turns[max(0, first-contextTurns):first]
+	w.Earlier = turns[max(0, first-earlierTurns):first]
 	size := 0
 	for i := first; i < len(turns); i++ {
 		for _, m := range turns[i].Messages {
@@ -62,13 +62,13 @@ func (w window) dense() bool {
 // quotations, conditions, hearsay, jokes and played scenes give none.
 func (w window) byRules() []candidate {
 	var out []candidate
-	all := w.all()
-	lines := memory.Lines(all)
-	for i, m := range all {
-		for _, f := range w.Names.StatementsAt(lines, i) {
+	lines, from := w.lines()
+	said := w.Names.StatementsIn(lines)
+	for i, m := range w.all() {
+		for _, f := range said[from+i] {
 			c := candidate{
 				Text: f.Text, Subject: f.Subject, Kind: f.Kind, Importance: f.Importance, Origin: memory.ByRule,
-				Corrects: lang.Corrects(f.Text, lines[i:i+1]),
+				Corrects: lang.Corrects(f.Text, lines[from+i:from+i+1]),
 			}
 			c.source([]memory.Message{m})
 			c.date("", []memory.Message{{Role: m.Role, Text: f.Text}})
@@ -76,4 +76,26 @@ func (w window) byRules() []candidate {
 		}
 	}
 	return out
+}
+
+// lines returns the earlier lines and those of the window, and where these begin.
+func (w window) lines() (lines []lang.Line, from int) {
+	earlier := memory.Lines(messagesOfTurns(w.Earlier))
+	return append(earlier, memory.Lines(w.all())...), len(earlier)
+}
+
+// played reports whether the user said what is in sources only in a scene that is played.
+func (w window) played(sources []memory.Message) bool {
+	lines, from := w.lines()
+	played := lang.Played(lines)
+	said, inPlay := 0, 0
+	for i, m := range w.all() {
+		if m.Role != lang.RoleUser || !slices.ContainsFunc(sources, func(s memory.Message) bool { return s.Evidence == m.Evidence }) {
+			continue
+		}
+		if said++; played[from+i] {
+			inPlay++
+		}
+	}
+	return said > 0 && said == inPlay
 }

@@ -24,6 +24,7 @@ var (
 	wholeWords  = data.Set("whole") // common words with such a character in them
 	emptyWords  = data.Set("empty")
 	hardlyWords = data.Set("hardly")
+	littleWords = data.Set("little")
 )
 
 // characters returns the characters of a name.
@@ -107,7 +108,13 @@ func denseWordsOf(folded string) denseWords {
 }
 
 func wholeWord(text string) int {
-	return max(beginsWith(text, wholeWords()), beginsWith(text, hardlyWords()))
+	return max(beginsWith(text, wholeWords()), beginsWith(text, hardlyWords()), beginsWith(text, littleWords()))
+}
+
+// isDenseTerm reports whether a term is of characters, not a word.
+func isDenseTerm(t string) bool {
+	r, _ := utf8.DecodeRuneInString(t)
+	return isDense(r)
 }
 
 func isDense(r rune) bool { return IsCJK(r) || r == 'ー' }
@@ -145,6 +152,10 @@ func (d *denseWords) add(word []rune) {
 	default:
 		if hardlyWords()[string(word)] {
 			d.proof[string(word[:2])] = provesHardly
+			return
+		}
+		if littleWords()[string(word)] {
+			d.proof[string(word[:2])] = ProvesLittle
 			return
 		}
 		parts := float32(0) // the proof of the characters that the pairs are made of

@@ -18,6 +18,7 @@ var (
 	goingOn       = data.Rule("going-on")
 	tag           = data.Rule("tag") // turns a statement into a question that needs no answer
 	sentenceWords = data.Rule("sentence-words")
+	asksOwn       = data.Rule("asks-own") // asks for something about one who speaks
 )
 
 // A message of keywords has at most so many words, or characters without spaces.
@@ -38,6 +39,18 @@ func (q *Question) intend(folded, rest string, chats bool) {
 	q.Keywords = !q.Asks && !chats && !Narration.MatchString(folded) && !sentenceWords.MatchString(folded) && len(strings.Fields(folded)) <= mostKeywords && countDense(folded) <= mostCharacters
 	if q.Asks {
 		q.Properties = propertiesAsked(rest, allProperties)
+	}
+	if q.Asks && q.Properties == 0 && q.asked() < LeastAsked && asksOwn.MatchString(rest) {
+		q.stressWeak()
+	}
+}
+
+// stressWeak makes weak words count for more, of a question that has no others: "What am I scared of?"
+func (q *Question) stressWeak() {
+	for i := range q.Terms {
+		if t := &q.Terms[i]; !t.Extra && t.Evidence == provesHardly {
+			t.Weight, t.Evidence = 1, ProvesLittle
+		}
 	}
 }
 

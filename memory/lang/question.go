@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/text/unicode/norm"
-
 	"nodest/internal/index"
 )
 
@@ -35,6 +33,8 @@ type Question struct {
 	Refers     bool       // to somebody or something in the turn before
 	Properties Properties // properties of the user that it asks for
 	Told       float32    // evidence of the words of the turns before
+
+	tongues tongues
 }
 
 // Own reports whether a term is a word of the question itself.
@@ -48,11 +48,6 @@ const (
 	dateTerm     = 0.5 // parts of a day that Days already holds
 	functionTerm = 0.15
 )
-
-// weakWords are stems of words that ask or report.
-var weakWords = sync.OnceValue(func() map[string]bool { return stems(weak()) })
-
-var weak = data.Words("weak")
 
 // monthTerms are the stems of the full names of months.
 var monthTerms = sync.OnceValue(func() map[string]bool {
@@ -72,8 +67,8 @@ func isYear(t string) bool {
 
 // ReadQuery reads text, asked at the time now, in the time zone of now.
 func ReadQuery(text string, people Names, now time.Time) Question {
-	folded := strings.ToLower(norm.NFKC.String(text))
-	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, meansNow())}
+	folded := Plain(text)
+	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, meansNow()), tongues: tonguesOf(folded)}
 	days, rest, bare := readDays(folded, now)
 	q.Days = days
 	q.Speakers = speakers(folded, people)
@@ -86,14 +81,14 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	for _, t := range index.Terms(folded) {
 		var weight, proof float32
 		switch {
-		case names[t]:
+		case names[t] || q.tongues.join(t):
 			continue
 		case !left[t]:
 			weight = dateTerm
-		case weakWords()[t]:
-			weight, proof = weakTerm, ProofOf(t)
-		case t[0] < 0x80 || !dense.some:
-			weight, proof = denseWeight(t), ProofOf(t)
+		case q.tongues.report(t):
+			weight, proof = weakTerm, q.Proof(t)
+		case !isDenseTerm(t):
+			weight, proof = 1, q.Proof(t)
 		default:
 			weight, proof = dense.weight(t), dense.proof[t]
 		}
@@ -123,9 +118,6 @@ func termSet(text string) map[string]bool {
 
 // denseWeight weighs a pair of characters by its function characters.
 func denseWeight(t string) float32 {
-	if t[0] < 0x80 {
-		return 1
-	}
 	letters, function := 0, 0
 	for _, r := range t {
 		letters++
@@ -149,7 +141,7 @@ func speakers(folded string, p Names) []Role {
 		role Role
 		name string
 	}{{RoleUser, p.User}, {RoleCharacter, p.Character}} {
-		if one.name != "" && containsName(folded, strings.ToLower(norm.NFKC.String(one.name))) {
+		if one.name != "" && containsName(folded, Plain(one.name)) {
 			named = append(named, one.role)
 		}
 	}

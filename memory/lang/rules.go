@@ -32,12 +32,15 @@ type Statement struct {
 	Importance float64
 }
 
-// StatementsAt returns the statements of lines[i] that rules read, given the lines around it.
-func (n Names) StatementsAt(lines []Line, i int) []Statement {
-	if takenBack(lines, i) || i > 0 && aboutAnother(lines[i-1], lines[i]) {
-		return nil
+// StatementsIn returns the statements of each line that rules read, given the lines before and after.
+func (n Names) StatementsIn(lines []Line) [][]Statement {
+	all, played := make([][]Statement, len(lines)), Played(lines)
+	for i, m := range lines {
+		if !played[i] && !takenBack(lines, i) && !isHanded(lines, i) && (i == 0 || !aboutAnother(lines[i-1], m)) {
+			all[i] = n.Statements(m)
+		}
 	}
-	return n.Statements(lines[i])
+	return all
 }
 
 // Statements returns the most important statements of a message, in their order.
@@ -46,12 +49,12 @@ func (n Names) Statements(m Line) []Statement {
 		return nil
 	}
 	var all []Statement
-	text := Narration.ReplaceAllString(m.Text, "\n")
+	text := Narration.ReplaceAllString(OwnWords(m.Text), "\n")
 	for _, s := range Statements(text) {
 		if m.Role == RoleCharacter && !inFirstPerson(s) {
 			continue
 		}
-		if s = formerly.Rewrite(s); supposed.MatchString(s) {
+		if s = formerly.Rewrite(s); supposed.MatchString(s) || isTask.MatchString(s) {
 			continue
 		}
 		if s = unquoted(s); s == "" {

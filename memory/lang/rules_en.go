@@ -43,11 +43,8 @@ func (n Names) readEnglish(sentence string, m Line) []Statement {
 }
 
 func (n Names) englishClauses(sentence string, m Line) []Statement {
-	sentence = englishBreak.Form().ReplaceAllStringFunc(sentence, func(s string) string {
-		return "\n" + strings.TrimLeft(s, ",;:-–— ")
-	})
 	var out []Statement
-	for clause := range strings.SplitSeq(sentence, "\n") {
+	for clause := range strings.SplitSeq(brokenEnglish(sentence), "\n") {
 		clause = englishLead.ReplaceAllString(strings.TrimSpace(clause), "")
 		clause = englishEnd.ReplaceAllString(behind.ReplaceAllString(clause, ""), "")
 		if m.Role == RoleCharacter {
@@ -65,6 +62,13 @@ func (n Names) englishClauses(sentence string, m Line) []Statement {
 		}
 	}
 	return out
+}
+
+// brokenEnglish has a line for each clause of a sentence.
+func brokenEnglish(sentence string) string {
+	return englishBreak.Form().ReplaceAllStringFunc(sentence, func(s string) string {
+		return "\n" + strings.TrimLeft(s, ",;:-–— ")
+	})
 }
 
 // englishPledge keeps a promise that is called one, that has a time, or that is for ever.

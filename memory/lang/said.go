@@ -274,7 +274,7 @@ func Unsupported(text string, sources []Line, names Names) string {
 			return ReasonUnsupported
 		}
 	}
-	if negated(text) != negatedIn(texts, pieces) {
+	if negated(text) != negatedIn(texts, pieces) && !(isOver.MatchString(text) && slices.ContainsFunc(texts, isOver.MatchString)) {
 		return ReasonOpposite
 	}
 	return ""
@@ -399,6 +399,9 @@ func (s Said) Shares(pieces []Piece) bool {
 func Stated(sources []Line) []string {
 	out := make([]string, 0, len(sources))
 	for i, m := range sources {
+		if m.Role == RoleUser {
+			m.Text = OwnWords(m.Text)
+		}
 		answered := false
 		for _, later := range sources[i+1:] {
 			answered = answered || later.Role != m.Role

@@ -1,47 +1,83 @@
 package lang
 
-import (
-	"time"
+import "time"
 
-	"nodest/internal/index"
+// What is said in a scene that two sides play is part of the story and gives no facts. A line shows
+// it: by a role, by somebody or something that only stories have, or by what the speaker does
+// there and then (*bows*, "I bow and step closer"). The lines that follow belong to the scene as
+// long as the other side goes on with it, and until somebody steps out of it.
+var (
+	opensScene = data.Rule("scene-opens")
+	endsScene  = data.Rule("scene-ends")
+	ofStories  = data.Rule("story") // somebody or something that only stories have, in the first person
+	hasStory   = data.Rule("story-has")
+	actsNow    = data.Rule("acts") // what the speaker does, told as it happens
 )
 
-// sceneShare is how much the words of a turn count compared with those of the turn after it.
-const sceneShare = 0.5
+// sceneRests is how long nothing is said until a scene has ended.
+const sceneRests = 6 * time.Hour
 
-// AddScene adds what the user told in the last turns, whose texts are before, the newest first: a message is
-// part of a scene, and a memory may belong to what is told in several turns. The further back, the less words
-// count, and they are optional. A short question means itself alone, and small talk nothing.
-//
-//	"I lost my keys" after "I moved in with Ann": + her spare key, - Ann's birthday
-//	"He bites." after "The neighbours have a new dog.": + the day a dog bit me
-//	"It starts at nine." after "The exam is tomorrow.": + nervous before the last exam
-//	"We leave on Friday." after "I found my old tent.": + the tent was flooded
-//	"The doctor was kind." after "My knee hurts again.": + the knee was operated on
-//	"Red suits me." after "I need a dress for the wedding.": + whose wedding it is
-//	"他咬人。" after "邻居养了只狗。": + 我小时候被狗咬过
-//	"明天九点开始。" after "要考驾照了。": + 上次考驾照很紧张
-//	"What is my dog called?" after anything: nothing more
-//	"haha, stop it" after anything: nothing
-func (q *Question) AddScene(before []string, people Names, now time.Time) {
-	if q.Silent() || q.Keywords || q.Refers || q.Asks && q.asked() <= mostOfReference {
-		return
-	}
-	known := map[string]bool{}
-	for _, t := range q.Terms {
-		known[t.Text] = true
-	}
-	share := float32(1)
-	for _, text := range before {
-		share *= sceneShare
-		found := ReadQuery(text, people, now)
-		for _, t := range found.Terms {
-			if known[t.Text] || !Tells(t) {
-				continue
+// sceneGoesOn is how many lines of the user a scene has that nobody agreed on, from one that shows it.
+const sceneGoesOn = 3
+
+// Played returns which lines of the user are part of a scene.
+func Played(lines []Line) []bool {
+	played := make([]bool, len(lines))
+	agreed, left := false, 0
+	for i, m := range lines {
+		if i > 0 && m.At.Sub(lines[i-1].At) > sceneRests {
+			agreed, left = false, 0
+		}
+		if m.Role != RoleUser {
+			if !showsScene(m.Text) {
+				left = 0
 			}
-			known[t.Text] = true
-			q.Told += t.Evidence * share
-			q.Terms = append(q.Terms, index.Term{Text: t.Text, Weight: t.Weight * share, Evidence: t.Evidence * share, Extra: true})
+			continue
+		}
+		left = max(left-1, 0)
+		shows := ofStories.MatchString(m.Text) || actsNow.MatchString(m.Text)
+		switch {
+		case endsScene.MatchString(m.Text):
+			agreed, left = false, 0
+		case opensScene.MatchString(m.Text):
+			agreed = true
+		case shows:
+			left = sceneGoesOn
+		}
+		played[i] = shows || agreed || left > 0
+	}
+	return played
+}
+
+// showsScene reports whether a line of the other side goes on with a scene.
+func showsScene(text string) bool { return Narration.MatchString(text) || hasStory.MatchString(text) }
+
+var (
+	handed     = data.List("handed")      // from where a text is words for a task: to translate, to repeat
+	handedOver = data.Rule("handed-over") // marks such a text
+	handedNext = data.Rule("handed-next") // the message before one
+	isTask     = data.Rule("task")        // marks a sentence
+)
+
+// OwnWords returns what somebody says in a text, without words that they hand over for a task.
+func OwnWords(text string) string {
+	if handedOver.MatchString(text) {
+		return ""
+	}
+	for _, from := range handed() {
+		if from.MatchString(text) {
+			text = text[:from.FindStringIndex(text)[0]]
 		}
 	}
+	return text
+}
+
+// isHanded reports whether the user's message before this one says that it will be such a text.
+func isHanded(all []Line, at int) bool {
+	for i := at - 1; i >= 0; i-- {
+		if all[i].Role == RoleUser {
+			return all[at].Role == RoleUser && handedNext.MatchString(all[i].Text)
+		}
+	}
+	return false
 }

@@ -3,7 +3,6 @@ package lang
 import (
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"nodest/internal/index"
@@ -18,7 +17,7 @@ func aboutNothing(folded string) string {
 	return smallTalk.ReplaceAllString(strings.ReplaceAll(folded, "’", "'"), " ")
 }
 
-// The evidence of common words, by their stems. Others are 1.
+// The evidence of common words. That of others is 1.
 const (
 	ProvesNothing = 0    // greetings, noises, words of assent
 	provesHardly  = 0.2  // words about time, mood and doing
@@ -26,50 +25,22 @@ const (
 )
 
 var (
-	wordsOfNothing = data.Words("proves-nothing")
-	wordsOfHardly  = data.Words("proves-hardly")
-	wordsOfLittle  = data.Words("proves-little")
-)
-
-var proofs = sync.OnceValue(func() map[string]float32 {
-	m := map[string]float32{}
-	for w := range weakWords() {
-		m[w] = provesHardly
-	}
-	for _, of := range []struct {
-		words []string
-		proof float32
-	}{{wordsOfNothing(), ProvesNothing}, {wordsOfHardly(), provesHardly}, {wordsOfLittle(), ProvesLittle}} {
-		for w := range stems(of.words) {
-			m[w] = of.proof
-		}
-	}
-	return m
-})
-
-// ProofOf is the evidence of a word that is no pair of characters.
-func ProofOf(term string) float32 {
-	if proof, ok := proofs()[term]; ok {
-		return proof
-	}
-	if c := term[0]; '0' <= c && c <= '9' {
-		return ProvesLittle
-	}
-	return 1
-}
-
-var (
 	QuestionBegins = data.Rule("question-begins")
 	questionEnds   = data.Rule("question-ends")
 	knowsNothing   = data.Rule("knows-nothing")
 )
 
-// TellsSomething reports whether a term of a row has content.
-func TellsSomething(t string) bool {
-	if t[0] >= 0x80 {
-		return denseWeight(t) == 1
+// Proof is the evidence of a term in the language of a question.
+func (q *Question) Proof(term string) float32 { return q.tongues.proof(term) }
+
+// TellsSomething reports whether a term of a row has content in the language of a question.
+func (q *Question) TellsSomething(term string) bool { return q.tongues.tell(term) }
+
+func (in tongues) tell(term string) bool {
+	if isDenseTerm(term) {
+		return denseWeight(term) == 1
 	}
-	return ProofOf(t) >= provesHardly && !weakWords()[t]
+	return in.proof(term) >= provesHardly && !in.report(term) && !in.join(term)
 }
 
 // longestIdle is how many bytes small talk has at most, and a question without a mark.
@@ -83,7 +54,7 @@ func OnlyAsks(text string) bool {
 		case len(s) > longestIdle:
 			return false
 		case !QuestionBegins.MatchString(s) && !questionEnds.MatchString(s) && !knowsNothing.MatchString(s) &&
-			saysSomething(aboutNothing(strings.ToLower(s))):
+			saysSomething(aboutNothing(Plain(s))):
 			return false
 		}
 	}
@@ -92,6 +63,7 @@ func OnlyAsks(text string) bool {
 
 // saysSomething reports whether a folded text has a word with content.
 func saysSomething(folded string) bool {
+	in := tonguesOf(folded)
 	return strings.ContainsFunc(folded, func(r rune) bool { return r >= 0x2e80 && unicode.IsLetter(r) && !meansLittle(r, 0) }) ||
-		slices.ContainsFunc(index.Terms(folded), func(t string) bool { return t[0] < 0x80 && TellsSomething(t) })
+		slices.ContainsFunc(index.Terms(folded), func(t string) bool { return !isDenseTerm(t) && in.tell(t) })
 }

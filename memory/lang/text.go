@@ -8,6 +8,9 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
+	"nodest/internal/accent"
 	"nodest/internal/index"
 )
 
@@ -30,6 +33,9 @@ func MostlyCJK(s string) bool {
 	}
 	return cjk*3 > other
 }
+
+// Plain returns the form of a text in which it is read: NFKC in lower case, without accents.
+func Plain(text string) string { return strings.ToLower(accent.Fold(norm.NFKC.String(text))) }
 
 func countDense(s string) (n int) {
 	for _, r := range s {

@@ -65,7 +65,7 @@ type tie struct {
 func (r *ranking) telling(best []ranked) (words []string) {
 	for _, t := range best {
 		for _, w := range r.got[t.row].words() {
-			if lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle && !r.read.Own(w) {
+			if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle && !r.read.Own(w) {
 				words = append(words, w)
 			}
 		}
@@ -85,7 +85,7 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 		total += h.Rarity
 		for _, row := range h.Rows {
 			t := ties[row]
-			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && lang.ProofOf(w) == 1}
+			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && r.read.Proof(w) == 1}
 		}
 	}
 	for _, row := range slices.Sorted(maps.Keys(ties)) {
@@ -99,14 +99,14 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 	before := r.got[old.row].entry
 	return slices.DeleteFunc(rows, func(row int) bool {
 		u := r.got[row]
-		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && mostlyTied(u, r.got[old.row]))
+		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && r.mostlyTied(u, r.got[old.row]))
 	}), nil
 }
 
 // tiedTo returns how many telling words a line has, and how many of them an older one has.
-func tiedTo(u, old *unit) (all, tied int) {
+func (r *ranking) tiedTo(u, old *unit) (all, tied int) {
 	for _, w := range u.words() {
-		if lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle {
+		if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle {
 			if all++; slices.Contains(old.words(), w) {
 				tied++
 			}
@@ -116,8 +116,8 @@ func tiedTo(u, old *unit) (all, tied int) {
 }
 
 // mostlyTied reports whether a line has little to tell but what it has in common with an older one.
-func mostlyTied(u, old *unit) bool {
-	all, tied := tiedTo(u, old)
+func (r *ranking) mostlyTied(u, old *unit) bool {
+	all, tied := r.tiedTo(u, old)
 	return 5*tied >= all
 }
 

@@ -19,8 +19,8 @@ const (
 	leastShare      = 0.27 // share of what a question asks for
 	leastTold       = 1.3  // for a message that asks nothing
 	leastToldShare  = 0.1
-	plainTold       = 3 // what a message tells up to which it is like any other
-	richTold        = 5 // from which on it needs least
+	plainTold       = 2.5 // what a message tells up to which it is like any other
+	richTold        = 4   // from which on it needs least
 	leastInScene    = 0.85
 	leastSceneShare = 0.06
 	leastPublic     = 0.5 // for a text in the circle: one telling word
@@ -199,7 +199,7 @@ func (r *ranking) echoes(e *entry, words []string) bool {
 	case r.read.Asks || r.read.Keywords:
 		return false
 	}
-	return !slices.ContainsFunc(words, func(t string) bool { return !r.gate.echo.terms[t] && lang.TellsSomething(t) })
+	return !slices.ContainsFunc(words, func(t string) bool { return !r.gate.echo.terms[t] && r.read.TellsSomething(t) })
 }
 
 func (e *entry) onlyAsks() bool {
@@ -241,7 +241,7 @@ func beginningsOf(text string) map[string]bool {
 // mayName reports whether a term of a question may be a name.
 func mayName(t index.Term) bool {
 	dense := t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) > 1
-	return dense && !t.Extra && t.Evidence > lang.ProvesNothing || t.Evidence == 1
+	return !t.Extra && t.Evidence > lang.ProvesNothing && (dense || t.Text[0] > '9')
 }
 
 // recognise treats words of a statement as names if the memory knows them as such: first words
@@ -273,7 +273,7 @@ func (r *ranking) recognise() error {
 	for i := range q.Terms {
 		t := &q.Terms[i]
 		_, rare := common[t.Text]
-		named := len(marked[markNames+t.Text]) > 0 || begins[t.Text] && len(marked[markCapital+t.Text]) > 0
+		named := len(marked[markNames+t.Text]) > 0 || t.Evidence == 1 && begins[t.Text] && len(marked[markCapital+t.Text]) > 0
 		if rare && named && slices.Contains(words, t.Text) {
 			t.Evidence = lang.ProvesName
 		}

@@ -83,7 +83,7 @@ func (q *Query) reading() *lang.Question {
 		read := lang.ReadQuery(q.Text, q.Names, q.Now)
 		if q.gated() {
 			read.Refer(q.Before[:min(len(q.Before), 2)], q.Names, q.Now)
-			read.AddScene(q.scene(), q.Names, q.Now)
+			read.AddTurns(q.scene(), q.Names, q.Now)
 			read.Terms = append(read.Terms, lang.PropertyTerms(read.Properties)...)
 		}
 		q.read = &read

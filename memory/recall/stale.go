@@ -220,7 +220,7 @@ func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
 	if c.saysChanged() && r.shareMatter(old, c) {
 		return true
 	}
-	all, tied := tiedTo(c.unit, old.unit)
+	all, tied := r.tiedTo(c.unit, old.unit)
 	return !c.traits.Asks && (5*tied >= all || all-tied <= mostNew) && (r.sameMatter(ofOld, of) || r.coversAll(ofOld, of))
 }
 
@@ -250,7 +250,7 @@ func (r *ranking) shareMatter(x, y *candidate) bool {
 	}
 	words := y.words()
 	return slices.ContainsFunc(x.words(), func(w string) bool {
-		return slices.Contains(words, w) && lang.TellsSomething(w) && lang.ProofOf(w) >= lang.ProvesLittle
+		return slices.Contains(words, w) && r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle
 	})
 }
 

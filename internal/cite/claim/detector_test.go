@@ -75,6 +75,12 @@ func TestDetectors(t *testing.T) {
 			{"抗战爆发后，全家迁居重庆。", "抗战爆发后，全家迁居昆明。", "抗战爆发后，全家迁居重庆。"},
 			{"沈砚秋，画家，早年在杭州师从林仲甫学习山水。", "林仲甫早年在杭州师从沈砚秋学习山水。", "沈砚秋早年在杭州师从林仲甫学习山水。"},
 		},
+		"renamed": {
+			{"馆长周文岚表示，展览延期。", "馆长周文澜表示展览延期。", "周文岚说展览要延期。"},
+			{"领航员罗逸舟获救。", "领航员罗亦舟获救。", "领航员罗逸舟已经获救。"},
+			{"该方法等待时间长，医生任务重。", "医生任务多，等待时间久。", "等待时间长。"},
+			{"冠军是选手高晓琪，亚军是选手高晓棋。", "亚军是选手高小棋。", "选手高晓棋获得亚军。"},
+		},
 		"swapped": {
 			{"Ida Berg beat Lotte Dahl.", "Lotte Dahl beat Ida Berg.", "Lotte Dahl was beaten by Ida Berg."},
 			{"Females are slightly heavier than males.", "Male foxes are heavier than females.", "Males are lighter than females."},
