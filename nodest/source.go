@@ -114,6 +114,7 @@ type SearchPage struct {
 	Evidence string `json:"evidence"` // "page" or "snippet"
 
 	Factor float64 `json:"factor,omitempty"` // by which evaluations of its host moved it; 0 = they did not
+	Closed string  `json:"closed,omitempty"` // kind of wall that hid the page, see reader.Kind; "" = none
 }
 
 // found is what the sources of a turn have found, as Findings has it.

@@ -101,6 +101,39 @@ func TestAReplyCitesThePageThatItRests(t *testing.T) {
 	}
 }
 
+// A wall never takes the place of what the search result says; the prompt and the context tell of it.
+func TestAWallIsNoSource(t *testing.T) {
+	t.Parallel()
+	for kind, page := range map[string]string{
+		"login":     `<title>Members</title><h1>Welcome back</h1><form><input name="u"><input type="password"><button>Go</button></form>`,
+		"paywall":   `<title>The light</title><h1>The light</h1><p>Nobody sleeps at Halden Point…</p><p>Subscribe to read the full story.</p><button>Subscribe</button>`,
+		"challenge": `<title>Wait</title><p>Please verify that you are human to see this page.</p>`,
+		"unrelated": `<title>Hm</title><p>Pick every square that shows a bridge.</p>`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			h := newTestServer(t, nil)
+			h.web.pages(t, map[string]string{"halden-point.test": page})
+			h.web.search.Answer("", lighthouseResult)
+			chat, p := h.searching()
+			_, gen := h.reply(p, chat, lighthouseQuestion, nil)
+			search := dataOf(t, p.event("gen.context", gen))["search"].([]any)[0].(map[string]any)
+			if got := search["pages"].([]any)[0].(map[string]any); got["evidence"] != "snippet" || got["closed"] != kind {
+				t.Errorf("the page is %v", got)
+			}
+			sent := h.model.last()
+			if !strings.Contains(sent, "The lighthouse was first lit in 1868.\n(This page was closed to readers.") {
+				t.Errorf("the request does not have the description: %s", sent)
+			}
+			for _, wall := range []string{"Welcome back", "Subscribe", "verify", "square"} {
+				if strings.Contains(sent, wall) {
+					t.Errorf("the request has %q of the wall", wall)
+				}
+			}
+		})
+	}
+}
+
 // When the search provider fails, the reply comes without it and its context says so.
 func TestAReplyComesWithoutASearch(t *testing.T) {
 	t.Parallel()

@@ -43,6 +43,9 @@ func (f *Found) Numbered(number func(cite.Source) int) string {
 			}
 			b.WriteString("\n" + harmless(p.Text))
 		}
+		if f.Closed[source.URL] != "" {
+			b.WriteString("\n" + wordsOf(f.lang).Closed)
+		}
 	}
 	return strings.TrimSpace(b.String())
 }

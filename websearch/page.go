@@ -240,7 +240,7 @@ func unreadable(err error) error {
 
 // reasons say in words why a page cannot be used.
 var reasons = map[reader.Outcome]string{
-	reader.Blocked:          "the page is behind a wall: a login, a payment, consent or a check for robots",
+	reader.Blocked:          "the page is behind a wall: a log-in, a payment, consent, an app, an age, a country or a check for robots",
 	reader.NotFound:         "there is no page at this address",
 	reader.Spam:             "the page has no content of its own",
 	reader.Empty:            "the page has no text without running its scripts",

@@ -55,8 +55,9 @@ type Found struct {
 	Results  int
 	Took     time.Duration
 	Places   []provider.Place
-	Sources  []cite.Source      // the n-th is [n] in the prompt
-	Factors  map[string]float64 // by which evaluations moved sources, by their addresses, unless it is 1
+	Sources  []cite.Source          // the n-th is [n] in the prompt
+	Factors  map[string]float64     // by which evaluations moved sources, by their addresses, unless it is 1
+	Closed   map[string]reader.Kind // kinds of wall that hid the pages of sources, by their addresses
 	lang     string
 }
 
@@ -76,7 +77,8 @@ func (s *Service) Quick(ctx context.Context, t Turn) (*Found, error) {
 	}
 	f.Provider, f.Cached, f.Results, f.Places = found.Provider, found.Cached, len(found.Results), found.Places
 	candidates := s.rank(ctx, t, found.Results)
-	f.Sources, f.Factors = s.sources(ctx, t, candidates), map[string]float64{}
+	f.Factors = map[string]float64{}
+	f.Sources, f.Closed = s.sources(ctx, t, candidates)
 	for _, c := range candidates {
 		if c.factor != 1 && slices.ContainsFunc(f.Sources, func(source cite.Source) bool { return source.URL == c.url }) {
 			f.Factors[c.url] = c.factor
@@ -183,7 +185,11 @@ func (s *Service) readBest(ctx context.Context, t Turn, all []candidate) []read 
 	for range pagesRead {
 		group.Go(func() {
 			for i := take(); i >= 0; i = take() {
-				out[i].page, out[i].err = s.page(ctx, t.UserID, all[i].url, wish{lang: t.Lang})
+				page, err := s.page(ctx, t.UserID, all[i].url, wish{lang: t.Lang})
+				if err == nil && unrelated(page, all[i].result.Title+"\n"+all[i].result.Description, t.Text) {
+					page, err = nil, unreadable(&reader.Error{Outcome: reader.Blocked, Kind: reader.KindUnrelated, URL: all[i].url})
+				}
+				out[i].page, out[i].err = page, err
 				if out[i].err == nil {
 					mu.Lock()
 					if usable++; usable == pagesRead {
@@ -198,8 +204,8 @@ func (s *Service) readBest(ctx context.Context, t Turn, all []candidate) []read 
 	return out
 }
 
-// sources are the numbered entries of the block.
-func (s *Service) sources(ctx context.Context, t Turn, candidates []candidate) []cite.Source {
+// sources are the numbered entries of the block, and the walls that hid the pages of some.
+func (s *Service) sources(ctx context.Context, t Turn, candidates []candidate) (out []cite.Source, hidden map[string]reader.Kind) {
 	reads := distinct(s.readBest(ctx, t, candidates))
 	embedder := s.embedder(ctx, t.UserID)
 	entries := make([]cite.Source, len(reads))
@@ -216,14 +222,17 @@ func (s *Service) sources(ctx context.Context, t Turn, candidates []candidate) [
 	}
 	group.Wait()
 	room := allPassages
-	var out []cite.Source
-	for _, source := range entries {
+	hidden = map[string]reader.Kind{}
+	for i, source := range entries {
 		source.Chunks = fitting(source.Chunks, &room)
 		if len(source.Chunks) > 0 && len(out) < mostEntries {
 			out = append(out, source)
+			if kind := closed(reads[i].err); kind != "" {
+				hidden[source.URL] = kind
+			}
 		}
 	}
-	return out
+	return out, hidden
 }
 
 // source is the entry of a page: its passages that answer the message, or, if it was not
@@ -252,8 +261,8 @@ func day(at *time.Time) string {
 	return op.Time(*at).String()
 }
 
-// unread reports whether a page may be good although it was not read: there was no time, or it
-// cannot be read here. The description of a page that is blocked, spam or gone is not used.
+// unread reports whether a page may be good although it was not read: there was no time, it
+// cannot be read here, or it is closed. The description of a page that is spam or gone is not used.
 func unread(err error) bool {
 	var e *reader.Error
 	if !errors.As(err, &e) || errors.Is(err, context.Canceled) { // there was no time
@@ -263,7 +272,7 @@ func unread(err error) bool {
 	case reader.Timeout, reader.Unsupported, reader.RobotsDisallowed, reader.TooLarge, reader.Retry, reader.Busy:
 		return true
 	}
-	return e.Kind == reader.KindPaywall
+	return closed(err) != ""
 }
 
 // fitting are the passages that fit the room that is left, in UTF-16 units.

@@ -36,7 +36,7 @@ func searchWeb(ctx context.Context, w *websearch.Service, q *nodest.Question) (n
 		Pages: []nodest.SearchPage{},
 	}
 	for i, s := range found.Sources {
-		search.Pages = append(search.Pages, nodest.SearchPage{Marker: i + 1, URL: s.URL, Title: s.Title, Evidence: s.Evidence, Factor: found.Factors[s.URL]})
+		search.Pages = append(search.Pages, nodest.SearchPage{Marker: i + 1, URL: s.URL, Title: s.Title, Evidence: s.Evidence, Factor: found.Factors[s.URL], Closed: string(found.Closed[s.URL])})
 	}
 	return nodest.Findings{
 		Web: found.Block, Sources: found.Sources, Search: []nodest.Search{search},

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"nodest/internal/index"
 )
@@ -33,6 +36,8 @@ type Question struct {
 	Refers     bool       // to somebody or something in the turn before
 	Properties Properties // properties of the user that it asks for
 	Told       float32    // evidence of the words of the turns before
+
+	OfDays bool // it asks for nothing but what was on its days
 
 	tongues tongues
 }
@@ -69,7 +74,8 @@ func isYear(t string) bool {
 func ReadQuery(text string, people Names, now time.Time) Question {
 	folded := Plain(text)
 	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, meansNow()), tongues: tonguesOf(folded)}
-	days, rest, bare := readDays(folded, now)
+	days, rest, bare, parts := readDays(folded, now)
+	lasting := termSet(parts)
 	q.Days = days
 	q.Speakers = speakers(folded, people)
 	names := termSet(people.User + " " + people.Character) // who is meant is a signal of its own
@@ -93,7 +99,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 			weight, proof = dense.weight(t), dense.proof[t]
 		}
 		switch {
-		case !left[t] && whole && (monthTerms()[t] || isYear(t)): // it may be told at another time
+		case !left[t] && (lasting[t] || whole && (monthTerms()[t] || isYear(t))): // it may be told at another time
 			proof = ProvesLittle
 		case !told[t]:
 			proof = 0
@@ -101,11 +107,46 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight, Evidence: proof})
 	}
 	q.Terms = dense.addTo(q.Terms, names)
+	q.spellOut(text)
 	q.intend(folded, rest, chats)
+	q.ofDays(left, bare)
 	if !q.Asks || q.asked() > mostOfReference {
 		q.stress(text)
 	}
 	return q
+}
+
+// ofDays finds out what a question asks for beside its days; left are the terms without them.
+func (q *Question) ofDays(left map[string]bool, bare string) {
+	sum := float32(0)
+	for _, t := range q.Terms {
+		if !t.Extra && (left[t.Text] || isDenseTerm(t.Text) && strings.Contains(bare, t.Text)) {
+			sum += t.Evidence
+		}
+	}
+	q.OfDays = len(q.Days) > 0 && sum < LeastAsked
+}
+
+// spelled are letters that are also written as two; without accents they are the first.
+var spelled, shortened = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "å", "aa", "ø", "oe"), strings.NewReplacer("ae", "a", "oe", "o", "ue", "u", "aa", "a")
+
+// spellOut adds the other spelling of words with such letters: Müller and Mueller.
+func (q *Question) spellOut(text string) {
+	lower := strings.ToLower(norm.NFC.String(text))
+	both := map[string]string{}
+	for word := range strings.FieldsFuncSeq(lower, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if other := spelled.Replace(word); other != word {
+			both[index.Stem(word)] = index.Stem(other)
+		} else if other = shortened.Replace(word); other != word {
+			both[index.Stem(word)] = index.Stem(other)
+		}
+	}
+	for _, t := range q.Terms {
+		if other, ok := both[t.Text]; ok && !t.Extra && t.Evidence == 1 {
+			t.Text, t.Extra = other, true
+			q.Terms = append(q.Terms, t)
+		}
+	}
 }
 
 func termSet(text string) map[string]bool {

@@ -2,10 +2,14 @@ package intent
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"nodest/internal/lexicon"
 )
 
 // Reason says why a message is a search or not. The set is closed, so that decisions can be
@@ -56,7 +60,7 @@ func (o Options) classify(text string) Reason {
 	}
 	said, narrated := spoken(text)
 	folded := strings.ToLower(said)
-	if !strings.ContainsFunc(folded, unicode.IsLetter) {
+	if !strings.ContainsFunc(folded, unicode.IsLetter) || sums.MatchString(folded) {
 		if narrated {
 			return Play
 		}
@@ -73,6 +77,8 @@ func (o Options) classify(text string) Reason {
 	}
 	return language.question(said, folded)
 }
+
+var sums = data.Rule("sum") // calculations, which need no search
 
 var research = data.Rule("research")
 
@@ -165,22 +171,53 @@ type rules interface {
 	question(said, folded string) Reason
 }
 
+// languages are those of the files that say how their language is recognised, in the order of their names.
+var languages = sync.OnceValue(func() (all []language) {
+	for _, e := range signs() {
+		i := slices.IndexFunc(data.Languages(), func(l *lexicon.Language) bool { return l.Name == e.Language })
+		all = append(all, language{e, rulesOf(data.Languages()[i])})
+	}
+	return all
+})
+
+// language is one with its signs: letters, or words that nearly every sentence has.
+type language struct {
+	signs lexicon.Entry
+	rules rules
+}
+
+// signs have the member "script" if one of them is enough.
+var signs = data.List("signs", "script")
+
+// rulesOf chooses the engine by what a file has.
+func rulesOf(l *lexicon.Language) rules {
+	has := func(name string) bool {
+		return slices.ContainsFunc(l.Rules, func(s *lexicon.Source) bool { return s.Name == name })
+	}
+	switch {
+	case has("small-talk"):
+		return chinese{}
+	case has("fact"):
+		return patternsOf(l.Name)
+	}
+	return newAlphabet(l)
+}
+
+// languageOf returns the rules of the language that a text has most signs of.
 func languageOf(folded string) rules {
-	han := false
-	for _, r := range folded {
-		switch {
-		case unicode.In(r, unicode.Hiragana, unicode.Katakana):
-			return japanese
-		case unicode.Is(unicode.Hangul, r):
-			return korean
-		case unicode.Is(unicode.Han, r):
-			han = true
+	all := languages()
+	best, most := all[0].rules, -1
+	apart := strings.Join(strings.Fields(folded), "  ") // a sign may begin where another has ended
+	for _, l := range all {
+		n := len(l.signs.FindAllStringIndex(apart, -1))
+		if n > 0 && l.signs.With["script"] != "" {
+			return l.rules
+		}
+		if n > most {
+			best, most = l.rules, n
 		}
 	}
-	if han {
-		return chinese{}
-	}
-	return english{}
+	return best
 }
 
 var (

@@ -8,7 +8,7 @@ type patterns struct {
 	order, asks, quoted, ours, fresh, fact *lexicon.Rule
 }
 
-var japanese, korean = patternsOf("ja"), patternsOf("ko")
+var _ = asked(data.Rule, "quoted", "ours", "fact")
 
 func patternsOf(language string) patterns {
 	of := func(name string) *lexicon.Rule { return data.Rule(name, language) }

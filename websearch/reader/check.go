@@ -3,76 +3,40 @@ package reader
 import (
 	"strings"
 	"unicode"
-
-	"nodest/internal/lexicon"
 )
 
-var (
-	challenge = data.Rule("challenge") // the page asks whether its visitor is a human, or refuses
-	paywall   = data.Rule("paywall")
-	consent   = data.Rule("consent")
-	missing   = data.Rule("missing")
-)
-
-// shown has the parts of a page that a visitor sees first, and the content that is kept.
+// shown has the text of a page that a visitor sees, and what of it is kept.
 type shown struct {
-	title, h1  string
-	visible    string   // all text that is not hidden
-	paragraphs []string // paragraphs of visible
-	content    string   // the text that was kept
-	linkShare  float64  // share of content, 0 to 1
-	links      []string // the texts of the links in content
-	scripts    bool     // the page has scripts
+	visible   string   // all text that is not hidden
+	content   string   // the text that was kept
+	linkShare float64  // share of content, 0 to 1
+	links     []string // the texts of the links in content
+	scripts   bool     // the page has scripts
 }
 
-const longProse = 5000 // units; so much normal text is never a wall
+const (
+	longProse = 5000 // units; so much normal text is never a wall
+	longAside = 400  // weight of content beside that of a page; more is no furniture, whatever its elements are called
+)
 
 // check returns the outcome of a page that was fetched.
-func check(s shown) (Outcome, Kind) {
+func check(s shown, v *view) (Outcome, Kind) {
 	size := units(s.content)
 	if spam(s) {
 		return Spam, ""
 	}
-	if size > longProse {
+	if size > longProse || weight(s.content) > 2*v.weight()+longAside {
 		return OK, ""
 	}
-	top := s.title + "\n" + s.h1
-	switch all := units(s.visible); {
-	case all == 0, s.scripts && all < 40 && s.h1 == "":
-		return Empty, ""
-	case missing.MatchString(top) && size < 600:
+	switch kind := v.wall(); {
+	case kind == kindMissing:
 		return NotFound, ""
-	case challenge.MatchString(top+"\n"+cut(s.visible, 600)) && !hasProse(s.paragraphs, challenge):
-		return Blocked, KindChallenge
-	case paywall.MatchString(s.visible) && all < 1200:
-		return Blocked, KindPaywall
-	case consent.MatchString(top+"\n"+s.visible) && onlyConsent(s):
-		return Blocked, KindConsent
-	case size == 0:
+	case kind != "":
+		return Blocked, kind
+	case s.scripts && v.bare(), size == 0, s.visible == "":
 		return Empty, ""
 	}
 	return OK, ""
-}
-
-// hasProse reports whether a paragraph of more than 400 units is free of words.
-func hasProse(paragraphs []string, words *lexicon.Rule) bool {
-	for _, p := range paragraphs {
-		if units(p) > 400 && !words.MatchString(p) {
-			return true
-		}
-	}
-	return false
-}
-
-// onlyConsent reports whether nothing of a page is left but words about consent.
-func onlyConsent(s shown) bool {
-	rest := 0
-	for _, p := range s.paragraphs {
-		if !consent.MatchString(p) && p != s.h1 && p != s.title {
-			rest += weight(p)
-		}
-	}
-	return rest < 80
 }
 
 // spam reports whether a page repeats a few words, or one link, over and over. Numbers
@@ -108,7 +72,7 @@ func spam(s shown) bool {
 func teaser(markdown string) string {
 	var kept []string
 	for p := range strings.SplitSeq(markdown, "\n\n") {
-		if paywall.MatchString(p) {
+		if paywall.MatchString(fold(p)) {
 			break
 		}
 		kept = append(kept, p)

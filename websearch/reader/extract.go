@@ -300,12 +300,12 @@ func keepAll(root *html.Node, kept map[*html.Node]bool) {
 // posts is what classes call the posts of a thread.
 var posts = regexp.MustCompile(`(?:^|[-_ ])(?:posts?|message|msg|reply|answer|topic-?(?:post|body)|thread-?(?:post|item)|floor)(?:$|[-_ ])`)
 
-// parse returns the tree of a page.
-func parse(doc []byte) (*html.Node, [][]byte, error) {
-	tidied, linked, err := tidy(doc)
+// parse returns the tree of a page, and what it does not show.
+func parse(doc []byte) (*html.Node, unshown, error) {
+	tidied, rest, err := tidy(doc)
 	if err != nil {
-		return nil, nil, err
+		return nil, unshown{}, err
 	}
 	root, err := html.Parse(bytes.NewReader(tidied))
-	return root, linked, err
+	return root, rest, err
 }

@@ -40,6 +40,12 @@ const (
 	KindChallenge   Kind = "challenge"
 	KindPaywall     Kind = "paywall"
 	KindConsent     Kind = "consent"
+	KindLogin       Kind = "login"
+	KindApp         Kind = "app" // the page opens in an app only
+	KindAge         Kind = "age"
+	KindRegion      Kind = "region"    // closed to the country of the server
+	KindScripts     Kind = "scripts"   // nothing to read without running them
+	KindUnrelated   Kind = "unrelated" // short, and without a word of what led to it
 	KindDNS         Kind = "dns"
 	KindRefused     Kind = "refused"
 	KindCertificate Kind = "certificate"

@@ -222,7 +222,7 @@ func firstHeading(markdown string) string {
 
 // readHTML makes a page of an HTML document, or returns where its meta refresh leads.
 func readHTML(body string, at *url.URL, lastModified string, now time.Time) (page *Page, next string, err error) {
-	doc, linked, err := parse([]byte(body))
+	doc, rest, err := parse([]byte(body))
 	if err != nil {
 		return nil, "", err
 	}
@@ -230,13 +230,14 @@ func readHTML(body string, at *url.URL, lastModified string, now time.Time) (pag
 	if u := resolve(h.base, h.refresh); u != nil && u.String() != at.String() {
 		return nil, u.String(), nil
 	}
+	v := viewOf(doc, h, rest)
 	strip(doc)
 	main := cmp.Or(first(doc, atom.Body), doc)
-	date := published(h, linked, main, lastModified, now)
+	date := published(h, rest.linked, main, lastModified, now)
 	unwrap(doc)
-	s := see(doc, h)
+	s := shown{visible: text(main)}
 	s.scripts = strings.Contains(strings.ToLower(body[:min(len(body), 1<<20)]), "<script")
-	page = &Page{Title: h.pageTitle(s.h1), Canonical: h.canonical, Lang: h.lang, Published: date}
+	page = &Page{Title: h.pageTitle(text(first(doc, atom.H1))), Canonical: h.canonical, Lang: h.lang, Published: date}
 	clean(doc)
 	page.Links, page.Images = references(main, h.base)
 	kept := content(main, doc, trafilaturaKeeps)
@@ -246,29 +247,13 @@ func readHTML(body string, at *url.URL, lastModified string, now time.Time) (pag
 	page.Markdown = toMarkdown(main, kept)
 	s.content = page.Markdown
 	s.linkShare, s.links = linksOf(main, kept)
-	switch outcome, kind := check(s); {
+	switch outcome, kind := check(s, v); {
 	case kind == KindPaywall:
 		return nil, "", &Error{Outcome: outcome, Kind: kind, Title: page.Title, Teaser: teaser(page.Markdown)}
 	case outcome != OK:
 		return nil, "", &Error{Outcome: outcome, Kind: kind}
 	}
 	return page, "", nil
-}
-
-// see returns what a visitor sees of a page, before anything is chosen from it.
-func see(doc *html.Node, h head) shown {
-	s := shown{title: h.title, h1: text(first(doc, atom.H1))}
-	body := first(doc, atom.Body)
-	if body == nil {
-		return s
-	}
-	s.visible = text(body)
-	all := map[*html.Node]bool{}
-	for n := range nodes(body) {
-		all[n] = n.Type == html.TextNode
-	}
-	s.paragraphs = strings.Split(toMarkdown(body, all), "\n\n")
-	return s
 }
 
 // linksOf returns the share of links in the kept text, and their texts.

@@ -49,20 +49,20 @@ type tidier struct {
 	elements   int
 	attributes int
 	flat       int // start tags that were ignored and not closed yet
-	linked     [][]byte
+	unshown
 }
 
-// tidy returns the rewritten document and the text of its JSON-LD scripts, at most 256 KB of them.
-func tidy(doc []byte) (out []byte, linked [][]byte, err error) {
+// tidy returns the rewritten document and what it does not show.
+func tidy(doc []byte) (out []byte, rest unshown, err error) {
 	t := &tidier{z: html.NewTokenizer(bytes.NewReader(doc)), open: nesting{count: map[string]int{}}}
 	t.out.Grow(len(doc) + len(doc)/8)
 	for {
 		switch t.z.Next() {
 		case html.ErrorToken:
 			if err := t.z.Err(); !errors.Is(err, io.EOF) {
-				return nil, nil, err
+				return nil, unshown{}, err
 			}
-			return t.out.Bytes(), t.linked, nil
+			return t.out.Bytes(), t.unshown, nil
 		case html.TextToken:
 			t.out.Write(t.z.Raw())
 		case html.StartTagToken:
@@ -156,7 +156,9 @@ func (t *tidier) skip(tag atom.Atom, attrs bool) {
 	for attrs {
 		var key, value []byte
 		key, value, attrs = t.z.TagAttr()
-		ld = ld || string(key) == "type" && string(bytes.ToLower(value)) == "application/ld+json"
+		value = bytes.ToLower(value)
+		ld = ld || string(key) == "type" && string(value) == "application/ld+json"
+		t.robots = t.robots || string(key) == "src" && tag == atom.Script && robotTest.Match(value)
 	}
 	if t.z.Next() == html.TextToken {
 		text := t.z.Raw()
@@ -167,6 +169,7 @@ func (t *tidier) skip(tag atom.Atom, attrs bool) {
 		if ld && tag == atom.Script && len(text) <= maxScripts && len(t.linked) < 16 {
 			t.linked = append(t.linked, bytes.Clone(text))
 		}
+		t.scripts = t.scripts || tag == atom.Noscript && needsScripts.Match(text)
 		t.z.Next() // its end tag
 	}
 }

@@ -1,4 +1,33 @@
 import { words } from '../../lib/language.svelte'
+import type { ReplySearch } from '../../state/websearch.svelte'
+
+type Closed = NonNullable<ReplySearch['pages'][number]['closed']>
+
+const why: Record<Closed, string> = {
+  denied: 'the site refuses it',
+  challenge: 'a check for robots',
+  paywall: 'for subscribers',
+  consent: 'asks for consent',
+  login: 'asks for a log-in',
+  app: 'opens only in an app',
+  age: 'asks for an age',
+  region: 'not for this country',
+  scripts: 'nothing without its scripts',
+  unrelated: 'it has nothing to do with its result',
+}
+
+const whyZh: Record<Closed, string> = {
+  denied: '网站拒绝访问',
+  challenge: '人机验证',
+  paywall: '仅限订阅者',
+  consent: '需要同意条款',
+  login: '需要登录',
+  app: '只能在应用中打开',
+  age: '需要确认年龄',
+  region: '不向此地区开放',
+  scripts: '不运行脚本就没有内容',
+  unrelated: '内容与搜索结果无关',
+}
 
 export const webWords = words(
   {
@@ -20,6 +49,7 @@ export const webWords = words(
     goneMark: 'not available',
     gone: 'The file was deleted, or is not shared with you any more.',
     snippetOnly: 'Only a snippet of the search result; the page was not opened.',
+    closed: (kind: Closed) => `The page was closed (${why[kind]}); only the snippet of the search result was used.`,
     sourced: (n: number, of: number) => (n === 0 ? 'No sentence has a source.' : n === of ? 'Every sentence has a source.' : `${n} of ${of} sentences ${n === 1 ? 'has' : 'have'} a source.`),
     unsourced: 'Not found in any source: ',
     comma: ', ',
@@ -43,6 +73,7 @@ export const webWords = words(
     goneMark: '已不可用',
     gone: '文件已被删除，或不再与你共享。',
     snippetOnly: '仅为搜索结果摘要，未打开网页。',
+    closed: (kind: Closed) => `网页未开放（${whyZh[kind]}），仅使用了搜索结果摘要。`,
     sourced: (n: number, of: number) => (n === 0 ? '没有句子注明来源。' : n === of ? '每句话都有来源。' : `${of} 句话中有 ${n} 句注明了来源。`),
     unsourced: '在来源中未找到：',
     comma: '、',

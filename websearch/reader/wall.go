@@ -1,0 +1,234 @@
+package reader
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	"nodest/internal/lexicon"
+)
+
+// A wall asks its visitor for something and has little else to read. Each sentence of a page is
+// therefore an ask, the talk that comes with asks, or the rest, and what decides is how much rest
+// there is beside how many asks; a page about walls has more of it. Markup counts as well as words:
+// fields for passwords, tests for robots, buttons, names of elements, and what publishers tell search
+// engines about pages that are not free. Quoted words are not said.
+
+// asks has what walls say, by their kinds, in the order in which they are tried.
+var asks = []struct {
+	kind Kind
+	rule *lexicon.Rule
+}{
+	{kindMissing, data.Rule("missing")},
+	{KindChallenge, data.Rule("challenge")},
+	{KindAge, data.Rule("age")},
+	{KindRegion, data.Rule("region")},
+	{KindConsent, data.Rule("consent")},
+	{KindPaywall, paywall},
+	{KindLogin, data.Rule("login")},
+	{KindApp, data.Rule("app")},
+}
+
+// kindMissing is the kind of a page that is not there.
+const kindMissing Kind = "missing"
+
+var (
+	paywall   = data.Rule("paywall")
+	agree     = data.Rule("agree")      // labels by which a visitor agrees, or does not
+	wallLabel = data.Rule("wall-label") // other labels that open a wall
+	wallAbout = data.Rule("wall-about") // headings of pages that tell about something
+	wallTalk  = data.Rule("wall-talk")  // help, apologies and plans beside a wall
+
+	quotedWords = regexp.MustCompile(`"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』`)
+	price       = regexp.MustCompile(`[£$€¥￥]\s?\d|\d\s?(?:€|EUR|USD|円|元)`)
+)
+
+// How much rest there may be beside asks, in weight. Talk counts less: help with a log-in is made
+// of nothing else.
+const (
+	restOfOne  = 24   // beside one ask
+	restOfSure = 60   // beside one in the title or heading
+	restOfMore = 200  // beside several, or one and a button or field
+	mostTeaser = 1500 // before the ask for a subscription
+	leastAsk   = 16   // weight of a label that is one
+	mostAsk    = 320  // a longer sentence asks for nothing
+	mostTalk   = 100  // a longer one is no talk
+	talkShare  = 0.4
+)
+
+// tally is what the sentences of a page are, for one kind of walls.
+type tally struct {
+	asks         map[string]bool
+	before, rest float64 // rest before the first ask, and all of it
+	after        float64 // rest behind the last ask, without links
+	talk         float64
+	labels       int  // of buttons and links that fit the kind
+	headed       bool // the title or the heading is an ask or talk
+	gated, paid  bool
+}
+
+// light reports whether there is little to read beside asks; supported says that markup agrees with them.
+func (c *tally) light(supported bool) bool {
+	rest := c.rest + c.talk*talkShare
+	switch n := len(c.asks); {
+	case n > 2 && c.headed:
+		return rest <= 2*restOfMore
+	case n > 1, n > 0 && supported:
+		return rest <= restOfMore
+	}
+	if c.headed {
+		return rest <= restOfSure
+	}
+	return rest <= restOfOne
+}
+
+// wall returns the kind of wall that a page is, or "".
+func (v *view) wall() Kind {
+	if len(v.said) >= mostSaid {
+		return ""
+	}
+	kinds := make([]map[Kind]bool, len(v.said))
+	for i, s := range v.said {
+		if kinds[i] = kindsOf(s.text); s.weight > mostAsk {
+			clear(kinds[i])
+		} else if s.gate != "" && (wallTalk.MatchString(s.text) || wallLabel.MatchString(s.text) || price.MatchString(s.text)) {
+			kinds[i][s.gate] = true
+		}
+	}
+	top := v.title
+	if v.h1 != "" && strings.Contains(top, v.h1) {
+		top = ""
+	}
+	for _, a := range asks {
+		c := v.tally(a.kind, kinds)
+		if top != "" && a.rule.MatchString(quotedWords.ReplaceAllString(top, " ")) {
+			c.asks[top] = true
+		}
+		c.headed = c.asks[top] || c.asks[v.h1] || wallTalk.MatchString(cmp.Or(v.h1, top))
+		if (a.kind == KindPaywall || !v.about() || c.labels > 0 || c.gated || v.password || v.robots) && v.is(a.kind, c) {
+			return a.kind
+		}
+	}
+	return ""
+}
+
+func kindsOf(said string) map[Kind]bool {
+	kinds := map[Kind]bool{}
+	said = quotedWords.ReplaceAllString(said, " ")
+	for _, a := range asks {
+		if a.rule.MatchString(said) {
+			kinds[a.kind] = true
+		}
+	}
+	return kinds
+}
+
+// tally sorts the sentences of a page, whose kinds are known, for a kind.
+func (v *view) tally(kind Kind, kinds []map[Kind]bool) *tally {
+	c := &tally{asks: map[string]bool{}}
+	opens := wallLabel
+	if kind == KindConsent {
+		opens = agree
+	}
+	seen := map[string]bool{}
+	for i, s := range v.said {
+		w := float64(s.weight)
+		if s.side && s.gate != kind || seen[s.text] && !s.label {
+			continue
+		}
+		seen[s.text] = true
+		c.paid = c.paid || price.MatchString(s.text)
+		switch {
+		case s.label && s.weight < leastAsk:
+			if opens.MatchString(s.text) {
+				c.labels++
+			} else if !agree.MatchString(s.text) && !wallLabel.MatchString(s.text) && !wallTalk.MatchString(s.text) {
+				c.add(w, true)
+			}
+		case kinds[i][kind]:
+			c.asks[s.text], c.after = true, 0
+			c.gated = c.gated || s.gate == kind
+			if s.label {
+				c.labels++
+			}
+		case len(kinds[i]) > 0, s.gate == kind && s.weight <= mostTalk, s.label && (agree.MatchString(s.text) || wallLabel.MatchString(s.text)), s.weight <= mostTalk && wallTalk.MatchString(s.text):
+			c.talk += w
+		default:
+			c.add(w, s.label)
+		}
+	}
+	return c
+}
+
+// add adds the rest that a sentence is.
+func (c *tally) add(weight float64, link bool) {
+	if c.rest += weight; len(c.asks) == 0 {
+		c.before += weight
+	}
+	if !link {
+		c.after += weight
+	}
+}
+
+// is reports whether a page is a wall of a kind.
+func (v *view) is(kind Kind, c *tally) bool {
+	n := len(c.asks)
+	switch kind {
+	case kindMissing:
+		return c.headed && n > 0 && c.light(false)
+	case KindChallenge:
+		return n > 0 && c.light(v.robots) || v.robots && v.fields == 0 && c.rest <= restOfSure
+	case KindAge:
+		return n > 0 && c.labels+v.fields+v.buttons > 0 && c.light(true)
+	case KindRegion:
+		return n > 0 && c.light(false)
+	case KindConsent:
+		return n > 0 && c.labels+v.buttons > 0 && (c.rest <= restOfSure*2/3 || c.headed && c.light(true))
+	case KindPaywall:
+		return v.pays(c)
+	case KindLogin:
+		return n > 0 && c.light(v.password || c.labels > 0) || v.password && c.rest+c.talk*talkShare <= 2*restOfSure || v.fields > 0 && c.rest == 0 && c.talk > 0
+	case KindApp:
+		return n > 0 && c.rest+c.talk*talkShare <= restOfSure
+	}
+	return false
+}
+
+// pays reports whether a page ends with an ask for a subscription, behind a teaser.
+func (v *view) pays(c *tally) bool {
+	n := len(c.asks)
+	if n == 0 {
+		return v.closed && c.rest <= mostTeaser/2
+	}
+	supported := n > 1 || c.labels > 0 || c.paid || c.gated || v.closed || c.before <= 2*restOfSure && !v.about()
+	return supported && c.before <= mostTeaser && c.after <= restOfSure/2
+}
+
+// about reports whether a page is about something, by its heading or else its title.
+func (v *view) about() bool { return wallAbout.MatchString(cmp.Or(v.h1, v.title)) }
+
+// weight is that of all that is shown.
+func (v *view) weight() (sum int) {
+	for _, s := range v.said {
+		sum += s.weight
+	}
+	return sum
+}
+
+// bare reports whether a page shows nothing but its title, links and a little talk.
+func (v *view) bare() bool {
+	rest, talk := 0, 0
+	for _, s := range v.said {
+		switch {
+		case s.side, s.label, strings.Contains(v.title, s.text):
+		case wallTalk.MatchString(s.text):
+			talk += s.weight
+		default:
+			rest += s.weight
+		}
+	}
+	if v.scripts {
+		return rest+talk <= restOfSure
+	}
+	return len(v.said) < mostSaid && rest == 0 && talk <= restOfSure
+}
