@@ -17,6 +17,7 @@ import (
 // common ones less, small talk nothing (memory/lang).
 const (
 	leastShare      = 0.27 // share of what a question asks for
+	leastOwn        = 0.45 // likewise of a question about the user: with less, what it asks for was never said
 	leastTold       = 1.3  // for a message that asks nothing
 	leastToldShare  = 0.1
 	plainTold       = 2.5 // what a message tells up to which it is like any other
@@ -46,6 +47,9 @@ func (r *ranking) passes(i int) bool {
 	}
 	if r.tells > plainTold && evidence >= r.leastOfScene() {
 		return true
+	}
+	if r.mine && r.read.Asks && evidence < leastTold && evidence < leastOwn*r.columns.match.Asked {
+		return false
 	}
 	return Proves(&r.read, evidence, r.columns.match.Asked)
 }
