@@ -18,6 +18,7 @@ import (
 const (
 	leastShare      = 0.27 // share of what a question asks for
 	leastOwn        = 0.45 // likewise of a question about the user: with less, what it asks for was never said
+	clearShare      = 0.75 // share of what a question asks for in a row that answers it clearly
 	leastTold       = 1.3  // for a message that asks nothing
 	leastToldShare  = 0.1
 	plainTold       = 2.5 // what a message tells up to which it is like any other
@@ -48,7 +49,7 @@ func (r *ranking) passes(i int) bool {
 	if r.tells > plainTold && evidence >= r.leastOfScene() {
 		return true
 	}
-	if r.mine && r.read.Asks && evidence < leastTold && evidence < leastOwn*r.columns.match.Asked {
+	if r.mine && r.read.Asks && len(r.read.Days) == 0 && evidence < leastTold && evidence < leastOwn*r.columns.match.Asked {
 		return false
 	}
 	return Proves(&r.read, evidence, r.columns.match.Asked)
@@ -146,7 +147,18 @@ func (r *ranking) answers(i, before int) bool {
 }
 
 // admits reports whether rows that only pass the floor may be returned.
-func (r *ranking) admits() bool { return !r.q.gated() || r.read.Asks || r.read.Keywords }
+// A question about the user that a row answers clearly needs no others.
+func (r *ranking) admits() bool {
+	if !r.q.gated() {
+		return true
+	}
+	best := float32(0)
+	for _, row := range r.columns.proven.set {
+		best = max(best, r.columns.match.Scores[row].Evidence)
+	}
+	clear := r.mine && len(r.read.Days) == 0 && best >= max(lang.LeastAsked, clearShare*r.columns.match.Asked)
+	return (r.read.Asks || r.read.Keywords) && !clear
+}
 
 // idle reports whether a unit says nothing: the greeting of another chat, or only questions.
 func (r *ranking) idle(e *entry) bool {
