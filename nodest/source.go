@@ -42,7 +42,7 @@ type Question struct {
 	Setup  *chat.Setup
 	Here   memory.Place // the branch that is written
 	Text   string       // the user's last message; "" = none
-	Before []string     // the turn before it: the user's message and the reply
+	Before []string     // the turns before it, the newest first: of each the user's message and the reply
 	Now    time.Time    // in the user's time zone
 
 	// Unasked is the id of the message that is written, if it may be one that answers nothing: the
@@ -149,7 +149,7 @@ func (t *turn) noteQuestion(now time.Time, text string) {
 			q.Text = memory.Clean(lang.RoleUser, path[at].Text())
 		}
 	}
-	q.Before = turnBefore(path[:at+1])
+	q.Before = sceneBefore(path[:at+1])
 	t.question = q
 }
 
@@ -176,20 +176,27 @@ func (q *Question) Newest(n int) (texts []string) {
 	return texts
 }
 
-// turnBefore returns the last text of the user in path and the reply to it, as memory
-// reads them. Without the one or the other it is "".
-func turnBefore(path []*chat.Message) []string {
-	text, reply := "", ""
-	for i := len(path) - 1; i >= 0 && text == ""; i-- {
+// turnsBefore is how many turns before a message belong to its scene.
+const turnsBefore = 3
+
+// sceneBefore returns the last texts of the user in path, each with the reply to it, the newest first, as
+// memory reads them. Without the one or the other it is "".
+func sceneBefore(path []*chat.Message) (texts []string) {
+	reply := ""
+	for i := len(path) - 1; i >= 0 && len(texts) < 2*turnsBefore; i-- {
 		switch m := path[i]; {
 		case m.Hidden:
 		case m.Role == chat.RoleUser:
-			text = memory.Clean(lang.RoleUser, m.Text())
+			texts = append(texts, memory.Clean(lang.RoleUser, m.Text()), reply)
+			reply = ""
 		case m.Role == chat.RoleAssistant && reply == "":
 			reply = memory.Clean(lang.RoleCharacter, m.Text())
 		}
 	}
-	return []string{text, reply}
+	if len(texts) == 0 {
+		texts = []string{"", reply}
+	}
+	return texts
 }
 
 // userSpokeAt is when the user wrote last before the newest message, which is the

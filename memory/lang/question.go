@@ -35,6 +35,7 @@ type Question struct {
 	States     bool       // it tells something, by enough words of its own
 	Refers     bool       // to somebody or something in the turn before
 	Properties Properties // properties of the user that it asks for
+	Told       float32    // evidence of the words of the turns before
 
 	OfDays bool // it asks for nothing but what was on its days
 

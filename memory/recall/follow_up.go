@@ -30,7 +30,7 @@ type following struct {
 // followUp adds lines that share a rare word with one of the best lines, or say that it changed.
 func (r *ranking) followUp() error {
 	r.follow = following{map[int]int{}, map[int]int{}}
-	if !r.q.gated() || !r.mine || r.read.Past || len(r.columns.proven.set) == 0 {
+	if !r.q.gated() || !r.mine || r.tells > plainTold || r.read.Past || len(r.columns.proven.set) == 0 {
 		return nil
 	}
 	best, err := r.bestProven()
@@ -99,22 +99,26 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 	before := r.got[old.row].entry
 	return slices.DeleteFunc(rows, func(row int) bool {
 		u := r.got[row]
-		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && r.mostlyTied(u, before))
+		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && r.mostlyTied(u, r.got[old.row]))
 	}), nil
 }
 
-// mostlyTied reports whether a line has little to tell but what it has in common with an older one.
-func (r *ranking) mostlyTied(u *unit, old *entry) bool {
-	words := index.Terms(old.Text)
-	tied, all := 0, 0
+// tiedTo returns how many telling words a line has, and how many of them an older one has.
+func (r *ranking) tiedTo(u, old *unit) (all, tied int) {
 	for _, w := range u.words() {
 		if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle {
-			if all++; slices.Contains(words, w) {
+			if all++; slices.Contains(old.words(), w) {
 				tied++
 			}
 		}
 	}
-	return float64(tied) >= followingTie*float64(all)
+	return all, tied
+}
+
+// mostlyTied reports whether a line has little to tell but what it has in common with an older one.
+func (r *ranking) mostlyTied(u, old *unit) bool {
+	all, tied := r.tiedTo(u, old)
+	return 5*tied >= all
 }
 
 // mayFollow reports, by their lines, whether a row may follow up on one with this weight of words.

@@ -16,11 +16,17 @@ import (
 // what fits best. Evidence is counted in words: a word that is in one row is worth 1, more
 // common ones less, small talk nothing (memory/lang).
 const (
-	leastShare     = 0.27 // share of what a question asks for
-	leastTold      = 1.3  // for a message that asks nothing
-	leastToldShare = 0.1
-	leastPublic    = 0.5 // for a text in the circle: one telling word
-	leastDay       = 0.5 // the least Days.Fit
+	leastShare      = 0.27 // share of what a question asks for
+	leastOwn        = 0.45 // likewise of a question about the user: with less, what it asks for was never said
+	clearShare      = 0.75 // share of what a question asks for in a row that answers it clearly
+	leastTold       = 1.3  // for a message that asks nothing
+	leastToldShare  = 0.1
+	plainTold       = 2.5 // what a message tells up to which it is like any other
+	richTold        = 4   // from which on it needs least
+	leastInScene    = 0.85
+	leastSceneShare = 0.06
+	leastPublic     = 0.5 // for a text in the circle: one telling word
+	leastDay        = 0.5 // the least Days.Fit
 )
 
 // gate is what the gate knows of a message.
@@ -31,12 +37,38 @@ type gate struct {
 	giving map[int]bool // rows of facts that give what is asked for, and name the user
 }
 
-// passes reports whether evidence is sufficient.
-func (r *ranking) passes(evidence float32) bool {
+// passes reports whether the evidence in row i is sufficient, and not only from the turns before.
+func (r *ranking) passes(i int) bool {
+	evidence := r.columns.match.Scores[i].Evidence
 	if r.q.Only.Public {
 		return evidence >= leastPublic
 	}
+	if r.read.Told > 0 && r.columns.match.Scores[i].Covered == 0 {
+		return false
+	}
+	if r.tells > plainTold && evidence >= r.leastOfScene() {
+		return true
+	}
+	if r.mine && r.read.Asks && len(r.read.Days) == 0 && evidence < leastTold && evidence < leastOwn*r.columns.match.Asked {
+		return false
+	}
 	return Proves(&r.read, evidence, r.columns.match.Asked)
+}
+
+// leastOfScene is the evidence that a memory needs in a scene that tells much: each memory that it touches is a
+// smaller part of it.
+func (r *ranking) leastOfScene() float32 {
+	least := leastTold - (leastTold-leastInScene)*(r.tells-plainTold)/(richTold-plainTold)
+	return max(leastInScene, least, leastSceneShare*r.tells)
+}
+
+// readScene measures how much the message and the turns before tell, if it is a scene: several sentences, and no
+// narration, whose words are not what is talked about.
+func (r *ranking) readScene() {
+	r.tells = 0
+	if texts := append(r.q.scene(), r.q.Text); !slices.ContainsFunc(texts, lang.Narration.MatchString) && len(lang.SentencesOf(strings.Join(texts, "\n"))) > 1 {
+		r.tells = r.columns.match.Asked + r.read.Told
+	}
 }
 
 // Proves reports whether a text has to do with a message: evidence is that of the words of the message in the
@@ -55,6 +87,7 @@ func (r *ranking) opens() (bool, error) {
 	if !r.q.gated() {
 		return true, nil
 	}
+	r.readScene()
 	r.gate.echo = echoOf(r.q.Text, r.read.Terms)
 	r.gate.ofNow = true
 	for _, d := range r.read.Days {
@@ -101,12 +134,12 @@ func (r *ranking) readGiving() error {
 
 // proves reports whether row i passes the gate by itself.
 func (r *ranking) proves(i int) bool {
-	return r.q.gated() && (r.passes(r.columns.match.Scores[i].Evidence) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i))
+	return r.q.gated() && (r.passes(i) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i))
 }
 
 // answers reports whether row i follows a question that passes the gate.
 func (r *ranking) answers(i, before int) bool {
-	if before < 0 || !r.passes(r.columns.match.Scores[before].Evidence) {
+	if before < 0 || !r.passes(before) {
 		return false
 	}
 	b := r.line(before)
@@ -114,7 +147,18 @@ func (r *ranking) answers(i, before int) bool {
 }
 
 // admits reports whether rows that only pass the floor may be returned.
-func (r *ranking) admits() bool { return !r.q.gated() || r.read.Asks || r.read.Keywords }
+// A question about the user that a row answers clearly needs no others.
+func (r *ranking) admits() bool {
+	if !r.q.gated() {
+		return true
+	}
+	best := float32(0)
+	for _, row := range r.columns.proven.set {
+		best = max(best, r.columns.match.Scores[row].Evidence)
+	}
+	clear := r.mine && len(r.read.Days) == 0 && best >= max(lang.LeastAsked, clearShare*r.columns.match.Asked)
+	return (r.read.Asks || r.read.Keywords) && !clear
+}
 
 // idle reports whether a unit says nothing: the greeting of another chat, or only questions.
 func (r *ranking) idle(e *entry) bool {

@@ -16,7 +16,7 @@ type Query struct {
 	Text   string
 	Names  lang.Names
 	Now    time.Time // default: no unit is newer than others; its zone is that of days in Text and of the hits
-	Before []string  // texts of the last turn, the user's first, which Text may refer to
+	Before []string  // texts of the last turns, the newest turn first, of each the user's and then the reply
 	Mode   Mode
 	Only   Filter
 
@@ -85,12 +85,21 @@ func (q *Query) reading() *lang.Question {
 	if q.read == nil {
 		read := lang.ReadQuery(q.Text, q.Names, q.Now)
 		if q.gated() {
-			read.Refer(q.Before, q.Names, q.Now)
+			read.Refer(q.Before[:min(len(q.Before), 2)], q.Names, q.Now)
+			read.AddTurns(q.scene(), q.Names, q.Now)
 			read.Terms = append(read.Terms, lang.PropertyTerms(read.Properties)...)
 		}
 		q.read = &read
 	}
 	return q.read
+}
+
+// scene returns what the user said in the last turns, the newest first.
+func (q *Query) scene() (texts []string) {
+	for i := 0; i < len(q.Before); i += 2 {
+		texts = append(texts, q.Before[i])
+	}
+	return texts
 }
 
 // bars reports whether the filter leaves out row n, by what the index tells of it.

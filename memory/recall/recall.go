@@ -113,7 +113,8 @@ type ranking struct {
 	branch  Branch
 	v       index.View
 	read    lang.Question
-	mine    bool // the message is about the one who writes it
+	mine    bool    // the message is about the one who writes it
+	tells   float32 // evidence of all words of a scene; 0 = the message is none
 	columns *columns
 	gate    gate
 	follow  following

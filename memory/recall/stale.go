@@ -217,8 +217,16 @@ func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
 	if row, tied := r.follow.tied[c.row]; tied && row == old.row {
 		return true
 	}
-	return r.sameMatter(ofOld, of) || r.coversAll(ofOld, of) || r.shareMatter(old, c) && c.saysChanged()
+	if c.saysChanged() && r.shareMatter(old, c) {
+		return true
+	}
+	all, tied := r.tiedTo(c.unit, old.unit)
+	return !c.traits.Asks && (5*tied >= all || all-tied <= mostNew) && (r.sameMatter(ofOld, of) || r.coversAll(ofOld, of))
 }
+
+// mostNew is how many telling words a line has, at most, besides those of an older line that it replaces: one
+// that has more to tell is about something else.
+const mostNew = 4
 
 // severalLetters leaves out single characters, which are also parts of other words.
 func (r *ranking) severalLetters(of asked) asked {
