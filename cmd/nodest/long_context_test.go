@@ -52,6 +52,17 @@ func (m *longModel) reply(r llmtest.Request) llmtest.Reply {
 	return llmtest.Say(line("reply", m.replies))
 }
 
+// sent is how many lines the newest request for a reply has word for word, and its tokens.
+func (m *longModel) sent() (verbatim, tokens int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, said := range m.last {
+		verbatim += len(lineNumber.FindAllString(said.Text, -1))
+		tokens += llm.EstimateTokens(said.Text) + 4
+	}
+	return verbatim, tokens
+}
+
 var lineNumber = regexp.MustCompile(`\[(?:said|reply) \d+\]`)
 
 // TestLongContextsAreUsed chats for 60 turns with models of several contexts. A long one gets the chat word for word,
@@ -97,23 +108,27 @@ func TestLongContextsAreUsed(t *testing.T) {
 					}
 				}
 			}()
-			for n := range turns {
-				body := map[string]any{"text": line("said", n+1)}
+			say := func(n int) {
+				body := map[string]any{"text": line("said", n)}
 				if err := p.client.Call(t.Context(), http.MethodPost, "/api/v1/conversations/"+conversation+"/messages", body, nil); err != nil {
-					t.Fatalf("turn %d: %v", n+1, err)
+					t.Fatalf("turn %d: %v", n, err)
 				}
+			}
+			for n := range turns {
+				say(n + 1)
 			}
 			if tt.summarised {
 				<-summarised
+				eventually(t, "a summary is in force", func() error { // its job may be later than the turns
+					if said, _ := model.sent(); said <= tt.verbatim[1] {
+						return nil
+					}
+					say(turns + 1)
+					return errNotYet
+				})
 			}
 			p.stop(t)
-			model.mu.Lock()
-			defer model.mu.Unlock()
-			verbatim, tokens := 0, 0
-			for _, said := range model.last {
-				verbatim += len(lineNumber.FindAllString(said.Text, -1))
-				tokens += llm.EstimateTokens(said.Text) + 4
-			}
+			verbatim, tokens := model.sent()
 			t.Logf("context %d %s: %d of 119 messages word for word at turn 60, %d tokens, %d summary calls, %d requests refused",
 				tt.context, tt.settings, verbatim, tokens, model.summaries, model.refused)
 			if verbatim < tt.verbatim[0] || verbatim > tt.verbatim[1] {

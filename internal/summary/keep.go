@@ -15,12 +15,15 @@ import (
 
 // A model's summary may read well and yet lose what counts. What it is made of says what must be in it.
 
-// essentialMark is the mark from which on a summary must say what a quote does: a number with a name has it, and any
-// debt, promise or decision that names something.
+// essentialMark is the mark from which on a summary must say what a quote of some words does: a number with a
+// name has it, and any debt, promise or decision.
 const essentialMark = 180
 
-// fewestLost is how many essentials a chat must have for their loss to count.
-const fewestLost = 3
+// How many essentials a chat must have for their loss to count, and words an essential.
+const (
+	fewestLost  = 3
+	fewestTerms = 3 // "Line 7." is no essential
+)
 
 // sameFact is the share of words in common, in millionths, from which on two quotes are one essential: those who go
 // through a list say much the same each time.
@@ -30,7 +33,7 @@ const sameFact = million * 6 / 10
 func (w *Work) essentials() (all []quote) {
 	quotes := w.quotes()
 	rate(quotes)
-	for _, q := range choose(quotes, w.Length/2, func(q *quote) bool { return q.score > 0 && q.mark >= essentialMark }) {
+	for _, q := range choose(quotes, w.Length/2, func(q *quote) bool { return q.mark >= essentialMark && len(q.terms) >= fewestTerms }) {
 		if !slices.ContainsFunc(all, func(other quote) bool { return overlap(q.terms, other.terms) >= sameFact }) {
 			all = append(all, q)
 		}
