@@ -1,6 +1,7 @@
 package character_test
 
 import (
+	"fmt"
 	"encoding/json"
 	"path/filepath"
 	"runtime"
@@ -280,7 +281,7 @@ func TestCharacterSettings(t *testing.T) {
 	ch := h.Character(nodesttest.Alice)
 	raw, version, err := h.Characters.Settings(t.Context(), nodesttest.Ann, ch.ID)
 	nodesttest.Must(t, err)
-	nodesttest.SameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryThreshold":6000,"summaryLength":1000,
+	nodesttest.SameJSON(t, "defaults", raw, []byte(`{"memory":{"enabled":true,"summaryShare":50,"summaryTokens":32000,"summaryThreshold":6000,"summaryLength":1000,
 		"lastSummarizedAt":0,"extractEvery":5,"scanSummary":false},
 		"retrieval":{"enabled":true,"limit":10,"shareAcrossConversations":true,"includeCircle":true,"feedback":true},
 		"knowledge":{"citations":"inline"},"tools":{"servers":[]},
@@ -309,6 +310,29 @@ func TestCharacterSettings(t *testing.T) {
 	nodesttest.Must(t, err) // the settings that were read can be sent back
 	_, _, err = h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, raw, version)
 	nodesttest.WantError(t, err, fault.PreconditionFailed, "")
+}
+
+// Who sets the length at which chats are summarised wants it to count, and not a share of the context.
+func TestASetThresholdOfSummariesCounts(t *testing.T) {
+	h := nodesttest.NewWithoutModel(t)
+	ch := h.Character(nodesttest.Alice)
+	for sent, want := range map[string]int{
+		`{}`:                                    50,
+		`{"memory":{"summaryTokens":20000}}`:    50,
+		`{"memory":{"summaryThreshold":60000}}`: 0,
+		`{"memory":{"summaryThreshold":6000}}`:  0,
+		`{"memory":{"summaryThreshold":6000,"summaryShare":50}}`: 50,
+	} {
+		raw, _, err := h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, json.RawMessage(sent), 0)
+		nodesttest.Must(t, err)
+		again, _, err := h.Characters.PutSettings(t.Context(), h.Call(), ch.ID, raw, 0)
+		nodesttest.Must(t, err)
+		for _, settings := range []json.RawMessage{raw, again} {
+			if part := fmt.Sprintf(`"summaryShare":%d,`, want); !strings.Contains(string(settings), part) {
+				t.Errorf("%s gives no %s: %s", sent, part, settings)
+			}
+		}
+	}
 }
 
 // Settings that were stored when they had more members are read without them, and can be sent
@@ -346,11 +370,13 @@ func TestCharacterSettingsOutOfRangeAreRefused(t *testing.T) {
 	h := nodesttest.NewWithoutModel(t)
 	ch := h.Character(nodesttest.Alice)
 	for sent, field := range map[string]string{
-		`[]`:                                           "settings",
-		`{"memory":[]}`:                                "memory",
-		`{"memory":{"summaryThreshold":2999}}`:         "memory.summaryThreshold",
-		`{"memory":{"summaryThreshold":10001}}`:        "memory.summaryThreshold",
+		`[]`:                                   "settings",
+		`{"memory":[]}`:                        "memory",
+		`{"memory":{"summaryThreshold":2999}}`: "memory.summaryThreshold",
+		`{"memory":{"summaryThreshold":1000001}}`:      "memory.summaryThreshold",
 		`{"memory":{"summaryThreshold":"6000"}}`:       "memory.summaryThreshold",
+		`{"memory":{"summaryShare":91}}`:               "memory.summaryShare",
+		`{"memory":{"summaryTokens":999}}`:             "memory.summaryTokens",
 		`{"memory":{"summaryLength":500.5}}`:           "memory.summaryLength",
 		`{"memory":{"extractEvery":0}}`:                "memory.extractEvery",
 		`{"memory":{"enabled":1}}`:                     "memory.enabled",

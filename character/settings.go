@@ -51,12 +51,17 @@ func FullSettings(tx Tx, ch *Character) (json.RawMessage, error) {
 // setSettings are the settings that were set, by group and name.
 type setSettings map[string]map[string]json.RawMessage
 
+// storedSettings reads them. Who sets the length at which chats are summarised, and no share of the
+// context, wants the length to count.
 func storedSettings(doc json.RawMessage) (setSettings, error) {
 	set := setSettings{}
 	if len(doc) > 0 {
 		if err := json.Unmarshal(doc, &set); err != nil {
 			return nil, fmt.Errorf("stored settings: %w", err)
 		}
+	}
+	if m := set["memory"]; m["summaryThreshold"] != nil && m["summaryShare"] == nil {
+		set.put("memory", "summaryShare", 0)
 	}
 	return set, nil
 }
@@ -154,7 +159,9 @@ type settingGroup struct {
 var characterSettings = []settingGroup{
 	{name: "memory", open: true, rules: []settingRule{
 		{name: "enabled", def: true},
-		{name: "summaryThreshold", def: 6000.0, min: 3000, max: 10000},
+		{name: "summaryShare", def: 50.0, max: 90},
+		{name: "summaryTokens", def: 32_000.0, min: 1000, max: 1_000_000},
+		{name: "summaryThreshold", def: 6000.0, min: 3000, max: 1_000_000},
 		{name: "summaryLength", def: 1000.0, min: 500, max: 2000},
 		{name: "lastSummarizedAt", def: 0.0, max: math.MaxInt64, readOnly: true},
 		{name: "extractEvery", def: 5.0, min: 1, max: 50},
@@ -237,7 +244,9 @@ type Settings struct {
 	Memory struct {
 		Enabled      bool `json:"enabled"`
 		ExtractEvery int  `json:"extractEvery"`     // exchanges
-		Threshold    int  `json:"summaryThreshold"` // in UTF-16 units
+		Share        int  `json:"summaryShare"`     // percent of the model's context that a chat may have before it is summarised; 0 = Threshold counts
+		Tokens       int  `json:"summaryTokens"`    // that it may have at most by Share
+		Threshold    int  `json:"summaryThreshold"` // in UTF-16 units; counts without Share, and where the context is not known
 		Length       int  `json:"summaryLength"`
 		ScanSummary  bool `json:"scanSummary"` // keys of world books are looked for in summaries
 	} `json:"memory"`

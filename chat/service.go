@@ -52,6 +52,9 @@ type Options struct {
 	// Model returns the model that writes a user's summaries, and its name; nil = none,
 	// and rules write them.
 	Model func(ctx context.Context, userID string) (model llm.Asker, name string, err error)
+	// Context returns the tokens of the context of the model that such options choose; 0 = it is not
+	// known, as where Context is nil.
+	Context func(ctx context.Context, userID string, o character.TurnOptions) int
 	// Before runs before messages of a conversation are summarised, if it is not nil; the summary waits for it.
 	Before func(ctx context.Context, userID, conversationID string)
 	// ForkStep is how many texts of a fork one transaction copies; default 300.

@@ -486,7 +486,7 @@ func TestSettingsReportTheTimeOfTheLastSummary(t *testing.T) {
 	doc, version, err := s.Characters.Settings(t.Context(), nodesttest.Ann, s.Conversation.CharacterID)
 	s.Must(err)
 	s.Must(json.Unmarshal(doc, &got))
-	if got.Memory.LastSummarizedAt != s.Clock.Now().UnixMilli() || got.Memory.SummaryThreshold != 6000 || version != 1 {
+	if got.Memory.LastSummarizedAt != s.Clock.Now().UnixMilli() || got.Memory.SummaryThreshold != 6000 || version != 2 {
 		t.Errorf("settings at version %d: %s", version, doc)
 	}
 }

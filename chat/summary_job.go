@@ -28,6 +28,7 @@ type summaryOrder struct {
 	Rest   bool          `json:"rest,omitempty"`   // nothing happens in the conversation: the time for repairs
 	Forced *SummaryRange `json:"forced,omitempty"` // the user asks
 	Tries  int           `json:"tries,omitempty"`  // that came to nothing
+	Tokens *int          `json:"tokens,omitempty"` // of a chat that is due, as the turn knows them (Setup.SummaryTokens); nil = by the conversation's model
 
 	atOnce bool // a turn waits
 }
@@ -52,9 +53,10 @@ func errNotDue(skip summary.Skip) error {
 	return fault.New(fault.Conflict, "nothing to summarise%s", why[skip]).With("reason", string(skip))
 }
 
-// SummaryDue enqueues the summary of a conversation. The job decides whether one is due.
-func SummaryDue(tx Tx, conversationID string) error {
-	return enqueueSummary(tx, conversationID, summaryOrder{}, time.Time{})
+// SummaryDue enqueues the summary of a conversation, due from a number of tokens on (0 = from the
+// character's length on). The job decides whether one is due.
+func SummaryDue(tx Tx, conversationID string, tokens int) error {
+	return enqueueSummary(tx, conversationID, summaryOrder{Tokens: &tokens}, time.Time{})
 }
 
 // enqueueSummary enqueues the job of a conversation, unless it would replace a waiting

@@ -9,19 +9,20 @@ import (
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/internal/summary"
+	"nodest/llm"
 )
 
 // planSummary decides what a summary has to cover. It reads the chat in several transactions: if
 // messages of the range change meanwhile, the draft is outdated (draft.holds).
 func (svc *Service) planSummary(ctx context.Context, userID, conversationID string, o summaryOrder, noModel bool) (*draft, error) {
 	var r *planning
+	var setup *Setup
 	err := svc.store.View(ctx, userID, func(tx Tx) error {
 		conv, err := tx.Conversation(conversationID)
 		if err != nil {
 			return err
 		}
-		setup, err := svc.ReadSetup(tx, conv, character.TurnOptions{})
-		if err != nil {
+		if setup, err = svc.ReadSetup(tx, conv, character.TurnOptions{}); err != nil {
 			return err
 		}
 		r = &planning{draft: &draft{conv: conv, order: o}, store: svc.store, userID: userID, zone: setup.Zone}
@@ -30,6 +31,12 @@ func (svc *Service) planSummary(ctx context.Context, userID, conversationID stri
 	})
 	if err != nil {
 		return nil, err
+	}
+	switch {
+	case o.Tokens != nil:
+		r.tokens = *o.Tokens
+	case o.Forced == nil && svc.opts.Context != nil:
+		r.tokens = setup.SummaryTokens(svc.opts.Context(ctx, userID, setup.Options))
 	}
 	if err := r.choose(ctx); err != nil {
 		return nil, err
@@ -47,6 +54,7 @@ type planning struct {
 	state   summary.State
 	deleted *SummaryRef // the last summary, if there is none in force because the user has deleted it
 	headSeq int64
+	tokens  int    // from which on the chat is summarised; 0 = the length of the settings counts
 	above   string // message before the last one that the summary in force covers
 }
 
@@ -54,6 +62,21 @@ type planning struct {
 func (s *Setup) Summaries() summary.Settings {
 	set := s.Docs.Settings.Memory
 	return summary.Settings{Enabled: set.Enabled, Threshold: set.Threshold, Length: set.Length}
+}
+
+// leastTokens is the least number of tokens at which a chat is summarised by a share of the context:
+// those of the shortest length that can be set, in English.
+const leastTokens = 750
+
+// SummaryTokens is how many tokens of the chat are sent word for word with a model of a context,
+// before they are summarised; 0 = that is decided by their length, Summaries().Threshold. So it is where the
+// context is not known: a small server would refuse, or cut, what a large one takes.
+func (s *Setup) SummaryTokens(context int) int {
+	set := s.Docs.Settings.Memory
+	if context == 0 || set.Share == 0 {
+		return 0
+	}
+	return max(leastTokens, min(context*set.Share/100, set.Tokens))
 }
 
 func (o summaryOrder) occasion() (why summary.Occasion) {
@@ -101,6 +124,10 @@ func (r *planning) choose(ctx context.Context) error {
 	if err := r.readLines(ctx); err != nil {
 		return err
 	}
+	if r.tokens > 0 {
+		r.state.Settings.Threshold = lengthOf(r.tokens, r.lines)
+		r.state.Keep = r.state.Settings.Threshold / 2
+	}
 	if r.deleted != nil && forced == nil && lengthSince(r.lines, r.deleted.HeadSeq) < r.state.Settings.Threshold {
 		return errNotDue(summary.SkipCooling)
 	}
@@ -128,6 +155,18 @@ func (r *planning) decide() {
 		r.state.Last = r.base.attempt()
 	}
 	r.plan = summary.MakePlan(r.state)
+}
+
+// lengthOf is the length of some tokens of text like that of lines, in UTF-16 units.
+func lengthOf(tokens int, lines []summary.ChatLine) int {
+	length, all := 0, 0
+	for i := range lines {
+		if lines[i].Run == nil {
+			length += summary.EffectiveLength(lines[i:i+1], nil)
+			all += llm.EstimateTokens(lines[i].Text)
+		}
+	}
+	return tokens * length / max(all, 1)
 }
 
 // lengthSince is the length of the messages after a seq, in UTF-16 units.

@@ -99,7 +99,7 @@ func (d *draft) followUp(tx Tx) error {
 	if d.written.Method != summary.MethodExtractive || !d.asked || d.order.Tries >= repairTries {
 		return nil
 	}
-	later := summaryOrder{Rest: true, Tries: d.order.Tries + 1}
+	later := summaryOrder{Rest: true, Tries: d.order.Tries + 1, Tokens: d.order.Tokens}
 	return enqueueSummary(tx, d.conv.ID, later, tx.Now().Add(summaryRest<<d.order.Tries))
 }
 

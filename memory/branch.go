@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"nodest/memory/lang"
 	"nodest/memory/recall"
 )
 
@@ -16,6 +17,7 @@ type branch struct {
 	only                string // conversation; "" = all
 
 	versions map[string][]Memory // versions of the facts read so far, oldest first, by root
+	purged   bool                // facts of the scope were purged, which texts may repeat
 	seen     map[string]bool     // texts asked for so far, by revision; true = the text is shown
 }
 
@@ -114,6 +116,9 @@ func (b *branch) load(tx Tx, units []*recall.Unit) error {
 	if err != nil {
 		return fmt.Errorf("read which texts are shown: %w", err)
 	}
+	if b.purged, _, err = tx.Gists(b.characterID, nil); err != nil {
+		return fmt.Errorf("read whether something was purged: %w", err)
+	}
 	for i, e := range texts {
 		b.seen[e.RevisionID] = shown[i]
 	}
@@ -155,3 +160,51 @@ func (b *branch) newTexts(units []*recall.Unit) (texts []Evidence) {
 
 // shown is false for texts of other conversations than b.only.
 func (b *branch) shown(e Evidence) bool { return b.seen[e.RevisionID] }
+
+// Ended returns earlier values of the facts read so far, and what was purged that has one of some keys.
+func (b *branch) Ended(ctx context.Context, keys func() []string) (ended []recall.Ended, err error) {
+	for _, versions := range b.versions {
+		ended = append(ended, b.endedOf(versions)...)
+	}
+	if !b.purged {
+		return ended, nil
+	}
+	err = b.store.View(ctx, b.userID, func(tx Tx) error {
+		_, stones, err := tx.Gists(b.characterID, keys())
+		for _, t := range stones {
+			ended = append(ended, recall.Ended{Gist: *t.Gist, At: t.CreatedAt, Purged: true})
+		}
+		return err
+	})
+	return ended, err
+}
+
+// endedOf returns the values of a fact that do not count, unless the one that counts says the same.
+func (b *branch) endedOf(versions []Memory) (all []recall.Ended) {
+	if len(versions) == 0 {
+		return nil
+	}
+	now := Current(versions, b.shown)
+	if now == nil && !ended(versions, b.shown) {
+		return nil // no shown text supports it, or ends it
+	}
+	for i := range versions {
+		m := &versions[i]
+		at := m.UpdatedAt
+		if i+1 < len(versions) {
+			at = versions[i+1].CreatedAt
+		}
+		e := recall.Ended{Gist: lang.GistOf(m.Text, m.Subject), At: at}
+		switch {
+		case now == nil:
+		case m.Version >= now.Version || lang.HoldsWords(now.Text, m.Text) && !lang.Differ(now.Text, m.Text):
+			continue
+		default:
+			for _, source := range now.Evidence {
+				e.Now = append(e.Now, source.RevisionID)
+			}
+		}
+		all = append(all, e)
+	}
+	return all
+}

@@ -14,6 +14,7 @@ import (
 type Forgotten struct {
 	DryRun    bool         `json:"dryRun"`
 	Memories  []ForgetItem `json:"memories"`
+	Echoes    []Echo       `json:"echoes"`    // at most 50 lines that say the same as the facts among them
 	Truncated bool         `json:"truncated"` // there is more: ask again
 }
 
@@ -23,6 +24,10 @@ func (f *Forgotten) Stored() any {
 	stored.Memories = slices.Clone(f.Memories)
 	for i := range stored.Memories {
 		stored.Memories[i].Text = ""
+	}
+	stored.Echoes = slices.Clone(f.Echoes)
+	for i := range stored.Echoes {
+		stored.Echoes[i].Text = ""
 	}
 	return &stored
 }
@@ -82,8 +87,8 @@ func purge(tx Tx, by, characterID string, ids []string) (gone int, err error) {
 	return len(all), EmitWritten(tx, by, characterID, opPurged, all...)
 }
 
-// bury removes facts with all their versions and leaves tombstones: the words of each version,
-// with all that supported any of them, and the words of those texts.
+// bury removes facts with all their versions and leaves tombstones: the words and the gist of each
+// version, with all that supported any of them, and the words of those texts.
 func bury(tx Tx, characterID string, roots []string) error {
 	for some := range slices.Chunk(roots, PageOfFacts) {
 		versions, err := tx.FactVersions(characterID, some...)
@@ -100,7 +105,8 @@ func bury(tx Tx, characterID string, roots []string) error {
 			}
 		}
 		for _, m := range versions {
-			t := Tombstone{ContentHash: HashOf(&m), Evidence: sources[m.RootID], CreatedAt: tx.Now()}
+			gist := lang.GistOf(m.Text, m.Subject)
+			t := Tombstone{ContentHash: HashOf(&m), Evidence: sources[m.RootID], Gist: &gist, CreatedAt: tx.Now()}
 			if err := tx.PutTombstone(characterID, t); err != nil {
 				return err
 			}
@@ -144,13 +150,24 @@ func saidIn(tx Tx, characterID string, evidence []Evidence) ([]Text, error) {
 	return tx.SaidByID(characterID, ids...)
 }
 
-// WithCopies adds to tombstones the texts that repeat their words: nothing is extracted from them.
-func WithCopies(tombstones []Tombstone, texts []Text) []Tombstone {
+// WithCopies adds to tombstones the texts that repeat their words, from which nothing is extracted,
+// and those in which the user has said anew what was forgotten.
+func WithCopies(tombstones []Tombstone, texts []Text, people lang.Names) []Tombstone {
+	told := make([]*lang.Telling, len(texts))
 	for i := range tombstones {
 		t := &tombstones[i]
-		for _, said := range texts {
+		for j, said := range texts {
 			if len(t.Evidence) > 0 && lang.ContentHash(said.Text) == t.ContentHash {
 				t.Evidence = append(slices.Clip(t.Evidence), said.Evidence)
+			}
+			if t.Gist == nil || said.Role != lang.RoleUser || !said.At.After(t.CreatedAt) {
+				continue
+			}
+			if told[j] == nil {
+				told[j] = lang.Tell(said.Line(), people)
+			}
+			if len(t.Gist.In(told[j])) > 0 {
+				t.Anew = append(t.Anew, said.RevisionID)
 			}
 		}
 	}

@@ -144,7 +144,7 @@ func (s *Service) Edit(ctx context.Context, c *op.Call, characterID, id string, 
 	return op.Once(ctx, s.store, c, func(tx Tx) (*Memory, error) { return edit(tx, c.By(), characterID, id, p) })
 }
 
-// Delete retires a memory, or purges it with all versions.
+// Delete retires a memory, or purges it with all versions; Forget also says which lines repeat what it purges.
 func (s *Service) Delete(ctx context.Context, c *op.Call, characterID, id string, purge bool) error {
 	return op.Do(ctx, s.store, c, func(tx Tx) error {
 		if purge {
@@ -199,7 +199,7 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 	if err := in.check(longestQuery); err != nil {
 		return nil, err
 	}
-	gone := &Forgotten{DryRun: in.DryRun, Memories: []ForgetItem{}}
+	gone := &Forgotten{DryRun: in.DryRun, Memories: []ForgetItem{}, Echoes: []Echo{}}
 	if in.Query != "" {
 		ask := Ask{CharacterID: characterID, Hidden: true}
 		q := recall.Query{Text: in.Query, Mode: recall.Related, Limit: mostForget + 1}
@@ -219,6 +219,9 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 	if in.All {
 		return s.forgetAll(ctx, c, characterID, gone)
 	}
+	if err := s.addEchoes(ctx, c.UserID, characterID, in.IDs, gone); err != nil {
+		return nil, err
+	}
 	do := func(tx Tx) (_ *Forgotten, err error) {
 		if in.Query == "" {
 			gone.Memories, err = named(tx, characterID, in.IDs)
@@ -237,6 +240,16 @@ func (s *Service) Forget(ctx context.Context, c *op.Call, characterID string, in
 		return op.Read(ctx, s.store, c.UserID, do)
 	}
 	return op.Once(ctx, s.store, c, do)
+}
+
+// addEchoes adds the lines that say what is forgotten, by ids or in gone, and are not forgotten themselves.
+func (s *Service) addEchoes(ctx context.Context, userID, characterID string, ids []string, gone *Forgotten) error {
+	for _, item := range gone.Memories {
+		ids = append(ids, item.ID)
+	}
+	echoes, err := s.findEchoes(ctx, userID, characterID, ids)
+	gone.Echoes = slices.DeleteFunc(echoes, func(e Echo) bool { return slices.Contains(ids, e.ID) })
+	return err
 }
 
 // forgettable lists hits with the texts behind facts, each unit once, and each fact once.

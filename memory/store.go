@@ -239,6 +239,9 @@ type FactTx interface {
 	PurgeScope(characterID string) error
 
 	Tombstones(characterID string) ([]Tombstone, error)
+	// Gists returns the tombstones, newest first and at most 500, whose gist has one of these keys, and
+	// whether any has a gist.
+	Gists(characterID string, keys []string) (some bool, found []Tombstone, err error)
 	PutTombstone(characterID string, t Tombstone) error
 	// MarkFacts changes versions by id and sets UpdatedAt to Now. Before making one active, the
 	// caller checks that no other active fact has its ContentHash.

@@ -36,16 +36,45 @@ func (s Suggestion) Key() string {
 type Tombstone struct {
 	ContentHash string
 	Evidence    []Evidence
+	Gist        *lang.Gist // that of a fact; nil = only the same words repeat it
+	Anew        []string   // revisions of texts in which the user says it later; see WithCopies
 	CreatedAt   time.Time
 }
 
-// Buries reports whether t forbids a statement: its words, or, so that other words cannot bring
-// it back, any statement from the same texts alone.
-func (t *Tombstone) Buries(hash string, evidence []Evidence) bool {
-	if hash == t.ContentHash {
+// Buries reports whether t forbids a statement: its words; any statement from the same texts alone,
+// so that other words cannot bring it back; and, in other words and from other texts, what repeats
+// it, unless the user has said that anew.
+func (t *Tombstone) Buries(s *Buried) bool {
+	if s.hash == t.ContentHash || len(s.evidence) > 0 && !hasNew(t.Evidence, s.evidence) {
 		return true
 	}
-	return len(evidence) > 0 && !hasNew(t.Evidence, evidence)
+	if t.Gist == nil || t.anew(s.evidence) {
+		return false
+	}
+	if s.told == nil {
+		s.told = lang.Tell(lang.Line{Text: s.text}, lang.Names{})
+	}
+	gist := *t.Gist
+	gist.Of = "" // whoever a statement is about, it says so with other words than a line
+	return len(gist.In(s.told)) > 0
+}
+
+// anew reports whether some of the evidence is a text in which the user says the same later.
+func (t *Tombstone) anew(evidence []Evidence) bool {
+	return slices.ContainsFunc(evidence, func(e Evidence) bool { return slices.Contains(t.Anew, e.RevisionID) })
+}
+
+// Buried is a statement that tombstones may forbid.
+type Buried struct {
+	text, hash string
+	evidence   []Evidence
+	told       *lang.Telling // once it is needed
+}
+
+// IsBuried reports whether one of some tombstones forbids a statement.
+func IsBuried(tombstones []Tombstone, text string, evidence []Evidence) bool {
+	s := &Buried{text: text, hash: lang.ContentHash(text), evidence: evidence}
+	return slices.ContainsFunc(tombstones, func(t Tombstone) bool { return t.Buries(s) })
 }
 
 // hasNew reports whether evidence names a text that is not in old.

@@ -19,6 +19,7 @@ type SendInput struct {
 	NoReply        bool                  `json:"-"`                  // wire: reply:false
 	WhenBusy       string                `json:"whenBusy,omitempty"` // "" = fail, "queue", "cancel"
 	APIKey         string                `json:"-"`                  // for this request alone; never stored
+	App            bool                  `json:"-"`                  // the NodeST interface asks
 }
 
 // Sent is the answer to a send. All of it is committed.
@@ -37,6 +38,7 @@ type GenerateInput struct {
 	Options        character.TurnOptions `json:"options"`
 	WhenBusy       string                `json:"whenBusy,omitempty"`
 	APIKey         string                `json:"-"` // as in SendInput; regenerate and continue
+	App            bool                  `json:"-"` // as in SendInput; regenerate
 }
 
 // Attached is the text of a generation from a position.

@@ -14,7 +14,6 @@ import (
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/internal/stream"
-	"nodest/internal/summary"
 	"nodest/llm"
 )
 
@@ -124,11 +123,12 @@ func (t *task) dueSummary(tx Tx, written endedGeneration) error {
 	if written.message == nil || written.gen.Kind == chat.KindImpersonate {
 		return nil
 	}
-	reply := summary.EffectiveLength([]summary.ChatLine{{Text: framework.StripBlocks(written.message.Text())}}, nil)
-	if !sent.settings.Enabled || sent.lines+1 < summary.FewestLines || sent.length+reply < sent.settings.Threshold {
-		return nil
+	sent.lines++
+	sent.add(framework.StripBlocks(written.message.Text()))
+	if tokens, due := sent.due(); due {
+		return chat.SummaryDue(tx.Chats, t.conversationID, tokens)
 	}
-	return chat.SummaryDue(tx.Chats, t.conversationID)
+	return nil
 }
 
 type endedGeneration struct {

@@ -7,12 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"nodest/character"
 	"nodest/chat"
 	"nodest/framework"
 	"nodest/framework/tavern"
 	"nodest/internal/op"
-	"nodest/internal/summary"
 	"nodest/llm"
 	"nodest/nodest/record"
 )
@@ -100,11 +98,7 @@ func (e *Engine) read(ctx context.Context, t *task) (*turn, error) {
 	if longer := turn.past.longer; longer != nil {
 		t.text.Follow(utf8.RuneCountInString(longer.Text))
 	}
-	if !turn.overfull() {
-		return turn, nil
-	}
-	_, err := turn.shorten(ctx)
-	return turn, err
+	return turn, turn.shortenOverfull(ctx)
 }
 
 // renew reads again what a chat is played with, for a generation that had to wait.
@@ -158,91 +152,9 @@ func (t *turn) readPast(ctx context.Context) (err error) {
 	return nil
 }
 
-// sent is how much of a chat a turn has sent.
-type sent struct {
-	length   int // in UTF-16 units
-	lines    int // messages
-	settings summary.Settings
-}
-
-// measure notes how much of the chat is sent, for whether a summary is due. Unread history counts as long.
-func (t *turn) measure() {
-	lines := chat.LinesOf(t.past.messages)
-	t.sent = sent{lines: len(lines), length: summary.EffectiveLength(lines, nil), settings: t.setup.Summaries()}
-	if t.past.summary != nil {
-		t.sent.length += summary.EffectiveLength([]summary.ChatLine{{Text: t.past.summary.Text}}, nil)
-	}
-	if t.past.unread {
-		t.sent.length = max(t.sent.length, t.sent.settings.Threshold)
-	}
-}
-
 // instruct has the model do something else than to answer the last message.
 func (t *turn) instruct(task llm.Task, text string) {
 	t.task, t.input.Instruction = task, &framework.Instruction{Task: task, Text: text}
-}
-
-// overfull reports whether the chat alone exceeds the context of the model.
-func (t *turn) overfull() bool {
-	o := &t.input.Options
-	room := o.Context - o.Reserve
-	for i := range t.input.History {
-		room -= llm.EstimateTokens(t.input.History[i].Text)
-	}
-	return t.past.unread || room < 0
-}
-
-// buildShorter is build. If older messages had to make room, for documents and tools too, a
-// summary takes their place.
-func (t *turn) buildShorter(ctx context.Context) (*framework.Prompt, error) {
-	p, err := t.build(ctx)
-	if err != nil || !t.past.unread && !slices.ContainsFunc(p.Dropped, func(d framework.Dropped) bool {
-		return d.Source == framework.SourceHistory && d.Reason == framework.DropBudget
-	}) {
-		return p, err
-	}
-	if shorter, err := t.shorten(ctx); err != nil || !shorter {
-		return p, err
-	}
-	return t.build(ctx)
-}
-
-// shorten makes a summary for a turn in which the chat has no room, if one may be due, and
-// reads the chat again, so that the prompt keeps the content of the first messages. It does so
-// once in a turn. shorter is false if nothing changes.
-func (t *turn) shorten(ctx context.Context) (shorter bool, err error) {
-	if s := t.sent; t.shortened || !s.settings.Enabled || s.lines < summary.FewestLines || s.length < s.settings.Threshold {
-		return false, nil
-	}
-	t.shortened = true
-	if shorter, err := t.history.shorten(ctx); err != nil || !shorter {
-		return false, err
-	}
-	return true, t.read(ctx)
-}
-
-// Defaults in tokens: the context of a model that reports none, and the reserve for a
-// reply without a limit.
-const (
-	unknownContext = 32_768
-	usualReply     = 4_096
-)
-
-// budget returns how many tokens request and reply may have together, and how
-// many of them are kept for the reply.
-func budget(o character.TurnOptions, m Model) (context, reserve int) {
-	context = m.ContextTokens
-	switch set := o.ContextTokens; {
-	case set != nil && (context <= 0 || *set < context):
-		context = *set
-	case context <= 0:
-		context = unknownContext
-	}
-	reserve = min(usualReply, context/4)
-	if o.MaxTokens != nil {
-		reserve = min(*o.MaxTokens, context/2)
-	}
-	return context, reserve
 }
 
 // lines are the messages that were read as lines of a prompt, with the summary in its place.
@@ -319,7 +231,7 @@ func (t *turn) built(p *framework.Prompt, took time.Duration) {
 			Source: framework.SourceHistory, Name: "older messages", Reason: framework.DropBudget,
 		})
 	}
-	t.prompt, t.buildTime = p, took
+	t.prompt, t.buildTime, t.sent.room = p, took, roomIn(p)
 }
 
 // request is what the model is asked, with added tokens to come behind the prompt.

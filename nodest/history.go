@@ -15,9 +15,9 @@ import (
 type history interface {
 	// read reads it, as far back as a prompt with room tokens for it can reach.
 	read(ctx context.Context, room int) (*past, error)
-	// shorten makes a summary, so that there is less to send when it is read again. It reports
-	// whether it did; a turn does not fail because it has no summary.
-	shorten(ctx context.Context) (bool, error)
+	// shorten makes a summary of a history of more than some tokens, so that there is less to send when it
+	// is read again. It reports whether it did; a turn does not fail because it has no summary.
+	shorten(ctx context.Context, tokens int) (bool, error)
 }
 
 // past is what a turn has read of its history.

@@ -102,7 +102,7 @@ func (e *Engine) generateAt(
 	ctx context.Context, c *op.Call, in GenerateInput,
 	accept func(tx Tx, s *turnSetup, conv *chat.Conversation, m *chat.Message, ch *chat.Change) (*chat.Message, *assignment, error),
 ) (*chat.Changed, error) {
-	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey}
+	q := query{messageID: in.MessageID, options: in.Options, model: true, apiKey: in.APIKey, app: in.App}
 	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*chat.Changed, *assignment, error) {
 		conv, err := tx.Chats.LockConversation(s.Conversation.ID)
 		if err != nil {

@@ -45,7 +45,7 @@ func (e *Engine) send(ctx context.Context, c *op.Call, in SendInput) (*Sent, err
 	if in.NoReply {
 		return e.add(ctx, c, in)
 	}
-	q := query{conversationID: in.ConversationID, options: in.Options, typed: in.Text, model: true, apiKey: in.APIKey}
+	q := query{conversationID: in.ConversationID, options: in.Options, typed: in.Text, model: true, apiKey: in.APIKey, app: in.App}
 	return play(ctx, e, c, q, func(tx Tx, s *turnSetup) (*Sent, *assignment, error) {
 		conv, parent, err := sendTo(tx, in)
 		if err != nil {

@@ -30,6 +30,7 @@ type query struct {
 	typed          string // a text of the user
 	edited         string // a new text for the message of messageID
 	model          bool   // a model will be asked
+	app            bool   // by a call of the NodeST interface
 	waited         bool   // in the queue: whether tokens of the day are left is checked again
 	apiKey         string
 }

@@ -197,11 +197,11 @@ func (h *storedChat) readPrevious(tx Tx) (recent.Sent, error) {
 
 // shorten has the shown branch summarised. The summary is the model's if it is ready within
 // Options.SummaryWait, else one by rule for this prompt alone.
-func (h *storedChat) shorten(ctx context.Context) (bool, error) {
+func (h *storedChat) shorten(ctx context.Context, tokens int) (bool, error) {
 	if h.kind != chat.KindReply && h.target != nil && h.target.ID != h.conv.HeadID {
 		return false, nil
 	}
-	made, err := h.engine.Chats.SummariseNow(ctx, h.userID, h.conv.ID, h.engine.opts.SummaryWait)
+	made, err := h.engine.Chats.SummariseNow(ctx, h.userID, h.conv.ID, tokens, h.engine.opts.SummaryWait)
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound): // none is due, or the chat has changed
 		return false, nil

@@ -12,7 +12,7 @@ type told []*chat.Message
 
 func (h told) read(context.Context, int) (*past, error) { return &past{messages: h}, nil }
 
-func (h told) shorten(context.Context) (bool, error) { return false, nil }
+func (h told) shorten(context.Context, int) (bool, error) { return false, nil }
 
 // ReplyTo accepts a reply to messages that are not stored, as a character of a conversation that it leaves as it is.
 func (e *Engine) ReplyTo(ctx context.Context, c *op.Call, conversationID string, said []*chat.Message) (generationID string, err error) {

@@ -208,8 +208,24 @@ func (t factTx) SuggestionKeys(characterID string) (map[string]bool, error) {
 }
 
 func (t factTx) Tombstones(characterID string) ([]memory.Tombstone, error) {
-	return sqldb.All[memory.Tombstone](t.characters.with(characterID), "SELECT hash AS content_hash, evidence, created_at FROM memory_tombstones"+
+	return sqldb.All[memory.Tombstone](t.characters.with(characterID), "SELECT hash AS content_hash, evidence, gist, created_at FROM memory_tombstones"+
 		" WHERE user_id = ? AND character_id = ? ORDER BY created_at, hash", t.userID, characterID)
+}
+
+// gistsAtOnce is how many gists a question is compared with.
+const gistsAtOnce = 500
+
+func (t factTx) Gists(characterID string, keys []string) (some bool, found []memory.Tombstone, err error) {
+	s := t.characters.with(characterID)
+	any, err := sqldb.All[string](s, "SELECT word FROM memory_tombstone_words WHERE "+ofScope+" LIMIT 1", t.userID, characterID)
+	if err != nil || len(any) == 0 || len(keys) == 0 {
+		return len(any) > 0, nil, err
+	}
+	found, err = sqldb.All[memory.Tombstone](s, `SELECT o.hash AS content_hash, o.evidence, o.gist, o.created_at FROM memory_tombstones o
+		WHERE o.user_id = ? AND o.character_id = ? AND o.gist IS NOT NULL AND o.hash IN (SELECT w.hash FROM memory_tombstone_words w
+			WHERE w.user_id = ? AND w.character_id = ? AND w.word IN (?))
+		ORDER BY o.created_at DESC, o.hash LIMIT ?`, t.userID, characterID, t.userID, characterID, keys, gistsAtOnce)
+	return true, found, err
 }
 
 // PutTombstone stores one. Where there is one of that content it forbids both
@@ -231,7 +247,16 @@ func (t factTx) PutTombstone(characterID string, o memory.Tombstone) error {
 		return err
 	}
 	t.fillTimes(&o.CreatedAt)
-	return t.Run(`INSERT INTO memory_tombstones (user_id, character_id, hash, evidence, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (user_id, character_id, hash) DO UPDATE SET evidence = EXCLUDED.evidence, created_at = EXCLUDED.created_at`,
-		sqldb.ID(t.userID), sqldb.ID(characterID), o.ContentHash, known, o.CreatedAt)
+	err = t.Run(`INSERT INTO memory_tombstones (user_id, character_id, hash, evidence, gist, created_at) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (user_id, character_id, hash) DO UPDATE SET evidence = EXCLUDED.evidence, created_at = EXCLUDED.created_at,
+			gist = COALESCE(EXCLUDED.gist, memory_tombstones.gist)`,
+		sqldb.ID(t.userID), sqldb.ID(characterID), o.ContentHash, known, o.Gist, o.CreatedAt)
+	if err != nil || o.Gist == nil {
+		return err
+	}
+	for _, key := range o.Gist.Keys() {
+		err = cmp.Or(err, t.Run("INSERT INTO memory_tombstone_words (user_id, character_id, word, hash) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+			sqldb.ID(t.userID), sqldb.ID(characterID), key, o.ContentHash))
+	}
+	return err
 }

@@ -31,11 +31,13 @@ func (x fixture) suggested() *memory.Suggested {
 		Suggestion: memory.Suggestion{MemoryID: x.fact, Event: memory.EventDelete}}
 }
 
+var privateGist = lang.GistOf("User sails", lang.AboutUser)
+
 // fillMemory inserts the memory rows of a fixture.
 func fillMemory(tx nodest.Tx, x fixture) error {
 	for _, err := range []error{
 		tx.Memory.InsertFacts(x.character, x.memory()),
-		tx.Memory.PutTombstone(x.character, memory.Tombstone{ContentHash: "private"}),
+		tx.Memory.PutTombstone(x.character, memory.Tombstone{ContentHash: "private", Gist: &privateGist}),
 		errOf(tx.Memory.LockReading(x.conversation)), tx.Memory.PutReading(x.conversation, memory.Reading{Calls: 2}),
 		tx.Memory.InsertSuggestion(x.character, x.suggested()),
 		tx.Memory.PutVectors(x.character, "m", map[string][]float32{x.fact: {1}, x.revision: {1}}),
@@ -307,6 +309,10 @@ var memoryIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 
 	"Tombstones": func(e *env, tx nodest.Tx, x fixture) error {
 		_, err := tx.Memory.Tombstones(x.character)
+		return wantNotFound(e, err)
+	},
+	"Gists": func(e *env, tx nodest.Tx, x fixture) error {
+		_, _, err := tx.Memory.Gists(x.character, privateGist.Keys())
 		return wantNotFound(e, err)
 	},
 	"PutTombstone": func(e *env, tx nodest.Tx, x fixture) error {

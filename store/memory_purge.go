@@ -162,6 +162,7 @@ func (t factTx) PurgeScope(characterID string) error {
 			"DELETE FROM memory_documents WHERE " + ofScope,
 			"DELETE FROM dream_runs WHERE " + ofScope,
 			"DELETE FROM memory_suggestions WHERE " + ofScope,
+			"DELETE FROM memory_tombstone_words WHERE " + ofScope,
 			"DELETE FROM memory_tombstones WHERE " + ofScope,
 			"DELETE FROM memories WHERE " + ofScope,
 			"DELETE FROM memory_texts WHERE " + ofScope,

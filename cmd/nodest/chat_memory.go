@@ -129,6 +129,11 @@ func (t *talk) forget(ctx context.Context, words string, preview bool) error {
 		Memories []struct {
 			Text string `json:"text"`
 		} `json:"memories"`
+		Echoes []struct {
+			Role string `json:"role"`
+			Name string `json:"name"`
+			Text string `json:"text"`
+		} `json:"echoes"`
 		Truncated bool `json:"truncated"`
 	}
 	if err := t.c.Call(ctx, http.MethodPost, t.memories("/forget"), map[string]any{"query": words, "dryRun": preview}, &out); err != nil {
@@ -144,6 +149,12 @@ func (t *talk) forget(ctx context.Context, words string, preview bool) error {
 		fmt.Fprintf(t.out, "/forget! %s permanently deletes %s; the chat messages are kept\n", words, these(n))
 	default:
 		fmt.Fprintf(t.out, "%s forgotten\n", these(n))
+	}
+	if len(out.Echoes) > 0 {
+		fmt.Fprintln(t.out, "these lines say the same; they stay in the chats and are not recalled for it any more:")
+	}
+	for _, e := range out.Echoes {
+		fmt.Fprintf(t.out, "  %s: %s\n", cmp.Or(e.Name, e.Role), beginning(e.Text))
 	}
 	if out.Truncated {
 		fmt.Fprintln(t.out, "there are more matches; repeat the command")

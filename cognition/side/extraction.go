@@ -13,7 +13,6 @@ import (
 	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/memory"
-	"nodest/memory/lang"
 )
 
 // Extraction is knowledge that was proposed, as its events leave it.
@@ -365,8 +364,7 @@ func buried(tx Tx, characterID, text string, evidence []memory.Evidence) error {
 	if err != nil {
 		return err
 	}
-	hash := lang.ContentHash(text)
-	if slices.ContainsFunc(graves, func(t memory.Tombstone) bool { return t.Buries(hash, evidence) }) {
+	if memory.IsBuried(graves, text, evidence) {
 		return fault.New(fault.Conflict, "it was purged from the memory: write it as a memory yourself to have it again")
 	}
 	return nil

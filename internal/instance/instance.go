@@ -183,6 +183,9 @@ func (r *Instance) build(alone bool) {
 		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
 			return r.engine.SummaryModel(ctx, userID)
 		},
+		Context: func(ctx context.Context, userID string, o character.TurnOptions) int {
+			return r.engine.ContextTokens(ctx, userID, o)
+		},
 		Before: func(ctx context.Context, userID, conversationID string) {
 			r.branches.BeforeSummary(ctx, userID, conversationID)
 		},

@@ -36,7 +36,8 @@ type Models struct {
 	fallbacks []llm.Ref
 	keys      func(ctx context.Context, userID string) (map[string]string, error)
 
-	probed probed // tells if the server makes vectors
+	contexts contexts
+	probed   probed // tells if the server makes vectors
 
 	mu  sync.Mutex
 	own *lru.Cache[ownKey, llm.Provider] // with users' keys, so that a cooling key stays known
@@ -53,7 +54,7 @@ const keepOwn = 1000
 // NewModels builds the providers whose key or address is configured, and the
 // offline model. keys returns a user's own keys by provider.
 func NewModels(cfg *Config, log *slog.Logger, keys func(context.Context, string) (map[string]string, error)) (*Models, error) {
-	m := &Models{cfg: cfg, log: log, server: map[string]llm.Provider{}, keys: keys, own: lru.New[ownKey, llm.Provider](keepOwn)}
+	m := &Models{cfg: cfg, log: log, server: map[string]llm.Provider{}, keys: keys, contexts: newContexts(), own: lru.New[ownKey, llm.Provider](keepOwn)}
 	m.def = cfg.Get("NODEST_PROVIDER")
 	for _, name := range ProviderNames {
 		secret, usable := m.configured(name)
@@ -221,7 +222,7 @@ func (m *Models) model(ctx context.Context, p llm.Provider, model string, fallba
 	}
 	return nodest.Model{
 		Generator: llm.Chain(m.log, links...), Provider: p.Name(), Name: model,
-		ContextTokens: contextTokens[p.Name()], Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model), Begins: begins(p, model),
+		ContextTokens: m.contexts.of(ctx, p, model), Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model), Begins: begins(p, model),
 		Sees:  func(ctx context.Context) bool { return sees(ctx, p, model) },
 		Calls: func(ctx context.Context) bool { return calls(ctx, p, model) },
 	}
@@ -284,9 +285,6 @@ func begins(p llm.Provider, model string) bool {
 	client, ok := p.(*openai.Client)
 	return ok && client.TakesBeginnings(model)
 }
-
-// contextTokens is the context of the providers whose models all have about the same.
-var contextTokens = map[string]int{"gemini": 1_000_000, "offline": 32_768}
 
 // Default is the name of the server's default provider.
 func (m *Models) Default() string { return m.def }
@@ -370,7 +368,7 @@ func (m *Models) describe(ctx context.Context, p llm.Provider, info *server.Prov
 	for _, model := range offered {
 		if model.Generates {
 			info.Models = append(info.Models, server.ProviderModel{
-				ID: model.ID, Name: model.Name, ContextTokens: model.ContextTokens, Transport: model.Transport,
+				ID: model.ID, Name: model.Name, ContextTokens: cmp.Or(model.ContextTokens, sameContext[p.Name()]), Transport: model.Transport,
 				PromptPrice: model.PromptPrice, CompletionPrice: model.CompletionPrice,
 			})
 		}

@@ -69,7 +69,8 @@ func TestOpenRouterSettingsAreSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sent map[string]json.RawMessage
-	if err := json.Unmarshal(fake.Requests()[0].Body, &sent); err != nil {
+	all := fake.Requests() // the first is for the list of models
+	if err := json.Unmarshal(all[len(all)-1].Body, &sent); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]any{

@@ -68,6 +68,7 @@ type State struct {
 	Active   *Summary // in force; nil = none, or a covered message was deleted
 	Latest   int      // highest generation that the conversation ever had
 	Settings Settings
+	Keep     int      // length at the end that stays unless a summary is asked for, in UTF-16 units; KeepLast messages stay in any case
 	Last     *Attempt // nil = none yet
 	Occasion Occasion
 	NoModel  bool // there is none that could write better than the rules
@@ -126,8 +127,22 @@ func survey(st State) surveyed {
 		s.missing = max(0, st.Active.Count-Messages(st.Lines[s.from:s.to]))
 	}
 	s.n = Messages(st.Lines) + s.missing
-	s.end = len(st.Lines) - KeepLast - 1
+	s.end = s.last()
 	return s
+}
+
+// last is the position in Lines of the last message to be covered.
+func (s *surveyed) last() int {
+	end, kept := len(s.Lines)-KeepLast-1, 0
+	if s.Occasion == OnDemand || s.Keep == 0 {
+		return end
+	}
+	for i := len(s.Lines) - 1; i >= 0; i-- {
+		if kept += s.Lines[i].length(); kept > s.Keep {
+			return min(end, i)
+		}
+	}
+	return -1
 }
 
 // first is the position in Lines of the first message that is not covered.

@@ -46,7 +46,7 @@ func (l *ChatLine) speaker() string {
 // Settings say when a conversation is summarised; the memory settings of a character have them.
 type Settings struct {
 	Enabled          bool  `json:"enabled"`          // default true
-	Threshold        int   `json:"summaryThreshold"` // effective length that triggers, in UTF-16 units; 3000 to 10000, default 6000
+	Threshold        int   `json:"summaryThreshold"` // effective length that triggers, in UTF-16 units; 3000 to 1,000,000, default 6000
 	Length           int   `json:"summaryLength"`    // length of a summary at most, in code points; 500 to 2000, default 1000
 	LastSummarizedAt int64 `json:"lastSummarizedAt"` // ms since 1970; 0 = never
 }
@@ -70,7 +70,7 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 // Validate returns fault.Invalid with every invalid member.
 func (s Settings) Validate() error {
 	var c op.Checks
-	c.That(s.Threshold >= 3000 && s.Threshold <= 10000, "summaryThreshold", "range", "must be from 3000 to 10000")
+	c.That(s.Threshold >= 3000 && s.Threshold <= 1_000_000, "summaryThreshold", "range", "must be from 3000 to 1000000")
 	c.That(s.Length >= 500 && s.Length <= 2000, "summaryLength", "range", "must be from 500 to 2000")
 	return c.Err()
 }

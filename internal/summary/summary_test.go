@@ -53,7 +53,7 @@ func TestSummarySettings(t *testing.T) {
 		{name: "the ends of the ranges", json: `{"enabled":false,"summaryThreshold":3000,"summaryLength":2000,"lastSummarizedAt":7,"other":1}`,
 			want: summary.Settings{Threshold: 3000, Length: 2000, LastSummarizedAt: 7}},
 		{name: "a threshold below its range", json: `{"summaryThreshold":2999}`, field: "summaryThreshold"},
-		{name: "a threshold above it", json: `{"summaryThreshold":10001}`, field: "summaryThreshold"},
+		{name: "a threshold above it", json: `{"summaryThreshold":1000001}`, field: "summaryThreshold"},
 		{name: "a length below its range", json: `{"summaryLength":499}`, field: "summaryLength"},
 		{name: "a length above it", json: `{"summaryLength":2001}`, field: "summaryLength"},
 	}

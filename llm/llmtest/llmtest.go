@@ -174,6 +174,7 @@ type Fake struct {
 	dims     int
 	badVec   bool
 	models   []string
+	context  int
 }
 
 // renderer is the part of a fake that knows a provider's format.
@@ -228,6 +229,9 @@ func (f *Fake) ForKey(key string, reply Reply) { f.set(func() { f.byKey[key] = r
 
 // SetModels sets the answer to the list of models.
 func (f *Fake) SetModels(names ...string) { f.set(func() { f.models = names }) }
+
+// SetContext has the list of models of an OpenAI-compatible server tell the size of their context in tokens.
+func (f *Fake) SetContext(tokens int) { f.set(func() { f.context = tokens }) }
 
 // SetDimension sets the length of vectors when a request names none; default 8.
 func (f *Fake) SetDimension(n int) { f.set(func() { f.dims = n }) }
@@ -333,6 +337,12 @@ func (f *Fake) modelNames() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.models)
+}
+
+func (f *Fake) contextTokens() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.context
 }
 
 // writer sends a body piece by piece and notices when the client goes away.

@@ -274,7 +274,11 @@ func (openAI) answer(f *Fake, o *writer, req Request, r Reply) {
 	case strings.HasSuffix(req.Path, "/models"):
 		list := []any{}
 		for _, name := range f.modelNames() {
-			list = append(list, map[string]any{"id": name, "object": "model"})
+			model := map[string]any{"id": name, "object": "model"}
+			if n := f.contextTokens(); n > 0 {
+				model["context_length"] = n
+			}
+			list = append(list, model)
 		}
 		o.json(http.StatusOK, map[string]any{"object": "list", "data": list})
 	case strings.HasSuffix(req.Path, "/embeddings"):

@@ -20,8 +20,10 @@ func (c *Client) Models(ctx context.Context) ([]llm.Model, error) {
 type wireModel struct {
 	ID            loose.Text   `json:"id"`
 	Name          loose.Text   `json:"name"`
-	ContextLength loose.Number `json:"context_length"` // OpenRouter
-	MaxModelLen   loose.Number `json:"max_model_len"`  // vLLM
+	ContextLength loose.Number `json:"context_length"`     // OpenRouter
+	MaxModelLen   loose.Number `json:"max_model_len"`      // vLLM
+	ContextWindow loose.Number `json:"context_window"`     // Groq
+	MaxContext    loose.Number `json:"max_context_length"` // Mistral
 	TopProvider   struct {
 		MaxCompletionTokens loose.Number `json:"max_completion_tokens"`
 	} `json:"top_provider"`
@@ -36,6 +38,11 @@ type wireModel struct {
 	Capabilities struct {
 		Calls json.RawMessage `json:"function_calling"`
 	} `json:"capabilities"` // Mistral
+}
+
+// context is the size of the context in tokens, as the server calls it; 0 = it does not tell.
+func (m *wireModel) context() int {
+	return max(m.ContextLength.IntOr(0), m.MaxModelLen.IntOr(0), m.ContextWindow.IntOr(0), m.MaxContext.IntOr(0))
 }
 
 // sees says whether the model understands images: by what the server tells, else by the
@@ -82,7 +89,7 @@ func (c *Client) fetchModels(ctx context.Context) ([]llm.Model, error) {
 		id := string(m.ID)
 		embeds := strings.Contains(id, "embed")
 		list = append(list, llm.Model{
-			ID: id, Name: string(m.Name), ContextTokens: max(m.ContextLength.IntOr(0), m.MaxModelLen.IntOr(0)),
+			ID: id, Name: string(m.Name), ContextTokens: m.context(),
 			OutputTokens: m.TopProvider.MaxCompletionTokens.IntOr(0), Generates: !embeds, Embeds: embeds, Sees: m.sees(), NoTools: m.noTools(),
 			PromptPrice: perMillion(m.Pricing.Prompt), CompletionPrice: perMillion(m.Pricing.Completion),
 			Created: int64(m.Created.IntOr(0)),

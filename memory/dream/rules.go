@@ -325,8 +325,7 @@ func (a *applying) refuse(u Update, old string, but *Line) string {
 }
 
 func (a *applying) forgotten(u Update) bool {
-	hash, evidence := lang.ContentHash(u.Text), a.evidence(u.Notes)
-	return slices.ContainsFunc(a.Tombstones, func(t memory.Tombstone) bool { return t.Buries(hash, evidence) })
+	return memory.IsBuried(a.Tombstones, u.Text, a.evidence(u.Notes))
 }
 
 // enoughKnown is the part of the words of a text that another line has when it says nothing new.

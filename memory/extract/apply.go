@@ -120,14 +120,14 @@ func (a *applying) known(i int) {
 	switch {
 	case m != nil:
 		a.seen(i, m)
-	case a.buried(hash, c.Evidence):
+	case a.buried(c.Text, c.Evidence):
 		a.done[i] = true
 		a.drop(reasonForgotten)
 	}
 }
 
-func (a *applying) buried(hash string, evidence []memory.Evidence) bool {
-	return slices.ContainsFunc(a.Tombstones, func(t memory.Tombstone) bool { return t.Buries(hash, evidence) })
+func (a *applying) buried(text string, evidence []memory.Evidence) bool {
+	return memory.IsBuried(a.Tombstones, text, evidence)
 }
 
 // seen counts that a candidate repeats m.
@@ -311,7 +311,7 @@ func (a *applying) update(i int, target *memory.Memory, text string) {
 func (a *applying) mayMerge(text string, c *candidate, old *memory.Memory) bool {
 	hash := lang.ContentHash(text)
 	if text == "" || hash == lang.ContentHash(c.Text) || hash == memory.HashOf(old) || len([]rune(text)) > longestCandidate || lang.LooksLikeMarkup(text) ||
-		lang.IsQuestion(text) || lang.HasCJK(text) != lang.HasCJK(c.Text) || a.buried(hash, nil) {
+		lang.IsQuestion(text) || lang.HasCJK(text) != lang.HasCJK(c.Text) || a.buried(text, nil) {
 		return false
 	}
 	kept, _ := lang.SaidIn(text).Share(lang.PiecesOf(c.Text))

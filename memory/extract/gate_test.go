@@ -64,3 +64,26 @@ func TestTheMessageOfAPurgedFactDoesNotComeBack(t *testing.T) {
 		c.equal("said again", ask(recall.Prompt), []string{})
 	})
 }
+
+// A purged fact is not learned again from a reply that repeats it, in whatever words, but when the
+// user says it anew.
+func TestAPurgedFactIsNotLearnedFromItsEchoes(t *testing.T) {
+	t.Parallel()
+	onBothDatabases(t, func(c *chatter) {
+		said, _ := c.exchange("I love jazz.", "How nice!")
+		c.model.facts = says(facts(statement("User loves jazz", "user", "preference", said.Seq)))
+		c.readNow()
+		c.update(func(tx nodest.Tx) error {
+			return storetest.Memory(tx.Memory).Delete(context.Background(), &op.Call{Device: "phone"}, c.character, c.the("User loves jazz").ID, true)
+		})
+		_, echo := c.exchange("Good evening!", "You told me that you love jazz music, so I booked a table.")
+		yes, _ := c.exchange("Yes, thanks.", "Always.")
+		c.model.facts = says(facts(statement("User likes jazz music", "user", "preference", echo.Seq, yes.Seq)))
+		c.readNow()
+		c.equal("learned from an echo", c.known(), []string{})
+		anew, _ := c.exchange("By the way, these days I love jazz records.", "Do you?")
+		c.model.facts = says(facts(statement("User loves jazz records", "user", "preference", anew.Seq)))
+		c.readNow()
+		c.equal("said anew", c.known(), []string{"User loves jazz records"})
+	})
+}

@@ -127,7 +127,7 @@ func (r *attempt) plan(ctx context.Context, of part, candidates []candidate, dec
 		if b.Tombstones, err = tx.Tombstones(r.characterID); err != nil {
 			return err
 		}
-		b.Tombstones = memory.WithCopies(b.Tombstones, of.texts)
+		b.Tombstones = memory.WithCopies(b.Tombstones, of.texts, of.Names)
 		if b.Suggested, err = tx.SuggestionKeys(r.characterID); err != nil {
 			return err
 		}

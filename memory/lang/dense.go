@@ -24,7 +24,6 @@ var (
 	wholeWords  = data.Set("whole") // common words with such a character in them
 	emptyWords  = data.Set("empty")
 	hardlyWords = data.Set("hardly")
-	littleWords = data.Set("little")
 )
 
 // characters returns the characters of a name.
@@ -108,7 +107,7 @@ func denseWordsOf(folded string) denseWords {
 }
 
 func wholeWord(text string) int {
-	return max(beginsWith(text, wholeWords()), beginsWith(text, hardlyWords()), beginsWith(text, littleWords()))
+	return max(beginsWith(text, wholeWords()), beginsWith(text, hardlyWords()))
 }
 
 // isDenseTerm reports whether a term is of characters, not a word.
@@ -152,10 +151,6 @@ func (d *denseWords) add(word []rune) {
 	default:
 		if hardlyWords()[string(word)] {
 			d.proof[string(word[:2])] = provesHardly
-			return
-		}
-		if littleWords()[string(word)] {
-			d.proof[string(word[:2])] = ProvesLittle
 			return
 		}
 		parts := float32(0) // the proof of the characters that the pairs are made of

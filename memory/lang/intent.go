@@ -34,6 +34,9 @@ func (q *Question) intend(folded, rest string, chats bool) {
 		rest = tag.ReplaceAllString(rest, "")
 	}
 	q.Asks = asking.MatchString(rest)
+	if q.Asks {
+		q.fade(rest)
+	}
 	q.Past = askingThePast.MatchString(rest)
 	q.Refers = q.Asks && (someone.MatchString(thereAlone.ReplaceAllString(rest, "")) || goingOn.MatchString(rest)) && q.asked() <= mostOfReference
 	q.Keywords = !q.Asks && !chats && !Narration.MatchString(folded) && !sentenceWords.MatchString(folded) && len(strings.Fields(folded)) <= mostKeywords && countDense(folded) <= mostCharacters
@@ -42,6 +45,24 @@ func (q *Question) intend(folded, rest string, chats bool) {
 	}
 	if q.Asks && q.Properties == 0 && q.asked() < LeastAsked && asksOwn.MatchString(rest) {
 		q.stressWeak()
+	}
+}
+
+// narrated is how much of its evidence a word keeps that a question only has in what is narrated around
+// it: "*lights a candle* can you see?" does not ask about candles.
+const narrated = 0.35
+
+// fade reduces the evidence of words that are narrated and not asked.
+func (q *Question) fade(rest string) {
+	spoken := Narration.ReplaceAllString(rest, " ")
+	if spoken == rest || !strings.ContainsFunc(spoken, unicode.IsLetter) {
+		return
+	}
+	asked := termSet(spoken)
+	for i := range q.Terms {
+		if t := &q.Terms[i]; !asked[t.Text] && !(isDenseTerm(t.Text) && strings.Contains(spoken, t.Text)) {
+			t.Evidence *= narrated
+		}
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"nodest/internal/index"
 )
@@ -100,11 +103,34 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight, Evidence: proof})
 	}
 	q.Terms = dense.addTo(q.Terms, names)
+	q.spellOut(text)
 	q.intend(folded, rest, chats)
 	if !q.Asks || q.asked() > mostOfReference {
 		q.stress(text)
 	}
 	return q
+}
+
+// spelled are letters that are also written as two; without accents they are the first.
+var spelled, shortened = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "å", "aa", "ø", "oe"), strings.NewReplacer("ae", "a", "oe", "o", "ue", "u", "aa", "a")
+
+// spellOut adds the other spelling of words with such letters: Müller and Mueller.
+func (q *Question) spellOut(text string) {
+	lower := strings.ToLower(norm.NFC.String(text))
+	both := map[string]string{}
+	for word := range strings.FieldsFuncSeq(lower, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if other := spelled.Replace(word); other != word {
+			both[index.Stem(word)] = index.Stem(other)
+		} else if other = shortened.Replace(word); other != word {
+			both[index.Stem(word)] = index.Stem(other)
+		}
+	}
+	for _, t := range q.Terms {
+		if other, ok := both[t.Text]; ok && !t.Extra && t.Evidence == 1 {
+			t.Text, t.Extra = other, true
+			q.Terms = append(q.Terms, t)
+		}
+	}
 }
 
 func termSet(text string) map[string]bool {

@@ -202,8 +202,8 @@ func (r *ranking) hits(found []candidate, room int) []Hit {
 	for i := range found {
 		c := &found[i]
 		h := Hit{Unit: c.entry.Unit, Score: float64((c.score + c.lifted) / r.most())}
-		if room < h.length() {
-			h.Cut = lang.Excerpt(h.Text, r.read.Terms, min(room, longText))
+		if h.Cut = c.left; room < h.length() {
+			h.Cut = lang.Excerpt(h.Shown(), r.read.Terms, min(room, longText))
 		}
 		if room < h.length() {
 			continue

@@ -117,3 +117,18 @@ func TestRecallInLanguagesOfWords(t *testing.T) {
 		}
 	}
 }
+
+// Accents do not matter, in what was said and in what is asked (cases/reports.md, H21).
+func TestAccentsDoNotMatter(t *testing.T) {
+	t.Parallel()
+	x := indexOf(t, sessionUnits(1, "2023-05-02", "Ann: My aunt Zoë Müller lives in Tromsø.", "Ann: Herr Goehring repariert Straßenbahnen.", "Ann: Łukasz sold his boat.", "Ann: أحمد يعمل في المستشفى", "Ann: がまを飼っている。")...)
+	for text, want := range map[string]string{
+		"Where does Zoe Muller live?": "Tromsø", "Where does aunt Zoë live?": "Tromsø", "Who lives in Tromso?": "Zoë", "Wo wohnt Frau Mueller?": "Tromsø", "Was repariert Göhring?": "Straßenbahnen",
+		"Who sold the boat, Lukasz?": "Łukasz", "احمد": "أحمد", "かま": "",
+	} {
+		hits := recallText(t, x, text)
+		if want == "" && len(hits) > 0 || want != "" && position(hits, want) < 0 {
+			t.Errorf("%q finds %q, want %q", text, hitTexts(hits), want)
+		}
+	}
+}

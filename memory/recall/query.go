@@ -67,6 +67,9 @@ type Branch interface {
 	Counts(ctx context.Context, units []*Unit) ([]bool, error)
 	// Over returns the facts, by id, that have ended, and the id of what counts instead; "" = nothing.
 	Over(ctx context.Context, facts []*Unit) (map[string]string, error)
+	// Ended returns what lines may repeat although it counts no more: earlier values of the facts that
+	// were asked about, and what the user purged that has one of these keys. It asks for keys if it needs them.
+	Ended(ctx context.Context, keys func() []string) ([]Ended, error)
 }
 
 // Silent reports whether only a vector could find something for a prompt: the text has no words for it.

@@ -96,6 +96,9 @@ func Find(ctx context.Context, x *index.Index, q *Query, near Vectors, branch Br
 		if err := r.replaceStale(); err != nil {
 			return err
 		}
+		if err := r.withoutEchoes(); err != nil {
+			return err
+		}
 		hits, err = r.choose()
 		whole = r.columns.whole
 		return err
@@ -151,6 +154,7 @@ type candidate struct {
 	lifted     float32  // exploration adds this to score
 	sources    []*entry // exchanges that the fact stands for
 	tells      *telling // once it is needed
+	left       string   // the part of the text that counts; "" = all
 }
 
 // readRows reads rows that were not read before.

@@ -697,8 +697,18 @@ CREATE TABLE memory_tombstones (
   character_id UUID NOT NULL,
   hash TEXT COLLATE "C" NOT NULL,
   evidence TEXT COLLATE "C",
+  gist TEXT COLLATE "C",
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, hash),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE memory_tombstone_words (
+  user_id UUID NOT NULL,
+  character_id UUID NOT NULL,
+  word TEXT COLLATE "C" NOT NULL,
+  hash TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (user_id, character_id, word, hash),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
 

@@ -691,10 +691,21 @@ CREATE TABLE memory_tombstones (
   character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
   hash TEXT NOT NULL,
   evidence TEXT,
+  gist TEXT, -- JSON: what finds lines that repeat it, without its words; NULL = nothing does
   created_at BIGINT NOT NULL,
   PRIMARY KEY (user_id, character_id, hash),
   FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
 );
+
+-- Hashes of words by which the gist of a tombstone is looked up.
+CREATE TABLE memory_tombstone_words (
+  user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),
+  character_id BLOB(16) NOT NULL CHECK (length(character_id) = 16 AND character_id > x''),
+  word TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  PRIMARY KEY (user_id, character_id, word, hash),
+  FOREIGN KEY (user_id, character_id) REFERENCES characters (user_id, id) ON DELETE CASCADE
+) WITHOUT ROWID;
 
 CREATE TABLE memory_suggestions (
   user_id BLOB(16) NOT NULL CHECK (length(user_id) = 16 AND user_id > x''),

@@ -107,7 +107,7 @@ func (svc *Service) goOn(ctx context.Context, c *op.Call, in Request) (*Answer, 
 		return nil, err
 	}
 	sent, err := svc.engine.Send(ctx, c, nodest.SendInput{
-		ConversationID: conv.ID, Text: in.UserMessage, APIKey: in.APIKey,
+		ConversationID: conv.ID, Text: in.UserMessage, APIKey: in.APIKey, App: true,
 		Options: character.TurnOptions{Provider: in.Provider, UseToolCalls: in.UseToolCalls, SearchEnabled: in.UseToolCalls},
 	})
 	if err != nil {

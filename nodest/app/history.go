@@ -137,7 +137,7 @@ func (svc *Service) regenerate(ctx context.Context, c *op.Call, conv *chat.Conve
 		c.Replayed = before.Replayed
 		return done, err
 	}
-	begun, err := svc.engine.Regenerate(ctx, c, nodest.GenerateInput{MessageID: done.TargetID, Wish: in.Text, APIKey: in.APIKey})
+	begun, err := svc.engine.Regenerate(ctx, c, nodest.GenerateInput{MessageID: done.TargetID, Wish: in.Text, APIKey: in.APIKey, App: true})
 	if err != nil {
 		return nil, err
 	}

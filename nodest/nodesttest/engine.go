@@ -40,6 +40,9 @@ func NewEngine(s nodest.Store, models nodest.Models, pub nodest.Publisher, o nod
 		Model: func(ctx context.Context, userID string) (llm.Asker, string, error) {
 			return e.SummaryModel(ctx, userID)
 		},
+		Context: func(ctx context.Context, userID string, o character.TurnOptions) int {
+			return e.ContextTokens(ctx, userID, o)
+		},
 	})
 	e = nodest.New(nodest.Deps{Store: s, Characters: characters, Chats: chats, Models: models, Publisher: pub}, o)
 	made := &Engine{Engine: e, Archives: archive.New(chatStore)}

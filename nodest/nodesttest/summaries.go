@@ -1,6 +1,7 @@
 package nodesttest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -160,7 +161,10 @@ func (c *clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// NewSummaries starts a conversation with a character that has these settings.
+// SeedThreshold are settings in which chats are summarised from 6,000 characters on, whatever the model.
+const SeedThreshold = `{"memory":{"summaryThreshold":6000}}`
+
+// NewSummaries starts a conversation with a character that has these settings, "" = SeedThreshold.
 func NewSummaries(t *testing.T, settings string) *Summaries {
 	t.Helper()
 	return NewSummariesOn(t, settings, func(o store.Options) *store.DB { return database(t)(t, o) })
@@ -176,10 +180,8 @@ func NewSummariesOn(t *testing.T, settings string, open func(store.Options) *sto
 	})
 	s.Fixture.RealModel = &nodest.Model{Generator: s.Summariser, Provider: "summariser", Name: "summariser-1", ContextTokens: 100_000}
 	s.Conversation = s.Fixture.Chat()
-	if settings != "" {
-		_, _, err := s.Characters.PutSettings(t.Context(), s.Call(), s.Conversation.CharacterID, json.RawMessage(settings), 0)
-		s.Must(err)
-	}
+	_, _, err := s.Characters.PutSettings(t.Context(), s.Call(), s.Conversation.CharacterID, json.RawMessage(cmp.Or(settings, SeedThreshold)), 0)
+	s.Must(err)
 	return s
 }
 

@@ -212,7 +212,7 @@ func memoryForget(ctx context.Context, c *Call, in memoryForgetData) (any, error
 	if err != nil {
 		return nil, err
 	}
-	got.Memories = OrEmpty(got.Memories)
+	got.Memories, got.Echoes = OrEmpty(got.Memories), OrEmpty(got.Echoes)
 	return got, nil
 }
 

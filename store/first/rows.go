@@ -32,6 +32,7 @@ var special = map[string][]Step{
 	"summary_texts":       {{"summary_texts", summary}},
 	"memory_texts":        {{"memory_texts", said}},
 	"memories":            {{"memories", halved}},
+	"memory_tombstones":   {{"memory_tombstones", tombstone}},
 	"knowledge_vectors":   {{"knowledge_vectors", packed}},
 
 	UsesTable: {{"revisions", uses}},
@@ -120,6 +121,13 @@ func halved(r Row, add func(Row)) error {
 	if stored, ok := r["vector"].([]byte); ok {
 		r["vector"] = pack(whole(stored))
 	}
+	add(r)
+	return nil
+}
+
+// tombstone has only the words of what was purged.
+func tombstone(r Row, add func(Row)) error {
+	r["gist"] = nil
 	add(r)
 	return nil
 }

@@ -295,7 +295,10 @@ func User(t testing.TB, db *store.DB) string {
 
 // Memory is the memory on an open transaction: its operations are a part of it.
 func Memory(tx memory.Tx) *memory.Service {
-	return memory.New(open{tx: tx}, memory.Options{Log: slog.New(slog.DiscardHandler)})
+	scene := func(context.Context, string, string, string) (memory.Scene, error) {
+		return memory.Scene{Share: true}, nil
+	}
+	return memory.New(open{tx: tx}, memory.Options{Log: slog.New(slog.DiscardHandler), Scenes: scene})
 }
 
 // open is the store of a transaction that is open.
