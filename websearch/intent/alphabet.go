@@ -150,20 +150,25 @@ func (a *alphabet) judge(said string, alone bool) Reason {
 	rest := strings.TrimSpace(a.wrapper.ReplaceAllString(folded, " $1 $2 "))
 	fresh, framed, named := a.fresh.MatchString(folded), a.frame.MatchString(rest), a.named(said)
 	content := a.content(rest)
-	asks := a.request.MatchString(folded) || a.asks.MatchString(rest) || a.isKeywords(rest, fresh || framed)
-	if !asks || content == 0 && !(fresh && named) {
+	if !a.asksFor(folded, rest, fresh || framed) || content == 0 && !(fresh && named) {
 		return Chat
 	}
 	if reason, ok := a.ours(rest, fresh, named); ok {
 		return reason
 	}
-	if !named && !framed && content < detailed && a.points(rest, alone) && !(fresh && alone && content > 1) {
+	vague := content < detailed && !(fresh && alone && content > 1)
+	if !named && !framed && vague && a.points(rest, alone) {
 		return Story
 	}
 	if fresh {
 		return Fresh
 	}
 	return Fact
+}
+
+// asksFor reports whether a sentence asks for something. rest is it without what surrounds questions.
+func (a *alphabet) asksFor(folded, rest string, topical bool) bool {
+	return a.request.MatchString(folded) || a.asks.MatchString(rest) || a.isKeywords(rest, topical)
 }
 
 // points reports whether a question may refer to what was said or to something of the scene.

@@ -115,10 +115,8 @@ func (b *viewer) enter(n *html.Node) bool {
 		return false
 	}
 	name := split(cut(attr(n, "class")+" "+attr(n, "id"), maxLabel))
-	for _, g := range gates {
-		if name != " " && g.name.MatchString(name) && first(n, atom.H1) == nil && weight(text(n)) <= mostGate {
-			e.gate = g.kind
-		}
+	if kind := gateOf(n, name); kind != "" {
+		e.gate = kind
 	}
 	e.side = e.side || accompanies(n)
 	if is(n, atom.Button, atom.A) || attr(n, "role") == "button" {
@@ -128,12 +126,27 @@ func (b *viewer) enter(n *html.Node) bool {
 		}
 	}
 	b.open[len(b.open)-1] = e
-	if hidden(n) || unseen(n) && !is(n, atom.Button, atom.Nav, atom.Menu, atom.Input, atom.Textarea, atom.Iframe) {
+	if b.passes(n) {
 		return false
 	}
 	b.robots = b.robots || robotTest.MatchString(name) || is(n, atom.Iframe) && robotTest.MatchString(strings.ToLower(attr(n, "src")))
 	b.field(n)
 	return !is(n, atom.Textarea, atom.Iframe)
+}
+
+// passes reports whether an element shows nothing that counts.
+func (*viewer) passes(n *html.Node) bool {
+	return hidden(n) || unseen(n) && !is(n, atom.Button, atom.Nav, atom.Menu, atom.Input, atom.Textarea, atom.Iframe)
+}
+
+// gateOf returns the kind of wall that an element is by its name, or "".
+func gateOf(n *html.Node, name string) (kind Kind) {
+	for _, g := range gates {
+		if name != " " && g.name.MatchString(name) && first(n, atom.H1) == nil && weight(text(n)) <= mostGate {
+			kind = g.kind
+		}
+	}
+	return kind
 }
 
 func (b *viewer) leave(n *html.Node) {

@@ -89,11 +89,7 @@ func (v *view) wall() Kind {
 	}
 	kinds := make([]map[Kind]bool, len(v.said))
 	for i, s := range v.said {
-		if kinds[i] = kindsOf(s.text); s.weight > mostAsk {
-			clear(kinds[i])
-		} else if s.gate != "" && (wallTalk.MatchString(s.text) || wallLabel.MatchString(s.text) || price.MatchString(s.text)) {
-			kinds[i][s.gate] = true
-		}
+		kinds[i] = s.kinds()
 	}
 	top := v.title
 	if v.h1 != "" && strings.Contains(top, v.h1) {
@@ -105,16 +101,28 @@ func (v *view) wall() Kind {
 			c.asks[top] = true
 		}
 		c.headed = c.asks[top] || c.asks[v.h1] || wallTalk.MatchString(cmp.Or(v.h1, top))
-		if (a.kind == KindPaywall || !v.about() || c.labels > 0 || c.gated || v.password || v.robots) && v.is(a.kind, c) {
+		if v.mayAsk(a.kind, c) && v.is(a.kind, c) {
 			return a.kind
 		}
 	}
 	return ""
 }
 
-func kindsOf(said string) map[Kind]bool {
+// mayAsk reports whether a page may be a wall of a kind: one about something needs markup that says so.
+func (v *view) mayAsk(kind Kind, c *tally) bool {
+	return kind == KindPaywall || !v.about() || c.labels > 0 || c.gated || v.password || v.robots
+}
+
+// kinds are those that a sentence asks for.
+func (s phrase) kinds() map[Kind]bool {
 	kinds := map[Kind]bool{}
-	said = quotedWords.ReplaceAllString(said, " ")
+	if s.weight > mostAsk {
+		return kinds
+	}
+	if s.gate != "" && (wallTalk.MatchString(s.text) || wallLabel.MatchString(s.text) || price.MatchString(s.text)) {
+		kinds[s.gate] = true
+	}
+	said := quotedWords.ReplaceAllString(s.text, " ")
 	for _, a := range asks {
 		if a.rule.MatchString(said) {
 			kinds[a.kind] = true
@@ -142,7 +150,7 @@ func (v *view) tally(kind Kind, kinds []map[Kind]bool) *tally {
 		case s.label && s.weight < leastAsk:
 			if opens.MatchString(s.text) {
 				c.labels++
-			} else if !agree.MatchString(s.text) && !wallLabel.MatchString(s.text) && !wallTalk.MatchString(s.text) {
+			} else if !s.opens() && !wallTalk.MatchString(s.text) {
 				c.add(w, true)
 			}
 		case kinds[i][kind]:
@@ -151,7 +159,7 @@ func (v *view) tally(kind Kind, kinds []map[Kind]bool) *tally {
 			if s.label {
 				c.labels++
 			}
-		case len(kinds[i]) > 0, s.gate == kind && s.weight <= mostTalk, s.label && (agree.MatchString(s.text) || wallLabel.MatchString(s.text)), s.weight <= mostTalk && wallTalk.MatchString(s.text):
+		case len(kinds[i]) > 0, s.label && s.opens(), s.weight <= mostTalk && (s.gate == kind || wallTalk.MatchString(s.text)):
 			c.talk += w
 		default:
 			c.add(w, s.label)
@@ -159,6 +167,9 @@ func (v *view) tally(kind Kind, kinds []map[Kind]bool) *tally {
 	}
 	return c
 }
+
+// opens reports whether a label is one of a wall.
+func (s phrase) opens() bool { return agree.MatchString(s.text) || wallLabel.MatchString(s.text) }
 
 // add adds the rest that a sentence is.
 func (c *tally) add(weight float64, link bool) {
@@ -183,15 +194,25 @@ func (v *view) is(kind Kind, c *tally) bool {
 	case KindRegion:
 		return n > 0 && c.light(false)
 	case KindConsent:
-		return n > 0 && c.labels+v.buttons > 0 && (c.rest <= restOfSure*2/3 || c.headed && c.light(true))
+		return n > 0 && v.consents(c)
 	case KindPaywall:
 		return v.pays(c)
 	case KindLogin:
-		return n > 0 && c.light(v.password || c.labels > 0) || v.password && c.rest+c.talk*talkShare <= 2*restOfSure || v.fields > 0 && c.rest == 0 && c.talk > 0
+		return n > 0 && c.light(v.password || c.labels > 0) || v.logsIn(c)
 	case KindApp:
 		return n > 0 && c.rest+c.talk*talkShare <= restOfSure
 	}
 	return false
+}
+
+// consents reports whether a page with an ask for consent has little else, and a button.
+func (v *view) consents(c *tally) bool {
+	return c.labels+v.buttons > 0 && (c.rest <= restOfSure*2/3 || c.headed && c.light(true))
+}
+
+// logsIn reports whether a page is nothing but a form.
+func (v *view) logsIn(c *tally) bool {
+	return v.password && c.rest+c.talk*talkShare <= 2*restOfSure || v.fields > 0 && c.rest == 0 && c.talk > 0
 }
 
 // pays reports whether a page ends with an ask for a subscription, behind a teaser.
