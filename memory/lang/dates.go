@@ -27,7 +27,7 @@ func EventTime(text string, at time.Time) (time.Time, bool) {
 var (
 	saidDays   = data.List("said-day", "after", "away")
 	askedDates = data.List("asked-date")
-	askedDays  = data.List("asked-day", "within")
+	askedDays  = data.List("asked-day", "within", "on")
 
 	months   = data.Ranks("months")
 	weekdays = data.Ranks("weekdays") // from Monday

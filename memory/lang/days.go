@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -35,9 +36,9 @@ type Days struct {
 	From, Until time.Time
 }
 
-// readDays returns the days that folded names, the rest without dates, and the rest without
-// words such as "yesterday" either.
-func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
+// readDays returns the days that folded names, the rest without dates, the rest without words such as
+// "yesterday" either, and the words of parts of the year, which may be told at another time as well.
+func readDays(folded string, now time.Time) (days []Days, rest, bare, parts string) {
 	read := func(text string, of []lexicon.Entry, day func(lexicon.Entry, groups) (Days, bool)) string {
 		for _, e := range of {
 			whole := text
@@ -52,10 +53,51 @@ func readDays(folded string, now time.Time) (days []Days, rest, bare string) {
 	}
 	rest = read(folded, askedDates(), func(_ lexicon.Entry, g groups) (Days, bool) { return g.askedDate() })
 	if now.IsZero() {
-		return days, rest, rest
+		return days, rest, rest, ""
 	}
 	bare = read(rest, askedDays(), func(e lexicon.Entry, g groups) (Days, bool) { return g.askedDay(e, now) })
-	return append(days, weekdaysIn(bare, now)...), rest, bare
+	year := yearOf(days)
+	_, rest, _ = partsIn(rest, year, now)
+	found, bare, parts := partsIn(bare, year, now)
+	days = append(append(days, found...), weekdaysIn(bare, now)...)
+	return inYear(days), rest, bare, parts
+}
+
+// yearOf returns the only whole year of some days; 0 if there is none.
+func yearOf(days []Days) (year int) {
+	for _, d := range days {
+		if y := d.wholeYear(); y > 0 && year > 0 {
+			return 0
+		} else if y > 0 {
+			year = y
+		}
+	}
+	return year
+}
+
+func (d Days) wholeYear() int {
+	switch {
+	case d.From.IsZero() && d.Month == 0:
+		return d.Year
+	case !d.From.IsZero() && d.From.YearDay() == 1 && d.Until.Equal(d.From.AddDate(1, 0, 0)):
+		return d.From.Year()
+	}
+	return 0
+}
+
+// inYear puts months and days into the year that is named beside them: last year in August.
+func inYear(days []Days) []Days {
+	year := yearOf(days)
+	if year == 0 || len(days) == 1 {
+		return days
+	}
+	days = slices.DeleteFunc(days, func(d Days) bool { return d.wholeYear() > 0 })
+	for i := range days {
+		if d := &days[i]; d.From.IsZero() && d.Year == 0 {
+			d.Year = year
+		}
+	}
+	return days
 }
 
 func (g groups) askedDate() (Days, bool) {
@@ -79,6 +121,9 @@ func number(s string) int {
 
 func (g groups) askedDay(e lexicon.Entry, now time.Time) (Days, bool) {
 	switch {
+	case e.With["on"] != "":
+		n, unit := amount(e.With["on"])
+		return oneDay(Midnight(later(now, n, unit))), true
 	case e.With["within"] != "":
 		return within(e.With["within"], now), true
 	case g["count"] != "":

@@ -36,6 +36,8 @@ type Question struct {
 	Refers     bool       // to somebody or something in the turn before
 	Properties Properties // properties of the user that it asks for
 
+	OfDays bool // it asks for nothing but what was on its days
+
 	tongues tongues
 }
 
@@ -71,7 +73,8 @@ func isYear(t string) bool {
 func ReadQuery(text string, people Names, now time.Time) Question {
 	folded := Plain(text)
 	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, meansNow()), tongues: tonguesOf(folded)}
-	days, rest, bare := readDays(folded, now)
+	days, rest, bare, parts := readDays(folded, now)
+	lasting := termSet(parts)
 	q.Days = days
 	q.Speakers = speakers(folded, people)
 	names := termSet(people.User + " " + people.Character) // who is meant is a signal of its own
@@ -95,7 +98,7 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 			weight, proof = dense.weight(t), dense.proof[t]
 		}
 		switch {
-		case !left[t] && whole && (monthTerms()[t] || isYear(t)): // it may be told at another time
+		case !left[t] && (lasting[t] || whole && (monthTerms()[t] || isYear(t))): // it may be told at another time
 			proof = ProvesLittle
 		case !told[t]:
 			proof = 0
@@ -105,10 +108,22 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	q.Terms = dense.addTo(q.Terms, names)
 	q.spellOut(text)
 	q.intend(folded, rest, chats)
+	q.ofDays(left, bare)
 	if !q.Asks || q.asked() > mostOfReference {
 		q.stress(text)
 	}
 	return q
+}
+
+// ofDays finds out what a question asks for beside its days; left are the terms without them.
+func (q *Question) ofDays(left map[string]bool, bare string) {
+	sum := float32(0)
+	for _, t := range q.Terms {
+		if !t.Extra && (left[t.Text] || isDenseTerm(t.Text) && strings.Contains(bare, t.Text)) {
+			sum += t.Evidence
+		}
+	}
+	q.OfDays = len(q.Days) > 0 && sum < LeastAsked
 }
 
 // spelled are letters that are also written as two; without accents they are the first.

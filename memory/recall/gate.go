@@ -135,7 +135,7 @@ func (r *ranking) ofTheDay(i int) bool {
 	if r.gate.ofNow && !r.mine {
 		return false
 	}
-	return !r.gate.vague && !r.gate.ofNow && fit == 1 || r.columns.match.Asked < lang.LeastAsked || r.columns.match.Scores[i].Evidence >= lang.LeastAsked/2
+	return !r.gate.vague && !r.gate.ofNow && fit == 1 || r.read.OfDays || r.columns.match.Scores[i].Evidence >= lang.LeastAsked/2
 }
 
 func (r *ranking) givesProperty(i int) bool {
