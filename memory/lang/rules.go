@@ -50,7 +50,7 @@ func (n Names) Statements(m Line) []Statement {
 		return nil
 	}
 	var all []Statement
-	text := Narration.ReplaceAllString(OwnWords(m.Text), "\n")
+	text := guessWho.Rewrite(Narration.ReplaceAllString(OwnWords(m.Text), "\n"))
 	for _, s := range Statements(text) {
 		if m.Role == RoleCharacter && !inFirstPerson(s) {
 			continue

@@ -10,25 +10,27 @@ import (
 func chinese(name string) *lexicon.Rule { return data.Rule(name, "zh") }
 
 var (
-	hanLead     = chinese("lead")  // with which a sentence begins, before it says something
-	hanSelf     = chinese("self")  // the speaker is the subject
-	hanOther    = chinese("other") // somebody else is the subject
-	hanEnd      = chinese("end")
-	hanMemo     = chinese("memo")          // the user wants something kept
-	hanWeToo    = chinese("we-too")        // what is said of us, and holds for the speaker
-	hanGone     = chinese("gone-for-good") // somebody or something is there no more
-	hanNoise    = chinese("noise")         // clauses behind 我 that say little
-	hanLove     = chinese("love")
-	hanPledge   = chinese("pledge")
-	hanEmpty    = chinese("empty-pledge")
-	hanVow      = chinese("vow")  // a promise that is called one, that has a time, or that is for ever
-	hanIdle     = chinese("idle") // promises that are not worth remembering
-	hanCallMe   = chinese("call-me")
-	hanSummons  = chinese("summons")      // a call, or a role
-	hanTurn     = chinese("turn")         // a change in the speaker's own life: the next clause is about them too
-	hanEnding   = chinese("ending-alone") // the same, also without 我
-	hanPeople   = chinese("people")
-	hanGreeting = chinese("greeting")
+	hanLead  = chinese("lead")  // with which a sentence begins, before it says something
+	hanSelf  = chinese("self")  // the speaker is the subject
+	hanOther = chinese("other") // somebody else is the subject
+	hanEnd   = chinese("end")
+	hanMemo  = chinese("memo")          // the user wants something kept
+	hanWeToo = chinese("we-too")        // what is said of us, and holds for the speaker
+	hanGone  = chinese("gone-for-good") // somebody or something is there no more
+
+	hanStopCalling = chinese("stop-calling") // the speaker gives up a name
+	hanNoise       = chinese("noise")        // clauses behind 我 that say little
+	hanLove        = chinese("love")
+	hanPledge      = chinese("pledge")
+	hanEmpty       = chinese("empty-pledge")
+	hanVow         = chinese("vow")  // a promise that is called one, that has a time, or that is for ever
+	hanIdle        = chinese("idle") // promises that are not worth remembering
+	hanCallMe      = chinese("call-me")
+	hanSummons     = chinese("summons")      // a call, or a role
+	hanTurn        = chinese("turn")         // a change in the speaker's own life: the next clause is about them too
+	hanEnding      = chinese("ending-alone") // the same, also without 我
+	hanPeople      = chinese("people")
+	hanGreeting    = chinese("greeting")
 )
 
 func (n Names) readChinese(sentence string, m Line) []Statement {
@@ -66,6 +68,10 @@ func (n Names) chineseClauses(sentence string, m Line) []Statement {
 			if we := strings.TrimPrefix(at[2], "们"); we == at[2] || hanWeToo.MatchString(we) {
 				time, rest, named = at[1], we, true
 			}
+		}
+		if name := hanStopCalling.Form().FindStringSubmatch(hanEnd.ReplaceAllString(clause, "")); name != nil && hanStopCalling.MatchString(clause) {
+			out = append(out, Statement{"用户不再叫" + name[1], AboutUser, KindEvent, 0.7, true})
+			continue
 		}
 		if !named && hanGone.MatchString(clause) {
 			out = append(out, Statement{n.hanThird("用户", clause), AboutUser, KindEvent, 0.6, true})
