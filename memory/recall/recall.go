@@ -116,6 +116,7 @@ type ranking struct {
 	mine    bool // the message is about the one who writes it
 	columns *columns
 	gate    gate
+	naming  map[int]bool // rows that name one of the question's days
 	follow  following
 
 	cosineBase float32 // up to here a cosine of the model is chance
@@ -186,6 +187,9 @@ func (r *ranking) rank() error {
 			return err
 		}
 	}
+	if err := r.readNaming(); err != nil {
+		return err
+	}
 	if err := r.measure(); err != nil {
 		return err
 	}
@@ -203,6 +207,9 @@ func (r *ranking) rank() error {
 
 // relevant reports whether a row passes the floor.
 func (r *ranking) relevant(i int) bool {
+	if r.read.OfDays && r.q.gated() && len(r.columns.day.set) > 0 {
+		return r.columns.day.of[i] > 0
+	}
 	return r.q.Mode == Ranked || r.relevantAlone(i) || r.q.Mode == Search && r.columns.match.Scores[i].Spanned >= floorSpanned
 }
 
