@@ -62,14 +62,12 @@ func currentValues(facts []Memory) []Memory {
 		return cmp.Or(toldAt(&b).Compare(toldAt(&a)), strings.Compare(b.ID, a.ID))
 	})
 	var current []placed
-	newer := make([]lang.Slot, len(facts))
 	for i := range facts {
 		m := &facts[i]
-		slot := lang.SlotOf(m.Text)
-		newer[i] = slot
-		if slices.ContainsFunc(newer[:i], func(n lang.Slot) bool { return n.Contradicts(slot) }) {
+		if slices.ContainsFunc(facts[:i], func(n Memory) bool { return lang.Ends(n.Text, m.Text) }) {
 			continue
 		}
+		slot := lang.SlotsOf(m.Text)
 		at := slices.IndexFunc(current, func(p placed) bool { return p.slot.Repeats(slot) })
 		switch {
 		case at < 0:
@@ -91,7 +89,7 @@ func currentValues(facts []Memory) []Memory {
 // placed is a fact and its rank in a profile; lower comes first.
 type placed struct {
 	*Memory
-	slot lang.Slot
+	slot lang.Slots
 	rank int
 }
 
@@ -103,9 +101,9 @@ func toldAt(m *Memory) time.Time {
 	return m.LastSeenAt
 }
 
-func profileRank(m *Memory, slot lang.Slot) int {
+func profileRank(m *Memory, slot lang.Slots) int {
 	return slices.Index([]bool{
-		slot.Property == lang.NameSlot, m.Pinned && m.Origin == ByUser, m.Pinned, m.Origin == ByUser, m.Kind == lang.KindProfile, true,
+		slot.Property() == lang.NameSlot, m.Pinned && m.Origin == ByUser, m.Pinned, m.Origin == ByUser, m.Kind == lang.KindProfile, true,
 	}, true)
 }
 

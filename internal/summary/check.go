@@ -205,7 +205,8 @@ var (
 	hanPlaces   = data.Rule("place")
 )
 
-func (m *material) madeUpHan(sentence string) []string {
+// hanNames are titles, persons and places that a Chinese text names.
+func hanNames(sentence string) []string {
 	matches := hanTitle.FindAllStringSubmatch(sentence, -1)
 	for _, person := range hanPersons() {
 		matches = append(matches, person.FindAllStringSubmatch(sentence, -1)...)
@@ -216,8 +217,11 @@ func (m *material) madeUpHan(sentence string) []string {
 			names = append(names, at[1])
 		}
 	}
-	var found []string
-	for _, name := range append(names, hanPlaces.Form().FindAllString(sentence, -1)...) {
+	return append(names, hanPlaces.Form().FindAllString(sentence, -1)...)
+}
+
+func (m *material) madeUpHan(sentence string) (found []string) {
+	for _, name := range hanNames(sentence) {
 		if !strings.Contains(m.Runs, lang.Fold(name)) {
 			found = append(found, name)
 		}

@@ -1,12 +1,8 @@
 package summary
 
 import (
-	"math"
 	"slices"
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 
 	"nodest/internal/index"
 	"nodest/internal/op"
@@ -20,6 +16,17 @@ import (
 // are integers.
 func extractSummary(w Work) string {
 	w = w.withDefaults()
+	quotes := w.quotes()
+	if len(quotes) == 0 { // nothing but "Hm." and "No?"
+		for i := range w.Lines {
+			quotes = append(quotes, quotesFrom(&w.Lines[i], []string{lang.Tidy(withoutMarkers(w.Lines[i].Text))})...)
+		}
+	}
+	return pick(quotes, w.Length)
+}
+
+// quotes are the sentences that a summary may be made of, those of the summary that it continues first.
+func (w *Work) quotes() (quotes []quote) {
 	lines, previous := w.Lines, w.Previous
 	if previous != nil && w.Rebuild {
 		if previous.Stale || previous.Method == MethodExtractive {
@@ -28,7 +35,6 @@ func extractSummary(w Work) string {
 			lines = lines[w.Known:]
 		}
 	}
-	var quotes []quote
 	if previous != nil {
 		quotes = quotesOf(previous.Text)
 		for i := range quotes {
@@ -38,13 +44,11 @@ func extractSummary(w Work) string {
 	for i := range lines {
 		quotes = append(quotes, quotesFrom(&lines[i], sentences(withoutMarkers(lines[i].Text)))...)
 	}
-	if len(quotes) == 0 { // nothing but "Hm." and "No?"
-		for i := range lines {
-			quotes = append(quotes, quotesFrom(&lines[i], []string{lang.Tidy(withoutMarkers(lines[i].Text))})...)
-		}
-	}
-	return pick(quotes, w.Length)
+	return quotes
 }
+
+// opener is what stands before the words that count: "By the way, ".
+var opener = data.Rule("opener")
 
 // longestSpeaker is the maximum length of a name in a quote, in code points.
 const longestSpeaker = 40
@@ -53,6 +57,9 @@ func quotesFrom(l *ChatLine, said []string) []quote {
 	speaker := op.Truncate(l.speaker(), longestSpeaker)
 	quotes := make([]quote, 0, len(said))
 	for _, s := range said {
+		if rest := opener.ReplaceAllString(s, ""); runes(rest) >= shortestSentence {
+			s = rest
+		}
 		quotes = append(quotes, quote{speaker: speaker, user: l.Role == llm.User, text: s})
 	}
 	return quotes
@@ -66,9 +73,11 @@ type quote struct {
 	prior   bool // it stood in the summary before
 
 	terms []string // distinct, sorted
-	score int64    // how much it says, in millionths
-	close int64    // how much of it was picked already, in millionths
-	size  int      // in a summary, with the line break, in code points
+	names []string
+	mark  int64 // what it is worth for what it says, in hundredths
+	score int64 // how much it says, in millionths
+	close int64 // how much of it was picked already, in millionths
+	size  int   // in a summary, with the line break, in code points
 }
 
 func (q *quote) String() string {
@@ -98,24 +107,26 @@ func quotesOf(text string) []quote {
 
 const million = 1_000_000
 
-// Factors of a score, and the penalty for repeating what was picked before, in hundredths.
-const (
-	priorFactor    = 150
-	promiseFactor  = 130
-	digitFactor    = 110
-	nameFactor     = 110
-	meFactor       = 110
-	politeFactor   = 50
-	noveltyPercent = 50
-)
-
 // pick takes quotes until length code points are used.
 func pick(quotes []quote, length int) string {
 	telling := rate(quotes)
+	return joined(choose(quotes, length, func(q *quote) bool { return q.score > 0 || !telling }))
+}
+
+func joined(quotes []quote) string {
+	texts := make([]string, len(quotes))
+	for i := range quotes {
+		texts[i] = quotes[i].String()
+	}
+	return strings.Join(texts, "\n")
+}
+
+// choose takes those of rated quotes that may be, until length code points are used, and returns them in their order.
+func choose(quotes []quote, length int, may func(*quote) bool) []quote {
 	left := length
 	var picked, rest []int
 	for i := range quotes {
-		if quotes[i].score > 0 || !telling {
+		if may(&quotes[i]) {
 			rest = append(rest, i)
 		}
 	}
@@ -140,96 +151,15 @@ func pick(quotes []quote, length int) string {
 		rest = slices.DeleteFunc(rest, func(i int) bool { return quotes[i].close == million }) // said already
 	}
 	slices.Sort(picked)
-	texts := make([]string, len(picked))
+	chosen := make([]quote, len(picked))
 	for at, i := range picked {
-		texts[at] = quotes[i].String()
+		chosen[at] = quotes[i]
 	}
-	return strings.Join(texts, "\n")
+	return chosen
 }
 
-func (q *quote) worth() int64 {
-	return (100-noveltyPercent)*q.score - noveltyPercent*q.close
-}
-
-// rate sets size, terms and score (in millionths) of quotes, and reports whether any says something.
-func rate(quotes []quote) bool {
-	in := map[string]int64{} // quotes that have the term
-	for i := range quotes {
-		q := &quotes[i]
-		q.terms = index.Terms(q.text)
-		slices.Sort(q.terms)
-		q.terms = slices.Compact(q.terms)
-		q.close, q.size = 0, runes(q.String())+1
-		for _, t := range q.terms {
-			in[t]++
-		}
-	}
-	idf := make(map[string]int64, len(in))
-	for t, n := range in {
-		idf[t] = int64(math.Round(1000 * math.Log(1+float64(len(quotes))/float64(n))))
-	}
-	best := int64(0)
-	for i := range quotes {
-		quotes[i].score = quotes[i].rating(idf)
-		best = max(best, quotes[i].score)
-	}
-	if best == 0 {
-		return false
-	}
-	for i := range quotes {
-		quotes[i].score = quotes[i].score * million / best
-	}
-	return true
-}
-
-func (q *quote) rating(idf map[string]int64) int64 {
-	if len(q.terms) == 0 {
-		return 0
-	}
-	sum := int64(0)
-	for _, t := range q.terms {
-		sum += idf[t]
-	}
-	score := int64(math.Round(float64(1000*sum) / math.Sqrt(float64(len(q.terms)))))
-	folded := strings.ToLower(norm.NFKC.String(q.text))
-	for _, bonus := range []struct {
-		is     bool
-		factor int64
-	}{
-		{q.prior, priorFactor},
-		{strings.ContainsFunc(folded, unicode.IsDigit) || lang.ContainsWord(folded, dateWords()), digitFactor},
-		{hasName(q.text), nameFactor},
-		{lang.ContainsWord(folded, promiseWords()), promiseFactor},
-		{q.user && lang.ContainsWord(folded, tellerWords()), meFactor},
-		{len(q.terms) <= 6 && lang.ContainsWord(folded, politeWords()), politeFactor},
-	} {
-		if bonus.is {
-			score = score * bonus.factor / 100
-		}
-	}
-	return score
-}
-
-// Words that make a sentence worth more or less.
-var (
-	dateWords    = data.Words("date-words")
-	promiseWords = data.Words("promise-words")
-	tellerWords  = data.Words("teller-words")
-	politeWords  = data.Words("polite-words")
-)
-
-// hasName reports whether text has a title in marks, or a capitalised word after the first.
-func hasName(text string) bool {
-	if strings.ContainsAny(text, "《》「」“”") {
-		return true
-	}
-	for i, word := range strings.Fields(text) {
-		if i > 0 && capitalised(strings.TrimLeft(word, "\"'(*")) {
-			return true
-		}
-	}
-	return false
-}
+// worth is the score without what was picked already: at most half is left of a quote that repeats another.
+func (q *quote) worth() int64 { return q.score * (2*million - q.close) / (2 * million) }
 
 // overlap is the share of terms that two sorted lists have in common, in millionths.
 func overlap(a, b []string) int64 {

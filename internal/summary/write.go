@@ -78,8 +78,11 @@ var errNotASummary = errors.New("the model returned no usable summary")
 // Of a transcript of more than 240,000 characters, as only an imported chat has, the newest are
 // read: what was said long before is found by recall.
 //
-// There is one call per 12,000 characters, repeated once after an unusable answer, one to
-// shorten, and up to two retries of each after transient failures.
+// A summary that loses most of what must not be lost (Work.essentials) is asked for once more, and then mended: what
+// it lost is put behind it, word for word.
+//
+// There is one call per 12,000 characters, repeated once after an unusable answer and once after one that loses too
+// much, one to shorten, and up to two retries of each after transient failures.
 func Write(ctx context.Context, model llm.Asker, w Work) (Draft, error) {
 	w = w.withDefaults()
 	w.leaveOut()
@@ -130,14 +133,21 @@ func (s *scribe) write(ctx context.Context) (string, error) {
 		return "", err
 	}
 	earlier := strings.Join(slices.DeleteFunc(append([]string{s.work.earlier()}, parts...), blank), "\n\n")
-	text, err := s.ask(ctx, summaryPrompt(s.lang, earlier, chunks[last], s.work.Length), s.shortest())
+	prompt := summaryPrompt(s.lang, earlier, chunks[last], s.work.Length)
+	text, err := s.ask(ctx, prompt, s.shortest())
 	if err != nil {
 		return "", err
 	}
-	if runes(text) > acceptable(s.work.Length) {
-		return s.shorten(ctx, text)
+	essentials := s.work.essentials()
+	if text, err = s.keeping(ctx, prompt, text, essentials); err != nil {
+		return "", err
 	}
-	return text, nil
+	if runes(text) > acceptable(s.work.Length) {
+		if text, err = s.shorten(ctx, text); err != nil {
+			return "", err
+		}
+	}
+	return mended(text, essentials, s.work.Length), nil
 }
 
 // condense summarises parts, and their summaries again until they fit into one call.

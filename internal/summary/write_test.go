@@ -187,7 +187,7 @@ func TestARefusedPartIsSummarisedByRule(t *testing.T) {
 	if err != nil || draft.Method != summary.MethodModel || draft.Text != goodSummary(300) {
 		t.Fatalf("draft = %+v, %v", draft, err)
 	}
-	if !strings.Contains(model.prompts[2], "<earlier>\nMara: Something happened at the mill.") {
+	if !strings.Contains(model.prompts[2], "<earlier>\nBen: Something happened at the mill.") {
 		t.Errorf("last prompt:\n%.2000s", model.prompts[2])
 	}
 }

@@ -11,13 +11,14 @@ import (
 
 // Why a decision is not carried out; see also candidates (run.go) and package lang.
 const (
-	reasonForgotten = "the user asked to forget it"
-	reasonKnownHere = "already known from this message"
-	reasonOlder     = "older than the current memory"
-	reasonUnfounded = "not supported by the messages"
-	reasonRepeated  = "was just said again"
-	reasonSuggested = "already suggested"
-	reasonIdentity  = "contradicts an earlier statement about someone's identity"
+	reasonForgotten   = "the user asked to forget it"
+	reasonKnownHere   = "already known from this message"
+	reasonOlder       = "older than the current memory"
+	reasonUnfounded   = "not supported by the messages"
+	reasonRepeated    = "was just said again"
+	reasonSuggested   = "already suggested"
+	reasonEndsNothing = "ends nothing that is known"
+	reasonIdentity    = "contradicts an earlier statement about someone's identity"
 )
 
 type operation string
@@ -229,12 +230,12 @@ func (a *applying) add(i int) {
 			m.Evidence, _ = memory.WithSighting(m.Evidence, c.Evidence)
 			a.drop(reasonDuplicate)
 			return
-		case m.Subject != c.Subject || !lang.SameSlot(c.Text, m.Text) && (m.Kind != c.Kind || !lang.Opposite(c.Text, m.Text)):
+		case m.Subject != c.Subject || !lang.Ends(c.Text, m.Text) && (m.Kind != c.Kind || !lang.Opposite(c.Text, m.Text)):
 			continue
 		case older(c, m):
 			a.drop(reasonOlder)
 			return
-		case identity(m) && !c.Corrects:
+		case identity(m) && !c.Corrects && !lang.Aged(c.Text, m.Text):
 			a.drop(reasonIdentity)
 			return
 		}
@@ -245,6 +246,7 @@ func (a *applying) add(i int) {
 	}
 	a.added = append(a.added, next)
 	a.do(change{Op: opAdd, New: next})
+	a.retireRest(c, a.left())
 }
 
 func (a *applying) memory(c *candidate) *memory.Memory {
@@ -347,6 +349,7 @@ func (a *applying) delete(d decision, target *memory.Memory) {
 	case target.Guarded():
 		a.suggest(memory.Suggestion{MemoryID: target.ID, Event: memory.EventDelete, Reason: "contradicted by a newer statement", Evidence: because.Evidence})
 	default:
+		a.retired++
 		a.retire(target, because.Evidence)
 	}
 }
@@ -367,7 +370,6 @@ func (a *applying) cause(named int, m *memory.Memory) *candidate {
 
 func (a *applying) retire(m *memory.Memory, because []memory.Evidence) {
 	a.gone[m.ID] = true
-	a.retired++
 	a.do(change{Op: opRetire, OldID: m.ID, EndedBy: slices.Clone(because)})
 }
 
@@ -383,20 +385,18 @@ func (a *applying) suggest(s memory.Suggestion) {
 
 // rule decides on a candidate without a decision.
 func (a *applying) rule(i int) {
-	var known []*memory.Memory
-	for at := range a.Active {
-		if m := &a.Active[at]; m.Status == memory.Active && !a.gone[m.ID] {
-			known = append(known, m)
-		}
-	}
+	known := a.left()
 	c := &a.Candidates[i]
 	event, m := byRule(c, known, a.Similar)
 	switch {
 	case event == memory.EventNone:
 		a.seen(i, m)
-	case event == memory.EventAdd || m.Kind == lang.KindRelation && !c.Corrects:
+	case event == memory.EventAdd && c.Ends && !slices.ContainsFunc(a.added, func(m *memory.Memory) bool { return lang.Ends(c.Text, m.Text) }):
+		a.done[i] = true
+		a.drop(reasonEndsNothing)
+	case event == memory.EventAdd || m.Kind == lang.KindRelation && !c.Corrects && !lang.Ends(c.Text, m.Text):
 		a.add(i) // who else there is takes nobody's place
-	case identity(m) && !c.Corrects && !older(c, m):
+	case identity(m) && !c.Corrects && !lang.Aged(c.Text, m.Text) && !older(c, m):
 		a.done[i] = true
 		a.suggest(memory.Suggestion{MemoryID: m.ID, Event: memory.EventUpdate, Text: c.Text, Reason: reasonIdentity, Evidence: c.Evidence})
 	default:
@@ -405,21 +405,29 @@ func (a *applying) rule(i int) {
 	}
 }
 
+// left are the facts that this run has not ended.
+func (a *applying) left() (known []*memory.Memory) {
+	for at := range a.Active {
+		if m := &a.Active[at]; m.Status == memory.Active && !a.gone[m.ID] {
+			known = append(known, m)
+		}
+	}
+	return known
+}
+
 // retireRest retires what else c contradicts.
 func (a *applying) retireRest(c *candidate, known []*memory.Memory) {
-	slot := lang.SlotOf(c.Text)
-	if slot.Property == "" {
-		return
-	}
 	for _, m := range known {
-		if !a.gone[m.ID] && !m.Guarded() && !identity(m) && m.Subject == c.Subject && !older(c, m) && slot.Contradicts(lang.SlotOf(m.Text)) && m.LastSeenAt.Before(a.saidAt(c)) {
+		if a.gone[m.ID] || a.again[m.ID] > c.last() || m.Guarded() || identity(m) && !c.Corrects && !lang.Aged(c.Text, m.Text) || m.Subject != c.Subject || m.Kind == lang.KindEvent || older(c, m) || m.LastSeenAt.After(a.saidAt(c)) {
+			continue
+		}
+		if lang.ContentHash(c.Text) != memory.HashOf(m) && lang.Ends(c.Text, m.Text) {
 			a.retire(m, c.Evidence)
 		}
 	}
 }
 
-// identity reports whether m says who somebody is: a name, an age, a birthday, an origin, what
-// one is. A rule replaces it only if the user corrects it; home and work do change.
+// identity reports whether m says who somebody is: a name, an age, a birthday, an origin, what one is. A rule replaces it only if the user corrects it; home and work do change.
 func identity(m *memory.Memory) bool {
 	property := lang.PropertyOf(m.Text)
 	return m.Kind == lang.KindProfile && slices.Contains([]string{lang.NameSlot, "age", "birthday", "origin", "is"}, property)

@@ -124,9 +124,8 @@ const (
 func byRule(c *candidate, known []*memory.Memory, similar similarity) (memory.Event, *memory.Memory) {
 	var update *memory.Memory
 	best := 0.0
-	slot := lang.SlotOf(c.Text)
 	for _, m := range known {
-		switch event, near := compare(c, m, slot, similar); {
+		switch event, near := compare(c, m, similar); {
 		case event == memory.EventNone:
 			return event, m
 		case event == memory.EventUpdate && (near > best || update == nil):
@@ -139,14 +138,14 @@ func byRule(c *candidate, known []*memory.Memory, similar similarity) (memory.Ev
 	return memory.EventAdd, nil
 }
 
-// compare is byRule for one memory, and how near it is; slot is that of c.
-func compare(c *candidate, m *memory.Memory, slot lang.Slot, similar similarity) (memory.Event, float64) {
+// compare is byRule for one memory, and how near it is.
+func compare(c *candidate, m *memory.Memory, similar similarity) (memory.Event, float64) {
 	near := similar(c.Text, m.Text)
 	same := c.Subject == m.Subject && c.Kind == m.Kind
 	switch {
-	case slot.Property != "" && slot.Contradicts(lang.SlotOf(m.Text)):
+	case m.Kind != lang.KindEvent && lang.Ends(c.Text, m.Text):
 		return memory.EventUpdate, 1
-	case slot.Over(), near < farTexts: // it is about something else
+	case lang.SlotsOf(c.Text).Over(), near < farTexts: // it is about something else
 		return memory.EventAdd, near
 	case !lang.Differ(c.Text, m.Text):
 		if near >= sameText && lang.HoldsWords(m.Text, c.Text) {

@@ -289,7 +289,7 @@ func TestRuleDecisions(t *testing.T) {
 	}{
 		{"用户叫小明", "用户叫小红", lang.KindProfile, "suggest 1"},
 		{"用户住在北京", "用户搬到上海", lang.KindProfile, "replace 1"},
-		{"用户今年二十五岁", "用户今年26岁", lang.KindProfile, "suggest 1"},
+		{"用户今年二十五岁", "用户今年26岁", lang.KindProfile, "replace 1"},
 		{"用户是医生", "用户是骑士", lang.KindProfile, "add"},
 		{"用户的狗叫旺财", "用户的狗叫来福", lang.KindRelation, "add"},
 		{"用户喜欢香菜", "用户讨厌香菜", lang.KindPreference, "replace 1"},

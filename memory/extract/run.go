@@ -28,6 +28,7 @@ type candidate struct {
 	Origin     memory.Origin // ByModel or ByRule
 	At         time.Time     // when it was said
 	Corrects   bool          // the user says there that something is otherwise than it was
+	Ends       bool          // worth keeping only if it ends something that is known
 }
 
 func (c *candidate) last() int64 {

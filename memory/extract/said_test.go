@@ -1,12 +1,15 @@
 package extract
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"nodest/framework"
 	"nodest/llm"
 	"nodest/memory"
 	"nodest/memory/lang"
@@ -36,7 +39,7 @@ func chatOf(line string) (all []memory.Message) {
 
 func takenOfUser(all []candidate) bool {
 	return slices.ContainsFunc(all, func(c candidate) bool {
-		return c.Subject == lang.AboutUser || c.Subject == lang.AboutRelationship
+		return !c.Ends && (c.Subject == lang.AboutUser || c.Subject == lang.AboutRelationship)
 	})
 }
 
@@ -109,4 +112,48 @@ func TestCandidatesFromAScene(t *testing.T) {
 			t.Errorf("%q gives %+v", said, got)
 		}
 	}
+}
+
+// A later statement ends what it denies, replaces or says to be over: that is in no profile any
+// more, and can still be read.
+func TestWhatIsOverLeavesTheProfile(t *testing.T) {
+	t.Parallel()
+	for set, most := range map[string]int{"ends.en": 4, "ends.zh": 2} { // two of the English lines say "no longer" themselves
+		for _, together := range []bool{false, true} {
+			var stale []string
+			for _, line := range saidIn(t, set) {
+				said, old, _ := strings.Cut(line, " !! ")
+				profile, facts := lived(chatOf(said), together)
+				if strings.Contains(profile, old) {
+					stale = append(stale, line+" -> "+profile)
+				}
+				for _, f := range facts[:min(len(facts), 1)] {
+					if f.Status == memory.Deleted {
+						t.Errorf("%q: %q is gone", line, f.Text)
+					}
+				}
+			}
+			if len(stale) > most {
+				t.Errorf("%s, in one window %t: %d outdated lines, not %d: %q", set, together, len(stale), most, stale)
+			}
+		}
+	}
+}
+
+// lived returns the profile and all facts after a chat that rules read turn by turn, or at once.
+func lived(chat []memory.Message, together bool) (profile string, facts []memory.Memory) {
+	turns, s := memory.TurnsOf(chat), &scope{}
+	step := 1
+	if together {
+		step = len(turns)
+	}
+	for i := 0; i < len(turns); i += step {
+		w := window{Names: testNames, Earlier: turns[:i], Turns: turns[i : i+step]}
+		s.carryOut(apply(basis{Active: s.active(), Candidates: w.byRules(), Similar: newSimilarity(context.Background()), Names: testNames, Now: sunday.Add(time.Hour)}))
+	}
+	var lines []string
+	for _, f := range memory.ProfileOf(s.active(), framework.English).Facts {
+		lines = append(lines, f.Text)
+	}
+	return strings.Join(lines, "; "), s.facts
 }

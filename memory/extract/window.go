@@ -68,7 +68,7 @@ func (w window) byRules() []candidate {
 		for _, f := range said[from+i] {
 			c := candidate{
 				Text: f.Text, Subject: f.Subject, Kind: f.Kind, Importance: f.Importance, Origin: memory.ByRule,
-				Corrects: lang.Corrects(f.Text, lines[from+i:from+i+1]),
+				Corrects: lang.Corrects(f.Text, lines[from+i:from+i+1]), Ends: f.Ends,
 			}
 			c.source([]memory.Message{m})
 			c.date("", []memory.Message{{Role: m.Role, Text: f.Text}})

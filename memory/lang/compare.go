@@ -80,7 +80,7 @@ func namesIn(text string) []string {
 
 // PropertyOf names the property that a statement gives; "" = none.
 func PropertyOf(text string) string {
-	if p := SlotOf(text).Property; p != "" {
+	if p := SlotsOf(text).Property(); p != "" {
 		return p
 	}
 	if oneIs.MatchString(text) {

@@ -10,6 +10,7 @@ var (
 	playing    = data.Rule("playing")    // marks a message that is part of a scene, a song or somebody else's text
 	supposed   = data.Rule("supposed")   // marks a sentence: conditions, dreams, doubts, and what others say
 	formerly   = data.Rule("formerly")   // the beginning of a sentence that goes on with the present
+	mutual     = data.Rule("mutual")     // what somebody and the speaker did, told of the speaker
 	correcting = data.Rule("correcting") // how people correct what was known of them
 )
 

@@ -30,6 +30,7 @@ type Statement struct {
 	Subject    Subject
 	Kind       Kind
 	Importance float64
+	Ends       bool // it is worth keeping only if it ends something that is known
 }
 
 // StatementsIn returns the statements of each line that rules read, given the lines before and after.
@@ -54,7 +55,7 @@ func (n Names) Statements(m Line) []Statement {
 		if m.Role == RoleCharacter && !inFirstPerson(s) {
 			continue
 		}
-		if s = formerly.Rewrite(s); supposed.MatchString(s) || isTask.MatchString(s) {
+		if s = mutual.Rewrite(formerly.Rewrite(s)); supposed.MatchString(s) || isTask.MatchString(s) {
 			continue
 		}
 		if s = unquoted(s); s == "" {
@@ -115,6 +116,7 @@ type rule struct {
 	explicit   bool // the clause must name the speaker (Chinese)
 	kind       Kind
 	importance float64
+	ends       bool   // see Statement
 	text       string // template of Regexp.Expand; "" = the clause itself
 }
 
@@ -125,7 +127,7 @@ var (
 
 // rulesOf returns the rules of each language, in order.
 func rulesOf(name string) func() map[string][]rule {
-	entries := data.List(name, "object", "explicit", "kind", "importance", "text")
+	entries := data.List(name, "object", "explicit", "kind", "importance", "ends", "text")
 	return sync.OnceValue(func() map[string][]rule {
 		all := map[string][]rule{}
 		for _, e := range entries() {
@@ -134,7 +136,7 @@ func rulesOf(name string) func() map[string][]rule {
 			if err = errors.Join(err, err2); err != nil {
 				panic(err)
 			}
-			all[e.Language] = append(all[e.Language], rule{e.Form, object, e.With["explicit"] != "", Kind(e.With["kind"]), importance, e.With["text"]})
+			all[e.Language] = append(all[e.Language], rule{e.Form, object, e.With["explicit"] != "", Kind(e.With["kind"]), importance, e.With["ends"] != "", e.With["text"]})
 		}
 		return all
 	})

@@ -37,7 +37,7 @@ func (n Names) readEnglish(sentence string, m Line) []Statement {
 		if memoNoise.MatchString(what) || !mine.MatchString(sentence) {
 			return nil
 		}
-		return []Statement{{"User asked to remember: " + n.englishThird(m.Role, what), AboutUser, KindOther, 0.9}}
+		return []Statement{{"User asked to remember: " + n.englishThird(m.Role, what), AboutUser, KindOther, 0.9, false}}
 	}
 	return n.englishClauses(sentence, m)
 }
@@ -53,12 +53,12 @@ func (n Names) englishClauses(sentence string, m Line) []Statement {
 		}
 		if m := englishLove.Form().FindStringSubmatch(clause); m != nil {
 			text := "User " + strings.ToLower(m[1]) + "s " + n.character("the character")
-			out = append(out, Statement{text, AboutRelationship, KindRelation, 0.8})
+			out = append(out, Statement{text, AboutRelationship, KindRelation, 0.8, false})
 			continue
 		}
 		text, r, ok := statement("en", clause, englishGreeting.MatchString(m.Text))
 		if ok {
-			out = append(out, Statement{n.englishThird(m.Role, text), AboutUser, r.kind, r.importance})
+			out = append(out, Statement{n.englishThird(m.Role, text), AboutUser, r.kind, r.importance, r.ends})
 		}
 	}
 	return out
@@ -75,7 +75,7 @@ func brokenEnglish(sentence string) string {
 func (n Names) englishPledge(clause string) []Statement {
 	who := n.character("The character")
 	if m := englishVow.Form().FindStringSubmatch(clause); m != nil && !idleWords.MatchString(m[1]) && !pointingAlone.MatchString(m[1]) {
-		return []Statement{{who + " promises: " + n.englishThird(RoleCharacter, m[1]), AboutCharacter, KindPromise, 0.7}}
+		return []Statement{{who + " promises: " + n.englishThird(RoleCharacter, m[1]), AboutCharacter, KindPromise, 0.7, false}}
 	}
 	m := englishWill.Form().FindStringSubmatch(clause)
 	if m == nil || idleWords.MatchString(m[1]) || pointingAlone.MatchString(m[1]) || !lasting.MatchString(m[1]) {
@@ -85,7 +85,7 @@ func (n Names) englishPledge(clause string) []Statement {
 	if strings.HasPrefix(strings.ToLower(clause), "i won't") {
 		will = " won't "
 	}
-	return []Statement{{who + will + n.englishThird(RoleCharacter, m[1]), AboutCharacter, KindPromise, 0.6}}
+	return []Statement{{who + will + n.englishThird(RoleCharacter, m[1]), AboutCharacter, KindPromise, 0.6, false}}
 }
 
 // englishThird turns a statement from the first person into the third.

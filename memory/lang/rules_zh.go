@@ -14,18 +14,19 @@ var (
 	hanSelf     = chinese("self")  // the speaker is the subject
 	hanOther    = chinese("other") // somebody else is the subject
 	hanEnd      = chinese("end")
-	hanMemo     = chinese("memo") // the user wants something kept
-	hanWe       = chinese("we")
-	hanNoise    = chinese("noise") // clauses behind 我 that say little
+	hanMemo     = chinese("memo")          // the user wants something kept
+	hanWeToo    = chinese("we-too")        // what is said of us, and holds for the speaker
+	hanGone     = chinese("gone-for-good") // somebody or something is there no more
+	hanNoise    = chinese("noise")         // clauses behind 我 that say little
 	hanLove     = chinese("love")
 	hanPledge   = chinese("pledge")
 	hanEmpty    = chinese("empty-pledge")
 	hanVow      = chinese("vow")  // a promise that is called one, that has a time, or that is for ever
 	hanIdle     = chinese("idle") // promises that are not worth remembering
 	hanCallMe   = chinese("call-me")
-	hanSummons  = chinese("summons") // a call, or a role
-	hanTurn     = chinese("turn")    // a change in the speaker's own life: the next clause is about them too
-	hanEnding   = chinese("ending")  // the same, also without 我
+	hanSummons  = chinese("summons")      // a call, or a role
+	hanTurn     = chinese("turn")         // a change in the speaker's own life: the next clause is about them too
+	hanEnding   = chinese("ending-alone") // the same, also without 我
 	hanPeople   = chinese("people")
 	hanGreeting = chinese("greeting")
 )
@@ -43,7 +44,7 @@ func (n Names) readChinese(sentence string, m Line) []Statement {
 		if utf8.RuneCountInString(what) < 2 || questionWords.MatchString(what) || strings.Contains(what, "你自己") || !strings.ContainsAny(what, "我明后下周月日号") {
 			return nil
 		}
-		return []Statement{{"用户要求记住：" + n.hanThird("用户", what), AboutUser, KindOther, 0.9}}
+		return []Statement{{"用户要求记住：" + n.hanThird("用户", what), AboutUser, KindOther, 0.9, false}}
 	}
 	return n.chineseClauses(sentence, m)
 }
@@ -57,12 +58,18 @@ func (n Names) chineseClauses(sentence string, m Line) []Statement {
 	for _, clause := range commas.Split(sentence, -1) {
 		clause = hanLead.ReplaceAllString(strings.TrimSpace(clause), "")
 		if name := hanCallMe.Form().FindStringSubmatch(clause); name != nil && !hanSummons.MatchString(clause) {
-			out = append(out, Statement{"用户叫" + name[1], AboutUser, KindProfile, 0.9})
+			out = append(out, Statement{"用户叫" + name[1], AboutUser, KindProfile, 0.9, false})
 			continue
 		}
 		rest, time, named := clause, "", false
-		if at := hanSelf.Form().FindStringSubmatch(clause); at != nil && !hanWe.MatchString(clause[len(at[1]):]) {
-			time, rest, named = at[1], at[2], true
+		if at := hanSelf.Form().FindStringSubmatch(clause); at != nil {
+			if we := strings.TrimPrefix(at[2], "们"); we == at[2] || hanWeToo.MatchString(we) {
+				time, rest, named = at[1], we, true
+			}
+		}
+		if !named && hanGone.MatchString(clause) {
+			out = append(out, Statement{n.hanThird("用户", clause), AboutUser, KindEvent, 0.6, true})
+			continue
 		}
 		rest = hanEnd.ReplaceAllString(rest, "")
 		if !named && !leavesSelfOut(clause, m.Text, self) || rest == "" || hanNoise.MatchString(rest) || questionWords.MatchString(rest) {
@@ -86,13 +93,13 @@ func leavesSelfOut(clause, message string, self bool) bool {
 // chineseClause reads a clause after 我; named is whether 我 is there.
 func (n Names) chineseClause(clause string, named, greets bool) (Statement, bool) {
 	if named && hanLove.MatchString(clause) {
-		return Statement{"用户" + n.hanThird("用户", clause), AboutRelationship, KindRelation, 0.8}, true
+		return Statement{"用户" + n.hanThird("用户", clause), AboutRelationship, KindRelation, 0.8, false}, true
 	}
 	text, r, ok := statement("zh", clause, greets)
 	if !ok || r.explicit && !named {
 		return Statement{}, false
 	}
-	return Statement{"用户" + n.hanThird("用户", text), AboutUser, r.kind, r.importance}, true
+	return Statement{"用户" + n.hanThird("用户", text), AboutUser, r.kind, r.importance, r.ends}, true
 }
 
 func (n Names) chinesePledges(sentence string) []Statement {
@@ -108,7 +115,7 @@ func (n Names) chinesePledges(sentence string) []Statement {
 			continue
 		}
 		who := n.character("角色")
-		out = append(out, Statement{who + n.hanThird(who, at[1]+rest), AboutCharacter, KindPromise, 0.6})
+		out = append(out, Statement{who + n.hanThird(who, at[1]+rest), AboutCharacter, KindPromise, 0.6, false})
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"slices"
+	"strings"
 
 	"nodest/internal/lexicon"
 )
@@ -18,49 +19,89 @@ var properties = []struct {
 	{work, data.Rule("ask-work"), data.Rule("tell-work"), data.Words("finds-work")},
 }
 
-// facts are how facts give a property of which somebody has one value at a time, the user's boss
-// among them. Named groups are the parts of the value; overGroup matches if the value has ended.
-var facts = data.List("fact", "property")
+// facts are how facts give a property of which somebody has one value at a time. Named groups are
+// the parts of the value, unless the rule names it; overGroup matches if the value has ended. Group
+// ofGroup is the property itself ("User's landlord is called X").
+var facts = data.List("fact", "property", "value")
 
 const (
 	NameSlot  = "name" // the user's
 	overGroup = "over"
+	ofGroup   = "of"
 )
 
-// Slot is what a fact says of a property; the zero value is nothing.
-type Slot struct {
-	Property string
+// slot is what a fact says of a property.
+type slot struct {
+	property string
 	parts    map[string]string // parts of the value, by group
 }
 
-func SlotOf(text string) Slot {
+// Slots are what a fact says of properties, of each once.
+type Slots []slot
+
+func SlotsOf(text string) (all Slots) {
 	for _, fact := range facts() {
 		if !fact.MatchString(text) {
 			continue
 		}
-		g := Slot{fact.With["property"], map[string]string{}}
+		g := slot{fact.With["property"], map[string]string{}}
 		at := fact.FindStringSubmatch(text)
 		for i, group := range fact.SubexpNames() {
-			if group != "" && at[i] != "" {
-				g.parts[group] = at[i]
+			switch {
+			case group == ofGroup:
+				g.property += " " + strings.ToLower(at[i])
+			case group != "" && at[i] != "":
+				g.parts[numberless(group)] = at[i]
 			}
 		}
-		return g
+		if value := fact.With["value"]; value != "" && !g.over() {
+			g.parts["is"] = value
+		}
+		if g.property == "" { // later rules do not hold
+			break
+		}
+		if !slices.ContainsFunc(all, g.of) {
+			all = append(all, g)
+		}
 	}
-	return Slot{}
+	return all
 }
 
-func (g Slot) of(other Slot) bool { return g.Property != "" && g.Property == other.Property }
+// of reports whether both say something of one property; a number may be that of the telephone.
+func (g slot) of(other slot) bool {
+	kind, name, _ := strings.Cut(g.property, " ")
+	otherKind, otherName, _ := strings.Cut(other.property, " ")
+	return kind == otherKind && (name == otherName || name != "" && otherName != "" && (strings.HasSuffix(name, " "+otherName) || strings.HasSuffix(otherName, " "+name)))
+}
 
-// Over reports whether the value of the property has ended.
-func (g Slot) Over() bool { return g.parts[overGroup] != "" }
+func (g slot) over() bool { return g.parts[overGroup] != "" }
 
-// Contradicts reports whether g, which is newer, has another value of the same property. A
-// value that is only more or less specific (Paris, the city of Paris) is not another one, and
-// neither are different parts (a place of work, a profession).
-func (g Slot) Contradicts(older Slot) bool {
-	if !g.of(older) || older.Over() {
-		return g.of(older) && !g.Over()
+// numberless is the name of a group without a number, which tells groups of one name apart.
+func numberless(group string) string { return strings.TrimRight(group, "0123456789") }
+
+// Property is the first that a fact says something of; "" = none.
+func (all Slots) Property() string {
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0].property
+}
+
+// Over reports whether the value of a property has ended.
+func (all Slots) Over() bool { return slices.ContainsFunc(all, slot.over) }
+
+// Contradicts reports whether all, which is newer, has another value of a property. A value that
+// is only more or less specific (Paris, the city of Paris) is not another one, and neither are
+// different parts (a place of work, a profession).
+func (all Slots) Contradicts(older Slots) bool {
+	return slices.ContainsFunc(all, func(g slot) bool {
+		return slices.ContainsFunc(older, func(o slot) bool { return g.of(o) && g.contradicts(o) })
+	})
+}
+
+func (g slot) contradicts(older slot) bool {
+	if older.over() {
+		return !g.over()
 	}
 	compared, differs := false, false
 	for part, x := range g.parts {
@@ -68,18 +109,22 @@ func (g Slot) Contradicts(older Slot) bool {
 			compared, differs = true, differs || !HoldsWords(x, y) && !HoldsWords(y, x)
 		}
 	}
-	if g.Over() { // if it names a value, only that one is over
+	if g.over() { // if it names a value, only that one is over
 		return len(g.parts) == 1 || compared && !differs
 	}
 	return differs
 }
 
-// Repeats reports whether both have the same part of one property.
-func (g Slot) Repeats(other Slot) bool {
-	return g.of(other) && g.Over() == other.Over() && slices.ContainsFunc([]string{"is", "as", "at", overGroup}, func(part string) bool {
-		return g.parts[part] != "" && other.parts[part] != ""
+// Repeats reports whether both have the same part of the property that they are about.
+func (all Slots) Repeats(other Slots) bool {
+	if len(all) == 0 || len(other) == 0 || !all[0].of(other[0]) {
+		return false
+	}
+	g, o := all[0], other[0]
+	return g.over() == o.over() && slices.ContainsFunc([]string{"is", "as", "at", overGroup}, func(part string) bool {
+		return g.parts[part] != "" && o.parts[part] != ""
 	})
 }
 
-// SameSlot reports whether a text has another value of the same property than an older one.
-func SameSlot(text, older string) bool { return SlotOf(text).Contradicts(SlotOf(older)) }
+// SameSlot reports whether a text has another value of a property than an older one.
+func SameSlot(text, older string) bool { return SlotsOf(text).Contradicts(SlotsOf(older)) }
