@@ -26,7 +26,7 @@ const (
 	mostWords = 16 << 20     // bytes of words of a range; those of one with more are not stored
 	wordEnd   = '\n'         // behind each word
 
-	version = "\x02\n" // of the folded form: the first line of a list
+	version = "\x02\n" // a list begins with the version of the folded form
 )
 
 // Set collects the words of texts. The zero value is empty.

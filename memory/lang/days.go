@@ -172,6 +172,28 @@ func (g groups) awayFrom(now time.Time) (Days, bool) {
 	return Days{From: from.AddDate(0, 0, -around), Until: from.AddDate(0, 0, around+1)}, n != 0
 }
 
+// Each returns the days of d, of this year and the years beside it if d is of every year; none if there are more
+// than some.
+func (d Days) Each(now time.Time, most int) (all []time.Time) {
+	years := []int{d.Year}
+	if d.From.IsZero() && d.Year == 0 {
+		years = []int{now.Year() - 1, now.Year(), now.Year() + 1}
+	}
+	for _, year := range years {
+		if d.From.IsZero() {
+			d.Year = year
+		}
+		from, until, _ := d.period(now.Location())
+		if until.After(from.AddDate(0, 0, most)) {
+			return nil
+		}
+		for ; from.Before(until); from = from.AddDate(0, 0, 1) {
+			all = append(all, from)
+		}
+	}
+	return all
+}
+
 func (d Days) Exact() bool {
 	if d.From.IsZero() {
 		return d.Day > 0

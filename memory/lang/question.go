@@ -124,7 +124,11 @@ func (q *Question) ofDays(left map[string]bool, bare string) {
 			sum += t.Evidence
 		}
 	}
-	q.OfDays = len(q.Days) > 0 && sum < LeastAsked
+	if q.OfDays = q.Asks && len(q.Days) > 0 && sum < LeastAsked; q.OfDays {
+		for i := range q.Terms {
+			q.Terms[i].Weight *= functionTerm
+		}
+	}
 }
 
 // spelled are letters that are also written as two; without accents they are the first.

@@ -19,7 +19,7 @@ import (
 type tongue struct {
 	joins  map[string]bool    // articles, pronouns, auxiliaries and so on: they are not even looked for
 	weak   map[string]bool    // words that ask or report
-	proofs map[string]float32 // what the others prove
+	proofs map[string]float32 // evidence of the others
 	begins map[string]float32 // likewise for all words with a beginning, in languages that conjugate
 }
 

@@ -132,3 +132,14 @@ func TestAccentsDoNotMatter(t *testing.T) {
 		}
 	}
 }
+
+// A question about a day finds what was said of it before, and a question for nothing but a day only that.
+func TestDaysThatAreNamed(t *testing.T) {
+	t.Parallel()
+	x := indexOf(t, sessionUnits(1, "2023-05-02", "Ann: The plumber comes on the 18th of May.", "Ann: 5月18号约了牙医。", "Ann: What happened next was funny.")...)
+	for text, want := range map[string]string{"Is anything coming up next week?": "plumber", "下周有什么安排吗？": "牙医", "What happened next week?": "plumber"} {
+		if hits := recallText(t, x, text); position(hits, want) < 0 || position(hits, "funny") >= 0 {
+			t.Errorf("%q finds %q, want %q", text, hitTexts(hits), want)
+		}
+	}
+}

@@ -108,10 +108,11 @@ func (l line) fits(sought lang.Sought) bool {
 }
 
 // Marks of a row: that its text states a term as a name, or has it capitalised inside a sentence,
-// and, of a fact, the text that it was taken from.
+// names a day other than the one when it was said, and, of a fact, the text that it was taken from.
 const (
 	markNames   = "n"
 	markCapital = "c"
+	markDay     = "d"
 	markSource  = "s"
 )
 
@@ -130,6 +131,9 @@ func (e *entry) marks() (marks []string) {
 		for _, t := range index.Terms(strings.ToLower(m[1])) {
 			add(markCapital, t)
 		}
+	}
+	if day, ok := lang.EventTime(e.Text, e.At); ok && day.Format(time.DateOnly) != e.At.Format(time.DateOnly) {
+		add(markDay, day.Format(time.DateOnly))
 	}
 	for _, source := range e.Sources {
 		for _, id := range source {

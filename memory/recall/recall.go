@@ -117,6 +117,7 @@ type ranking struct {
 	tells   float32 // evidence of all words of a scene; 0 = the message is none
 	columns *columns
 	gate    gate
+	naming  map[int]bool // rows that name one of the question's days
 	follow  following
 
 	cosineBase float32 // up to here a cosine of the model is chance
@@ -187,6 +188,9 @@ func (r *ranking) rank() error {
 			return err
 		}
 	}
+	if err := r.readNaming(); err != nil {
+		return err
+	}
 	if err := r.measure(); err != nil {
 		return err
 	}
@@ -204,6 +208,9 @@ func (r *ranking) rank() error {
 
 // relevant reports whether a row passes the floor.
 func (r *ranking) relevant(i int) bool {
+	if r.read.OfDays && r.q.gated() && len(r.columns.day.set) > 0 {
+		return r.columns.day.of[i] > 0
+	}
 	return r.q.Mode == Ranked || r.relevantAlone(i) || r.q.Mode == Search && r.columns.match.Scores[i].Spanned >= floorSpanned
 }
 

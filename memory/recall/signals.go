@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"nodest/internal/index"
 	"nodest/memory/lang"
@@ -160,6 +161,9 @@ func (r *ranking) measure() error {
 // relateRow adds row n to the rows if it has something to do with the question.
 func (r *ranking) relateRow(n, before, length int, attr uint64) {
 	fits := r.dayOf(line(attr))
+	if r.naming[n] {
+		fits = 1
+	}
 	if fits > 0 {
 		r.columns.day.put(n, fits)
 	}
@@ -202,6 +206,9 @@ func (r *ranking) relateFew() {
 func (r *ranking) addOfTheDays(rows []int) []int {
 	if len(r.read.Days) == 0 {
 		return rows
+	}
+	for n := range r.naming {
+		rows = append(rows, n)
 	}
 	all, most := spanOf(r.read.Days), len(rows)+mostOfDays
 	r.v.Within(all.from, all.to, func(n int, attr uint64) bool {
@@ -249,6 +256,30 @@ func (r *ranking) dayOf(l line) (fit float32) {
 		fit = max(fit, d.Fit(at))
 	}
 	return fit
+}
+
+// mostNamedDays is how many days a question names at most for which rows that name them are looked for.
+const mostNamedDays = 62
+
+// readNaming finds the rows whose texts name one of the question's days: the third of December, tomorrow.
+func (r *ranking) readNaming() error {
+	var marks []string
+	for _, d := range r.read.Days {
+		for _, day := range d.Each(r.q.Now, mostNamedDays) {
+			marks = append(marks, markDay+day.Format(time.DateOnly))
+		}
+	}
+	if len(marks) == 0 {
+		return nil
+	}
+	marked, err := r.v.Marked(r.ctx, marks)
+	r.naming = map[int]bool{}
+	for _, rows := range marked {
+		for _, n := range rows {
+			r.naming[n] = true
+		}
+	}
+	return err
 }
 
 // neighbours are the rows that are nearest to a vector, the nearest first.
