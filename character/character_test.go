@@ -1,8 +1,8 @@
 package character_test
 
 import (
-	"fmt"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"slices"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"nodest/chat/lineage"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
@@ -79,7 +80,7 @@ func returnToBranch(tx Tx, c *op.Call, conv *Conversation, m *Message) (*Message
 	if err != nil {
 		return nil, err
 	}
-	version, left := leftAt(born, conv.Version, rewinds)
+	version, left := lineage.LeftAt(born, conv.Version, rewinds)
 	if !left {
 		return m, nil
 	}

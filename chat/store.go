@@ -3,6 +3,8 @@ package chat
 import (
 	"encoding/json"
 	"time"
+
+	"nodest/chat/lineage"
 )
 
 // ConversationTx keeps conversations.
@@ -145,10 +147,7 @@ type PlayTx interface {
 }
 
 // Rewind says that a version of a conversation went back to an older one.
-type Rewind struct {
-	At int64 `json:"at"` // the version that it made
-	To int64 `json:"to"` // the version whose state that shows; To < At
-}
+type Rewind = lineage.Rewind
 
 // TextFilter narrows a search; the zero value takes all.
 type TextFilter struct {

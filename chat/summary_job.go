@@ -28,7 +28,7 @@ type summaryOrder struct {
 	Rest   bool          `json:"rest,omitempty"`   // nothing happens in the conversation: the time for repairs
 	Forced *SummaryRange `json:"forced,omitempty"` // the user asks
 	Tries  int           `json:"tries,omitempty"`  // that came to nothing
-	Tokens *int          `json:"tokens,omitempty"` // of a chat that is due, as the turn knows them (Setup.SummaryTokens); nil = by the conversation's model
+	Tokens *int          `json:"tokens,omitempty"` // those of a chat that is due, as the turn knows them (Setup.SummaryTokens); nil = by the conversation's model
 
 	atOnce bool // a turn waits
 }

@@ -74,7 +74,7 @@ type quote struct {
 
 	terms []string // distinct, sorted
 	names []string
-	mark  int64 // what it is worth for what it says, in hundredths
+	mark  int64 // its worth for what it says, in hundredths
 	score int64 // how much it says, in millionths
 	close int64 // how much of it was picked already, in millionths
 	size  int   // in a summary, with the line break, in code points

@@ -100,7 +100,7 @@ func (s *scribe) keeping(ctx context.Context, prompt, text string, essentials []
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	if err != nil { // what there is can be mended
+	if err != nil { // the text there is can be mended
 		return text, nil
 	}
 	again, verdict := s.accept(answer, s.shortest(), s.work.Length)

@@ -13,7 +13,7 @@ import (
 	"nodest/memory/lang"
 )
 
-// What a summary must not lose, by what a sentence says, and how much each is worth, in hundredths of the sentence
+// A summary must not lose these, by what a sentence says, and how much each is worth, in hundredths of the sentence
 // with the rarest words. They add up: who owes whom how much until when is worth most.
 var marks = []struct {
 	says  *lexicon.Rule

@@ -19,7 +19,7 @@ type window struct {
 // Sizes of a window, in code points as a prompt shows them.
 const (
 	earlierTurns = 20
-	contextTurns = 2     // of the earlier ones, how many a prompt shows
+	contextTurns = 2     // how many of the earlier ones a prompt shows
 	windowSize   = 12000 // the text beyond it waits for the next run
 	leastTurns   = 5     // but so many are read at once, because each run costs calls of the model
 	largestSize  = 48000 // unless they are larger than this

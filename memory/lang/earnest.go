@@ -11,7 +11,7 @@ var (
 	supposed   = data.Rule("supposed")   // marks a sentence: conditions, dreams, doubts, and what others say
 	formerly   = data.Rule("formerly")   // the beginning of a sentence that goes on with the present
 	guessWho   = data.Rule("guess-who")  // the speaker, as a riddle
-	mutual     = data.Rule("mutual")     // what somebody and the speaker did, told of the speaker
+	mutual     = data.Rule("mutual")     // something that somebody and the speaker did, told of the speaker
 	correcting = data.Rule("correcting") // how people correct what was known of them
 )
 

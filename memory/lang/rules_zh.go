@@ -15,7 +15,7 @@ var (
 	hanOther = chinese("other") // somebody else is the subject
 	hanEnd   = chinese("end")
 	hanMemo  = chinese("memo")          // the user wants something kept
-	hanWeToo = chinese("we-too")        // what is said of us, and holds for the speaker
+	hanWeToo = chinese("we-too")        // said of us, and holds for the speaker
 	hanGone  = chinese("gone-for-good") // somebody or something is there no more
 
 	hanStopCalling = chinese("stop-calling") // the speaker gives up a name

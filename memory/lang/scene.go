@@ -2,7 +2,7 @@ package lang
 
 import "time"
 
-// What is said in a scene that two sides play is part of the story and gives no facts. A line shows
+// Text said in a scene that two sides play is part of the story and gives no facts. A line shows
 // it: by a role, by somebody or something that only stories have, or by what the speaker does
 // there and then (*bows*, "I bow and step closer"). The lines that follow belong to the scene as
 // long as the other side goes on with it, and until somebody steps out of it.
@@ -11,7 +11,7 @@ var (
 	endsScene  = data.Rule("scene-ends")
 	ofStories  = data.Rule("story") // somebody or something that only stories have, in the first person
 	hasStory   = data.Rule("story-has")
-	actsNow    = data.Rule("acts") // what the speaker does, told as it happens
+	actsNow    = data.Rule("acts") // deeds of the speaker, told as it happens
 )
 
 // sceneRests is how long nothing is said until a scene has ended.

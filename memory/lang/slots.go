@@ -67,7 +67,7 @@ func SlotsOf(text string) (all Slots) {
 	return all
 }
 
-// of reports whether both say something of one property; a number may be that of the telephone.
+// The method of reports whether both say something of one property; a number may be that of the telephone.
 func (g slot) of(other slot) bool {
 	kind, name, _ := strings.Cut(g.property, " ")
 	otherKind, otherName, _ := strings.Cut(other.property, " ")

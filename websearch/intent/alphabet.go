@@ -27,7 +27,7 @@ type alphabet struct {
 	times          *rule // that begin like things of the scene
 	fresh          *rule
 	frame          *rule // questions about the world whatever their words
-	the, unique    *rule // what ties a thing to a scene, and the things that it does not tie
+	the, unique    *rule // words that tie a thing to a scene, and the things that it does not tie
 	sentence       *rule
 
 	function, everyday map[string]bool // words that do not say what a question is about; things of every chat

@@ -80,7 +80,7 @@ func (o Options) classify(text string) Reason {
 	return language.question(said, folded)
 }
 
-var claim = data.Rule("claim") // what somebody said about the world, and the user doubts
+var claim = data.Rule("claim") // something that somebody said about the world, and the user doubts
 
 var sums = data.Rule("sum") // calculations, which need no search
 

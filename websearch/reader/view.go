@@ -25,7 +25,7 @@ type view struct {
 type phrase struct {
 	text   string
 	weight int
-	gate   Kind // of the element around it, or ""
+	gate   Kind // that of the element around it, or ""
 	label  bool
 	side   bool // in a header, footer or menu
 }

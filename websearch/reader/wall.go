@@ -62,7 +62,7 @@ type tally struct {
 	before, rest float64 // rest before the first ask, and all of it
 	after        float64 // rest behind the last ask, without links
 	talk         float64
-	labels       int  // of buttons and links that fit the kind
+	labels       int  // buttons and links that fit the kind
 	headed       bool // the title or the heading is an ask or talk
 	gated, paid  bool
 }

@@ -1,4 +1,4 @@
-package chat
+package lineage
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ func TestWhereABranchWasLeft(t *testing.T) {
 		"newer than now, which nobody can have": {born: 30, now: 20, rewinds: []Rewind{{9, 7}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			last, left := leftAt(tt.born, tt.now, tt.rewinds)
+			last, left := LeftAt(tt.born, tt.now, tt.rewinds)
 			if left != (tt.last != 0) || left && last != tt.last {
 				t.Errorf("left at %d, %t; want %d", last, left, tt.last)
 			}
@@ -68,7 +68,7 @@ func TestLineageMatchesASearchBackThroughTheVersions(t *testing.T) {
 			for !has(want, born) {
 				want--
 			}
-			last, left := leftAt(born, now, rewinds)
+			last, left := LeftAt(born, now, rewinds)
 			if got := fmt.Sprint(last, left); got != fmt.Sprint(want, !has(now, born)) {
 				t.Fatalf("born %d, now %d, rewinds %v: %s, want %d", born, now, rewinds, got, want)
 			}
