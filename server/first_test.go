@@ -73,7 +73,8 @@ var added = strings.NewReplacer(`"includeCircle":true,"feedback":true`, `"includ
 	`,"pinExamples":false,"cardSystemPrompt":true,"cardPostHistory":true`, "", `"variables":{},"timedWorldInfo":{},`, "",
 	`"worldInfo":{"depth":2,"budget":25,"budgetCap":0,"minActivations":0,"minActivationsDepth":0,"maxRecursionSteps":0,"recursive":true,`+
 		`"includeNames":true,"caseSensitive":false,"matchWholeWords":true,"useGroupScoring":false,"strategy":"character"},`, "",
-	`"scripts":{"card":true,"preset":false},`, "", `"scripts":{"card":false,"preset":false},`, "")
+	`"scripts":{"card":true,"preset":false},`, "", `"scripts":{"card":false,"preset":false},`, "",
+	`"summaryShare":50,"summaryTokens":32000,`, "", `,"unfit":{}`, "")
 
 // asStored is an answer without what changes.
 func asStored(text string) string {

@@ -16,6 +16,7 @@ import (
 
 	"nodest/card"
 	"nodest/internal/bench"
+	"nodest/internal/bench/circle"
 	"nodest/internal/bench/kb"
 	"nodest/internal/bench/learning"
 	"nodest/internal/fault"
@@ -169,14 +170,14 @@ func (p *program) feedbackCommand() *cobra.Command {
 }
 
 func (p *program) circleCommand() *cobra.Command {
-	var o bench.CircleOptions
+	var o circle.Options
 	cmd := &cobra.Command{
 		Use: "circle", Short: "Let a social circle live for some days in virtual time", Args: cobra.NoArgs,
 		Long: "Simulates a user with characters that post and react, with a scripted model and with the offline model, on\n" +
 			"SQLite in a temporary folder. Prints how lively the circle was, how much it repeated itself, and what it cost.\n\n" +
 			"With --database two processes work on the circle at the same time, on PostgreSQL.",
 		Example: "  nodest-bench circle\n  nodest-bench circle --days 7 --characters 5 --seed 3 --json",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return bench.Circle(cmd.Context(), p.out, o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return circle.Measure(cmd.Context(), p.out, o) },
 	}
 	cmd.Flags().IntVar(&o.Days, "days", 30, "days to simulate")
 	cmd.Flags().IntVar(&o.Characters, "characters", 20, "characters that take part")

@@ -29,12 +29,12 @@ var largePackages = map[string]string{
 
 // wideStructs may have more fields, for the reason given.
 var wideStructs = map[string]string{
-	"chat.wireMessage":             "the members of a message as clients read them",
-	"character.Settings":           "the settings of a character as they are stored, in their groups",
-	"framework.words":              "a file of words, with those of the clock in a group",
-	"internal/bench.circleFigures": "one figure a line, as the report of the benchmark prints them",
-	"store.subjects":               "one field for each subject whose rows a transaction has",
-	"websearch/miniweb.Route":      "a line of the file that describes the web of the tests",
+	"chat.wireMessage":                    "the members of a message as clients read them",
+	"character.Settings":                  "the settings of a character as they are stored, in their groups",
+	"framework.words":                     "a file of words, with those of the clock in a group",
+	"internal/bench/circle.circleFigures": "one figure a line, as the report of the benchmark prints them",
+	"store.subjects":                      "one field for each subject whose rows a transaction has",
+	"websearch/miniweb.Route":             "a line of the file that describes the web of the tests",
 }
 
 // ownPackages returns the files of our packages, by path within the module.

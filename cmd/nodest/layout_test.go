@@ -31,7 +31,8 @@ var layers = []string{
 	"nodest/app internal/mcptool internal/kbtool internal/webtool internal/logtool internal/loretool internal/researchtool",
 	"server/api",
 	"store server",
-	"store/storetest internal/bench internal/bench/kb internal/bench/learning internal/setup",
+	"store/storetest internal/bench/circle internal/bench/kb internal/bench/learning internal/setup",
+	"internal/bench",
 	"nodest/nodesttest knowledge/knowledgetest internal/instance",
 	"cmd/nodest cmd/nodest-bench",
 }
@@ -39,7 +40,7 @@ var layers = []string{
 // allowedImporters lists the only packages that may import a third-party module, or the benchmarks,
 // which the program that users get does without.
 var allowedImporters = map[string]string{
-	"nodest/internal/bench":                  "cmd/nodest-bench internal/bench internal/bench/kb internal/bench/learning",
+	"nodest/internal/bench":                  "cmd/nodest-bench internal/bench internal/bench/circle internal/bench/kb internal/bench/learning",
 	"github.com/mattn/go-sqlite3":            "store/sqldb",
 	"github.com/jackc/pgx/v5":                "store store/sqldb store/storetest",
 	"github.com/pressly/goose/v3":            "store",

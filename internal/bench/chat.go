@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/internal/bench/circle"
 	"nodest/internal/fault"
 )
 
@@ -119,7 +120,7 @@ func withServers(ctx context.Context, out io.Writer, o ServerOptions, measure fu
 	engine := "SQLite"
 	if o.Database != "" {
 		var drop func() error
-		if r.Database, drop, err = newSchema(ctx, o.Database); err != nil {
+		if r.Database, drop, err = circle.NewSchema(ctx, o.Database); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, drop()) }()

@@ -43,7 +43,7 @@ func (r *run) homeOf(ctx context.Context, n int, chats func(user int) []chatScri
 	if dir, err = os.MkdirTemp(r.dir, "data-"); err != nil {
 		return "", nil, err
 	}
-	db, err := store.Open(ctx, store.Options{Dir: dir, URL: r.Database, Log: quiet})
+	db, err := store.Open(ctx, store.Options{Dir: dir, URL: r.Database, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return "", nil, err
 	}

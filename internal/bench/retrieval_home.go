@@ -36,7 +36,7 @@ type library struct {
 	engine   *nodest.Engine
 	archives *archive.Service
 	memory   *memory.Service
-	model    string // of the vectors
+	model    string // its vectors are stored under this id
 	jobs     *jobs.Runner
 	people   map[string]lang.Names // by character
 }

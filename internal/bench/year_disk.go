@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -166,7 +167,7 @@ func sizeOnDisk(dir string) (size onDisk, err error) {
 
 // expire removes what has a time limit, as maintenance would a year later.
 func expire(ctx context.Context, o store.Options) (err error) {
-	o.Now, o.Log = func() time.Time { return time.Now().AddDate(1, 0, 0) }, quiet
+	o.Now, o.Log = func() time.Time { return time.Now().AddDate(1, 0, 0) }, slog.New(slog.DiscardHandler)
 	db, err := store.Open(ctx, o)
 	if err != nil {
 		return err

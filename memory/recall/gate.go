@@ -162,7 +162,7 @@ func (r *ranking) admits() bool {
 
 // idle reports whether a unit says nothing: the greeting of another chat, or only questions.
 func (r *ranking) idle(e *entry) bool {
-	return e.Layer == Exchange && (r.greets(e) || e.onlyAsks())
+	return e.Layer == Exchange && (r.greets(e) || e.onlyAsks() || r.read.Asks && lang.BelongElsewhere(e.Text, e.Speaker, r.own))
 }
 
 // ofTheDay reports whether a question is about the day of row i: about that very day, or about

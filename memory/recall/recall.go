@@ -113,8 +113,9 @@ type ranking struct {
 	branch  Branch
 	v       index.View
 	read    lang.Question
-	mine    bool    // the message is about the one who writes it
-	tells   float32 // evidence of all words of a scene; 0 = the message is none
+	mine    bool     // the message is about the one who writes it
+	own     []string // things of the user that a question is about
+	tells   float32  // evidence of all words of a scene; 0 = the message is none
 	columns *columns
 	gate    gate
 	naming  map[int]bool // rows that name one of the question's days
@@ -183,6 +184,7 @@ func (r *ranking) readRows(rows []int) error {
 // rank scores the rows of the index.
 func (r *ranking) rank() error {
 	r.mine = lang.AboutSpeaker(r.q.Text)
+	r.own = r.read.OwnThings(r.q.Text)
 	if r.q.gated() {
 		if err := r.recognise(); err != nil {
 			return err

@@ -1,0 +1,138 @@
+package lang
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"nodest/internal/index"
+)
+
+// whose says whose thing a word of a text is, as far as the words before it tell.
+type whose uint8
+
+const (
+	nobodys    whose = 1 << iota // no word tells
+	ofOneself                    // "my son", 我儿子
+	addressees                   // "your son", 你儿子
+	others                       // "her son", 她儿子
+)
+
+var (
+	ofSpeaker   = data.Words("my")
+	ofAddressee = data.Words("your")
+	ofOthersOwn = data.Words("their")
+)
+
+// mostBetween is how many words stand between "my" and the thing, at most: "my old red bike".
+const mostBetween = 2
+
+// OwnThings returns the things in a question that are the speaker's, by their terms: of "what is the name of my
+// son?" son. A question about "my first car" asks for both words, of which the answer needs one.
+func (q *Question) OwnThings(text string) (things []string) {
+	folded := Plain(text)
+	words := plainWords(folded)
+	for i, w := range words {
+		if !slices.Contains(ofSpeaker(), w) {
+			continue
+		}
+		for _, next := range words[i+1 : min(len(words), i+1+mostBetween)] {
+			if t := index.Stem(next); q.Proof(t) >= ProvesLittle {
+				things = append(things, t)
+			}
+		}
+	}
+	for at, r := range folded {
+		if !isDense(r) {
+			continue
+		}
+		for _, mine := range ofSpeaker() {
+			if rest, ok := strings.CutPrefix(folded[at:], mine); ok && isDenseTerm(mine) {
+				if pair := firstRunes(rest, 2); pair != "" && denseWeight(pair) == 1 && q.Proof(pair) >= ProvesLittle {
+					things = append(things, pair)
+				}
+			}
+		}
+	}
+	return things
+}
+
+// BelongElsewhere reports whether a line that somebody said has one of the user's things, and has it only as the
+// thing of somebody else: the user says "your son", or the character "my son".
+func BelongElsewhere(text string, by Role, things []string) bool {
+	if len(things) == 0 {
+		return false
+	}
+	var found whose
+	folded := Plain(text)
+	words := plainWords(folded)
+	for i, w := range words {
+		if slices.Contains(things, index.Stem(w)) {
+			found |= ownerOf(words[max(0, i-mostBetween):i])
+		}
+	}
+	for _, thing := range things {
+		for at := 0; isDenseTerm(thing); {
+			i := strings.Index(folded[at:], thing)
+			if i < 0 {
+				break
+			}
+			found |= denseOwner(folded[:at+i])
+			at += i + len(thing)
+		}
+	}
+	users := ofOneself
+	if by == RoleCharacter {
+		users = addressees
+	}
+	return found != 0 && found&(users|nobodys) == 0
+}
+
+// ownerOf reads the words before a thing, the nearest first.
+func ownerOf(before []string) whose {
+	for _, w := range slices.Backward(before) {
+		switch {
+		case slices.Contains(ofSpeaker(), w):
+			return ofOneself
+		case slices.Contains(ofAddressee(), w):
+			return addressees
+		case slices.Contains(ofOthersOwn(), w):
+			return others
+		}
+	}
+	return nobodys
+}
+
+// denseOwner is ownerOf for scripts without spaces, where the owner stands right before the thing.
+func denseOwner(before string) whose {
+	ends := func(words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return isDenseTerm(w) && strings.HasSuffix(before, w) })
+	}
+	switch {
+	case ends(ofSpeaker()):
+		return ofOneself
+	case ends(ofAddressee()):
+		return addressees
+	case ends(ofOthersOwn()):
+		return others
+	}
+	return nobodys
+}
+
+func plainWords(folded string) []string {
+	return strings.FieldsFunc(folded, func(r rune) bool { return !unicode.IsLetter(r) || isDense(r) })
+}
+
+// firstRunes is how a text begins, "" if it is shorter.
+func firstRunes(text string, n int) string {
+	for i := range text {
+		if n == 0 {
+			return text[:i]
+		}
+		n--
+	}
+	if n == 0 {
+		return text
+	}
+	return ""
+}
