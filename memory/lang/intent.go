@@ -55,6 +55,7 @@ const leastBesideKind = 1
 
 // readKind makes the words optional that name the kind of thing which is asked for, if the question has
 // others: "What sport do I do every morning?" is answered by "I swim every morning".
+// Pairs of characters stay required: a row may share parts of them.
 func (q *Question) readKind(folded string) {
 	kind := map[string]bool{}
 	for _, e := range kindOfAnswer() {
@@ -72,7 +73,7 @@ func (q *Question) readKind(folded string) {
 	}
 	q.OfKind = len(kind) > 0 && rest < leastBesideKind
 	for i := range q.Terms {
-		if kind[q.Terms[i].Text] && !q.OfKind {
+		if t := q.Terms[i].Text; kind[t] && !q.OfKind && !isDenseTerm(t) {
 			q.Terms[i].Extra = true
 		}
 	}
