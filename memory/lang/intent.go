@@ -18,6 +18,7 @@ var (
 	goingOn       = data.Rule("going-on")
 	tag           = data.Rule("tag") // turns a statement into a question that needs no answer
 	sentenceWords = data.Rule("sentence-words")
+	kindOfAnswer  = data.List("kind-of-answer")
 	asksOwn       = data.Rule("asks-own") // asks for something about one who speaks
 )
 
@@ -36,6 +37,7 @@ func (q *Question) intend(folded, rest string, chats bool) {
 	q.Asks = asking.MatchString(rest)
 	if q.Asks {
 		q.fade(rest)
+		q.readKind(folded)
 	}
 	q.Past = askingThePast.MatchString(rest)
 	q.Refers = q.Asks && (someone.MatchString(thereAlone.ReplaceAllString(rest, "")) || goingOn.MatchString(rest)) && q.asked() <= mostOfReference
@@ -45,6 +47,35 @@ func (q *Question) intend(folded, rest string, chats bool) {
 	}
 	if q.Asks && q.Properties == 0 && q.asked() < LeastAsked && asksOwn.MatchString(rest) {
 		q.stressWeak()
+	}
+}
+
+// leastBesideKind is the evidence of the other words of a question from which on the kind is optional: one word.
+const leastBesideKind = 1
+
+// readKind makes the words optional that name the kind of thing which is asked for, if the question has
+// others: "What sport do I do every morning?" is answered by "I swim every morning".
+// Pairs of characters stay required: a row may share parts of them.
+func (q *Question) readKind(folded string) {
+	kind := map[string]bool{}
+	for _, e := range kindOfAnswer() {
+		for _, at := range e.FindAllStringSubmatchIndex(folded, -1) {
+			for _, t := range index.Terms(folded[at[2]:at[3]]) {
+				kind[t] = true
+			}
+		}
+	}
+	rest := float32(0)
+	for _, t := range q.Terms {
+		if !t.Extra && !kind[t.Text] {
+			rest += t.Evidence
+		}
+	}
+	q.OfKind = len(kind) > 0 && rest < leastBesideKind
+	for i := range q.Terms {
+		if t := q.Terms[i].Text; kind[t] && !q.OfKind && !isDenseTerm(t) {
+			q.Terms[i].Extra = true
+		}
 	}
 }
 

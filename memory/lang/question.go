@@ -38,6 +38,7 @@ type Question struct {
 	Told       float32    // evidence of the words of the turns before
 
 	OfDays bool // it asks for nothing but what was on its days
+	OfKind bool // it says nothing of what it asks for but the kind of thing
 
 	tongues tongues
 }

@@ -147,7 +147,7 @@ func (r *ranking) answers(i, before int) bool {
 }
 
 // admits reports whether rows that only pass the floor may be returned.
-// A question about the user that a row answers clearly needs no others.
+// A question about the user that a row answers clearly needs no others; the kind of thing alone answers none.
 func (r *ranking) admits() bool {
 	if !r.q.gated() {
 		return true
@@ -156,7 +156,7 @@ func (r *ranking) admits() bool {
 	for _, row := range r.columns.proven.set {
 		best = max(best, r.columns.match.Scores[row].Evidence)
 	}
-	clear := r.mine && len(r.read.Days) == 0 && best >= max(lang.LeastAsked, clearShare*r.columns.match.Asked)
+	clear := r.mine && len(r.read.Days) == 0 && !r.read.OfKind && best >= max(lang.LeastAsked, clearShare*r.columns.match.Asked)
 	return (r.read.Asks || r.read.Keywords) && !clear
 }
 

@@ -184,7 +184,7 @@ func (r *ranking) tell(found []candidate) []telling {
 
 // latestFirst puts a line before older ones if the question is about the user, and the line has
 // all that they have of the question, or has some of it and says that it has changed. A
-// statement of a property that is asked for comes first.
+// statement of a property that is asked for comes before all lines that are none.
 func (r *ranking) latestFirst(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
 		return found
@@ -198,7 +198,10 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
 			gives, gave := all[j].gives&r.read.Properties != 0, all[i].gives&r.read.Properties != 0
-			return gives && !gave || r.mine && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
+			if gives != gave {
+				return gives
+			}
+			return r.mine && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
 		})
 		if at < 0 {
 			at = len(places)
