@@ -40,7 +40,7 @@ func LanguageName(l framework.Language, texts ...string) string {
 }
 
 // languageOf returns the language of a text; "" if it is not clear.
-func languageOf(text string) string {
+func languageOf(text string) string { //nolint:gocyclo // one case after the other, each of one line
 	letters, latin := map[string]int{}, 0
 	for _, r := range text {
 		if unicode.Is(unicode.Latin, r) {

@@ -100,8 +100,8 @@ func (s *scribe) keeping(ctx context.Context, prompt, text string, essentials []
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	if err != nil { // the text there is can be mended
-		return text, nil
+	if err != nil {
+		return text, nil //nolint:nilerr // the text there is can be mended
 	}
 	again, verdict := s.accept(answer, s.shortest(), s.work.Length)
 	if (verdict == Accepted || verdict == TooLong) && len(lostIn(again, essentials)) < len(lost) {

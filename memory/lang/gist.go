@@ -177,7 +177,7 @@ type finding struct {
 	bare   bool // one word is all that the statement says
 }
 
-func (s *sentence) find(g *Gist, t *Telling) (f finding, ok bool) {
+func (s *sentence) find(g *Gist, t *Telling) (f finding, ok bool) { //nolint:gocyclo // one case after the other, each of one line
 	f = finding{anchor: len(s.folded), bare: len(g.Parts) == 1 && len(g.Classes) == 0 && g.Parts[0].weight() < fewOfName}
 	weight, said, needsName := 0.0, 0.0, false
 	for i := range g.Parts {

@@ -29,7 +29,7 @@ const (
 )
 
 // intend reads what is asked; rest is folded without dates and small talk, and chats tells of that.
-func (q *Question) intend(folded, rest string, chats bool) {
+func (q *Question) intend(folded, rest string, chats bool) { //nolint:gocyclo // one case after the other, each of one line
 	folded, rest = Contracted(folded), Contracted(rest)
 	if !aboutUs.MatchString(rest) {
 		rest = tag.ReplaceAllString(rest, "")

@@ -10,8 +10,6 @@ import (
 // solstice is the eleventh; of thirteen months between two of them, the first in which the sun enters no sign is
 // a leap month.
 
-var beijing = time.FixedZone("", 8*60*60)
-
 const synodic = 29.530588861 // days from new moon to new moon
 
 // newMoon is the day of new moon k in Beijing, in days since the Julian epoch; 0 is that of January 6th, 2000.

@@ -72,7 +72,7 @@ func isYear(t string) bool {
 }
 
 // ReadQuery reads text, asked at the time now, in the time zone of now.
-func ReadQuery(text string, people Names, now time.Time) Question {
+func ReadQuery(text string, people Names, now time.Time) Question { //nolint:gocyclo // one case after the other, each of one line
 	folded := Plain(text)
 	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, meansNow()), tongues: tonguesOf(folded)}
 	days, rest, bare, parts := readDays(folded, now)

@@ -54,7 +54,7 @@ func (n Names) readChinese(sentence string, m Line) []Statement {
 // chineseClauses reads the clauses of a sentence. After one about 我 with a statement, or about
 // a change in the user's life, the next may omit 我; after any other its subject may be
 // something else (我看了一部电影，叫《活着》).
-func (n Names) chineseClauses(sentence string, m Line) []Statement {
+func (n Names) chineseClauses(sentence string, m Line) []Statement { //nolint:gocyclo // one case after the other, each of one line
 	var out []Statement
 	self := false
 	for _, clause := range commas.Split(sentence, -1) {

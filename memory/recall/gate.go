@@ -21,7 +21,7 @@ const (
 	clearShare      = 0.75 // share of what a question asks for in a row that answers it clearly
 	leastTold       = 1.3  // for a message that asks nothing
 	leastToldShare  = 0.1
-	plainTold       = 2.5 // what a message tells up to which it is like any other
+	plainTold       = 2.5 // a message that tells this much is like any other
 	richTold        = 4   // from which on it needs least
 	leastInScene    = 0.85
 	leastSceneShare = 0.06

@@ -24,7 +24,7 @@ const (
 
 // yardstick tells what the cosines of a question mean.
 type yardstick struct {
-	base float32 // of a text that has nothing to do with it
+	base float32 // cosine with a text that has nothing to do with it
 	mark float32 // from here on a row stands out
 }
 

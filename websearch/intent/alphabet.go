@@ -141,7 +141,7 @@ const detailed = 6
 
 // judge judges one sentence. If it is not alone but for greetings, it must name what it asks about: chats are
 // full of short questions about what was just said.
-func (a *alphabet) judge(said string, alone bool) Reason {
+func (a *alphabet) judge(said string, alone bool) Reason { //nolint:gocyclo // one case after the other, each of one line
 	folded := strings.TrimSpace(strings.ToLower(said))
 	folded = a.meant.rewrite(a.tag.ReplaceAllString(folded, ""))
 	if a.noAsk.MatchString(folded) {

@@ -96,7 +96,7 @@ type piece struct {
 	at   element
 }
 
-func (b *viewer) enter(n *html.Node) bool {
+func (b *viewer) enter(n *html.Node) bool { //nolint:gocyclo // one case after the other, each of one line
 	if n.Type == html.TextNode {
 		b.block = append(b.block, piece{n.Data, b.open[len(b.open)-1]})
 		return true

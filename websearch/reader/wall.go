@@ -132,7 +132,7 @@ func (s phrase) kinds() map[Kind]bool {
 }
 
 // tally sorts the sentences of a page, whose kinds are known, for a kind.
-func (v *view) tally(kind Kind, kinds []map[Kind]bool) *tally {
+func (v *view) tally(kind Kind, kinds []map[Kind]bool) *tally { //nolint:gocyclo // one case after the other, each of one line
 	c := &tally{asks: map[string]bool{}}
 	opens := wallLabel
 	if kind == KindConsent {
@@ -182,7 +182,7 @@ func (c *tally) add(weight float64, link bool) {
 }
 
 // is reports whether a page is a wall of a kind.
-func (v *view) is(kind Kind, c *tally) bool {
+func (v *view) is(kind Kind, c *tally) bool { //nolint:gocyclo // one case after the other, each of one line
 	n := len(c.asks)
 	switch kind {
 	case kindMissing:
