@@ -355,7 +355,7 @@ func TestPageMemorySuggestions(t *testing.T) {
 	m.see("one waits for a decision", `document.querySelector("main nav .count")?.innerText == "1"`)
 	m.open("/suggestions")
 	m.see("the suggestion", `document.querySelector(".suggestions .old")?.innerText == "User is 30 years old" && document.querySelector(".suggestions .new").innerText.trim() == "User is 31 years old"`)
-	m.see("its reason and source", `(s => s.innerText.includes("contradicts an earlier statement") && s.querySelector("a").hash.startsWith("#/chats/`+m.chat+`?message="))(document.querySelector(".suggestions li"))`)
+	m.see("its reason and source", `(s => s.innerText.includes("newer statement replaces it") && s.querySelector("a").hash.startsWith("#/chats/`+m.chat+`?message="))(document.querySelector(".suggestions li"))`)
 	m.press("Accept")
 	m.see("it is decided", `!document.querySelector(".suggestions") && !document.querySelector("main nav .count")`)
 	m.open("")
