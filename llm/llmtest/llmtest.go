@@ -19,6 +19,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -215,7 +216,7 @@ func (f *Fake) set(change func()) {
 	change()
 }
 
-// Script queues replies; each answers one request. When none is left, Always
+// Script queues replies; each answers one request, but no request for the list of models. When none is left, Always
 // answers.
 func (f *Fake) Script(replies ...Reply) { f.set(func() { f.script = append(f.script, replies...) }) }
 
@@ -299,7 +300,7 @@ func (f *Fake) note(req Request) {
 func (f *Fake) next(req Request) Reply {
 	f.mu.Lock()
 	reply, ok := f.byKey[req.Key]
-	if !ok && len(f.script) > 0 {
+	if !ok && len(f.script) > 0 && !strings.HasSuffix(req.Path, "/models") {
 		reply, f.script, ok = f.script[0], f.script[1:], true
 	}
 	always := f.always
