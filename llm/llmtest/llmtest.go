@@ -216,8 +216,8 @@ func (f *Fake) set(change func()) {
 	change()
 }
 
-// Script queues replies; each answers one request, but no request for the list of models. When none is left, Always
-// answers.
+// Script queues replies; each answers one request, and a list of models only if it is a failure. When none is left,
+// Always answers.
 func (f *Fake) Script(replies ...Reply) { f.set(func() { f.script = append(f.script, replies...) }) }
 
 // Always sets the reply to requests that no script waits for. Without it the
@@ -300,7 +300,7 @@ func (f *Fake) note(req Request) {
 func (f *Fake) next(req Request) Reply {
 	f.mu.Lock()
 	reply, ok := f.byKey[req.Key]
-	if !ok && len(f.script) > 0 && !strings.HasSuffix(req.Path, "/models") {
+	if !ok && len(f.script) > 0 && (f.script[0].Status != 0 || !strings.HasSuffix(req.Path, "/models")) {
 		reply, f.script, ok = f.script[0], f.script[1:], true
 	}
 	always := f.always
