@@ -9,6 +9,7 @@ import (
 
 	"nodest/character"
 	"nodest/circle/rules"
+	"nodest/internal/civil"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 )
@@ -74,15 +75,10 @@ func (d today) quiet() rules.Quiet {
 	return rules.QuietHours(d.state.Settings.QuietFrom, d.state.Settings.QuietUntil)
 }
 
-// next is when the next day begins. A day may begin later than at midnight, or be left
-// out, where the clocks are changed then.
+// next is when the next day begins.
 func (d today) next() time.Time {
 	y, m, day := d.now.Date()
-	t := time.Date(y, m, day+1, 0, 0, 0, 0, d.now.Location())
-	for t.Format(time.DateOnly) <= d.day {
-		t = t.Add(15 * time.Minute)
-	}
-	return t
+	return civil.At(y, m, day+1, 0, d.now.Location())
 }
 
 func (svc *Service) planDay(tx Tx, payload json.RawMessage) error {

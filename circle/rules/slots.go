@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"nodest/internal/civil"
 )
 
 // Slot is a time of a day at which a character posts.
@@ -19,13 +21,14 @@ type Slot struct {
 func Slots(day time.Time, times []string, perDay int, quiet Quiet, seed uint64) []Slot {
 	var slots []Slot
 	named := map[int]bool{}
+	y, mon, date := day.Date()
 	for _, text := range times {
 		m, ok := minutes(text)
 		if !ok || named[m] {
 			continue
 		}
 		named[m] = true
-		slots = append(slots, Slot{fmt.Sprintf("%02d:%02d", m/60, m%60), clockAt(day, m)})
+		slots = append(slots, Slot{fmt.Sprintf("%02d:%02d", m/60, m%60), civil.At(y, mon, date, m, day.Location())})
 	}
 	var free []int // minutes
 	for m := range 24 * 60 {
@@ -36,7 +39,7 @@ func Slots(day time.Time, times []string, perDay int, quiet Quiet, seed uint64) 
 	d := dice(seed, "slots")
 	for i := range perDay {
 		m := free[int((float64(i)+d.Float64())*float64(len(free))/float64(perDay))]
-		at := clockAt(day, m).Add(time.Duration(d.IntN(60)) * time.Second)
+		at := civil.At(y, mon, date, m, day.Location()).Add(time.Duration(d.IntN(60)) * time.Second)
 		slots = append(slots, Slot{fmt.Sprintf("#%d", i+1), at})
 	}
 	slices.SortStableFunc(slots, func(a, b Slot) int { return a.At.Compare(b.At) })
@@ -49,35 +52,12 @@ func minutes(clock string) (int, bool) {
 	return t.Hour()*60 + t.Minute(), err == nil
 }
 
-// clockAt returns when clocks show a minute of the day that t is in. It is the first
-// moment if there are two, and the end of the gap if clocks skip the minute.
-func clockAt(t time.Time, minute int) time.Time {
-	y, mon, d := t.Date()
-	at := time.Date(y, mon, d, minute/60, minute%60, 0, 0, t.Location())
-	start, end := at.ZoneBounds()
-	switch shown := at.Hour()*60 + at.Minute(); {
-	case at.Day() != d: // the gap is at midnight, and at is before it
-		return end
-	case shown > minute:
-		return start
-	case shown < minute:
-		return end
-	case !start.IsZero():
-		_, now := at.Zone()
-		_, before := start.Add(-time.Second).Zone()
-		if first := at.Add(time.Duration(now-before) * time.Second); first.Before(start) && before > now {
-			return first
-		}
-	}
-	return at
-}
-
 // nextClock returns the next moment after t at which clocks show a minute of the day.
 func nextClock(t time.Time, minute int) time.Time {
-	at := clockAt(t, minute)
+	y, mon, d := t.Date()
+	at := civil.At(y, mon, d, minute, t.Location())
 	if !at.After(t) {
-		y, mon, d := t.Date()
-		at = clockAt(time.Date(y, mon, d+1, 12, 0, 0, 0, t.Location()), minute)
+		at = civil.At(y, mon, d+1, minute, t.Location())
 	}
 	return at
 }

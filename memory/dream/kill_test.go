@@ -13,9 +13,9 @@ import (
 
 	"nodest/cognition"
 	"nodest/internal/bench/figure"
+	"nodest/internal/civil"
 	"nodest/internal/jobs"
 	"nodest/memory/dream"
-	"nodest/memory/lang"
 	"nodest/store"
 	"nodest/store/storetest"
 )
@@ -189,7 +189,7 @@ func (w *world) order(o dream.Order) {
 // live sweeps and works now and in the next night; storetest.ErrKilled = the process was killed.
 func (w *world) live(of dream.Store) error {
 	w.Helper()
-	night := lang.Midnight(w.clock.Now()).Add(27 * time.Hour)
+	night := civil.Start(w.clock.Now(), w.clock.Now().Location()).Add(27 * time.Hour)
 	for _, next := range []time.Time{night, night.Add(90 * time.Minute), night.Add(2 * time.Hour), {}} {
 		if err := w.service(of).Sweep(w.Context()); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"nodest/internal/civil"
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
@@ -75,7 +76,7 @@ func nights(now time.Time, scene *Scene) (last, next time.Time) {
 		at = time.Time{}
 	}
 	y, m, d := now.In(scene.Zone).Date()
-	night := func(days int) time.Time { return time.Date(y, m, d+days, at.Hour(), at.Minute(), 0, 0, scene.Zone) }
+	night := func(days int) time.Time { return civil.At(y, m, d+days, at.Hour()*60+at.Minute(), scene.Zone) }
 	if tonight := night(0); !now.Before(tonight) {
 		return tonight, night(1)
 	}

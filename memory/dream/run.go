@@ -11,6 +11,7 @@ import (
 
 	"nodest/cognition"
 	"nodest/framework"
+	"nodest/internal/civil"
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
@@ -184,7 +185,7 @@ func (s *Service) active(tx Tx, characterID string) (bool, error) {
 
 // spent reports whether the day has no room for a call besides those that are left for later.
 func (s *Service) spent(tx Tx, characterID string, scene *Scene, left int) (bool, error) {
-	calls, tokens, err := tx.DreamsSince(characterID, lang.Midnight(tx.Now().In(scene.Zone)))
+	calls, tokens, err := tx.DreamsSince(characterID, civil.Start(tx.Now().In(scene.Zone), scene.Zone))
 	return calls+left >= callsPerDay || tokens >= tokensPerDay, err
 }
 

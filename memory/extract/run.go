@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"nodest/internal/civil"
 	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/memory"
@@ -276,10 +277,10 @@ func (c *candidate) date(given string, sources []memory.Message) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02"} {
 		t, err := time.ParseInLocation(layout, given, c.At.Location())
 		t = t.In(c.At.Location())
-		if err != nil || !lang.WholeDay(t, time.UTC).Equal(*c.EventTime) {
+		if err != nil || !lang.WholeDay(t).Equal(*c.EventTime) {
 			continue
 		}
-		if !t.Equal(lang.Midnight(t)) && !lang.IsWholeDay(t.UTC()) { // else it names no hour, or reads as none
+		if !t.Equal(civil.Start(t, t.Location())) && !lang.IsWholeDay(t.UTC()) { // else it names no hour, or reads as none
 			c.EventTime = &t
 		}
 		return

@@ -111,7 +111,7 @@ func later(at time.Time, n int, unit span) time.Time {
 // monthsOn stays in the month: a month after January 31st is the end of February.
 func monthsOn(at time.Time, months int) time.Time {
 	y, m, d := at.Date()
-	first := time.Date(y, m+time.Month(months), 1, 0, 0, 0, 0, at.Location())
+	first := time.Date(y, m+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
 	return first.AddDate(0, 0, min(d, first.AddDate(0, 1, -1).Day())-1)
 }
 
@@ -119,19 +119,19 @@ func monthsOn(at time.Time, months int) time.Time {
 func (g groups) date(at time.Time) (time.Time, bool) {
 	mo, d := monthNumber(g["month"]), count(g["day"])
 	if y := count(g["year"]); y > 0 {
-		return dayIn(y, mo, d, at.Location())
+		return dayIn(y, mo, d)
 	}
 	var best time.Time
 	for y := at.Year() - 1; y <= at.Year()+1; y++ {
-		if t, ok := dayIn(y, mo, d, at.Location()); ok && (best.IsZero() || t.Sub(at).Abs() < best.Sub(at).Abs()) {
+		if t, ok := dayIn(y, mo, d); ok && (best.IsZero() || t.Sub(at).Abs() < best.Sub(at).Abs()) {
 			best = t
 		}
 	}
 	return best, !best.IsZero()
 }
 
-func dayIn(y, m, d int, zone *time.Location) (time.Time, bool) {
-	t := time.Date(y, time.Month(m), d, 0, 0, 0, 0, zone)
+func dayIn(y, m, d int) (time.Time, bool) {
+	t := time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC)
 	return t, t.Day() == d && int(t.Month()) == m
 }
 

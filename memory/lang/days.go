@@ -5,13 +5,14 @@ import (
 	"strings"
 	"time"
 
+	"nodest/internal/civil"
 	"nodest/internal/lexicon"
 )
 
 // LocalTime converts a time to a zone. Midnight UTC is a day without an hour, in every zone.
 func LocalTime(at time.Time, zone *time.Location) time.Time {
 	if utc := at.UTC(); IsWholeDay(utc) {
-		return WholeDay(utc, zone)
+		return civil.Start(utc, zone)
 	}
 	return at.In(zone)
 }
@@ -20,10 +21,8 @@ func IsWholeDay(utc time.Time) bool {
 	return utc.Hour() == 0 && utc.Minute() == 0 && utc.Second() == 0 && utc.Nanosecond() == 0
 }
 
-func WholeDay(t time.Time, zone *time.Location) time.Time {
-	y, m, d := t.Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, zone)
-}
+// WholeDay is the day that t shows, without an hour.
+func WholeDay(t time.Time) time.Time { return civil.Start(t, time.UTC) }
 
 // Days is a day, or several, named by a question. Year 0 is every year, day 0 the whole month,
 // month 0 the whole year.
@@ -32,7 +31,8 @@ type Days struct {
 	Month time.Month
 	Day   int
 
-	// From and Until (exclusive) are set instead for days relative to the question: 上周.
+	// From and Until (exclusive) are set instead for days relative to the question: 上周. They are days
+	// without an hour.
 	From, Until time.Time
 }
 
@@ -55,6 +55,7 @@ func readDays(folded string, now time.Time) (days []Days, rest, bare, parts stri
 	if now.IsZero() {
 		return days, rest, rest, ""
 	}
+	now = civil.Wall(now)
 	bare = read(rest, askedDays(), func(e lexicon.Entry, g groups) (Days, bool) { return g.askedDay(e, now) })
 	year := yearOf(days)
 	_, rest, _ = partsIn(rest, year, now)
@@ -123,13 +124,13 @@ func (g groups) askedDay(e lexicon.Entry, now time.Time) (Days, bool) {
 	switch {
 	case e.With["on"] != "":
 		n, unit := amount(e.With["on"])
-		return oneDay(Midnight(later(now, n, unit))), true
+		return oneDay(WholeDay(later(now, n, unit))), true
 	case e.With["within"] != "":
 		return within(e.With["within"], now), true
 	case g["count"] != "":
 		return g.awayFrom(now)
 	}
-	return oneDay(g.inWeek(Midnight(now))), true
+	return oneDay(g.inWeek(WholeDay(now))), true
 }
 
 func oneDay(at time.Time) Days { return Days{From: at, Until: at.AddDate(0, 0, 1)} }
@@ -146,7 +147,7 @@ func within(text string, now time.Time) Days {
 	}
 	from, unit := amount(first)
 	until, _ := amount(several)
-	begin := Midnight(now)
+	begin := WholeDay(now)
 	switch unit {
 	case aWeek:
 		begin = monday(begin)
@@ -168,7 +169,7 @@ var vague = map[span]int{aWeek: 2, aMonth: 10, aYear: 120}
 // awayFrom reads "three days ago".
 func (g groups) awayFrom(now time.Time) (Days, bool) {
 	n := count(Digits(g["count"]))
-	from, around := Midnight(later(now, -n, g.unit())), vague[g.unit()]
+	from, around := WholeDay(later(now, -n, g.unit())), vague[g.unit()]
 	return Days{From: from.AddDate(0, 0, -around), Until: from.AddDate(0, 0, around+1)}, n != 0
 }
 
@@ -183,7 +184,7 @@ func (d Days) Each(now time.Time, most int) (all []time.Time) {
 		if d.From.IsZero() {
 			d.Year = year
 		}
-		from, until, _ := d.period(now.Location())
+		from, until, _ := d.period()
 		if until.After(from.AddDate(0, 0, most)) {
 			return nil
 		}
@@ -201,7 +202,11 @@ func (d Days) Exact() bool {
 	return !d.Until.After(d.From.AddDate(0, 0, 1))
 }
 
-func (d Days) Holds(t time.Time) bool { return !t.Before(d.From) && t.Before(d.Until) }
+// Holds reports whether a time is in days relative to a question.
+func (d Days) Holds(t time.Time) bool {
+	t = civil.Wall(t)
+	return !t.Before(d.From) && t.Before(d.Until)
+}
 
 var (
 	weekdayNames = data.Ranks("weekday-names") // a day that a question names is the last before it
@@ -219,13 +224,11 @@ func weekdaysIn(folded string, now time.Time) (days []Days) {
 	for i := range named {
 		if day := (i + 6) % 7; named[day] { // from Sunday
 			back := (int(now.Weekday())+5-day)%7 + 1
-			days = append(days, oneDay(Midnight(now).AddDate(0, 0, -back)))
+			days = append(days, oneDay(WholeDay(now).AddDate(0, 0, -back)))
 		}
 	}
 	return days
 }
-
-func Midnight(t time.Time) time.Time { return WholeDay(t, t.Location()) }
 
 // Fit is how well a time fits d, from 0 to 1. What happened on a day is often told in the days
 // after it, so those fit a little, for a week.
@@ -241,7 +244,8 @@ func (d Days) Fit(at time.Time) float32 {
 // fit is Fit in the year of d.
 func (d Days) fit(at time.Time) float32 {
 	const tail = 7 * 24 * 60 * 60
-	from, until, fit := d.period(at.Location())
+	from, until, fit := d.period()
+	at = civil.Wall(at)
 	switch late := at.Unix() - until.Unix(); {
 	case at.Unix() < from.Unix():
 		return 0
@@ -253,11 +257,11 @@ func (d Days) fit(at time.Time) float32 {
 }
 
 // period returns the time that is meant, and how well a time in it fits.
-func (d Days) period(zone *time.Location) (from, until time.Time, fit float32) {
+func (d Days) period() (from, until time.Time, fit float32) {
 	if !d.From.IsZero() {
 		return d.From, d.Until, 1
 	}
-	from = time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, zone)
+	from = time.Date(d.Year, max(d.Month, 1), max(d.Day, 1), 0, 0, 0, 0, time.UTC)
 	switch {
 	case d.Month == 0:
 		return from, from.AddDate(1, 0, 0), wholeYear
@@ -272,7 +276,7 @@ func (d Days) Span() (from, to time.Time) {
 	if d.From.IsZero() && d.Year == 0 {
 		return time.Time{}, time.Time{}
 	}
-	from, to, _ = d.period(time.UTC)
+	from, to, _ = d.period()
 	return from.AddDate(0, 0, -2), to.AddDate(0, 0, 9)
 }
 

@@ -33,7 +33,7 @@ func sign(day int) int {
 }
 
 // lunarDay is a day of the Chinese year that begins in a year.
-func lunarDay(year, month, day int, zone *time.Location) time.Time {
+func lunarDay(year, month, day int) time.Time {
 	k := eleventh(year - 1)
 	leap := eleventh(year)-k == 13
 	for number := 11; ; k++ {
@@ -43,7 +43,7 @@ func lunarDay(year, month, day int, zone *time.Location) time.Time {
 			continue
 		}
 		if number == 10+2+month {
-			return dayOfJulian(first+day-1, zone)
+			return dayOfJulian(first + day - 1)
 		}
 		number++
 	}
@@ -62,12 +62,12 @@ func eleventh(year int) int {
 	return k
 }
 
-func dayOfJulian(day int, zone *time.Location) time.Time {
-	return time.Date(2000, 1, 1+day-2451545, 0, 0, 0, 0, zone)
+func dayOfJulian(day int) time.Time {
+	return time.Date(2000, 1, 1+day-2451545, 0, 0, 0, 0, time.UTC)
 }
 
 // easter is the Sunday of a year (Meeus, chapter 8).
-func easter(year int, zone *time.Location) time.Time {
+func easter(year int) time.Time {
 	a, b, c := year%19, year/100, year%100
 	d, e := b/4, b%4
 	g := (b - (b+8)/25 + 1) / 3
@@ -75,5 +75,5 @@ func easter(year int, zone *time.Location) time.Time {
 	l := (32 + 2*e + 2*(c/4) - h - c%4) % 7
 	m := (a + 11*h + 22*l) / 451
 	n := h + l - 7*m + 114
-	return time.Date(year, time.Month(n/31), n%31+1, 0, 0, 0, 0, zone)
+	return time.Date(year, time.Month(n/31), n%31+1, 0, 0, 0, 0, time.UTC)
 }

@@ -14,7 +14,7 @@ import (
 var partsOfYear = data.List("asked-part", "falls", "also")
 
 // part returns the days of a part in a year.
-func part(falls string, year int, zone *time.Location) Days {
+func part(falls string, year int) Days {
 	var calendar, date string
 	var first, last int
 	if n, err := fmt.Sscanf(falls, "%s %s %d..%d", &calendar, &date, &first, &last); n != 4 {
@@ -27,13 +27,13 @@ func part(falls string, year int, zone *time.Location) Days {
 	var day time.Time
 	switch calendar {
 	case "solar":
-		day = time.Date(year, time.Month(numbers[0]), numbers[1], 0, 0, 0, 0, zone)
+		day = time.Date(year, time.Month(numbers[0]), numbers[1], 0, 0, 0, 0, time.UTC)
 	case "lunar":
-		day = lunarDay(year, numbers[0], numbers[1], zone)
+		day = lunarDay(year, numbers[0], numbers[1])
 	case "easter":
-		day = easter(year, zone)
+		day = easter(year)
 	case "nth":
-		day = time.Date(year, time.Month(numbers[0]), 1, 0, 0, 0, 0, zone)
+		day = time.Date(year, time.Month(numbers[0]), 1, 0, 0, 0, 0, time.UTC)
 		day = day.AddDate(0, 0, (numbers[1]-int(day.Weekday())+7)%7+7*(numbers[2]-1))
 	default:
 		panic("lang: no calendar: " + calendar)
@@ -60,12 +60,12 @@ func partsIn(folded string, year int, now time.Time) (days []Days, rest, words s
 func partsOf(e lexicon.Entry, year int, now time.Time) []Days {
 	falls := e.With["falls"]
 	if year > 0 {
-		return []Days{part(falls, year, now.Location())}
+		return []Days{part(falls, year)}
 	}
-	for year = now.Year(); part(falls, year, now.Location()).From.After(now); year-- {
+	for year = now.Year(); part(falls, year).From.After(now); year-- {
 	}
 	if e.With["also"] == "" {
-		return []Days{part(falls, year, now.Location())}
+		return []Days{part(falls, year)}
 	}
-	return []Days{part(falls, year, now.Location()), part(falls, year-1, now.Location())}
+	return []Days{part(falls, year), part(falls, year-1)}
 }

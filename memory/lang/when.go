@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"nodest/internal/civil"
 )
 
 // Relative days mean another day later, so a stored statement has "on 2024-03-07" for "tomorrow".
@@ -17,10 +19,11 @@ type dayMatch struct {
 
 // firstDay finds the first day in a text, by the first rule that finds one.
 func firstDay(text string, at time.Time) (dayMatch, bool) {
+	at = civil.Wall(at)
 	for _, e := range saidDays() {
 		for _, place := range e.FindAllStringSubmatchIndex(text, -1) {
 			if day, names, ok := groupsOf(e.Form, text, place).said(e, at); ok && IsPlausible(day) {
-				return dayMatch{WholeDay(day, time.UTC), place[0], place[1], names}, true
+				return dayMatch{WholeDay(day), place[0], place[1], names}, true
 			}
 		}
 	}
