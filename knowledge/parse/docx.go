@@ -71,6 +71,10 @@ func (d *docx) start(x *xmlReader, s xml.StartElement) error {
 			d.f.text.WriteString(text)
 		}
 		return err
+	case "oMath":
+		text, err := x.formula()
+		d.f.text.WriteString(text)
+		return err
 	case "tab":
 		d.f.text.WriteByte('\t')
 	case "br", "cr":

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"nodest/internal/mathml"
 )
 
 // parseHTML writes the visible text of a page. If it says which part is its content, what
@@ -41,6 +43,7 @@ func (h *htmlWriter) document(text string, title bool) error {
 	if err != nil { // nested more deeply than the parser accepts
 		return h.flat(text)
 	}
+	mathml.OneForm(root)
 	if title && h.b.title == "" {
 		if t := findElement(root, func(n *html.Node) bool { return n.DataAtom == atom.Title }); t != nil {
 			h.b.title = textOf(t)

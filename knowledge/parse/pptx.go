@@ -105,6 +105,10 @@ func (w *shapeWriter) start(x *xmlReader, s xml.StartElement) error {
 			w.f.text.WriteString(text)
 		}
 		return err
+	case "oMath":
+		text, err := x.formula()
+		w.f.text.WriteString(text)
+		return err
 	case "br":
 		w.f.text.WriteByte('\n')
 	case "tbl":

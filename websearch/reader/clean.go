@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"nodest/internal/mathml"
 )
 
 var (
@@ -49,6 +51,7 @@ var (
 
 // strip removes from a parsed page what a visitor does not see or cannot read.
 func strip(doc *html.Node) {
+	mathml.OneForm(doc)
 	for n := range nodes(doc) {
 		switch n.Type {
 		case html.CommentNode, html.DoctypeNode:
@@ -59,9 +62,6 @@ func strip(doc *html.Node) {
 			}
 		case html.ElementNode:
 			if unseen(n) || hidden(n) {
-				remove(n)
-			} else if n.Namespace == "math" {
-				n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: plain(formula(n))}, n)
 				remove(n)
 			}
 		}
