@@ -41,6 +41,9 @@ var (
 	saidOfFew  = map[string]float64{"live": fewOfClass, "work": fewOfClass, "study": fewOfClass, "name": fewOfName}
 )
 
+// deniedBehind are classes whose word may stand behind the others, with a denial right before it.
+var deniedBehind = []string{"like", "hate", "allergic"}
+
 func hashOf(word string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(word))
@@ -175,41 +178,63 @@ type finding struct {
 	parts  int  // parts of the Gist that are said
 	named  bool // there is a name or a number among them
 	bare   bool // one word is all that the statement says
+
+	said, weight float64 // of the parts that are said, and of all
+	needsName    bool    // there is a name or a number among all
 }
 
-func (s *sentence) find(g *Gist, t *Telling) (f finding, ok bool) { //nolint:gocyclo // one case after the other, each of one line
-	f = finding{anchor: len(s.folded), bare: len(g.Parts) == 1 && len(g.Classes) == 0 && g.Parts[0].weight() < fewOfName}
-	weight, said, needsName := 0.0, 0.0, false
+// find looks for a statement, whoever it is about.
+func (s *sentence) find(g *Gist, t *Telling) (f finding, ok bool) {
+	f = finding{anchor: len(s.folded), bare: g.bare()}
 	for i := range g.Parts {
-		p := &g.Parts[i]
-		if len(g.Parts) > 1 && t.names[p.Hashes[0]] {
-			continue // the person is looked for by itself
-		}
-		covered, at := s.covers(p)
-		weight, said = weight+p.weight(), said+covered*p.weight()
-		needsName = needsName || p.Named
-		if covered > 0 {
-			f.parts++
-			f.named = f.named || p.Named || len(p.Hashes) > 1
-			f.anchor, f.last = min(f.anchor, at), max(f.last, at)
+		if p := &g.Parts[i]; len(g.Parts) == 1 || !t.names[p.Hashes[0]] { // the person is looked for by itself
+			s.findPart(p, &f)
 		}
 	}
-	for i, class := range g.Classes {
+	if !s.findClasses(g.Classes, &f) || !f.enough() {
+		return f, false
+	}
+	return f, !s.asks || f.named && f.parts > 1
+}
+
+// bare reports whether one word is all that a statement says.
+func (g *Gist) bare() bool {
+	return len(g.Parts) == 1 && len(g.Classes) == 0 && g.Parts[0].weight() < fewOfName
+}
+
+// findPart enters where a part of a statement is said.
+func (s *sentence) findPart(p *Part, f *finding) {
+	covered, at := s.covers(p)
+	f.weight += p.weight()
+	f.said += covered * p.weight()
+	f.needsName = f.needsName || p.Named
+	if covered > 0 {
+		f.parts++
+		f.named = f.named || p.Named || len(p.Hashes) > 1
+		f.anchor, f.last = min(f.anchor, at), max(f.last, at)
+	}
+}
+
+// findClasses enters where the classes of a statement are said, and reports whether all are.
+func (s *sentence) findClasses(classes []string, f *finding) bool {
+	for i, class := range classes {
 		at, has := s.classes[class]
 		if !has {
-			return f, false
+			return false
 		}
 		if i == 0 {
 			f.anchor = at
 		}
-		if class == "like" || class == "hate" || class == "allergic" {
+		if slices.Contains(deniedBehind, class) {
 			f.last = max(f.last, at)
 		}
 	}
-	if said == 0 || said < enoughOfGist*weight || needsName && !f.named {
-		return f, false
-	}
-	return f, !s.asks || f.named && f.parts > 1
+	return true
+}
+
+// enough reports whether so much is said that it is the statement.
+func (f *finding) enough() bool {
+	return f.said > 0 && f.said >= enoughOfGist*f.weight && (f.named || !f.needsName)
 }
 
 // covers returns how much of a part is in the sentence, from 0 to 1, and where.

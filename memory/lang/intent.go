@@ -29,25 +29,34 @@ const (
 )
 
 // intend reads what is asked; rest is folded without dates and small talk, and chats tells of that.
-func (q *Question) intend(folded, rest string, chats bool) { //nolint:gocyclo // one case after the other, each of one line
+func (q *Question) intend(folded, rest string, chats bool) {
 	folded, rest = Contracted(folded), Contracted(rest)
 	if !aboutUs.MatchString(rest) {
 		rest = tag.ReplaceAllString(rest, "")
 	}
-	q.Asks = asking.MatchString(rest)
-	if q.Asks {
-		q.fade(rest)
-		q.readKind(folded)
-	}
 	q.Past = askingThePast.MatchString(rest)
-	q.Refers = q.Asks && (someone.MatchString(thereAlone.ReplaceAllString(rest, "")) || goingOn.MatchString(rest)) && q.asked() <= mostOfReference
-	q.Keywords = !q.Asks && !chats && !Narration.MatchString(folded) && !sentenceWords.MatchString(folded) && len(strings.Fields(folded)) <= mostKeywords && countDense(folded) <= mostCharacters
-	if q.Asks {
-		q.Properties = propertiesAsked(rest, allProperties)
+	if q.Asks = asking.MatchString(rest); !q.Asks {
+		q.Keywords = !chats && onlyKeywords(folded)
+		return
 	}
-	if q.Asks && q.Properties == 0 && q.asked() < LeastAsked && asksOwn.MatchString(rest) {
+	q.fade(rest)
+	q.readKind(folded)
+	q.Refers = refersBack(rest) && q.asked() <= mostOfReference
+	q.Properties = propertiesAsked(rest, allProperties)
+	if q.Properties == 0 && q.asked() < LeastAsked && asksOwn.MatchString(rest) {
 		q.stressWeak()
 	}
+}
+
+// onlyKeywords reports whether a message is a few words and no sentence.
+func onlyKeywords(folded string) bool {
+	return len(strings.Fields(folded)) <= mostKeywords && countDense(folded) <= mostCharacters &&
+		!Narration.MatchString(folded) && !sentenceWords.MatchString(folded)
+}
+
+// refersBack reports whether a question has words for somebody or something mentioned before.
+func refersBack(rest string) bool {
+	return someone.MatchString(thereAlone.ReplaceAllString(rest, "")) || goingOn.MatchString(rest)
 }
 
 // leastBesideKind is the evidence of the other words of a question from which on the kind is optional: one word.

@@ -72,49 +72,73 @@ func isYear(t string) bool {
 }
 
 // ReadQuery reads text, asked at the time now, in the time zone of now.
-func ReadQuery(text string, people Names, now time.Time) Question { //nolint:gocyclo // one case after the other, each of one line
+func ReadQuery(text string, people Names, now time.Time) Question {
 	folded := Plain(text)
-	q := Question{Sought: soughtIn(folded), Current: ContainsWord(folded, meansNow()), tongues: tonguesOf(folded)}
-	days, rest, bare, parts := readDays(folded, now)
-	lasting := termSet(parts)
-	q.Days = days
-	q.Speakers = speakers(folded, people)
-	names := termSet(people.User + " " + people.Character) // who is meant is a signal of its own
-	left := termSet(rest)
-	rest = aboutNothing(bare)
+	days, dateless, bare, parts := readDays(folded, now)
+	rest := aboutNothing(bare)
 	chats := rest != strings.ReplaceAll(bare, "’", "'")
-	told, dense := termSet(rest), denseWordsOf(rest)
-	whole := !slices.ContainsFunc(days, func(d Days) bool { return d.Day > 0 || !d.From.IsZero() }) // a month, or a year
-	for _, t := range index.Terms(folded) {
-		var weight, proof float32
-		switch {
-		case names[t] || q.tongues.join(t):
-			continue
-		case !left[t]:
-			weight = dateTerm
-		case q.tongues.report(t):
-			weight, proof = weakTerm, q.Proof(t)
-		case !isDenseTerm(t):
-			weight, proof = 1, q.Proof(t)
-		default:
-			weight, proof = dense.weight(t), dense.proof[t]
-		}
-		switch {
-		case !left[t] && (lasting[t] || whole && (monthTerms()[t] || isYear(t))): // it may be told at another time
-			proof = ProvesLittle
-		case !told[t]:
-			proof = 0
-		}
-		q.Terms = append(q.Terms, index.Term{Text: t, Weight: weight, Evidence: proof})
+	q := Question{
+		Sought: soughtIn(folded), Current: ContainsWord(folded, meansNow()), Days: days,
+		Speakers: speakers(folded, people), tongues: tonguesOf(folded),
 	}
-	q.Terms = dense.addTo(q.Terms, names)
+	w := weights{
+		tongues: q.tongues, dense: denseWordsOf(rest), exact: slices.ContainsFunc(days, func(d Days) bool { return d.Day > 0 || !d.From.IsZero() }),
+		dateless: termSet(dateless), told: termSet(rest), lasting: termSet(parts),
+	}
+	names := termSet(people.User + " " + people.Character) // who is meant is a signal of its own
+	for _, t := range index.Terms(folded) {
+		if !names[t] && !q.tongues.join(t) {
+			q.Terms = append(q.Terms, w.term(t))
+		}
+	}
+	q.Terms = w.dense.addTo(q.Terms, names)
 	q.spellOut(text)
 	q.intend(folded, rest, chats)
-	q.ofDays(left, bare)
+	q.ofDays(w.dateless, bare)
 	if !q.Asks || q.asked() > mostOfReference {
 		q.stress(text)
 	}
 	return q
+}
+
+// weights tell how much the terms of a question count, by where they stand in it.
+type weights struct {
+	tongues  tongues
+	dense    denseWords
+	exact    bool            // it names days, not only months and years
+	dateless map[string]bool // terms outside of dates
+	told     map[string]bool // terms outside of dates and small talk
+	lasting  map[string]bool // terms of parts of the year
+}
+
+// term returns a term with its weight and evidence.
+func (w *weights) term(t string) index.Term {
+	weight, proof := w.anywhere(t)
+	switch {
+	case w.comesAgain(t):
+		proof = ProvesLittle
+	case !w.told[t]:
+		proof = 0
+	}
+	return index.Term{Text: t, Weight: weight, Evidence: proof}
+}
+
+// anywhere returns the weight and the evidence of a term, wherever in the rest of the question it stands.
+func (w *weights) anywhere(t string) (weight, proof float32) {
+	switch {
+	case !w.dateless[t]:
+		return dateTerm, 0
+	case w.tongues.report(t):
+		return weakTerm, w.tongues.proof(t)
+	case !isDenseTerm(t):
+		return 1, w.tongues.proof(t)
+	}
+	return w.dense.weight(t), w.dense.proof[t]
+}
+
+// comesAgain reports whether a term is part of a date that may be told at another time as well.
+func (w *weights) comesAgain(t string) bool {
+	return !w.dateless[t] && (w.lasting[t] || !w.exact && (monthTerms()[t] || isYear(t)))
 }
 
 // ofDays finds out what a question asks for beside its days; left are the terms without them.

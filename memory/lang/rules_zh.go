@@ -54,40 +54,65 @@ func (n Names) readChinese(sentence string, m Line) []Statement {
 // chineseClauses reads the clauses of a sentence. After one about 我 with a statement, or about
 // a change in the user's life, the next may omit 我; after any other its subject may be
 // something else (我看了一部电影，叫《活着》).
-func (n Names) chineseClauses(sentence string, m Line) []Statement { //nolint:gocyclo // one case after the other, each of one line
+func (n Names) chineseClauses(sentence string, m Line) []Statement {
 	var out []Statement
 	self := false
-	for _, clause := range commas.Split(sentence, -1) {
-		clause = hanLead.ReplaceAllString(strings.TrimSpace(clause), "")
-		if name := hanCallMe.Form().FindStringSubmatch(clause); name != nil && !hanSummons.MatchString(clause) {
-			out = append(out, Statement{"用户叫" + name[1], AboutUser, KindProfile, 0.9, false})
+	for _, text := range commas.Split(sentence, -1) {
+		c := hanClauseOf(text)
+		if f, ok := n.outright(c); ok {
+			out = append(out, f)
 			continue
 		}
-		rest, time, named := clause, "", false
-		if at := hanSelf.Form().FindStringSubmatch(clause); at != nil {
-			if we := strings.TrimPrefix(at[2], "们"); we == at[2] || hanWeToo.MatchString(we) {
-				time, rest, named = at[1], we, true
-			}
-		}
-		if name := hanStopCalling.Form().FindStringSubmatch(hanEnd.ReplaceAllString(clause, "")); name != nil && hanStopCalling.MatchString(clause) {
-			out = append(out, Statement{"用户不再叫" + name[1], AboutUser, KindEvent, 0.7, true})
-			continue
-		}
-		if !named && hanGone.MatchString(clause) {
-			out = append(out, Statement{n.hanThird("用户", clause), AboutUser, KindEvent, 0.6, true})
-			continue
-		}
-		rest = hanEnd.ReplaceAllString(rest, "")
-		if !named && !leavesSelfOut(clause, m.Text, self) || rest == "" || hanNoise.MatchString(rest) || questionWords.MatchString(rest) {
+		if !c.named && !leavesSelfOut(c.text, m.Text, self) || c.empty() {
 			self = false
 			continue
 		}
-		f, ok := n.chineseClause(time+rest, named, hanGreeting.MatchString(m.Text))
-		if self = (ok && f.Kind != KindRelation || hanTurn.MatchString(rest)) && !strings.ContainsAny(rest, "有养"); ok {
+		f, ok := n.chineseClause(c.time+c.rest, c.named, hanGreeting.MatchString(m.Text))
+		if ok {
 			out = append(out, f)
 		}
+		self = (ok && f.Kind != KindRelation || hanTurn.MatchString(c.rest)) && !strings.ContainsAny(c.rest, "有养")
 	}
 	return out
+}
+
+// hanClause is a clause, without words that only lead to it.
+type hanClause struct {
+	text  string
+	named bool   // its subject is 我
+	time  string // before 我
+	rest  string // behind 我, or the whole clause; without its particles
+}
+
+func hanClauseOf(text string) hanClause {
+	text = hanLead.ReplaceAllString(strings.TrimSpace(text), "")
+	c := hanClause{text: text, rest: text}
+	if at := hanSelf.Form().FindStringSubmatch(text); at != nil {
+		if we := strings.TrimPrefix(at[2], "们"); we == at[2] || hanWeToo.MatchString(we) {
+			c.time, c.rest, c.named = at[1], we, true
+		}
+	}
+	c.rest = hanEnd.ReplaceAllString(c.rest, "")
+	return c
+}
+
+// empty reports whether a clause states nothing.
+func (c hanClause) empty() bool {
+	return c.rest == "" || hanNoise.MatchString(c.rest) || questionWords.MatchString(c.rest)
+}
+
+// outright reads a clause that says by its words what it is about: what the user is called, and what is gone.
+func (n Names) outright(c hanClause) (Statement, bool) {
+	if name := hanCallMe.Form().FindStringSubmatch(c.text); name != nil && !hanSummons.MatchString(c.text) {
+		return Statement{"用户叫" + name[1], AboutUser, KindProfile, 0.9, false}, true
+	}
+	if name := hanStopCalling.Form().FindStringSubmatch(hanEnd.ReplaceAllString(c.text, "")); name != nil && hanStopCalling.MatchString(c.text) {
+		return Statement{"用户不再叫" + name[1], AboutUser, KindEvent, 0.7, true}, true
+	}
+	if !c.named && hanGone.MatchString(c.text) {
+		return Statement{n.hanThird("用户", c.text), AboutUser, KindEvent, 0.6, true}, true
+	}
+	return Statement{}, false
 }
 
 // leavesSelfOut reports whether a clause without 我 is about the user; self: the one before was.
