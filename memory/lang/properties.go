@@ -29,12 +29,16 @@ func propertiesAsked(folded string, of Properties) (asked Properties) {
 	return asked
 }
 
-// PropertyTerms are words that find lines about properties.
-func PropertyTerms(wanted Properties) (terms []index.Term) {
+// PropertyTerms are words that find lines about the properties that a question asks for.
+func (q *Question) PropertyTerms() (terms []index.Term) {
+	proof := float32(ProvesNothing)
+	if q.early {
+		proof = ProvesLittle
+	}
 	for _, f := range properties {
-		if wanted&f.flag != 0 {
+		if q.Properties&f.flag != 0 {
 			for _, w := range f.finds() {
-				terms = append(terms, index.Term{Text: index.Stem(w), Weight: weakTerm, Extra: true})
+				terms = append(terms, index.Term{Text: index.Stem(w), Weight: weakTerm, Evidence: proof, Extra: true})
 			}
 		}
 	}

@@ -40,6 +40,7 @@ type Question struct {
 	OfDays bool // it asks for nothing but what was on its days
 	OfKind bool // it says nothing of what it asks for but the kind of thing
 
+	early   bool // it asks for nothing but how things were before the user and the character met
 	tongues tongues
 }
 
@@ -74,6 +75,10 @@ func isYear(t string) bool {
 // ReadQuery reads text, asked at the time now, in the time zone of now.
 func ReadQuery(text string, people Names, now time.Time) Question {
 	folded := Plain(text)
+	early := beforeUs.MatchString(folded)
+	if early {
+		folded = beforeUs.Rewrite(folded)
+	}
 	days, dateless, bare, parts := readDays(folded, now)
 	rest := aboutNothing(bare)
 	chats := rest != strings.ReplaceAll(bare, "’", "'")
@@ -94,6 +99,9 @@ func ReadQuery(text string, people Names, now time.Time) Question {
 	q.Terms = w.dense.addTo(q.Terms, names)
 	q.spellOut(text)
 	q.intend(folded, rest, chats)
+	if early {
+		q.ofBefore()
+	}
 	q.ofDays(w.dateless, bare)
 	if !q.Asks || q.asked() > mostOfReference {
 		q.stress(text)

@@ -155,3 +155,24 @@ func TestDaysOfEveryYearFitTheFirstYear(t *testing.T) {
 		}
 	}
 }
+
+// "Before we met" is a time, and nothing that is looked for.
+func TestBeforeWeMetAsksForHowThingsWere(t *testing.T) {
+	for query, without := range map[string]string{
+		"Which band did I play in before we met?": "Which band did I play in?", "Before I knew you, who cut my hair?": "who cut my hair?",
+		"我们认识之前我养过什么鸟？": "，我养过什么鸟？", "¿En qué banda tocaba antes de conocernos?": "¿En qué banda tocaba?",
+		"In welcher Band war ich, bevor wir uns kennengelernt haben?": "In welcher Band war ich, ?",
+		"知り合う前、僕はどの楽団にいた？":                                            "、僕はどの楽団にいた？", "우리가 만나기 전에 나는 어느 악단에 있었지": ", 나는 어느 악단에 있었지",
+	} {
+		got, want := lang.ReadQuery(query, people, asked), lang.ReadQuery(without, people, asked)
+		if !got.Past || !slices.Equal(got.Terms, want.Terms) {
+			t.Errorf("%q asks for %v (past: %v), want %v", query, got.Terms, got.Past, want.Terms)
+		}
+	}
+	for query, silent := range map[string]bool{"What did I do before we met?": false, "我们认识之前我做过什么？": false, "What did I do?": true, "我做过什么？": true} {
+		q := lang.ReadQuery(query, people, asked)
+		if q.Silent() != silent {
+			t.Errorf("%q recalls nothing: %v", query, q.Silent())
+		}
+	}
+}

@@ -87,7 +87,7 @@ func (q *Query) reading() *lang.Question {
 		if q.gated() {
 			read.Refer(q.Before[:min(len(q.Before), 2)], q.Names, q.Now)
 			read.AddTurns(q.scene(), q.Names, q.Now)
-			read.Terms = append(read.Terms, lang.PropertyTerms(read.Properties)...)
+			read.Terms = append(read.Terms, read.PropertyTerms()...)
 		}
 		q.read = &read
 	}
