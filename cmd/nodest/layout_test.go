@@ -17,7 +17,7 @@ import (
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
 	"internal/accent internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro",
-	"card/picture chat/lineage chat/words internal/jsonlimit internal/lexicon/lexicontest internal/cli",
+	"card/picture internal/password chat/lineage chat/words internal/jsonlimit internal/lexicon/lexicontest internal/cli",
 	"llm card internal/cli/review internal/cli/watch internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework framework/worldinfo internal/index internal/stream/outbox knowledge/chunk",
 	"framework/tavern framework/worldinfo/worldinfotest internal/cite/claim",

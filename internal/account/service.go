@@ -20,6 +20,7 @@ import (
 
 	"nodest/internal/fault"
 	"nodest/internal/op"
+	"nodest/internal/password"
 )
 
 // Options tune a Service. The zero value is ready to use.
@@ -256,9 +257,14 @@ func (s *Service) knows(ctx context.Context, name, password string) (*User, erro
 	return u, nil
 }
 
-func (s *Service) compare(ctx context.Context, password, hash string) (ok bool, err error) {
+// compare reports whether a hash was made of a password. Old hashes are of the text as it was typed.
+func (s *Service) compare(ctx context.Context, text, hash string) (ok bool, err error) {
+	normal := password.Normal(text)
 	err = s.hash.do(ctx, func() (err error) {
-		ok, err = argon2id.ComparePasswordAndHash(password, hash)
+		ok, err = argon2id.ComparePasswordAndHash(normal, hash)
+		if err == nil && !ok && normal != text {
+			ok, err = argon2id.ComparePasswordAndHash(text, hash)
+		}
 		return err
 	})
 	return ok, err

@@ -16,6 +16,7 @@ import (
 
 	"nodest/internal/account"
 	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/store/storetest"
 )
 
@@ -337,6 +338,45 @@ func TestPasswords(t *testing.T) {
 	}
 	_, err = o.CreateUser(ctx, o.owner(t), account.NewUser{Username: "ANN", Password: "correct horse"})
 	requireCode(t, err, fault.Conflict)
+}
+
+func TestAPasswordIsTheSameOnEveryKeyboard(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	o := newTestService(t)
+	composed, decomposed := "caf\u00e9 au lait", "cafe\u0301 au lait"
+	if _, err := o.CreateUser(ctx, o.owner(t), account.NewUser{Username: "new", Password: decomposed}); err != nil {
+		t.Fatal(err)
+	}
+	old, err := argon2id.CreateHash(decomposed, cheapHash) // as earlier versions stored it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.store.InsertUser(ctx, &account.User{ID: op.NewID(), Username: "old", Role: account.RoleMember, PasswordHash: old}); err != nil {
+		t.Fatal(err)
+	}
+	for name, texts := range map[string][]string{"new": {composed, decomposed}, "old": {decomposed}} {
+		for _, text := range texts {
+			if _, _, err := o.Login(ctx, name, text, "1.2.3.4"); err != nil {
+				t.Errorf("%s with %+q: %v", name, text, err)
+			}
+		}
+	}
+}
+
+func TestCommonPasswordsAreRefusedWhereverOneIsSet(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	o := newTestService(t)
+	ann, weak := o.member(t, "marianne"), "Marianne1987"
+	_, created := o.CreateUser(ctx, o.owner(t), account.NewUser{Username: "Marianne", Password: weak})
+	_, changed := o.UpdateUser(ctx, identityOf(ann), ann.ID, account.UserPatch{Password: &weak, CurrentPassword: new("correct horse")})
+	_, reset := o.UpdateUser(ctx, identityOf(o.owner(t)), ann.ID, account.UserPatch{Password: &weak})
+	for how, err := range map[string]error{"created": created, "changed": changed, "reset": reset} {
+		if e := fault.Public(err); len(e.Fields) != 1 || e.Fields[0].Field != "password" || e.Fields[0].Code != "common" {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
 }
 
 func TestManagingUsersIsForOwners(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"nodest/internal/fault"
 	"nodest/internal/op"
+	"nodest/internal/password"
 )
 
 // NewUser is what an owner gives for a new account.
@@ -76,7 +77,7 @@ func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p Use
 	if err != nil {
 		return nil, err
 	}
-	wanted := &User{Role: *cmp.Or(p.Role, &u.Role), Limits: p.limits(u)}
+	wanted := &User{Username: u.Username, Role: *cmp.Or(p.Role, &u.Role), Limits: p.limits(u)}
 	if err := s.complete(ctx, wanted, p.Password); err != nil {
 		return nil, err
 	}
@@ -230,21 +231,21 @@ func onlyOwner(by *User) error {
 }
 
 // complete checks the changeable members of u and hashes the password if one is given.
-func (s *Service) complete(ctx context.Context, u *User, password *string) error {
+func (s *Service) complete(ctx context.Context, u *User, text *string) error {
 	if u.Role != RoleOwner && u.Role != RoleMember {
 		return fault.InvalidField("role", "value", "must be owner or member, not %q", u.Role)
 	}
 	if u.Limits.TokensPerDay < 0 || u.Limits.Generations < 0 || u.Limits.Bytes < 0 {
 		return fault.InvalidField("limits", "range", "must not be negative (0: the server's default)")
 	}
-	if password == nil {
+	if text == nil {
 		return nil
 	}
-	if n := utf8.RuneCountInString(*password); n < 8 || n > 200 {
-		return fault.InvalidField("password", "range", "must be 8 to 200 characters, not %d", n)
+	if err := password.Check(*text, u.Username); err != nil {
+		return err
 	}
 	return s.hash.do(ctx, func() (err error) {
-		u.PasswordHash, err = argon2id.CreateHash(*password, s.opts.Password)
+		u.PasswordHash, err = argon2id.CreateHash(password.Normal(*text), s.opts.Password)
 		return err
 	})
 }

@@ -159,6 +159,8 @@ const chineseFields: Record<string, string> = {
   unknown: '无法识别。',
   format: '格式不正确。',
   encoding: '含有无法使用的字符。',
+  blank: '不能全是空白。',
+  common: '这个密码最容易被猜到，请换一个。',
   wrong: '不正确。',
   length: '长度超出允许的范围。',
   invalid: '不能使用这个值。',
