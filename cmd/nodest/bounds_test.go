@@ -34,7 +34,6 @@ var wideStructs = map[string]string{
 	"framework.words":                     "a file of words, with those of the clock in a group",
 	"internal/bench/circle.circleFigures": "one figure a line, as the report of the benchmark prints them",
 	"store.subjects":                      "one field for each subject whose rows a transaction has",
-	"websearch/intent.alphabet":           "the rules of a language for questions, one a field",
 	"websearch/miniweb.Route":             "a line of the file that describes the web of the tests",
 }
 
