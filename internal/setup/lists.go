@@ -20,6 +20,7 @@ import (
 // until the answer is there. Only the first turns with a key wait for it, a moment.
 type lists struct {
 	told   *lru.Cache[ownKey, list]
+	begun  *lru.Cache[ownKey, time.Time] // when a list was asked for first
 	asking singleflight.Group
 }
 
@@ -33,11 +34,13 @@ const (
 	keepModels  = 20_000 // all lists together
 	listAge     = time.Hour
 	unlistedAge = 5 * time.Minute        // instead, for a list that lacks the model, and after a failure
-	firstList   = 300 * time.Millisecond // for which the first turns wait; nobody notices it
+	firstList   = 300 * time.Millisecond // from the first question on, in which turns wait; nobody notices it
 	askBeside   = 30 * time.Second       // in which the answer must come; nobody waits for it
 )
 
-func newLists() *lists { return &lists{told: lru.New[ownKey, list](keepModels)} }
+func newLists() *lists {
+	return &lists{told: lru.New[ownKey, list](keepModels), begun: lru.New[ownKey, time.Time](keepOwn)}
+}
 
 // keyOf names a provider with a key, as which its clients and its lists are kept. The server's key is "".
 func keyOf(provider, secret string) ownKey {
@@ -58,7 +61,7 @@ func (l *lists) find(ctx context.Context, p llm.Provider, by ownKey, model strin
 		return nil, nil
 	})
 	if !has {
-		ctx, cancel := context.WithTimeout(ctx, firstList)
+		ctx, cancel := context.WithDeadline(ctx, l.firstAsked(by).Add(firstList))
 		defer cancel()
 		select {
 		case <-answer:
@@ -67,6 +70,16 @@ func (l *lists) find(ctx context.Context, p llm.Provider, by ownKey, model strin
 		known, _ = l.told.Get(by)
 	}
 	return known.find(model)
+}
+
+// firstAsked returns when a list was asked for first: now, if it was not.
+func (l *lists) firstAsked(by ownKey) time.Time {
+	at, ok := l.begun.Get(by)
+	if !ok {
+		at = time.Now()
+		l.begun.Put(by, at, 1)
+	}
+	return at
 }
 
 // ask asks a provider for its list. A failure is remembered too; the list from before stays.
