@@ -39,7 +39,7 @@ func TestEveryPromptNamesTheLanguageOfItsCharacter(t *testing.T) {
 	}
 }
 
-// What a card says of its private scene and of the user is in no prompt and no plan.
+// No prompt and no plan has the private scene of a card, nor its words about the user.
 func TestAPrivateSceneStaysOutOfPrompts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -46,18 +46,18 @@ const (
 	listPause = time.Minute
 )
 
-// Model names the model. It waits for the list only if there never was one.
+// Model names the model. It waits for the list only until it has come, or has failed to, for the first time.
 func (d *Default) Model(ctx context.Context) string {
 	if d.Named != "" {
 		return d.Named
 	}
-	d.learn(ctx, listAge)
+	d.learn(ctx, listAge, false)
 	return d.Current()
 }
 
 // Pick chooses another kind of model from the same list; "" = there is none, or no list.
 func (d *Default) Pick(ctx context.Context, choose func([]Model) string) string {
-	d.learn(ctx, listAge)
+	d.learn(ctx, listAge, true)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return choose(d.list)
@@ -93,7 +93,7 @@ func (d *Default) Next(ctx context.Context, model string) string {
 	}
 	d.gone[model] = time.Now()
 	d.mu.Unlock()
-	d.learn(ctx, listPause)
+	d.learn(ctx, listPause, true)
 	if next := d.Current(); next != model {
 		return next
 	}
@@ -101,8 +101,8 @@ func (d *Default) Next(ctx context.Context, model string) string {
 }
 
 // learn asks for the list if it is older than age, once for all callers. It waits for the answer
-// if there is no list yet.
-func (d *Default) learn(ctx context.Context, age time.Duration) {
+// if there is no list yet, again also after one that failed.
+func (d *Default) learn(ctx context.Context, age time.Duration, again bool) {
 	d.mu.Lock()
 	now := time.Now()
 	if d.asking == nil && now.Sub(d.read) >= age && !now.Before(d.again) {
@@ -110,7 +110,7 @@ func (d *Default) learn(ctx context.Context, age time.Duration) {
 		go d.ask(context.WithoutCancel(ctx), d.asking) // for all, and not longer than listWait
 	}
 	asking := d.asking
-	if d.list != nil && age == listAge {
+	if age == listAge && (d.list != nil || !again && !d.again.IsZero()) {
 		asking = nil
 	}
 	d.mu.Unlock()

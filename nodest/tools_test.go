@@ -572,9 +572,7 @@ func TestATurnGoesOnWithoutAToolbox(t *testing.T) {
 	}
 }
 
-// Only replies and regenerated ones use tools; the documents are in every prompt. Previews
-// show both and run nothing.
-// Whether a model calls tools may have to be asked of its provider.
+// A provider may have to be asked whether its model calls tools.
 func TestAProviderThatDoesNotAnswerDelaysNoToolbox(t *testing.T) {
 	t.Parallel()
 	var l library
@@ -591,6 +589,8 @@ func TestAProviderThatDoesNotAnswerDelaysNoToolbox(t *testing.T) {
 	}
 }
 
+// Only replies and regenerated ones use tools; the documents are in every prompt. Previews
+// show both and run nothing.
 func TestWhereToolsAreUsed(t *testing.T) {
 	t.Parallel()
 	l := library{kit: nodest.Toolkit{Block: func(s *tools.Sheet) []framework.KnowledgePart {

@@ -6,7 +6,7 @@ import (
 	"nodest/chat"
 )
 
-// How tools were used for a text survives its way through a file; what cannot be is refused.
+// The trace of the tools that a text used survives its way through a file; one that cannot be is refused.
 func TestTheTraceOfToolsIsChecked(t *testing.T) {
 	good := chat.ToolTrace{Rounds: 2, Searches: []chat.ToolSearch{{Query: "a\x00b", Hits: 3, Repeated: true}}, Reads: []string{"f1"}, Path: "tools"}
 	var c checker

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -40,8 +41,27 @@ func LanguageName(l framework.Language, texts ...string) string {
 }
 
 // languageOf returns the language of a text; "" if it is not clear.
-func languageOf(text string) string { //nolint:gocyclo // one case after the other, each of one line
-	letters, latin := map[string]int{}, 0
+func languageOf(text string) string {
+	if found := languageOfLetters(text); found != "" {
+		return found
+	}
+	return languageOfWords(text)
+}
+
+// languageOfLetters tells a language by its script; "" if that is the Latin one, or none.
+func languageOfLetters(text string) string {
+	letters, latin := lettersIn(text)
+	for _, s := range scripts { // a sign of these says as much as three letters
+		if n := letters[s.language]; n > 0 && 3*n > latin && 5*n > letters["zh"] {
+			return s.language
+		}
+	}
+	return ""
+}
+
+// lettersIn counts the letters of a text, by the languages of their scripts.
+func lettersIn(text string) (of map[string]int, latin int) {
+	of = map[string]int{}
 	for _, r := range text {
 		if unicode.Is(unicode.Latin, r) {
 			latin++
@@ -49,27 +69,17 @@ func languageOf(text string) string { //nolint:gocyclo // one case after the oth
 		}
 		for _, s := range scripts {
 			if unicode.In(r, s.letters...) {
-				letters[s.language]++
+				of[s.language]++
 			}
 		}
 	}
-	for _, s := range scripts { // a sign of these says as much as three letters
-		if n := letters[s.language]; n > 0 && 3*n > latin && 5*n > letters["zh"] {
-			return s.language
-		}
-	}
-	counts := map[string]int{}
-	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
-		for language, words := range commonWords() {
-			for _, w := range words {
-				if w == word {
-					counts[language]++
-				}
-			}
-		}
-	}
+	return of, latin
+}
+
+// languageOfWords tells a language by its common words; "" if no language has clearly the most.
+func languageOfWords(text string) string {
 	best, most, next := "", 0, 0
-	for language, n := range counts {
+	for language, n := range commonWordsIn(text) {
 		switch {
 		case n > most:
 			best, most, next = language, n, most
@@ -81,4 +91,17 @@ func languageOf(text string) string { //nolint:gocyclo // one case after the oth
 		return ""
 	}
 	return best
+}
+
+// commonWordsIn counts the common words in a text, by language.
+func commonWordsIn(text string) map[string]int {
+	counts := map[string]int{}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		for language, words := range commonWords() {
+			if slices.Contains(words, word) {
+				counts[language]++
+			}
+		}
+	}
+	return counts
 }

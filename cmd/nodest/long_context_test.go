@@ -21,7 +21,7 @@ type longModel struct {
 	replies   int
 	summaries int
 	refused   int
-	last      []llmtest.Message // of the newest reply
+	last      []llmtest.Message // those of the newest request for a reply
 }
 
 const saidOften = "The tide went out past the old pier, and the gulls walked where the boats had been. "

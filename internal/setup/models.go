@@ -3,7 +3,6 @@ package setup
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -36,8 +35,8 @@ type Models struct {
 	fallbacks []llm.Ref
 	keys      func(ctx context.Context, userID string) (map[string]string, error)
 
-	contexts contexts
-	probed   probed // tells if the server makes vectors
+	lists  *lists
+	probed probed // tells if the server makes vectors
 
 	mu  sync.Mutex
 	own *lru.Cache[ownKey, llm.Provider] // with users' keys, so that a cooling key stays known
@@ -45,7 +44,7 @@ type Models struct {
 
 type ownKey struct {
 	provider string
-	key      [32]byte // digest
+	key      [32]byte // digest; none = the server's
 }
 
 // keepOwn bounds the users' clients that are kept.
@@ -54,7 +53,7 @@ const keepOwn = 1000
 // NewModels builds the providers whose key or address is configured, and the
 // offline model. keys returns a user's own keys by provider.
 func NewModels(cfg *Config, log *slog.Logger, keys func(context.Context, string) (map[string]string, error)) (*Models, error) {
-	m := &Models{cfg: cfg, log: log, server: map[string]llm.Provider{}, keys: keys, contexts: newContexts(), own: lru.New[ownKey, llm.Provider](keepOwn)}
+	m := &Models{cfg: cfg, log: log, server: map[string]llm.Provider{}, keys: keys, lists: newLists(), own: lru.New[ownKey, llm.Provider](keepOwn)}
 	m.def = cfg.Get("NODEST_PROVIDER")
 	for _, name := range ProviderNames {
 		secret, usable := m.configured(name)
@@ -148,7 +147,7 @@ func (m *Models) Resolve(ctx context.Context, userID, provider, model, apiKey st
 		if err != nil {
 			return nodest.Model{}, err
 		}
-		return m.model(ctx, p, model, nil), nil
+		return m.model(ctx, p, keyOf(provider, apiKey), model, nil), nil
 	}
 	own, err := m.keys(ctx, userID)
 	if err != nil {
@@ -164,7 +163,7 @@ func (m *Models) Resolve(ctx context.Context, userID, provider, model, apiKey st
 	if p == nil {
 		return nodest.Model{}, fault.New(fault.NotConfigured, "no API key for %s; set %s, or store your own key", provider, needs[provider]).With("what", provider)
 	}
-	found := m.model(ctx, p, model, m.fallbacks)
+	found := m.model(ctx, p, keyOf(provider, own[provider]), model, m.fallbacks)
 	switch {
 	case own[provider] != "":
 		found.Key = provider + "/" + userID
@@ -195,7 +194,7 @@ func (m *Models) provider(name string, own map[string]string) (llm.Provider, err
 	if key == "" {
 		return m.server[name], nil
 	}
-	at := ownKey{name, sha256.Sum256([]byte(key))}
+	at := keyOf(name, key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p, ok := m.own.Get(at); ok {
@@ -208,59 +207,36 @@ func (m *Models) provider(name string, own map[string]string) (llm.Provider, err
 	return p, err
 }
 
-func (m *Models) model(ctx context.Context, p llm.Provider, model string, fallbacks []llm.Ref) nodest.Model {
+// model is the one of a provider, whose client p has the key by.
+func (m *Models) model(ctx context.Context, p llm.Provider, by ownKey, model string, fallbacks []llm.Ref) nodest.Model {
 	chosen := ""
 	if model == "" {
 		chosen = p.DefaultModel(ctx)
 		model = chosen
 	}
-	links := []llm.Link{m.link(p, model, chosen)}
+	links := []llm.Link{m.link(p, by, model, chosen)}
 	for _, ref := range fallbacks {
 		if ref.Provider != p.Name() || (ref.Model != "" && ref.Model != model) {
-			links = append(links, m.link(m.server[ref.Provider], ref.Model, ""))
+			links = append(links, m.link(m.server[ref.Provider], keyOf(ref.Provider, ""), ref.Model, ""))
 		}
 	}
 	return nodest.Model{
 		Generator: llm.Chain(m.log, links...), Provider: p.Name(), Name: model,
-		ContextTokens: m.contexts.of(ctx, p, model), Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model), Begins: begins(p, model),
-		Sees:  func(ctx context.Context) bool { return sees(ctx, p, model) },
-		Calls: func(ctx context.Context) bool { return calls(ctx, p, model) },
+		ContextTokens: m.lists.context(ctx, p, by, model), Offline: p.Name() == "offline", StrictTurns: m.strictTurns(p, model), Begins: begins(p, model),
+		Sees:  func(ctx context.Context) bool { return m.lists.sees(ctx, p, by, model) },
+		Calls: func(ctx context.Context) bool { return m.lists.calls(ctx, p, by, model) },
 	}
-}
-
-// calls says whether a model calls tools, as far as its provider's list of models tells.
-func calls(ctx context.Context, p llm.Provider, model string) bool {
-	ctx, cancel := context.WithTimeout(ctx, askProviders)
-	defer cancel()
-	list, _ := p.Models(ctx) // without the list, the model's answer tells it
-	i := slices.IndexFunc(list, func(m llm.Model) bool { return m.ID == model })
-	return i < 0 || !list[i].NoTools
 }
 
 // link is a provider with one of its models, which is chosen if it is the default and "" if it is
 // that of the moment.
-func (m *Models) link(p llm.Provider, model, chosen string) llm.Link {
+func (m *Models) link(p llm.Provider, by ownKey, model, chosen string) llm.Link {
 	gen := llm.WithDefault(m.log, p, llm.Dependable(p.Name(), p), chosen)
 	if m.strictTurns(p, model) {
 		gen = llm.WithStrictTurns(gen)
 	}
-	gen = llm.WithoutImages(gen, func(ctx context.Context) bool { return sees(ctx, p, model) })
+	gen = llm.WithoutImages(gen, func(ctx context.Context) bool { return m.lists.sees(ctx, p, by, model) })
 	return llm.Link{Provider: p.Name(), Model: model, Generator: gen}
-}
-
-// sees says whether a model understands images. Only OpenRouter tells more in its list of
-// models than a name does.
-func sees(ctx context.Context, p llm.Provider, model string) bool {
-	model = cmp.Or(model, p.DefaultModel(ctx))
-	if p.Name() == openai.OpenRouter {
-		ctx, cancel := context.WithTimeout(ctx, askProviders)
-		defer cancel()
-		list, _ := p.Models(ctx) // without the list, the name tells it
-		if i := slices.IndexFunc(list, func(m llm.Model) bool { return m.ID == model }); i >= 0 {
-			return list[i].Sees
-		}
-	}
-	return llm.KnownToSee(model)
 }
 
 // strictTurns reports whether prompts for a model are merged so that user and

@@ -100,14 +100,13 @@ func (s *scribe) keeping(ctx context.Context, prompt, text string, essentials []
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	if err != nil {
-		return text, nil //nolint:nilerr // the text there is can be mended
+	if err == nil {
+		again, verdict := s.accept(answer, s.shortest(), s.work.Length)
+		if (verdict == Accepted || verdict == TooLong) && len(lostIn(again, essentials)) < len(lost) {
+			return again, nil
+		}
 	}
-	again, verdict := s.accept(answer, s.shortest(), s.work.Length)
-	if (verdict == Accepted || verdict == TooLong) && len(lostIn(again, essentials)) < len(lost) {
-		return again, nil
-	}
-	return text, nil
+	return text, nil // it can be mended
 }
 
 // mended is a summary with the essentials that it lost behind it, word for word, in at most length code points.

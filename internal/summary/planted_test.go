@@ -121,7 +121,7 @@ const (
 	meanKept  = 14
 )
 
-// Of twenty facts in real chatter, a summary by rule of 1,000 characters keeps most: what is owed and promised,
+// A summary by rule of 1,000 characters keeps most of twenty facts in real chatter: what is owed and promised,
 // appointments, numbers, names, decisions and addresses come before small talk. It prints how many.
 func TestPlantedFactsSurvive(t *testing.T) {
 	for _, tt := range []struct {

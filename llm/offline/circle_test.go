@@ -441,7 +441,7 @@ func TestCircleVariety(t *testing.T) {
 	}
 }
 
-// What a post or a comment quotes are whole clauses of what it answers, never a part of one.
+// A post or a comment quotes whole clauses of what it answers, never a part of one.
 func TestQuotationsAreWholeClauses(t *testing.T) {
 	quoted := regexp.MustCompile("“([^”]+)”")
 	for _, post := range []string{

@@ -100,7 +100,7 @@ func offer(t *testing.T, w window, text string) []candidate {
 	return good
 }
 
-// What a model takes from a scene is a fact of the story.
+// A fact that a model takes from a scene is one of the story.
 func TestCandidatesFromAScene(t *testing.T) {
 	t.Parallel()
 	for said, offered := range map[string]string{

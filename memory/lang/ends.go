@@ -16,12 +16,8 @@ func Ends(newer, older string) bool {
 		return true
 	}
 	for _, e := range endings() {
-		if !e.MatchString(newer) {
-			continue
-		}
-		at := e.FindStringSubmatch(newer)
-		for i, group := range e.SubexpNames() {
-			if again := numberless(group) == "again"; group != "" && at[i] != "" && again == negated(older) && isAbout(older, at[i]) {
+		for group, what := range groupsIn(e, newer) {
+			if what != "" && (group == "again") == negated(older) && isAbout(older, what) {
 				return true
 			}
 		}

@@ -179,7 +179,7 @@ type finding struct {
 	named  bool // there is a name or a number among them
 	bare   bool // one word is all that the statement says
 
-	said, weight float64 // of the parts that are said, and of all
+	said, weight float64 // weights of the parts that are said, and of all
 	needsName    bool    // there is a name or a number among all
 }
 

@@ -3,7 +3,6 @@ package lang
 import (
 	"regexp"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -130,47 +129,6 @@ func (q *Question) asked() (sum float32) {
 // Tells reports whether a term says what a question is about.
 func Tells(t index.Term) bool {
 	return t.Evidence >= ProvesLittle || t.Text[0] >= utf8.RuneSelf && !t.Extra && t.Evidence > provesHardly
-}
-
-// How the words of the turn before count in a question that refers to it.
-const (
-	referredWeight   = 0.5
-	referredEvidence = 0.6
-)
-
-// Refer adds what the turn before is about; before are its texts, the user's first. These terms
-// are optional, unless the question has none of its own.
-func (q *Question) Refer(before []string, people Names, now time.Time) {
-	if !q.Refers {
-		return
-	}
-	known := map[string]bool{}
-	for _, t := range q.Terms {
-		known[t.Text] = true
-	}
-	alone := q.asked() < LeastAsked
-	for i, text := range before {
-		found := ReadQuery(text, people, now)
-		if i == 0 && q.Sought == SeekAny {
-			q.Sought = found.Sought
-		}
-		if i == 0 && alone {
-			q.Properties |= found.Properties
-		}
-		added := false
-		for _, t := range found.Terms {
-			if known[t.Text] || !Tells(t) {
-				continue
-			}
-			known[t.Text], added = true, true
-			proof := t.Evidence * referredEvidence
-			if first, _ := utf8.DecodeRuneInString(t.Text); unicode.Is(unicode.Han, first) {
-				proof /= 1 - 2*partWeight // its characters are not taken along
-			}
-			q.Terms = append(q.Terms, index.Term{Text: t.Text, Weight: t.Weight * referredWeight, Evidence: proof, Extra: !alone || t.Extra})
-		}
-		alone = alone && !added
-	}
 }
 
 // ProvesName is the evidence of a name: the message may be about nothing else that is known.

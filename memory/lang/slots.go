@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -45,13 +46,12 @@ func SlotsOf(text string) (all Slots) {
 			continue
 		}
 		g := slot{fact.With["property"], map[string]string{}}
-		at := fact.FindStringSubmatch(text)
-		for i, group := range fact.SubexpNames() {
+		for group, part := range groupsIn(fact, text) {
 			switch {
 			case group == ofGroup:
-				g.property += " " + strings.ToLower(at[i])
-			case group != "" && at[i] != "":
-				g.parts[numberless(group)] = at[i]
+				g.property += " " + strings.ToLower(part)
+			case part != "":
+				g.parts[group] = part
 			}
 		}
 		if value := fact.With["value"]; value != "" && !g.over() {
@@ -76,8 +76,21 @@ func (g slot) of(other slot) bool {
 
 func (g slot) over() bool { return g.parts[overGroup] != "" }
 
-// numberless is the name of a group without a number, which tells groups of one name apart.
-func numberless(group string) string { return strings.TrimRight(group, "0123456789") }
+// groupsIn yields the named groups of what a rule finds in a text, "" for one that found nothing. A number only tells
+// groups of one name apart.
+func groupsIn(rule lexicon.Entry, text string) iter.Seq2[string, string] {
+	return func(yield func(group, part string) bool) {
+		if !rule.MatchString(text) {
+			return
+		}
+		at := rule.FindStringSubmatch(text)
+		for i, group := range rule.SubexpNames() {
+			if group != "" && !yield(strings.TrimRight(group, "0123456789"), at[i]) {
+				return
+			}
+		}
+	}
+}
 
 // Property is the first that a fact says something of; "" = none.
 func (all Slots) Property() string {

@@ -54,11 +54,8 @@ func whoIn(clause string) (who string, is bool) {
 		if !of.MatchString(clause) {
 			continue
 		}
-		at := of.FindStringSubmatch(clause)
-		for i, group := range of.SubexpNames() {
-			if group != "" {
-				who = cmp.Or(who, strings.ToLower(at[i]))
-			}
+		for _, name := range groupsIn(of, clause) {
+			who = cmp.Or(who, strings.ToLower(name))
 		}
 		return who, true
 	}

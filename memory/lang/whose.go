@@ -18,11 +18,13 @@ const (
 	others                       // "her son", 她儿子
 )
 
-var (
-	ofSpeaker   = data.Words("my")
-	ofAddressee = data.Words("your")
-	ofOthersOwn = data.Words("their")
-)
+var ofSpeaker = data.Words("my")
+
+// owners are the words that tell whose thing it is.
+var owners = []struct {
+	words func() []string
+	owner whose
+}{{ofSpeaker, ofOneself}, {data.Words("your"), addressees}, {data.Words("their"), others}}
 
 // mostBetween is how many words stand between "my" and the thing, at most: "my old red bike".
 const mostBetween = 2
@@ -91,13 +93,8 @@ func BelongElsewhere(text string, by Role, things []string) bool {
 // ownerOf reads the words before a thing, the nearest first.
 func ownerOf(before []string) whose {
 	for _, w := range slices.Backward(before) {
-		switch {
-		case slices.Contains(ofSpeaker(), w):
-			return ofOneself
-		case slices.Contains(ofAddressee(), w):
-			return addressees
-		case slices.Contains(ofOthersOwn(), w):
-			return others
+		if owner := ownerBy(func(own string) bool { return own == w }); owner != nobodys {
+			return owner
 		}
 	}
 	return nobodys
@@ -105,16 +102,15 @@ func ownerOf(before []string) whose {
 
 // denseOwner is ownerOf for scripts without spaces, where the owner stands right before the thing.
 func denseOwner(before string) whose {
-	ends := func(words []string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return isDenseTerm(w) && strings.HasSuffix(before, w) })
-	}
-	switch {
-	case ends(ofSpeaker()):
-		return ofOneself
-	case ends(ofAddressee()):
-		return addressees
-	case ends(ofOthersOwn()):
-		return others
+	return ownerBy(func(own string) bool { return isDenseTerm(own) && strings.HasSuffix(before, own) })
+}
+
+// ownerBy returns whom the first word means that is one.
+func ownerBy(is func(own string) bool) whose {
+	for _, of := range owners {
+		if slices.ContainsFunc(of.words(), is) {
+			return of.owner
+		}
 	}
 	return nobodys
 }

@@ -7,7 +7,7 @@ import (
 	"nodest/memory/recall"
 )
 
-// What is told in several turns, or in several sentences, brings back what it touches; small talk behind it does not.
+// A scene told in several turns, or in several sentences, brings back what it touches; small talk behind it does not.
 func TestASceneRecalls(t *testing.T) {
 	t.Parallel()
 	units := append(sessionUnits(1, "2023-04-02",

@@ -71,7 +71,7 @@ func embedded(units []recall.Unit, m scripted) []recall.Unit {
 	return units
 }
 
-// What a model says counts as proof if it knows what texts mean, however its cosines are distributed.
+// A model that knows what texts mean gives proof, however its cosines are distributed.
 func TestAModelThatKnowsMeaningDecides(t *testing.T) {
 	t.Parallel()
 	for _, m := range models {
@@ -113,7 +113,7 @@ func TestVectorsWithoutMeaningChangeNothing(t *testing.T) {
 	}
 }
 
-// Of many questions hardly any opens the gate by chance.
+// The gate opens by chance for hardly any of many questions.
 func TestTheGateStaysShutByChance(t *testing.T) {
 	t.Parallel()
 	for _, m := range models {

@@ -11,7 +11,7 @@ import (
 const (
 	anID    = "01a21bbf-d3ad-7938-9d85-f7b9c150b7b0"
 	nextID  = "01a21bbf-d3ad-7938-9d85-f7b9c150b7b1"
-	otherID = "01a21bbf-d3ad-4938-9d85-f7b9c150b7b0" // of another version
+	otherID = "01a21bbf-d3ad-4938-9d85-f7b9c150b7b0" // another version
 )
 
 type idRow struct {

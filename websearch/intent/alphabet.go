@@ -12,25 +12,45 @@ import (
 // alphabet has the rules of a language whose words are separated by blanks. A file may leave out what
 // its language does not need.
 type alphabet struct {
-	order, inScene *rule
-	wrapper, tag   *rule // surround a question without being part of it
-	asks, request  *rule
-	meant          *rule // words that mean others, with the member "as"
-	noAsk          *rule // no question, although it looks like one
-	vocative       *rule // a name that a message is addressed to
+	questions
+	persons
+	story
+	vocabulary
+
+	order *rule // asks for a search
+	fresh *rule // asks for news
+	frame *rule // questions about the world whatever their words
+}
+
+// questions has the rules that tell questions from other sentences.
+type questions struct {
+	wrapper, tag, vocative *rule // surround a question without being part of it; the last is a name that it is addressed to
+	asks, request          *rule
+	meant                  *rule // words that mean others, with the member "as"
+	noAsk                  *rule // no question, although it looks like one
+	sentence               *rule // a sentence and no keywords
+}
+
+// persons has the rules of questions about the two who chat.
+type persons struct {
 	speakers, self *rule
 	general        *rule // questions in the first person that everybody may ask
 	how            *rule
-	expletive      *rule // "it" that stands for nothing
-	scene          *rule
-	someone        *rule // somebody or something that the question may have named
-	times          *rule // that begin like things of the scene
-	fresh          *rule
-	frame          *rule // questions about the world whatever their words
-	the, unique    *rule // words that tie a thing to a scene, and the things that it does not tie
-	sentence       *rule
+}
 
-	function, everyday map[string]bool // words that do not say what a question is about; things of every chat
+// story has the rules of questions about the scene of a chat.
+type story struct {
+	inScene     *rule // orders to search for something there
+	scene       *rule
+	someone     *rule // somebody or something that the question may have named
+	times       *rule // that begin like things of the scene
+	expletive   *rule // "it" that stands for nothing
+	the, unique *rule // words that tie a thing to a scene, and the things that it does not tie
+}
+
+// vocabulary has the words that do not say what a question is about.
+type vocabulary struct {
+	function, everyday map[string]bool // words of the grammar; things of every chat
 	filler             map[string]bool // words that no query needs
 	capitals           map[string]bool // words with a capital letter that are no names; nil = capitals mean nothing
 }
@@ -83,11 +103,17 @@ func newAlphabet(l *lexicon.Language) *alphabet {
 		return data.Set(name, l.Name)()
 	}
 	return &alphabet{
-		order: of("order"), inScene: of("in-scene"), wrapper: of("wrapper"), tag: of("tag"), asks: of("asks"), request: of("request"), meant: of("meant"),
-		noAsk: of("no-ask"), vocative: of("vocative"), speakers: of("speakers"), self: of("self"), general: of("general"), how: of("self-how"),
-		expletive: of("expletive"), scene: of("scene"), someone: of("someone"), times: of("times"), fresh: of("fresh"), frame: of("frame"),
-		the: of("the"), unique: of("unique"), sentence: of("sentence"),
-		function: words("function"), everyday: words("everyday"), filler: words("filler"), capitals: words("honorifics"),
+		questions: questions{
+			wrapper: of("wrapper"), tag: of("tag"), vocative: of("vocative"), asks: of("asks"), request: of("request"),
+			meant: of("meant"), noAsk: of("no-ask"), sentence: of("sentence"),
+		},
+		persons: persons{speakers: of("speakers"), self: of("self"), general: of("general"), how: of("self-how")},
+		story: story{
+			inScene: of("in-scene"), scene: of("scene"), someone: of("someone"), times: of("times"),
+			expletive: of("expletive"), the: of("the"), unique: of("unique"),
+		},
+		vocabulary: vocabulary{function: words("function"), everyday: words("everyday"), filler: words("filler"), capitals: words("honorifics")},
+		order:      of("order"), fresh: of("fresh"), frame: of("frame"),
 	}
 }
 
@@ -135,65 +161,97 @@ func sentences(text string) (list []string) {
 	return list
 }
 
-// detailed is the content of a question that says enough to be about the world, whatever
-// "the" in it refers to.
-const detailed = 6
+// question is a sentence that asks for something.
+type question struct {
+	rest    string // in lower case, without what surrounds it
+	content int    // words that say what it is about
+	fresh   bool   // it asks for news
+	framed  bool   // it is about the world whatever its words
+	named   bool   // it has a name or a number
+}
 
 // judge judges one sentence. If it is not alone but for greetings, it must name what it asks about: chats are
 // full of short questions about what was just said.
-func (a *alphabet) judge(said string, alone bool) Reason { //nolint:gocyclo // one case after the other, each of one line
-	folded := strings.TrimSpace(strings.ToLower(said))
-	folded = a.meant.rewrite(a.tag.ReplaceAllString(folded, ""))
-	if a.noAsk.MatchString(folded) {
+func (a *alphabet) judge(said string, alone bool) Reason {
+	q, asks := a.questionIn(said)
+	if !asks {
 		return Chat
 	}
-	rest := strings.TrimSpace(a.wrapper.ReplaceAllString(folded, " $1 $2 "))
-	fresh, framed, named := a.fresh.MatchString(folded), a.frame.MatchString(rest), a.named(said)
-	content := a.content(rest)
-	if !a.asksFor(folded, rest, fresh || framed) || content == 0 && !(fresh && named) {
-		return Chat
-	}
-	if reason, ok := a.ours(rest, fresh, named); ok {
+	if reason, ok := a.ours(q); ok {
 		return reason
 	}
-	vague := content < detailed && !(fresh && alone && content > 1)
-	if !named && !framed && vague && a.points(rest, alone) {
+	switch {
+	case q.vague(alone) && a.points(q.rest, alone):
 		return Story
-	}
-	if fresh {
+	case q.fresh:
 		return Fresh
 	}
 	return Fact
 }
 
+// questionIn reads a sentence, and reports whether it asks for something.
+func (a *alphabet) questionIn(said string) (q question, asks bool) {
+	folded := strings.TrimSpace(strings.ToLower(said))
+	folded = a.meant.rewrite(a.tag.ReplaceAllString(folded, ""))
+	if a.noAsk.MatchString(folded) {
+		return question{}, false
+	}
+	rest := strings.TrimSpace(a.wrapper.ReplaceAllString(folded, " $1 $2 "))
+	q = question{
+		rest: rest, content: a.content(rest),
+		fresh: a.fresh.MatchString(folded), framed: a.frame.MatchString(rest), named: a.named(said),
+	}
+	about := q.content > 0 || q.fresh && q.named
+	return q, about && a.asksFor(folded, rest, q.fresh || q.framed)
+}
+
+// detailed is the content of a question that says enough to be about the world, whatever
+// "the" in it refers to.
+const detailed = 6
+
+// vague reports whether a question leaves open what it is about.
+func (q *question) vague(alone bool) bool {
+	return !q.named && !q.framed && q.content < detailed && !(q.fresh && alone && q.content > 1)
+}
+
 // asksFor reports whether a sentence asks for something. rest is it without what surrounds questions.
-func (a *alphabet) asksFor(folded, rest string, topical bool) bool {
+func (a *questions) asksFor(folded, rest string, topical bool) bool {
 	return a.request.MatchString(folded) || a.asks.MatchString(rest) || a.isKeywords(rest, topical)
 }
 
 // points reports whether a question may refer to what was said or to something of the scene.
-func (a *alphabet) points(rest string, alone bool) bool {
-	return !alone || a.the.MatchString(a.unique.ReplaceAllString(rest, " "))
+func (s *story) points(rest string, alone bool) bool {
+	return !alone || s.the.MatchString(s.unique.ReplaceAllString(rest, " "))
 }
 
 // ours tells whether a question is about the speakers or the scene.
-func (a *alphabet) ours(rest string, fresh, named bool) (Reason, bool) {
-	general := a.general.MatchString(rest)
-	if a.speakers.MatchString(rest) || a.self.MatchString(rest) && (a.how.MatchString(rest) || !general && !fresh) {
+func (a *alphabet) ours(q question) (Reason, bool) {
+	switch {
+	case a.asked(q):
 		return Speakers, true
-	}
-	rest = a.expletive.ReplaceAllString(a.times.ReplaceAllString(rest, " "), " ")
-	if a.scene.MatchString(rest) || !named && a.someone.MatchString(rest) {
+	case a.happens(q):
 		return Story, true
 	}
 	return "", false
 }
 
+// asked reports whether a question is about the two who chat.
+func (p *persons) asked(q question) bool {
+	return p.speakers.MatchString(q.rest) ||
+		p.self.MatchString(q.rest) && (p.how.MatchString(q.rest) || !q.fresh && !p.general.MatchString(q.rest))
+}
+
+// happens reports whether a question is about something in the scene.
+func (s *story) happens(q question) bool {
+	rest := s.expletive.ReplaceAllString(s.times.ReplaceAllString(q.rest, " "), " ")
+	return s.scene.MatchString(rest) || !q.named && s.someone.MatchString(rest)
+}
+
 // content counts the words that say what a question is about.
-func (a *alphabet) content(rest string) (n int) {
+func (v *vocabulary) content(rest string) (n int) {
 	for w := range strings.FieldsFuncSeq(rest, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' }) {
 		w = strings.TrimSuffix(w, "'s")
-		if !a.function[w] && !a.everyday[w] {
+		if !v.function[w] && !v.everyday[w] {
 			n++
 		}
 	}
@@ -205,21 +263,21 @@ const mostKeywords = 9
 
 // isKeywords reports whether a message is what people type into a search box; topical says
 // that it has words of such a search.
-func (a *alphabet) isKeywords(rest string, topical bool) bool {
+func (a *questions) isKeywords(rest string, topical bool) bool {
 	words := len(strings.Fields(rest))
 	return topical && words >= 2 && words <= mostKeywords && !a.sentence.MatchString(rest)
 }
 
 // named reports whether a word in the middle of a sentence has a capital letter, or a word
 // has a digit.
-func (a *alphabet) named(said string) bool {
+func (v *vocabulary) named(said string) bool {
 	starts := true
 	for word := range strings.FieldsSeq(said) {
 		core := strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		base, _, _ := strings.Cut(strings.ToLower(core), "'")
-		if core != "" && !a.capitals[base] {
+		if core != "" && !v.capitals[base] {
 			first := []rune(core)[0]
-			if a.capitals != nil && unicode.IsUpper(first) && !starts || strings.ContainsAny(core, "0123456789") {
+			if v.capitals != nil && unicode.IsUpper(first) && !starts || strings.ContainsAny(core, "0123456789") {
 				return true
 			}
 		}

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -96,42 +97,60 @@ type piece struct {
 	at   element
 }
 
-func (b *viewer) enter(n *html.Node) bool { //nolint:gocyclo // one case after the other, each of one line
-	if n.Type == html.TextNode {
-		b.block = append(b.block, piece{n.Data, b.open[len(b.open)-1]})
-		return true
+// enter reads a node, and reports whether those in it are read.
+func (b *viewer) enter(n *html.Node) bool {
+	switch n.Type {
+	case html.TextNode:
+		b.block = append(b.block, piece{n.Data, b.here()})
+	case html.ElementNode:
+		return b.enterElement(n)
 	}
-	if n.Type != html.ElementNode {
-		return true
+	return true
+}
+
+// here is the element around the place where the viewer is.
+func (b *viewer) here() element {
+	if len(b.open) == 0 {
+		return element{}
 	}
-	var e element
-	if len(b.open) > 0 {
-		e = b.open[len(b.open)-1]
-	}
+	return b.open[len(b.open)-1]
+}
+
+func (b *viewer) enterElement(n *html.Node) bool {
 	if !inline[n.DataAtom] || n.DataAtom == atom.Br {
 		b.flush()
 	}
-	if b.open = append(b.open, e); len(b.said) >= mostSaid {
+	if len(b.said) >= mostSaid {
+		b.open = append(b.open, b.here())
 		return false
 	}
 	name := split(cut(attr(n, "class")+" "+attr(n, "id"), maxLabel))
-	if kind := gateOf(n, name); kind != "" {
-		e.gate = kind
+	e := b.here().with(n, name)
+	b.open = append(b.open, e)
+	if e.label == n && !is(n, atom.A) && !e.side && !hidden(n) {
+		b.buttons++
 	}
-	e.side = e.side || accompanies(n)
-	if is(n, atom.Button, atom.A) || attr(n, "role") == "button" {
-		e.label = n
-		if !is(n, atom.A) && !e.side && !hidden(n) {
-			b.buttons++
-		}
-	}
-	b.open[len(b.open)-1] = e
 	if b.passes(n) {
 		return false
 	}
-	b.robots = b.robots || robotTest.MatchString(name) || is(n, atom.Iframe) && robotTest.MatchString(strings.ToLower(attr(n, "src")))
+	b.robots = b.robots || testsRobots(n, name)
 	b.field(n)
 	return !is(n, atom.Textarea, atom.Iframe)
+}
+
+// with is an element that has the node n, whose classes and id are name, in e.
+func (e element) with(n *html.Node, name string) element {
+	e.gate = cmp.Or(gateOf(n, name), e.gate)
+	e.side = e.side || accompanies(n)
+	if is(n, atom.Button, atom.A) || attr(n, "role") == "button" {
+		e.label = n
+	}
+	return e
+}
+
+// testsRobots reports whether an element is a test for robots, by its name or by where its frame comes from.
+func testsRobots(n *html.Node, name string) bool {
+	return robotTest.MatchString(name) || is(n, atom.Iframe) && robotTest.MatchString(strings.ToLower(attr(n, "src")))
 }
 
 // passes reports whether an element shows nothing that counts.
@@ -177,9 +196,8 @@ func (b *viewer) field(n *html.Node) {
 	case "password":
 		b.password = true
 	case "submit", "button":
-		e := b.open[len(b.open)-1]
 		b.buttons++
-		b.add(attr(n, "value"), e, true)
+		b.add(attr(n, "value"), b.here(), true)
 	case "", "text", "email", "tel", "number", "date":
 		b.fields++
 	}

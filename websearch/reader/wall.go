@@ -14,19 +14,21 @@ import (
 // fields for passwords, tests for robots, buttons, names of elements, and what publishers tell search
 // engines about pages that are not free. Quoted words are not said.
 
-// asks has what walls say, by their kinds, in the order in which they are tried.
+// asks has what walls say, by their kinds, in the order in which they are tried, and what is true
+// of a page that is one.
 var asks = []struct {
 	kind Kind
 	rule *lexicon.Rule
+	is   func(v *view, c *tally) bool
 }{
-	{kindMissing, data.Rule("missing")},
-	{KindChallenge, data.Rule("challenge")},
-	{KindAge, data.Rule("age")},
-	{KindRegion, data.Rule("region")},
-	{KindConsent, data.Rule("consent")},
-	{KindPaywall, paywall},
-	{KindLogin, data.Rule("login")},
-	{KindApp, data.Rule("app")},
+	{kindMissing, data.Rule("missing"), func(_ *view, c *tally) bool { return c.headed && c.asked() && c.light(false) }},
+	{KindChallenge, data.Rule("challenge"), (*view).challenges},
+	{KindAge, data.Rule("age"), func(v *view, c *tally) bool { return c.asked() && c.labels+v.fields+v.buttons > 0 && c.light(true) }},
+	{KindRegion, data.Rule("region"), func(_ *view, c *tally) bool { return c.asked() && c.light(false) }},
+	{KindConsent, data.Rule("consent"), (*view).consents},
+	{KindPaywall, paywall, (*view).pays},
+	{KindLogin, data.Rule("login"), (*view).logsIn},
+	{KindApp, data.Rule("app"), func(_ *view, c *tally) bool { return c.asked() && c.beside() <= restOfSure }},
 }
 
 // kindMissing is the kind of a page that is not there.
@@ -67,9 +69,15 @@ type tally struct {
 	gated, paid  bool
 }
 
+// asked reports whether the page asks for something.
+func (c *tally) asked() bool { return len(c.asks) > 0 }
+
+// beside is how much there is to read beside asks.
+func (c *tally) beside() float64 { return c.rest + c.talk*talkShare }
+
 // light reports whether there is little to read beside asks; supported says that markup agrees with them.
 func (c *tally) light(supported bool) bool {
-	rest := c.rest + c.talk*talkShare
+	rest := c.beside()
 	switch n := len(c.asks); {
 	case n > 2 && c.headed:
 		return rest <= 2*restOfMore
@@ -101,7 +109,7 @@ func (v *view) wall() Kind {
 			c.asks[top] = true
 		}
 		c.headed = c.asks[top] || c.asks[v.h1] || wallTalk.MatchString(cmp.Or(v.h1, top))
-		if v.mayAsk(a.kind, c) && v.is(a.kind, c) {
+		if v.mayAsk(a.kind, c) && a.is(v, c) {
 			return a.kind
 		}
 	}
@@ -132,40 +140,69 @@ func (s phrase) kinds() map[Kind]bool {
 }
 
 // tally sorts the sentences of a page, whose kinds are known, for a kind.
-func (v *view) tally(kind Kind, kinds []map[Kind]bool) *tally { //nolint:gocyclo // one case after the other, each of one line
+func (v *view) tally(kind Kind, kinds []map[Kind]bool) *tally {
 	c := &tally{asks: map[string]bool{}}
-	opens := wallLabel
-	if kind == KindConsent {
-		opens = agree
-	}
 	seen := map[string]bool{}
 	for i, s := range v.said {
-		w := float64(s.weight)
 		if s.side && s.gate != kind || seen[s.text] && !s.label {
 			continue
 		}
 		seen[s.text] = true
 		c.paid = c.paid || price.MatchString(s.text)
-		switch {
-		case s.label && s.weight < leastAsk:
-			if opens.MatchString(s.text) {
-				c.labels++
-			} else if !s.opens() && !wallTalk.MatchString(s.text) {
-				c.add(w, true)
-			}
-		case kinds[i][kind]:
+		switch s.part(kind, kinds[i]) {
+		case partOpener:
+			c.labels++
+		case partAsk:
 			c.asks[s.text], c.after = true, 0
 			c.gated = c.gated || s.gate == kind
 			if s.label {
 				c.labels++
 			}
-		case len(kinds[i]) > 0, s.label && s.opens(), s.weight <= mostTalk && (s.gate == kind || wallTalk.MatchString(s.text)):
-			c.talk += w
-		default:
-			c.add(w, s.label)
+		case partTalk:
+			c.talk += float64(s.weight)
+		case partRest:
+			c.add(float64(s.weight), s.label)
 		}
 	}
 	return c
+}
+
+// part is what a sentence or label is for a kind of walls.
+type part uint8
+
+const (
+	partRest   part = iota // something to read
+	partAsk                // it asks for what such walls ask for
+	partOpener             // a short label that opens such a wall
+	partTalk               // it comes with asks
+	partIdle               // a short label that comes with asks
+)
+
+// part sorts a phrase that asks for some kinds.
+func (s phrase) part(kind Kind, asksFor map[Kind]bool) part {
+	switch {
+	case s.label && s.weight < leastAsk:
+		return s.shortLabel(kind)
+	case asksFor[kind]:
+		return partAsk
+	case len(asksFor) > 0, s.label && s.opens(), s.weight <= mostTalk && (s.gate == kind || wallTalk.MatchString(s.text)):
+		return partTalk
+	}
+	return partRest
+}
+
+func (s phrase) shortLabel(kind Kind) part {
+	opens := wallLabel
+	if kind == KindConsent {
+		opens = agree
+	}
+	switch {
+	case opens.MatchString(s.text):
+		return partOpener
+	case s.opens() || wallTalk.MatchString(s.text):
+		return partIdle
+	}
+	return partRest
 }
 
 // opens reports whether a label is one of a wall.
@@ -181,38 +218,20 @@ func (c *tally) add(weight float64, link bool) {
 	}
 }
 
-// is reports whether a page is a wall of a kind.
-func (v *view) is(kind Kind, c *tally) bool { //nolint:gocyclo // one case after the other, each of one line
-	n := len(c.asks)
-	switch kind {
-	case kindMissing:
-		return c.headed && n > 0 && c.light(false)
-	case KindChallenge:
-		return n > 0 && c.light(v.robots) || v.robots && v.fields == 0 && c.rest <= restOfSure
-	case KindAge:
-		return n > 0 && c.labels+v.fields+v.buttons > 0 && c.light(true)
-	case KindRegion:
-		return n > 0 && c.light(false)
-	case KindConsent:
-		return n > 0 && v.consents(c)
-	case KindPaywall:
-		return v.pays(c)
-	case KindLogin:
-		return n > 0 && c.light(v.password || c.labels > 0) || v.logsIn(c)
-	case KindApp:
-		return n > 0 && c.rest+c.talk*talkShare <= restOfSure
-	}
-	return false
+// challenges reports whether a page wants to know whether its visitor is a robot, and has little else.
+func (v *view) challenges(c *tally) bool {
+	return c.asked() && c.light(v.robots) || v.robots && v.fields == 0 && c.rest <= restOfSure
 }
 
-// consents reports whether a page with an ask for consent has little else, and a button.
+// consents reports whether a page asks for consent and has little else, and a button.
 func (v *view) consents(c *tally) bool {
-	return c.labels+v.buttons > 0 && (c.rest <= restOfSure*2/3 || c.headed && c.light(true))
+	return c.asked() && c.labels+v.buttons > 0 && (c.rest <= restOfSure*2/3 || c.headed && c.light(true))
 }
 
-// logsIn reports whether a page is nothing but a form.
+// logsIn reports whether a page asks for a log-in, or is nothing but a form.
 func (v *view) logsIn(c *tally) bool {
-	return v.password && c.rest+c.talk*talkShare <= 2*restOfSure || v.fields > 0 && c.rest == 0 && c.talk > 0
+	return c.asked() && c.light(v.password || c.labels > 0) ||
+		v.password && c.beside() <= 2*restOfSure || v.fields > 0 && c.rest == 0 && c.talk > 0
 }
 
 // pays reports whether a page ends with an ask for a subscription, behind a teaser.
