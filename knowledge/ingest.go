@@ -304,7 +304,8 @@ func (m *making) complete(ctx context.Context, e *Edition, segment []byte, warni
 }
 
 // sweepFile lets a file go on that is being processed without a job. If its last job failed,
-// because the server crashed each time, so does the file.
+// because the server crashed each time, so does the file; one that failed because the disk was full is
+// done again.
 func (s *Service) sweepFile(tx Tx, id string) error {
 	f, err := tx.OwnFile(id)
 	if err != nil {
@@ -317,7 +318,7 @@ func (s *Service) sweepFile(tx Tx, id string) error {
 	if err != nil {
 		return err
 	}
-	if len(last) > 0 && last[0].State == jobs.Failed && last[0].Error != nil {
+	if len(last) > 0 && last[0].State == jobs.Failed && last[0].Error != nil && last[0].Error.Code != fault.StorageFull {
 		f.State, f.Progress = Failed, nil
 		f.Error = &FileError{Code: "stalled", Detail: last[0].Error.Message, Retryable: true}
 		return putFile(tx, f)

@@ -303,6 +303,8 @@ func fileError(err error) (e FileError, final bool) {
 	switch public.Code { //nolint:exhaustive // the others stay as they are
 	case fault.UpstreamAuth, fault.UpstreamQuota: // it goes on by itself: Resume
 		return FileError{string(public.Code), public.Message, true}, true
+	case fault.StorageFull: // it goes on by itself: Sweep
+		return FileError{string(public.Code), public.Message + "; it is tried again by itself when there is room", true}, true
 	case fault.UpstreamTimeout, fault.EmptyReply:
 		e.Code = string(fault.UpstreamDown)
 	}
@@ -355,6 +357,29 @@ func (s *Service) Resume(ctx context.Context, userID string) error {
 		}
 	}
 	return nil
+}
+
+// retryFull lets files be processed again that failed because the disk was full. Where it still is,
+// nothing changes.
+func (s *Service) retryFull(ctx context.Context, userID string) error {
+	err := s.store.Update(ctx, userID, func(tx Tx) error {
+		ids, err := tx.Refused([]string{string(fault.StorageFull)}, sweepBatch)
+		for _, id := range ids {
+			f, err := tx.OwnFile(id)
+			if err != nil {
+				return err
+			}
+			f.State, f.Error, f.Progress = Pending, nil, nil
+			if err := errors.Join(putFile(tx, f), ingest(tx, id)); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+	if fault.Is(err, fault.StorageFull) {
+		return nil
+	}
+	return err
 }
 
 // reindexNext enqueues the job that builds a space, if there is one to build. Where its key was

@@ -899,3 +899,31 @@ func TestASweepFindsWhatWasLost(t *testing.T) {
 		p.isReady(f.ID)
 	})
 }
+
+// A file that failed because the disk was full is done again when there is room.
+func TestAFullDiskIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	full := true
+	parser := func(ctx context.Context, in parse.Input) (*parse.Document, error) {
+		if full {
+			return nil, fault.New(fault.StorageFull, "the disk is full")
+		}
+		return parse.Parse(ctx, in)
+	}
+	onPipes(t, func(o *knowledge.Options) { o.Parser = parser }, func(p *pipe) {
+		full = true
+		f := p.Upload("places.md", harbour(places...))
+		p.drain()
+		failed := p.file(f.ID)
+		p.Equal("state", failed.State, "failed")
+		p.Equal("code", failed.Error.Code, "storage_full")
+		p.Equal("detail", failed.Error.Detail, "the disk is full; it is tried again by itself when there is room")
+		p.Must(p.Svc.Sweep(context.Background()))
+		p.drain()
+		p.Equal("state", p.file(f.ID).State, "failed")
+		full = false
+		p.Must(p.Svc.Sweep(context.Background()))
+		p.drain()
+		p.isReady(f.ID)
+	})
+}

@@ -196,6 +196,7 @@ func (s *Service) sweepUser(ctx context.Context, userID string, resume bool) err
 		}
 		return nil
 	})
+	err = errors.Join(err, s.retryFull(ctx, userID))
 	if resume {
 		err = errors.Join(err, s.Resume(ctx, userID))
 	}

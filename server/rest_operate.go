@@ -9,6 +9,7 @@ import (
 
 	"nodest/internal/account"
 	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/nodest"
 	"nodest/server/api"
 )
@@ -31,12 +32,42 @@ type Figures struct {
 	DiskFreeBytes int64 `json:"diskFreeBytes"`
 }
 
+// Backups say how the scheduled backups are going.
+type Backups struct {
+	Folder   string   `json:"folder"`
+	Interval int64    `json:"intervalSeconds"`
+	Keep     int      `json:"keep"`
+	Running  bool     `json:"running"`
+	NextAt   *op.Time `json:"nextAt,omitempty"` // nil = now
+	Failure  *Failure `json:"failure,omitempty"`
+	Last     *Backup  `json:"last,omitempty"` // the last that is complete
+}
+
+// Failure is why the last scheduled backup failed.
+type Failure struct {
+	At     op.Time `json:"at"`
+	Reason string  `json:"reason"`
+}
+
+// Backup is a scheduled backup whose restore was rehearsed.
+type Backup struct {
+	At            op.Time `json:"at"`
+	File          string  `json:"file"`
+	Bytes         int64   `json:"bytes"`
+	Users         int64   `json:"users"`
+	Characters    int64   `json:"characters"`
+	Conversations int64   `json:"conversations"`
+	Messages      int64   `json:"messages"`
+	Memories      int64   `json:"memories"`
+}
+
 type wireHealth struct {
 	Version  string       `json:"version"`
 	Uptime   int64        `json:"uptimeSeconds"`
 	Database string       `json:"database"`
 	Provider wireProvider `json:"provider"`
 	Server   *wireFigures `json:"server,omitempty"`
+	Backups  *Backups     `json:"backups,omitempty"`
 }
 
 // wireProvider is what answers a user's chats.
@@ -69,7 +100,10 @@ func (s *Server) health(c echo.Context, who *account.Identity) (any, error) {
 		return nil, err
 	}
 	health.Server = &wireFigures{f, s.sockets.count()}
-	return health, nil
+	if s.opts.Backups != nil {
+		health.Backups, err = s.opts.Backups(ctx)
+	}
+	return health, err
 }
 
 // usageByUser tells an owner how much each user used, but not what for.

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"nodest/internal/op"
 )
 
 func TestHealthOfTheServer(t *testing.T) {
@@ -34,6 +37,35 @@ func TestHealthOfTheServer(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	h.rest("GET", "/health", "", "Authorization: ").refuses(t, 401, "unauthenticated")
+}
+
+// Owners see how scheduled backups are going, on the page and in the metrics.
+func TestScheduledBackupsAreShownToOwners(t *testing.T) {
+	t.Parallel()
+	at := op.Time(time.Unix(1_800_000_000, 0))
+	h := newTestServer(t, func(o *Options) {
+		o.Database = "sqlite"
+		o.Figures = func(context.Context) (*Figures, error) { return &Figures{}, nil }
+		o.Backups = func(context.Context) (*Backups, error) {
+			return &Backups{
+				Folder: "/backups", Interval: 86400, Keep: 7, NextAt: &at,
+				Failure: &Failure{At: at, Reason: "the disk is full"}, Last: &Backup{At: at, File: "/backups/a.zip", Bytes: 7, Users: 1},
+			}, nil
+		}
+	})
+	got := h.rest("GET", "/health", "").wants(t, 200)["backups"].(map[string]any)
+	if got["folder"] != "/backups" || got["failure"].(map[string]any)["reason"] != "the disk is full" || got["last"].(map[string]any)["bytes"] != 7.0 {
+		t.Errorf("%v", got)
+	}
+	if got := h.rest("GET", "/health", "", "Authorization: Bearer "+h.newMember("mia")).wants(t, 200); got["backups"] != nil {
+		t.Errorf("a member sees %v", got)
+	}
+	a := h.request("GET", "/metrics", "", "Authorization: Bearer "+h.token)
+	for _, line := range []string{"nodest_backup_failed 1\n", "nodest_backup_last_success_timestamp_seconds 1.8e+09\n"} {
+		if !strings.Contains(string(a.body), line) {
+			t.Errorf("the metrics lack %q", line)
+		}
+	}
 }
 
 // backups is a server whose backups are written by a function of the test.

@@ -50,6 +50,7 @@ type Options struct {
 	Database string                                  // the kind of the database: sqlite or postgres
 	Figures  func(context.Context) (*Figures, error) // nil = health has none
 	Backup   func(context.Context, io.Writer) error  // writes a backup of everything; nil = there is no backup
+	Backups  func(context.Context) (*Backups, error) // nil, or returns nil = none are scheduled
 
 	TempDir string // folder for uploads while they arrive; "" = that of the system
 	Limits

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
@@ -76,7 +78,7 @@ func (s *Server) metrics() echo.HandlerFunc {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "nodest_websocket_connections", Help: "Open WebSocket connections."},
 			func() float64 { return float64(s.sockets.count()) }),
-		s.requests,
+		s.requests, backupFigures{s},
 	)
 	figures := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return func(c echo.Context) error {
@@ -92,6 +94,40 @@ func (s *Server) metrics() echo.HandlerFunc {
 		figures.ServeHTTP(c.Response(), c.Request())
 		return nil
 	}
+}
+
+// backupFigures tells Prometheus about scheduled backups; nothing where there are none.
+type backupFigures struct{ s *Server }
+
+var (
+	backupAt = prometheus.NewDesc("nodest_backup_last_success_timestamp_seconds",
+		"When the last scheduled backup was complete, in Unix time; 0 = none was yet.", nil, nil)
+	backupFailed = prometheus.NewDesc("nodest_backup_failed", "1 if the last scheduled backup failed, otherwise 0.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (b backupFigures) Describe(out chan<- *prometheus.Desc) { out <- backupAt; out <- backupFailed }
+
+// Collect implements prometheus.Collector.
+func (b backupFigures) Collect(out chan<- prometheus.Metric) {
+	if b.s.opts.Backups == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.s.ctx, 5*time.Second)
+	defer cancel()
+	found, err := b.s.opts.Backups(ctx)
+	if err != nil || found == nil { // without its figures, an alert on their absence fires
+		return
+	}
+	at, failed := 0.0, 0.0
+	if found.Last != nil {
+		at = float64(time.Time(found.Last.At).Unix())
+	}
+	if found.Failure != nil {
+		failed = 1
+	}
+	out <- prometheus.MustNewConstMetric(backupAt, prometheus.GaugeValue, at)
+	out <- prometheus.MustNewConstMetric(backupFailed, prometheus.GaugeValue, failed)
 }
 
 // methodOf is the method of a request as the counter names it: a client can

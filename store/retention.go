@@ -67,7 +67,7 @@ func (r Retention) rules() []rule {
 		{"hosts", "web servers that asked to wait", 0, "until the time they named", oldRows("web_hosts", "user_id, host", "c.until <= ?", maintainBatch)},
 		{"prompts", "prompts that were sent", promptLife, "after they were sent, or until something in them is removed for good", oldIDs("prompts", "c.created_at <= ?")},
 		{"generations", "how replies were made, and why memories were recalled (the replies stay)", 90 * day, "after their end", oldGenerations},
-		{"jobs", "finished jobs", 7 * day, "after their end; one that is done, only until the next of its kind about the same thing is", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND c.updated_at <= ?", maintainBatch)},
+		{"jobs", "finished jobs", 7 * day, "after their end; one that is done, only until the next of its kind about the same thing is; of the server's own, the last that is done stays", oldRows("jobs", "id", "c.state IN ('done', 'failed', 'cancelled') AND NOT (c.state = 'done' AND c.user_id IS NULL) AND c.updated_at <= ?", maintainBatch)},
 	}, circleRules)
 }
 

@@ -33,11 +33,21 @@ type Reading struct {
 	Snippets []string // in the order of the page
 }
 
-// Read reads a page. Without a question there are no snippets.
+// Read reads a page. Without a question there are no snippets. An address without a scheme is tried
+// with https, and with http where the host refuses that.
 //
 // Errors: Invalid for the URL; PageUnreadable, with details.outcome; RateLimited if too many pages
 // are being read at once.
-func (s *Service) Read(ctx context.Context, userID, address, question string) (*Reading, error) {
+func (s *Service) Read(ctx context.Context, userID, address, question string) (r *Reading, err error) {
+	for _, with := range schemes(address) {
+		if r, err = s.read(ctx, userID, with, question); !refusesHTTPS(err) {
+			break
+		}
+	}
+	return r, err
+}
+
+func (s *Service) read(ctx context.Context, userID, address, question string) (*Reading, error) {
 	url, err := s.normalize(address)
 	if err != nil {
 		return nil, fault.InvalidField("url", "format", "must be the http or https address of a public page")
@@ -196,12 +206,16 @@ func (s *Service) noteHost(ctx context.Context, userID string, failure error) er
 	return s.store.Update(context.WithoutCancel(ctx), userID, func(tx Tx) error { return tx.PutBadHost(h) })
 }
 
-// hostOf is the host of an address, with its port unless that is the usual one: a host
-// that refuses one port may answer on others.
+// hostOf is the host of an address, with its port unless that is the one of https: a host
+// that refuses one port may answer on others, and one that refuses https may answer on http.
 func hostOf(address string) string {
 	host := weburl.Hostname(address)
-	if u, err := url.Parse(address); err == nil && u.Port() != "" {
+	switch u, err := url.Parse(address); {
+	case err != nil:
+	case u.Port() != "":
 		host += ":" + u.Port()
+	case u.Scheme == "http":
+		host += ":80"
 	}
 	return host
 }

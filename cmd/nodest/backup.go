@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -16,15 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"nodest/internal/account"
+	"nodest/internal/backup"
 	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/internal/setup"
 	"nodest/store"
 )
-
-// secretFile is the file of the data folder that opens stored provider keys.
-const secretFile = "secret.key"
 
 func (p *program) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -98,99 +94,33 @@ func backupPath(arg string, now time.Time) (string, error) {
 	return path, nil
 }
 
-// backup writes a file beside path, verifies it, and gives it its name.
-func (p *program) backup(ctx context.Context, cfg *setup.Config, path string) (m *store.Manifest, err error) {
-	partial := path + ".partial"
-	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(partial)
-		}
-	}()
+// backup makes a verified backup at path, and shows how far it is.
+func (p *program) backup(ctx context.Context, cfg *setup.Config, path string) (*store.Manifest, error) {
 	progress, done := p.progress("backing up")
 	defer done()
-	err = writeBackup(ctx, cfg, setup.NewLog(p.err, cfg), f, progress)
-	if err = errors.Join(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
-		return nil, err
-	}
-	if m, err = p.verify(ctx, partial); err != nil {
-		return nil, fmt.Errorf("the backup failed verification and was deleted: %w", err)
-	}
-	if err := os.Rename(partial, path); err != nil {
-		return nil, err
-	}
-	return m, store.SyncFolder(filepath.Dir(path))
-}
-
-// writeBackup writes a backup of everything.
-func writeBackup(ctx context.Context, cfg *setup.Config, log *slog.Logger, w io.Writer, progress func(table string, rows int64)) error {
-	secret, err := secretFor(cfg)
+	v, err := backup.New(cfg, version, setup.NewLog(p.err, cfg)).Make(ctx, path, progress, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = store.Backup(ctx, storeOptions(cfg, log), w, store.BackupOptions{
-		Program: version, Files: map[string][]byte{secretFile: secret}, Progress: progress,
-	})
-	return err
+	p.warnOfKeys(v)
+	return v.Manifest, nil
 }
 
-// secretFor is what a data folder would hold as secret.key.
-func secretFor(cfg *setup.Config) ([]byte, error) {
-	dir := cfg.Get("NODEST_DATA")
-	if cfg.Get("NODEST_SECRET_KEY") == "" { // account.Secret would make one
-		if _, err := os.Stat(filepath.Join(dir, secretFile)); errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("the data folder %s has no %s; give the server's data folder with --data", cfg.DataFolder(), secretFile)
-		}
-	}
-	secret, err := account.Secret(dir, cfg.Get("NODEST_SECRET_KEY"))
-	return []byte(hex.EncodeToString(secret) + "\n"), err
-}
-
-// verify reads a backup as a restore would, and says which provider keys its
-// secret does not open.
+// verify reads a backup as a restore would.
 func (p *program) verify(ctx context.Context, path string) (*store.Manifest, error) {
-	b, err := store.OpenBackup(ctx, path)
+	v, err := backup.Verify(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer b.Close() //nolint:errcheck // it was only read
-	if err := b.Verify(ctx); err != nil {
-		return nil, err
-	}
-	secret, err := secretIn(b)
-	if err != nil {
-		return nil, err
-	}
-	lost := 0
-	err = b.Each("provider_keys", func(row map[string]any) error {
-		user, _ := row["user_id"].(string)
-		provider, _ := row["provider"].(string)
-		sealed, _ := row["sealed"].([]byte)
-		if !account.Opens(secret, user, provider, sealed) {
-			lost++
-		}
-		return nil
-	})
-	if lost > 0 {
-		fmt.Fprintf(p.err, "warning: the secret key cannot decrypt %d of %d stored provider keys; their users must enter them again\n", lost, b.Manifest.Rows("provider_keys"))
-	}
-	return &b.Manifest, err
+	p.warnOfKeys(v)
+	return v.Manifest, nil
 }
 
-// secretIn returns the secret of a backup.
-func secretIn(b *store.BackupFile) ([]byte, error) {
-	text, err := b.File(secretFile)
-	if err != nil {
-		return nil, err
+// warnOfKeys says which provider keys the secret of a backup does not open.
+func (p *program) warnOfKeys(v *backup.Verified) {
+	if v.LostKeys > 0 {
+		fmt.Fprintf(p.err, "warning: the secret key cannot decrypt %d of %d stored provider keys; their users must enter them again\n", v.LostKeys, v.Rows("provider_keys"))
 	}
-	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(secret) != 32 {
-		return nil, errors.New("the backup has no valid secret.key")
-	}
-	return secret, nil
 }
 
 func storeOptions(cfg *setup.Config, log *slog.Logger) store.Options {

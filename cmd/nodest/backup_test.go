@@ -535,6 +535,17 @@ func TestAKilledBackupOrRestoreLeavesNoDamage(t *testing.T) {
 			}
 		}
 		p.stop(t)
+		folder := t.TempDir()
+		for range scaled(t, 3, 60) { // a server that makes scheduled backups
+			_ = here.runAndKill(t, 300+rng.IntN(1200), "serve", "--addr", "127.0.0.1:0", "--backup-folder", folder, "--backup-keep", "99") // it always is killed
+		}
+		kept, err := filepath.Glob(filepath.Join(folder, "nodest-scheduled-*.zip"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, scheduled := range kept {
+			here.mustRun(t, "restore", "--check", scheduled)
+		}
 		for range scaled(t, 3, 60) {
 			target := newInstallation(t, emptyDatabaseLike(t, url)).fast(t)
 			err := target.runAndKill(t, rng.IntN(100), "restore", file)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"nodest/internal/backup"
 	"nodest/internal/cli"
 	"nodest/internal/instance"
 	"os"
@@ -37,15 +38,38 @@ func (p *program) connect(ctx context.Context) (c *cli.Client, closeAll func(), 
 	return c, func() {}, err
 }
 
-// reach returns a client of the server that the configuration means.
+// reach returns a client of the server that the configuration means: the one at NODEST_ADDR, if that is
+// set, and the one that works on the data folder, whose lock knows its address.
 //
 // Errors: nobodyError; others with the reason in words.
 func (p *program) reach(ctx context.Context, cfg *setup.Config) (*cli.Client, error) {
+	configured := reachable(cfg.Get("NODEST_ADDR"))
+	holder := ""
+	if cfg.Get("NODEST_DATABASE_URL") == "" {
+		holder = reachable(sqldb.FolderServer(cfg.DataFolder()))
+	}
+	if holder == "" || holder == configured || cfg.From("NODEST_ADDR") == "flag" {
+		return p.greet(ctx, cfg, configured)
+	}
+	var nobody *cli.NobodyError
+	if cfg.From("NODEST_ADDR") != "default" {
+		if c, err := p.greet(ctx, cfg, configured); !errors.As(err, &nobody) {
+			return c, err
+		}
+	}
+	c, err := p.greet(ctx, cfg, holder)
+	if err == nil {
+		fmt.Fprintf(p.err, "using the server at %s, which works on the data folder %s\n", holder, cfg.DataFolder())
+	}
+	return c, err
+}
+
+// greet returns a client of the server at an address.
+func (p *program) greet(ctx context.Context, cfg *setup.Config, addr string) (*cli.Client, error) {
 	token, from, err := p.token(cfg)
 	if err != nil {
 		return nil, err
 	}
-	addr := reachable(cfg.Get("NODEST_ADDR"))
 	c := cli.New(addr, token)
 	err = c.Greet(ctx)
 	switch {
@@ -72,7 +96,7 @@ func (p *program) instead(ctx context.Context, cfg *setup.Config, nobody *cli.No
 	}
 	missing, database := "database", "the data folder "+cfg.DataFolder()
 	if cfg.Get("NODEST_DATABASE_URL") != "" {
-		missing, database = secretFile, "the PostgreSQL database at NODEST_DATABASE_URL"
+		missing, database = backup.SecretFile, "the PostgreSQL database at NODEST_DATABASE_URL"
 	}
 	if !hasDatabase(cfg) {
 		return nil, nil, fmt.Errorf("%w, and the data folder %s has no %s. Start a server with nodest serve, "+
@@ -106,7 +130,7 @@ func hasDatabase(cfg *setup.Config) bool {
 	if cfg.Get("NODEST_DATABASE_URL") == "" {
 		return store.Exists(cfg.DataFolder())
 	}
-	for _, name := range []string{secretFile, instance.TokenFile} { // the folder holds the secrets alone
+	for _, name := range []string{backup.SecretFile, instance.TokenFile} { // the folder holds the secrets alone
 		if _, err := os.Stat(filepath.Join(cfg.DataFolder(), name)); err == nil {
 			return true
 		}

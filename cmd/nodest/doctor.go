@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"nodest/internal/backup"
 	"nodest/internal/cli"
 	"nodest/internal/fault"
 	"nodest/internal/setup"
@@ -104,9 +105,9 @@ func (p *program) examine(ctx context.Context, network bool) []check {
 		return []check{{"configuration", "invalid", err.Error()}}
 	}
 	log := setup.NewLog(p.err, cfg)
-	checks := []check{{name: "configuration", detail: "valid"}, p.checkFolder(cfg), p.checkDatabase(ctx, cfg)}
+	checks := []check{{name: "configuration", detail: strings.Join(append([]string{"valid"}, setup.Unknown(os.Environ())...), "; ")}, p.checkFolder(cfg), p.checkDatabase(ctx, cfg)}
 	if checks[2].fix == "" {
-		checks = append(checks, checkDocuments(ctx, cfg, log), checkCounters(ctx, cfg, log))
+		checks = append(checks, checkDocuments(ctx, cfg, log), checkCounters(ctx, cfg, log), checkBackups(ctx, cfg, log))
 	}
 	checks = append(checks, checkRetention(cfg), checkParser(ctx))
 	m, err := setup.NewModels(cfg, log, func(context.Context, string) (map[string]string, error) { return nil, nil })
@@ -127,9 +128,9 @@ func (p *program) checkFolder(cfg *setup.Config) check {
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())
-	secret := filepath.Join(dir, secretFile)
+	secret := filepath.Join(dir, backup.SecretFile)
 	if info, err := os.Stat(secret); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return check{"data folder", secretFile + " is readable by other users", "chmod 600 " + secret}
+		return check{"data folder", backup.SecretFile + " is readable by other users", "chmod 600 " + secret}
 	}
 	return check{name: "data folder", detail: dir}
 }
@@ -137,9 +138,9 @@ func (p *program) checkFolder(cfg *setup.Config) check {
 // checkDatabase asks the running server; without one it opens the database.
 func (p *program) checkDatabase(ctx context.Context, cfg *setup.Config) check {
 	var nobody *cli.NobodyError
-	switch _, err := p.reach(ctx, cfg); {
+	switch c, err := p.reach(ctx, cfg); {
 	case err == nil:
-		if err := p.health(ctx); err != nil {
+		if err := c.Call(ctx, http.MethodGet, "/readyz", nil, nil); err != nil {
 			return check{"database", "the running server is not ready", oneLine(err)}
 		}
 		return check{name: "database", detail: "the running server is ready"}

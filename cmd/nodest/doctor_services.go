@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"nodest/internal/backup"
 	"nodest/internal/fault"
 	"nodest/internal/instance"
 	"nodest/internal/setup"
@@ -20,6 +21,21 @@ func checkRetention(cfg *setup.Config) check {
 		lines = append(lines, k.What+": "+k.How)
 	}
 	return check{name: "retention", detail: strings.Join(lines, "\n    ")}
+}
+
+// checkBackups says how scheduled backups are going, also while a server runs.
+func checkBackups(ctx context.Context, cfg *setup.Config, log *slog.Logger) check {
+	c, plan := check{name: "backups"}, backup.PlanOf(cfg)
+	if !hasDatabase(cfg) {
+		c.detail = "none yet"
+		return c
+	}
+	st, err := backup.ReadState(ctx, plan, storeOptions(cfg, log))
+	if err != nil {
+		return check{c.name, "cannot be checked", oneLine(err)}
+	}
+	c.detail, c.fix = st.Report()
+	return c
 }
 
 // checkSearch sends a real query to each search provider.

@@ -32,7 +32,7 @@ var layers = []string{
 	"server/api",
 	"store server",
 	"store/storetest internal/bench/circle internal/bench/kb internal/bench/learning internal/setup",
-	"internal/bench",
+	"internal/bench internal/backup",
 	"nodest/nodesttest knowledge/knowledgetest internal/instance",
 	"cmd/nodest cmd/nodest-bench",
 }

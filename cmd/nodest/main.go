@@ -99,9 +99,9 @@ func (p *program) root() *cobra.Command {
 		Use:   "nodest",
 		Short: "A chat-character backend: prompt building, memory, WebSocket",
 		Long: "A chat-character backend: prompt building, memory, WebSocket.\n\n" +
-			"Commands use the server at NODEST_ADDR. If none is running there, they say so and work directly on the database in the\n" +
-			"data folder, if it exists. They create a new database only with --local. The commands serve, migrate, backup and restore\n" +
-			"always work on the database themselves.",
+			"Commands use the server that works on the data folder, whatever its address is, or the one at NODEST_ADDR. If none is\n" +
+			"running, they say so and work directly on the database in the data folder, if it exists. They create a new database only\n" +
+			"with --local. The commands serve, migrate, backup and restore always work on the database themselves.",
 		Example:       "  nodest serve\n  nodest import card.png && nodest chat",
 		Version:       version,
 		SilenceUsage:  true,

@@ -34,6 +34,7 @@ const asProgram = "NODEST_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	instance.RecallTimeout, instance.KnowledgeTimeout = testTimeout, testTimeout
+	instance.WarmAfter = time.Hour // five seconds of a core for each server
 	parses := len(os.Args) == 2 && os.Args[1] == "parse-worker"
 	if os.Getenv(asProgram) == "" && !parses {
 		os.Exit(runTests(m))

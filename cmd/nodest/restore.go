@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nodest/internal/account"
+	"nodest/internal/backup"
 	"nodest/internal/setup"
 	"nodest/store"
 )
@@ -96,13 +97,13 @@ func (p *program) restore(ctx context.Context, cfg *setup.Config, path string, f
 
 // filesFor is what the data folder gets: the secret, unless the setting gives it.
 func filesFor(cfg *setup.Config, b *store.BackupFile) (map[string][]byte, error) {
-	secret, err := secretIn(b)
+	secret, err := backup.SecretIn(b)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.Get("NODEST_SECRET_KEY") == "" {
-		text, err := b.File(secretFile)
-		return map[string][]byte{secretFile: text}, err
+		text, err := b.File(backup.SecretFile)
+		return map[string][]byte{backup.SecretFile: text}, err
 	}
 	configured, err := account.Secret("", cfg.Get("NODEST_SECRET_KEY"))
 	if err == nil && !bytes.Equal(secret, configured) {
@@ -121,7 +122,7 @@ func (p *program) tellRestore(cfg *setup.Config, m *store.Manifest, done *store.
 		fmt.Fprintf(p.out, "  The previous data is in %s %s.\n", before, done.MovedTo)
 	}
 	if done.Files != "" {
-		fmt.Fprintf(p.out, "  The previous %s is in the folder %s.\n", secretFile, done.Files)
+		fmt.Fprintf(p.out, "  The previous %s is in the folder %s.\n", backup.SecretFile, done.Files)
 	}
 	_, err := fmt.Fprintln(p.out, "  Start the server; the tokens and passwords in the backup work. Run nodest signin for a new sign-in link.")
 	return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"nodest/internal/cli"
 	"nodest/internal/instance"
@@ -59,6 +58,9 @@ func (p *program) serve(ctx context.Context, cfg *setup.Config) error {
 	}
 	defer func() { _ = listener.Close() }() // the HTTP server has closed it, if it came to that
 	log := setup.NewLog(p.err, cfg)
+	for _, note := range setup.Unknown(os.Environ()) {
+		log.Warn(note)
+	}
 	if u := cfg.Get("NODEST_DATABASE_URL"); u != "" {
 		err := sqldb.WaitForPostgres(ctx, u, databaseWait, log)
 		if ctx.Err() != nil { // a stop signal: nothing has begun
@@ -148,10 +150,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 
 // open opens the server of a configuration.
 func (p *program) open(ctx context.Context, cfg *setup.Config) (*instance.Instance, error) {
-	log := setup.NewLog(p.err, cfg)
-	return instance.Open(ctx, cfg, instance.Options{Version: version, Log: log, Backup: func(ctx context.Context, w io.Writer) error {
-		return writeBackup(ctx, cfg, log, w, nil)
-	}})
+	return instance.Open(ctx, cfg, instance.Options{Version: version, Log: setup.NewLog(p.err, cfg)})
 }
 
 // startOwn runs a server in this process for one command.

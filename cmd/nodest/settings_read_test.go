@@ -17,7 +17,7 @@ import (
 func TestEverySettingOfTheServerIsRead(t *testing.T) {
 	t.Parallel()
 	var paths []string
-	for _, folder := range []string{".", "../../internal/setup", "../../internal/instance"} {
+	for _, folder := range []string{".", "../../internal/setup", "../../internal/instance", "../../internal/backup"} {
 		some, err := filepath.Glob(folder + "/*.go")
 		if err != nil {
 			t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"nodest/cognition/side"
 	"nodest/internal/account"
 	"nodest/internal/attachment"
+	"nodest/internal/backup"
 	"nodest/internal/jobs"
 	"nodest/internal/logtool"
 	"nodest/internal/loretool"
@@ -42,6 +43,7 @@ import (
 	"nodest/server"
 	serverapi "nodest/server/api"
 	"nodest/store"
+	"nodest/store/sqldb"
 	"nodest/websearch"
 	"nodest/websearch/research"
 )
@@ -52,12 +54,13 @@ var (
 	RecallTimeout = 1500 * time.Millisecond // after which a turn continues without memories
 
 	KnowledgeTimeout = 3 * time.Second // after which it continues without the character's documents
+
+	WarmAfter = 15 * time.Second // after which a server compiles the reader of PDFs, if it is not in the data folder
 )
 
 // Options are what the program says of itself.
 type Options struct {
 	Version string
-	Backup  func(ctx context.Context, w io.Writer) error // writes a backup of everything
 	Log     *slog.Logger
 }
 
@@ -86,6 +89,8 @@ type services struct {
 	Models     *setup.Models
 	hub        *stream.Hub
 	jobs       *jobs.Runner
+	maker      *backup.Maker
+	backups    *backup.Schedule
 	memory     *memory.Service
 	dreams     *dream.Service
 	web        *Web
@@ -149,6 +154,9 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	if r.mcp, err = NewToolServers(cfg, false, log); err != nil {
 		return r, err
 	}
+	r.maker = backup.New(cfg, opts.Version, log)
+	r.backups = backup.NewSchedule(r.maker, backup.PlanOf(cfg), r.db, log)
+	r.jobs.Handle(r.backups.Kinds()...)
 	r.build(alone)
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
@@ -159,6 +167,8 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	r.Background.Go(func() { r.tend(tending) })
 	r.Background.Go(func() { r.memory.Run(tending) })
 	r.Background.Go(func() { tendHeap(tending) })
+	r.Background.Go(func() { r.backups.Run(tending) })
+	r.Background.Go(func() { r.warmParser(tending) })
 	return r, nil
 }
 
@@ -243,13 +253,14 @@ func (r *Instance) build(alone bool) {
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.Accounts, Providers: r.Models,
 	}, server.Options{
-		Version: r.opts.Version, Backup: r.opts.Backup, Origins: setup.Split(cfg.Get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
+		Version: r.opts.Version, Backup: func(ctx context.Context, w io.Writer) error { return r.maker.Write(ctx, w, nil) }, Origins: setup.Split(cfg.Get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
 		PublicURL: cfg.Get("NODEST_PUBLIC_URL"), TrustedProxies: proxies, OpenMetrics: cfg.Get("NODEST_METRICS") == "open",
 		Database: database, TempDir: cfg.Get("NODEST_DATA"), Generations: cfg.Count("NODEST_GENERATIONS"),
 		Limits: server.Limits{
 			WorkBytes: int64(cfg.Count("NODEST_REQUEST_MEGABYTES")) << 20, Connections: cfg.Count("NODEST_MAX_CONNECTIONS"),
 		},
 		Intervals: server.Intervals{DrainNotice: cfg.Duration("NODEST_GRACE"), Recheck: recheck},
+		Backups:   r.backupState,
 		Figures: func(ctx context.Context) (*server.Figures, error) {
 			f, err := r.db.Figures(ctx)
 			return (*server.Figures)(f), err
@@ -324,6 +335,11 @@ func (r *Instance) EnsureTokenFile(ctx context.Context, dir string) (token strin
 // Answer starts answering requests.
 func (r *Instance) Answer(ctx context.Context, ln net.Listener) {
 	r.Addr = ln.Addr().String()
+	if r.Cfg.Get("NODEST_DATABASE_URL") == "" {
+		if err := sqldb.Announce(r.Cfg.Get("NODEST_DATA"), r.Addr); err != nil {
+			r.log.WarnContext(ctx, "commands do not find this server by its data folder", "err", err)
+		}
+	}
 	r.http = &http.Server{
 		Handler: r.server.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug),

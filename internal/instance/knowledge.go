@@ -14,10 +14,27 @@ import (
 	"nodest/llm"
 )
 
+// parser is what parses documents; it keeps compiled code in the data folder.
+func (r *Instance) parser() *parse.Child {
+	return &parse.Child{CacheDir: filepath.Join(r.Cfg.DataFolder(), "parse-cache")}
+}
+
+// warmParser has the parser compile its code when the server has started and is at rest, so that the
+// first PDF need not wait for it.
+func (r *Instance) warmParser(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(WarmAfter):
+		if err := r.parser().Warm(ctx); err != nil && ctx.Err() == nil {
+			r.log.WarnContext(ctx, "the reader of PDFs was not compiled ahead", "err", err)
+		}
+	}
+}
+
 // newKnowledge returns the service of files and knowledge bases.
 func (r *Instance) newKnowledge() *knowledge.Service {
 	cfg := r.Cfg
-	parser := &parse.Child{CacheDir: filepath.Join(cfg.Get("NODEST_DATA"), "parse-cache")}
+	parser := r.parser()
 	rules, _ := setup.ChunkRules(cfg.Get("NODEST_KB_CHUNK_RULES")) // checked on loading
 	model := func(ctx context.Context, userID string) (*knowledge.Model, error) {
 		m, err := r.engine.CircleModel(ctx, userID)

@@ -108,6 +108,9 @@ var Settings = []Setting{
 	{Env: "NODEST_REPLY_KILOBYTES", Default: "1024", Help: "maximum size of a reply with the model's reasoning, in KiB; a longer one is cut there and ends with finish length", check: isPositive},
 	{Env: "NODEST_REQUEST_MEGABYTES", Default: "1024", Help: "memory for large requests and answers in work, in MiB, estimated at four times their size and 64 bytes for each JSON value; one user may take half of it", check: isPositive},
 	{Env: "NODEST_MAX_CONNECTIONS", Default: "10000", Help: "maximum WebSocket connections and event streams of this process", check: isCount},
+	{Env: "NODEST_BACKUP_FOLDER", Help: "folder for scheduled backups, which has to exist; empty: no scheduled backups"},
+	{Env: "NODEST_BACKUP_INTERVAL", Default: "24h", Help: "time between scheduled backups, at least 1m", check: isInterval},
+	{Env: "NODEST_BACKUP_KEEP", Default: "7", Help: "number of scheduled backups that are kept; older ones are deleted", check: isPositive},
 	{Env: "NODEST_GRACE", Default: "20s", Help: "maximum time running replies may take to finish after a stop signal", check: isDuration},
 	{Env: "NODEST_OFFLINE_DELAY", Default: "15ms", Help: "delay between words of the offline model", check: isDuration},
 	{Env: "NODEST_LOG_LEVEL", Default: "info", Help: "log level: debug, info, warn or error", check: oneOf("debug", "info", "warn", "error")},
@@ -319,6 +322,13 @@ func isDays(v string) error {
 func isDuration(v string) error {
 	if d, err := time.ParseDuration(v); err != nil || d < 0 {
 		return fmt.Errorf("%q is invalid; must be a duration such as 20s", v)
+	}
+	return nil
+}
+
+func isInterval(v string) error {
+	if d, err := time.ParseDuration(v); err != nil || d < time.Minute {
+		return fmt.Errorf("%q is invalid; must be a duration of at least 1m, such as 24h", v)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -77,7 +78,23 @@ func needsChild(in Input) bool {
 	return true
 }
 
+// Warm compiles what parsing needs into the cache, so that the first document need not wait for it.
+func (c *Child) Warm(ctx context.Context) error {
+	_, err := c.Parse(ctx, Input{Name: "warm.pdf", Data: []byte("%PDF-1.4\n")})
+	if e := (*Error)(nil); errors.As(err, &e) { // there is nothing to read in it
+		return nil
+	}
+	return err
+}
+
 func (c *Child) run(ctx context.Context, in Input) (*Document, error) {
+	if in.CacheDir != "" { // the child works in another folder
+		dir, err := filepath.Abs(in.CacheDir)
+		if err != nil {
+			return nil, err
+		}
+		in.CacheDir = dir
+	}
 	header, err := json.Marshal(request{in.Name, in.DeclaredType, in.Limits, in.CacheDir, os.Getpid()})
 	if err != nil {
 		return nil, err

@@ -52,13 +52,14 @@ func openPDFium(p *parser) (pdfium.Pool, error) {
 		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling).
 		WithMemoryLimitPages(uint32(min(p.in.Limits.Memory*3/4, pdfMemory) >> 16))
 	if p.in.CacheDir != "" {
-		if cache, err := wazero.NewCompilationCacheWithDir(p.in.CacheDir); err == nil {
-			if pool, err := newPDFium(p, config.WithCompilationCache(cache)); err == nil {
-				return pool, nil
-			}
+		pool, _ := codeCache{p.in.CacheDir}.open(func(cache wazero.CompilationCache) (pdfium.Pool, error) {
+			return newPDFium(p, config.WithCompilationCache(cache))
+		})
+		if pool != nil {
+			return pool, nil
 		}
 	}
-	return newPDFium(p, config) // without a cache, which may be damaged or not writable
+	return newPDFium(p, config) // without a cache, which may not be writable
 }
 
 func newPDFium(p *parser, config wazero.RuntimeConfig) (pdfium.Pool, error) {

@@ -10,3 +10,9 @@ func LockFolder(string) (*FolderLock, error) { return &FolderLock{}, nil }
 
 // Release does nothing.
 func (l *FolderLock) Release() error { return nil }
+
+// Announce notes nothing where there is no lock.
+func Announce(string, string) error { return nil }
+
+// FolderServer knows of no server.
+func FolderServer(string) string { return "" }
