@@ -165,6 +165,7 @@ func (f *fixture) settings(change func(s *circle.Settings)) {
 			return err
 		}
 		change(&s.Settings)
+		s.UpdatedAt = tx.Now()
 		return tx.PutCircleSettings(s)
 	})
 }

@@ -93,7 +93,7 @@ func occasionOf(tx Tx, turnID string) (o *occasion, note rules.Note, later time.
 		return o, rules.NoteEnded, later, nil
 	}
 	quiet := rules.QuietHours(o.state.Settings.QuietFrom, o.state.Settings.QuietUntil)
-	if !quiet.End(o.now).IsZero() {
+	if !quiet.End(o.now).IsZero() && t.Reason != rules.AskedFor {
 		habit, toUser := o.state.Settings.habit(t.CharacterID), t.TargetID == Me
 		return o, "", o.now.Add(habit.Delay(rules.Seed(t.ID), o.now, quiet, t.Reason, toUser)).UTC(), nil
 	}

@@ -60,6 +60,7 @@ type PostFilter struct {
 	AuthorID *string
 	Favorite bool
 	Since    time.Time // created then or later; zero = all
+	Before   time.Time // created before it; zero = all
 }
 
 // TurnTx keeps turns.
@@ -68,7 +69,7 @@ type TurnTx interface {
 	// character for the same post and comment, or for the same slot of a day, exists.
 	InsertTurn(t *Turn) (added bool, err error)
 	Turn(id string) (*Turn, error)
-	// UpdateTurn stores PostID, State, Note, Error, Calls, Tokens, DueAt and EndedAt.
+	// UpdateTurn stores PostID, Reason, State, Note, Error, Calls, Tokens, DueAt and EndedAt.
 	UpdateTurn(t *Turn) error
 	// Turns lists newest first, with TurnFilter.Since by when they ended; at most limit,
 	// after cursor.

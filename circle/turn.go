@@ -142,8 +142,8 @@ func emitFailed(tx Tx, t *Turn, cause *fault.Error) error {
 	return emit(tx, server, "circle.failed", data)
 }
 
-// Retry carries out a turn again that has failed, or that is overdue because its job was
-// lost.
+// Retry carries out a turn at once: one that is planned, or has failed. A reaction that was
+// planned for later does not wait for the end of the quiet hours either.
 //
 // Errors: Conflict for a turn in any other state.
 func (svc *Service) Retry(ctx context.Context, c *op.Call, turnID string) (*Turn, error) {
@@ -152,8 +152,11 @@ func (svc *Service) Retry(ctx context.Context, c *op.Call, turnID string) (*Turn
 		if err != nil {
 			return nil, err
 		}
-		if t.State != TurnFailed && (t.State != TurnPlanned || t.DueAt.After(tx.Now())) {
-			return nil, fault.New(fault.Conflict, "the turn is %s; only a failed one can be tried again", t.State)
+		if t.State != TurnFailed && t.State != TurnPlanned {
+			return nil, fault.New(fault.Conflict, "the turn is %s; only one that is planned or has failed can be carried out now", t.State)
+		}
+		if t.Slot == "" && t.DueAt.After(tx.Now()) {
+			t.Reason = rules.AskedFor
 		}
 		t.State, t.Note, t.Error, t.EndedAt, t.DueAt = TurnPlanned, "", nil, nil, tx.Now()
 		if err := tx.UpdateTurn(t); err != nil {

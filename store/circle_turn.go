@@ -26,8 +26,8 @@ func (t circleTx) Turn(id string) (*circle.Turn, error) {
 }
 
 func (t circleTx) UpdateTurn(turn *circle.Turn) error {
-	return t.ExecOne("turn", "UPDATE circle_turns SET post_id = ?, state = ?, note = ?, error = ?, calls = ?, tokens = ?, due_at = ?, ended_at = ?"+
-		" WHERE user_id = ? AND id = ?", turn.PostID, turn.State, turn.Note, turn.Error, turn.Calls, turn.Tokens, turn.DueAt, turn.EndedAt, t.userID, turn.ID)
+	return t.ExecOne("turn", "UPDATE circle_turns SET post_id = ?, reason = ?, state = ?, note = ?, error = ?, calls = ?, tokens = ?, due_at = ?, ended_at = ?"+
+		" WHERE user_id = ? AND id = ?", turn.PostID, turn.Reason, turn.State, turn.Note, turn.Error, turn.Calls, turn.Tokens, turn.DueAt, turn.EndedAt, t.userID, turn.ID)
 }
 
 func (t circleTx) Turns(f circle.TurnFilter, cursor string, limit int) ([]*circle.Turn, string, error) {

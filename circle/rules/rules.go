@@ -21,6 +21,7 @@ const (
 	Everybody Reason = "everybody" // the user wants everybody to react
 	Scheduled Reason = "scheduled" // a post at a set time
 	Frequency Reason = "frequency" // a post by the number a day
+	AskedFor  Reason = "asked"     // the user wants it now
 )
 
 // Note is why a turn was left out or came to nothing.

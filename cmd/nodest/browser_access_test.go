@@ -166,7 +166,7 @@ func (a *accessPage) views() []accessView {
 	views := []accessView{
 		{"a chat", chat, []string{found("article.last details:not([open]) summary"), found("article.last details:not([open]) summary")}, reply},
 		{"the menu of a message", chat, []string{moreAt}, menu},
-		{"a wish", chat, []string{moreAt, pressable("Regenerate with a wish…")}, dialogOpen},
+		{"a wish", chat, []string{moreAt, pressable("Regenerate with instructions…")}, dialogOpen},
 		{"editing a message", chat, []string{pressable("Edit")}, found("article textarea")},
 		{"places of a chat", chat, []string{pressable("Branches and save points")}, pageText("Before the storm")},
 		{"preview of a save point", chat, []string{pressable("Branches and save points"), pressable("Preview")}, found("dialog .said")},

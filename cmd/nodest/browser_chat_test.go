@@ -552,7 +552,7 @@ func TestPageByKeyboard(t *testing.T) {
 	}
 	reach("the menu of the reply", button, chromedp.KeyModifiers(chromedp.ModifierShift))
 	c.keys(kb.Enter)
-	focused("the first item", "Regenerate with a wish…")
+	focused("the first item", "Regenerate with instructions…")
 	c.keys(kb.ArrowDown)
 	focused("the next", "Continue")
 	c.keys(kb.ArrowUp + kb.ArrowUp)

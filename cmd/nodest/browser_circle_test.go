@@ -27,7 +27,7 @@ func circleAccess() []accessView {
 		{"reactions to a post", "/circle", []string{more, pressable("Reactions and problems")}, dialogOpen},
 		{"relationships", "/circle/relationships", nil, found("main svg circle")},
 		{"a relationship", "/circle/relationships", []string{found("main li button")}, dialogOpen},
-		{"setting a relationship", "/circle/relationships", []string{pressable("Set a relationship")}, dialogOpen},
+		{"setting a relationship", "/circle/relationships", []string{pressable("Set what a member thinks of another")}, dialogOpen},
 		{"posts of members", "/circle", []string{pressable("Details: Posts that members are about to write")}, dialogOpen},
 		{"message box", "/circle/messages", nil, found("main .part select")},
 		{"offers", "/circle/actions", nil, found("main .part p")},
@@ -232,11 +232,13 @@ func TestPageCircleShowsWhatWasThought(t *testing.T) {
 	m.press("Try again: Wren Halloway")
 	m.see("it is tried again", `!document.querySelector("dialog [data-turn=failed]") && !`+pageText("1 post failed"))
 	m.press("Close")
-	m.see("an open offer", `document.querySelector("[href='#/circle/actions']")?.innerText.trim().endsWith("1")`)
+	m.see("an open offer", `document.querySelector("[href='#/circle/members']")?.innerText.trim().endsWith("1")`)
+	click(t, m.ctx, "[href='#/circle/members']")
+	m.see("its part", `document.querySelector("[href='#/circle/actions']")?.innerText.trim().endsWith("1")`)
 	click(t, m.ctx, "[href='#/circle/actions']")
 	m.see("from whom to whom", pageText("Wren Halloway to you"))
 	m.press("Accept")
-	m.see("no open offer", `document.querySelector("[data-action=accepted]") && document.querySelector("[href='#/circle/actions']").innerText.trim() == "Offers"`)
+	m.see("no open offer", `document.querySelector("[data-action=accepted]") && document.querySelector("[href='#/circle/actions']").innerText.trim() == "Gifts and invitations"`)
 	m.p.stop(t)
 }
 

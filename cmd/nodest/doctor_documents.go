@@ -63,6 +63,7 @@ func checkCounters(ctx context.Context, cfg *setup.Config, log *slog.Logger) che
 		c.detail = "too high after deletions, corrected within a day: " + strings.Join(high, "; ")
 	}
 	if len(low) > 0 {
+		c.detail = "counters are too low"
 		c.fix = "some counters are too low: " + strings.Join(low, "; ") + ". They are corrected within a day. Please report this."
 	}
 	return c

@@ -210,8 +210,8 @@ export const tavernWords = words(
     efforts: { auto: '由模型决定', min: '最低', low: '低', medium: '中', high: '高', max: '最高' },
     verbosity: '回复长度',
     verbosities: { auto: '由模型决定', low: '短', medium: '中', high: '长' },
-    logitBias: '词元偏置',
-    logitBiasHint: '每行一个：词元编号、冒号、-100（从不）到 100（总是）。',
+    logitBias: 'Token 偏置',
+    logitBiasHint: '每行一个：Token 编号、冒号、-100（从不）到 100（总是）。',
     biasWrong: '有一行不是“数字:数字”。',
     moreSampling: '更多参数',
 

@@ -48,7 +48,7 @@ export const characterWords = words(
     forAll: '(for all characters)',
 
     nickname: 'Nickname',
-    nicknameHint: 'If set, it replaces {{char}}.',
+    nicknameHint: 'Prompts use it instead of the name, wherever {{char}} stands.',
     description: 'Description',
     descriptionHint: 'Who the character is. It is in every prompt.',
     personality: 'Personality',

@@ -9,6 +9,7 @@ import type { Post, Turn } from './types'
 /** How many turns are planned, and have failed. */
 export interface Open {
   planned: number
+  next?: Turn // the planned one that is due first
   failed: number
 }
 
@@ -127,7 +128,8 @@ export class Feed extends Pages<Post> {
   /** turnsOf are the turns about a post, or those that are to become posts. */
   turnsOf = (postId: string) => (postId ? attempt(async () => (await rest.get('/circle/posts/{id}/turns', { path: { id: postId } })).items) : Promise.resolve(this.own))
 
-  async retry(tid: string) {
+  /** now carries a turn out at once: one that is planned, or has failed. */
+  async now(tid: string) {
     await succeeds(() => rest.post('/circle/turns/{id}/retry', { path: { id: tid } }))
     await this.readOpen()
   }
@@ -139,8 +141,10 @@ export class Feed extends Pages<Post> {
     const all = (await Promise.all((['planned', 'failed'] as const).map((state) => this.inState(state).catch(() => [])))).flat()
     const open = new Map<string, Open>()
     for (const t of all) {
-      const o = open.get(t.postId ?? '') ?? { planned: 0, failed: 0 }
-      o[t.state as keyof Open]++
+      const o: Open = open.get(t.postId ?? '') ?? { planned: 0, failed: 0 }
+      if (t.state === 'failed') o.failed++
+      else o.planned++
+      if (t.state === 'planned' && (!o.next || t.dueAt < o.next.dueAt)) o.next = t
       open.set(t.postId ?? '', o)
     }
     this.own = all.filter((t) => !t.postId).sort((a, b) => (a.dueAt < b.dueAt ? -1 : 1))

@@ -5,7 +5,7 @@ export const circleWords = words(
     circle: 'Circle',
     you: 'you', // inside of a sentence
     parts: 'Parts of the circle',
-    partNames: { feed: 'Feed', relationships: 'Relationships', messages: 'Message box', actions: 'Offers', cost: 'Cost', members: 'Members', settings: 'Settings' },
+    partNames: { feed: 'Feed', relationships: 'Relationships', messages: 'Notifications', actions: 'Gifts and invitations', cost: 'Cost', members: 'Members', settings: 'Settings' },
 
     // Feed
     feed: 'Posts, newest first',
@@ -118,12 +118,15 @@ export const circleWords = words(
     retryOf: (name: string) => `Try again: ${name}`,
     planned: (n: number) => (n === 1 ? '1 reaction planned' : `${n} reactions planned`),
     failed: (n: number) => (n === 1 ? '1 reaction failed' : `${n} reactions failed`),
+    mayReact: (name: string, at: string, others: number) => (others === 0 ? `${name} may react at about ${at}.` : others === 1 ? `${name} may react at about ${at}, one more later.` : `${name} may react at about ${at}, ${others} more later.`),
+    reactNow: 'React now',
+    reactNowOf: (name: string) => `React now: ${name}`,
     details: 'Details',
 
     // Relationships
     relationshipsText: 'What members think of each other and of you. It changes with likes, comments and replies, and you can change it.',
     noRelations: 'No relationships yet. One begins when somebody likes or answers what a member wrote, or when you set it.',
-    setRelation: 'Set a relationship',
+    setRelation: 'Set what a member thinks of another',
     whoThinks: 'Whose relationship',
     ofWhomThinks: 'To whom',
     graph: 'Graph of the relationships',
@@ -157,9 +160,9 @@ export const circleWords = words(
       enemy: 'enemy',
     } as Record<string, string>,
 
-    // Message box
+    // Notifications
     boxText: 'What others did that concerns a member. It reads this when it reviews its relationships.',
-    boxOf: 'Message box of',
+    boxOf: 'Notifications for',
     noBox: 'Nothing yet. Likes, comments and replies of others appear here.',
     unread: 'not read yet',
     boxTypes: { like: 'like', comment: 'comment', reply: 'reply', post: 'post', message: 'message', invitation: 'invitation', relationship_request: 'relationship request', alert: 'alert' } as Record<string, string>,
@@ -167,7 +170,7 @@ export const circleWords = words(
 
     // Actions
     actionsText: 'Gifts, invitations and support that members offer you when a relationship is close enough.',
-    noActions: 'No offers yet. Members make them when a relationship has grown.',
+    noActions: 'No gifts or invitations yet. Members make them when a relationship has grown.',
     actionTypes: { gift: 'Gift', invitation: 'Invitation', support: 'Support' } as Record<string, string>,
     actionStates: { pending: 'waiting', accepted: 'accepted', rejected: 'rejected', expired: 'expired' } as Record<string, string>,
     fromTo: (a: string, b: string) => `${a} to ${b}`,
@@ -201,8 +204,8 @@ export const circleWords = words(
     whoReacts: 'Reactions',
     everybodyReacts: 'Everybody reacts to my posts',
     everybodyHint: 'Otherwise a few members react: those who are mentioned, care for the topic or are close to you, and some by chance.',
-    quick: 'React at once',
-    quickHint: 'Reactions take seconds, not minutes to hours, but still wait for the end of the quiet hours. Good for trying things out.',
+    quick: 'Quick reactions (for trying out)',
+    quickHint: 'Reactions take seconds, not minutes to hours, but still wait for the end of the quiet hours. On the first day they are quick anyway.',
     quiet: 'Quiet hours',
     quietText: 'In these hours of your time zone nobody reacts, and nobody posts except at set times. Equal times mean none.',
     quietFrom: 'From',
@@ -228,7 +231,7 @@ export const circleWords = words(
     circle: '朋友圈',
     you: '你',
     parts: '朋友圈的各部分',
-    partNames: { feed: '动态', relationships: '关系', messages: '消息箱', actions: '互动', cost: '用量', members: '成员', settings: '设置' },
+    partNames: { feed: '动态', relationships: '关系', messages: '通知', actions: '礼物与邀请', cost: '用量', members: '成员', settings: '设置' },
 
     feed: '动态，最新在前',
     filterAuthor: '作者',
@@ -335,11 +338,14 @@ export const circleWords = words(
     retryOf: (name: string) => `重试：${name}`,
     planned: (n: number) => `计划了 ${n} 个反应`,
     failed: (n: number) => `${n} 个反应失败`,
+    mayReact: (name: string, at: string, others: number) => (others === 0 ? `${name} 大约 ${at} 会回应。` : `${name} 大约 ${at} 会回应，之后还有 ${others} 个。`),
+    reactNow: '立即回应',
+    reactNowOf: (name: string) => `立即回应：${name}`,
     details: '详情',
 
     relationshipsText: '成员之间以及对你的看法，会随点赞、评论和回复变化，你也可以修改。',
     noRelations: '还没有关系。成员写的内容被点赞或回答后，或由你设定后，就会出现。',
-    setRelation: '设定关系',
+    setRelation: '设定一个成员对另一个成员的看法',
     whoThinks: '谁的关系',
     ofWhomThinks: '对谁',
     graph: '关系图',
@@ -374,14 +380,14 @@ export const circleWords = words(
     } as Record<string, string>,
 
     boxText: '其他人对该成员做的事。成员再次考虑关系前会读它。',
-    boxOf: '谁的消息箱',
+    boxOf: '谁的通知',
     noBox: '还没有内容。其他人的点赞、评论和回复会出现在这里。',
     unread: '未读',
     boxTypes: { like: '点赞', comment: '评论', reply: '回复', post: '动态', message: '消息', invitation: '邀请', relationship_request: '关系请求', alert: '提醒' } as Record<string, string>,
     about: '关于',
 
     actionsText: '关系足够亲近时，成员向你提出的礼物、邀请和支持。',
-    noActions: '还没有互动。关系加深后成员会提出。',
+    noActions: '还没有礼物或邀请。关系加深后成员会提出。',
     actionTypes: { gift: '礼物', invitation: '邀请', support: '支持' } as Record<string, string>,
     actionStates: { pending: '等待中', accepted: '已接受', rejected: '已拒绝', expired: '已过期' } as Record<string, string>,
     fromTo: (a: string, b: string) => `${a} 给 ${b}`,
@@ -412,8 +418,8 @@ export const circleWords = words(
     whoReacts: '反应',
     everybodyReacts: '所有成员都对我的动态反应',
     everybodyHint: '否则只有一部分成员反应：被提到的、关心这个话题的、与你亲近的，也有偶然的。',
-    quick: '立即反应',
-    quickHint: '几秒内就有反应，而不是几分钟到几小时；安静时段仍然有效。适合试用。',
+    quick: '快速回应（试用）',
+    quickHint: '几秒内就有回应，而不是几分钟到几小时；安静时段仍然有效。第一天总是快速回应。',
     quiet: '安静时段',
     quietText: '在你时区的这段时间里没有人反应，也没有人发布（设定的时间除外）。两个时间相同表示没有安静时段。',
     quietFrom: '从',
