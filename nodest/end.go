@@ -398,6 +398,7 @@ func (e *Engine) logEnd(g *chat.Generation, how end) {
 	args := []any{"generation", g.ID, "kind", g.Kind, "status", g.Status, "finish", g.Finish, "model", g.Model}
 	if how.cause != nil {
 		e.opts.Log.Warn("generation failed", append(args, "err", how.cause)...)
+		e.opts.Log.Debug("generation failed", "generation", g.ID, "message", fault.Public(how.cause).Message)
 		return
 	}
 	e.opts.Log.Debug("generation ended", args...)

@@ -162,6 +162,7 @@ func New(d Deps, opts Options) *Server {
 	s.echo.HTTPErrorHandler = s.handleError
 	s.echo.Pre(s.pace)
 	s.echo.Pre(s.requestID)
+	s.echo.Pre(s.hosted)
 	s.echo.Pre(s.secure)
 	s.echo.Use(s.logRequests, s.recoverPanics)
 	s.routes(s.echo)
