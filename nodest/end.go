@@ -172,7 +172,7 @@ func (e *Engine) endGeneration(tx Tx, conv *chat.Conversation, g *chat.Generatio
 		return endedGeneration{}, err
 	}
 	if how.usage != nil {
-		if err := tx.AddUsage(*how.usage); err != nil {
+		if err := e.addUsage(tx, *how.usage); err != nil {
 			return endedGeneration{}, err
 		}
 	}
