@@ -86,7 +86,7 @@ func (e *Engine) UsageByUser(ctx context.Context, from, to, cursor string, limit
 	return &op.Page[UserUsage]{Items: items, NextCursor: next}, err
 }
 
-// What is metered, and the limits on it: package usage.
+// The meter, and the limits on it, are in package usage.
 type (
 	UsageRow   = usage.Row
 	UserUsage  = usage.OfUser

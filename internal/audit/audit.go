@@ -58,8 +58,8 @@ type Entry struct {
 type Record struct {
 	Entry
 	ID          string
-	At          time.Time // of the last one
-	Since       time.Time // of the first one
+	At          time.Time // when the last one was noted
+	Since       time.Time // when the first one was noted
 	Count       int64
 	ActorName   string // their names when it was noted
 	SubjectName string
@@ -82,7 +82,7 @@ func (f Filter) Check() error {
 
 // Origin is where a request came from.
 type Origin struct {
-	Address string // of the client, at most 64 bytes; "" = the command line, or many
+	Address string // that the client has, at most 64 bytes; "" = the command line, or many
 	Agent   string // the program that it says it is, at most 200 characters
 }
 

@@ -129,7 +129,7 @@ type Spending struct {
 	Warned   bool     `json:"warned"`   // 80 % are used
 	Unpriced []string `json:"unpriced"` // provider/model whose requests are not counted: they are free, or nobody tells their price
 
-	price float64 // of a token, in US dollars: the highest that a day and model of this month has had; 0 = unknown
+	price float64 // US dollars for a token, the highest that a day and model of this month has had; 0 = unknown
 }
 
 // Month returns the money of this month, nil if it has no limit.

@@ -46,7 +46,7 @@ export const auditWords = words(
   },
   {
     audit: '审计日志',
-    text: '谁登录过或尝试登录，谁更改了账号、权限、上限和密钥。其中不含任何文字内容和密钥。',
+    text: '谁登录过或尝试登录，谁更改了账号、权限、限额和密钥。其中不含任何文字内容和密钥。',
     everything: '全部操作',
     everybody: '所有人',
     action: '操作',
@@ -64,7 +64,7 @@ export const auditWords = words(
       'user.created': '创建账号',
       'user.deleted': '删除账号',
       'role.changed': '更改角色',
-      'limits.changed': '更改上限',
+      'limits.changed': '更改限额',
       'key.changed': '保存服务商密钥',
       'key.removed': '删除服务商密钥',
       'grant.given': '授予知识库访问权',
