@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 
+	"nodest/internal/audit"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
@@ -49,6 +50,9 @@ func (s *Service) PutGrant(ctx context.Context, c *op.Call, baseID, userID, role
 		if err := tx.PutGrant(b, &Grant{UserID: id, Role: role, GrantedBy: c.UserID}); err != nil {
 			return nil, err
 		}
+		if err := tx.Audit(audit.Entry{Action: audit.GrantGiven, SubjectID: id, Object: b.ID, Detail: role}); err != nil {
+			return nil, err
+		}
 		all, err := tx.Grants(b)
 		if err != nil {
 			return nil, err
@@ -90,6 +94,9 @@ func (s *Service) DeleteGrant(ctx context.Context, c *op.Call, baseID, userID st
 			return fault.New(fault.Forbidden, "the knowledge base belongs to another user")
 		}
 		if err := tx.DropGrant(b, id); err != nil {
+			return err
+		}
+		if err := tx.Audit(audit.Entry{Action: audit.GrantTaken, SubjectID: id, Object: b.ID}); err != nil {
 			return err
 		}
 		if id == c.UserID {

@@ -117,7 +117,7 @@ const (
 func BlockedError(provider, stage, reason string) *fault.Error {
 	e := fault.New(fault.Blocked, "%s blocked the %s", label(provider), stage)
 	if reason = shortLine(reason, longestModel); reason != "" {
-		e.Message += " (" + reason + ")"
+		_ = e.QuoteIn(reason)
 	}
 	return e.With("provider", provider).With("stage", stage)
 }

@@ -225,13 +225,13 @@ func (k *Keys) scrub(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
+	text, public := err.Error(), fault.Public(err)
 	clean := k.hide(text)
-	if clean == text {
+	message := k.hide(public.Message)
+	if clean == text && message == public.Message {
 		return err
 	}
-	public := fault.Public(err)
-	e := fault.Wrap(errors.New(clean), public.Code, "%s", k.hide(public.Message))
+	e := fault.Retell(public.Code, message).Because(errors.New(clean))
 	e.Details, e.RetryAfter = public.Details, public.RetryAfter
 	return e
 }

@@ -136,7 +136,7 @@ func shortLine(s string, n int) string {
 func WithReason(err error, reason string) error {
 	var e *fault.Error
 	if reason != "" && errors.As(err, &e) {
-		e.Message += ": " + reason
+		_ = e.Quote(reason)
 	}
 	return err
 }

@@ -255,5 +255,5 @@ func (a *asker) meter(ctx context.Context, use llm.Use) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storingTimeout)
 	defer cancel()
-	return a.engine.store.Update(ctx, a.userID, func(tx Tx) error { return tx.AddUsage(row) })
+	return a.engine.store.Update(ctx, a.userID, func(tx Tx) error { return a.engine.addUsage(tx, row) })
 }

@@ -172,7 +172,7 @@ func (e *Engine) endGeneration(tx Tx, conv *chat.Conversation, g *chat.Generatio
 		return endedGeneration{}, err
 	}
 	if how.usage != nil {
-		if err := tx.AddUsage(*how.usage); err != nil {
+		if err := e.addUsage(tx, *how.usage); err != nil {
 			return endedGeneration{}, err
 		}
 	}
@@ -398,6 +398,7 @@ func (e *Engine) logEnd(g *chat.Generation, how end) {
 	args := []any{"generation", g.ID, "kind", g.Kind, "status", g.Status, "finish", g.Finish, "model", g.Model}
 	if how.cause != nil {
 		e.opts.Log.Warn("generation failed", append(args, "err", how.cause)...)
+		e.opts.Log.Debug("generation failed", "generation", g.ID, "message", fault.Public(how.cause).Message)
 		return
 	}
 	e.opts.Log.Debug("generation ended", args...)

@@ -70,6 +70,7 @@ type Options struct {
 	QueuePerUser       int           // waiting behind them; default 4
 	MaxReply           int           // text and reasoning of a reply together, in bytes; default 1 MiB
 	TokensPerDay       int64         // default 0 = no limit
+	MonthlyUSD         float64       // default 0 = no limit
 	TurnTimeout        time.Duration // whole generation; default 10 min
 	CheckpointEvery    time.Duration // default 2 s
 	CheckpointChars    int           // default 1,000 code points

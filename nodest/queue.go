@@ -171,51 +171,18 @@ func parallel(limits UserLimits, opts Options) int {
 	return opts.GenerationsPerUser
 }
 
-// checkQuota returns QuotaExceeded when the user's tokens of today (UTC) are used up, or may be
-// once what reserved tokens has ended.
-func checkQuota(tx Tx, limits UserLimits, opts Options, reserved int64) error {
-	used, limit, err := tokensOfToday(tx, limits, opts)
-	if err != nil || limit <= 0 {
-		return err
-	}
-	switch {
-	case used+reserved < limit:
-		return nil
-	case used < limit:
-		return fault.New(fault.QuotaExceeded, "the rest of today's limit of %d tokens is reserved for running replies and background requests", limit).
-			With("quota", "tokensPerDay").With("limit", limit).With("used", used).With("reserved", reserved).After(reservedRetry)
-	}
-	now := tx.Now().UTC()
-	tomorrow := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.UTC)
-	return fault.New(fault.QuotaExceeded, "today's limit of %d tokens is used up", limit).
-		With("quota", "tokensPerDay").With("limit", limit).With("used", used).After(tomorrow.Sub(now))
-}
+// limitsOf are the limits of a user, with the server's defaults.
+func (o Options) limitsOf(own UserLimits) UserLimits { return own.Or(o.TokensPerDay, o.MonthlyUSD) }
 
-// tokensLeft is checkQuota with the user's limits.
+// tokensLeft returns QuotaExceeded when the user's tokens of the day or money of the month are used up, or may be
+// once what reserved tokens has ended.
 func (e *Engine) tokensLeft(tx Tx, reserved int64) error {
 	limits, err := tx.Limits()
 	if err != nil {
 		return err
 	}
-	return checkQuota(tx, limits, e.opts, reserved)
+	return e.opts.limitsOf(limits).Check(tx, reserved)
 }
-
-// tokensOfToday returns how many tokens the user has used today (UTC), and the limit; 0 = none.
-func tokensOfToday(tx Tx, limits UserLimits, opts Options) (used, limit int64, err error) {
-	limit = cmp.Or(limits.TokensPerDay, opts.TokensPerDay)
-	if limit <= 0 {
-		return 0, 0, nil
-	}
-	today := tx.Now().UTC().Format(time.DateOnly)
-	rows, err := tx.Usage(today, today)
-	for _, r := range rows {
-		used += r.PromptTokens + r.CompletionTokens
-	}
-	return used, limit, err
-}
-
-// reservedRetry is how long a client waits before it tries again when all tokens are reserved.
-const reservedRetry = 5 * time.Second
 
 // reservedTokens is the most that one request of each generation may cost.
 func reservedTokens(running []*chat.Generation) (n int64) {
@@ -227,7 +194,7 @@ func reservedTokens(running []*chat.Generation) (n int64) {
 }
 
 // reserve keeps tokens of the user's day for a background request of this process, until release is
-// called. It returns QuotaExceeded like checkQuota. Replies do not count here: each reserves a whole
+// called. It returns QuotaExceeded like tokensLeft. Replies do not count here: each reserves a whole
 // context, and a reply whose model picks the search words would refuse its own request.
 func (e *Engine) reserve(ctx context.Context, userID string, tokens int64) (release func(), err error) {
 	others := e.addReserved(userID, tokens) - tokens

@@ -192,7 +192,7 @@ func (e *Engine) assign(tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation
 	if err != nil {
 		return nil, err
 	}
-	if err := checkQuota(tx, limits, e.opts, reservedTokens(running)+e.addReserved(c.UserID, 0)); err != nil {
+	if err := e.opts.limitsOf(limits).Check(tx, reservedTokens(running)+e.addReserved(c.UserID, 0)); err != nil {
 		return nil, err
 	}
 	place, err := admit(running, conv.ID, whenBusy, parallel(limits, e.opts), e.opts.QueuePerUser)

@@ -55,6 +55,8 @@ type UserTx interface {
 	Usage(from, to string) ([]UsageRow, error)
 	// Limits returns the user's own limits (0 = the server's default).
 	Limits() (UserLimits, error)
+	// NoteWarned notes that the user was warned of a limit of money; false = it was noted before.
+	NoteWarned(limit string) (bool, error)
 	// LockLimits is Limits for a transaction that admits a generation: others that call
 	// it for this user wait until this one ends, so that Running counts the generations
 	// that they admitted. It comes after LockConversation.

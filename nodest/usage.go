@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"nodest/internal/op"
+	"nodest/nodest/usage"
 )
 
 // usageDays is the default length of a usage report.
@@ -32,10 +33,43 @@ func (e *Engine) TokensToday(ctx context.Context, userID string) (used, limit in
 		if err != nil {
 			return err
 		}
-		used, limit, err = tokensOfToday(tx, limits, e.opts)
+		limits = e.opts.limitsOf(limits)
+		limit = limits.TokensPerDay
+		used, err = limits.Today(tx)
 		return err
 	})
 	return used, limit, err
+}
+
+// Spending returns the user's money of this month (UTC), nil if it has no limit.
+func (e *Engine) Spending(ctx context.Context, userID string) (*usage.Spending, error) {
+	return op.Read(ctx, e.store, userID, func(tx Tx) (*usage.Spending, error) {
+		limits, err := tx.Limits()
+		if err != nil {
+			return nil, err
+		}
+		return e.opts.limitsOf(limits).Month(tx)
+	})
+}
+
+// addUsage adds to the user's meter, and tells the user once when most of the money of the month is spent.
+func (e *Engine) addUsage(tx Tx, row UsageRow) error {
+	if err := tx.AddUsage(row); err != nil || row.CostUSD <= 0 {
+		return err
+	}
+	limits, err := tx.Limits()
+	if err != nil {
+		return err
+	}
+	spent, err := e.opts.limitsOf(limits).Month(tx)
+	if err != nil || spent == nil || !spent.Warned {
+		return err
+	}
+	first, err := tx.NoteWarned(spent.Key())
+	if err != nil || !first {
+		return err
+	}
+	return tx.Emit(op.Event(tx.UserID(), "usage.warning", "server", map[string]any{"spending": spent}))
 }
 
 // UsageByUser returns what each user used, by id; from and to are as in Usage, limit is 1 to 200,
@@ -52,28 +86,9 @@ func (e *Engine) UsageByUser(ctx context.Context, from, to, cursor string, limit
 	return &op.Page[UserUsage]{Items: items, NextCursor: next}, err
 }
 
-// UserLimits are limits of one user; 0 = the server's default.
-type UserLimits struct {
-	TokensPerDay int64 `json:"tokensPerDay"`
-	Generations  int   `json:"generations"`
-}
-
-// UsageRow is the meter of one day and model.
-type UsageRow struct {
-	Day              string  `json:"day"`
-	Provider         string  `json:"provider"`
-	Model            string  `json:"model"`
-	Requests         int64   `json:"requests"`
-	PromptTokens     int64   `json:"promptTokens"`
-	CompletionTokens int64   `json:"completionTokens"`
-	CostUSD          float64 `json:"costUsd"`
-}
-
-// UserUsage is the meter of one user.
-type UserUsage struct {
-	UserID           string  `json:"userId"`
-	Requests         int64   `json:"requests"`
-	PromptTokens     int64   `json:"promptTokens"`
-	CompletionTokens int64   `json:"completionTokens"`
-	CostUSD          float64 `json:"costUsd"`
-}
+// The meter, and the limits on it, are in package usage.
+type (
+	UsageRow   = usage.Row
+	UserUsage  = usage.OfUser
+	UserLimits = usage.Limits
+)

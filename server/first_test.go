@@ -68,7 +68,7 @@ var dropped = strings.NewReplacer(`"shareAcrossCharacters":false,`, "",
 	`,"dream":{"enabled":true,"at":"04:00"}`, "")
 
 // added are members that answers did not have then, with the values of what was never set or judged.
-var added = strings.NewReplacer(`"includeCircle":true,"feedback":true`, `"includeCircle":true`, `,"dream":{"mode":"full","at":"04:00","newMessages":20}`, "",
+var added = strings.NewReplacer(`,"usdPerMonth":0`, "", `"includeCircle":true,"feedback":true`, `"includeCircle":true`, `,"dream":{"mode":"full","at":"04:00","newMessages":20}`, "",
 	`,"feedback":0}`, "}", `"goals":false,"extract":false,`, "",
 	`,"pinExamples":false,"cardSystemPrompt":true,"cardPostHistory":true`, "", `"variables":{},"timedWorldInfo":{},`, "",
 	`"worldInfo":{"depth":2,"budget":25,"budgetCap":0,"minActivations":0,"minActivationsDepth":0,"maxRecursionSteps":0,"recursive":true,`+

@@ -3,10 +3,12 @@ package server
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/labstack/echo/v4"
 	"golang.org/x/net/idna"
 
 	"nodest/internal/fault"
@@ -16,6 +18,7 @@ import (
 type allowed struct {
 	public string   // that of the public URL; "" without one
 	others []string // those of other sites
+	hosts  []string // the hosts of all these, without ports
 }
 
 func newAllowed(opts Options) allowed {
@@ -26,7 +29,49 @@ func newAllowed(opts Options) allowed {
 	for _, one := range opts.Origins {
 		a.others = append(a.others, webOrigin(one))
 	}
+	for _, origin := range append(a.others, a.public) {
+		if u, err := url.Parse(origin); err == nil {
+			a.hosts = append(a.hosts, hostName(u.Host))
+		}
+	}
 	return a
+}
+
+// hosted refuses requests to other hosts than ours, if it knows which one is: a page of another site whose name
+// was made to lead to this server (DNS rebinding) would be of the same origin for its browser.
+func (s *Server) hosted(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		if probed := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"; !probed && !s.hostAllowed(r) {
+			return fault.New(fault.Forbidden, "this server does not answer for the host %.100q; if it is an address of this server, its operator sets NODEST_PUBLIC_URL to it or adds it to NODEST_ORIGINS", r.Host)
+		}
+		return next(c)
+	}
+}
+
+// hostAllowed reports whether the Host header names this server: the host of the public URL or of an origin
+// that may call, a loopback address, or the address that the connection came to. Ports do not count.
+func (s *Server) hostAllowed(r *http.Request) bool {
+	name := hostName(r.Host)
+	if s.origins.public == "" || name != "" && slices.Contains(s.origins.hosts, name) || name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	if err != nil {
+		return false
+	}
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return addr.Unmap().IsLoopback() || local != nil && addr.Unmap() == local.AddrPort().Addr().Unmap().WithZone("")
+}
+
+// hostName is a host in the form of webHost, without its port.
+func hostName(hostPort string) string {
+	u := url.URL{Host: strings.TrimSuffix(hostPort, ".")}
+	host := strings.TrimSuffix(u.Hostname(), ".")
+	if strings.Contains(host, ":") { // IPv6
+		host = "[" + host + "]"
+	}
+	return webHost("", host)
 }
 
 // originAllowed checks the Origin header of a browser: our own origins and the configured

@@ -1,7 +1,11 @@
 package server
 
 import (
+	"context"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -16,9 +20,9 @@ var hostsAndOrigins = []hostAndOrigin{
 	// A proxy that sends another Host than the browser did.
 	{public: "https://chat.example", host: "127.0.0.1:8080", origin: "https://chat.example", ours: true},
 	{public: "https://chat.example/", host: "127.0.0.1:8080", origin: "https://chat.example", ours: true},
-	{public: "HTTPS://Chat.Example:443/nodest", host: "nodest", origin: "https://chat.example", ours: true},
+	{public: "HTTPS://Chat.Example:443/nodest", host: "localhost", origin: "https://chat.example", ours: true},
 	{public: "https://chat.example:8443", host: "chat.example", origin: "https://chat.example:8443", ours: true}, // without the port
-	{public: "http://chat.example:80", host: "upstream", origin: "http://chat.example", ours: true},
+	{public: "http://chat.example:80", host: "[::1]:8080", origin: "http://chat.example", ours: true},
 	{public: "https://chât.example", host: "127.0.0.1:8080", origin: "https://xn--cht-jla.example", ours: true},
 	{public: "http://[2001:DB8::1]:8080", host: "127.0.0.1:8080", origin: "http://[2001:db8::1]:8080", ours: true},
 	// The host that the request was sent to, with and without a public URL.
@@ -27,7 +31,7 @@ var hostsAndOrigins = []hostAndOrigin{
 	{host: "chat.example:80", origin: "http://chat.example", ours: true},
 	{host: "Chat.example:8443", origin: "https://chat.example:8443", ours: true},
 	{host: "[::1]:8080", origin: "http://[::1]:8080", ours: true},
-	{public: "https://chat.example", host: "192.168.1.5:8080", origin: "http://192.168.1.5:8080", ours: true},
+	{public: "https://chat.example", host: "127.0.0.2:8080", origin: "http://127.0.0.2:8080", ours: true},
 	// Others.
 	{public: "https://chat.example", host: "127.0.0.1:8080", origin: "https://evil.example"},
 	{public: "https://chat.example", host: "127.0.0.1:8080", origin: "http://chat.example"},       // not the public one: anybody on the way could write it
@@ -161,5 +165,54 @@ func TestOtherOriginsAndAppsWithoutOne(t *testing.T) {
 	h.rest("PUT", "/settings", `{}`).wants(t, 200) // a token, no Origin
 	if _, _, err := h.dial(dialOptions{token: h.token, mayFail: true}); err != nil {
 		t.Errorf("an app without an Origin: %v", err)
+	}
+}
+
+func TestOtherHostsAreRefusedWithAPublicURL(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, func(o *Options) {
+		o.PublicURL, o.Origins = "https://Chât.example:8443/", []string{"https://app.example", "capacitor://phone"}
+	})
+	open := newTestServer(t, nil)
+	for host, allowed := range map[string]bool{
+		"chât.example": true, "xn--cht-jla.example:8443": true, "XN--CHT-JLA.example.": true, "xn--cht-jla.example:80": true,
+		"app.example": true, "phone": true, "localhost:8080": true, "sub.localhost": true, "127.0.0.1": true, "127.9.9.9:1": true, "[::1]:8080": true, "[::ffff:127.0.0.1]": true,
+		"evil.example": false, "chat.example": false, "xn--cht-jla.example.evil.example": false, "localhost.evil.example": false, "127.0.0.1.evil.example": false,
+		"192.0.2.7:8080": false, "[2001:db8::1]": false, "0.0.0.0": false, "nodest": false,
+	} {
+		for _, path := range []string{"/", base + "/me", base + "/ws", "/docs"} {
+			res, err := h.from(http.MethodGet, path, host, http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Authorization": {"Bearer " + h.token}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			refused := res.StatusCode == http.StatusForbidden && strings.Contains(string(body), `"code":"forbidden"`) && strings.Contains(string(body), "NODEST_PUBLIC_URL")
+			if refused == allowed {
+				t.Errorf("%s%s: %d %.200s", host, path, res.StatusCode, body)
+			}
+		}
+		for s, path := range map[*testServer]string{h: "/healthz", open: base + "/me"} { // probes, and without a public URL
+			res, err := s.from(http.MethodGet, path, host, http.Header{"Authorization": {"Bearer " + s.token}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			if res.StatusCode != http.StatusOK {
+				t.Errorf("%s%s: %d", host, path, res.StatusCode)
+			}
+		}
+	}
+}
+
+func TestTheAddressOfTheServerIsItsHost(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, func(o *Options) { o.PublicURL = "https://chat.example" })
+	r := httptest.NewRequest(http.MethodGet, "http://192.0.2.7:8080/", nil)
+	for address, want := range map[string]bool{"192.0.2.7": true, "::ffff:192.0.2.7": true, "192.0.2.8": false} {
+		local := &net.TCPAddr{IP: net.ParseIP(address), Port: 8080}
+		if got := h.server.hostAllowed(r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, local))); got != want {
+			t.Errorf("at %s: %v, want %v", address, got, want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"nodest/internal/account"
 	"nodest/internal/fault"
 	"nodest/internal/op"
+	"nodest/nodest/usage"
 	"nodest/server/api"
 )
 
@@ -237,10 +238,15 @@ func (s *Server) me(c echo.Context, who *account.Identity) (any, error) {
 	if limit > 0 {
 		quotas["tokensPerDay"] = account.Quota{Used: tokens, Limit: limit}
 	}
+	if err != nil {
+		return nil, err
+	}
+	spending, err := s.Engine.Spending(ctx, who.User.ID)
 	return struct {
 		wireUser
-		Quotas map[string]account.Quota `json:"quotas"`
-	}{wireUserOf(who.User), quotas}, err
+		Quotas   map[string]account.Quota `json:"quotas"`
+		Spending *usage.Spending          `json:"spending,omitempty"`
+	}{wireUserOf(who.User), quotas, spending}, err
 }
 
 func (s *Server) tokens(c echo.Context, who *account.Identity) (any, error) {

@@ -373,3 +373,29 @@ func TestTokensAreListedInPages(t *testing.T) {
 	h.rest("GET", "/tokens?limit=0", "").refuses(t, 400, "invalid_field", "limit")
 	h.rest("GET", "/tokens?cursor=x", "").refuses(t, 400, "invalid_field", "cursor")
 }
+
+func TestTheMoneyOfAMonthIsShownAndLimited(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	if me := h.rest("GET", "/me", "").wants(t, 200); me["spending"] != nil {
+		t.Errorf("without a limit: %v", me["spending"])
+	}
+	h.rest("PATCH", "/users/"+h.user.ID, `{"limits":{"usdPerMonth":-1}}`).refuses(t, 400, "invalid_field", "limits")
+	if now := h.rest("PATCH", "/users/"+h.user.ID, `{"limits":{"usdPerMonth":2.5}}`).wants(t, 200); now["limits"].(map[string]any)["usdPerMonth"] != 2.5 {
+		t.Errorf("limits: %v", now)
+	}
+	chat := h.newChat()
+	for _, usd := range []float64{0, 2.5} { // the first one has no price
+		h.model.enqueue(&script{pieces: []string{"Fine."}, usd: usd})
+		h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"Hello?"}`).wants(t, 200)
+	}
+	spending := h.rest("GET", "/me", "").wants(t, 200)["spending"].(map[string]any)
+	if spending["usedUsd"] != 2.5 || spending["limitUsd"] != 2.5 || spending["warned"] != true {
+		t.Errorf("spending: %v", spending)
+	}
+	answer := h.rest("POST", "/conversations/"+chat+"/messages", `{"text":"More?"}`)
+	answer.refuses(t, 429, "quota_exceeded")
+	if details := answer.object(t)["details"].(map[string]any); details["quota"] != "usdPerMonth" || details["limit"] != 2.5 {
+		t.Errorf("details: %v", details)
+	}
+}

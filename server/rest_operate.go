@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"nodest/internal/account"
+	"nodest/internal/audit"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/nodest"
@@ -18,6 +19,7 @@ import (
 func (s *Server) operateRoutes(e *echo.Echo) {
 	e.GET(base+"/health", s.signedIn(only(accountHandler(s.health).handle)))
 	e.GET(base+"/usage/users", s.signedIn(only(accountHandler(s.usageByUser).handle, "from", "to", "limit", "cursor")))
+	e.GET(base+"/audit", s.signedIn(only(accountHandler(s.auditLog).handle, "userId", "action", "limit", "cursor")))
 	e.GET(backupPath, s.signedIn(only(s.backup)))
 }
 
@@ -133,6 +135,7 @@ func (s *Server) backup(c echo.Context, who *account.Identity) error {
 	ctx, cancel := context.WithCancel(c.Request().Context())
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
+	s.Accounts.Note(ctx, &audit.Entry{Action: audit.Exported, ActorID: who.User.ID, Detail: "backup"})
 	out := &download{c, "nodest-" + time.Now().Format("20060102-150405") + ".zip"}
 	err := s.opts.Backup(ctx, out)
 	if err == nil {

@@ -163,7 +163,9 @@ func New(d Deps, opts Options) *Server {
 	s.echo.HTTPErrorHandler = s.handleError
 	s.echo.Pre(s.pace)
 	s.echo.Pre(s.requestID)
+	s.echo.Pre(s.hosted)
 	s.echo.Pre(s.secure)
+	s.echo.Pre(s.traced)
 	s.echo.Use(s.logRequests, s.recoverPanics)
 	s.routes(s.echo)
 	return s

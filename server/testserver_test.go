@@ -395,6 +395,7 @@ type script struct {
 	gate      chan struct{}
 	calls     []llm.ToolCall
 	fails     error         // after the pieces
+	usd       float64       // what it costs; 0 = not told
 	hangs     bool          // after the pieces, until it is cancelled
 	requested chan struct{} // closed when the request arrives
 	ended     chan struct{} // closed when the request has ended
@@ -450,7 +451,11 @@ func (v *scriptedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[l
 			yield(llm.Chunk{}, s.fails)
 			return
 		}
-		yield(llm.Chunk{Last: true, Calls: s.calls, Finish: llm.FinishStop, Usage: &llm.Usage{PromptTokens: 3, CompletionTokens: len(s.pieces)}}, nil)
+		used := &llm.Usage{PromptTokens: 3, CompletionTokens: len(s.pieces)}
+		if s.usd > 0 {
+			used.CostUSD = &s.usd
+		}
+		yield(llm.Chunk{Last: true, Calls: s.calls, Finish: llm.FinishStop, Usage: used}, nil)
 	}
 }
 

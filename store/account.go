@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nodest/internal/account"
+	"nodest/internal/audit"
 	"nodest/internal/fault"
 	"nodest/store/sqldb"
 )
@@ -26,7 +27,7 @@ func (r *userRow) user() *account.User {
 
 func newUserRow(u *account.User) *userRow { return &userRow{*u, u.Limits, usernameKey(u.Username)} }
 
-const selectUsers = "SELECT id, username, role, tokens_per_day, generations, max_bytes, password_hash, created_at FROM users"
+const selectUsers = "SELECT id, username, role, tokens_per_day, generations, max_bytes, monthly_usd, password_hash, created_at FROM users"
 
 // usernameKey is what makes a name unique: the name without regard to case.
 func usernameKey(name string) string { return strings.ToLower(name) }
@@ -34,8 +35,8 @@ func usernameKey(name string) string { return strings.ToLower(name) }
 var errNameTaken = fault.New(fault.Conflict, "the username is taken")
 
 // InsertUser stores a user and begins the user's event log.
-func (db *DB) InsertUser(ctx context.Context, u *account.User) error {
-	return db.write(ctx, func(s *session) error { return s.insertUser(u) })
+func (db *DB) InsertUser(ctx context.Context, u *account.User, notes ...*audit.Entry) error {
+	return db.write(ctx, func(s *session) error { return cmp.Or(s.insertUser(u), s.audit(notes...)) })
 }
 
 func (s *session) insertUser(u *account.User) error {
@@ -54,7 +55,7 @@ func (s *session) insertUser(u *account.User) error {
 
 // InsertFirstUser stores a user if there is none; of two calls at once, also in
 // two processes, one stores.
-func (db *DB) InsertFirstUser(ctx context.Context, u *account.User) (stored bool, err error) {
+func (db *DB) InsertFirstUser(ctx context.Context, u *account.User, notes ...*audit.Entry) (stored bool, err error) {
 	err = db.write(ctx, func(s *session) error {
 		stored = false
 		found, err := s.Unless(s.lockUsers()).Has("SELECT 1 FROM users LIMIT 1")
@@ -62,7 +63,7 @@ func (db *DB) InsertFirstUser(ctx context.Context, u *account.User) (stored bool
 			return err
 		}
 		stored = true
-		return s.insertUser(u)
+		return cmp.Or(s.insertUser(u), s.audit(notes...))
 	})
 	return stored && err == nil, err
 }
@@ -112,13 +113,13 @@ func (db *DB) UserPage(ctx context.Context, cursor string, limit int) (items []*
 }
 
 // UpdateUser stores what change makes of a user's role, limits and password.
-func (db *DB) UpdateUser(ctx context.Context, id string, change func(u *account.User, all []*account.User) error) (*account.User, error) {
+func (db *DB) UpdateUser(ctx context.Context, id string, change func(u *account.User, all []*account.User) error, notes ...*audit.Entry) (*account.User, error) {
 	return writing(ctx, db, func(s *session) (*account.User, error) {
 		u, err := s.lockedUser(id, change)
 		if err != nil {
 			return nil, err
 		}
-		return u, s.UpdateOne("user", "users", newUserRow(u), []string{"id", "username", "username_key", "created_at"}, "WHERE id = ?", id)
+		return u, cmp.Or(s.UpdateOne("user", "users", newUserRow(u), []string{"id", "username", "username_key", "created_at"}, "WHERE id = ?", id), s.audit(notes...))
 	})
 }
 
@@ -141,7 +142,7 @@ func (s *session) lockedUser(id string, fn func(u *account.User, all []*account.
 // What a user has may be many gigabytes, others write meanwhile, and the disk may be full, so most
 // rows go before, in small transactions. From the first one on the user is no owner, is signed out,
 // and has no documents; if the process is killed, a repetition removes the rest.
-func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error) (ended []*account.Token, err error) {
+func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error, notes ...*audit.Entry) (ended []*account.Token, err error) {
 	err = db.write(ctx, func(s *session) error {
 		if _, err := s.lockedUser(id, check); err != nil {
 			return err
@@ -154,6 +155,7 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 		}
 		now := s.Now()
 		return errors.Join(
+			s.audit(notes...),
 			s.Run("UPDATE users SET role = ? WHERE id = ?", account.RoleMember, id),
 			s.Run("UPDATE files SET deleted_at = ? WHERE user_id = ? AND deleted_at IS NULL", now, id),
 			s.Run("UPDATE knowledge_bases SET deleted_at = ? WHERE user_id = ? AND deleted_at IS NULL", now, id),
@@ -173,7 +175,7 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 		}
 	}
 	err = db.write(ctx, func(s *session) error {
-		return cmp.Or(s.lockUsers(), s.leaveKnowledge(id), s.ExecOne("user", "DELETE FROM users WHERE id = ?", id))
+		return cmp.Or(s.lockUsers(), s.leaveKnowledge(id), s.leaveAudit(id), s.ExecOne("user", "DELETE FROM users WHERE id = ?", id))
 	})
 	if err != nil {
 		return ended, err
@@ -223,21 +225,22 @@ type signedInRow struct {
 	Username, Role, PasswordHash string
 	TokensPerDay, MaxBytes       int64
 	Generations                  int
+	MonthlyUSD                   float64
 	UserSince                    time.Time
 }
 
 func (r *signedInRow) user() *account.User {
 	return &account.User{
 		ID: r.UserID, Username: r.Username, Role: r.Role, PasswordHash: r.PasswordHash, CreatedAt: r.UserSince,
-		Limits: account.Limits{TokensPerDay: r.TokensPerDay, Generations: r.Generations, Bytes: r.MaxBytes},
+		Limits: account.Limits{TokensPerDay: r.TokensPerDay, Generations: r.Generations, Bytes: r.MaxBytes, MonthlyUSD: r.MonthlyUSD},
 	}
 }
 
 var signedInColumns = "t." + strings.Join(sqldb.Columns[tokenRow](), ", t.") +
-	", u.username, u.role, u.tokens_per_day, u.generations, u.max_bytes, u.password_hash, u.created_at AS user_since"
+	", u.username, u.role, u.tokens_per_day, u.generations, u.max_bytes, u.monthly_usd, u.password_hash, u.created_at AS user_since"
 
 // InsertToken stores a token of a user; fault.NotFound if its parent is gone.
-func (db *DB) InsertToken(ctx context.Context, t *account.Token) ([]*account.Token, error) {
+func (db *DB) InsertToken(ctx context.Context, t *account.Token, notes ...*audit.Entry) ([]*account.Token, error) {
 	return writing(ctx, db, func(s *session) ([]*account.Token, error) {
 		if err := s.lockTokens(); err != nil {
 			return nil, err
@@ -248,7 +251,7 @@ func (db *DB) InsertToken(ctx context.Context, t *account.Token) ([]*account.Tok
 			}
 		}
 		ended, err := s.placeForToken(t)
-		return ended, s.Unless(err).Insert("tokens", &tokenRow{*t})
+		return ended, cmp.Or(s.Unless(err).Insert("tokens", &tokenRow{*t}), s.audit(notes...))
 	})
 }
 
@@ -338,12 +341,17 @@ func (db *DB) exec(ctx context.Context, query string, args ...any) error {
 
 // DeleteToken revokes a token of the user and every token that was made with it, also those
 // of other users.
-func (db *DB) DeleteToken(ctx context.Context, userID, id string) (deleted []*account.Token, err error) {
-	deleted, err = writing(ctx, db, func(s *session) ([]*account.Token, error) { return s.endTokens("user_id = ? AND id = ?", userID, id) })
-	if err == nil && len(deleted) == 0 {
-		err = fault.New(fault.NotFound, "no such token")
-	}
-	return deleted, err
+func (db *DB) DeleteToken(ctx context.Context, userID, id string, notes ...*audit.Entry) (deleted []*account.Token, err error) {
+	return writing(ctx, db, func(s *session) ([]*account.Token, error) {
+		deleted, err := s.endTokens("user_id = ? AND id = ?", userID, id)
+		if err == nil && len(deleted) == 0 {
+			err = fault.New(fault.NotFound, "no such token")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return deleted, s.audit(notes...)
+	})
 }
 
 // InsertTicket stores a single-use secret, and removes those of the user for its purpose that are
@@ -386,16 +394,18 @@ func (db *DB) DeleteTickets(ctx context.Context, userID, purpose string) error {
 }
 
 // PutProviderKey stores or replaces a user's key for a provider.
-func (db *DB) PutProviderKey(ctx context.Context, userID string, k *account.SealedKey) error {
-	return db.exec(ctx, `INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
-		ON CONFLICT (user_id, provider) DO UPDATE SET sealed = EXCLUDED.sealed, updated_at = EXCLUDED.updated_at`,
-		sqldb.ID(userID), k.Provider, k.Sealed, k.UpdatedAt)
+func (db *DB) PutProviderKey(ctx context.Context, userID string, k *account.SealedKey, notes ...*audit.Entry) error {
+	return db.write(ctx, func(s *session) error {
+		return cmp.Or(s.Run(`INSERT INTO provider_keys (user_id, provider, sealed, updated_at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (user_id, provider) DO UPDATE SET sealed = EXCLUDED.sealed, updated_at = EXCLUDED.updated_at`,
+			sqldb.ID(userID), k.Provider, k.Sealed, k.UpdatedAt), s.audit(notes...))
+	})
 }
 
 // DeleteProviderKey removes it; fault.NotFound if there is none.
-func (db *DB) DeleteProviderKey(ctx context.Context, userID, provider string) error {
+func (db *DB) DeleteProviderKey(ctx context.Context, userID, provider string, notes ...*audit.Entry) error {
 	return db.write(ctx, func(s *session) error {
-		return s.ExecOne("key for this provider", "DELETE FROM provider_keys WHERE user_id = ? AND provider = ?", userID, provider)
+		return cmp.Or(s.ExecOne("key for this provider", "DELETE FROM provider_keys WHERE user_id = ? AND provider = ?", userID, provider), s.audit(notes...))
 	})
 }
 

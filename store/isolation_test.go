@@ -14,6 +14,7 @@ import (
 	"nodest/cognition"
 	"nodest/internal/account"
 	"nodest/internal/attachment"
+	"nodest/internal/audit"
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
@@ -199,6 +200,9 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"KeepReply": func(e *env, tx nodest.Tx, x fixture) error {
 		return wantNotFound(e, tx.KeepReply(x.key, op.Reply{JSON: []byte(`"intruder"`)}))
 	},
+	"Audit": func(e *env, tx nodest.Tx, x fixture) error { // the intruder is the actor, whatever is given
+		return tx.Audit(audit.Entry{Action: audit.Exported, ActorID: x.user})
+	},
 	"Settings": func(e *env, tx nodest.Tx, x fixture) error {
 		s, err := tx.Characters.Settings()
 		return wantEmpty(e, s.UserName == "", err)
@@ -215,6 +219,10 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"Usage": func(e *env, tx nodest.Tx, x fixture) error {
 		u, err := tx.Usage("2000-01-01", "2100-01-01")
 		return wantEmpty(e, len(u) == 0, err)
+	},
+	"NoteWarned": func(e *env, tx nodest.Tx, x fixture) error {
+		_, err := tx.NoteWarned("intruder")
+		return err
 	},
 	"Limits": nil, "LockLimits": nil,
 	"Ack": func(e *env, tx nodest.Tx, x fixture) error {

@@ -22,6 +22,7 @@ const promptLife = 7 * day
 type Retention struct {
 	Events     time.Duration // age of events in the log of a user; default 7 days
 	EventCount int64         // newest events of a user that are kept at most; default 20,000
+	Audit      time.Duration // age of the audit log; default 180 days
 }
 
 // Lifetime is how long one kind of thing is kept, in words for people.
@@ -47,6 +48,7 @@ func (r Retention) rules() []rule {
 	return slices.Concat([]rule{
 		{"events", "events for devices that were away", events, newest, oldEvents(count)},
 		{"keys", "idempotency keys", keyLife, "after the call", oldRows("call_keys", "user_id, call_key", "c.created_at <= ?", 100)},
+		{"audit", "the audit log", cmp.Or(r.Audit, 180*day), "", oldRows("audit_log", "id", "c.at <= ?", maintainBatch)},
 		{"tickets", "sign-in links and WebSocket tickets", 0, "until they expire", oldRows("tickets", "hash", "c.expires_at <= ?", maintainBatch)},
 		{"saves", "save points that the server made by itself", 30 * day, "", oldRows("saves", "user_id, id", "c.is_automatic AND c.created_at <= ?", maintainBatch)},
 		{"loads", "imports that ended in the middle", loadLife, "after the last step", oldLoads},

@@ -159,11 +159,17 @@ type limitsRow struct {
 	Messages, Bytes int64
 }
 
-const selectLimits = "SELECT u.tokens_per_day, u.generations, u.max_bytes," +
+const selectLimits = "SELECT u.tokens_per_day, u.generations, u.monthly_usd, u.max_bytes," +
 	" COALESCE((SELECT q.used FROM quotas q WHERE q.user_id = u.id AND q.kind = 'messages'), 0) AS messages," +
 	" COALESCE((SELECT q.used FROM quotas q WHERE q.user_id = u.id AND q.kind = 'bytes'), 0) AS bytes FROM users u WHERE u.id = ?"
 
 func (t *userTx) Limits() (nodest.UserLimits, error) { return t.limits("") }
+
+// NoteWarned locks the row of the user, once in a month.
+func (t *userTx) NoteWarned(limit string) (bool, error) {
+	n, err := t.Exec("UPDATE users SET usd_warned = ? WHERE id = ? AND usd_warned <> ?", limit, t.userID, limit)
+	return n > 0, err
+}
 
 // LockLimits returns them and keeps their row locked. The lock is the weak one:
 // it does not keep foreign keys from being checked, so transactions that insert

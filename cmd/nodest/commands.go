@@ -25,7 +25,7 @@ func (p *program) more() []*cobra.Command {
 	return []*cobra.Command{
 		p.chatCommand(), p.listCommand(), p.importCommand(), p.exportCommand(), p.bindCommand(), p.unbindCommand(),
 		p.saveCommand(), p.lintCommand(), p.promptCommand(), p.searchCommand(), p.readCommand(), p.researchCommand(), p.circleCommand(), p.extractionsCommand(), p.kbCommand(), p.signinCommand(), p.backupCommand(), p.restoreCommand(),
-		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.doctorCommand(), benchCommand(), p.parseWorkerCommand(),
+		p.migrateCommand(), p.tokenCommand(), p.userCommand(), p.auditCommand(), p.doctorCommand(), benchCommand(), p.parseWorkerCommand(),
 	}
 }
 
@@ -280,13 +280,15 @@ func (p *program) userDeleteCommand() *cobra.Command {
 
 // limits of a user; 0 = the server's default.
 type limits struct {
-	Bytes        int64 `json:"bytes"`
-	TokensPerDay int64 `json:"tokensPerDay"`
-	Generations  int64 `json:"generations"`
+	Bytes        int64   `json:"bytes"`
+	TokensPerDay int64   `json:"tokensPerDay"`
+	Generations  int64   `json:"generations"`
+	USDPerMonth  float64 `json:"usdPerMonth"`
 }
 
 func (p *program) userLimitsCommand() *cobra.Command {
 	var megabytes, tokens, generations int64
+	var dollars float64
 	cmd := &cobra.Command{
 		Use: "limits NAME", Short: "Show or change what a user may store and use", Args: cobra.ExactArgs(1),
 		Long: "Change the limits that are given as flags, then show all limits of the user with this name or id. Without flags\n" +
@@ -296,13 +298,14 @@ func (p *program) userLimitsCommand() *cobra.Command {
 	cmd.Flags().Int64Var(&megabytes, "megabytes", 0, "size of texts, cards, images and memories together, in MiB")
 	cmd.Flags().Int64Var(&tokens, "tokens-per-day", 0, "tokens per day (UTC)")
 	cmd.Flags().Int64Var(&generations, "generations", 0, "maximum concurrent replies")
+	cmd.Flags().Float64Var(&dollars, "usd-per-month", 0, "cost of models per month (UTC) in US dollars, where the provider tells it")
 	cmd.RunE = p.inFull(cli.Users, func(ctx context.Context, c *cli.Client, u cli.Item, _ []string) error {
 		if megabytes < 0 || megabytes > math.MaxInt64>>20 {
 			return cli.Usage("--megabytes must be from 0 to %d", int64(math.MaxInt64>>20))
 		}
 		changes := map[string]any{
 			"bytes": given(cmd, "megabytes", megabytes<<20), "tokensPerDay": given(cmd, "tokens-per-day", tokens),
-			"generations": given(cmd, "generations", generations),
+			"generations": given(cmd, "generations", generations), "usdPerMonth": given(cmd, "usd-per-month", dollars),
 		}
 		var now struct{ Limits limits }
 		// A change of nothing returns the account as it is.
@@ -315,14 +318,15 @@ func (p *program) userLimitsCommand() *cobra.Command {
 }
 
 func (l limits) String() string {
-	return fmt.Sprintf("storage: %s\ntokens per day: %s\nconcurrent replies: %s",
+	return fmt.Sprintf("storage: %s\ntokens per day: %s\nUS dollars per month: %s\nconcurrent replies: %s",
 		orDefault(l.Bytes, fault.Size(int(l.Bytes))),
 		orDefault(l.TokensPerDay, fmt.Sprint(l.TokensPerDay)),
+		orDefault(l.USDPerMonth, fmt.Sprintf("%.2f", l.USDPerMonth)),
 		orDefault(l.Generations, fmt.Sprint(l.Generations)))
 }
 
 // orDefault returns the text of a limit, or words for one that is not set.
-func orDefault(limit int64, text string) string {
+func orDefault[N int64 | float64](limit N, text string) string {
 	if limit == 0 {
 		return "the server's default"
 	}

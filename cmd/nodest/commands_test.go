@@ -191,8 +191,8 @@ func TestTokensAndUsersFromTheCommandLine(t *testing.T) {
 		t.Fatalf("got %q, want it with %q", got, `"username":"alice"`)
 	}
 	inst.mustRun(t, "user", "limits", "alice", "--megabytes", "5120")
-	if got := inst.mustRun(t, "user", "limits", "Alice", "--tokens-per-day", "9"); got != "storage: 5120 MB\ntokens per day: 9\nconcurrent replies: the server's default\n" {
-		t.Fatalf("got %q, want %q", got, "storage: 5120 MB\ntokens per day: 9\nconcurrent replies: the server's default\n")
+	if got := inst.mustRun(t, "user", "limits", "Alice", "--tokens-per-day", "9"); got != "storage: 5120 MB\ntokens per day: 9\nUS dollars per month: the server's default\nconcurrent replies: the server's default\n" {
+		t.Fatalf("got %q, want %q", got, "storage: 5120 MB\ntokens per day: 9\nUS dollars per month: the server's default\nconcurrent replies: the server's default\n")
 	}
 	if got := inst.mustRun(t, "doctor", "--no-network"); !strings.Contains(got, "quotas: the counters are correct") {
 		t.Fatalf("got %q, want it with %q", got, "quotas: the counters are correct")

@@ -215,7 +215,7 @@ func checkVectors(ctx context.Context, m *setup.Models, network bool) check {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if _, err := e.Embed(ctx, llm.Query, []string{"hello"}); err != nil {
-		c.fix = cmp.Or(oneLine(err), "no response")
+		c.fix = cmp.Or(fault.Public(err).Message, "no response")
 	}
 	return c
 }

@@ -18,7 +18,7 @@ import (
 var layers = []string{
 	"internal/accent internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro",
 	"card/picture internal/password chat/lineage chat/words internal/jsonlimit internal/lexicon/lexicontest internal/cli",
-	"llm card internal/cli/review internal/cli/watch internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
+	"llm card internal/audit internal/cli/review internal/cli/watch internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework framework/worldinfo internal/index internal/stream/outbox knowledge/chunk",
 	"framework/tavern framework/worldinfo/worldinfotest internal/cite/claim",
 	"internal/account character internal/attachment memory/lang circle/rules internal/cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
@@ -26,7 +26,7 @@ var layers = []string{
 	"memory cognition",
 	"memory/dream",
 	"memory/extract chat circle websearch websearch/research/agent knowledge store/first",
-	"websearch/research chat/archive cognition/side knowledge/shelf nodest/tools nodest/recent nodest/record nodest/carried nodest/transcript",
+	"websearch/research chat/archive cognition/side knowledge/shelf nodest/usage nodest/tools nodest/recent nodest/record nodest/carried nodest/transcript",
 	"nodest",
 	"nodest/app internal/mcptool internal/kbtool internal/webtool internal/logtool internal/loretool internal/researchtool",
 	"server/api",

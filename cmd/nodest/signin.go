@@ -114,6 +114,17 @@ func (p *program) setPassword(ctx context.Context, c *cli.Client, name string) e
 	return err
 }
 
+func (p *program) auditCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "audit", Short: "Show the newest entries of the audit log: sign-ins, and changes of accounts, rights and keys", Args: cobra.NoArgs,
+		RunE: p.command(func(ctx context.Context, c *cli.Client, _ []string) error {
+			var page cli.AuditPage
+			return p.answer(ctx, c, http.MethodGet, cli.AuditPath, nil, &page, func() error { return cli.Table(p.out, page.Rows()) })
+		}),
+	}
+	return p.withJSON(cmd, "print the page as JSON")
+}
+
 // readSecrets reads one line per prompt: from a terminal without echo, from
 // anything else as it is.
 func (p *program) readSecrets(prompts ...string) ([]string, error) {

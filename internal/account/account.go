@@ -8,7 +8,10 @@ package account
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"nodest/internal/audit"
 )
 
 // Roles of users.
@@ -29,9 +32,15 @@ type User struct {
 
 // Limits of a user; 0 = the server's default.
 type Limits struct {
-	TokensPerDay int64 `json:"tokensPerDay"`
-	Generations  int   `json:"generations"` // running at once
-	Bytes        int64 `json:"bytes"`       // stored
+	TokensPerDay int64   `json:"tokensPerDay"`
+	Generations  int     `json:"generations"` // running at once
+	Bytes        int64   `json:"bytes"`       // stored
+	MonthlyUSD   float64 `json:"usdPerMonth"` // for models whose price is known
+}
+
+// String has the limits by their names on the wire.
+func (l Limits) String() string {
+	return fmt.Sprintf("tokensPerDay %d, generations %d, bytes %d, usdPerMonth %g", l.TokensPerDay, l.Generations, l.Bytes, l.MonthlyUSD)
 }
 
 // Quotas are the server's limits for what each user stores; 0 = no limit.
@@ -83,25 +92,27 @@ type SealedKey struct {
 	UpdatedAt time.Time
 }
 
-// Store keeps accounts; package store provides it.
+// Store keeps accounts; package store provides it. What changes something notes the entries that it is given
+// in the audit log, in the same transaction.
 type Store interface {
 	// InsertUser returns fault.Conflict if the username is taken.
-	InsertUser(ctx context.Context, u *User) error
+	InsertUser(ctx context.Context, u *User, notes ...*audit.Entry) error
 	// InsertFirstUser is InsertUser that does nothing and returns false if there
 	// is a user already, also when two processes try at once.
-	InsertFirstUser(ctx context.Context, u *User) (bool, error)
+	InsertFirstUser(ctx context.Context, u *User, notes ...*audit.Entry) (bool, error)
 	User(ctx context.Context, id string) (*User, error)
 	UserByName(ctx context.Context, username string) (*User, error)
 	Users(ctx context.Context) ([]*User, error) // by username
 	// UserPage returns a page of them and the cursor of the next page, "" = none.
 	UserPage(ctx context.Context, cursor string, limit int) (items []*User, next string, err error)
 	// UpdateUser stores the role, limits and password that change gives a user; all are
-	// all users. Nobody else changes users meanwhile. An error of change stores nothing.
-	UpdateUser(ctx context.Context, id string, change func(u *User, all []*User) error) (*User, error)
+	// all users. Nobody else changes users meanwhile. An error of change stores nothing. change may
+	// complete the notes.
+	UpdateUser(ctx context.Context, id string, change func(u *User, all []*User) error, notes ...*audit.Entry) (*User, error)
 	// DeleteUser removes a user and everything of the user, unless check fails. It returns
 	// the tokens that ended: the user's, and those of others that were made with one of them.
 	// They have ended also if a later step fails.
-	DeleteUser(ctx context.Context, id string, check func(u *User, all []*User) error) (ended []*Token, err error)
+	DeleteUser(ctx context.Context, id string, check func(u *User, all []*User) error, notes ...*audit.Entry) (ended []*Token, err error)
 
 	// Quotas returns what a user has by kind, bytes among them.
 	Quotas(ctx context.Context, userID string) (map[string]Quota, error)
@@ -109,7 +120,7 @@ type Store interface {
 	// InsertToken stores a token. A user has at most MaxTokens sessions and MaxTokens other tokens:
 	// a session beyond that ends the least recently used one, with every token made with it, and
 	// these are returned; another token is refused with fault.QuotaExceeded.
-	InsertToken(ctx context.Context, t *Token) (ended []*Token, err error)
+	InsertToken(ctx context.Context, t *Token, notes ...*audit.Entry) (ended []*Token, err error)
 	// TokenByHash returns fault.NotFound for unknown and revoked tokens.
 	TokenByHash(ctx context.Context, hash []byte) (*Token, *User, error)
 	Tokens(ctx context.Context, userID string) ([]*Token, error) // newest first
@@ -118,7 +129,7 @@ type Store interface {
 	TouchToken(ctx context.Context, userID, id string, at time.Time) error
 	// DeleteToken deletes a token and every token made with it, also those of other users,
 	// and returns them. It returns fault.NotFound if it is not a token of the user.
-	DeleteToken(ctx context.Context, userID, id string) (deleted []*Token, err error)
+	DeleteToken(ctx context.Context, userID, id string, notes ...*audit.Entry) (deleted []*Token, err error)
 
 	// InsertTicket stores a ticket. Of each purpose a user's newest MaxTickets are kept.
 	InsertTicket(ctx context.Context, t *Ticket) error
@@ -130,7 +141,12 @@ type Store interface {
 	// DeleteTickets removes all tickets of a user for a purpose.
 	DeleteTickets(ctx context.Context, userID, purpose string) error
 
-	PutProviderKey(ctx context.Context, userID string, k *SealedKey) error
-	DeleteProviderKey(ctx context.Context, userID, provider string) error
+	PutProviderKey(ctx context.Context, userID string, k *SealedKey, notes ...*audit.Entry) error
+	DeleteProviderKey(ctx context.Context, userID, provider string, notes ...*audit.Entry) error
 	ProviderKeys(ctx context.Context, userID string) ([]*SealedKey, error)
+
+	// Audit notes an entry for what stores nothing else.
+	Audit(ctx context.Context, e *audit.Entry) error
+	// AuditPage returns a page of the audit log, newest first, and the cursor of the next page, "" = none.
+	AuditPage(ctx context.Context, f audit.Filter, cursor string, limit int) (items []*audit.Record, next string, err error)
 }

@@ -13,7 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"nodest/internal/audit"
 	"nodest/internal/fault"
+	"nodest/internal/op"
 )
 
 // sealer encrypts provider keys with AES-256-GCM. The user and the provider are
@@ -69,12 +71,16 @@ func (s *Service) SetProviderKey(ctx context.Context, userID, provider, key stri
 	}
 	return s.store.PutProviderKey(ctx, userID, &SealedKey{
 		Provider: provider, Sealed: s.seal.seal(key, userID+"/"+provider), UpdatedAt: s.now(),
-	})
+	}, keyNote(audit.KeyChanged, userID, provider))
 }
 
 // DeleteProviderKey forgets the user's own key; fault.NotFound without one.
 func (s *Service) DeleteProviderKey(ctx context.Context, userID, provider string) error {
-	return s.store.DeleteProviderKey(ctx, userID, provider)
+	return s.store.DeleteProviderKey(ctx, userID, provider, keyNote(audit.KeyRemoved, userID, provider))
+}
+
+func keyNote(action audit.Action, userID, provider string) *audit.Entry {
+	return &audit.Entry{Action: action, ActorID: userID, SubjectID: userID, Object: op.Truncate(provider, 64)}
 }
 
 // ProviderKeys returns the user's own keys by provider. A key that was sealed

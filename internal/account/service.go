@@ -18,6 +18,7 @@ import (
 
 	"github.com/alexedwards/argon2id"
 
+	"nodest/internal/audit"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/internal/password"
@@ -165,7 +166,7 @@ func (s *Service) Owner(ctx context.Context) (*User, error) {
 		return first, nil
 	}
 	u := &User{ID: op.NewID(), Username: "owner", Role: RoleOwner, CreatedAt: s.now()}
-	made, err := s.store.InsertFirstUser(ctx, u)
+	made, err := s.store.InsertFirstUser(ctx, u, &audit.Entry{Action: audit.UserCreated, SubjectID: u.ID, Detail: u.Role})
 	if err != nil {
 		return nil, err
 	}
@@ -219,10 +220,43 @@ func (s *Service) Login(ctx context.Context, username, password, from string) (s
 	}
 	u, err = s.knows(ctx, name, password)
 	done(outcomeOf(err))
-	if err == nil {
-		secret, err = s.derive(ctx, &Identity{User: u}, &Token{UserID: u.ID, Name: "sign-in", Session: true}, s.opts.SessionTTL)
+	if err != nil {
+		failed := &audit.Entry{Action: audit.SignInFailed, Detail: byPassword}
+		if u != nil {
+			failed.SubjectID = u.ID
+		}
+		return "", nil, s.noteFailed(ctx, err, failed)
 	}
+	secret, err = s.signIn(ctx, &Identity{User: u}, "sign-in", byPassword)
 	return secret, u, err
+}
+
+// How somebody signs in, in the audit log.
+const (
+	byPassword = "password"
+	byLink     = "link"
+	byToken    = "token"
+)
+
+// signIn makes a session for whoever has shown who they are.
+func (s *Service) signIn(ctx context.Context, who *Identity, name, how string) (secret string, err error) {
+	return s.derive(ctx, who, &Token{UserID: who.User.ID, Name: name, Session: true}, s.opts.SessionTTL,
+		&audit.Entry{Action: audit.SignedIn, ActorID: who.User.ID, SubjectID: who.User.ID, Detail: how})
+}
+
+// noteFailed notes an attempt that ended with err if that says that it was a wrong guess, and returns err.
+func (s *Service) noteFailed(ctx context.Context, err error, e *audit.Entry) error {
+	if outcomeOf(err) == failed {
+		s.Note(ctx, e)
+	}
+	return err
+}
+
+// Note stores an entry of the audit log for what stores nothing else. If that fails, the log of the server says so.
+func (s *Service) Note(ctx context.Context, e *audit.Entry) {
+	if err := s.store.Audit(context.WithoutCancel(ctx), e); err != nil {
+		s.opts.Log.ErrorContext(ctx, "entry of the audit log not stored", "action", e.Action, "err", err)
+	}
 }
 
 // outcomeOf is the outcome of a sign-in that ended with err.
@@ -236,8 +270,8 @@ func outcomeOf(err error) outcome {
 	return undecided
 }
 
-// knows returns the user with this name and password. It takes as long for a name that does
-// not exist.
+// knows returns the user with this name, and fault.Unauthenticated if the password is another one. It takes
+// as long for a name that does not exist.
 func (s *Service) knows(ctx context.Context, name, password string) (*User, error) {
 	u, err := s.store.UserByName(ctx, name)
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -252,7 +286,7 @@ func (s *Service) knows(ctx context.Context, name, password string) (*User, erro
 		return nil, err
 	}
 	if !ok || u == nil || u.PasswordHash == "" {
-		return nil, fault.New(fault.Unauthenticated, "wrong username or password")
+		return u, fault.New(fault.Unauthenticated, "wrong username or password")
 	}
 	return u, nil
 }
@@ -274,14 +308,14 @@ func (s *Service) compare(ctx context.Context, text, hash string) (ok bool, err 
 // the token that the link was made with. from is as in Login: guesses of
 // links and tokens are limited too.
 func (s *Service) SignIn(ctx context.Context, link, from string) (secret string, u *User, err error) {
-	who, err := s.redeem(from, func() (*Identity, error) { return s.TakeTicket(ctx, PurposeSignIn, link) })
+	who, err := s.redeem(ctx, from, byLink, func() (*Identity, error) { return s.TakeTicket(ctx, PurposeSignIn, link) })
 	if fault.Is(err, fault.Unauthenticated) {
 		err = fault.New(fault.Unauthenticated, "the sign-in link is invalid, already used, or expired")
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	secret, err = s.derive(ctx, who, &Token{UserID: who.User.ID, Name: "sign-in link", Session: true}, s.opts.SessionTTL)
+	secret, err = s.signIn(ctx, who, "sign-in link", byLink)
 	return secret, who.User, err
 }
 
@@ -289,23 +323,26 @@ func (s *Service) SignIn(ctx context.Context, link, from string) (secret string,
 // needs one: signing out ends the session and not the token. The session ends
 // when the token expires or is revoked.
 func (s *Service) SignInWithToken(ctx context.Context, token, from string) (secret string, u *User, err error) {
-	who, err := s.redeem(from, func() (*Identity, error) { return s.Authenticate(ctx, strings.TrimSpace(token)) })
+	who, err := s.redeem(ctx, from, byToken, func() (*Identity, error) { return s.Authenticate(ctx, strings.TrimSpace(token)) })
 	if err != nil {
 		return "", nil, err
 	}
-	secret, err = s.derive(ctx, who, &Token{UserID: who.User.ID, Name: "sign-in with a token", Session: true}, s.opts.SessionTTL)
+	secret, err = s.signIn(ctx, who, "sign-in with a token", byToken)
 	return secret, who.User, err
 }
 
 // redeem counts an attempt with a link or token, unless check accepts it or cannot decide.
-func (s *Service) redeem(from string, check func() (*Identity, error)) (*Identity, error) {
+func (s *Service) redeem(ctx context.Context, from, how string, check func() (*Identity, error)) (*Identity, error) {
 	done, err := s.tries.try("", from)
 	if err != nil {
 		return nil, err
 	}
 	who, err := check()
 	done(outcomeOf(err))
-	return who, err
+	if err != nil {
+		return nil, s.noteFailed(ctx, err, &audit.Entry{Action: audit.SignInFailed, Detail: how})
+	}
+	return who, nil
 }
 
 // NewLink makes the secret of a one-time sign-in link: for oneself, or, as an
@@ -321,6 +358,9 @@ func (s *Service) NewLink(ctx context.Context, by *Identity, username string) (s
 		}
 	}
 	secret, err = s.insertTicket(ctx, by, u.ID, PurposeSignIn)
+	if err == nil {
+		s.Note(ctx, &audit.Entry{Action: audit.LinkCreated, ActorID: by.User.ID, SubjectID: u.ID})
+	}
 	return secret, u, err
 }
 
@@ -339,17 +379,17 @@ func (s *Service) CreateToken(ctx context.Context, by *Identity, name string, tt
 	if ttl < 0 {
 		return "", nil, fault.InvalidField("expiresIn", "range", "must not be negative")
 	}
-	t = &Token{UserID: by.User.ID, Name: name}
-	secret, err = s.derive(ctx, by, t, ttl)
+	t = &Token{ID: op.NewID(), UserID: by.User.ID, Name: name}
+	secret, err = s.derive(ctx, by, t, ttl, &audit.Entry{Action: audit.TokenCreated, ActorID: by.User.ID, SubjectID: by.User.ID, Object: t.ID})
 	return secret, t, err
 }
 
 // derive completes and stores a token that by makes; ttl 0 = it does not expire by
 // itself. It expires when the token of by does, at the latest, and is revoked with it.
-func (s *Service) derive(ctx context.Context, by *Identity, t *Token, ttl time.Duration) (secret string, err error) {
+func (s *Service) derive(ctx context.Context, by *Identity, t *Token, ttl time.Duration, note *audit.Entry) (secret string, err error) {
 	secret = "nst_" + random()
 	now := s.now()
-	t.ID, t.Hash, t.CreatedAt, t.ParentID = op.NewID(), digest(secret), now, cmp.Or(by.TokenID, by.maker)
+	t.ID, t.Hash, t.CreatedAt, t.ParentID = cmp.Or(t.ID, op.NewID()), digest(secret), now, cmp.Or(by.TokenID, by.maker)
 	if ttl > 0 {
 		at := now.Add(ttl)
 		t.ExpiresAt = &at
@@ -360,7 +400,7 @@ func (s *Service) derive(ctx context.Context, by *Identity, t *Token, ttl time.D
 	if t.ExpiresAt != nil && !now.Before(*t.ExpiresAt) { // since it was checked
 		return "", fault.New(fault.TokenExpired, "the token has expired")
 	}
-	ended, err := s.store.InsertToken(ctx, t)
+	ended, err := s.store.InsertToken(ctx, t, note)
 	s.tellEnded(ended)
 	if t.ParentID != "" && fault.Is(err, fault.NotFound) { // it was revoked just now
 		err = fault.Wrap(err, fault.Unauthenticated, "the token is invalid or was revoked")
@@ -381,7 +421,11 @@ func (s *Service) Tokens(ctx context.Context, userID, cursor string, limit int) 
 // RevokeToken ends a token at once, with every token that was made with it, also for other
 // users, and tells the watchers.
 func (s *Service) RevokeToken(ctx context.Context, userID, id string) error {
-	deleted, err := s.store.DeleteToken(ctx, userID, id)
+	return s.endToken(ctx, userID, id, &audit.Entry{Action: audit.TokenEnded, ActorID: userID, SubjectID: userID, Object: id})
+}
+
+func (s *Service) endToken(ctx context.Context, userID, id string, notes ...*audit.Entry) error {
+	deleted, err := s.store.DeleteToken(ctx, userID, id, notes...)
 	s.tellEnded(deleted)
 	return err
 }

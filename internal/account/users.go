@@ -9,6 +9,7 @@ import (
 
 	"github.com/alexedwards/argon2id"
 
+	"nodest/internal/audit"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/internal/password"
@@ -32,16 +33,17 @@ type UserPatch struct {
 
 // LimitsPatch changes the limits that are not nil.
 type LimitsPatch struct {
-	TokensPerDay *int64 `json:"tokensPerDay"`
-	Generations  *int   `json:"generations"`
-	Bytes        *int64 `json:"bytes"`
+	TokensPerDay *int64   `json:"tokensPerDay"`
+	Generations  *int     `json:"generations"`
+	Bytes        *int64   `json:"bytes"`
+	MonthlyUSD   *float64 `json:"usdPerMonth"`
 }
 
 // limits are those of u with the changes of p.
 func (p *UserPatch) limits(u *User) Limits {
 	l := u.Limits
 	if c := p.Limits; c != nil {
-		l = Limits{*cmp.Or(c.TokensPerDay, &l.TokensPerDay), *cmp.Or(c.Generations, &l.Generations), *cmp.Or(c.Bytes, &l.Bytes)}
+		l = Limits{*cmp.Or(c.TokensPerDay, &l.TokensPerDay), *cmp.Or(c.Generations, &l.Generations), *cmp.Or(c.Bytes, &l.Bytes), *cmp.Or(c.MonthlyUSD, &l.MonthlyUSD)}
 	}
 	return l
 }
@@ -63,7 +65,7 @@ func (s *Service) CreateUser(ctx context.Context, by *User, in NewUser) (*User, 
 	if err := s.complete(ctx, u, &in.Password); err != nil {
 		return nil, err
 	}
-	if err := s.store.InsertUser(ctx, u); err != nil {
+	if err := s.store.InsertUser(ctx, u, &audit.Entry{Action: audit.UserCreated, ActorID: idOf(by), SubjectID: u.ID, Detail: u.Role}); err != nil {
 		return nil, err
 	}
 	return u, nil
@@ -81,8 +83,9 @@ func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p Use
 	if err := s.complete(ctx, wanted, p.Password); err != nil {
 		return nil, err
 	}
-	newRole := false
+	newRole, notes := false, p.notes(by.User.ID, id)
 	u, err = s.store.UpdateUser(ctx, id, func(u *User, all []*User) error {
+		before := *u
 		if newRole = p.Role != nil && *p.Role != u.Role; newRole {
 			if err := keepsAnOwner(u, all); err != nil {
 				return err
@@ -93,8 +96,9 @@ func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p Use
 		if p.Password != nil {
 			u.PasswordHash = wanted.PasswordHash
 		}
+		notes.complete(&before, u)
 		return nil
-	})
+	}, notes...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +110,40 @@ func (s *Service) UpdateUser(ctx context.Context, by *Identity, id string, p Use
 		err = s.endTokens(ctx, id, func(t *Token) bool { return t.Session && t.ID != by.TokenID })
 	}
 	return u, err
+}
+
+// userNotes tell the audit log of a changed account.
+type userNotes []*audit.Entry
+
+// notes are those of the changes of p, which somebody makes to an account.
+func (p *UserPatch) notes(by, id string) (notes userNotes) {
+	for _, change := range []struct {
+		action audit.Action
+		given  bool
+	}{{audit.PasswordChanged, p.Password != nil}, {audit.RoleChanged, p.Role != nil}, {audit.LimitsChanged, p.Limits != nil}} {
+		if change.given {
+			notes = append(notes, &audit.Entry{Action: change.action, ActorID: by, SubjectID: id})
+		}
+	}
+	return notes
+}
+
+// complete tells what has changed. What is the same as before is not noted.
+func (n userNotes) complete(before, now *User) {
+	for _, e := range n {
+		was, is := "", ""
+		switch e.Action {
+		case audit.RoleChanged:
+			was, is = before.Role, now.Role
+		case audit.LimitsChanged:
+			was, is = before.Limits.String(), now.Limits.String()
+		default:
+			continue
+		}
+		if e.Detail = is; was == is {
+			e.Action = ""
+		}
+	}
 }
 
 // mayUpdate returns the account with an id, if by may make these changes to it.
@@ -167,6 +205,7 @@ func (s *Service) knowsPassword(ctx context.Context, u *User, password *string) 
 		return err
 	case !ok:
 		done(failed)
+		s.Note(ctx, &audit.Entry{Action: audit.PasswordWrong, ActorID: u.ID, SubjectID: u.ID})
 		return fault.InvalidField("currentPassword", "wrong", "the current password is wrong")
 	}
 	done(succeeded)
@@ -184,7 +223,7 @@ func (s *Service) endTokens(ctx context.Context, userID string, ends func(*Token
 		if !ends(t) {
 			continue
 		}
-		if err := s.RevokeToken(ctx, userID, t.ID); err != nil && !fault.Is(err, fault.NotFound) {
+		if err := s.endToken(ctx, userID, t.ID); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 	}
@@ -196,7 +235,7 @@ func (s *Service) DeleteUser(ctx context.Context, by *User, id string) error {
 	if err := onlyOwner(by); err != nil {
 		return err
 	}
-	ended, err := s.store.DeleteUser(ctx, id, keepsAnOwner)
+	ended, err := s.store.DeleteUser(ctx, id, keepsAnOwner, &audit.Entry{Action: audit.UserDeleted, ActorID: idOf(by), SubjectID: id})
 	s.tellEnded(ended)
 	if err != nil {
 		return err
@@ -223,6 +262,27 @@ func (s *Service) Users(ctx context.Context, by *User, cursor string, limit int)
 	return &op.Page[*User]{Items: items, NextCursor: next}, err
 }
 
+// idOf is the id of a user; "" for the command line.
+func idOf(u *User) string {
+	if u == nil {
+		return ""
+	}
+	return u.ID
+}
+
+// AuditLog lists the audit log, newest first; limit is 1 to 200, 0 = 50.
+func (s *Service) AuditLog(ctx context.Context, by *User, f audit.Filter, cursor string, limit int) (*op.Page[*audit.Record], error) {
+	if by.Role != RoleOwner {
+		return nil, fault.New(fault.Forbidden, "only an owner can read the audit log")
+	}
+	limit, err := op.CheckLimit(limit)
+	if err = cmp.Or(err, f.Check()); err != nil {
+		return nil, err
+	}
+	items, next, err := s.store.AuditPage(ctx, f, cursor, limit)
+	return &op.Page[*audit.Record]{Items: items, NextCursor: next}, err
+}
+
 func onlyOwner(by *User) error {
 	if by != nil && by.Role != RoleOwner {
 		return fault.New(fault.Forbidden, "only an owner can manage users")
@@ -235,7 +295,7 @@ func (s *Service) complete(ctx context.Context, u *User, text *string) error {
 	if u.Role != RoleOwner && u.Role != RoleMember {
 		return fault.InvalidField("role", "value", "must be owner or member, not %q", u.Role)
 	}
-	if u.Limits.TokensPerDay < 0 || u.Limits.Generations < 0 || u.Limits.Bytes < 0 {
+	if l := u.Limits; l.TokensPerDay < 0 || l.Generations < 0 || l.Bytes < 0 || l.MonthlyUSD < 0 {
 		return fault.InvalidField("limits", "range", "must not be negative (0: the server's default)")
 	}
 	if text == nil {

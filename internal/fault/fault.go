@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -83,6 +84,7 @@ type Error struct {
 	Details    map[string]any `json:"details,omitempty"`    // see server/openapi.yaml, e.g. "current", "provider"
 	RetryAfter time.Duration  `json:"retryAfter,omitempty"` // 0 = not known
 	cause      error
+	said       []string // parts of Message that foreign servers wrote
 }
 
 // New returns an error with a code and a public message.
@@ -120,8 +122,46 @@ func (e *Error) After(d time.Duration) *Error {
 	return e
 }
 
+// Quote returns e with what a foreign server says behind its message. It may repeat the prompt, so Error, which
+// goes to logs, leaves it out.
+func (e *Error) Quote(text string) *Error { return e.quote(": "+text, text) }
+
+// QuoteIn is Quote with the text in parentheses.
+func (e *Error) QuoteIn(text string) *Error { return e.quote(" ("+text+")", text) }
+
+func (e *Error) quote(added, text string) *Error {
+	e.Message += added
+	e.said = append(e.said, text)
+	return e
+}
+
+// Retell returns an error with the message of another one, which may quote foreign servers.
+func Retell(code Code, message string) *Error {
+	e := New(code, "%s", message)
+	e.said = []string{message}
+	return e
+}
+
+// Because returns e with a cause.
+func (e *Error) Because(cause error) *Error {
+	e.cause = cause
+	return e
+}
+
+// Quoting returns e, whose message has those of others in it.
+func (e *Error) Quoting(others ...*Error) *Error {
+	for _, o := range others {
+		e.said = append(e.said, o.said...)
+	}
+	return e
+}
+
 func (e *Error) Error() string {
-	s := string(e.Code) + ": " + e.Message
+	s := e.Message
+	for _, text := range e.said {
+		s = strings.ReplaceAll(s, text, "…")
+	}
+	s = string(e.Code) + ": " + s
 	if e.cause != nil {
 		s += ": " + e.cause.Error()
 	}
@@ -184,7 +224,7 @@ var status = map[Code]struct {
 	PageUnreadable:     {422, "Page unreadable", "The page cannot be used; details.outcome says why."},
 	RateLimited:        {429, "Too many requests", "Too many requests; wait for retryAfterMs."},
 	TooManyGenerations: {429, "Too many generations", "The user already has the maximum number of replies in progress."},
-	QuotaExceeded:      {429, "Quota exceeded", "A limit of the user is reached: the tokens of today, or what can be stored."},
+	QuotaExceeded:      {429, "Quota exceeded", "A limit of the user is reached: the tokens of today, the money of this month, or what can be stored."},
 	Cancelled:          {499, "Cancelled", "The request was cancelled."},
 	Internal:           {500, "Internal error", "A server error; search the log for requestId."},
 	UpstreamAuth:       {502, "Provider rejected the key", "The model provider rejected the API key."},
@@ -221,7 +261,7 @@ func (e *Error) Retry() string {
 	if Retry(e.Code) == "same" && e.Details["generationId"] != nil {
 		return "later"
 	}
-	if quota := e.Details["quota"]; e.Code == QuotaExceeded && quota != nil && quota != "tokensPerDay" {
+	if quota := e.Details["quota"]; e.Code == QuotaExceeded && quota != nil && quota != "tokensPerDay" && quota != "usdPerMonth" {
 		return "no"
 	}
 	if e.Code == UpstreamBadAnswer {

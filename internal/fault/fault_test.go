@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"nodest/internal/fault"
@@ -30,6 +31,30 @@ func TestPublicShowsOnlyWhatWasMeantToBeShown(t *testing.T) {
 				t.Errorf("got %s %q, want %s %q", got.Code, got.Message, c.code, c.text)
 			}
 		})
+	}
+}
+
+func TestLogsLeaveOutWhatForeignServersSay(t *testing.T) {
+	said := "cannot answer: my secret diary"
+	quoted := fault.Wrap(errors.New("status 400"), fault.UpstreamBadAnswer, "Gemini rejected the request").Quote(said)
+	for name, err := range map[string]error{
+		"itself":         quoted,
+		"wrapped":        fmt.Errorf("turn: %w", quoted),
+		"joined":         errors.Join(errors.New("x"), quoted),
+		"a cause":        fault.Wrap(quoted, fault.UpstreamDown, "all failed"),
+		"in another":     fault.Wrap(quoted, quoted.Code, "field: %s", quoted.Message).Quoting(quoted),
+		"told again":     fault.Retell(quoted.Code, quoted.Message).Because(errors.New("earlier")),
+		"in parentheses": fault.New(fault.Blocked, "blocked").QuoteIn(said),
+	} {
+		if text := err.Error(); strings.Contains(text, "diary") || text == "" {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if text := quoted.Error(); text != "upstream_bad_answer: Gemini rejected the request: …: status 400" {
+		t.Errorf("the rest stays: %s", text)
+	}
+	if public := fault.Public(fmt.Errorf("x: %w", quoted)).Message; public != "Gemini rejected the request: "+said {
+		t.Errorf("the user reads it: %s", public)
 	}
 }
 

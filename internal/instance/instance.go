@@ -224,7 +224,7 @@ func (r *Instance) build(alone bool) {
 	}, nodest.Options{
 		Process:            r.db.Process(),
 		MaxReply:           cfg.Count("NODEST_REPLY_KILOBYTES") << 10,
-		GenerationsPerUser: cfg.Count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.Count("NODEST_TOKENS_PER_DAY")),
+		GenerationsPerUser: cfg.Count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.Count("NODEST_TOKENS_PER_DAY")), MonthlyUSD: cfg.Amount("NODEST_USD_PER_MONTH"),
 		Sources: r.sources(), Tools: r.tools(), Ended: []func(nodest.Tx, *nodest.Ended) error{logtool.LogQueries}, Embedder: r.Models.Meaning,
 		SummaryWait: cfg.Duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: Lease, Log: log,
 	})
@@ -273,6 +273,7 @@ func Retention(cfg *setup.Config) store.Retention {
 	return store.Retention{
 		Events:     time.Duration(cfg.Count("NODEST_EVENT_DAYS")) * 24 * time.Hour,
 		EventCount: int64(cfg.Count("NODEST_EVENT_COUNT")),
+		Audit:      time.Duration(cfg.Count("NODEST_AUDIT_DAYS")) * 24 * time.Hour,
 	}
 }
 

@@ -205,7 +205,7 @@ func CheckLength(field, text string, limit int) error {
 // InField gives an error about a document the place where it stood.
 func InField(field string, err error) error {
 	e := fault.Public(err)
-	out := fault.Wrap(err, e.Code, "%s: %s", field, e.Message)
+	out := fault.Wrap(err, e.Code, "%s: %s", field, e.Message).Quoting(e)
 	out.Details = e.Details
 	out.Fields = []fault.Field{{Field: field, Code: "document", Detail: e.Message}}
 	return out

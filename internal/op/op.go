@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"nodest/internal/audit"
 	"nodest/internal/op/id"
 	"nodest/internal/stream"
 )
@@ -50,6 +51,8 @@ type Tx interface {
 	// Emit adds events to the user's log, in this order. Seq and At are set at
 	// the commit.
 	Emit(events ...*stream.Event) error
+	// Audit notes in the log that owners read what the acting user does in this transaction.
+	Audit(e audit.Entry) error
 	// Key looks an idempotency key up (nil when unknown or older than 48 h).
 	Key(key string) (*KeyRecord, error)
 	// ClaimKey takes an idempotency key for this transaction and returns nil, or the

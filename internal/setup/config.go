@@ -103,7 +103,9 @@ var Settings = []Setting{
 	{Env: "NODEST_QUOTA_ITEMS", Default: "100000", Help: "maximum number per user of conversations, of characters, of memories, and of each other kind; 0: no limit", check: isCount},
 	{Env: "NODEST_EVENT_DAYS", Default: "7", Help: "days for which events are kept for devices that were away; a device that comes back later loads a snapshot", check: isDays},
 	{Env: "NODEST_EVENT_COUNT", Default: "20000", Help: "maximum number of events kept per user", check: isPositive},
+	{Env: "NODEST_AUDIT_DAYS", Default: "180", Help: "days for which the audit log is kept: sign-ins, and changes of accounts, rights, keys and limits", check: isDays},
 	{Env: "NODEST_TOKENS_PER_DAY", Default: "0", Help: "maximum tokens per user and day; 0: no limit", check: isCount},
+	{Env: "NODEST_USD_PER_MONTH", Default: "0", Help: "maximum cost of models per user and month, in US dollars, where the provider tells the cost; 0: no limit", check: isAmount},
 	{Env: "NODEST_GENERATIONS", Default: "2", Help: "maximum concurrent replies per user", check: isCount},
 	{Env: "NODEST_REPLY_KILOBYTES", Default: "1024", Help: "maximum size of a reply with the model's reasoning, in KiB; a longer one is cut there and ends with finish length", check: isPositive},
 	{Env: "NODEST_REQUEST_MEGABYTES", Default: "1024", Help: "memory for large requests and answers in work, in MiB, estimated at four times their size and 64 bytes for each JSON value; one user may take half of it", check: isPositive},
@@ -140,6 +142,12 @@ func (c *Config) Duration(env string) time.Duration {
 // Count is Get of a number.
 func (c *Config) Count(env string) int {
 	n, _ := strconv.Atoi(c.Get(env)) // checked on loading
+	return n
+}
+
+// Amount is Get of an amount.
+func (c *Config) Amount(env string) float64 {
+	n, _ := strconv.ParseFloat(c.Get(env), 64) // checked on loading
 	return n
 }
 
@@ -315,6 +323,13 @@ func isWithin(least, most int) func(string) error {
 func isDays(v string) error {
 	if n, err := strconv.Atoi(v); err != nil || n < 1 || n > 36_500 {
 		return fmt.Errorf("%q is invalid; must be a whole number of days, 1 to 36500", v)
+	}
+	return nil
+}
+
+func isAmount(v string) error {
+	if n, err := strconv.ParseFloat(v, 64); err != nil || !(n >= 0 && n <= 1e9) {
+		return fmt.Errorf("%q is invalid; must be an amount such as 2.50", v)
 	}
 	return nil
 }

@@ -202,7 +202,7 @@ func (m *Models) probe(ctx context.Context, userID string) {
 		p.by = "openai"
 	case fault.Is(err, fault.UpstreamBadAnswer), status == http.StatusNotImplemented, status == http.StatusForbidden:
 		p.by, p.why = "offline", err
-		m.log.InfoContext(ctx, "the provider has no embeddings; using offline embeddings for memories", "reason", fault.Public(err).Message)
+		m.log.InfoContext(ctx, "the provider has no embeddings; using offline embeddings for memories", "err", err)
 	default:
 		if p.again == nil {
 			p.again = map[string]time.Time{}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"nodest/internal/fault"
 	"nodest/llm"
 	"nodest/llm/llmtest"
 	"nodest/llm/openai"
@@ -132,7 +133,7 @@ func TestServersWithoutEmbeddings(t *testing.T) {
 		if got := e.ModelID(); got != "offline-hash-512-1" {
 			t.Fatalf("e.ModelID() is %q, want %q", got, "offline-hash-512-1")
 		}
-		if why == nil || !strings.Contains(why.Error(), "no embeddings here") {
+		if why == nil || !strings.Contains(fault.Public(why).Message, "no embeddings here") {
 			t.Fatalf("got error %v, want one with %q", why, "no embeddings here")
 		}
 

@@ -72,6 +72,9 @@ func Reading(ctx context.Context, tx *sql.Tx, postgres bool) *Session {
 // has expired.
 func (s *Session) Now() time.Time { return s.now }
 
+// Caller is the context of whoever began the transaction.
+func (s *Session) Caller() context.Context { return s.caller }
+
 // Clock is Now as an expression in a statement, with its arguments.
 func (s *Session) Clock() (string, []any) {
 	if s.now.IsZero() {

@@ -225,7 +225,7 @@ func (l *link) paused(now time.Time) error {
 		return nil
 	}
 	last := fault.Public(l.last)
-	e := fault.Wrap(errors.New("paused after a failure"), last.Code, "%s", last.Message).After(wait)
+	e := fault.Wrap(errors.New("paused after a failure"), last.Code, "%s", last.Message).Quoting(last).After(wait)
 	e.Details = last.Details
 	return e
 }
@@ -273,15 +273,16 @@ func allFailed(failures []Failure) error {
 	first := fault.Public(failures[0].Err)
 	var messages []string
 	var causes []error
+	var all []*fault.Error
 	var wait time.Duration
 	for _, f := range failures {
 		e := fault.Public(f.Err)
-		messages, causes = append(messages, e.Message), append(causes, f.Err)
+		messages, causes, all = append(messages, e.Message), append(causes, f.Err), append(all, e)
 		if e.RetryAfter > 0 && (wait == 0 || e.RetryAfter < wait) {
 			wait = e.RetryAfter
 		}
 	}
-	e := fault.Wrap(errors.Join(causes...), first.Code, "web search failed: %s", strings.Join(messages, "; ")).After(wait)
+	e := fault.Wrap(errors.Join(causes...), first.Code, "web search failed: %s", strings.Join(messages, "; ")).Quoting(all...).After(wait)
 	e.Details = first.Details
 	return e
 }

@@ -64,8 +64,8 @@ func (s searxng) Search(ctx context.Context, q Query) (Results, error) {
 	}
 	if silent := unresponsive(found.Unresponsive); len(res.Results) == 0 && silent != "" {
 		e := llm.Upstream(s.name, fault.UpstreamDown, 0, nil)
-		e.Message = s.name + ": none of its engines answered: " + silent
-		return Results{}, e
+		e.Message = s.name + ": none of its engines answered"
+		return Results{}, e.Quote(silent)
 	}
 	return res, nil
 }

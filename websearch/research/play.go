@@ -168,7 +168,11 @@ func (s *Service) fail(ctx context.Context, rec *recorder, cause error) error {
 	if errors.Is(cause, errDied) { // whose words may be shown
 		public = errDied
 	}
-	s.opts.Log.WarnContext(ctx, "research failed", "run", rec.run.ID, "err", cause)
+	log := []any{"run", rec.run.ID, "code", public.Code}
+	if public.Code == fault.Internal { // other errors may quote a provider, which may quote the prompt
+		log = append(log, "err", cause)
+	}
+	s.opts.Log.WarnContext(ctx, "research failed", log...)
 	err := s.end(ctx, rec, func(tx Tx, run *Run) error {
 		run.end(Failed, tx.Now())
 		run.Failure = &jobs.Failure{Code: public.Code, Message: public.Message}

@@ -48,7 +48,7 @@ func (r *Run) Failed() *fault.Error {
 	if r.Failure == nil {
 		return nil
 	}
-	return fault.New(r.Failure.Code, "%s", r.Failure.Message)
+	return fault.Retell(r.Failure.Code, r.Failure.Message)
 }
 
 // end moves a run into a final state.

@@ -2,7 +2,7 @@
 // to do when a limit is reached.
 
 import type { Failure } from '@nodest/client'
-import { bytes, number, sentences } from './format'
+import { bytes, dollars, number, sentences } from './format'
 import { words } from './language.svelte'
 
 export const quotaWords = words(
@@ -21,10 +21,13 @@ export const quotaWords = words(
       knowledgeBases: 'Knowledge bases',
       tokens: 'Tokens of apps',
       tokensPerDay: 'Tokens today',
+      usdPerMonth: 'Cost this month',
     } as Record<string, string>,
     reached: (kind: string, limit: string) => `You have reached your limit: ${kind}, at most ${limit}.`,
     tokensUsed: (limit: string) => `You have used all of your ${limit} tokens for today.`,
     tokensReserved: (limit: string) => `The rest of your ${limit} tokens for today is reserved for running replies and background work. Try again when they are finished.`,
+    moneyUsed: (limit: string) => `You have used all of your ${limit} for models this month. The count starts again on the first of the month (UTC). The owner of the server can raise the limit.`,
+    moneyReserved: (limit: string) => `The rest of your ${limit} for models this month is reserved for running replies and background work. Try again when they are finished.`,
     waitOrAsk: 'The count starts again at midnight UTC. The owner of the server can raise the limit.',
     deleteOrAsk: 'Delete what you no longer need, or ask the owner of the server for a higher limit.',
   },
@@ -43,10 +46,13 @@ export const quotaWords = words(
       knowledgeBases: '知识库',
       tokens: '应用令牌',
       tokensPerDay: '今日 Token',
+      usdPerMonth: '本月费用',
     },
     reached: (kind: string, limit: string) => `已达到上限：${kind}最多 ${limit}。`,
     tokensUsed: (limit: string) => `今日的 ${limit} Token 已用完。`,
     tokensReserved: (limit: string) => `今日 ${limit} Token 的剩余部分已预留给进行中的回复和后台任务，请等它们结束后再试。`,
+    moneyUsed: (limit: string) => `本月的模型费用上限 ${limit} 已用完。额度在每月 1 日（UTC）恢复，服务器的所有者可以提高上限。`,
+    moneyReserved: (limit: string) => `本月模型费用上限 ${limit} 的剩余部分已预留给进行中的回复和后台任务，请等它们结束后再试。`,
     waitOrAsk: '额度在 UTC 零点恢复。服务器的所有者可以提高上限。',
     deleteOrAsk: '请删除不再需要的内容，或请服务器的所有者提高上限。',
   },
@@ -61,6 +67,7 @@ export const advice = (kind: string) => (kind === 'tokensPerDay' ? quotaWords.wa
 /** exceeded says which limit a failure is about, and what to do; empty = it does not name one. */
 export function exceeded({ quota, limit, reserved }: Failure['details']): string {
   if (typeof quota !== 'string' || typeof limit !== 'number' || !Object.hasOwn(quotaWords.kinds, quota)) return ''
+  if (quota === 'usdPerMonth') return (reserved ? quotaWords.moneyReserved : quotaWords.moneyUsed)(dollars(limit))
   const most = amount(quota, limit)
   if (quota !== 'tokensPerDay') return sentences(quotaWords.reached(quotaWords.kinds[quota]!, most), advice(quota))
   return reserved ? quotaWords.tokensReserved(most) : sentences(quotaWords.tokensUsed(most), advice(quota))

@@ -1,8 +1,10 @@
 // Who is signed in, and how the connection is.
 
 import { Failure, type State } from '@nodest/client'
+import { notes } from '../lib/notes.svelte'
 import { go } from '../lib/router.svelte'
 import type { Me } from '../lib/types'
+import { usageWords } from '../views/settings/usage/words'
 import { connection, listen, rest, start } from './server'
 
 let user = $state<Me | null>(null)
@@ -15,6 +17,10 @@ listen({
   state: (s) => (state = s),
   signedOut: () => (signedIn = false),
   event: (e) => {
+    if (e.ev === 'usage.warning') {
+      notes.show(usageWords.nearlySpent, { lasting: true })
+      void session.refresh()
+    }
     if (e.ev === 'resource.updated' && (e.data.kind === 'provider' || e.data.kind === 'settings')) void session.lookForModel()
   },
 })

@@ -33,7 +33,7 @@ type failure struct {
 func (f *failure) Error() string { return string(f.Code) + ": " + f.Message }
 
 // fault is the failure as the error that it was.
-func (f *failure) fault() error { return fault.New(f.Code, "%s", f.Message) }
+func (f *failure) fault() error { return fault.Retell(f.Code, f.Message) }
 
 func failureOf(err error) *failure {
 	public := fault.Public(err)

@@ -29,6 +29,10 @@ export const usageWords = words(
     unpriced: 'Where the price of a model is unknown, its cost counts as 0.',
     today: (used: string, limit: string) => `Today: ${used} of ${limit} tokens`,
     more: (n: number) => `Show ${n} more`,
+    month: (used: string, limit: string) => `This month (UTC): ${used} of ${limit}`,
+    nearlySpent: 'You have used 80 % of the money for models of this month.',
+    spent: 'The money for models of this month is used up. No model is asked until the first of the next month (UTC), unless the owner of the server raises the limit.',
+    notCounted: (models: string) => `These do not count, because they are free or their provider does not tell the cost: ${models}`,
   },
   {
     usage: '用量',
@@ -58,5 +62,9 @@ export const usageWords = words(
     unpriced: '价格未知的模型，费用按 0 计算。',
     today: (used: string, limit: string) => `今日：${used} / ${limit} Token`,
     more: (n: number) => `再显示 ${n} 条`,
+    month: (used: string, limit: string) => `本月（UTC）：${used} / ${limit}`,
+    nearlySpent: '本月的模型费用已用到 80%。',
+    spent: '本月的模型费用已用完。下月 1 日（UTC）之前不再请求模型，除非服务器的所有者提高上限。',
+    notCounted: (models: string) => `以下模型免费，或其服务商不告知费用，因此不计入：${models}`,
   },
 )

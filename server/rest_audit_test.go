@@ -1,0 +1,54 @@
+package server
+
+import (
+	"strings"
+	"testing"
+)
+
+// actions lists the actions of a page of the audit log.
+func actions(page map[string]any) (list []string) {
+	for _, item := range page["items"].([]any) {
+		list = append(list, item.(map[string]any)["action"].(string))
+	}
+	return list
+}
+
+func TestOwnersReadWhoDidWhat(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	mia := h.createMia()
+	h.rest("PUT", "/providers/gemini/key", `{"key":"sk-secret-of-the-owner"}`).wants(t, 204)
+	h.rest("POST", "/auth/login", `{"username":"mia","password":"not the right one"}`).wants(t, 401)
+	h.rest("POST", "/auth/login", `{"username":"a name that was a password","password":"not the right one"}`).wants(t, 401)
+	h.rest("PATCH", "/users/"+mia.ID, `{"limits":{"generations":3},"password":"another good password"}`).wants(t, 200)
+
+	log := h.rest("GET", "/audit", "").wants(t, 200)
+	found := strings.Join(actions(log), " ")
+	for _, action := range []string{"limits.changed", "password.changed", "signin.failed", "key.changed", "user.created", "token.created"} {
+		if !strings.Contains(found, action) {
+			t.Errorf("%s is missing in %s", action, found)
+		}
+	}
+	first := log["items"].([]any)[0].(map[string]any)
+	if first["address"] != "127.0.0.1" || first["agent"] == nil || first["subject"].(map[string]any)["username"] != "Mia" {
+		t.Errorf("%+v", first)
+	}
+	text := string(h.rest("GET", "/audit", "").body)
+	for _, secret := range []string{"sk-secret", "another good", "a name that was"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the log has %q", secret)
+		}
+	}
+	page := h.rest("GET", "/audit?action=signin.failed&userId="+mia.ID, "").wants(t, 200)
+	if got := actions(page); len(got) != 1 || got[0] != "signin.failed" {
+		t.Errorf("failed sign-ins of Mia: %v", got)
+	}
+	h.rest("GET", "/audit?action=nonsense", "").refuses(t, 400, "invalid_field", "action")
+	h.rest("GET", "/audit?userId=nonsense", "").refuses(t, 400, "invalid_field", "userId")
+	if next := h.rest("GET", "/audit?limit=1", "").wants(t, 200)["nextCursor"]; next == "" || next == nil {
+		t.Error("the log has no second page")
+	}
+	for _, path := range []string{"/audit", "/audit?userId=" + mia.ID} {
+		h.rest("GET", path, "", "Authorization: Bearer "+h.newToken(mia.ID)).refuses(t, 403, "forbidden")
+	}
+}
