@@ -5,6 +5,24 @@ import (
 	"testing"
 )
 
+func TestARightThatIsGivenIsNoted(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	mia := h.createMia()
+	base := h.rest("POST", "/knowledge-bases", `{"name":"Bees"}`).wants(t, 201)["id"].(string)
+	h.rest("PUT", "/knowledge-bases/"+base+"/grants/"+mia.ID, `{"role":"read"}`).wants(t, 200)
+	h.rest("DELETE", "/knowledge-bases/"+base+"/grants/"+mia.ID, "").wants(t, 204)
+	items := h.rest("GET", "/audit?userId="+mia.ID, "").wants(t, 200)["items"].([]any)
+	if len(items) < 2 {
+		t.Fatalf("%v", items)
+	}
+	for i, action := range []string{"grant.taken", "grant.given"} {
+		if e := items[i].(map[string]any); e["action"] != action || e["object"] != base || e["address"] != "127.0.0.1" || e["subject"].(map[string]any)["username"] != "Mia" {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
 // actions lists the actions of a page of the audit log.
 func actions(page map[string]any) (list []string) {
 	for _, item := range page["items"].([]any) {
