@@ -11,11 +11,14 @@ import (
 	"strings"
 	"sync"
 
+	"gopkg.in/yaml.v3"
+
 	"nodest/internal/fault"
 )
 
 // docsPage is openapi.yaml for people: every operation with its parameters, the members of its
-// request and its answers, every object, and every error code. It needs no script.
+// request and its answers, every object, and every error code; before them the first request and the
+// WebSocket. Without its script it lacks the search alone.
 var docsPage = sync.OnceValue(func() string {
 	var b strings.Builder
 	if err := docsTemplate.Execute(&b, readReference()); err != nil {
@@ -27,8 +30,14 @@ var docsPage = sync.OnceValue(func() string {
 //go:embed docs.gohtml
 var docsHTML string
 
+//go:embed docs_start.gohtml
+var docsStartHTML string
+
 //go:embed docs.css
 var docsStyle []byte
+
+//go:embed docs.js
+var docsScript []byte
 
 var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
 	"paragraphs": func(text string) []string { return strings.Split(text, "\n\n") },
@@ -37,8 +46,34 @@ var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
 			return cmp.Or(fault.Status(a)-fault.Status(b), cmp.Compare(a, b))
 		})
 	},
-	"status": fault.Status, "meaning": fault.Meaning, "retry": fault.Retry,
-}).Parse(docsHTML))
+	"status": fault.Status, "meaning": fault.Meaning, "retry": fault.Retry, "frames": readFrames,
+}).Parse(docsHTML + docsStartHTML))
+
+// docsFrames are the frames of the WebSocket, by what sends them.
+type docsFrames struct{ Commands, Events []docsFrame }
+
+type docsFrame struct{ Name, Summary string }
+
+// readFrames lists the frames of asyncapi.yaml, by name.
+func readFrames() (f docsFrames, err error) {
+	var doc struct {
+		Components struct {
+			Messages map[string]struct{ Summary string }
+		}
+	}
+	if err := yaml.Unmarshal(asyncapiYAML, &doc); err != nil {
+		return f, fmt.Errorf("asyncapi.yaml: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Components.Messages)) {
+		summary := doc.Components.Messages[name].Summary
+		if command, ok := strings.CutPrefix(name, "command."); ok {
+			f.Commands = append(f.Commands, docsFrame{command, summary})
+		} else if event, ok := strings.CutPrefix(name, "event."); ok {
+			f.Events = append(f.Events, docsFrame{event, summary})
+		}
+	}
+	return f, nil
+}
 
 // node is an object of the document.
 type node = map[string]any

@@ -25,6 +25,7 @@ func (s *Server) serviceRoutes(e *echo.Echo) {
 	e.GET("/asyncapi.yaml", document(func() *fixed { return newFixed("application/yaml", cacheCheck, asyncapiYAML) }))
 	e.GET("/docs", s.docs())
 	e.GET("/docs.css", document(func() *fixed { return newFixed(contentTypes[".css"], cacheCheck, docsStyle) }))
+	e.GET("/docs.js", document(func() *fixed { return newFixed(contentTypes[".js"], cacheCheck, docsScript) }))
 	e.GET("/", s.index)
 	e.GET("/signin", s.index) // the secret of a sign-in link stands behind #, where no server sees it
 	e.GET("/assets/*", s.pageFile)
@@ -151,7 +152,7 @@ func requestCounter() *prometheus.CounterVec {
 // picture, can do nothing even when it is opened as a page.
 const (
 	dataPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox"
-	docsPolicy = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+	docsPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
 // pagePolicy is the policy of the page. Older versions of Safari do not count sockets as

@@ -40,7 +40,7 @@ func TestPageAndDocuments(t *testing.T) {
 	page.wants(t, 200)
 	for path, want := range map[string]string{
 		"/": "text/html; charset=utf-8", "/signin": "text/html; charset=utf-8", "/docs": "text/html; charset=utf-8",
-		"/docs.css": "text/css; charset=utf-8", "/openapi.json": "application/json", "/asyncapi.yaml": "application/yaml",
+		"/docs.css": "text/css; charset=utf-8", "/docs.js": "text/javascript; charset=utf-8", "/openapi.json": "application/json", "/asyncapi.yaml": "application/yaml",
 		"/favicon.svg": "image/svg+xml",
 	} {
 		a := h.request("GET", path, "")
@@ -199,8 +199,8 @@ func TestContentSecurityPolicies(t *testing.T) {
 		}
 	}
 	// Nothing of the reference page is refused by its own policy.
-	if page := string(h.request("GET", "/docs", "").body); strings.Contains(page, "<style") || strings.Contains(page, "style=") || strings.Contains(page, "<script") ||
-		!strings.Contains(page, `<link rel="stylesheet" href="/docs.css">`) {
+	if page := string(h.request("GET", "/docs", "").body); strings.Contains(page, "<style") || strings.Contains(page, "style=") || strings.Count(page, "<script") != 1 ||
+		!strings.Contains(page, `<script src="/docs.js" defer></script>`) || !strings.Contains(page, `<link rel="stylesheet" href="/docs.css">`) {
 		t.Error("/docs needs what its policy refuses")
 	}
 }

@@ -45,7 +45,8 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 			return tx.Characters.DeleteCharacter(x.character) // with its conversation
 		})
 		e.clock.advance(30*day - time.Millisecond)
-		e.equal("removed a moment before 30 days", e.maintain(), store.Removed{"events": 1, "jobs": 1, "prompts": 1, "web pages": 1})
+		// The job of the last maintenance stays: it is the server's own, and done.
+		e.equal("removed a moment before 30 days", e.maintain(), store.Removed{"events": 1, "prompts": 1, "web pages": 1})
 		e.clock.advance(time.Millisecond)
 		e.equal("removed after 30 days", e.maintain(), store.Removed{"messages": 1, "conversations": 1, "characters": 1, "resources": 1,
 			"posts": 1, "attachments": 1})

@@ -83,6 +83,7 @@ func (p *program) serve(ctx context.Context, cfg *setup.Config) error {
 		return err
 	}
 	r.Answer(ctx, listener)
+	r.Stay(ctx)
 	r.Background.Go(func() { r.Models.Client(r.Models.Default()).DefaultModel(ctx) }) // the first message need not wait for it
 	p.welcome(r, link)
 

@@ -56,7 +56,7 @@ type Schedule struct {
 	log   *slog.Logger
 }
 
-// NewSchedule returns a Schedule, whose Run and Kind do the work.
+// NewSchedule returns a Schedule, whose Run and Kinds do the work.
 func NewSchedule(maker *Maker, plan Plan, queue Jobs, log *slog.Logger) *Schedule {
 	return &Schedule{maker: maker, plan: plan, jobs: queue, log: log}
 }
@@ -72,7 +72,7 @@ func (s *Schedule) Run(ctx context.Context) {
 	if s.plan.Folder == "" {
 		return
 	}
-	tick := time.NewTicker(min(lookEvery, s.plan.Every))
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		if err := s.enqueueDue(ctx); err != nil && ctx.Err() == nil {

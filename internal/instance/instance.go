@@ -167,9 +167,17 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	r.Background.Go(func() { r.tend(tending) })
 	r.Background.Go(func() { r.memory.Run(tending) })
 	r.Background.Go(func() { tendHeap(tending) })
-	r.Background.Go(func() { r.backups.Run(tending) })
-	r.Background.Go(func() { r.warmParser(tending) })
 	return r, nil
+}
+
+// Stay begins what a server does that stays, and not one that runs for a command: scheduled backups, and
+// compiled code for what may come.
+func (r *Instance) Stay(ctx context.Context) {
+	staying, end := context.WithCancel(context.WithoutCancel(ctx))
+	before := r.end
+	r.end = func() { end(); before() }
+	r.Background.Go(func() { r.backups.Run(staying) })
+	r.Background.Go(func() { r.warmParser(staying) })
 }
 
 // build joins the services and the server that answers for them.
