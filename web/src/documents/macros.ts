@@ -70,9 +70,9 @@ export const macros: readonly Macro[] = [
   ['setglobalvarkey', '::name::key::value', 'sets a member of the JSON in a variable of the user', '设置全局变量中 JSON 的成员'],
   ['getglobalvarkey', '::name::key', 'gives a member of the JSON in a variable of the user', '输出全局变量中 JSON 的成员'],
   ['model', '', 'name of the model', '模型名称'],
-  ['maxPrompt', '', 'most tokens of a prompt', '提示词的 Token上限'],
-  ['maxContext', '', 'most tokens of a prompt with the reply', '上下文的 Token上限'],
-  ['maxResponse', '', 'most tokens of a reply', '回复的 Token上限'],
+  ['maxPrompt', '', 'most tokens of a prompt', '提示词的 Token 上限'],
+  ['maxContext', '', 'most tokens of a prompt with the reply', '上下文的 Token 上限'],
+  ['maxResponse', '', 'most tokens of a reply', '回复的 Token 上限'],
   ['lastGenerationType', '', 'what the request is for: normal, continue, impersonate, swipe, regenerate or quiet', '请求的类型：normal、continue、impersonate、swipe、regenerate 或 quiet'],
   ['outlet', '::name', 'the world-book entries of an outlet', 'Outlet 中的世界书条目'],
 ]

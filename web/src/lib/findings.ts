@@ -27,7 +27,7 @@ const chinese: Record<string, string> = {
   no_history: '预设未列出聊天记录，将加在末尾',
   not_imported: '有内容未导入',
   odd_keys: '关键词不是文字列表，已按列表读取',
-  over_budget: '内容超过建议的 Token数',
+  over_budget: '内容超过建议的 Token 数',
   private_field: '已移除作者的网址和密钥',
   regex_key: '关键词按普通文字匹配，不作为正则表达式',
   slow_pattern: '正则表达式可能很慢',

@@ -344,7 +344,7 @@ export const promptWords = words(
       search_unavailable: '无法联网搜索。',
       worldinfo_unavailable: '无法按含义检索世界书条目，已改按词语和关键词查找。',
       goals_unavailable: '模型无法设定目标。',
-      history_dropped: '更早的聊天消息都放不进 Token预算。',
+      history_dropped: '更早的聊天消息都放不进 Token 预算。',
       tool_schema: '部分工具参数的类型无法告知模型。',
       model_replaced: '服务商已没有原来的默认模型，由另一个模型作答。',
     },

@@ -159,7 +159,7 @@ export const researchWords = words(
     question: '想弄清楚什么？',
     questionHint: '用完整的句子写一个问题，并说明回答应涵盖的内容。',
     options: '预算与来源',
-    tokens: '最多 Token数',
+    tokens: '最多 Token 数',
     tokensHint: '模型所有调用合计，2,000 到 1,000,000。',
     seconds: '最多秒数',
     secondsHint: '工作时间，10 到 3,600 秒。',

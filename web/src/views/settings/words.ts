@@ -39,7 +39,7 @@ export const settingsWords = words(
     generalText: '语言、称呼、所有聊天的默认值',
     modelsText: '模型服务、密钥、默认模型',
     searchText: '所有聊天的默认值、搜索服务、测试',
-    usageText: '按日期和模型统计 Token与费用',
+    usageText: '按日期和模型统计 Token 与费用',
     storageText: '已用空间与上限',
     accountText: '密码、设备、手机登录',
     peopleText: '此服务器上的账号',

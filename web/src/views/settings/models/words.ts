@@ -108,7 +108,7 @@ export const modelWords = words(
     context: (n: string) => `上下文 ${n}`,
     price: (prompt: string, completion: string) => `输入 ${prompt}，输出 ${completion}`,
     free: '免费',
-    priceNote: '价格按每百万 Token计算。',
+    priceNote: '价格按每百万 Token 计算。',
     found: (n: number) => `${n} 个模型`,
   },
 )
