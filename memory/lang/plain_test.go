@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// What users say plainly of themselves becomes a fact in their language. What they say of others, wish, suppose,
-// ask, play, joke about or hand over does not. testdata/statements.txt has a line for each: what is said, and
-// behind "=>" the facts, if any.
+// Plain statements of users about themselves become facts in their language. Those about others, wishes,
+// suppositions, questions, jokes, play and words for a task do not. testdata/statements.txt has a line for each:
+// the words of the user, and behind "=>" the facts, if any.
 func TestStatementsByDataAlone(t *testing.T) {
 	file, err := os.Open("testdata/statements.txt")
 	if err != nil {
