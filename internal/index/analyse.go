@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kljensen/snowball/english"
+	"github.com/kljensen/snowball/russian"
 	"golang.org/x/text/unicode/norm"
 
 	"nodest/internal/accent"
@@ -23,8 +24,8 @@ func Join(text string) string { return strings.Join(Terms(text), " ") }
 // Terms returns the terms of text in their order, the same for rows and queries:
 // compatibility form (NFKC) without accents and invisible characters, and lower case; English words without stop words, by their stem,
 // with common irregular forms led back to the word; scripts without spaces as overlapping
-// pairs, a lone character as itself; digits, ordinals without their ending. Words of other
-// scripts stay whole.
+// pairs, a lone character as itself; digits, ordinals without their ending; Cyrillic words by their stem
+// in Russian. Words of other scripts stay whole.
 func Terms(text string) []string { return terms(text, appendWord) }
 
 // DocumentTerms is Terms for documents and the questions about them: identifiers give their
@@ -196,7 +197,7 @@ func isStop(word string) bool {
 var moreStopWords = set("also could cannot dont didnt doesnt im ive id isnt wasnt cant couldnt would wouldnt shall may might must ought" +
 	" us yes oh ok okay hey hi let lets upon whose else ever etc")
 
-// Stem returns the term of one lower-case word: its stem if it is in Latin letters, without accents. An
+// Stem returns the term of one lower-case word: its stem if it is in Latin or Cyrillic letters, without accents. An
 // irregular form gives the stem of its word ("went": "go").
 func Stem(word string) string {
 	if !isASCII(word) {
@@ -219,7 +220,7 @@ func Stem(word string) string {
 		word = base
 	}
 	for _, r := range word {
-		if r >= 0x250 {
+		if r >= 0x250 && !unicode.Is(unicode.Cyrillic, r) {
 			return word
 		}
 	}
@@ -244,7 +245,11 @@ func (c *stemCache) of(word string) string {
 		return s.stem
 	}
 	s := &stemmed{word: strings.Clone(word)} // a part of a text would keep all of it
-	s.stem = english.Stem(s.word, true)
+	if first, _ := utf8.DecodeRuneInString(word); unicode.Is(unicode.Cyrillic, first) {
+		s.stem = russian.Stem(s.word, true)
+	} else {
+		s.stem = english.Stem(s.word, true)
+	}
 	place.Store(s)
 	return s.stem
 }

@@ -57,7 +57,7 @@ func (w window) dense() bool {
 	return lang.MostlyCJK(b.String())
 }
 
-// byRules finds statements without a model, in Chinese and English: what users say of
+// byRules finds statements without a model, in the languages that have rules for them: what users say of
 // themselves in plain first-person sentences, and what the character promises. Questions,
 // quotations, conditions, hearsay, jokes and played scenes give none.
 func (w window) byRules() []candidate {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"nodest/internal/accent"
 	"nodest/internal/index"
 )
 
@@ -82,13 +83,16 @@ func MentionsProperty(text string, asked Properties) bool {
 }
 
 // SaysChanged reports whether a text says that something has changed.
-func SaysChanged(text string) bool { return changed.MatchString(Contracted(strings.ToLower(text))) }
+func SaysChanged(text string) bool { return changed.MatchString(plainOf(text)) }
 
 // AboutSpeaker reports whether a text is about the one who says it.
-func AboutSpeaker(text string) bool { return aboutUs.MatchString(Contracted(strings.ToLower(text))) }
+func AboutSpeaker(text string) bool { return aboutUs.MatchString(plainOf(text)) }
+
+// plainOf returns the form of a text that rules for properties read.
+func plainOf(text string) string { return Contracted(accent.Fold(strings.ToLower(text))) }
 
 func toldIn(text string) (told Properties) {
-	text = Contracted(strings.ToLower(text))
+	text = plainOf(text)
 	for _, f := range properties {
 		if f.told.MatchString(text) && !notNow.MatchString(text) {
 			told |= f.flag
@@ -115,7 +119,7 @@ func mayTell(text string) bool {
 	if HasCJK(text) {
 		return true
 	}
-	folded := Contracted(strings.ToLower(text))
+	folded := plainOf(text)
 	return slices.ContainsFunc(tellingWords(), func(w string) bool { return strings.Contains(folded, w) }) || ofTrade.MatchString(folded)
 }
 
@@ -128,5 +132,5 @@ func GivesName(text string) bool { return namesUser.MatchString(text) }
 
 // AsksWho reports whether a text asks for the user's name, with words too common to find it.
 func AsksWho(text string) bool {
-	return propertiesAsked(Contracted(strings.ToLower(text)), ownName) != 0
+	return propertiesAsked(plainOf(text), ownName) != 0
 }

@@ -61,11 +61,7 @@ func (n Names) Statements(m Line) []Statement {
 		if s = unquoted(s); s == "" {
 			continue
 		}
-		if HasCJK(s) {
-			all = append(all, n.readChinese(s, m)...)
-		} else {
-			all = append(all, n.readEnglish(s, m)...)
-		}
+		all = append(all, n.read(s, m)...)
 	}
 	all = slices.DeleteFunc(all, func(f Statement) bool {
 		return utf8.RuneCountInString(f.Text) > LongestByRule || LooksLikeMarkup(f.Text) || IsQuestion(f.Text)
@@ -77,6 +73,19 @@ func (n Names) Statements(m Line) []Statement {
 	slices.SortStableFunc(best, func(a, b Statement) int { return cmp.Compare(b.Importance, a.Importance) })
 	best = best[:RulesPerMessage]
 	return slices.DeleteFunc(all, func(f Statement) bool { return !slices.Contains(best, f) })
+}
+
+// read reads a sentence in English or Chinese, else in another language that has statements.
+func (n Names) read(sentence string, m Line) (found []Statement) {
+	if HasCJK(sentence) {
+		found = n.readChinese(sentence, m)
+	} else {
+		found = n.readEnglish(sentence, m)
+	}
+	if found == nil && m.Role == RoleUser {
+		found = readPlain(sentence, m)
+	}
+	return found
 }
 
 // inFirstPerson is a fast check that leaves most of a long story to no rule.

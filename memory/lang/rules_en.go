@@ -64,10 +64,12 @@ func (n Names) englishClauses(sentence string, m Line) []Statement {
 	return out
 }
 
-// brokenEnglish has a line for each clause of a sentence.
-func brokenEnglish(sentence string) string {
-	return englishBreak.Form().ReplaceAllStringFunc(sentence, func(s string) string {
-		return "\n" + strings.TrimLeft(s, ",;:-–— ")
+func brokenEnglish(sentence string) string { return broken(englishBreak.Form(), sentence) }
+
+// broken has a line for each clause of a sentence, before which a form matches.
+func broken(before *lexicon.Form, sentence string) string {
+	return before.ReplaceAllStringFunc(sentence, func(s string) string {
+		return "\n" + strings.TrimLeft(s, ",;:-–— 、，")
 	})
 }
 

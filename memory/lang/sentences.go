@@ -74,7 +74,18 @@ func fullStop(text string, i int) bool {
 	if inside := strings.HasSuffix(text[:i-len(word)], "."); len(word) == 1 && word != "I" && (inside || unicode.IsUpper(rune(word[0]))) {
 		return false
 	}
-	return !titles()[strings.ToLower(word)]
+	return !titles()[strings.ToLower(word)] && !isOrdinal(text[:i], rest)
+}
+
+// isOrdinal reports whether a point makes a number the day of a month: "am 9. Juni".
+func isOrdinal(before, behind string) bool {
+	day := before[len(strings.TrimRight(before, "0123456789")):]
+	words := strings.Fields(behind)
+	if day == "" || len(day) > len("31") || len(words) == 0 {
+		return false
+	}
+	_, is := months()[Plain(strings.TrimRightFunc(words[0], unicode.IsPunct))]
+	return is
 }
 
 var titles = data.Set("titles")

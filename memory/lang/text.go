@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -54,7 +55,7 @@ func stems(words []string) map[string]bool {
 	return m
 }
 
-// ContainsWord reports whether one of words is in folded: Latin ones as a whole word.
+// ContainsWord reports whether one of words is in folded: as a whole word in scripts that are written with spaces.
 func ContainsWord(folded string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return wordAt(folded, w) >= 0 })
 }
@@ -67,14 +68,22 @@ func wordAt(folded, w string) int {
 		}
 		i += from
 		end := i + len(w)
-		if w[0] >= 0x80 || (i == 0 || !isLatin(folded[i-1])) && (end == len(folded) || !isLatin(folded[end])) {
+		before, _ := utf8.DecodeLastRuneInString(folded[:i])
+		next, _ := utf8.DecodeRuneInString(folded[end:])
+		if isDenseTerm(w) || !inWord(before) && !inWord(next) {
 			return i
 		}
 		from = i + 1
 	}
 }
 
-func isLatin(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+// inWord reports whether a character is a part of words that stand between spaces.
+func inWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return asciiWord(byte(r)) && r != '_'
+	}
+	return r < 0x1100 && unicode.In(r, unicode.Letter, unicode.Digit, unicode.M)
+}
 
 func Tidy(s string) string { return strings.Join(strings.Fields(s), " ") }
 

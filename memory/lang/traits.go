@@ -3,6 +3,10 @@ package lang
 import (
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"nodest/internal/accent"
 )
 
 // Traits are what the ranking needs to know of a text besides its terms.
@@ -48,17 +52,18 @@ var signs = sync.OnceValue(func() map[rune]Traits {
 // TellsTime reports whether a word in lower case tells a time.
 func TellsTime(word string) bool { return timeWords()[word] }
 
-// TraitsOf reads a text: its Latin words, and the other characters.
+// TraitsOf reads a text: its words, and the characters that are no part of one.
 func TraitsOf(text string) (t Traits) {
 	for _, r := range text {
-		if !latinLetter(r) && r != ' ' {
+		if !wordLetter(r) && r != ' ' {
 			t.add(signs()[r])
 		}
 	}
 	afterPlace := false
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !latinLetter(r) }) {
-		t.place = t.place || afterPlace && 'A' <= w[0] && w[0] <= 'Z'
-		w = strings.ToLower(strings.ReplaceAll(w, "’", "'"))
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !wordLetter(r) }) {
+		first, _ := utf8.DecodeRuneInString(w)
+		t.place = t.place || afterPlace && unicode.IsUpper(first)
+		w = accent.Fold(strings.ToLower(strings.ReplaceAll(w, "’", "'")))
 		afterPlace = placeWords()[w]
 		t.time, t.number, t.Self = t.time || timeWords()[w], t.number || numberWords()[w], t.Self || selfWords()[w]
 	}
@@ -73,9 +78,7 @@ func (t *Traits) add(told Traits) {
 	t.place, t.Self = t.place || told.place, t.Self || told.Self
 }
 
-func latinLetter(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r == '\'' || r == '’'
-}
+func wordLetter(r rune) bool { return (r < '0' || r > '9') && inWord(r) || r == '\'' || r == '’' }
 
 // Fits reports whether a text has what a question asks for.
 func (t Traits) Fits(s Sought) bool {
