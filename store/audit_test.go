@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"nodest/internal/account"
@@ -15,7 +16,7 @@ import (
 // from returns a context of requests from an address.
 func from(e *env, address string) context.Context {
 	return audit.With(e.Context(), func() audit.Origin {
-		return audit.Origin{Address: address, Agent: "curl\n/8" + fmt.Sprint(make([]byte, 300))}
+		return audit.Origin{Address: address, Agent: "curl\n/8" + strings.Repeat("x", 300)}
 	})
 }
 

@@ -117,6 +117,7 @@ func (p *program) setPassword(ctx context.Context, c *cli.Client, name string) e
 func (p *program) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Show the newest entries of the audit log: sign-ins, and changes of accounts, rights and keys", Args: cobra.NoArgs,
+		Example: "  nodest audit",
 		RunE: p.command(func(ctx context.Context, c *cli.Client, _ []string) error {
 			var page cli.AuditPage
 			return p.answer(ctx, c, http.MethodGet, cli.AuditPath, nil, &page, func() error { return cli.Table(p.out, page.Rows()) })

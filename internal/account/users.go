@@ -131,7 +131,7 @@ func (p *UserPatch) notes(by, id string) (notes userNotes) {
 // complete tells what has changed. What is the same as before is not noted.
 func (n userNotes) complete(before, now *User) {
 	for _, e := range n {
-		was, is := "", ""
+		var was, is string
 		switch e.Action {
 		case audit.RoleChanged:
 			was, is = before.Role, now.Role
