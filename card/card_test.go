@@ -12,7 +12,7 @@ import (
 )
 
 func TestSampleIsAFullCharacter(t *testing.T) {
-	ch := mustImport(t, string(card.SampleFile()))
+	ch := mustImport(t, string(card.SampleFile("")))
 	if ch.Name == "" || len(ch.Greetings) != 2 || len(ch.Warnings) != 0 {
 		t.Errorf("name %q, %d greetings, warnings %v", ch.Name, len(ch.Greetings), ch.Warnings)
 	}

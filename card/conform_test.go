@@ -100,7 +100,8 @@ func everyCard(t *testing.T) map[string]*card.Character {
 	for name, file := range oddCards {
 		all[name] = mustImport(t, file)
 	}
-	all["sample"] = mustImport(t, string(card.SampleFile()))
+	all["sample"] = mustImport(t, string(card.SampleFile("")))
+	all["sample_zh"] = mustImport(t, string(card.SampleFile("zh")))
 	own := mustImport(t, `{"roleCard":{"name":"Ada"}}`)
 	own.WorldBook = []byte(`{"entries":[{"keys":["a"],"content":"A","enabled":true,"insertion_order":1,"extensions":{}}]}`)
 	all["made here, book of a card"] = own

@@ -48,7 +48,7 @@ func TestEveryTextOfACardIsInThePromptOnce(t *testing.T) {
 	if len(others) == 0 {
 		t.Log("no cards beside the project: those of this package alone")
 	}
-	cards := map[string][]byte{"the sample": card.SampleFile()}
+	cards := map[string][]byte{"the sample": card.SampleFile("")}
 	for _, file := range slices.Concat(files, others) {
 		cards[filepath.Base(file)], err = os.ReadFile(file)
 		nodesttest.Must(t, err)

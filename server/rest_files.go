@@ -43,9 +43,13 @@ func (s *Server) fileRoutes(e *echo.Echo) {
 		e.Add(method, base+path, s.streamed(d))
 	}
 	sample := func(c echo.Context, who *account.Identity) error { // for users who have no card yet
-		return s.take(c, who, api.CharacterImport, api.File{Data: card.SampleFile(), Name: "sample.json"})
+		language := c.QueryParam("language")
+		if !slices.Contains([]string{"", "en", "zh"}, language) {
+			return fault.InvalidField("language", "value", "must be en or zh")
+		}
+		return s.take(c, who, api.CharacterImport, api.File{Data: card.SampleFile(language), Name: "sample.json"})
 	}
-	e.POST(base+"/characters/sample", s.signedIn(only(sample)))
+	e.POST(base+"/characters/sample", s.signedIn(only(sample, "language")))
 	e.GET(base+"/characters/:id/avatar", s.signedIn(only(s.avatar, "size", "version")))
 	e.GET(base+"/attachments/:id/content", s.signedIn(only(s.attachment, "size")))
 }

@@ -317,6 +317,19 @@ func TestLintTakesDocumentsAndFiles(t *testing.T) {
 	h.rest("POST", "/lint", `42`).refuses(t, 422, "unsupported_card")
 }
 
+// The sample character speaks the language that is asked for.
+func TestTheSampleSpeaksALanguage(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	for language, want := range map[string]string{"": "Wren Halloway", "en": "Wren Halloway", "zh": "江鹂"} {
+		made := h.rest("POST", "/characters/sample?language="+language, "").wants(t, 201)
+		if name := made["character"].(map[string]any)["name"]; name != want {
+			t.Errorf("language %q: name = %v, want %s", language, name, want)
+		}
+	}
+	h.rest("POST", "/characters/sample?language=xx", "").refuses(t, 400, "invalid_field")
+}
+
 // Lists do not include the documents of their items.
 func TestListsOmitDocuments(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,16 @@ export function time(at: string | number, now = new Date()): string {
 
 export const full = (at: string | number) => new Date(at).toLocaleString(locale(), { dateStyle: 'medium', timeStyle: 'short' })
 
+/** finer tells more than time: the second today, and else the day with its time. */
+export function finer(at: string | number, now = new Date()): string {
+  const date = new Date(at)
+  if (date.toDateString() === now.toDateString()) return date.toLocaleTimeString(locale(), { timeStyle: 'medium' })
+  return date.toLocaleString(locale(), { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' })
+}
+
+/** second is the date with the time to the second. */
+export const second = (at: string | number) => new Date(at).toLocaleString(locale(), { dateStyle: 'medium', timeStyle: 'medium' })
+
 /** day is the date; with utc, of a whole day that is the same in every time zone. */
 export const day = (at: string | number, utc = false) => new Date(at).toLocaleDateString(locale(), { dateStyle: 'long', ...(utc && { timeZone: 'UTC' }) })
 

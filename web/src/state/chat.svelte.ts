@@ -73,6 +73,8 @@ export class OpenChat {
   private readonly runs = $derived(new Map(this.tree?.items.map((r) => [r.id, r])))
   /** The shown text of the last interrupted reply, by message. */
   private cut = new SvelteMap<string, { generationId: string; text: string }>()
+  /** How the last reply that was shown here ended; null = one is being written, or nothing tells. */
+  private how: End | null = null
   private loading = 0
   private seeking = ''
   private displays = false // scripts change how messages look, which events do not tell
@@ -107,6 +109,13 @@ export class OpenChat {
   get running(): string {
     for (const live of this.live.values()) return live.generationId
     return this.messages.findLast(writing)?.generationId ?? ''
+  }
+
+  /** outcome is how the last reply ended. */
+  get outcome(): 'finished' | 'cancelled' | 'error' {
+    const status = this.messages.at(-1)?.status
+    if (this.how?.ev === 'gen.failed' || status === 'error') return 'error'
+    return status === 'cancelled' || (this.how?.ev === 'gen.done' && this.how.data.status === 'cancelled') ? 'cancelled' : 'finished'
   }
 
   /** writing returns whether the text of a message, or another swipe of it, is being written. */
@@ -271,6 +280,7 @@ export class OpenChat {
     if (r.conversationId !== this.id || !r.messageId) return
     const live = this.live.get(r.messageId)
     if (live?.generationId === r.generationId) return live.update(r)
+    this.how = null
     this.cut.delete(r.messageId)
     this.live.set(r.messageId, new Live(r))
   }
@@ -278,6 +288,7 @@ export class OpenChat {
   /** ended: the message has its final text, or its old one. */
   private ended(r: Reply, how: End | null) {
     if (!r.messageId || this.live.get(r.messageId)?.generationId !== r.generationId) return
+    this.how = how
     this.live.delete(r.messageId)
     const whole = how?.ev === 'gen.done' && how.data.status !== 'interrupted'
     if (r.text && !whole) this.cut.set(r.messageId, { generationId: r.generationId, text: r.text })

@@ -21,5 +21,8 @@ export function speakerOf(m: { role: Message['role']; name?: string | undefined 
   return { name: name && name !== plain(character?.name ?? '') ? name : m.role === 'narrator' ? w.narrator : w.system }
 }
 
+/** generationOf is the generation that wrote the shown text, or failed to. */
+export const generationOf = (m: Message): string | undefined => m.swipes[m.swipeIndex]?.generationId ?? (m.status === 'error' ? m.generationId : undefined)
+
 /** displayOf is the text that a reader sees: regex scripts for the display have changed it. */
 export const displayOf = (m: Message): string => m.display ?? m.text

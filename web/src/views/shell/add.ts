@@ -3,6 +3,7 @@
 import { Failure, newKey, type Answer } from '@nodest/client'
 import { remarkText } from '../../lib/findings'
 import { plain } from '../../lib/format'
+import { language } from '../../lib/language.svelte'
 import { attempt, notes } from '../../lib/notes.svelte'
 import { go, route } from '../../lib/router.svelte'
 import { common, errorText } from '../../lib/words'
@@ -15,7 +16,7 @@ import { shell } from './words'
 
 /** addSample imports the built-in character and begins a chat with it. */
 export async function addSample() {
-  const got = await attempt(() => rest.post('/characters/sample'))
+  const got = await attempt(() => rest.post('/characters/sample', { query: { language: language.current } }))
   if (!got) return
   characters.put(got.character)
   await chats.create(got.character.id)

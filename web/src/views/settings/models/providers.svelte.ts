@@ -1,8 +1,10 @@
 // The model providers, as they are for this user.
 
+import { plain } from '../../../lib/format'
 import { attempt } from '../../../lib/notes.svelte'
 import type { Provider, ProviderTest } from '../../../lib/types'
 import { listen, rest } from '../../../state/server'
+import { serverWords } from './serverWords'
 
 /** A model that a provider lists. */
 export type Model = NonNullable<Provider['models']>[number]
@@ -17,8 +19,18 @@ listen({
   },
 })
 
-const names: Record<string, string> = { gemini: 'Gemini', openrouter: 'OpenRouter', openai: 'OpenAI', offline: 'Offline' }
-export const providerName = (name: string) => names[name] ?? name
+const names: Record<string, string> = { gemini: 'Gemini', openrouter: 'OpenRouter', openai: 'OpenAI' }
+export const providerName = (name: string) => (name === 'offline' ? serverWords.offline : (names[name] ?? name))
+
+/** modelName is the name of a model for people. */
+export const modelName = (m: Model) => (m.id === 'offline-demo' ? serverWords.offlineDemo : plain(m.name || m.id))
+
+/** Where a provider gives keys, and the setting of the server that has its address. */
+export const origins: Record<string, { keys: string; setting: string }> = {
+  gemini: { keys: 'https://aistudio.google.com/apikey', setting: 'NODEST_GEMINI_BASE_URL' },
+  openrouter: { keys: 'https://openrouter.ai/settings/keys', setting: 'NODEST_OPENROUTER_BASE_URL' },
+  openai: { keys: 'https://platform.openai.com/api-keys', setting: 'OPENAI_BASE_URL' },
+}
 
 export const providers = {
   get list() {

@@ -1,0 +1,42 @@
+// The user's name: asked for once, and offered again where a memory has learnt one.
+
+import { plain } from '../lib/format'
+import { nameIn } from '../lib/nameIn'
+import { storage } from '../lib/storage'
+import { rest } from './server'
+import { session } from './session.svelte'
+import { userSettings } from './settings.svelte'
+
+let learnt = $state('')
+let dismissed = $state(0) // how often, so that what is shown follows
+
+/** What the user was asked last and has put off; null = nothing. The place is the browser: the settings have none. */
+const asked = () => storage.get('nodest.name.' + (session.user?.id ?? ''))
+
+export const userName = {
+  /** The name that a memory has learnt; empty if there is none. */
+  get learnt() {
+    return learnt
+  },
+  /** True if the user has no name yet, and has not put the question off. */
+  get wanted(): boolean {
+    void dismissed
+    const s = userSettings.current
+    if (!s || s.userName || s.personaId) return false
+    return asked() === null || (learnt !== '' && asked() !== learnt)
+  },
+  /** look reads whether a character has learnt the name. */
+  async look(characterId: string) {
+    userSettings.load()
+    const page = await rest.get('/characters/{id}/memories', { path: { id: characterId }, query: { subject: 'user', kind: 'profile', limit: 50 } }).catch(() => null)
+    for (const m of page?.items ?? []) {
+      const name = 'text' in m ? nameIn(plain(m.text)) : ''
+      if (name) return void (learnt = name)
+    }
+  },
+  later() {
+    storage.set('nodest.name.' + (session.user?.id ?? ''), learnt)
+    dismissed++
+  },
+  store: (name: string) => userSettings.change({ userName: name }),
+}
