@@ -13,6 +13,7 @@ import (
 var (
 	asking        = data.Rule("asking")
 	askingThePast = data.Rule("asking-the-past")
+	asksPresent   = data.Rule("asks-the-present")
 	someone       = data.Rule("someone")     // refers to somebody or something mentioned before
 	thereAlone    = data.Rule("there-alone") // does not refer to a place mentioned before
 	goingOn       = data.Rule("going-on")
@@ -36,10 +37,14 @@ func (q *Question) intend(folded, rest string, chats bool) { //nolint:gocyclo //
 	}
 	q.Asks = asking.MatchString(rest)
 	if q.Asks {
+		if q.asked() < LeastAsked {
+			q.stressOwn(rest)
+		}
 		q.fade(rest)
 		q.readKind(folded)
 	}
 	q.Past = askingThePast.MatchString(rest)
+	q.Present = q.Asks && !q.Past && len(q.Days) == 0 && asksPresent.MatchString(rest)
 	q.Refers = q.Asks && (someone.MatchString(thereAlone.ReplaceAllString(rest, "")) || goingOn.MatchString(rest)) && q.asked() <= mostOfReference
 	q.Keywords = !q.Asks && !chats && !Narration.MatchString(folded) && !sentenceWords.MatchString(folded) && len(strings.Fields(folded)) <= mostKeywords && countDense(folded) <= mostCharacters
 	if q.Asks {
