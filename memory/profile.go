@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -131,14 +132,17 @@ func (s *Service) Profile(ctx context.Context, userID, characterID string) (fact
 
 // profile returns the facts of an index that may be in the user's profile, as they count.
 func (b *branch) profile(ctx context.Context, x *index.Index, only *recall.Filter) (facts []Memory, err error) {
-	units, err := recall.Profile(ctx, x, only)
+	units, outdated, err := recall.Profile(ctx, x, only)
 	if err == nil {
-		err = b.read(ctx, units)
+		err = b.read(ctx, append(slices.Collect(maps.Values(outdated)), units...))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read a profile: %w", err)
 	}
 	for _, u := range units {
+		if line := outdated[u.ID]; line != nil && b.countsOf([]*recall.Unit{line})[0] {
+			continue
+		}
 		if m := b.current(u); m != nil && m.ID == u.ID {
 			facts = append(facts, *m)
 		}

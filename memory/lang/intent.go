@@ -12,6 +12,7 @@ import (
 var (
 	asking        = data.Rule("asking")
 	askingThePast = data.Rule("asking-the-past")
+	asksPresent   = data.Rule("asks-the-present")
 	someone       = data.Rule("someone")     // refers to somebody or something mentioned before
 	thereAlone    = data.Rule("there-alone") // does not refer to a place mentioned before
 	goingOn       = data.Rule("going-on")
@@ -37,6 +38,10 @@ func (q *Question) intend(folded, rest string, chats bool) {
 	if q.Asks = asking.MatchString(rest); !q.Asks {
 		q.Keywords = !chats && onlyKeywords(folded)
 		return
+	}
+	q.Present = !q.Past && len(q.Days) == 0 && asksPresent.MatchString(rest)
+	if q.asked() < LeastAsked {
+		q.stressOwn(rest)
 	}
 	q.fade(rest)
 	q.readKind(folded)

@@ -16,8 +16,11 @@ const (
 	work
 	ownName
 	age
+	partner
+	diet
+	smoking
 
-	allProperties = home | work | ownName | age
+	allProperties = home | work | ownName | age | partner | diet | smoking
 )
 
 // propertiesAsked returns which of some properties a text asks for.
@@ -45,6 +48,19 @@ func (q *Question) PropertyTerms() (terms []index.Term) {
 	}
 	return terms
 }
+
+// Each returns the properties one by one.
+func (p Properties) Each() (all []Properties) {
+	for _, f := range properties {
+		if p&f.flag != 0 {
+			all = append(all, f.flag)
+		}
+	}
+	return all
+}
+
+// Grows reports whether a property has changed whenever it is told again.
+func (p Properties) Grows() bool { return p == age }
 
 // longestProperty is how many bytes a line with a property has at most: longer ones tell stories.
 const longestProperty = 600

@@ -30,6 +30,7 @@ type Question struct {
 	Sought     Sought
 	Current    bool       // asks for how things are now
 	Past       bool       // asks for how they were
+	Present    bool       // asks for a state of somebody or something, and not for what happened
 	Asks       bool       // it is a question, or asks to be told
 	Keywords   bool       // it is a few words and no sentence
 	States     bool       // it tells something, by enough words of its own

@@ -18,6 +18,9 @@ var properties = []struct {
 	{home, data.Rule("ask-home"), data.Rule("tell-home"), data.Words("finds-home")},
 	{age, data.Rule("ask-age"), data.Rule("tell-age"), data.Words("finds-age")},
 	{work, data.Rule("ask-work"), data.Rule("tell-work"), data.Words("finds-work")},
+	{partner, data.Rule("ask-partner"), data.Rule("tell-partner"), data.Words("finds-partner")},
+	{diet, data.Rule("ask-diet"), data.Rule("tell-diet"), data.Words("finds-diet")},
+	{smoking, data.Rule("ask-smoking"), data.Rule("tell-smoking"), data.Words("finds-smoking")},
 }
 
 // facts are how facts give a property of which somebody has one value at a time. Named groups are

@@ -59,6 +59,33 @@ func (q *Question) OwnThings(text string) (things []string) {
 	return things
 }
 
+// stressOwn makes common words count of a question about a thing of the one who asks: "Who's my boss?", "How's my
+// shoulder?" Small talk has most of them in other ways.
+func (q *Question) stressOwn(folded string) {
+	own := map[string]bool{}
+	words := plainWords(folded)
+	for i, w := range words {
+		if i+1 < len(words) && slices.Contains(ofSpeaker(), w) {
+			own[index.Stem(words[i+1])] = true
+		}
+	}
+	for at, r := range folded {
+		for _, mine := range ofSpeaker() {
+			if rest, ok := strings.CutPrefix(folded[at:], mine); ok && isDense(r) {
+				own[firstRunes(rest, 2)] = true
+			}
+		}
+	}
+	for i := range q.Terms {
+		if t := &q.Terms[i]; own[t.Text] && !t.Extra && t.Evidence < ProvesLittle && !q.tongues.report(t.Text) && !isFunction(t.Text) {
+			t.Weight, t.Evidence = 1, 1
+		}
+	}
+}
+
+// isFunction reports whether a pair of characters has a character that means little.
+func isFunction(t string) bool { return isDenseTerm(t) && denseWeight(t) < 1 }
+
 // BelongElsewhere reports whether a line that somebody said has one of the user's things, and has it only as the
 // thing of somebody else: the user says "your son", or the character "my son".
 func BelongElsewhere(text string, by Role, things []string) bool {

@@ -3,6 +3,7 @@ package recall
 import (
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"nodest/internal/index"
 	"nodest/memory/lang"
@@ -103,13 +104,20 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 	}), nil
 }
 
-// tiedTo returns how many telling words a line has, and how many of them an older one has.
-func (r *ranking) tiedTo(u, old *unit) (all, tied int) {
+// tiedTo returns how many telling words a line has, and how many of them an older one has. Of the pairs of
+// characters in a line every other one joins two words, which no other line has.
+func (r *ranking) tiedTo(u, old *unit) (all, tied float32) {
 	for _, w := range u.words() {
-		if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle {
-			if all++; slices.Contains(old.words(), w) {
-				tied++
-			}
+		if !r.read.TellsSomething(w) || r.read.Proof(w) < lang.ProvesLittle {
+			continue
+		}
+		if w[0] >= utf8.RuneSelf {
+			all += 0.5
+		} else {
+			all++
+		}
+		if slices.Contains(old.words(), w) {
+			tied++
 		}
 	}
 	return all, tied

@@ -109,6 +109,29 @@ func (r *ranking) opens() (bool, error) {
 // state, under the user's name, a property that is asked for.
 const mostNaming = 200
 
+// mostGiving is how many rows that give a property which is asked for are looked at, the newest.
+const mostGiving = 32
+
+// readTold finds the rows of lines and facts that give a property which is asked for: they may have none of the
+// words of the question.
+func (r *ranking) readTold() error {
+	r.told = map[int]bool{}
+	var marks []string
+	for _, p := range r.read.Properties.Each() {
+		marks = append(marks, markOf(p))
+	}
+	if len(marks) == 0 || !r.q.gated() {
+		return nil
+	}
+	marked, err := r.v.Marked(r.ctx, marks)
+	for _, rows := range marked {
+		for _, row := range newest(r.v, rows, mostGiving) {
+			r.told[row] = true
+		}
+	}
+	return err
+}
+
 // readGiving finds the facts that give properties that are asked for and name the user: the
 // attribute of a row knows only of those that say "I".
 func (r *ranking) readGiving() error {
@@ -183,7 +206,7 @@ func (r *ranking) ofTheDay(i int) bool {
 }
 
 func (r *ranking) givesProperty(i int) bool {
-	return r.read.Properties != 0 && r.columns.match.Scores[i].Row > 0 && (r.gate.giving[i] || r.line(i).gives()&r.read.Properties != 0)
+	return r.read.Properties != 0 && (r.told[i] || r.columns.match.Scores[i].Row > 0 && (r.gate.giving[i] || r.line(i).gives()&r.read.Properties != 0))
 }
 
 // greets reports whether a unit is the greeting of another chat.

@@ -3,6 +3,7 @@ package recall
 import (
 	"cmp"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,13 +109,17 @@ func (l line) fits(sought lang.Sought) bool {
 }
 
 // Marks of a row: that its text states a term as a name, or has it capitalised inside a sentence,
-// names a day other than the one when it was said, and, of a fact, the text that it was taken from.
+// names a day other than the one when it was said, gives a property of the user, and, of a fact, the text that it
+// was taken from.
 const (
 	markNames   = "n"
 	markCapital = "c"
 	markDay     = "d"
+	markGives   = "p"
 	markSource  = "s"
 )
+
+func markOf(p lang.Properties) string { return markGives + strconv.Itoa(int(p)) }
 
 func (e *entry) marks() (marks []string) {
 	seen := map[string]bool{}
@@ -134,6 +139,9 @@ func (e *entry) marks() (marks []string) {
 	}
 	if day, ok := lang.EventTime(e.Text, e.At); ok && day.Format(time.DateOnly) != e.At.Format(time.DateOnly) {
 		add(markDay, day.Format(time.DateOnly))
+	}
+	for _, p := range e.gives(lang.Names{}).Each() {
+		add(markOf(p), "")
 	}
 	for _, source := range e.Sources {
 		for _, id := range source {

@@ -119,6 +119,7 @@ type ranking struct {
 	columns *columns
 	gate    gate
 	naming  map[int]bool // rows that name one of the question's days
+	told    map[int]bool // rows that give a property which the question asks for
 	follow  following
 
 	cosineBase float32 // up to here a cosine of the model is chance
@@ -193,6 +194,9 @@ func (r *ranking) rank() error {
 	if err := r.readNaming(); err != nil {
 		return err
 	}
+	if err := r.readTold(); err != nil {
+		return err
+	}
 	if err := r.measure(); err != nil {
 		return err
 	}
@@ -205,7 +209,21 @@ func (r *ranking) rank() error {
 			r.columns.fits = append(r.columns.fits, ranked{row, r.fit(at)})
 		}
 	}
+	r.liftTold()
 	return r.followUp()
+}
+
+// liftTold gives rows that state what is asked for the best fit.
+func (r *ranking) liftTold() {
+	best := float32(0)
+	for _, f := range r.columns.fits {
+		best = max(best, f.score)
+	}
+	for i, f := range r.columns.fits {
+		if r.told[f.row] {
+			r.columns.fits[i].score = best
+		}
+	}
 }
 
 // relevant reports whether a row passes the floor.

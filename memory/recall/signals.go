@@ -167,7 +167,7 @@ func (r *ranking) relateRow(n, before, length int, attr uint64) {
 	if fits > 0 {
 		r.columns.day.put(n, fits)
 	}
-	if r.columns.match.Scores[n].Group > 0 || fits > 0 || r.columns.vector.of[n] > 0 || r.columns.spell.of[n] > 0 {
+	if r.columns.match.Scores[n].Group > 0 || fits > 0 || r.told[n] || r.columns.vector.of[n] > 0 || r.columns.spell.of[n] > 0 {
 		r.columns.rows = append(r.columns.rows, related{int32(n), int32(before), int32(length), line(attr)})
 	}
 }
@@ -179,6 +179,9 @@ const mostOfDays = 10_000
 // relateFew calls relateRow for the rows that words, a vector or a day have found.
 func (r *ranking) relateFew() {
 	others := append(append(r.columns.others[:0], r.columns.vector.set...), r.columns.spell.set...)
+	for n := range r.told {
+		others = append(others, n)
+	}
 	near := len(others)
 	if others = r.addOfTheDays(others); len(others) > near+mostOfDays {
 		others = others[:near]

@@ -137,13 +137,23 @@ func (r *ranking) current(found []candidate) []candidate {
 		overtaken := answered && found[i].pretends(r.read.Properties)
 		for j := range found {
 			overtaken = overtaken || i != j && !found[i].ByHand && follows(found[j].entry, found[i].entry) &&
-				(all[i].gives&all[j].gives != 0 || r.sameMatter(all[i].asked, all[j].asked) && found[j].saysChanged())
+				(all[i].gives&all[j].gives != 0 || r.endedBy(&found[i], &found[j]))
 		}
 		if !overtaken {
 			kept = append(kept, found[i])
 		}
 	}
 	return kept
+}
+
+// endedBy reports whether a later line, which says that something has changed, is about the matter of a line: of
+// what is asked it has as much, and they share more than one word.
+func (r *ranking) endedBy(c, later *candidate) bool {
+	if !r.sameMatter(c.tells.asked, later.tells.asked) || !later.saysChanged() {
+		return false
+	}
+	_, tied := r.tiedTo(later.unit, c.unit)
+	return tied > 1
 }
 
 type telling struct {
@@ -182,7 +192,7 @@ func (r *ranking) tell(found []candidate) []telling {
 	return all
 }
 
-// latestFirst puts a line before older ones if the question is about the user, and the line has
+// latestFirst puts a line before older ones if the question is about the user or how something is, and the line has
 // all that they have of the question, or has some of it and says that it has changed. A
 // statement of a property that is asked for comes before all lines that are none.
 func (r *ranking) latestFirst(found []candidate) []candidate {
@@ -201,7 +211,7 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 			if gives != gave {
 				return gives
 			}
-			return r.mine && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
+			return (r.mine || r.read.Present) && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
 		})
 		if at < 0 {
 			at = len(places)
@@ -224,7 +234,7 @@ func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
 		return true
 	}
 	all, tied := r.tiedTo(c.unit, old.unit)
-	return !c.traits.Asks && (5*tied >= all || all-tied <= mostNew) && (r.sameMatter(ofOld, of) || r.coversAll(ofOld, of))
+	return !c.traits.Asks && (5*tied >= all || all-tied <= mostNew) && (r.sameMatter(ofOld, of) || r.coversAll(ofOld, of) || c.traits.Fits(r.read.Sought) && r.coversHalf(ofOld, of))
 }
 
 // mostNew is how many telling words a line has, at most, besides those of an older line that it replaces: one
@@ -296,6 +306,12 @@ func (r *ranking) sameMatter(row, later asked) bool {
 func (r *ranking) coversAll(row, later asked) bool {
 	common, missing, all := r.shared(row, later)
 	return missing == 0 && common > all/3
+}
+
+// coversHalf reports whether a later row has half of what a row has of the question.
+func (r *ranking) coversHalf(row, later asked) bool {
+	common, missing, all := r.shared(row, later)
+	return missing <= common && common > all/3
 }
 
 // shared weighs what both rows have of what is asked, and what the later one lacks; all is what
