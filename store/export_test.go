@@ -238,3 +238,6 @@ func Cognition(t nodest.Tx) cognition.Tx { return t.Tx.(*tx).forCognition() }
 
 // Research returns the transaction as package research has it.
 func Research(t nodest.Tx) research.Tx { return t.Tx.(*tx).forResearch() }
+
+// LeftOut are the tables that no file of a user has.
+var LeftOut = leftOut

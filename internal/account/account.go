@@ -98,10 +98,10 @@ type Store interface {
 	// UpdateUser stores the role, limits and password that change gives a user; all are
 	// all users. Nobody else changes users meanwhile. An error of change stores nothing.
 	UpdateUser(ctx context.Context, id string, change func(u *User, all []*User) error) (*User, error)
-	// DeleteUser removes a user and everything of the user, unless check fails. It returns
-	// the tokens that ended: the user's, and those of others that were made with one of them.
-	// They have ended also if a later step fails.
-	DeleteUser(ctx context.Context, id string, check func(u *User, all []*User) error) (ended []*Token, err error)
+	// DeleteUser removes a user and everything of the user, unless check fails. Before it removes data, which may
+	// take long, it calls left (nil = nobody) with the tokens that have ended: the user's, and those of others that
+	// were made with one of them.
+	DeleteUser(ctx context.Context, id string, check func(u *User, all []*User) error, left func(ended []*Token)) error
 
 	// Quotas returns what a user has by kind, bytes among them.
 	Quotas(ctx context.Context, userID string) (map[string]Quota, error)

@@ -137,7 +137,9 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	alone := cfg.Get("NODEST_DATABASE_URL") == ""
 	r.jobs = jobs.New(r.db, jobs.Options{Process: r.db.Process(), Alone: alone, Lease: Lease, Log: log})
 	r.jobs.Handle(r.db.Maintenance())
-	if r.Accounts, err = account.New(r.db, secret, account.Options{Now: r.db.Now, AdminToken: cfg.Get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
+	if r.Accounts, err = account.New(r.db, secret, account.Options{
+		Now: r.db.Now, AdminToken: cfg.Get("NODEST_ADMIN_TOKEN"), Log: log, Left: func(userID string) { r.engine.StopAll(userID) },
+	}); err != nil {
 		return r, err
 	}
 	if r.Models, err = setup.NewModels(cfg, log, r.Accounts.ProviderKeys); err != nil {
