@@ -628,6 +628,17 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 				e.Errorf("%d rows are left in %s", n, table)
 			}
 		}
+		for table, columns := range tables(e.T, e.db) { // such as members of shared knowledge bases
+			for _, column := range columns {
+				if column != "id" && !strings.HasSuffix(column, "_id") {
+					continue
+				}
+				n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table+" WHERE "+column+" = ?", gone)
+				if err != nil || n[0] != 0 {
+					e.Errorf("%d rows of %s name the user as %s: %v", n, table, column, err)
+				}
+			}
+		}
 		for table, n := range count(e, e.user) {
 			if n == 0 {
 				e.Errorf("the other user's rows in %s are missing, or the test inserts none", table)

@@ -32,6 +32,7 @@ var leftColumns = map[string][]string{
 	"generations":  {"is_open", "lease_owner", "lease_until", "prompt_id"},
 	"memory_texts": {"model", "vector"},
 	"memories":     {"model", "vector"},
+	"files":        {"progress"},
 	"avatars":      {"data"}, // a file beside the rows
 	"attachments":  {"data"}, // likewise
 }
@@ -50,7 +51,7 @@ var rightsFilters = map[string]string{
 	"generations":     "c.ended_at IS NOT NULL",
 }
 
-// openStates are the values of a column status that only a running process ends.
+// openStates are the values of a column status that only a running process ends: it is interrupted, as after a crash.
 var openStates = map[string][]string{
 	"messages":    {chat.StatusPending, chat.StatusStreaming},
 	"generations": {chat.GenQueued, chat.GenBuilding, chat.GenWaiting, chat.GenStreaming},
@@ -176,6 +177,9 @@ func (o *ownedTable) isSingle() bool { return slices.Equal(o.key, []string{"user
 // inside is a condition on the rows c of o: they are in a bundle, and in a file.
 func (o *ownedTable) inside(all owned, userID string, b rights.Bundle) (where string, args []any) {
 	where, args = o.within(all, userID, b)
+	if filter := rightsFilters[o.name]; filter != "" {
+		where += " AND " + filter
+	}
 	for _, c := range o.columns {
 		if c.isUser && c.Name != "user_id" {
 			where, args = where+" AND c."+c.Name+" = ?", append(args, userID)
@@ -188,12 +192,9 @@ func (o *ownedTable) inside(all owned, userID string, b rights.Bundle) (where st
 	return where, args
 }
 
-// within is inside without references to other bundles.
+// within is inside for all rows of the bundle.
 func (o *ownedTable) within(all owned, userID string, b rights.Bundle) (where string, args []any) {
 	where, args = "c.user_id = ?", []any{userID}
-	if filter := rightsFilters[o.name]; filter != "" {
-		where += " AND " + filter
-	}
 	switch {
 	case o.up == nil && b.ID != "":
 		return where + " AND c.id = ?", append(args, b.ID)

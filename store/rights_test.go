@@ -6,11 +6,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 
+	"nodest/card/picture"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/internal/rights"
@@ -74,10 +77,29 @@ func same(t testing.TB, what string, a, b []byte) {
 	}
 }
 
+// pixel is the smallest picture.
+func pixel() []byte {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
 // settled ends what runs for a filled user.
 func settled(e *env, x fixture) {
 	e.Helper()
 	e.updateAs(x.user, func(tx nodest.Tx) error {
+		data := pixel()
+		info, err := picture.Check(data)
+		if err != nil {
+			return err
+		}
+		for _, table := range []string{"avatars", "attachments"} {
+			if err := store.Exec(tx, "UPDATE "+table+" SET data = ?, content_type = ?, etag = ? WHERE user_id = ?", data, info.ContentType, info.ETag, x.user); err != nil {
+				return err
+			}
+		}
 		for _, statement := range []string{
 			"UPDATE generations SET is_open = FALSE, status = 'done', ended_at = 5, lease_owner = '' WHERE user_id = ?",
 			"UPDATE research_runs SET state = 'done' WHERE user_id = ?",

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 
+	"nodest/card/picture"
+	"nodest/chat"
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
 	"nodest/internal/jsonlimit"
@@ -27,7 +29,6 @@ import (
 // Bounds of a file that nobody trusts.
 const (
 	maxRightsLine = 64 << 20 // bytes of a row
-	maxPicture    = 64 << 20 // bytes
 	rowsBefore    = 200      // rows that are stored together
 )
 
@@ -126,9 +127,8 @@ func (o *ownedTable) decode(b rights.Bundle, members map[string]json.RawMessage)
 		if err != nil {
 			return nil, fault.Wrap(err, fault.InvalidImport, "%s.%s: %v", o.name, c.Name, err)
 		}
-		row.values[i] = v
-		if c.Name == "status" && slices.Contains(openStates[o.name], fmt.Sprint(v)) {
-			return nil, badRow("%s.status: %q is of a running reply", o.name, v)
+		if row.values[i] = v; c.Name == "status" && slices.Contains(openStates[o.name], fmt.Sprint(v)) {
+			row.values[i] = chat.StatusInterrupted
 		}
 	}
 	if known < len(members) {
@@ -232,29 +232,29 @@ func (db *DB) CheckBundle(ctx context.Context, c *rights.Content) (rights.Counts
 		return nil, err
 	}
 	counts := rights.Counts{}
-	var first *ownedRow
+	var of *ownedRow // that the file of the bundle belongs to
 	err = readRows(all, c, func(row *ownedRow) error {
-		first = cmp.Or(first, row)
+		if slices.Contains([]string{"files", "attachments", "avatars"}, row.of.name) {
+			of = row
+		}
 		counts[row.of.name]++
 		return ctx.Err()
 	})
-	if err == nil {
-		err = checkFile(c, first, counts)
+	switch {
+	case err != nil:
+		return nil, err
+	case (of == nil) != (c.File == nil):
+		return nil, badRow("%s %s has a file beside it and no row of that, or the other way round", c.Table, c.ID)
+	case of != nil && c.Table == "files":
+		err = checkDocument(c, of)
+	case of != nil:
+		err = checkPicture(c, of)
 	}
 	return counts, err
 }
 
-// checkFile refuses a bundle with a file that it cannot have, or without the one that it must have.
-func checkFile(c *rights.Content, first *ownedRow, counts rights.Counts) error {
-	wanted := c.Table == "files" || c.Table == "attachments" || counts["avatars"] > 0
-	switch {
-	case wanted != (c.File != nil):
-		return badRow("%s %s must have %s", c.Table, c.ID, map[bool]string{true: "its file beside it", false: "no file beside it"}[wanted])
-	case !wanted:
-		return nil
-	case c.Table != "files" && c.Size > maxPicture:
-		return fault.New(fault.TooLarge, "the picture of %s %s has more than %s", c.Table, c.ID, fault.Size(maxPicture)).With("limit", maxPicture)
-	}
+// checkDocument refuses a document that is not what its row says.
+func checkDocument(c *rights.Content, row *ownedRow) error {
 	file, err := c.File()
 	if err != nil {
 		return err
@@ -262,13 +262,42 @@ func checkFile(c *rights.Content, first *ownedRow, counts rights.Counts) error {
 	defer file.Close() //nolint:errcheck // it is only read
 	h := sha256.New()
 	n, err := io.Copy(h, file)
-	switch {
-	case err != nil || n != c.Size:
-		return badRow("the file of %s %s is damaged", c.Table, c.ID)
-	case c.Table == "files" && (first.value("size") != n || first.value("sha256") != hex.EncodeToString(h.Sum(nil))):
-		return badRow("the document of %s %s is another one", c.Table, c.ID)
+	if err != nil || n != c.Size || row.value("size") != n || row.value("sha256") != hex.EncodeToString(h.Sum(nil)) {
+		return badRow("the document of %s %s is damaged", c.Table, c.ID)
 	}
 	return nil
+}
+
+// checkPicture does it with a picture. Its type and tag are made of its bytes, because others rely on both.
+func checkPicture(c *rights.Content, row *ownedRow) error {
+	data, err := readPicture(c)
+	if err != nil {
+		return err
+	}
+	info, err := picture.Check(data)
+	if err != nil {
+		return err
+	}
+	if row.value("content_type") != info.ContentType || row.value("etag") != info.ETag {
+		return badRow("the picture of %s %s is damaged", c.Table, c.ID)
+	}
+	return nil
+}
+
+// maxPicture is one byte more than a picture may have.
+const maxPicture = 10<<20 + 1
+
+func readPicture(c *rights.Content) ([]byte, error) {
+	file, err := c.File()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	data, err := io.ReadAll(io.LimitReader(file, maxPicture))
+	if err != nil {
+		return nil, badRow("the picture of %s %s is damaged", c.Table, c.ID)
+	}
+	return data, nil
 }
 
 // Presence says what a user has: rights.Store.
@@ -366,7 +395,30 @@ func (w *bundleWriter) write(all owned) error {
 		}
 		return w.flush()
 	})
-	return cmp.Or(err, w.flush(), w.settle())
+	for _, step := range []func() error{w.flush, func() error { return w.refuseOdd(all) }, w.settle} {
+		if err == nil {
+			err = step()
+		}
+	}
+	return err
+}
+
+// refuseOdd refuses rows that no file has, such as work that is under way.
+func (w *bundleWriter) refuseOdd(all owned) error {
+	for _, o := range all.of(w.content.Table) {
+		if rightsFilters[o.name] == "" || w.counts[o.name] == 0 {
+			continue
+		}
+		where, args := o.within(all, w.userID, w.content.Bundle)
+		odd, err := w.Has("SELECT 1 FROM "+o.name+" c WHERE "+where+" AND NOT ("+rightsFilters[o.name]+")", args...)
+		if err == nil && odd {
+			err = badRow("%s %s has a row of %s that was deleted or is under way", w.content.Table, w.content.ID, o.name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // flush stores the rows that wait.
@@ -401,12 +453,7 @@ func (w *bundleWriter) addPicture(o *ownedTable, rows [][]any) error {
 	if o.name != "attachments" && o.name != "avatars" || w.content.File == nil {
 		return nil
 	}
-	file, err := w.content.File()
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // it is only read
-	data, err := io.ReadAll(io.LimitReader(file, maxPicture))
+	data, err := readPicture(w.content)
 	if err != nil {
 		return err
 	}

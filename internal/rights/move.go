@@ -3,8 +3,11 @@ package rights
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"nodest/internal/fault"
@@ -34,6 +37,25 @@ type Imported struct {
 	DryRun bool   `json:"dryRun"`
 	Added  Counts `json:"added"` // rows by table
 	Kept   Counts `json:"kept"`  // that the user had already and that stay as they are, by the table that names them
+}
+
+// Text says it in words for people.
+func (i *Imported) Text() string {
+	say := func(what string, counts Counts) string {
+		var parts []string
+		for _, table := range slices.Sorted(maps.Keys(counts)) {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[table], strings.ReplaceAll(table, "_", " ")))
+		}
+		if len(parts) == 0 {
+			return what + " nothing"
+		}
+		return what + " " + strings.Join(parts, ", ")
+	}
+	added := say("added", i.Added)
+	if i.DryRun {
+		added = say("would add", i.Added)
+	}
+	return added + "; " + say("kept", i.Kept)
 }
 
 // Import stores what a file has and the user lacks: characters, chats, documents and others, each as a whole. What the

@@ -1,7 +1,7 @@
 // The chats of the user, the newest first.
 
 import { go } from '../lib/router.svelte'
-import { attempt } from '../lib/notes.svelte'
+import { attempt, succeeds } from '../lib/notes.svelte'
 import type { Conversation } from '../lib/types'
 import { deletion } from './deletion.svelte'
 import { listen, rest } from './server'
@@ -94,6 +94,10 @@ export const chats = {
   /** remove deletes a chat; it can be undone for a while. */
   remove(c: Conversation, text: string) {
     deletion.begin(c.id, text, () => rest.delete('/conversations/{id}', { path: { id: c.id } }))
+  },
+  /** purge deletes a chat so that nothing of it is left on the server. */
+  async purge(c: Conversation) {
+    if (await succeeds(() => rest.delete('/conversations/{id}', { path: { id: c.id }, query: { purge: true } }))) list = list.filter((other) => other.id !== c.id)
   },
   /** create begins a chat with a character and shows it. */
   async create(characterId: string) {
