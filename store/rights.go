@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"mime"
 	"path"
 	"strconv"
 
@@ -194,6 +193,9 @@ func (t *tx) writeFile(b rights.Bundle, file func(name string) io.Writer) error 
 	return nil
 }
 
+// pictureExt are the ends of names of pictures; those that a system knows differ.
+var pictureExt = map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
+
 func (t *tx) writePicture(file func(name string) io.Writer, name, query string, args ...any) error {
 	p, err := sqldb.One[struct {
 		ContentType string
@@ -202,10 +204,7 @@ func (t *tx) writePicture(file func(name string) io.Writer, name, query string, 
 	if p == nil || err != nil {
 		return err
 	}
-	if extensions, err := mime.ExtensionsByType(p.ContentType); err == nil && len(extensions) > 0 {
-		name += extensions[0]
-	}
-	_, err = file(name).Write(p.Data)
+	_, err = file(name + pictureExt[p.ContentType]).Write(p.Data)
 	return err
 }
 
