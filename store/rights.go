@@ -87,7 +87,7 @@ func (db *DB) ReadBundle(ctx context.Context, userID string, b rights.Bundle, li
 		if err := t.noneWrites(b); err != nil {
 			return err
 		}
-		for _, o := range all.of(b.Table) {
+		for _, o := range all.inBundle(b.Table) {
 			n, err := t.writeLines(all, o, b, lines)
 			if err != nil {
 				return err

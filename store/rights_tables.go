@@ -161,8 +161,8 @@ func (all owned) table(name string) *ownedTable {
 	return nil
 }
 
-// of are the tables of a bundle, its root first.
-func (all owned) of(root string) owned {
+// inBundle returns the tables of a bundle, its root first.
+func (all owned) inBundle(root string) owned {
 	return slices.DeleteFunc(slices.Clone(all), func(o *ownedTable) bool { return o.root != root })
 }
 

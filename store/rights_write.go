@@ -46,7 +46,7 @@ type ownedRow struct {
 
 // readRows calls fn with the rows of a bundle.
 func readRows(all owned, c *rights.Content, fn func(*ownedRow) error) error {
-	tables := all.of(c.Table)
+	tables := all.inBundle(c.Table)
 	if len(tables) == 0 || tables[0].up != nil || tables[0].isSingle() != (c.ID == "") {
 		return badRow("nothing can be stored as %q", c.Table)
 	}
@@ -374,7 +374,7 @@ type bundleWriter struct {
 	*tx
 	content *rights.Content
 	counts  rights.Counts
-	waiting []*ownedRow // of one table
+	waiting []*ownedRow // all in one table
 }
 
 func (w *bundleWriter) write(all owned) error {
@@ -405,7 +405,7 @@ func (w *bundleWriter) write(all owned) error {
 
 // refuseOdd refuses rows that no file has, such as work that is under way.
 func (w *bundleWriter) refuseOdd(all owned) error {
-	for _, o := range all.of(w.content.Table) {
+	for _, o := range all.inBundle(w.content.Table) {
 		if rightsFilters[o.name] == "" || w.counts[o.name] == 0 {
 			continue
 		}
