@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -20,6 +21,7 @@ func TestPageYourData(t *testing.T) {
 	showSettings(t, ctx, "account")
 	waitJS(t, ctx, "a link to the file", `document.querySelector("a[download][href$='/api/v1/me/export']")`)
 	file := filepath.Join(t.TempDir(), "me.zip")
+	here.env = append(here.env, "NODEST_ADDR="+strings.TrimPrefix(p.client.Base, "http://"))
 	here.mustRun(t, "export", "--all", "-o", file)
 
 	waitJS(t, ctx, "the menu of the chat", `(b => b && (b.click(), true))(document.querySelector("aside [aria-label^='More: ']"))`)

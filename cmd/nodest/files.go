@@ -38,7 +38,7 @@ func (p *program) exportCommand() *cobra.Command {
 		}
 		return p.withClient(cmd.Context(), func(c *cli.Client) error {
 			if all {
-				return p.download(cmd.Context(), c, "/me/export", file)
+				return p.download(cmd.Context(), c, "/api/v1/me/export", file)
 			}
 			found, err := c.Find(cmd.Context(), args[0], of...)
 			if err != nil {

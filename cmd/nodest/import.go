@@ -106,7 +106,7 @@ func (p *program) importCommand() *cobra.Command {
 func (in *importing) accounts(ctx context.Context, files []string, check bool) error {
 	for _, file := range files {
 		var got rights.Imported
-		err := in.c.UploadFile(ctx, http.MethodPost, "/me/import", file, map[string]string{"dryRun": strconv.FormatBool(check)}, &got)
+		err := in.c.UploadFile(ctx, http.MethodPost, "/api/v1/me/import", file, map[string]string{"dryRun": strconv.FormatBool(check)}, &got)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
