@@ -83,10 +83,10 @@ func (w Wanted) Stamps(tx Tx, pins *Pins) (*Stamps, error) {
 	return pins.StampsInForce(now, named), nil
 }
 
-// key identifies the input of compiling: equal keys, equal documents.
-func (w Wanted) key(s *Stamps) string {
+// key identifies the input of compiling for a user: equal keys, equal documents. Ids are unique within a user only.
+func (w Wanted) key(userID string, s *Stamps) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s@%d|%v|%v|%t", w.characterID, s.Character, w.user.GlobalPreset, w.user.GlobalWorldBook, w.user.GlobalRegexEnabled)
+	fmt.Fprintf(&b, "%s|%s@%d|%v|%v|%t", userID, w.characterID, s.Character, w.user.GlobalPreset, w.user.GlobalWorldBook, w.user.GlobalRegexEnabled)
 	for _, r := range s.Resources {
 		fmt.Fprintf(&b, "|%s@%d%t", r.ID, r.Version, r.Bound)
 	}
@@ -106,7 +106,7 @@ func (svc *Service) Documents(tx Tx, w Wanted, pins *Pins) (*Documents, error) {
 	if d, err = readDocs(tx, w, stamps, nil); err != nil {
 		return nil, err
 	}
-	svc.compiled.Put(w.key(stamps), d, min(d.size, keepDocs)) // larger ones stay too, alone
+	svc.compiled.Put(w.key(tx.UserID(), stamps), d, min(d.size, keepDocs)) // larger ones stay too, alone
 	return d.knowing(stamps), nil
 }
 
@@ -122,7 +122,7 @@ func (svc *Service) held(tx Tx, w Wanted, pins *Pins) (*Documents, *Stamps, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	d, _ := svc.compiled.Get(w.key(stamps))
+	d, _ := svc.compiled.Get(w.key(tx.UserID(), stamps))
 	return d.knowing(stamps), stamps, nil
 }
 

@@ -22,7 +22,7 @@ func (svc *Service) DisplayDocuments(tx Tx, w Wanted, pins *Pins) (*Documents, e
 		return nil, err
 	}
 	if d == nil {
-		key := w.key(stamps)
+		key := w.key(tx.UserID(), stamps)
 		may, known := svc.displays.Get(key)
 		if !known {
 			if may, err = w.mayDisplay(tx, stamps); err != nil {

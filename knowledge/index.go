@@ -158,6 +158,8 @@ type IndexTx interface {
 	Busy(baseID string) (bool, error)
 	// Unfinished returns own files that are being processed but have no open job.
 	Unfinished(limit int) ([]string, error)
+	// Wordless returns own files whose searched edition has no segment, by id and beginning after one.
+	Wordless(after string, limit int) ([]FileEdition, error)
 	// Refused returns own files that failed with one of these codes.
 	Refused(codes []string, limit int) ([]string, error)
 	// OwnConversation returns fault.NotFound for a conversation that is not the user's.

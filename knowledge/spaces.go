@@ -200,5 +200,5 @@ func (s *Service) sweepUser(ctx context.Context, userID string, resume bool) err
 	if resume {
 		err = errors.Join(err, s.Resume(ctx, userID))
 	}
-	return err
+	return errors.Join(err, s.IndexWords(ctx, userID))
 }

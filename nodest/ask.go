@@ -28,7 +28,7 @@ func (e *Engine) ask(ctx context.Context, t *task, turn *turn) error {
 	t.on(promptStored)
 	t.meter.noteModel(turn.setup.model)
 	t.watch.asked()
-	e.histories.NoteSent(t.conversationID, recent.Sent{PromptID: g.PromptID, GenerationID: t.id, Hashes: turn.prompt.Hashes})
+	e.histories.NoteSent(t.chat(), recent.Sent{PromptID: g.PromptID, GenerationID: t.id, Hashes: turn.prompt.Hashes})
 	e.publishStage(t, "waiting", turn.since)
 	return nil
 }

@@ -50,7 +50,7 @@ func (e *Engine) end(t *task, over event, err error) {
 		return
 	}
 	if g.Kind == chat.KindReply && written.message != nil {
-		e.histories.Append(t.conversationID, written.version, written.message)
+		e.histories.Append(t.chat(), written.version, written.message)
 	}
 	t.setStored(written.gen)
 	t.on(endStored)

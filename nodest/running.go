@@ -68,6 +68,17 @@ func (e *Engine) stop(userID, generationID string) {
 	}
 }
 
+// StopAll stops the generations of a user who is gone, in this process. Others notice it with their next checkpoint.
+func (e *Engine) StopAll(userID string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.tasks {
+		if t.userID == userID {
+			t.cancel(errCancelled)
+		}
+	}
+}
+
 // Attach returns the text of a generation from position off (code points of the
 // message's text) to now. Deltas that come later begin at or before its end, so
 // that by their positions nothing is missing and nothing is doubled. Of a

@@ -153,7 +153,7 @@ func (h *storedChat) readTail(tx Tx, head, until string, room int) (*past, error
 		return &past{messages: path, unread: more, version: s.Version}, err
 	}
 	kept := h.engine.histories
-	if path, more, ok := kept.Find(h.conv.ID, h.conv.Version, head, until, room); ok {
+	if path, more, ok := kept.Find(recent.Chat{UserID: tx.UserID(), ID: h.conv.ID}, h.conv.Version, head, until, room); ok {
 		return &past{messages: path, unread: more, version: h.conv.Version}, nil
 	}
 	path, more, err := chat.ReadPath("", room, until, func(before string, size int) ([]*chat.Message, bool, error) {
@@ -166,14 +166,14 @@ func (h *storedChat) readTail(tx Tx, head, until string, room int) (*past, error
 	if err != nil {
 		return nil, err
 	}
-	kept.Put(h.conv.ID, now.Version, path, !more, room)
+	kept.Put(recent.Chat{UserID: tx.UserID(), ID: h.conv.ID}, now.Version, path, !more, room)
 	return &past{messages: path, unread: more, version: now.Version}, nil
 }
 
 // readPrevious reads the previous request of the conversation: the one that was sent last, even if its
 // reply has been deleted since.
 func (h *storedChat) readPrevious(tx Tx) (recent.Sent, error) {
-	last := h.engine.histories.LastSent(h.conv.ID)
+	last := h.engine.histories.LastSent(recent.Chat{UserID: tx.UserID(), ID: h.conv.ID})
 	if last.PromptID != "" && h.engine.opts.Alone { // no other process has sent a newer one
 		return last, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"nodest/internal/cite"
 	"nodest/internal/op"
 	"nodest/llm"
+	"nodest/nodest/recent"
 	"nodest/nodest/transcript"
 )
 
@@ -18,6 +19,8 @@ type identity struct {
 	messageID                  string // "" = impersonation
 	device                     string // Event.By of what it causes
 }
+
+func (i identity) chat() recent.Chat { return recent.Chat{UserID: i.userID, ID: i.conversationID} }
 
 // task is a generation that this process works on, from the moment it is
 // accepted until its end is stored. One goroutine (play) does the work;

@@ -186,7 +186,7 @@ func (e *Engine) storePrompt(ctx context.Context, t *task, turn *turn) error {
 	})
 	if err == nil {
 		t.setPrompt(id)
-		e.histories.NoteSent(t.conversationID, recent.Sent{PromptID: id, GenerationID: t.id, Hashes: turn.prompt.Hashes})
+		e.histories.NoteSent(t.chat(), recent.Sent{PromptID: id, GenerationID: t.id, Hashes: turn.prompt.Hashes})
 	}
 	return err
 }

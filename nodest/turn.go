@@ -5,6 +5,7 @@ import (
 
 	"nodest/chat"
 	"nodest/internal/op"
+	"nodest/nodest/recent"
 )
 
 // assignment is a generation that a request has asked for, and what it writes.
@@ -73,7 +74,7 @@ func accept[T any](ctx context.Context, e *Engine, c *op.Call, q query, do func(
 		e.stop(c.UserID, id)
 	}
 	if as.message != nil {
-		e.histories.Append(as.conv.ID, as.conv.Version, as.message)
+		e.histories.Append(recent.Chat{UserID: c.UserID, ID: as.conv.ID}, as.conv.Version, as.message)
 	}
 	t := newTask(c, s, as)
 	e.track(t)

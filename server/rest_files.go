@@ -76,7 +76,7 @@ func (s *Server) take(c echo.Context, who *account.Identity, u api.Upload, f api
 	}
 	about := []string{u.Name, f.ID, f.CharacterID, f.ConversationID, f.As}
 	if u.Spooled {
-		about = []string{u.Name, f.ID, f.KnowledgeBaseID, f.Name, f.Rename, f.Source, f.Hash}
+		about = []string{u.Name, f.ID, f.KnowledgeBaseID, f.Name, f.Rename, f.Source, f.DryRun, f.Hash}
 	}
 	call.Hash = api.Hash(strings.Join(about, "/"), f.Data)
 	ctx := detached(c.Request().Context())

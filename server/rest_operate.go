@@ -132,23 +132,11 @@ func (s *Server) backup(c echo.Context, who *account.Identity) error {
 		return fault.New(fault.RateLimited, "another backup is being downloaded").After(10 * time.Second)
 	}
 	defer s.backingUp.Unlock()
-	ctx, cancel := context.WithCancel(c.Request().Context())
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	s.Accounts.Note(ctx, &audit.Entry{Action: audit.Exported, ActorID: who.User.ID, Detail: "backup"})
-	out := &download{c, "nodest-" + time.Now().Format("20060102-150405") + ".zip"}
-	err := s.opts.Backup(ctx, out)
-	if err == nil {
-		err = http.NewResponseController(c.Response()).Flush()
-	}
-	if err == nil || !c.Response().Committed {
-		return err
-	}
-	s.opts.Log.Warn("backup not completed", "requestId", idOf(c), "err", err)
-	panic(http.ErrAbortHandler) // so that the client does not take it for a whole one
+	s.Accounts.Note(c.Request().Context(), &audit.Entry{Action: audit.Exported, ActorID: who.User.ID, Detail: "backup"})
+	return s.sendWhole(c, "nodest-", func(ctx context.Context, out *download) error { return s.opts.Backup(ctx, out) })
 }
 
-// download writes a backup to a client. Its headers are sent with the first bytes, so an
+// download writes a zip file to a client. Its headers are sent with the first bytes, so an
 // error before them is an ordinary answer.
 type download struct {
 	c        echo.Context

@@ -129,6 +129,7 @@ type Server struct {
 
 	proxyHint sync.Once  // logs that a proxy may be missing from TrustedProxies
 	backingUp sync.Mutex // held while a backup is downloaded
+	exporting sync.Map   // users who download what they have
 }
 
 // lifetime is what a server needs to start, and to end all that it started.
@@ -178,6 +179,7 @@ func (s *Server) routes(e *echo.Echo) {
 	s.accountRoutes(e)   // sign-in, tokens, users, providers
 	s.fileRoutes(e)      // imports, exports, avatars
 	s.portRoutes(e)      // the interface of the NodeST app
+	s.rightsRoutes(e)    // everything of a user: export, deletion
 	s.operateRoutes(e)   // the server as a whole: health, backup
 	s.serviceRoutes(e)   // probes, metrics, documentation, the page
 }

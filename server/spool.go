@@ -143,7 +143,7 @@ func readForm(r *http.Request, out io.Writer, f *api.File, limit int64) error {
 	}
 	fields := map[string]*string{
 		"name": &f.Rename, "knowledgeBaseId": &f.KnowledgeBaseID, "source": &f.Source,
-		"as": &f.As, "characterId": &f.CharacterID, "conversationId": &f.ConversationID,
+		"dryRun": &f.DryRun, "as": &f.As, "characterId": &f.CharacterID, "conversationId": &f.ConversationID,
 	}
 	files := 0
 	for {

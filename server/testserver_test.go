@@ -32,6 +32,7 @@ import (
 	"nodest/internal/mcptool"
 	"nodest/internal/op"
 	"nodest/internal/researchtool"
+	"nodest/internal/rights"
 	"nodest/internal/stream"
 	"nodest/internal/webtool"
 	"nodest/knowledge"
@@ -132,7 +133,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	h.hub = stream.NewHub(h.db, stream.HubOptions{Log: log})
 	quick := &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	h.accounts, err = account.New(h.db, bytes.Repeat([]byte{7}, 32), account.Options{
-		AdminToken: "admin-token-of-the-test", Password: quick, Log: log,
+		AdminToken: "admin-token-of-the-test", Password: quick, Log: log, Left: func(userID string) { h.engine.StopAll(userID) },
 	})
 	h.must(err)
 	if own.tools == nil {
@@ -201,6 +202,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	services := api.Services{
 		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Dreams: h.dreams,
 		Circle: h.circle, Cognition: cognitive, Side: branches, Knowledge: h.knowledge, Attachments: attachments, Web: search, Research: h.research, Tools: own.tools, Hub: h.hub,
+		Rights: rights.New(h.db, rights.Options{Program: "test", TempDir: t.TempDir(), DeleteChat: h.engine.DeleteConversation, Log: log, Imported: h.knowledge.IndexWords}),
 	}
 	h.server = New(Deps{
 		Services: services, App: app.New(h.db.App(), h.chats, services.Archives, h.engine), Accounts: h.accounts, Providers: oneProvider{},

@@ -261,6 +261,8 @@ var transportCases = []transportCase{
 	{command: "ack", data: `{"read":{"$conv":"nobody"}}`, code: "not_found"},
 	{command: "chat.delete", data: `{"conversationId":"$conv"}`},
 	{command: "chat.delete", data: `{"conversationId":"$conv"}`, code: "not_found"},
+	{command: "chat.delete", data: `{"conversationId":"$conv","purge":true}`},
+	{command: "chat.delete", data: `{"conversationId":"$conv","purge":true}`, code: "not_found"},
 
 	{command: "chat.create", data: `{"characterId":"$char","title":"Tea"}`, keep: kept{"tea": "id", "welcome": "headId"}},
 	{command: "chat.create", data: `{"characterId":"nobody"}`, code: "not_found"},

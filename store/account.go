@@ -137,13 +137,15 @@ func (s *session) lockedUser(id string, fn func(u *account.User, all []*account.
 }
 
 // DeleteUser removes the user. The foreign keys remove everything of the user but what stands
-// with others: shared knowledge bases name the user. It returns the tokens that ended.
+// with others: shared knowledge bases name the user. left is called after the first transaction.
 //
 // What a user has may be many gigabytes, others write meanwhile, and the disk may be full, so most
 // rows go before, in small transactions. From the first one on the user is no owner, is signed out,
 // and has no documents; if the process is killed, a repetition removes the rest.
-func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error, notes ...*audit.Entry) (ended []*account.Token, err error) {
-	err = db.write(ctx, func(s *session) error {
+func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.User, all []*account.User) error, left func(ended []*account.Token), notes ...*audit.Entry) error {
+	var ended []*account.Token
+	var running []string
+	err := db.write(ctx, func(s *session) (err error) {
 		if _, err := s.lockedUser(id, check); err != nil {
 			return err
 		}
@@ -151,6 +153,9 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 			return err
 		}
 		if ended, err = s.endTokens("user_id = ?", id); err != nil {
+			return err
+		}
+		if running, err = sqldb.All[string](s, "SELECT id FROM jobs WHERE user_id = ? AND state = 'running'", id); err != nil {
 			return err
 		}
 		now := s.Now()
@@ -162,28 +167,32 @@ func (db *DB) DeleteUser(ctx context.Context, id string, check func(u *account.U
 		)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if left != nil {
+		left(ended)
+	}
+	db.opts.Jobs(running)
 	ctx = context.WithoutCancel(ctx)
 	tables, err := userTables(ctx)
 	if err != nil {
-		return ended, err
+		return err
 	}
 	for _, table := range tables {
 		if err := db.dropRows(ctx, id, table); err != nil {
-			return ended, err
+			return err
 		}
 	}
 	err = db.write(ctx, func(s *session) error {
 		return cmp.Or(s.lockUsers(), s.leaveKnowledge(id), s.leaveAudit(id), s.ExecOne("user", "DELETE FROM users WHERE id = ?", id))
 	})
 	if err != nil {
-		return ended, err
+		return err
 	}
 	if err := db.backend.Settle(ctx); err != nil { // the next maintenance does it
 		db.opts.Log.WarnContext(ctx, "deleted data may still be in the log of the database", "err", err)
 	}
-	return ended, nil
+	return nil
 }
 
 // rowsAtOnce is how many rows of some tables a transaction removes: of those with large rows, or with many

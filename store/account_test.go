@@ -231,7 +231,7 @@ func TestUsersAreStoredAndFoundByName(t *testing.T) {
 		}
 		_, err = e.db.UpdateUser(ctx, ada.ID, refuse)
 		e.code(fault.Conflict, err)
-		_, err = e.db.DeleteUser(ctx, ada.ID, refuse)
+		err = e.db.DeleteUser(ctx, ada.ID, refuse, nil)
 		e.code(fault.Conflict, err)
 		got, err = e.db.User(ctx, ada.ID)
 		if err != nil {
@@ -257,7 +257,7 @@ func TestUsersAreStoredAndFoundByName(t *testing.T) {
 		e.code(fault.NotFound, err)
 		_, err = e.db.UpdateUser(ctx, id(), anyUser)
 		e.code(fault.NotFound, err)
-		_, err = e.db.DeleteUser(ctx, id(), anyUser)
+		err = e.db.DeleteUser(ctx, id(), anyUser, nil)
 		e.code(fault.NotFound, err)
 		_, err = e.db.InsertToken(ctx, &account.Token{ID: id(), UserID: id(), Hash: []byte("h")})
 		e.code(fault.NotFound, err)
@@ -300,7 +300,7 @@ func TestChangesOfUsersExcludeEachOther(t *testing.T) {
 		e.equal("the other changes", generations, 0+1+2+3+4+5+6+7)
 		for _, id := range ids {
 			group.Go(func() {
-				_, _ = e.db.DeleteUser(ctx, id, func(_ *account.User, all []*account.User) error {
+				_ = e.db.DeleteUser(ctx, id, func(_ *account.User, all []*account.User) error {
 					owners := 0
 					for _, u := range all {
 						if u.Role == account.RoleOwner {
@@ -311,7 +311,7 @@ func TestChangesOfUsersExcludeEachOther(t *testing.T) {
 						return fault.New(fault.Conflict, "the last owner")
 					}
 					return nil
-				})
+				}, nil)
 			})
 		}
 		group.Wait()
@@ -325,7 +325,7 @@ func TestOnlyOneFirstUserIsStored(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		ctx := context.Background()
-		if _, err := e.db.DeleteUser(ctx, e.user, anyUser); err != nil {
+		if err := e.db.DeleteUser(ctx, e.user, anyUser, nil); err != nil {
 			e.Fatal(err)
 		}
 		var stored atomic.Int64
@@ -620,12 +620,23 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 		kept := fill(e, e.user)
 		gone := newUser(e)
 		fill(e, gone)
-		if _, err := e.db.DeleteUser(ctx, gone, anyUser); err != nil {
+		if err := e.db.DeleteUser(ctx, gone, anyUser, nil); err != nil {
 			e.Fatal(err)
 		}
 		for table, n := range count(e, gone) {
 			if n != 0 {
 				e.Errorf("%d rows are left in %s", n, table)
+			}
+		}
+		for table, columns := range tables(e.T, e.db) { // such as members of shared knowledge bases
+			for _, column := range columns {
+				if column != "id" && !strings.HasSuffix(column, "_id") {
+					continue
+				}
+				n, err := store.Query[int64](e.db, "SELECT COUNT(*) FROM "+table+" WHERE "+column+" = ?", gone)
+				if err != nil || n[0] != 0 {
+					e.Errorf("%d rows of %s name the user as %s: %v", n, table, column, err)
+				}
 			}
 		}
 		for table, n := range count(e, e.user) {

@@ -150,7 +150,7 @@ func TestTheAuditLogOutlivesItsUsersButNotItsTime(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		note := &audit.Entry{Action: audit.UserDeleted, SubjectID: e.user}
-		if _, err := e.db.DeleteUser(e.Context(), e.user, func(*account.User, []*account.User) error { return nil }, note); err != nil {
+		if err := e.db.DeleteUser(e.Context(), e.user, func(*account.User, []*account.User) error { return nil }, nil, note); err != nil {
 			e.Fatal(err)
 		}
 		e.clock.advance(179 * day)

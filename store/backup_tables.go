@@ -59,6 +59,15 @@ type table struct {
 	columns []column
 	key     []string // names of columns
 	parents []string // tables that its foreign keys name
+
+	nullable map[string]bool // columns that may be NULL
+	refs     []reference     // its foreign keys, in the order of their declarations
+}
+
+// reference is a foreign key: columns, and those of the parent that they equal.
+type reference struct {
+	parent        string
+	columns, keys []string
 }
 
 func (t *table) columnNames() []string {
@@ -98,7 +107,7 @@ func tablesAt(ctx context.Context, version int64) ([]*table, error) {
 var knownTables sync.Map
 
 func readTables(ctx context.Context, db *sql.DB) ([]*table, error) {
-	rows, err := db.QueryContext(ctx, `SELECT t.name, c.name, c.type, c.pk > 0 FROM sqlite_master t JOIN pragma_table_info(t.name) c
+	rows, err := db.QueryContext(ctx, `SELECT t.name, c.name, c.type, c.pk > 0, c."notnull" FROM sqlite_master t JOIN pragma_table_info(t.name) c
 		WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND t.name <> ? ORDER BY t.name, c.cid`, versionTable)
 	if err != nil {
 		return nil, err
@@ -108,30 +117,56 @@ func readTables(ctx context.Context, db *sql.DB) ([]*table, error) {
 	for rows.Next() {
 		var name, declared string
 		var c column
-		var isKey bool
-		if err := rows.Scan(&name, &c.Name, &declared, &isKey); err != nil {
+		var isKey, isNotNull bool
+		if err := rows.Scan(&name, &c.Name, &declared, &isKey, &isNotNull); err != nil {
 			return nil, err
 		}
 		if c.Kind = kindOf[declared]; c.Kind == "" {
 			return nil, fmt.Errorf("backups do not support the type %s of %s.%s", declared, name, c.Name)
 		}
 		if len(all) == 0 || all[len(all)-1].name != name {
-			all = append(all, &table{name: name})
+			all = append(all, &table{name: name, nullable: map[string]bool{}})
 		}
 		t := all[len(all)-1]
 		if t.columns = append(t.columns, c); isKey {
 			t.key = append(t.key, c.Name)
 		}
+		t.nullable[c.Name] = !isNotNull
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
 	for _, t := range all {
-		if t.parents, err = queryTexts(ctx, db, `SELECT DISTINCT "table" FROM pragma_foreign_key_list(?)`, t.name); err != nil {
+		if err := t.readReferences(ctx, db); err != nil {
 			return nil, err
 		}
 	}
 	return parentsFirst(all)
+}
+
+// readReferences reads the foreign keys of t. SQLite lists the one that was declared last first.
+func (t *table) readReferences(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, `SELECT seq, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id DESC, seq`, t.name)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // read to the end
+	for rows.Next() {
+		var seq int
+		var parent, from, to string
+		if err := rows.Scan(&seq, &parent, &from, &to); err != nil {
+			return err
+		}
+		if seq == 0 {
+			t.refs = append(t.refs, reference{parent: parent})
+		}
+		r := &t.refs[len(t.refs)-1]
+		r.columns, r.keys = append(r.columns, from), append(r.keys, to)
+		if !slices.Contains(t.parents, parent) {
+			t.parents = append(t.parents, parent)
+		}
+	}
+	return rows.Err()
 }
 
 // parentsFirst puts each table behind those that it refers to.

@@ -241,3 +241,6 @@ func Research(t nodest.Tx) research.Tx { return t.Tx.(*tx).forResearch() }
 
 // MostAudited is how many rows of the audit log one user may cause in a day.
 const MostAudited = mostAudited
+
+// LeftOut are the tables that no file of a user has.
+var LeftOut = leftOut

@@ -78,7 +78,7 @@ func TestTheLastOfTheDiskIsForDeleting(t *testing.T) {
 	e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(c) })
 
 	before := store.Commits(e.db)
-	_, err = e.db.DeleteUser(context.Background(), e.user, func(*account.User, []*account.User) error { return nil })
+	err = e.db.DeleteUser(context.Background(), e.user, func(*account.User, []*account.User) error { return nil }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -285,6 +285,13 @@ func (t indexTx) Unfinished(limit int) ([]string, error) {
 			AND j.kind LIKE 'knowledge.%') ORDER BY f.id LIMIT ?`, t.userID, t.userID, limit)
 }
 
+func (t indexTx) Wordless(after string, limit int) ([]knowledge.FileEdition, error) {
+	return sqldb.All[knowledge.FileEdition](t, `SELECT f.id AS file_id, f.edition FROM files f
+		WHERE f.user_id = ? AND f.id > ? AND f.deleted_at IS NULL AND f.edition > 0 AND NOT EXISTS (SELECT 1 FROM knowledge_segments s
+			WHERE s.user_id = f.user_id AND s.file_id = f.id AND s.edition = f.edition)
+		ORDER BY f.id LIMIT ?`, t.userID, after, limit)
+}
+
 func (t indexTx) Refused(codes []string, limit int) ([]string, error) {
 	type failed struct {
 		ID    string

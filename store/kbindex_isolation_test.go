@@ -89,6 +89,10 @@ var indexIntrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 		files, err := store.Knowledge(tx).Incomplete("another", "", 9)
 		return wantEmpty(e, len(files) == 0, err)
 	},
+	"Wordless": func(e *env, tx nodest.Tx, _ fixture) error {
+		files, err := store.Knowledge(tx).Wordless("", 9)
+		return wantEmpty(e, len(files) == 0, err)
+	},
 	"Busy": func(e *env, tx nodest.Tx, x fixture) error {
 		busy, err := store.Knowledge(tx).Busy(x.base)
 		return wantEmpty(e, !busy, err)

@@ -150,7 +150,7 @@ func TestADeletedUserLeavesWhatOthersShare(t *testing.T) {
 		_, err = u.svc.BindBase(ctx, u.call(), character, theirs.ID, nil)
 		u.must(err)
 
-		_, err = e.db.DeleteUser(ctx, gone.id, anyUser)
+		err = e.db.DeleteUser(ctx, gone.id, anyUser, nil)
 		u.must(err)
 		for _, table := range []string{"knowledge_grants", "knowledge_base_files", "character_files", "character_bases", "files", "file_parts"} {
 			e.equal(table, e.rowsOf(table), int64(0))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/internal/fault"
 	"nodest/store/sqldb"
 )
 
@@ -30,18 +31,8 @@ func (db *DB) makeRoom(ctx context.Context, userID string) (wait time.Duration, 
 	if err != nil || wait > 0 {
 		return wait, err
 	}
-	for _, remove := range []func(*session) (int64, error){
-		func(s *session) (int64, error) { return s.purgeChat(userID) },
-		func(s *session) (int64, error) {
-			return s.removeWhole(&characterParts, "c.user_id = ? AND c.deleted_at IS NOT NULL", userID)
-		},
-		func(s *session) (int64, error) {
-			return s.removeWhole(&resourceParts, "c.user_id = ? AND c.deleted_at IS NOT NULL", userID)
-		},
-	} {
-		if err := db.repeat(ctx, remove); err != nil {
-			return 0, err
-		}
+	if err := db.PurgeDeleted(ctx, userID); err != nil {
+		return 0, err
 	}
 	return 0, db.recount(ctx, userID)
 }
@@ -110,6 +101,38 @@ func (db *DB) repeat(ctx context.Context, remove func(*session) (int64, error)) 
 			return err
 		}
 	}
+}
+
+// PurgeChat removes a deleted conversation for good: rights.Store.
+func (db *DB) PurgeChat(ctx context.Context, userID, id string) error {
+	err := db.repeat(ctx, func(s *session) (int64, error) {
+		one, args := s.ended()+" AND c.id = ?", []any{userID, userID, id}
+		messages, err := sqldb.All[string](s, "SELECT m.id FROM conversations c JOIN messages m ON m.user_id = c.user_id AND m.conversation_id = c.id WHERE "+one+" LIMIT ?",
+			append(args, maintainBatch)...)
+		switch {
+		case err != nil:
+			return 0, err
+		case len(messages) > 0:
+			return s.removeMessages(userID, messages)
+		}
+		return s.removeWhole(&chatParts, one, args...)
+	})
+	if err != nil {
+		return err
+	}
+	left, err := reading(ctx, db, func(s *session) (bool, error) {
+		return s.Has("SELECT 1 FROM conversations WHERE user_id = ? AND id = ?", userID, id)
+	})
+	switch {
+	case err != nil:
+		return err
+	case left:
+		return fault.New(fault.Busy, "the chat is deleted, and its words go when nothing copies or fills it any more; try again then").After(time.Minute)
+	}
+	if err := db.backend.Settle(ctx); err != nil { // the next maintenance does it
+		db.opts.Log.WarnContext(ctx, "deleted data may still be in the log of the database", "err", err)
+	}
+	return nil
 }
 
 // ended is a condition on the conversations c of a user that were deleted: no import or fork is filling one,

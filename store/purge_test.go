@@ -44,7 +44,7 @@ func TestWhatWasDeletedIsGoneFromTheFiles(t *testing.T) {
 	if inFiles(t, dir, secret) == 0 {
 		t.Fatal("the text is not where it is looked for")
 	}
-	if _, err := db.DeleteUser(context.Background(), user, func(*account.User, []*account.User) error { return nil }); err != nil {
+	if err := db.DeleteUser(context.Background(), user, func(*account.User, []*account.User) error { return nil }, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := inFiles(t, dir, secret); n > 0 {

@@ -10,13 +10,20 @@ import (
 
 func (p *program) exportCommand() *cobra.Command {
 	var format, spec, file, as string
-	var chat bool
+	var chat, all bool
 	cmd := &cobra.Command{
-		Use: "export NAME", Short: "Export a character, chat, world book, preset or set of regex scripts", Args: cobra.ExactArgs(1),
+		Use: "export NAME", Short: "Export a character, chat, world book, preset or set of regex scripts, or everything of yours",
 		Long: "Export a character, given by the beginning of its name or by id, as a card that other apps can read. With --chat, NAME is a\n" +
-			"chat; --as selects other types.",
+			"chat; --as selects other types. With --all instead of a NAME, everything of yours is exported as one zip file.",
 		Example: "  nodest export Seraphina --format png -o seraphina.png\n  nodest export Seraphina --chat --format jsonl -o glade.jsonl\n" +
-			"  nodest export Eldoria --as book -o eldoria.json",
+			"  nodest export Eldoria --as book -o eldoria.json\n" +
+			"  nodest export --all -o account.zip",
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if all {
+			return cobra.NoArgs(cmd, args)
+		}
+		return cobra.ExactArgs(1)(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if chat {
@@ -30,6 +37,9 @@ func (p *program) exportCommand() *cobra.Command {
 			of = []*cli.Kind{cli.Characters}
 		}
 		return p.withClient(cmd.Context(), func(c *cli.Client) error {
+			if all {
+				return p.download(cmd.Context(), c, "/api/v1/me/export", file)
+			}
 			found, err := c.Find(cmd.Context(), args[0], of...)
 			if err != nil {
 				return err
@@ -48,6 +58,7 @@ func (p *program) exportCommand() *cobra.Command {
 	cmd.Flags().StringVar(&spec, "spec", "v3", "card version of a character: v2, v3, or nodest with --format json")
 	cmd.Flags().BoolVar(&chat, "chat", false, "NAME is a chat; the same as --as chat")
 	cmd.Flags().StringVar(&as, "as", "", "type of NAME: character (default), chat, book, preset or script")
+	cmd.Flags().BoolVar(&all, "all", false, "everything of yours, for nodest import --all")
 	cmd.Flags().StringVarP(&file, "output", "o", "", "output file; - or default: standard output")
 	return cmd
 }

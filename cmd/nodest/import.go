@@ -20,6 +20,7 @@ import (
 	"nodest/card"
 	"nodest/internal/cli"
 	"nodest/internal/fault"
+	"nodest/internal/rights"
 	"nodest/memory"
 )
 
@@ -48,7 +49,7 @@ type importing struct {
 }
 
 func (p *program) importCommand() *cobra.Command {
-	var sample bool
+	var sample, all, check bool
 	in := &importing{p: p}
 	cmd := &cobra.Command{
 		Use: "import FILE…", Short: "Import character cards, world books, presets, regex scripts, chats, save points and memories",
@@ -62,12 +63,14 @@ func (p *program) importCommand() *cobra.Command {
 			"  memories   memory export\n" +
 			"  persona    JSON with name and description, optionally position, depth and role, and nothing else\n" +
 			"A chat belongs to a character: the one given with --character, else the one named in the file. With --character, a\n" +
-			"book, preset or set of scripts is bound to that character.",
+			"book, preset or set of scripts is bound to that character. With --all, FILE is everything of a user (nodest export --all).",
 		Example: "  nodest import seraphina.png eldoria.json preset.json\n  nodest import --sample\n" +
 			"  nodest import glade.jsonl --character Seraphina\n  nodest import odd.json --as preset",
 		SuggestFor: []string{"load", "add", "upload"},
 	}
 	cmd.Flags().BoolVar(&sample, "sample", false, "import the built-in sample character")
+	cmd.Flags().BoolVar(&all, "all", false, "add what a file of nodest export --all has and you lack")
+	cmd.Flags().BoolVar(&check, "dry-run", false, "with --all: say what would be added, and add nothing")
 	cmd.Flags().StringVar(&in.as, "as", "", "type of the files: "+strings.Join(importable(), ", ")+"; default: detected from their content")
 	cmd.Flags().StringVar(&in.character, "character", "", "the character (name or id) that chats and memories belong to and other resources are bound to")
 	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat (title or id) that save points belong to")
@@ -82,6 +85,9 @@ func (p *program) importCommand() *cobra.Command {
 	}
 	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, files []string) error {
 		in.c = c
+		if all {
+			return in.accounts(ctx, files, check)
+		}
 		if sample {
 			var raw json.RawMessage
 			if err := c.Call(ctx, http.MethodPost, cli.Characters.Path+"/sample", nil, &raw); err != nil {
@@ -94,6 +100,26 @@ func (p *program) importCommand() *cobra.Command {
 		return in.files(ctx, files)
 	})
 	return p.withJSON(cmd, "print the result for each file as JSON, one object per line")
+}
+
+// accounts imports files of nodest export --all.
+func (in *importing) accounts(ctx context.Context, files []string, check bool) error {
+	for _, file := range files {
+		var got rights.Imported
+		err := in.c.UploadFile(ctx, http.MethodPost, "/api/v1/me/import", file, map[string]string{"dryRun": strconv.FormatBool(check)}, &got)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if in.p.json {
+			err = in.p.printJSON(got)
+		} else {
+			_, err = fmt.Fprintf(in.p.data, "%s: %s\n", file, got.Text())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // importable lists the words for --as.

@@ -21,7 +21,7 @@ var layers = []string{
 	"llm card internal/audit internal/cli/review internal/cli/watch internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework framework/worldinfo internal/index internal/stream/outbox knowledge/chunk",
 	"framework/tavern framework/worldinfo/worldinfotest internal/cite/claim",
-	"internal/account character internal/attachment memory/lang circle/rules internal/cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
+	"internal/account internal/rights character internal/attachment memory/lang circle/rules internal/cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
 	"internal/summary memory/recall websearch/research/markdown",
 	"memory cognition",
 	"memory/dream",

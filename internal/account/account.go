@@ -109,10 +109,10 @@ type Store interface {
 	// all users. Nobody else changes users meanwhile. An error of change stores nothing. change may
 	// complete the notes.
 	UpdateUser(ctx context.Context, id string, change func(u *User, all []*User) error, notes ...*audit.Entry) (*User, error)
-	// DeleteUser removes a user and everything of the user, unless check fails. It returns
-	// the tokens that ended: the user's, and those of others that were made with one of them.
-	// They have ended also if a later step fails.
-	DeleteUser(ctx context.Context, id string, check func(u *User, all []*User) error, notes ...*audit.Entry) (ended []*Token, err error)
+	// DeleteUser removes a user and everything of the user, unless check fails. Before it removes data, which may
+	// take long, it calls left (nil = nobody) with the tokens that have ended: the user's, and those of others that
+	// were made with one of them.
+	DeleteUser(ctx context.Context, id string, check func(u *User, all []*User) error, left func(ended []*Token), notes ...*audit.Entry) error
 
 	// Quotas returns what a user has by kind, bytes among them.
 	Quotas(ctx context.Context, userID string) (map[string]Quota, error)

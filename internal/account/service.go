@@ -31,6 +31,8 @@ type Options struct {
 	SessionTTL time.Duration    // life of tokens made by a sign-in; default 90 days
 	Now        func() time.Time // default time.Now
 	Log        *slog.Logger     // default slog.Default()
+
+	Left func(userID string) // called when an account is being removed, to stop its work; nil = nobody is told
 }
 
 func (o Options) withDefaults() Options {
@@ -42,6 +44,9 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	o.Log = cmp.Or(o.Log, slog.Default())
+	if o.Left == nil {
+		o.Left = func(string) {}
+	}
 	return o
 }
 

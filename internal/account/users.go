@@ -235,13 +235,37 @@ func (s *Service) DeleteUser(ctx context.Context, by *User, id string) error {
 	if err := onlyOwner(by); err != nil {
 		return err
 	}
-	ended, err := s.store.DeleteUser(ctx, id, keepsAnOwner, &audit.Entry{Action: audit.UserDeleted, ActorID: idOf(by), SubjectID: id})
-	s.tellEnded(ended)
+	return s.remove(ctx, id, idOf(by))
+}
+
+// DeleteMe removes the account of by and everything that belongs to it. It needs the current password, so that a
+// stolen token cannot do it; an account without one is confirmed by its name, also with the admin token.
+//
+// Errors: Invalid for what confirms; Conflict for the last owner.
+func (s *Service) DeleteMe(ctx context.Context, by *Identity, password *string, username string) error {
+	u, err := s.store.User(ctx, by.User.ID)
 	if err != nil {
 		return err
 	}
-	s.tell(id, "")
-	return nil
+	if by.TokenID != "" && u.PasswordHash != "" {
+		err = s.knowsPassword(ctx, u, password)
+	} else if !strings.EqualFold(strings.TrimSpace(username), u.Username) {
+		err = fault.InvalidField("username", "wrong", "must be the name of the account, because it has no password")
+	}
+	if err != nil {
+		return err
+	}
+	return s.remove(ctx, u.ID, u.ID)
+}
+
+// remove removes an account. Its tokens, connections and work end before its data goes, which may take long.
+func (s *Service) remove(ctx context.Context, id, byID string) error {
+	note := &audit.Entry{Action: audit.UserDeleted, ActorID: byID, SubjectID: id}
+	return s.store.DeleteUser(ctx, id, keepsAnOwner, func(ended []*Token) {
+		s.tellEnded(ended)
+		s.tell(id, "")
+		s.opts.Left(id)
+	}, note)
 }
 
 // Quotas returns what a user has stored, by kind: bytes, messages, conversations and others.

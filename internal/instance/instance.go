@@ -31,6 +31,7 @@ import (
 	"nodest/internal/mcptool"
 	"nodest/internal/op"
 	"nodest/internal/researchtool"
+	"nodest/internal/rights"
 	"nodest/internal/setup"
 	"nodest/internal/stream"
 	"nodest/knowledge"
@@ -142,7 +143,9 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	alone := cfg.Get("NODEST_DATABASE_URL") == ""
 	r.jobs = jobs.New(r.db, jobs.Options{Process: r.db.Process(), Alone: alone, Lease: Lease, Log: log})
 	r.jobs.Handle(r.db.Maintenance())
-	if r.Accounts, err = account.New(r.db, secret, account.Options{Now: r.db.Now, AdminToken: cfg.Get("NODEST_ADMIN_TOKEN"), Log: log}); err != nil {
+	if r.Accounts, err = account.New(r.db, secret, account.Options{
+		Now: r.db.Now, AdminToken: cfg.Get("NODEST_ADMIN_TOKEN"), Log: log, Left: func(userID string) { r.engine.StopAll(userID) },
+	}); err != nil {
 		return r, err
 	}
 	if r.Models, err = setup.NewModels(cfg, log, r.Accounts.ProviderKeys); err != nil {
@@ -257,6 +260,12 @@ func (r *Instance) build(alone bool) {
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Dreams: r.dreams,
 		Circle: r.circle, Cognition: r.cognition, Side: r.branches, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Research: r.research, Tools: r.mcp, Hub: r.hub,
+		Rights: rights.New(r.db, rights.Options{
+			Program: r.opts.Version, TempDir: cfg.Get("NODEST_DATA"), DeleteChat: r.engine.DeleteConversation, Log: log,
+			Imported: func(ctx context.Context, userID string) error {
+				return errors.Join(r.knowledge.IndexWords(ctx, userID), r.memory.Sweep(ctx), r.knowledge.Sweep(ctx))
+			},
+		}),
 	}
 	r.server = server.New(server.Deps{
 		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.Accounts, Providers: r.Models,

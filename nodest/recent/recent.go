@@ -13,12 +13,15 @@ import (
 // version of the conversation; since every change of a chat is a new version, an
 // entry is either exact or not found.
 type Chats struct {
-	byChat *lru.Cache[string, *branchEnd]
+	byChat *lru.Cache[Chat, *branchEnd]
 }
+
+// Chat names a chat. Ids are unique within a user only: two may have imported the same one.
+type Chat struct{ UserID, ID string }
 
 // branchEnd is the end of the branch that ends in the last message of path.
 type branchEnd struct {
-	chat    string
+	chat    Chat
 	version int64
 	path    []*chat.Message // oldest first; shared, never changed
 	whole   bool            // it begins with the first message
@@ -36,12 +39,12 @@ type Sent struct {
 const keepHistory = 64 << 20
 
 // New returns an empty Chats.
-func New() Chats { return Chats{lru.New[string, *branchEnd](keepHistory)} }
+func New() Chats { return Chats{lru.New[Chat, *branchEnd](keepHistory)} }
 
 // Find returns the branch that ends in head at a version of the
 // chat, if it is kept and reaches as far back as room tokens, or as the message
 // until ("" = none); more says that it does not begin with the first message.
-func (p Chats) Find(conv string, version int64, head, until string, room int) (path []*chat.Message, more, ok bool) {
+func (p Chats) Find(conv Chat, version int64, head, until string, room int) (path []*chat.Message, more, ok bool) {
 	kept, ok := p.byChat.Get(conv)
 	if !ok || kept.version != version {
 		return nil, false, false
@@ -65,7 +68,7 @@ func holds(path []*chat.Message, id string) bool {
 }
 
 // Put keeps what was read.
-func (p Chats) Put(conv string, version int64, path []*chat.Message, whole bool, room int) {
+func (p Chats) Put(conv Chat, version int64, path []*chat.Message, whole bool, room int) {
 	slim := make([]*chat.Message, len(path))
 	for i, m := range path {
 		slim[i] = slimmed(m)
@@ -75,7 +78,7 @@ func (p Chats) Put(conv string, version int64, path []*chat.Message, whole bool,
 
 // Append applies a change that only added m at the end of the kept branch and made that
 // version of the chat. Any other change removes the entry.
-func (p Chats) Append(conv string, version int64, m *chat.Message) {
+func (p Chats) Append(conv Chat, version int64, m *chat.Message) {
 	old, ok := p.byChat.Get(conv)
 	if !ok {
 		return
@@ -93,7 +96,7 @@ func (p Chats) Append(conv string, version int64, m *chat.Message) {
 }
 
 // NoteSent keeps the hashes of a prompt with the kept branch of its chat.
-func (p Chats) NoteSent(conv string, sent Sent) {
+func (p Chats) NoteSent(conv Chat, sent Sent) {
 	if old, ok := p.byChat.Get(conv); ok {
 		next := *old
 		next.sent = sent
@@ -102,7 +105,7 @@ func (p Chats) NoteSent(conv string, sent Sent) {
 }
 
 // LastSent is the prompt that was noted last; without one its id is "".
-func (p Chats) LastSent(conv string) Sent {
+func (p Chats) LastSent(conv Chat) Sent {
 	if kept, ok := p.byChat.Get(conv); ok {
 		return kept.sent
 	}

@@ -16,6 +16,7 @@ import (
 	"nodest/cognition/side"
 	"nodest/internal/attachment"
 	"nodest/internal/mcptool"
+	"nodest/internal/rights"
 	"nodest/internal/stream"
 	"nodest/knowledge"
 	"nodest/memory"
@@ -41,6 +42,7 @@ type Services struct {
 	Web         *websearch.Service
 	Research    *research.Service
 	Tools       *mcptool.Service
+	Rights      *rights.Service
 	Hub         *stream.Hub
 }
 
@@ -53,7 +55,7 @@ var Operations = slices.Concat(
 // Uploads, Downloads and Streams are what clients can ask for that is a file and not JSON.
 // They exist in REST only.
 var (
-	Uploads   = slices.Concat(characterUploads, resourceUploads(), archiveUploads, memoryUploads, attachmentUploads, knowledgeUploads)
+	Uploads   = slices.Concat(characterUploads, resourceUploads(), archiveUploads, memoryUploads, attachmentUploads, knowledgeUploads, rightsUploads)
 	Downloads = slices.Concat(characterDownloads, resourceDownloads(), archiveDownloads, memoryDownloads, researchDownloads)
 	Streams   = knowledgeStreams
 )

@@ -44,9 +44,7 @@ var chatOperations = []Operation{
 	{Command: "chat.update", Route: "PATCH /conversations/:conversationId", Key: true, IfMatch: true, Data: takes(func(ctx context.Context, c *Call, in chat.ConversationPatch) (any, error) {
 		return conversationOf(c.Chats.UpdateConversation(ctx, c.Call, in))
 	})},
-	{Command: "chat.delete", Route: "DELETE /conversations/:conversationId", Status: http.StatusNoContent, Key: true, Data: takes(func(ctx context.Context, c *Call, in conversationData) (any, error) {
-		return struct{}{}, c.Engine.DeleteConversation(ctx, c.Call, in.ConversationID)
-	})},
+	chatDeletion,
 	{Command: "chat.head", Route: "PUT /conversations/:conversationId/head", Key: true, Data: takes(chatHead)},
 	{Command: "chat.history", Route: "GET /conversations/:conversationId/messages", Data: takes(chatHistory)},
 	{Command: "prompt.preview", Route: "POST /conversations/:conversationId/prompt", Alone: true, Data: takes(func(ctx context.Context, c *Call, in nodest.PreviewInput) (any, error) {

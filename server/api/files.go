@@ -48,6 +48,7 @@ type File struct {
 	Rename          string // field name of the form: the file's name with folders; "" = none
 	KnowledgeBaseID string // field of the form
 	Source          string // likewise; "" = none
+	DryRun          string // likewise
 	IfVersion       int64
 }
 

@@ -3,7 +3,7 @@
 import { finer, glimpse, plain, second, time } from '../lib/format'
 import { language } from '../lib/language.svelte'
 import { go } from '../lib/router.svelte'
-import { attempt } from '../lib/notes.svelte'
+import { attempt, succeeds } from '../lib/notes.svelte'
 import type { Conversation } from '../lib/types'
 import { characters } from './characters.svelte'
 import { deletion } from './deletion.svelte'
@@ -178,6 +178,10 @@ export const chats = {
     }
     if (found) go('/chats/' + found.id)
     else await this.create(characterId)
+  },
+  /** purge deletes a chat so that nothing of it is left on the server. */
+  async purge(c: Conversation) {
+    if (await succeeds(() => rest.delete('/conversations/{id}', { path: { id: c.id }, query: { purge: true } }))) list = list.filter((other) => other.id !== c.id)
   },
   /** create begins a chat with a character and shows it. */
   async create(characterId: string) {

@@ -34,7 +34,10 @@ export const client: Client = new Client({
   deviceId,
   deltaMs: 60,
   fetch: (url, init) => fetch(url, { ...init, keepalive: init?.method === 'DELETE' }), // a deletion survives leaving the page
-  event: (e) => void tell((l) => l.event?.(e)),
+  event: (e) => {
+    if (e.ev === 'account.imported' && e.by !== deviceId) location.reload() // everything may be new
+    void tell((l) => l.event?.(e))
+  },
   snapshot: (s) => void tell((l) => l.snapshot?.(s)),
   reply: (r) => void tell((l) => l.reply?.(r)),
   ended: (r, how) => void tell((l) => l.ended?.(r, how)),
