@@ -18,16 +18,19 @@ export const userName = {
   get learnt() {
     return learnt
   },
-  /** True if the user has no name yet, and has not put the question off. */
+  /** True if the user has no name yet. */
+  get missing(): boolean {
+    const s = userSettings.current
+    return s !== null && !s.userName && !s.personaId
+  },
+  /** True if the question is to be shown: it has not been put off. */
   get wanted(): boolean {
     void dismissed
-    const s = userSettings.current
-    if (!s || s.userName || s.personaId) return false
+    if (!this.missing) return false
     return asked() === null || (learnt !== '' && asked() !== learnt)
   },
   /** look reads whether a character has learnt the name. */
   async look(characterId: string) {
-    userSettings.load()
     const page = await rest.get('/characters/{id}/memories', { path: { id: characterId }, query: { subject: 'user', kind: 'profile', limit: 50 } }).catch(() => null)
     for (const m of page?.items ?? []) {
       const name = 'text' in m ? nameIn(plain(m.text)) : ''
