@@ -40,7 +40,7 @@ func TestAtTheLimitOfTheMonthNoModelIsAsked(t *testing.T) {
 	for i := range 5 {
 		if i%2 == 0 {
 			s.SayAndWait(c, "Hello")
-		} else { // what works in the background counts as well
+		} else { // requests in the background count as well
 			_, err := background.Ask(t.Context(), llm.Prompt{Text: "What is new?", MaxTokens: 10})
 			s.Must(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"nodest/internal/account"
+	"nodest/internal/audit"
 	"nodest/internal/fault"
 )
 
@@ -23,6 +24,7 @@ func (s *Server) exportAccount(c echo.Context, who *account.Identity) error {
 		return fault.New(fault.RateLimited, "another export of yours is being downloaded").After(10 * time.Second)
 	}
 	defer s.exporting.Delete(who.User.ID)
+	s.Accounts.Note(c.Request().Context(), &audit.Entry{Action: audit.Exported, ActorID: who.User.ID, Detail: "everything"})
 	return s.sendWhole(c, "account-", func(ctx context.Context, out *download) error {
 		return s.Rights.Export(ctx, who.User.ID, who.User.Username, out)
 	})

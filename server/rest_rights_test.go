@@ -86,6 +86,11 @@ func TestAMemberTakesEverythingToAnotherServer(t *testing.T) {
 	if added := again["added"].(map[string]any); len(added) != 0 {
 		t.Errorf("a repetition added %v", added)
 	}
+	for server, action := range map[*testServer]string{h: "data.exported", other: "data.imported"} {
+		if found := actions(server.rest("GET", "/audit?action="+action, "").wants(t, 200)); len(found) == 0 {
+			t.Errorf("the audit log has no %s", action)
+		}
+	}
 	// It is alive: the chat goes on, and the document is found by its words.
 	other.turn(e.conversation, "And now?", "It goes on.")
 	found := other.rest("POST", "/knowledge-bases/search", `{"query":"Who kept the light of the harbour?"}`)

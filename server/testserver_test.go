@@ -397,7 +397,7 @@ type script struct {
 	gate      chan struct{}
 	calls     []llm.ToolCall
 	fails     error         // after the pieces
-	usd       float64       // what it costs; 0 = not told
+	usd       float64       // its price; 0 = not told
 	hangs     bool          // after the pieces, until it is cancelled
 	requested chan struct{} // closed when the request arrives
 	ended     chan struct{} // closed when the request has ended

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 
 	"nodest/chat"
+	"nodest/internal/audit"
 	"nodest/internal/codec"
 	"nodest/internal/fault"
 	"nodest/internal/rights"
@@ -227,9 +229,9 @@ func (t *tx) writeDocument(id string, file func(name string) io.Writer) error {
 	return nil
 }
 
-// Emit adds events to the log of a user: rights.Store.
-func (db *DB) Emit(ctx context.Context, userID string, events ...*stream.Event) error {
-	return db.update(ctx, userID, func(t *tx) error { return t.Emit(events...) })
+// Tell adds an entry to the audit log and an event to the log of a user: rights.Store.
+func (db *DB) Tell(ctx context.Context, userID string, note audit.Entry, event *stream.Event) error {
+	return db.update(ctx, userID, func(t *tx) error { return cmp.Or(t.Audit(note), t.Emit(event)) })
 }
 
 // PurgeDeleted removes what a user has deleted for good: rights.Store.

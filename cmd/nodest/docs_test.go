@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// What the reference says to type works as typed.
+// The lines that the reference says to type work as typed.
 func TestTheFirstRequestsWorkAsTyped(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"bash", "curl"} {

@@ -16,7 +16,7 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"internal/accent internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro",
+	"internal/accent internal/civil internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup internal/mathml migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro",
 	"card/picture internal/password chat/lineage chat/words internal/jsonlimit internal/lexicon/lexicontest internal/cli",
 	"llm card internal/audit internal/cli/review internal/cli/watch internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework framework/worldinfo internal/index internal/stream/outbox knowledge/chunk",

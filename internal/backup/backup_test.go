@@ -167,7 +167,7 @@ func TestScheduledBackups(t *testing.T) {
 	})
 }
 
-// Of two processes on one database, one makes the backup, and both know of it.
+// One of two processes on one database makes the backup, and both know of it.
 func TestOneProcessMakesTheBackup(t *testing.T) {
 	t.Parallel()
 	url, folder := storetest.PostgresURL(t), t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"nodest/internal/audit"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
@@ -103,7 +104,8 @@ func (s *Service) Import(ctx context.Context, c *op.Call, body io.ReaderAt, size
 	if err := s.opts.Imported(ctx, c.UserID); err != nil { // a sweep does it later
 		s.opts.Log.WarnContext(ctx, "what an import needs is not made yet", "user", c.UserID, "err", err)
 	}
-	told := s.store.Emit(ctx, c.UserID, op.Event(c.UserID, "account.imported", c.By(), result))
+	note := audit.Entry{Action: audit.Imported, Detail: "everything"}
+	told := s.store.Tell(ctx, c.UserID, note, op.Event(c.UserID, "account.imported", c.By(), result))
 	if err = cmp.Or(err, told); err != nil {
 		return nil, err
 	}

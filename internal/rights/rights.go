@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 
+	"nodest/internal/audit"
 	"nodest/internal/op"
 	"nodest/internal/stream"
 )
@@ -69,8 +70,8 @@ type Store interface {
 	PurgeDeleted(ctx context.Context, userID string) error
 	// PurgeChat removes a conversation that was deleted from the database. Busy while it is being copied or written.
 	PurgeChat(ctx context.Context, userID, id string) error
-	// Emit adds events to the user's log.
-	Emit(ctx context.Context, userID string, events ...*stream.Event) error
+	// Tell adds an entry to the audit log and an event to the user's log.
+	Tell(ctx context.Context, userID string, note audit.Entry, event *stream.Event) error
 }
 
 // Options tune a Service.

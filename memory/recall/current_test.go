@@ -40,7 +40,7 @@ func TestALongChineseLineMayBeTheLatest(t *testing.T) {
 	firstLines(t, []string{"我的帐篷是蓝色的。", "帐篷被山羊啃破了，奶奶缝了一顶橙色大的。"}, map[string]string{"我的帐篷是什么颜色？": "橙色"})
 }
 
-// What a question asks for is found where it is told in none of the words of the question, and the latest counts.
+// The answer to a question is found where it is told in none of the words of the question, and the latest counts.
 func TestPropertiesAreFoundWithoutTheirWords(t *testing.T) {
 	t.Parallel()
 	told := []string{

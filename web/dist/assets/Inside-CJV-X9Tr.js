@@ -1,1 +1,0 @@
-import{Bt as e,St as t,bt as n,sn as r,ut as i}from"./server-DXfH9NaT.js";var a=t([[`div`,{class:`scroller svelte-19rrohp`},[`div`,{class:`inside svelte-19rrohp`},,]]]);function o(t,o){var s=a(),c=e(s),l=e(c);i(l,()=>o.children),r(c),r(s),n(t,s)}export{o as t};
