@@ -359,8 +359,8 @@ func (db *DB) WriteBundle(ctx context.Context, userID string, c *rights.Content)
 	case ctx.Err() != nil:
 		return nil, err
 	}
-	switch code := fault.Public(err).Code; {
-	case code == fault.Conflict, code == fault.NotFound, code == fault.Internal:
+	switch fault.Public(err).Code {
+	case fault.Conflict, fault.NotFound, fault.Internal:
 		return nil, fault.Wrap(err, fault.InvalidImport, "%s %s of the file cannot be stored: it does not fit to what it refers to", c.Table, c.ID)
 	}
 	return nil, err

@@ -203,20 +203,10 @@ func bad(text string, args ...any) error {
 
 // open reads what is in a file of so many bytes.
 func open(r io.ReaderAt, size int64) (*opened, error) {
-	if size > MaxFile {
-		return nil, fault.New(fault.TooLarge, "a file of an account may have %s", fault.Size(MaxFile)).With("limit", MaxFile)
+	z, err := unzip(r, size)
+	if err != nil {
+		return nil, err
 	}
-	bounded := &boundedReader{r: r, left: maxDirectory}
-	z, err := zip.NewReader(bounded, size)
-	switch {
-	case bounded.left <= 0:
-		return nil, tooMany()
-	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // names are never paths here
-		return nil, fault.Wrap(err, fault.UnsupportedMedia, "the file is no zip archive, or it is damaged")
-	case len(z.File) > maxEntries:
-		return nil, tooMany()
-	}
-	bounded.left = math.MaxInt64
 	f, byPath, total := &opened{}, map[string]*Content{}, uint64(0)
 	var beside []*zip.File // files of bundles
 	for _, entry := range z.File {
@@ -242,6 +232,25 @@ func open(r io.ReaderAt, size int64) (*opened, error) {
 		c.File, c.Size = func() (io.ReadCloser, error) { return unpacked(entry) }, int64(entry.UncompressedSize64) //nolint:gosec // bounded by maxUnpacked
 	}
 	return f, f.check()
+}
+
+// unzip reads the directory of a zip file, which is bounded.
+func unzip(r io.ReaderAt, size int64) (*zip.Reader, error) {
+	if size > MaxFile {
+		return nil, fault.New(fault.TooLarge, "a file of an account may have %s", fault.Size(MaxFile)).With("limit", MaxFile)
+	}
+	bounded := &boundedReader{r: r, left: maxDirectory}
+	z, err := zip.NewReader(bounded, size)
+	switch {
+	case bounded.left <= 0:
+		return nil, tooMany()
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // names are never paths here
+		return nil, fault.Wrap(err, fault.UnsupportedMedia, "the file is no zip archive, or it is damaged")
+	case len(z.File) > maxEntries:
+		return nil, tooMany()
+	}
+	bounded.left = math.MaxInt64
+	return z, nil
 }
 
 func tooMany() error {
