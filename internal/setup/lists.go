@@ -56,8 +56,11 @@ func (l *lists) find(ctx context.Context, p llm.Provider, by ownKey, model strin
 	if m, found := known.find(model); has && known.serves(found) {
 		return m, found
 	}
+	seen := known.asked
 	answer := l.asking.DoChan(fmt.Sprintf("%s %x", by.provider, by.key), func() (any, error) {
-		l.ask(context.WithoutCancel(ctx), p, by)
+		if now, _ := l.told.Get(by); !now.asked.After(seen) { // else the answer has just come
+			l.ask(context.WithoutCancel(ctx), p, by)
+		}
 		return nil, nil
 	})
 	if !has {
