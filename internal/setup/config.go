@@ -55,7 +55,7 @@ var Settings = []Setting{
 	{Env: "NODEST_ADMIN_TOKEN", Help: "bearer token with the owner's rights; at least 16 characters", Secret: true, check: isLong},
 	{Env: "NODEST_SECRET_KEY", Help: "secret that encrypts stored provider keys; empty: generated and kept in the data folder", Secret: true},
 	{Env: "NODEST_PROVIDER", Help: "default model provider: gemini, openrouter, openai or offline; empty: the first one with a key", check: oneOf("", "gemini", "openrouter", "openai", "offline")},
-	{Env: "NODEST_MODEL", Help: "default model; empty: one of the provider's own list, an alias or the newest stable one"},
+	{Env: "NODEST_MODEL", Help: "default model; empty: one of the provider's own list, an alias or the newest stable one. The server asks for the list when it starts; the first turn waits for it up to 3 seconds, and without it an alias answers"},
 	{Env: "NODEST_FALLBACKS", Help: "comma-separated list of provider[:model] to try in order when the default fails"},
 	{Env: "GEMINI_API_KEY", Help: "Gemini API key; several, separated by commas, are rotated", Secret: true},
 	{Env: "NODEST_GEMINI_BASE_URL", Help: "base URL of the Gemini API, if not the default", check: isURL},
