@@ -489,7 +489,7 @@ func TestFailedTurnsAreShownAndRetried(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return tx.UpdateTurn(&circle.Turn{ID: id, PostID: post, State: circle.TurnFailed, DueAt: now, EndedAt: &now, Error: op.FailureOf(fault.New(fault.UpstreamDown, "gone"))})
+		return tx.UpdateTurn(&circle.Turn{ID: id, PostID: post, Reason: rules.Chance, State: circle.TurnFailed, DueAt: now, EndedAt: &now, Error: op.FailureOf(fault.New(fault.UpstreamDown, "gone"))})
 	})
 	for _, path := range []string{"/circle/posts/" + post + "/turns", "/circle/turns?state=failed", "/circle/turns?characterId=" + alice} {
 		turns := h.rest("GET", path, "").items(t)

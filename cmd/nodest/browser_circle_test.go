@@ -261,7 +261,7 @@ func TestPageCircleParts(t *testing.T) {
 		m.see("setting the strength", `(f => f && (f.value = `+jsString(n)+`, f.dispatchEvent(new Event("input", {bubbles: true})), true))(document.querySelector("dialog [name=strength]"))`)
 	}
 	part("relationships", pageText("No relationships yet."))
-	m.press("Set a relationship")
+	m.press("Set what a member thinks of another")
 	strength("15")
 	m.press("Save")
 	m.see("the relationship", `document.querySelectorAll("main svg circle").length == 2 && `+pageText("acquaintance · 15"))
@@ -279,7 +279,7 @@ func TestPageCircleParts(t *testing.T) {
 	m.see("stored", `!document.querySelector("main .save")`)
 	part("cost", pageText("0 of 50"))
 	part("messages", pageText("Nothing yet."))
-	part("actions", pageText("No offers yet."))
+	part("actions", pageText("No gifts or invitations yet."))
 	part("members", `document.querySelector("main li input")?.checked`)
 	for _, on := range []bool{false, true} {
 		click(t, m.ctx, "main li input")

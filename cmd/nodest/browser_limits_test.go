@@ -97,7 +97,7 @@ func TestPageSaysWhichLimitIsReached(t *testing.T) {
 	waitJS(t, ctx, "the remark", `document.querySelector("dialog details")?.textContent.includes("此内容不起作用（groups are ignored")`)
 	click(t, ctx, "dialog header button")
 	sendInPage(t, ctx, "And back?")
-	waitJS(t, ctx, "no tokens", `document.querySelector("article[data-status=error]")?.innerText.includes("今日的 10 词元已用完。")`)
+	waitJS(t, ctx, "no tokens", `document.querySelector("article[data-status=error]")?.innerText.includes("今日的 10 Token 已用完。")`)
 	p.stop(t)
 }
 

@@ -224,7 +224,7 @@ func TestPageSettingsAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	signInWithPassword(t, phone, "owner", "correct horse battery")
-	waitJS(t, phone, "not with the old one", `document.querySelector("[role=alert]")?.innerText.includes("did not work")`)
+	waitJS(t, phone, "not with the old one", `document.querySelector("[role=alert]")?.innerText.includes("Wrong name or password.")`)
 	waitJS(t, phone, "nothing is wider than the phone", `document.documentElement.scrollWidth <= 390`)
 	signInWithPassword(t, phone, "owner", "staple battery horse")
 	waitJS(t, phone, "signed in", `document.querySelector("main#content")`)

@@ -159,7 +159,7 @@ func TestPageSources(t *testing.T) {
 		s.see("the mark of the source; the other is gone", `(e => e?.closest("article").dataset.status == "complete" && e.querySelectorAll("button").length == 1 && !e.innerText.includes("[^"))(`+shownAs("The light at Halden Point")+`)`)
 		s.see("pressing the mark", `(b => b && (b.click(), true))(document.querySelector("article.last .text button"))`)
 		s.see("the quote, its page and its date", `(e => e?.open && e.innerText.includes(`+jsString(lighthouseQuote)+`) && e.innerText.includes("Halden Point Lighthouse") && e.innerText.includes("March 14, 2026") && e.querySelector("a").href.endsWith("/history"))(document.querySelector("article.last ol details"))`)
-		s.see("how much has a source", `document.querySelector("article.last .report")?.innerText.includes("1 of 2 sentences has a source.")`)
+		s.see("how much has a source", `document.querySelector("article.last .report")?.innerText.includes("1 source")`)
 		s.see("what no source has", `document.querySelector("article.last .missing")?.innerText.trim() == "Not found in any source: 1989"`)
 		s.reload()
 	}

@@ -193,7 +193,7 @@ func (r *ranking) tell(found []candidate) []telling {
 }
 
 // latestFirst puts a line before older ones if the question is about the user or how something is, and the line has
-// all that they have of the question, or has some of it and says that it has changed. A
+// all that they have of the question, or has some of it and says that it has changed; of others, evaluations count more. A
 // statement of a property that is asked for comes before all lines that are none.
 func (r *ranking) latestFirst(found []candidate) []candidate {
 	if r.read.Past || len(found) < 2 {
@@ -211,7 +211,8 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 			if gives != gave {
 				return gives
 			}
-			return (r.mine || r.read.Present) && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
+			newer := r.mine || r.read.Present && found[j].voted >= found[i].voted
+			return newer && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
 		})
 		if at < 0 {
 			at = len(places)
