@@ -57,11 +57,12 @@ func (s *Server) auditLog(c echo.Context, who *account.Identity) (any, error) {
 	return api.Pages(wireRecordOf)(s.Accounts.AuditLog(c.Request().Context(), who.User, f, c.QueryParam("cursor"), limitOf(c)))
 }
 
-// traced tells the audit log where a request comes from.
+// traced tells the audit log where a request comes from. It changes the request in its place: net/http looks
+// at the body of this one when it decides how to end a connection that still sends.
 func (s *Server) traced(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
-		c.SetRequest(r.WithContext(audit.With(r.Context(), s.originOf(r))))
+		*r = *r.WithContext(audit.With(r.Context(), s.originOf(r)))
 		return next(c)
 	}
 }

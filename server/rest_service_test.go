@@ -97,7 +97,7 @@ func TestUnknownRoutes(t *testing.T) {
 	h := newTestServer(t, nil)
 	h.request("GET", "/api/v1/nothing", "").refuses(t, 404, "not_found")
 	h.request("GET", "/api/v2/me", "").refuses(t, 404, "not_found")
-	h.request("DELETE", "/api/v1/me", "").refuses(t, 404, "not_found")
+	h.request("DELETE", "/api/v1/providers", "").refuses(t, 404, "not_found")
 	h.request("BREW", "/api/v1/me", "").refuses(t, 404, "not_found")
 	if a := h.request("OPTIONS", "/api/v1/me", ""); a.status != 204 || !strings.Contains(a.header.Get("Allow"), "GET") {
 		t.Errorf("%d %v", a.status, a.header)

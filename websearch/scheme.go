@@ -14,7 +14,7 @@ import (
 // https, and then with http. An address with https is never read without it: the person asked for a
 // page that nobody on the way can change.
 func schemes(address string) []string {
-	if address = strings.TrimSpace(address); strings.Contains(address, "://") {
+	if address = strings.TrimSpace(address); strings.Contains(address, "://") || strings.ContainsAny(address, " \t") {
 		return []string{address}
 	}
 	return []string{"https://" + address, "http://" + address}
