@@ -220,7 +220,7 @@ func TestPageCircleShowsWhatWasThought(t *testing.T) {
 	m.press("Hide thoughts")
 	m.see("no thoughts", `!`+pageText("At last."))
 	m.see("that something failed", pageText("1 reaction failed"))
-	m.inPost("Who wants to go sailing?", ".open button")
+	m.inPost("Who wants to go sailing?", ".open button:last-child")
 	m.see("what failed", `document.querySelector("dialog [data-turn=failed]")?.innerText.includes("The provider cannot be reached.")`)
 	m.press("Try again: Wren Halloway")
 	m.see("it is tried again", `!document.querySelector("dialog [data-turn=failed]") && document.querySelector("dialog [data-turn]")`)
