@@ -174,7 +174,7 @@ var bindingAttempts = []attempt{
 
 // withoutIDs are methods that name nothing of others, or are tried where they are tested:
 // those of the pipeline.
-var withoutIDs = "Files Bases CreateBase Kinds Sweep Resume Cached Text Chunks View Search SearchIn VectorOf CountTokens Widen Reindexing Reindex CancelReindex Ask"
+var withoutIDs = "Files Bases CreateBase Kinds Sweep IndexWords Resume Cached Text Chunks View Search SearchIn VectorOf CountTokens Widen Reindexing Reindex CancelReindex Ask"
 
 func (f *fixture) read(id string) error {
 	_, r, err := f.Svc.Content(background, f.User, id)
