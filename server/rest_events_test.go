@@ -61,6 +61,7 @@ func TestEveryDescribedEventIsSent(t *testing.T) {
 	h.upload("POST", "/me/import", "a.zip", file).wants(t, 200)
 	p.event("typing", "")
 	p.event("character.deleted", "")
+	p.event("account.imported", "")
 	quiet.event("skip", "")
 
 	seen := map[string]bool{}

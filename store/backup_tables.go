@@ -97,6 +97,7 @@ func tablesAt(ctx context.Context, version int64) ([]*table, error) {
 	}
 	tables, err := readTables(ctx, db)
 	if err == nil {
+		tables = slices.Clip(tables) // they are shared: who appends to them gets a copy
 		knownTables.Store(version, tables)
 	}
 	return tables, err

@@ -92,6 +92,9 @@ func Settle(db *DB) error { return db.backend.Settle(context.Background()) }
 // Commits counts the transactions of the writing connection of SQLite.
 func Commits(db *DB) int64 { return db.backend.(*sqldb.SQLite).Commits() }
 
+// GroupPatiently lets no group of closures end because of its time.
+func GroupPatiently(db *DB) { db.backend.(*sqldb.SQLite).GroupFor(time.Hour) }
+
 // Waiting counts the closures that wait for the writing connection of SQLite.
 func Waiting(db *DB) int { return db.backend.(*sqldb.SQLite).Waiting() }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // heldWriter holds the writing connection, so that updates made meanwhile form one
-// group.
+// group, on a busy machine too.
 type heldWriter struct {
 	t       *testing.T
 	db      *store.DB
@@ -31,6 +31,7 @@ type heldWriter struct {
 }
 
 func holdWriter(t *testing.T, db *store.DB) *heldWriter {
+	store.GroupPatiently(db)
 	h := &heldWriter{t: t, db: db, user: storetest.User(t, db), leave: make(chan struct{})}
 	inside := make(chan struct{})
 	h.group.Go(func() {
@@ -283,7 +284,6 @@ func wantError(t *testing.T, want error) func(error) {
 }
 
 // A savepoint costs two statements, and a copy of each page that is changed under it.
-// It runs alone: a group ends after a while, and the next has a commit of its own.
 func TestUpdatesNeedNoSavepoints(t *testing.T) {
 	db := storetest.Open(t)
 	h := holdWriter(t, db)

@@ -184,6 +184,8 @@ func TestOneProcessMakesTheBackup(t *testing.T) {
 		if err := p.runner.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, p := range []*process{a, b} {
 		if st := p.state(t); st.Good == nil || st.Running {
 			t.Errorf("state %+v", st)
 		}

@@ -81,7 +81,7 @@ func needsChild(in Input) bool {
 // Warm compiles what parsing needs into the cache, so that the first document need not wait for it.
 func (c *Child) Warm(ctx context.Context) error {
 	_, err := c.Parse(ctx, Input{Name: "warm.pdf", Data: []byte("%PDF-1.4\n")})
-	if e := (*Error)(nil); errors.As(err, &e) { // there is nothing to read in it
+	if e := (*Error)(nil); errors.As(err, &e) && e.Code != ParseTimeout { // there is nothing to read in it
 		return nil
 	}
 	return err

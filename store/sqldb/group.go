@@ -39,6 +39,8 @@ type groupWriter struct {
 	commits atomic.Int64
 	ran     *atomic.Int64 // see Session
 
+	groupTime atomic.Int64
+
 	own     *turn     // turn of the leader; for the leader only
 	careful time.Time // until then, closures have savepoints; for the leader only
 }
@@ -60,6 +62,7 @@ func startGroupWriter(conn *sql.Conn, now func() time.Time, sound func() error, 
 		closing: make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
+	w.groupTime.Store(int64(groupTime))
 	w.lead <- struct{}{}
 	return w
 }
@@ -167,7 +170,7 @@ func (w *groupWriter) stop() {
 
 // group runs first and whoever waits behind it in one transaction.
 func (w *groupWriter) group(first *turn) {
-	until := time.Now().Add(groupTime)
+	until := time.Now().Add(time.Duration(w.groupTime.Load()))
 	undone, failed := w.together(first, func(n int) *turn { return w.next(n, until) })
 	if failed && len(undone) > 1 {
 		rest := undone[1:]

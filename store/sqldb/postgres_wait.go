@@ -31,6 +31,7 @@ func WaitForPostgres(ctx context.Context, url string, patience time.Duration, lo
 	}
 	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	end, _ := limit.Deadline()
 	told := ""
 	for {
 		conn, err := pgx.ConnectConfig(limit, config)
@@ -44,7 +45,7 @@ func WaitForPostgres(ctx context.Context, url string, patience time.Duration, lo
 			return connectError(err)
 		}
 		cause := connectCause(err).Error()
-		if limit.Err() != nil && told != "" {
+		if time.Until(end) <= 0 && told != "" {
 			cause = told // an attempt that was cut short says nothing of the server
 		}
 		if cause != told {

@@ -282,6 +282,9 @@ func (s *SQLite) Commits() int64 { return s.writer.commits.Load() }
 // that only read.
 func (s *SQLite) Statements() int64 { return s.ran.Load() }
 
+// GroupFor bounds the time of a group of closures, in place of groupTime.
+func (s *SQLite) GroupFor(d time.Duration) { s.writer.groupTime.Store(int64(d)) }
+
 // Waiting counts the closures that wait for the writing connection.
 func (s *SQLite) Waiting() int { return len(s.writer.queue) }
 
