@@ -28,3 +28,36 @@ func TestAPlannedReactionComesNowInQuietHoursToo(t *testing.T) {
 		t.Errorf("done %+v", done)
 	}
 }
+
+func TestReactionsAreQuickOnTheFirstDayUntilSettingsAreSaved(t *testing.T) {
+	t.Parallel()
+	quick := func(f *fixture) bool {
+		p := f.post("I baked bread, Bea")
+		f.pass(time.Second)
+		turns := f.turns(circle.TurnFilter{PostID: p.ID})
+		if len(turns) != 1 {
+			t.Fatalf("turns %+v", turns)
+		}
+		id, at := turns[0].CharacterID, turns[0].CreatedAt
+		quiet := rules.QuietHours("23:00", "07:00")
+		wait := rules.HabitOf(id).Quick().Delay(rules.Seed(id, p.ID, ""), at, quiet, turns[0].Reason, true)
+		return turns[0].DueAt.Equal(at.Add(wait).Truncate(time.Millisecond))
+	}
+	f := newFixture(t)
+	f.member("Bea")
+	for range 2 {
+		if !quick(f) {
+			t.Error("reactions are slow on the first day")
+		}
+	}
+	f.pass(25 * time.Hour)
+	if quick(f) {
+		t.Error("reactions are quick on the second day")
+	}
+	f = newFixture(t)
+	f.member("Bea")
+	f.settings(func(*circle.Settings) {})
+	if quick(f) {
+		t.Error("reactions are quick though the settings were saved")
+	}
+}

@@ -80,7 +80,19 @@ func newSpreading(tx Tx) (s *spreading, err error) {
 	}
 	s.now = tx.Now().In(s.set.Zone())
 	s.quiet = rules.QuietHours(s.state.Settings.QuietFrom, s.state.Settings.QuietUntil)
-	return s, nil
+	first, err := s.firstDay(tx)
+	s.state.Settings.Quick = s.state.Settings.Quick || first
+	return s, err
+}
+
+// firstDay reports whether the user is trying the circle out: its settings are as they were, and no post of
+// the user is older than a day.
+func (s *spreading) firstDay(tx Tx) (bool, error) {
+	if !s.state.UpdatedAt.IsZero() {
+		return false, nil
+	}
+	older, _, err := tx.Posts(PostFilter{AuthorID: new(Me), Before: s.now.Add(-24 * time.Hour)}, "", 1)
+	return len(older) == 0, err
 }
 
 func (svc *Service) planPost(tx Tx, s *spreading, p *Post) ([]*Turn, error) {

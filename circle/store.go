@@ -60,6 +60,7 @@ type PostFilter struct {
 	AuthorID *string
 	Favorite bool
 	Since    time.Time // created then or later; zero = all
+	Before   time.Time // created before it; zero = all
 }
 
 // TurnTx keeps turns.

@@ -62,6 +62,7 @@ func newStory(t *testing.T, model nodest.Model) *story {
 	s := &story{clock: new(atomic.Int64), cast: map[string]string{}}
 	s.clock.Store(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC).UnixMilli())
 	s.testServer = newTestServerOf(t, parts{models: alone(model), now: s.now}, nil)
+	s.rest("PUT", "/circle/settings", `{"quick":false}`).wants(t, 200) // not as on the first day
 	for name, is := range cast {
 		card, err := json.Marshal(map[string]any{"roleCard": map[string]string{"name": name, "description": is, "first_mes": "Hello."}})
 		s.must(err)

@@ -103,6 +103,9 @@ func (t circleTx) Posts(f circle.PostFilter, cursor string, limit int) ([]*circl
 	if !f.Since.IsZero() {
 		where, args = where+" AND created_at >= ?", append(args, f.Since)
 	}
+	if !f.Before.IsZero() {
+		where, args = where+" AND created_at < ?", append(args, f.Before)
+	}
 	posts, next, err := sqldb.Page(t, func(r *postRow) *circle.Post { return &r.Post }, "created_at", cursor, limit,
 		"SELECT * FROM circle_posts WHERE "+where, args...)
 	if err != nil {

@@ -37,6 +37,12 @@ func circleAccess() []accessView {
 	}
 }
 
+// slowCircle has reactions come late from the first day on, so that none comes between.
+func (m *memoryPage) slowCircle() {
+	m.t.Helper()
+	m.call(http.MethodPut, "/circle/settings", map[string]any{"quick": false}, nil)
+}
+
 // circlePost makes a post by the API, as the user ("") or a character.
 func (m *memoryPage) circlePost(author, text string) string {
 	m.t.Helper()
@@ -70,6 +76,7 @@ func (m *memoryPage) inPost(text, selector string) {
 // filter, and a deletion; a post of another device appears by itself.
 func TestPageCircle(t *testing.T) {
 	m := openMemoryPage(t)
+	m.slowCircle()
 	click(t, m.ctx, "nav [href='#/circle']")
 	m.see("that nobody takes part", pageText("No character takes part in the circle yet.")+` && `+pageText("No posts yet."))
 	m.press("Choose members")
@@ -249,6 +256,7 @@ func TestPageCircleParts(t *testing.T) {
 	if err := chromedp.Do(m.ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch)); err != nil {
 		t.Fatal(err)
 	}
+	m.slowCircle()
 	m.call(http.MethodPost, "/circle/characters/"+m.character+"/init", nil, nil)
 	part := func(name, ready string) {
 		t.Helper()

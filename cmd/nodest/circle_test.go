@@ -9,9 +9,35 @@ import (
 	"strings"
 	"testing"
 
+	"nodest/circle"
 	"nodest/internal/fault"
 	"nodest/llm/llmtest"
+	"nodest/store"
 )
+
+// slowCircle has reactions come late from the first day on, so that none comes between.
+func (i *installation) slowCircle(t *testing.T) {
+	t.Helper()
+	db, err := store.Open(t.Context(), i.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	users, err := db.Users(t.Context())
+	if err != nil || len(users) != 1 {
+		t.Fatalf("%d users, %v", len(users), err)
+	}
+	if err := db.Circle().Update(t.Context(), users[0].ID, func(tx circle.Tx) error {
+		s, err := tx.CircleState()
+		if err != nil {
+			return err
+		}
+		s.UpdatedAt = tx.Now()
+		return tx.PutCircleSettings(s)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestCircleCommands uses the circle from a terminal: a member joins, posts are written,
 // commented, liked and deleted, and what they cost is shown.
@@ -24,6 +50,7 @@ func TestCircleCommands(t *testing.T) {
 		t.Fatalf("got error %v, want one with %q", err, "does not take part in the circle")
 	}
 	inst.mustRun(t, "circle", "enable", "Mira")
+	inst.slowCircle(t)
 
 	inst.mustRun(t, "circle", "post", "The", "first", "snow!", "--image", pictureFile(t, color.White))
 	inst.mustRun(t, "circle", "post", "The lamp burned all night.", "--as", "mira")
