@@ -78,10 +78,14 @@ func needsChild(in Input) bool {
 	return true
 }
 
+// blankPDF has one page, without text.
+const blankPDF = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n" +
+	"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n"
+
 // Warm compiles what parsing needs into the cache, so that the first document need not wait for it.
 func (c *Child) Warm(ctx context.Context) error {
-	_, err := c.Parse(ctx, Input{Name: "warm.pdf", Data: []byte("%PDF-1.4\n")})
-	if e := (*Error)(nil); errors.As(err, &e) && e.Code != ParseTimeout { // there is nothing to read in it
+	_, err := c.Parse(ctx, Input{Name: "blank.pdf", Data: []byte(blankPDF)})
+	if e := (*Error)(nil); errors.As(err, &e) && e.Code == NoTextLayer { // it was read
 		return nil
 	}
 	return err

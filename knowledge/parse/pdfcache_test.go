@@ -88,7 +88,7 @@ func TestAChildUsesTheCacheOfItsParent(t *testing.T) { //nolint:paralleltest // 
 	if err := os.Remove(filepath.Join("cache", sealName)); err != nil {
 		t.Fatal(err)
 	}
-	child := &Child{CacheDir: "cache"}
+	child := &Child{CacheDir: "cache", Limits: Limits{Memory: 4 << 30}} // the race detector takes several times the memory
 	if err := child.Warm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
