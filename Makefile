@@ -16,11 +16,8 @@ PURE       := regexp/... compress/... image/... github.com/kljensen/snowball/...
 	github.com/go-shiori/... github.com/andybalholm/cascadia github.com/RadhiFadlillah/whatlanggo
 # checkptr watches uses of unsafe, of which we have none.
 RACE       := -race -gcflags=all=-d=checkptr=0 $(PURE:%=-gcflags=%=-race=false)
-# Our packages that start no goroutine, as a test of cmd/nodest sees to, and a measurement of
-# others (internal/bench/kb): the detector would take four fifths of the time of their own tests and could
-# find nothing. It watches them in the tests of the packages that use them.
-SEQUENTIAL := ./internal/bench/kb ./card ./character ./internal/cite ./circle/rules ./framework/macro ./knowledge/chunk ./llm/offline ./internal/summary ./websearch/reader
-CONCURRENT := $(shell $(GO) list ./... 2>/dev/null | sed 's|^nodest/|./|' | grep -vxF $(SEQUENTIAL:%=-e %))
+CONCURRENT = $(shell scripts/concurrent)
+SEQUENTIAL = $(shell $(GO) list ./... | sed 's|^nodest/|./|' | grep -vxF $(CONCURRENT:%=-e %))
 # The packages with such tests. NODEST_TEST_ONLY skips their other ones.
 POSTGRES   ?= $(shell grep -rlE --include='*_test.go' 'func TestOnPostgres|storetest\.(Each|OpenPostgres|PostgresURL)|"NODEST_TEST_DATABASE_URL"' [a-z]* | xargs -n1 dirname | sort -u | sed 's|^|./|')
 # Without symbols and DWARF, a quarter of the file; panics still name functions and lines.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -140,40 +141,40 @@ func TestTheWayOfAMessageIsShort(t *testing.T) {
 	}
 }
 
-// Packages whose own tests run without the race detector start no goroutine, except in tests.
-func TestSequentialPackagesStartNothing(t *testing.T) {
+// The race detector watches the tests of every package that starts a goroutine.
+func TestPackagesThatStartGoroutinesAreWatched(t *testing.T) {
 	t.Parallel()
-	makefile, err := os.ReadFile("../../Makefile")
+	out, err := exec.CommandContext(t.Context(), "../../scripts/concurrent").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := regexp.MustCompile(`(?m)^SEQUENTIAL := (.*)$`).FindSubmatch(makefile)
-	for name := range strings.FieldsSeq(string(list[1])) {
-		if name == "./internal/bench/kb" { // it measures what other packages test
+	watched := strings.Fields(string(out))
+	for name, files := range ownPackages(t) {
+		if strings.HasPrefix(name, "internal/bench") || slices.Contains(watched, "./"+name) {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join("../..", name, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Errorf("%s: %d files, %v", name, len(files), err)
-		}
 		for _, path := range files {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
+			if startsGoroutine(t, path) {
+				t.Errorf("%s starts a goroutine that scripts/concurrent does not see", path)
 			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				_, starts := n.(*ast.GoStmt)
-				if call, ok := n.(*ast.SelectorExpr); ok && call.Sel.Name == "Go" { // the Go method of a group
-					starts = true
-				}
-				if starts {
-					t.Errorf("%s starts a goroutine: move %s from SEQUENTIAL", path, name)
-				}
-				return true
-			})
 		}
 	}
+}
+
+func startsGoroutine(t *testing.T, path string) (starts bool) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			starts = true
+		case *ast.SelectorExpr:
+			starts = starts || n.Sel.Name == "Go" // the method of a group
+		}
+		return true
+	})
+	return starts
 }
