@@ -13,7 +13,8 @@ BENCH      ?= bin/nodest-bench
 # be linked for all packages, and the detector would see races where there are none.
 PURE       := regexp/... compress/... image/... github.com/kljensen/snowball/... github.com/klauspost/compress/flate \
 	github.com/santhosh-tekuri/jsonschema/v6/... golang.org/x/net/html/... golang.org/x/text/... github.com/markusmobius/... \
-	github.com/go-shiori/... github.com/andybalholm/cascadia github.com/RadhiFadlillah/whatlanggo
+	github.com/go-shiori/... github.com/andybalholm/cascadia github.com/RadhiFadlillah/whatlanggo \
+	github.com/tetratelabs/wazero/internal/engine/wazevo/ssa github.com/tetratelabs/wazero/internal/engine/wazevo/backend/...
 # checkptr watches uses of unsafe, of which we have none.
 RACE       := -race -gcflags=all=-d=checkptr=0 $(PURE:%=-gcflags=%=-race=false)
 CONCURRENT = $(shell scripts/concurrent)

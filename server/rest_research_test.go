@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -430,6 +431,41 @@ func TestEventsOfAResearchAreStreamed(t *testing.T) {
 	run := h.researched(id)
 	if kinds["research.step"] != len(listAt(run, "steps")) || kinds["research.done"] != 1 || after[len(after)-1].kind != "research.done" || len(kinds) != 2 {
 		t.Errorf("after its end: %v", kinds)
+	}
+}
+
+// flushed calls then when the head of the answer was sent.
+type flushed struct {
+	*httptest.ResponseRecorder
+	then func()
+}
+
+func (f *flushed) Flush() {
+	f.ResponseRecorder.Flush()
+	if then := f.then; then != nil {
+		f.then = nil
+		then()
+	}
+}
+
+// A run may be started as soon as the stream has answered: nothing of it is missed.
+func TestTheStreamOfAResearchHearsItsBeginning(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	h.aboutLight()
+	p, _ := h.connect(map[string]any{"deviceId": "phone"})
+	id := stringAt(h.rest("POST", "/research", `{`+lightOrder+`}`).wants(t, 202), "research.id")
+	w := &flushed{ResponseRecorder: httptest.NewRecorder(), then: func() {
+		h.rest("POST", "/research/"+id+"/start", "").wants(t, 202)
+		p.event("research.done", "")
+	}}
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/research/"+id+"/events", http.NoBody)
+	r.Header.Set("Authorization", "Bearer "+h.token)
+	h.server.Handler().ServeHTTP(w, r)
+	for _, kind := range []string{"research.step", "research.search", "research.done"} {
+		if !strings.Contains(w.Body.String(), "event: "+kind+"\n") {
+			t.Errorf("%s is missing in %s", kind, w.Body)
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ func (s *Server) researchEvents(c echo.Context, who *account.Identity) error {
 		return err
 	}
 	t.epoch = at.Epoch
+	t.out.Begin(nil, at.Seq, 0) // before the client learns that it is heard: what it starts then must not be missed
 	t.start()
 	for _, e := range run.Past() {
 		if t.Write([]*outbox.Item{{Event: e}}) != nil {
@@ -53,7 +54,6 @@ func (s *Server) researchEvents(c echo.Context, who *account.Identity) error {
 	if run.FinishedAt != nil {
 		return nil
 	}
-	t.out.Begin(nil, at.Seq, 0)
 	t.run(ctx)
 	return nil
 }
