@@ -360,9 +360,17 @@ func (oneProvider) Providers(context.Context, string) ([]ProviderInfo, error) {
 	}}, nil
 }
 
-func (oneProvider) HasProvider(name string) bool { return name == "offline" || name == "gemini" }
+func (oneProvider) HasProvider(_ context.Context, name string) (bool, error) {
+	return name == "offline" || name == "gemini", nil
+}
 
-func (oneProvider) TakesKey(provider string) bool { return provider == "gemini" }
+func (oneProvider) TakesKey(_ context.Context, provider string) (bool, error) {
+	return provider == "gemini", nil
+}
+
+func (oneProvider) TestServer(_ context.Context, baseURL, key string) (*ServerCheck, error) {
+	return &ServerCheck{Models: []string{baseURL, strconv.Itoa(len(key))}}, nil
+}
 
 // fixedModel resolves every request to the same model.
 type fixedModel struct{ model *scriptedModel }
