@@ -53,7 +53,7 @@ func (s *Server) deleteModelServer(c echo.Context, who *account.Identity) (any, 
 }
 
 type serverTestData struct {
-	Name    string  `json:"name,omitempty"` // of the server whose stored key is used
+	Name    string  `json:"name,omitempty"` // the stored key of this server may be used
 	BaseURL string  `json:"baseUrl"`
 	Key     *string `json:"key,omitempty"`
 }

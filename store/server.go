@@ -51,7 +51,7 @@ func fewServers(n int64) error {
 	if n < account.MaxServers {
 		return nil
 	}
-	return fault.New(fault.QuotaExceeded, "there can be at most %d servers of models", account.MaxServers).With("quota", "servers").With("limit", account.MaxServers)
+	return fault.New(fault.QuotaExceeded, "there can be at most %d model servers", account.MaxServers).With("quota", "servers").With("limit", account.MaxServers)
 }
 
 // dropKeysFor removes the keys of all users for a server, which they gave for the host that it was at.

@@ -15,7 +15,7 @@ import (
 	"nodest/internal/op"
 )
 
-// MaxServers is how many servers of models owners can add.
+// MaxServers is how many model servers owners can add.
 const MaxServers = 50
 
 // ModelServer is an OpenAI-compatible server that an owner has added. All users can choose it as their
@@ -57,7 +57,7 @@ func (s *Service) ModelServers(ctx context.Context, by *User) ([]*ModelServer, e
 // ManagesServers refuses everybody but owners.
 func (s *Service) ManagesServers(by *User) error {
 	if by.Role != RoleOwner {
-		return fault.New(fault.Forbidden, "only an owner can manage the servers of models")
+		return fault.New(fault.Forbidden, "only an owner can manage the model servers")
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (s *Service) keyOfServer(ctx context.Context, row *ModelServer) string {
 	}
 	key, err := s.seal.open(row.Sealed, serverBound(row.Name))
 	if err != nil {
-		s.opts.Log.ErrorContext(ctx, "stored key of a server of models cannot be decrypted; was NODEST_SECRET_KEY changed?", "server", row.Name)
+		s.opts.Log.ErrorContext(ctx, "stored key of a model server cannot be decrypted; was NODEST_SECRET_KEY changed?", "server", row.Name)
 	}
 	return key
 }
