@@ -31,7 +31,7 @@ func (m *Models) servers(ctx context.Context) ([]*account.OpenServer, error) {
 	}
 	all, err := m.added(ctx)
 	// A program that is newer than the row may have a provider of that name.
-	return slices.DeleteFunc(all, func(s *account.OpenServer) bool { return builtIn(s.Name) }), err
+	return slices.DeleteFunc(slices.Clone(all), func(s *account.OpenServer) bool { return builtIn(s.Name) }), err
 }
 
 // addedProvider is a server that an owner has added, with the user's own key if there is one; nil if there is no such
