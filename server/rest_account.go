@@ -38,7 +38,7 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 		"GET /servers":                s.modelServers,
 		"PUT /servers/:name":          reads(s, s.putModelServer),
 		"DELETE /servers/:name":       s.deleteModelServer,
-		"POST /servers/test":          reads(s, s.testModelServer),
+		"POST /servers/:name/test":    reads(s, s.testModelServer),
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		var query []string

@@ -53,7 +53,6 @@ func (s *Server) deleteModelServer(c echo.Context, who *account.Identity) (any, 
 }
 
 type serverTestData struct {
-	Name    string  `json:"name,omitempty"` // the stored key of this server may be used
 	BaseURL string  `json:"baseUrl"`
 	Key     *string `json:"key,omitempty"`
 }
@@ -73,7 +72,7 @@ type wireServerCheck struct {
 	Error  *op.Failure `json:"error,omitempty"`
 }
 
-// testModelServer asks a server for its models before it is stored. That it fails is a result, too.
+// testModelServer asks a server for its models, also before it is stored. That it fails is a result, too.
 func (s *Server) testModelServer(c echo.Context, who *account.Identity, in serverTestData) (any, error) {
 	if err := s.Accounts.ManagesServers(who.User); err != nil {
 		return nil, err
@@ -86,7 +85,7 @@ func (s *Server) testModelServer(c echo.Context, who *account.Identity, in serve
 		return nil, err
 	}
 	ctx := c.Request().Context()
-	key, err := s.Accounts.KeyForServer(ctx, in.Name, baseURL, in.Key)
+	key, err := s.Accounts.KeyForServer(ctx, c.Param("name"), baseURL, in.Key)
 	if err != nil {
 		return nil, err
 	}

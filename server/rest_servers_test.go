@@ -28,7 +28,7 @@ func TestOwnersAddServersOfModels(t *testing.T) {
 	h.rest("PUT", "/servers/deepseek", `{"baseUrl":"http://api.deepseek.com/v1"}`).refuses(t, 400, "invalid_field", "key")
 	keyOf := func(baseURL string) any {
 		t.Helper()
-		got := h.rest("POST", "/servers/test", `{"name":"deepseek","baseUrl":"`+baseURL+`"}`).wants(t, 200)
+		got := h.rest("POST", "/servers/deepseek/test", `{"baseUrl":"`+baseURL+`"}`).wants(t, 200)
 		return got["models"].([]any)[1] // the length of the key that oneProvider got
 	}
 	if got := keyOf("https://api.deepseek.com/v2"); got != "11" {
@@ -40,15 +40,17 @@ func TestOwnersAddServersOfModels(t *testing.T) {
 	if got := h.rest("PUT", "/servers/deepseek", `{"baseUrl":"https://elsewhere.example/v1","key":""}`).wants(t, 200); got["hasKey"] != false {
 		t.Errorf("%v", got)
 	}
+	h.rest("PUT", "/servers/test", `{"baseUrl":"http://a.example"}`).wants(t, 200) // as a name, beside POST
+	h.rest("DELETE", "/servers/test", "").wants(t, 204)
 	h.rest("DELETE", "/servers/deepseek", "").wants(t, 204)
 	h.rest("DELETE", "/servers/deepseek", "").refuses(t, 404, "not_found")
 
 	page := h.rest("GET", "/audit", "")
 	found := strings.Join(actions(page.wants(t, 200)), " ")
-	if !strings.HasPrefix(found, "server.removed server.changed server.changed server.added server.added") {
+	if !strings.HasPrefix(found, "server.removed server.removed server.added server.changed server.changed server.added server.added") {
 		t.Error(found)
 	}
-	if first := page.items(t)[1]; first["object"] != "deepseek" || first["detail"] != "https://elsewhere.example" {
+	if first := page.items(t)[3]; first["object"] != "deepseek" || first["detail"] != "https://elsewhere.example" {
 		t.Errorf("%v", first)
 	}
 	for _, a := range []*restResponse{list, page, h.rest("GET", "/providers", "")} {
@@ -72,7 +74,7 @@ func TestOnlyOwnersManageServersOfModels(t *testing.T) {
 		h.rest("GET", "/servers", "", who.header).refuses(t, who.status, who.code)
 		h.rest("PUT", "/servers/ollama", `{"baseUrl":"http://10.0.0.8/v1"}`, who.header).refuses(t, who.status, who.code)
 		h.rest("DELETE", "/servers/ollama", "", who.header).refuses(t, who.status, who.code)
-		h.rest("POST", "/servers/test", `{"baseUrl":"http://10.0.0.8/v1"}`, who.header).refuses(t, who.status, who.code)
+		h.rest("POST", "/servers/ollama/test", `{"baseUrl":"http://10.0.0.8/v1"}`, who.header).refuses(t, who.status, who.code)
 	}
 	if got := h.rest("GET", "/servers", "").items(t); len(got) != 1 || got[0]["baseUrl"] != "http://10.0.0.7/v1" {
 		t.Errorf("%v", got)
@@ -92,10 +94,10 @@ func TestServersOfModelsAreChecked(t *testing.T) {
 	} {
 		body := `{"baseUrl":"` + address + `"}`
 		h.rest("PUT", "/servers/ollama", body).refuses(t, 400, "invalid_field", "baseUrl")
-		h.rest("POST", "/servers/test", body).refuses(t, 400, "invalid_field", "baseUrl")
+		h.rest("POST", "/servers/ollama/test", body).refuses(t, 400, "invalid_field", "baseUrl")
 	}
 	h.rest("PUT", "/servers/ollama", `{"baseUrl":"http://a.example","key":"a\nb"}`).refuses(t, 400, "invalid_field", "key")
-	h.rest("POST", "/servers/test", `{"baseUrl":"http://a.example","key":"a\nb"}`).refuses(t, 400, "invalid_field", "key")
+	h.rest("POST", "/servers/ollama/test", `{"baseUrl":"http://a.example","key":"a\nb"}`).refuses(t, 400, "invalid_field", "key")
 	h.rest("PUT", "/servers/ollama", `{"baseUrl":"http://a.example","model":"`+strings.Repeat("m", 257)+`"}`).refuses(t, 400, "invalid_field", "model")
 	h.rest("PUT", "/servers/ollama", `{"baseUrl":"http://a.example","apiKey":"x"}`).refuses(t, 400, "invalid_field", "apiKey")
 	for i := range account.MaxServers {

@@ -48,7 +48,7 @@ func TestServersOfModels(t *testing.T) {
 		OK     bool
 		Models []string
 	}
-	api(t, p, http.MethodPost, "/servers/test", map[string]any{"baseUrl": fake.URL, "key": "sk-of-the-owner"}, &tested)
+	api(t, p, http.MethodPost, "/servers/local/test", map[string]any{"baseUrl": fake.URL, "key": "sk-of-the-owner"}, &tested)
 	if !tested.OK || strings.Join(tested.Models, " ") != "small large" {
 		t.Fatalf("%+v", tested)
 	}

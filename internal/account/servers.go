@@ -189,20 +189,33 @@ func CheckBaseURL(text string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "":
+	case err != nil || !isWeb(u):
 		return refuse("must be an http or https address, such as http://127.0.0.1:11434/v1")
 	case u.User != nil:
 		return refuse("must not contain a user name or password; give the key instead")
 	case strings.ContainsAny(text, "?#"):
 		return refuse("must have no query and no fragment; give the key as the key")
 	}
-	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
-		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return refuse("must have a port from 1 to 65535, or none")
-		}
+	if !hasPort(u) {
+		return refuse("must have a port from 1 to 65535, or none")
 	}
 	u.Host = strings.ToLower(u.Host)
 	return strings.TrimRight(u.String(), "/"), nil
+}
+
+// isWeb reports whether an address is an http or https URL with a host.
+func isWeb(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
+}
+
+// hasPort reports whether an address has a port that can be, or none.
+func hasPort(u *url.URL) bool {
+	port := u.Port()
+	if port == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	n, err := strconv.Atoi(port)
+	return err == nil && n >= 1 && n <= 65535
 }
 
 // origin is the scheme, host and port of an address.

@@ -30,7 +30,7 @@ export const servers = {
     await Promise.all([servers.load(), providers.load()])
     return true
   },
-  /** test asks a server for its models; name is that of the server whose stored key may be used. */
+  /** test asks a server for its models; the stored key of the server of that name may be used. */
   test: (name: string, baseUrl: string, key?: string): Promise<ModelServerTest | undefined> =>
-    attempt(() => rest.post('/servers/test', { body: { baseUrl, ...(name ? { name } : {}), ...(key === undefined ? {} : { key }) } })),
+    attempt(() => rest.post('/servers/{name}/test', { path: { name }, body: key === undefined ? { baseUrl } : { baseUrl, key } })),
 }
