@@ -49,15 +49,21 @@ func (svc *Service) PutUserSettings(ctx context.Context, c *op.Call, s UserSetti
 }
 
 // knowsProvider refuses the name of a provider that does not exist, which would
-// fail every turn later. One without a key may be chosen: the key can come.
+// fail every turn later. One without a key may be chosen: the key can come. One that is chosen already may
+// stay: an owner may have removed it, and the other settings can still be changed.
 func (svc *Service) knowsProvider(ctx context.Context, userID, name string) error {
 	if name == "" || svc.opts.CheckProvider == nil {
 		return nil
 	}
-	if fault.Is(svc.opts.CheckProvider(ctx, userID, name), fault.Invalid) {
-		return fault.InvalidField("provider", "value", "unknown provider %q", name)
+	if !fault.Is(svc.opts.CheckProvider(ctx, userID, name), fault.Invalid) {
+		return nil
 	}
-	return nil
+	return svc.store.View(ctx, userID, func(tx Tx) error {
+		if before, err := tx.Settings(); err != nil || before.Provider == name {
+			return err
+		}
+		return fault.InvalidField("provider", "value", "unknown provider %q", name)
+	})
 }
 
 // storeSettings stores s as the next version and emits its event.

@@ -35,6 +35,10 @@ func (s *Server) accountRoutes(e *echo.Echo) {
 		"PUT /providers/:name/key":    reads(s, s.setProviderKey),
 		"DELETE /providers/:name/key": s.deleteProviderKey,
 		"POST /providers/:name/test":  reads(s, s.testProvider),
+		"GET /servers":                s.modelServers,
+		"PUT /servers/:name":          reads(s, s.putModelServer),
+		"DELETE /servers/:name":       s.deleteModelServer,
+		"POST /servers/:name/test":    reads(s, s.testModelServer),
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		var query []string

@@ -17,9 +17,11 @@ type Providers interface {
 	// is older than some minutes, for a few seconds at most.
 	Providers(ctx context.Context, userID string) ([]ProviderInfo, error)
 	// HasProvider says whether there is a provider of that name.
-	HasProvider(name string) bool
+	HasProvider(ctx context.Context, name string) (bool, error)
 	// TakesKey says whether users may store a key of their own for it.
-	TakesKey(provider string) bool
+	TakesKey(ctx context.Context, provider string) (bool, error)
+	// TestServer asks an OpenAI-compatible server for its models, for a few seconds at most.
+	TestServer(ctx context.Context, baseURL, key string) (*ServerCheck, error)
 }
 
 // ProviderInfo is one provider as a user sees it.
@@ -33,6 +35,9 @@ type ProviderInfo struct {
 	Transport    string          `json:"transport,omitempty"` // client that serves the default model
 	Models       []ProviderModel `json:"models"`
 	Error        *op.Failure     `json:"error,omitempty"` // why there are no models
+
+	Added   bool   `json:"added,omitempty"`   // by an owner; else it is built in
+	BaseURL string `json:"baseUrl,omitempty"` // for owners; "" = it has none
 
 	EmbeddingModel string `json:"embeddingModel,omitempty"` // that makes the vectors of memories, if this provider does
 }
@@ -50,7 +55,13 @@ type ProviderModel struct {
 }
 
 func (s *Server) providers(c echo.Context, who *account.Identity) (any, error) {
-	return api.List(func(p ProviderInfo) any { return p })(s.Providers.Providers(c.Request().Context(), who.User.ID))
+	see := func(p ProviderInfo) any {
+		if !who.Owner() {
+			p.BaseURL = "" // may name a host of the network that only owners know
+		}
+		return p
+	}
+	return api.List(see)(s.Providers.Providers(c.Request().Context(), who.User.ID))
 }
 
 type providerKeyData struct {
@@ -59,7 +70,11 @@ type providerKeyData struct {
 
 func (s *Server) setProviderKey(c echo.Context, who *account.Identity, in providerKeyData) (any, error) {
 	name := c.Param("name")
-	if !s.Providers.TakesKey(name) {
+	takes, err := s.Providers.TakesKey(c.Request().Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	if !takes {
 		return nil, fault.New(fault.NotFound, "no provider %q accepts a key", name)
 	}
 	if err := s.Accounts.SetProviderKey(c.Request().Context(), who.User.ID, name, in.Key); err != nil {
@@ -109,7 +124,11 @@ func (s *Server) testProvider(c echo.Context, who *account.Identity, in provider
 		return nil, fault.New(fault.ShuttingDown, "the server is shutting down")
 	}
 	name := c.Param("name")
-	if !s.Providers.HasProvider(name) {
+	known, err := s.Providers.HasProvider(c.Request().Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
 		return nil, fault.New(fault.NotFound, "no provider %q", name)
 	}
 	check, err := s.Engine.CheckModel(c.Request().Context(), who.User.ID, name, in.Model)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -134,6 +135,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	quick := &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 	h.accounts, err = account.New(h.db, bytes.Repeat([]byte{7}, 32), account.Options{
 		AdminToken: "admin-token-of-the-test", Password: quick, Log: log, Left: func(userID string) { h.engine.StopAll(userID) },
+		BuiltIn: []string{"gemini"},
 	})
 	h.must(err)
 	if own.tools == nil {
@@ -360,9 +362,17 @@ func (oneProvider) Providers(context.Context, string) ([]ProviderInfo, error) {
 	}}, nil
 }
 
-func (oneProvider) HasProvider(name string) bool { return name == "offline" || name == "gemini" }
+func (oneProvider) HasProvider(_ context.Context, name string) (bool, error) {
+	return name == "offline" || name == "gemini", nil
+}
 
-func (oneProvider) TakesKey(provider string) bool { return provider == "gemini" }
+func (oneProvider) TakesKey(_ context.Context, provider string) (bool, error) {
+	return provider == "gemini", nil
+}
+
+func (oneProvider) TestServer(_ context.Context, baseURL, key string) (*ServerCheck, error) {
+	return &ServerCheck{Models: []string{baseURL, strconv.Itoa(len(key))}}, nil
+}
 
 // fixedModel resolves every request to the same model.
 type fixedModel struct{ model *scriptedModel }

@@ -18,7 +18,7 @@ var keyExceptions = map[string]string{
 }
 
 // tablesWithoutUser are the tables that have no user_id.
-var tablesWithoutUser = []string{"users", "search_usage", "audit_log"}
+var tablesWithoutUser = []string{"users", "search_usage", "audit_log", "model_servers"}
 
 // Every primary, unique and foreign key of user data starts with the user, so tables
 // can be split by user without a rewrite, and no reference can lead to another user's

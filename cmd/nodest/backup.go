@@ -119,7 +119,7 @@ func (p *program) verify(ctx context.Context, path string) (*store.Manifest, err
 // warnOfKeys says which provider keys the secret of a backup does not open.
 func (p *program) warnOfKeys(v *backup.Verified) {
 	if v.LostKeys > 0 {
-		fmt.Fprintf(p.err, "warning: the secret key cannot decrypt %d of %d stored provider keys; their users must enter them again\n", v.LostKeys, v.Rows("provider_keys"))
+		fmt.Fprintf(p.err, "warning: the secret key cannot decrypt %d of the stored provider keys; their users must enter them again\n", v.LostKeys)
 	}
 }
 

@@ -206,6 +206,7 @@ func (a *accessPage) views() []accessView {
 		{"QR code", "/settings/account", []string{pressable("Show QR code")}, found("[name=address]")},
 		{"new token", "/settings/account", []string{pressable("New token…")}, dialogOpen},
 		{"model picker", "/settings/models", []string{found("[data-provider=openai] button")}, found("dialog [role=option]")},
+		{"a new model server", "/settings/models", []string{found("main [data-add=server]")}, found("dialog [name=baseUrl]")},
 		{"new chat", "/", []string{pressable("New chat")}, dialogOpen},
 	}
 	views = append(views, circleAccess()...)

@@ -145,6 +145,14 @@ type Store interface {
 	DeleteProviderKey(ctx context.Context, userID, provider string, notes ...*audit.Entry) error
 	ProviderKeys(ctx context.Context, userID string) ([]*SealedKey, error)
 
+	// ModelServers returns the servers that owners have added, by name.
+	ModelServers(ctx context.Context) ([]*ModelServer, error)
+	// PutModelServer stores after, which change may complete with what is stored now, nil = nothing. If change says
+	// that the server has moved, the users' keys for it are removed.
+	PutModelServer(ctx context.Context, after *ModelServer, change func(before *ModelServer) (moved bool, err error), notes ...*audit.Entry) error
+	// DeleteModelServer removes a server with the users' keys for it; fault.NotFound if there is none.
+	DeleteModelServer(ctx context.Context, name string, notes ...*audit.Entry) error
+
 	// Audit notes an entry for what stores nothing else.
 	Audit(ctx context.Context, e *audit.Entry) error
 	// AuditPage returns a page of the audit log, newest first, and the cursor of the next page, "" = none.

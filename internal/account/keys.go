@@ -61,17 +61,27 @@ func Opens(secret []byte, userID, provider string, sealed []byte) bool {
 // SetProviderKey stores the user's own key (or comma list of keys) of a provider.
 func (s *Service) SetProviderKey(ctx context.Context, userID, provider, key string) error {
 	key = strings.TrimSpace(key)
-	if key == "" || len(key) > 4096 {
+	if key == "" {
 		return fault.InvalidField("key", "range", "must be 1 to 4096 bytes")
+	}
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	return s.store.PutProviderKey(ctx, userID, &SealedKey{
+		Provider: provider, Sealed: s.seal.seal(key, userID+"/"+provider), UpdatedAt: s.now(),
+	}, keyNote(audit.KeyChanged, userID, provider))
+}
+
+func checkKey(key string) error {
+	if len(key) > 4096 {
+		return fault.InvalidField("key", "range", "must have at most 4096 bytes")
 	}
 	for _, c := range []byte(key) {
 		if c < ' ' || c > '~' { // a header cannot hold it
 			return fault.InvalidField("key", "encoding", "must be printable ASCII characters")
 		}
 	}
-	return s.store.PutProviderKey(ctx, userID, &SealedKey{
-		Provider: provider, Sealed: s.seal.seal(key, userID+"/"+provider), UpdatedAt: s.now(),
-	}, keyNote(audit.KeyChanged, userID, provider))
+	return nil
 }
 
 // DeleteProviderKey forgets the user's own key; fault.NotFound without one.

@@ -32,6 +32,8 @@ type Options struct {
 	Now        func() time.Time // default time.Now
 	Log        *slog.Logger     // default slog.Default()
 
+	BuiltIn []string // names of providers that no server of an owner may have
+
 	Left func(userID string) // called when an account is being removed, to stop its work; nil = nobody is told
 }
 

@@ -33,6 +33,9 @@ const (
 	LimitsChanged   Action = "limits.changed" // Detail: the new limits
 	KeyChanged      Action = "key.changed"    // Object: the provider
 	KeyRemoved      Action = "key.removed"
+	ServerAdded     Action = "server.added" // Object: its name; Detail: its scheme, host and port
+	ServerChanged   Action = "server.changed"
+	ServerRemoved   Action = "server.removed"
 	GrantGiven      Action = "grant.given" // Object: the knowledge base; Detail: the access
 	GrantTaken      Action = "grant.taken"
 	Exported        Action = "data.exported" // Detail: backup, or everything of a user
@@ -42,7 +45,7 @@ const (
 // Actions lists the actions.
 var Actions = []Action{
 	SignedIn, SignInFailed, PasswordWrong, PasswordChanged, TokenCreated, TokenEnded, LinkCreated, UserCreated, UserDeleted,
-	RoleChanged, LimitsChanged, KeyChanged, KeyRemoved, GrantGiven, GrantTaken, Exported, Imported,
+	RoleChanged, LimitsChanged, KeyChanged, KeyRemoved, ServerAdded, ServerChanged, ServerRemoved, GrantGiven, GrantTaken, Exported, Imported,
 }
 
 // Entry is what is noted. The store adds the rest of a Record.

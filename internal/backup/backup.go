@@ -131,6 +131,16 @@ func Verify(ctx context.Context, path string) (*Verified, error) {
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	err = b.Each("model_servers", func(row map[string]any) error {
+		name, _ := row["name"].(string)
+		if sealed, _ := row["sealed"].([]byte); len(sealed) > 0 && !account.OpensServer(secret, name, sealed) {
+			v.LostKeys++
+		}
+		return nil
+	})
 	return v, err
 }
 

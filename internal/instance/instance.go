@@ -25,6 +25,7 @@ import (
 	"nodest/internal/account"
 	"nodest/internal/attachment"
 	"nodest/internal/backup"
+	"nodest/internal/fault"
 	"nodest/internal/jobs"
 	"nodest/internal/logtool"
 	"nodest/internal/loretool"
@@ -145,12 +146,14 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	r.jobs.Handle(r.db.Maintenance())
 	if r.Accounts, err = account.New(r.db, secret, account.Options{
 		Now: r.db.Now, AdminToken: cfg.Get("NODEST_ADMIN_TOKEN"), Log: log, Left: func(userID string) { r.engine.StopAll(userID) },
+		BuiltIn: append([]string{"jina"}, setup.ProviderNames...),
 	}); err != nil {
 		return r, err
 	}
 	if r.Models, err = setup.NewModels(cfg, log, r.Accounts.ProviderKeys); err != nil {
 		return r, err
 	}
+	r.Models.UseServers(r.Accounts.OpenServers)
 	if r.web, err = NewWeb(cfg, searchCounter{r.db}); err != nil {
 		return r, err
 	}
@@ -195,7 +198,10 @@ func (r *Instance) build(alone bool) {
 	r.characters = character.New(r.db.Characters(), character.Options{
 		Replan: circle.Replan, HasToolServer: r.mcp.Has,
 		CheckProvider: func(ctx context.Context, userID, name string) error {
-			_, err := r.Models.Resolve(ctx, userID, name, "", "")
+			known, err := r.Models.HasProvider(ctx, name)
+			if err == nil && !known {
+				err = fault.InvalidField("provider", "value", "unknown")
+			}
 			return err
 		},
 	})

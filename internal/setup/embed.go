@@ -101,7 +101,7 @@ func (m *Models) embeds(ctx context.Context, userID, name string) (embeds, error
 			return nil, err
 		}
 	}
-	p, err := m.provider(name, own)
+	p, _, err := m.provider(ctx, name, own)
 	if err != nil {
 		return nil, err
 	}

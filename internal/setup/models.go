@@ -5,11 +5,11 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"nodest/internal/account"
 	"nodest/internal/fault"
 	"nodest/internal/lru"
 	"nodest/internal/op"
@@ -21,7 +21,7 @@ import (
 	"nodest/server"
 )
 
-// ProviderNames is every provider, in the order in which a default is looked for.
+// ProviderNames is every built-in provider, in the order in which a default is looked for.
 var ProviderNames = []string{"gemini", "openrouter", "openai", "offline"}
 
 // Models finds the generator of a turn: of the server's configuration, or with a
@@ -34,6 +34,7 @@ type Models struct {
 	jina      *openai.Client // nil = it has no key
 	fallbacks []llm.Ref
 	keys      func(ctx context.Context, userID string) (map[string]string, error)
+	added     func(ctx context.Context) ([]*account.OpenServer, error) // nil = there are none
 
 	lists  *lists
 	probed probed // tells if the server makes vectors
@@ -136,18 +137,11 @@ func (m *Models) client(name, secret string) (llm.Provider, error) {
 // Resolve finds the model of a turn. A key of the request comes before the
 // user's own one, and that before the server's.
 func (m *Models) Resolve(ctx context.Context, userID, provider, model, apiKey string) (nodest.Model, error) {
-	if provider != "" && !m.HasProvider(provider) {
-		return nodest.Model{}, fault.InvalidField("options.provider", "value", "must be gemini, openrouter, openai or offline, not %q", provider)
+	if provider != "" && !builtIn(provider) && !account.IsServerName(provider) {
+		return nodest.Model{}, fault.InvalidField("options.provider", "value", "must be gemini, openrouter, openai, offline or a server that an owner has added, not %q", provider)
 	}
 	if apiKey != "" {
-		if provider == "" || provider == "offline" {
-			provider = "gemini"
-		}
-		p, err := m.client(provider, apiKey)
-		if err != nil {
-			return nodest.Model{}, err
-		}
-		return m.model(ctx, p, keyOf(provider, apiKey), model, nil), nil
+		return m.resolveOnce(ctx, provider, model, apiKey)
 	}
 	own, err := m.keys(ctx, userID)
 	if err != nil {
@@ -156,14 +150,14 @@ func (m *Models) Resolve(ctx context.Context, userID, provider, model, apiKey st
 	if provider == "" {
 		provider = m.defaultOf(own)
 	}
-	p, err := m.provider(provider, own)
+	p, by, err := m.provider(ctx, provider, own)
 	if err != nil {
 		return nodest.Model{}, err
 	}
 	if p == nil {
-		return nodest.Model{}, fault.New(fault.NotConfigured, "no API key for %s; set %s, or store your own key", provider, needs[provider]).With("what", provider)
+		return nodest.Model{}, notConfigured(provider)
 	}
-	found := m.model(ctx, p, keyOf(provider, own[provider]), model, m.fallbacks)
+	found := m.model(ctx, p, by, model, m.fallbacks)
 	switch {
 	case own[provider] != "":
 		found.Key = provider + "/" + userID
@@ -171,6 +165,35 @@ func (m *Models) Resolve(ctx context.Context, userID, provider, model, apiKey st
 		found.Key = provider
 	}
 	return found, nil
+}
+
+// resolveOnce finds the model of a request that brings its key.
+func (m *Models) resolveOnce(ctx context.Context, provider, model, apiKey string) (nodest.Model, error) {
+	if provider == "" || provider == "offline" {
+		provider = "gemini"
+	}
+	if !builtIn(provider) {
+		p, by, err := m.provider(ctx, provider, map[string]string{provider: apiKey})
+		if err == nil && p == nil {
+			err = notConfigured(provider)
+		}
+		if err != nil {
+			return nodest.Model{}, err
+		}
+		return m.model(ctx, p, by, model, nil), nil
+	}
+	p, err := m.client(provider, apiKey)
+	if err != nil {
+		return nodest.Model{}, err
+	}
+	return m.model(ctx, p, keyOf(provider, apiKey), model, nil), nil
+}
+
+func notConfigured(provider string) error {
+	if !builtIn(provider) {
+		return fault.New(fault.NotConfigured, "there is no provider %s on this server; choose another one, or ask an owner to add it", provider).With("what", provider)
+	}
+	return fault.New(fault.NotConfigured, "no API key for %s; set %s, or store your own key", provider, needs[provider]).With("what", provider)
 }
 
 // defaultOf is the server's default; where that is the offline model for want
@@ -187,20 +210,29 @@ func (m *Models) defaultOf(own map[string]string) string {
 	return m.def
 }
 
-// provider is a provider with the user's own key, else with the server's; nil without
+// provider is a provider with the user's own key, else with the server's, and the name of that key; nil without
 // either.
-func (m *Models) provider(name string, own map[string]string) (llm.Provider, error) {
-	key := own[name]
-	if key == "" {
-		return m.server[name], nil
+func (m *Models) provider(ctx context.Context, name string, own map[string]string) (llm.Provider, ownKey, error) {
+	if !builtIn(name) {
+		return m.addedProvider(ctx, name, own[name])
 	}
+	key := own[name]
 	at := keyOf(name, key)
+	if key == "" {
+		return m.server[name], at, nil
+	}
+	p, err := m.kept(at, func() (llm.Provider, error) { return m.client(name, key) })
+	return p, at, err
+}
+
+// kept returns the client with a key, which is made if there is none.
+func (m *Models) kept(at ownKey, client func() (llm.Provider, error)) (llm.Provider, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p, ok := m.own.Get(at); ok {
 		return p, nil
 	}
-	p, err := m.client(name, key)
+	p, err := client()
 	if err == nil {
 		m.own.Put(at, p, 1)
 	}
@@ -271,12 +303,6 @@ func (m *Models) Fallbacks() []llm.Ref { return m.fallbacks }
 // Client is the server's client of a provider; nil if it is not configured.
 func (m *Models) Client(name string) llm.Provider { return m.server[name] }
 
-// HasProvider says whether there is a provider of that name.
-func (m *Models) HasProvider(name string) bool { return slices.Contains(ProviderNames, name) }
-
-// TakesKey says whether users may store a key of their own for a provider.
-func (m *Models) TakesKey(provider string) bool { return needs[provider] != "" }
-
 // Transport names the client that serves the plain turns of a model, of a provider that has several;
 // else it is "".
 func Transport(p llm.Provider, model string) string {
@@ -296,16 +322,31 @@ func (m *Models) Providers(ctx context.Context, userID string) ([]server.Provide
 	if err != nil {
 		return nil, err
 	}
+	added, err := m.servers(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, askProviders)
 	defer cancel()
-	list := make([]server.ProviderInfo, len(ProviderNames))
+	list := make([]server.ProviderInfo, len(ProviderNames)+len(added))
+	standard := m.defaultOf(own)
 	var wg sync.WaitGroup
-	for i, name := range ProviderNames {
-		list[i] = server.ProviderInfo{Name: name, Default: name == m.defaultOf(own), OwnKey: own[name] != "", Models: []server.ProviderModel{}}
-		p, err := m.provider(name, own)
+	for i := range list {
+		var p llm.Provider
+		var err error
+		if i < len(ProviderNames) {
+			name := ProviderNames[i]
+			list[i] = server.ProviderInfo{Name: name, BaseURL: m.address(name)}
+			p, _, err = m.provider(ctx, name, own)
+		} else {
+			s := added[i-len(ProviderNames)]
+			list[i] = server.ProviderInfo{Name: s.Name, BaseURL: s.BaseURL, Added: true}
+			p, _, err = m.reach(s, own[s.Name])
+		}
 		if err != nil {
 			return nil, err
 		}
+		list[i].Default, list[i].OwnKey, list[i].Models = list[i].Name == standard, own[list[i].Name] != "", []server.ProviderModel{}
 		if p != nil {
 			wg.Go(func() { m.describe(ctx, p, &list[i]) })
 		}

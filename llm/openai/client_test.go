@@ -44,7 +44,7 @@ func TestOptionsThatCannotBeUsed(t *testing.T) {
 		{"baseUrl", Options{BaseURL: "h/v1"}},
 		{"baseUrl", Options{BaseURL: "ftp://h/v1"}},
 		{"baseUrl", Options{BaseURL: "https://me:secret@h/v1"}},
-		{"name", Options{Name: "other"}},
+		{"baseUrl", Options{Name: "other"}},
 	}
 	for _, tt := range tests {
 		_, err := New(nil, tt.opts)

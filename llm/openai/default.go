@@ -14,6 +14,14 @@ var aliases = map[string][]string{
 	OpenAI:     {"gpt-5.4-mini"},
 }
 
+// aliasesOf are those of a flavour; any compatible server has those of OpenAI.
+func aliasesOf(name string) []string {
+	if name == OpenRouter {
+		return aliases[OpenRouter]
+	}
+	return aliases[OpenAI]
+}
+
 // auto is OpenRouter's alias for a model that it chooses by the prompt and the price.
 const auto = "openrouter/auto"
 

@@ -20,6 +20,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,7 +29,7 @@ import (
 	"nodest/llm/loose"
 )
 
-// The names of the two flavours.
+// The names of the flavours. Any other name is a compatible server, too.
 const (
 	OpenAI     = "openai"     // any compatible server
 	OpenRouter = "openrouter" // tells the cost, and is told which app asks and whom to route to
@@ -37,12 +38,14 @@ const (
 
 // Options tune a Client. The zero value talks to OpenAI.
 type Options struct {
-	Name string // OpenAI (default), OpenRouter or Jina
+	Name string // OpenAI (default), OpenRouter, Jina, or the name of another server, which needs a BaseURL
 
 	// BaseURL is where the interface lives, for example http://127.0.0.1:11434/v1; paths such as
 	// /chat/completions are appended. An address that already ends in /chat/completions is used
 	// exactly as it is. A query is kept. The default is the public service of the flavour.
 	BaseURL string
+
+	Private bool // errors, which all users see, do not name the address
 
 	Model string // for requests that name none; default: one of the server's own list, with OpenRouter openrouter/auto
 
@@ -80,16 +83,16 @@ var _ llm.Provider = (*Client)(nil)
 // New returns a client that uses keys, which may be empty for a local server. It fails with
 // fault.Invalid when an option cannot be used; the network is not touched.
 func New(keys []llm.Key, opts Options) (*Client, error) {
-	opts = opts.withDefaults()
-	if opts.Name != OpenAI && opts.Name != OpenRouter && opts.Name != Jina {
-		return nil, fault.InvalidField("name", "unknown", "must be openai, openrouter or jina")
+	if !slices.Contains([]string{"", OpenAI, OpenRouter, Jina}, opts.Name) && opts.BaseURL == "" {
+		return nil, fault.InvalidField("baseUrl", "required", "required")
 	}
+	opts = opts.withDefaults()
 	c := &Client{opts: opts, keys: llm.NewKeys(opts.Name, keys)}
 	if err := c.setAddress(opts.BaseURL); err != nil {
 		return nil, err
 	}
 	c.http = llm.HTTPClient(opts.Transport)
-	c.def = llm.Default{Named: opts.Model, Choose: choose, Aliases: aliases[opts.Name], Fetch: c.Models}
+	c.def = llm.Default{Named: opts.Model, Choose: choose, Aliases: aliasesOf(opts.Name), Fetch: c.Models}
 	return c, nil
 }
 
@@ -265,6 +268,9 @@ func (c *Client) do(req *http.Request, s llm.Secrets) (*http.Response, error) {
 
 // shown is the server's address without its query, which may contain a key.
 func (c *Client) shown() string {
+	if c.opts.Private {
+		return "its address"
+	}
 	u := c.base
 	u.RawQuery = ""
 	return u.String()

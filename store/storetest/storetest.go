@@ -124,12 +124,12 @@ func takeSchema(t testing.TB) string {
 	}
 	t.Cleanup(func() {
 		name := schemaOf(u)
-		// Everything but the server's own jobs and the audit log belongs to a user. With few rows a
+		// Everything but the server's own jobs, the audit log and the model servers belongs to a user. With few rows a
 		// DELETE is faster than a TRUNCATE of all tables, with many it is slower.
 		empty := fmt.Sprintf(`DO $$ BEGIN
 			IF (SELECT COUNT(*) FROM %[1]s.messages) > 500 THEN TRUNCATE %[1]s.users CASCADE; ELSE DELETE FROM %[1]s.users; END IF;
 			END $$`, name)
-		if err := execute(empty, "DELETE FROM "+name+".jobs", "DELETE FROM "+name+".audit_log"); err != nil {
+		if err := execute(empty, "DELETE FROM "+name+".jobs", "DELETE FROM "+name+".audit_log", "DELETE FROM "+name+".model_servers"); err != nil {
 			return // it stays unused
 		}
 		schemas.mu.Lock()

@@ -4,6 +4,7 @@ import { plain } from '../../../lib/format'
 import { attempt } from '../../../lib/notes.svelte'
 import type { Provider, ProviderTest } from '../../../lib/types'
 import { listen, rest } from '../../../state/server'
+import { presetOf } from './presets'
 import { serverWords } from './serverWords'
 
 /** A model that a provider lists. */
@@ -20,7 +21,7 @@ listen({
 })
 
 const names: Record<string, string> = { gemini: 'Gemini', openrouter: 'OpenRouter', openai: 'OpenAI' }
-export const providerName = (name: string) => (name === 'offline' ? serverWords.offline : (names[name] ?? name))
+export const providerName = (name: string) => (name === 'offline' ? serverWords.offline : (names[name] ?? presetOf(name)?.label ?? name))
 
 /** modelName is the name of a model for people. */
 export const modelName = (m: Model) => (m.id === 'offline-demo' ? serverWords.offlineDemo : plain(m.name || m.id))
