@@ -18,13 +18,14 @@ PURE       := regexp/... compress/... image/... github.com/kljensen/snowball/...
 # checkptr watches uses of unsafe, of which we have none.
 RACE       := -race -gcflags=all=-d=checkptr=0 $(PURE:%=-gcflags=%=-race=false)
 CONCURRENT = $(shell scripts/concurrent)
+# The others, for .ci/run.
 SEQUENTIAL = $(shell $(GO) list ./... | sed 's|^nodest/|./|' | grep -vxF $(CONCURRENT:%=-e %))
-# The packages with such tests. NODEST_TEST_ONLY skips their other ones.
+# The packages with tests that need PostgreSQL. NODEST_TEST_ONLY skips their other ones.
 POSTGRES   ?= $(shell grep -rlE --include='*_test.go' 'func TestOnPostgres|storetest\.(Each|OpenPostgres|PostgresURL)|"NODEST_TEST_DATABASE_URL"' [a-z]* | xargs -n1 dirname | sort -u | sed 's|^|./|')
 # Without symbols and DWARF, a quarter of the file; panics still name functions and lines.
 LDFLAGS    := -s -w -X main.version=$(VERSION)
 
-.PHONY: run build build-bench test test-race test-sequential test-postgres test-web test-long lint fmt web web-check web-install client bench clean
+.PHONY: run build build-bench test test-race test-postgres test-web test-long lint fmt web web-check web-install client bench clean
 
 # In a terminal the server gets a process group of its own (set -m): Ctrl-C then
 # reaches it and not make, which would end with an error after it.
@@ -48,10 +49,6 @@ test: ## all tests, a few minutes
 test-race: PACKAGES = $(CONCURRENT)
 test-race: ## the tests of packages that start goroutines, under the race detector
 	$(GOTEST) $(RACE) $(TESTFLAGS) $(PACKAGES)
-
-test-sequential: PACKAGES = $(SEQUENTIAL)
-test-sequential: ## the tests of packages that start no goroutine
-	$(GOTEST) $(TESTFLAGS) $(PACKAGES)
 
 # Those of the storage suite (store), and of what differs there: several processes, locks,
 # kills, backups.

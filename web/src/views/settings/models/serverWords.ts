@@ -23,7 +23,7 @@ export const serverWords = words(
     kind: 'Kind',
     another: 'Another server',
     name: 'Name',
-    nameHint: 'Users choose it by this name: small letters, digits and hyphens.',
+    nameHint: 'Users choose it by this name: lower-case letters, digits and hyphens.',
     taken: 'There is a provider of this name already.',
     baseUrl: 'Base URL',
     localHint: 'As seen from NodeST: inside a container, 127.0.0.1 is the container itself.',
