@@ -44,6 +44,7 @@ type wireAnswer struct {
 	ResearchID     string           `json:"researchId,omitempty"`
 	Tools          *ToolTrace       `json:"tools,omitempty"`
 	MemoryIDs      []string         `json:"memoryIds"`
+	UsedProfile    bool             `json:"usedProfile,omitempty"`
 	Model          string           `json:"model,omitempty"`
 	RequestedModel string           `json:"requestedModel,omitempty"`
 	Usage          *llm.Usage       `json:"usage,omitempty"`
@@ -104,7 +105,7 @@ func messageAround(m *Message, at int) wireMessage {
 		if i == m.SwipeIndex {
 			w.SwipeIndex = len(w.Swipes)
 			w.Text, w.Model, w.RequestedModel, w.Usage, w.Tools = s.Text, s.Model, s.RequestedModel, s.Usage, s.Tools
-			w.MemoryIDs = append(w.MemoryIDs, s.MemoryIDs...)
+			w.MemoryIDs, w.UsedProfile = append(w.MemoryIDs, s.MemoryIDs...), s.UsedProfile
 			if c := s.Citations; c != nil {
 				w.References, w.CitationReport, w.ResearchID = append(w.References, c.References...), c.Report, c.ResearchID
 			}
