@@ -92,11 +92,11 @@ func TestPageShowsWhichRepliesUsedTheProfile(t *testing.T) {
 	m.add(map[string]any{"text": "The user keeps bees.", "kind": "profile", "subject": "user", "pinned": true})
 	m.say(m.chat, "How are you?", "And the ferry?")
 	replies := `[...document.querySelectorAll("article")].map(a => [...a.querySelectorAll("button")].filter(b => b.innerText.trim() == "Used your profile").length).join()`
-	m.see("two of three replies", replies+` == "0,0,0,0,1,0,1"`)
+	m.see("two of three replies", replies+` == "0,0,0,1,0,1"`)
 	if err := chromedp.Do(m.ctx, chromedp.Reload()); err != nil {
 		t.Fatal(err)
 	}
-	m.see("after a reload", replies+` == "0,0,0,0,1,0,1"`)
+	m.see("after a reload", replies+` == "0,0,0,1,0,1"`)
 	m.press("Used your profile")
 	m.see("the fact", `document.querySelector("dialog[open]")?.innerText.includes("The user keeps bees.")`)
 }
