@@ -67,13 +67,11 @@ type wireSwipe struct {
 	CreatedAt      op.Time    `json:"createdAt"`
 }
 
-// WireMessage is m as clients see it: deleted swipes are not in it, and
-// swipeIndex counts the others. Of many long swipes, those far from the shown one come without
-// their texts.
+// WireMessage is m as clients see it: deleted swipes are not in it, and swipeIndex counts the others. Of many long
+// swipes, those far from the shown one come without their texts.
 func WireMessage(m *Message) any { return messageOf(m) }
 
-// WireMessageAround is WireMessage with the texts of the swipes around one of them; NotFound if
-// the message has no such swipe.
+// WireMessageAround is WireMessage with the texts of the swipes around one of them; NotFound without such a swipe.
 func WireMessageAround(m *Message, swipe string) (any, error) {
 	at, err := SwipeTarget(m, swipe)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"nodest/chat"
 	"nodest/circle"
 	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/knowledge"
 	"nodest/knowledge/chunk"
 	"nodest/store/sqldb"
@@ -21,7 +22,7 @@ import (
 // bear, and what has rules of its subject is checked by them.
 
 const (
-	maxNumber    = 1 << 40  // of a column that is no time
+	maxNumber    = 1 << 40  // in a column that is no time
 	maxShortText = 4000     // code points of a text that is no longText
 	maxLongText  = 32 << 20 // bytes
 )
@@ -105,10 +106,10 @@ func (r *ownedRow) list(column string) (texts []string, err error) {
 
 // bundleCheck goes over the rows of a bundle.
 type bundleCheck struct {
-	kind      string                // of a resource
+	kind      string                // that of a resource
 	head      string                // message that a conversation ends with
 	messages  map[string]*inTree    // by id
-	positions map[string]int64      // of the last swipe of a message
+	positions map[string]int64      // number of the last swipe of a message
 	texts     map[int64]*textPieces // the text of a document, in parts, by edition
 	chunks    map[int64]*textPieces // likewise
 }
@@ -233,16 +234,39 @@ func checkConversationRow(r *ownedRow) error {
 	if err != nil {
 		return err
 	}
-	c := &chat.Conversation{Title: r.text("title"), Tags: tags, AuthorNote: r.document("author_note"), Settings: r.document("settings")}
-	return c.CheckStored()
+	if _, err := op.CheckTags("tags", tags); err != nil {
+		return err
+	}
+	if err := op.CheckLine("title", r.text("title"), chat.MaxTitle); err != nil {
+		return err
+	}
+	if err := character.CheckNote("authorNote", r.document("author_note")); err != nil {
+		return err
+	}
+	settings := r.document("settings")
+	if op.IsNull(settings) {
+		return nil
+	}
+	var s chat.Settings
+	if err := op.DecodeLenient("settings", settings, &s); err != nil {
+		return err
+	}
+	return s.Validate("settings")
 }
+
+var messageRoles = []string{chat.RoleUser, chat.RoleAssistant, chat.RoleSystem, chat.RoleNarrator}
+
+// messageStatuses are those of messages that no process writes: an open one is interrupted by now.
+var messageStatuses = []string{chat.StatusComplete, chat.StatusInterrupted, chat.StatusCancelled, chat.StatusError}
 
 func (b *bundleCheck) message(r *ownedRow) error {
 	b.messages[r.text("id")] = &inTree{
 		parent: r.text("parent_id"), seq: r.number("seq"), depth: r.number("depth"), chain: r.number("chain"), swipe: r.number("swipe_index"),
 	}
-	m := &chat.Message{Role: r.text("role"), Status: r.text("status")}
-	return m.CheckStored()
+	var c op.Checks
+	op.OneOf(&c, "role", r.text("role"), messageRoles)
+	op.OneOf(&c, "status", r.text("status"), messageStatuses)
+	return c.Err()
 }
 
 func checkCircleRow(r *ownedRow) error {
