@@ -99,7 +99,7 @@ func (im *importer) importCHARX(file []byte) (*Character, error) {
 		}
 	}
 	if doc == nil {
-		return nil, fault.New(fault.UnsupportedCard, "the archive has no %s", cardFile)
+		return nil, fault.New(fault.UnsupportedCard, "this zip is not a character (CHARX): the archive has no %s. Unzip it and import the files inside", cardFile)
 	}
 	ch, err := im.importJSON(doc)
 	if err == nil && ch.Avatar == nil {

@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// notSettings are members of the user's settings that describe the stored row.
-var notSettings = map[string]bool{"version": true, "updatedAt": true}
+// notSettings are members of the user's settings that describe the stored row, or that the page alone reads.
+var notSettings = map[string]bool{"version": true, "updatedAt": true, "nameDeclined": true}
 
 // handling are the files that check, merge, store and show settings: what only they read has
 // no effect.

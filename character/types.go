@@ -30,6 +30,7 @@ type UserSettings struct {
 	TurnOptions
 	PersonaID          string          `json:"personaId,omitempty"`
 	UserName           string          `json:"userName,omitempty"`       // {{user}} without a persona
+	NameDeclined       *string         `json:"nameDeclined,omitempty"`   // learnt name that the user was offered and put off; "" = asked while none was learnt; nil = never put off
 	TimeZone           string          `json:"timeZone,omitempty"`       // zone of the user's days, an IANA name; "" = that of the device
 	DeviceTimeZone     string          `json:"deviceTimeZone,omitempty"` // that a device reported last; "" = none did. Only PutDeviceZone sets it
 	GlobalPreset       GlobalResource  `json:"globalPreset"`

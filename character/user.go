@@ -124,6 +124,11 @@ func (s UserSettings) Check() error {
 	if err := op.CheckLine("userName", s.UserName, maxPersonaName); err != nil {
 		return err
 	}
+	if s.NameDeclined != nil {
+		if err := op.CheckLine("nameDeclined", *s.NameDeclined, maxPersonaName); err != nil {
+			return err
+		}
+	}
 	if err := checkZone(s.TimeZone); err != nil {
 		return err
 	}

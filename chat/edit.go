@@ -32,9 +32,8 @@ func (svc *Service) Message(ctx context.Context, userID, id string) (*Message, e
 // gets its first swipe. As a branch, it becomes a sibling of the message and the head of
 // the conversation: what followed the old message stays on the old branch.
 //
-// Errors: TooLarge, Invalid; Conflict with details.current when IfRev is not 0
-// and not the message's rev; Busy while the message is being written, for a
-// branch while anything is written in the conversation.
+// Errors: TooLarge, Invalid; Conflict with details.current when IfRev is not 0 and not the message's rev; Busy while
+// the message is being written, for a branch while anything is written in the conversation.
 func (svc *Service) EditText(ctx context.Context, c *op.Call, in EditInput) (*Changed, error) {
 	if err := in.Check(); err != nil {
 		return nil, err
@@ -101,8 +100,7 @@ func SiblingOf(m *Message, text string, now time.Time) *Message {
 	}
 }
 
-// ReplyTo is the reply to a user's message: the one on the shown branch, else the
-// newest; nil without any.
+// ReplyTo is the reply to a user's message: the one on the shown branch, else the newest; nil without any.
 func ReplyTo(tx Tx, chat *Conversation, m *Message) (*Message, error) {
 	children, err := tx.Children(chat.ID, m.ID)
 	if err != nil {

@@ -154,15 +154,21 @@ type Swipe struct {
 	Finish         string     `json:"finish,omitempty"`         // llm finish words
 	Usage          *llm.Usage `json:"usage,omitempty"`
 	GenerationID   string     `json:"generationId,omitempty"`
-	MemoryIDs      []string   `json:"memoryIds,omitempty"` // units that were recalled for it
-	Citations      *Citations `json:"citations,omitempty"` // nil = it cites nothing
-	Tools          *ToolTrace `json:"tools,omitempty"`     // nil = the model was offered none
-	Wish           string     `json:"wish,omitempty"`      // instruction of a rewrite
-	PlayID         string     `json:"playId,omitempty"`    // the Play after this text; "" = that after the text before it
-	Play           *Play      `json:"-"`                   // stored with a new text, as PlayID; nil = it is stored already
-	Deleted        bool       `json:"deleted,omitempty"`
-	Omitted        bool       `json:"omitted,omitempty"` // it has no text, nor what belongs to that, see HistoryTx.NearTexts
-	CreatedAt      time.Time  `json:"createdAt,omitzero"`
+	Recalled
+	Citations *Citations `json:"citations,omitempty"` // nil = it cites nothing
+	Tools     *ToolTrace `json:"tools,omitempty"`     // nil = the model was offered none
+	Wish      string     `json:"wish,omitempty"`      // instruction of a rewrite
+	PlayID    string     `json:"playId,omitempty"`    // the Play after this text; "" = that after the text before it
+	Play      *Play      `json:"-"`                   // stored with a new text, as PlayID; nil = it is stored already
+	Deleted   bool       `json:"deleted,omitempty"`
+	Omitted   bool       `json:"omitted,omitempty"` // it has no text, nor what belongs to that, see HistoryTx.NearTexts
+	CreatedAt time.Time  `json:"createdAt,omitzero"`
+}
+
+// Recalled is what the prompt of a text had of a memory.
+type Recalled struct {
+	MemoryIDs   []string `json:"memoryIds,omitempty"`   // units that were recalled for it
+	UsedProfile bool     `json:"usedProfile,omitempty"` // it had facts of the user's profile
 }
 
 // Block is a tagged part of a reply, kept apart from the visible text.

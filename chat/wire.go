@@ -44,6 +44,7 @@ type wireAnswer struct {
 	ResearchID     string           `json:"researchId,omitempty"`
 	Tools          *ToolTrace       `json:"tools,omitempty"`
 	MemoryIDs      []string         `json:"memoryIds"`
+	UsedProfile    bool             `json:"usedProfile,omitempty"`
 	Model          string           `json:"model,omitempty"`
 	RequestedModel string           `json:"requestedModel,omitempty"`
 	Usage          *llm.Usage       `json:"usage,omitempty"`
@@ -66,13 +67,11 @@ type wireSwipe struct {
 	CreatedAt      op.Time    `json:"createdAt"`
 }
 
-// WireMessage is m as clients see it: deleted swipes are not in it, and
-// swipeIndex counts the others. Of many long swipes, those far from the shown one come without
-// their texts.
+// WireMessage is m as clients see it: deleted swipes are not in it, and swipeIndex counts the others. Of many long
+// swipes, those far from the shown one come without their texts.
 func WireMessage(m *Message) any { return messageOf(m) }
 
-// WireMessageAround is WireMessage with the texts of the swipes around one of them; NotFound if
-// the message has no such swipe.
+// WireMessageAround is WireMessage with the texts of the swipes around one of them; NotFound without such a swipe.
 func WireMessageAround(m *Message, swipe string) (any, error) {
 	at, err := SwipeTarget(m, swipe)
 	if err != nil {
@@ -104,7 +103,7 @@ func messageAround(m *Message, at int) wireMessage {
 		if i == m.SwipeIndex {
 			w.SwipeIndex = len(w.Swipes)
 			w.Text, w.Model, w.RequestedModel, w.Usage, w.Tools = s.Text, s.Model, s.RequestedModel, s.Usage, s.Tools
-			w.MemoryIDs = append(w.MemoryIDs, s.MemoryIDs...)
+			w.MemoryIDs, w.UsedProfile = append(w.MemoryIDs, s.MemoryIDs...), s.UsedProfile
 			if c := s.Citations; c != nil {
 				w.References, w.CitationReport, w.ResearchID = append(w.References, c.References...), c.Report, c.ResearchID
 			}

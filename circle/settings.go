@@ -18,7 +18,7 @@ func (svc *Service) State(ctx context.Context, userID string) (*State, error) {
 //
 // Errors: Invalid with the field.
 func (svc *Service) SetSettings(ctx context.Context, c *op.Call, in Settings) (*State, error) {
-	if err := in.check(); err != nil {
+	if err := in.Check(); err != nil {
 		return nil, err
 	}
 	return op.Once(ctx, svc.store, c, func(tx Tx) (*State, error) {
@@ -39,7 +39,8 @@ func (svc *Service) SetSettings(ctx context.Context, c *op.Call, in Settings) (*
 
 var clockTime = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$`)
 
-func (s *Settings) check() error {
+// Check refuses values out of range.
+func (s *Settings) Check() error {
 	var c op.Checks
 	clock := func(field, text string) {
 		c.That(clockTime.MatchString(text), field, "range", "must be a time of day from 00:00 to 23:59")

@@ -67,6 +67,15 @@ func (in NewBase) apply(b *Base) error {
 	return check.Err()
 }
 
+// CheckStored refuses a base that the operations would not have stored.
+func (b *Base) CheckStored() error {
+	in := NewBase{Name: &b.Name, Description: &b.Description}
+	if b.Rules != nil {
+		in.ChunkSize, in.ChunkOverlap = &b.Rules.Size, &b.Rules.Overlap
+	}
+	return in.apply(&Base{})
+}
+
 // CreateBase creates a knowledge base.
 //
 // Errors: Invalid; Conflict for more than 1,000 of the user.

@@ -185,8 +185,9 @@ type TextTx interface {
 	// Records returns what is known of units: their votes that count for the character, and whether a
 	// prompt has had them. Units without either are left out.
 	Records(characterID string, unitIDs ...string) (map[string]feedback.Record, error)
-	// Recalled returns the units that were found for a generation, by rank.
-	Recalled(conversationID, generationID string) ([]string, error)
+	// Recalled returns the units that were found for a generation, by rank, and whether its prompt had facts of the
+	// profile.
+	Recalled(conversationID, generationID string) (found []string, profile bool, err error)
 }
 
 type SaidFilter struct {

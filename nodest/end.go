@@ -217,12 +217,13 @@ func applyEnd(tx Tx, conv *chat.Conversation, g *chat.Generation, how end, by st
 	if err != nil {
 		return nil, nil, err
 	}
-	memories, err := tx.Memory.Recalled(conv.ID, g.ID)
+	var had chat.Recalled
+	had.MemoryIDs, had.UsedProfile, err = tx.Memory.Recalled(conv.ID, g.ID)
 	if err != nil {
 		return nil, nil, err
 	}
 	beside := madeFor(g, m) // before it is written
-	if !putText(m, g, how, memories, tx.Now()) {
+	if !putText(m, g, how, had, tx.Now()) {
 		return nil, nil, nil
 	}
 	head := conv.HeadID
@@ -308,13 +309,13 @@ func showBeside(tx Tx, conv *chat.Conversation, m *chat.Message, how end) error 
 	return chat.ChooseSummary(tx.Chats, conv)
 }
 
-// putText puts the text of a generation that has ended, for which memories were recalled, into its message. It
+// putText puts the text of a generation that has ended into its message, with what its prompt had of the memory. It
 // returns false if the message stays as it is.
 //
 // A first reply ends with whatever came. A further swipe of a message that has
 // one already is shown when it is whole or was stopped by the user, and only kept
 // beside the shown one when it failed; without text nothing changes.
-func putText(m *chat.Message, g *chat.Generation, how end, memories []string, at time.Time) bool {
+func putText(m *chat.Message, g *chat.Generation, how end, had chat.Recalled, at time.Time) bool {
 	first := m.Chosen() == nil
 	if !g.HasText() {
 		if !first {
@@ -325,9 +326,9 @@ func putText(m *chat.Message, g *chat.Generation, how end, memories []string, at
 	}
 	shown := first || how.status == chat.GenDone || how.status == chat.GenCancelled
 	if g.Kind == chat.KindContinue {
-		shown = extend(m, g, memories, at)
+		shown = extend(m, g, had, at)
 	} else {
-		m.Swipes = append(m.Swipes, swipeOf(g, g.Text, memories, at))
+		m.Swipes = append(m.Swipes, swipeOf(g, g.Text, had, at))
 		g.SwipeID = m.Swipes[len(m.Swipes)-1].ID
 		if shown {
 			m.SwipeIndex = len(m.Swipes) - 1
@@ -344,8 +345,8 @@ func putText(m *chat.Message, g *chat.Generation, how end, memories []string, at
 // longer one becomes a swipe of its own. It returns whether the swipe is shown.
 //
 // A continue has no sources: marks in it would cite those of the text before it.
-func extend(m *chat.Message, g *chat.Generation, memories []string, at time.Time) (shown bool) {
-	longer := swipeOf(g, g.Base+g.Text, memories, at)
+func extend(m *chat.Message, g *chat.Generation, had chat.Recalled, at time.Time) (shown bool) {
+	longer := swipeOf(g, g.Base+g.Text, had, at)
 	for i := range m.Swipes {
 		s := &m.Swipes[i]
 		if s.ID != g.SwipeID {
@@ -363,7 +364,7 @@ func extend(m *chat.Message, g *chat.Generation, memories []string, at time.Time
 		s.RevisionID, s.Text, s.Citations = op.NewID(), longer.Text, longer.Citations
 		s.Reasoning += g.Reasoning
 		s.Blocks = append(s.Blocks, g.Blocks...)
-		s.MemoryIDs, s.PlayID = memories, cmp.Or(g.PlayID, s.PlayID)
+		s.Recalled, s.PlayID = had, cmp.Or(g.PlayID, s.PlayID)
 		s.Model, s.RequestedModel, s.Finish, s.Usage, s.GenerationID = g.Model, g.RequestedModel, g.Finish, g.Usage, g.ID
 		return i == m.SwipeIndex
 	}
@@ -373,10 +374,10 @@ func extend(m *chat.Message, g *chat.Generation, memories []string, at time.Time
 }
 
 // swipeOf is what a generation has written, as a swipe of its own.
-func swipeOf(g *chat.Generation, text string, memories []string, at time.Time) chat.Swipe {
+func swipeOf(g *chat.Generation, text string, had chat.Recalled, at time.Time) chat.Swipe {
 	return chat.Swipe{
 		ID: op.NewID(), RevisionID: op.NewID(), Rev: 1, Text: text, Reasoning: g.Reasoning, Blocks: g.Blocks, Model: g.Model, RequestedModel: g.RequestedModel,
-		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, MemoryIDs: memories, Citations: g.Citations, Tools: g.Tools, Wish: g.Instruction, PlayID: g.PlayID, CreatedAt: at,
+		Finish: g.Finish, Usage: g.Usage, GenerationID: g.ID, Recalled: had, Citations: g.Citations, Tools: g.Tools, Wish: g.Instruction, PlayID: g.PlayID, CreatedAt: at,
 	}
 }
 

@@ -70,3 +70,34 @@ func TestOwnersReadWhoDidWhat(t *testing.T) {
 		h.rest("GET", path, "", "Authorization: Bearer "+h.newToken(mia.ID)).refuses(t, 403, "forbidden")
 	}
 }
+
+// Each of these notes one entry about Mia, by whoever did it.
+func TestWhatChangesAnAccountIsNoted(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	mia := h.createMia()
+	for _, tt := range []struct{ method, path, body, action, object string }{
+		{"POST", "/auth/links", `{"username":"Mia"}`, "link.created", ""},
+		{"PATCH", "/users/" + mia.ID, `{"role":"owner"}`, "role.changed", ""},
+		{"PATCH", "/users/" + mia.ID, `{"role":"member"}`, "role.changed", ""},
+		{"PUT", "/providers/gemini/key", `{"key":"sk-of-mia"}`, "key.changed", "gemini"},
+		{"DELETE", "/providers/gemini/key", "", "key.removed", "gemini"},
+		{"DELETE", "/me", `{"currentPassword":"not the right one"}`, "password.wrong", ""},
+		{"POST", "/auth/logout", "", "token.ended", ""},
+	} {
+		before := len(h.rest("GET", "/audit?action="+tt.action+"&userId="+mia.ID, "").wants(t, 200)["items"].([]any))
+		own := h.newToken(mia.ID)
+		if strings.HasPrefix(tt.path, "/users/") || strings.HasPrefix(tt.path, "/auth/links") {
+			own = h.token
+		}
+		got := h.rest(tt.method, tt.path, tt.body, "Authorization: Bearer "+own)
+		items := h.rest("GET", "/audit?action="+tt.action+"&userId="+mia.ID, "").wants(t, 200)["items"].([]any)
+		if len(items) != before+1 {
+			t.Errorf("%s %s (%d): %d entries, not %d", tt.method, tt.path, got.status, len(items), before+1)
+			continue
+		}
+		if e := items[0].(map[string]any); tt.object != "" && e["object"] != tt.object {
+			t.Errorf("%s %s: %+v", tt.method, tt.path, e)
+		}
+	}
+}

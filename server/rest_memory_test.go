@@ -257,8 +257,16 @@ func TestAReplyListsItsRecalledMemories(t *testing.T) {
 		t.Errorf("a pinned fact was sent because of %s", signals)
 	}
 	message := h.rest("GET", "/messages/"+replyID, "").wants(t, 200)
-	if fmt.Sprint(message["memoryIds"]) != "[]" {
+	if fmt.Sprint(message["memoryIds"]) != "[]" || message["usedProfile"] != true {
 		t.Errorf("the reply: %v", message)
+	}
+	for _, m := range h.rest("GET", "/conversations/"+chat+"/messages", "").items(t) {
+		if used := m["usedProfile"] == true; used != (m["id"] == replyID) {
+			t.Errorf("on the page, used the profile = %v: %v", used, m)
+		}
+	}
+	if got := field[bool](t, phone.event("message.updated", ""), "message.usedProfile"); !got {
+		t.Error("the event of the reply does not say that the profile was used")
 	}
 	if got := field[[]any](t, phone.event("gen.context", ""), "profile"); fmt.Sprint(got) != fmt.Sprint([]string{bees}) {
 		t.Errorf("the context: %v", got)

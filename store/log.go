@@ -96,8 +96,10 @@ func (t *tx) showContexts(events []*stream.Event) error {
 	}
 	slices.Sort(chats)
 	err := sqldb.Each(t, func(r *useRow) error {
-		c := contexts[r.GenerationID]
-		c.Memories = append(c.Memories, r.UnitID)
+		if r.Layer != inProfile {
+			c := contexts[r.GenerationID]
+			c.Memories = append(c.Memories, r.UnitID)
+		}
 		return nil
 	}, selectRecalled, t.userID, slices.Compact(chats), generations)
 	for _, e := range events {

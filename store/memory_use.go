@@ -126,14 +126,26 @@ func signalsOf(parts []int64) map[string]float64 {
 	return signals
 }
 
-const selectRecalled = "SELECT conversation_id, generation_id, unit_id FROM memory_uses WHERE user_id = ? AND conversation_id IN (?) AND generation_id IN (?)" +
-	" AND layer <> '" + inProfile + "' ORDER BY rank"
+const selectRecalled = "SELECT conversation_id, generation_id, unit_id, layer FROM memory_uses WHERE user_id = ? AND conversation_id IN (?) AND generation_id IN (?) ORDER BY rank"
 
-func (t *textTx) Recalled(conversationID, generationID string) ([]string, error) {
-	return sqldb.Map(t, func(r *useRow) string { return r.UnitID }, selectRecalled, t.userID, []string{conversationID}, []string{generationID})
+func (t *textTx) Recalled(conversationID, generationID string) (found []string, profile bool, err error) {
+	err = sqldb.Each(t, func(r *useRow) error {
+		r.addTo(&found, &profile)
+		return nil
+	}, selectRecalled, t.userID, []string{conversationID}, []string{generationID})
+	return found, profile, err
 }
 
-// fillRecalled gives swipes the units that were found for them.
+// addTo adds the unit to those that were found, or notes that the profile was used.
+func (r *useRow) addTo(found *[]string, profile *bool) {
+	if r.Layer == inProfile {
+		*profile = true
+		return
+	}
+	*found = append(*found, r.UnitID)
+}
+
+// fillRecalled gives swipes the units that were found for them, and notes which had facts of the profile.
 func (t *textTx) fillRecalled(swipes []*swipeText) error {
 	byPlace := map[[2]string][]*chat.Swipe{}
 	var chats, generations []string
@@ -150,7 +162,7 @@ func (t *textTx) fillRecalled(swipes []*swipeText) error {
 	slices.Sort(chats)
 	return sqldb.Each(t, func(r *useRow) error {
 		for _, s := range byPlace[[2]string{r.ConversationID, r.GenerationID}] {
-			s.MemoryIDs = append(s.MemoryIDs, r.UnitID)
+			r.addTo(&s.MemoryIDs, &s.UsedProfile)
 		}
 		return nil
 	}, selectRecalled, t.userID, slices.Compact(chats), generations)

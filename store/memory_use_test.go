@@ -53,16 +53,27 @@ func (e *env) usesOf(m *chat.Message) (uses []memory.Use) {
 }
 
 // memoryIDs are those of the first text of a message.
-func (e *env) memoryIDs(messageID string) (ids []string) {
+func (e *env) memoryIDs(messageID string) []string {
+	e.Helper()
+	return e.firstText(messageID).MemoryIDs
+}
+
+// usedProfile reports whether the first text of a message was written with facts of the profile.
+func (e *env) usedProfile(messageID string) bool {
+	e.Helper()
+	return e.firstText(messageID).UsedProfile
+}
+
+func (e *env) firstText(messageID string) (s chat.Swipe) {
 	e.Helper()
 	e.view(func(tx nodest.Tx) error {
 		m, err := tx.Chats.Message(messageID)
 		if err == nil {
-			ids = m.Swipes[0].MemoryIDs
+			s = m.Swipes[0]
 		}
 		return err
 	})
-	return ids
+	return s
 }
 
 func exchange(rank int) memory.Use {
@@ -82,6 +93,7 @@ func TestATextKnowsWhatWasRecalledForIt(t *testing.T) {
 		for range 2 {
 			e.equal("uses", e.usesOf(m), uses)
 			e.equal("memory ids", e.memoryIDs(m.ID), []string{uses[0].ID, uses[1].ID})
+			e.equal("used the profile", e.usedProfile(m.ID), true)
 			e.change(m.ID, edit("edited"))
 		}
 		e.change(m.ID, reswipe("without memories"))
@@ -135,6 +147,7 @@ func TestAContinuationAddsToWhatWasRecalled(t *testing.T) {
 		c.Rank = 3
 		e.equal("uses", e.usesOf(longer), []memory.Use{a, b, c})
 		e.equal("memory ids", e.memoryIDs(longer.ID), []string{a.ID, c.ID})
+		e.equal("used the profile", e.usedProfile(longer.ID), true)
 		e.equal("uses of the first text", e.usesOf(first), []memory.Use{a, b})
 	})
 }
@@ -169,17 +182,18 @@ func TestAForkKnowsWhatWasRecalled(t *testing.T) {
 			e.forkTo(fork, from, of.ID)
 			copied := &chat.Message{ID: fork.HeadID, ConversationID: fork.ID}
 			e.equal("memory ids", e.memoryIDs(copied.ID), []string{uses[0].ID, uses[1].ID})
+			e.equal("used the profile", e.usedProfile(copied.ID), true)
 			e.equal("uses", e.usesOf(copied), []memory.Use(nil))
 			if from != conv { // a fork of a fork
 				break
 			}
 			from, of = fork.ID, copied
 		}
-		e.equal("rows", e.userRows("memory_uses"), int64(3+2+2))
+		e.equal("rows", e.userRows("memory_uses"), int64(3+3+3))
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conv) })
 		e.clock.advance(31 * day)
 		e.maintain()
-		e.equal("rows of the forks", e.userRows("memory_uses"), int64(2+2))
+		e.equal("rows of the forks", e.userRows("memory_uses"), int64(3+3))
 	})
 }
 

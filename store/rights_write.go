@@ -124,6 +124,9 @@ func (o *ownedTable) decode(b rights.Bundle, members map[string]json.RawMessage)
 			continue
 		}
 		v, err := c.decode(raw)
+		if err == nil {
+			err = c.within(v)
+		}
 		if err != nil {
 			return nil, fault.Wrap(err, fault.InvalidImport, "%s.%s: %v", o.name, c.Name, err)
 		}
@@ -233,13 +236,17 @@ func (db *DB) CheckBundle(ctx context.Context, c *rights.Content) (rights.Counts
 	}
 	counts := rights.Counts{}
 	var of *ownedRow // that the file of the bundle belongs to
+	check := newBundleCheck()
 	err = readRows(all, c, func(row *ownedRow) error {
 		if slices.Contains([]string{"files", "attachments", "avatars"}, row.of.name) {
 			of = row
 		}
 		counts[row.of.name]++
-		return ctx.Err()
+		return cmp.Or(ctx.Err(), check.row(row))
 	})
+	if err == nil {
+		err = check.end()
+	}
 	switch {
 	case err != nil:
 		return nil, err

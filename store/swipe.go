@@ -16,7 +16,7 @@ import (
 
 // revisionRow is a text of a swipe. What it has of the swipe, all its texts have.
 type revisionRow struct {
-	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -MemoryIDs -Omitted -Play"` // created when it was stored
+	chat.Swipe        `db:"ID=swipe_id RevisionID=id Deleted=is_deleted -MemoryIDs -UsedProfile -Omitted -Play"` // created when it was stored
 	UserID, MessageID string
 	Position          int        // position of the swipe, which all its texts have
 	IsShown           bool       // the swipe has this text
@@ -129,7 +129,7 @@ func (r *revisionRow) storedAt(at time.Time) {
 
 // swipeText is a swipe with one of its texts.
 type swipeText struct {
-	chat.Swipe                `db:"Deleted=is_deleted -MemoryIDs -Play"`
+	chat.Swipe                `db:"Deleted=is_deleted -MemoryIDs -UsedProfile -Play"`
 	ConversationID, MessageID string
 	Position                  int
 }

@@ -278,7 +278,7 @@ func exported(m *chat.DumpedMessage) *chat.DumpedMessage {
 	}
 	for i := range m.Texts {
 		t := &m.Texts[i]
-		t.GenerationID, t.MemoryIDs, t.Deleted, t.CreatedAt = "", nil, false, time.Time{}
+		t.GenerationID, t.Recalled, t.Deleted, t.CreatedAt = "", chat.Recalled{}, false, time.Time{}
 	}
 	if n := len(m.States); n > 0 {
 		m.States[n-1].Status = finalStatus(m.States[n-1].Status)

@@ -384,8 +384,8 @@ func TestARestoreRefusesToOverwrite(t *testing.T) {
 
 		for _, args := range [][]string{{"restore", file}, {"restore", "--force", file}} {
 			_, _, err := here.command(t, nil, args...)
-			if err == nil || !strings.Contains(err.Error(), "in use") {
-				t.Fatalf("a server runs: got error %v, want one with %q", err, "in use")
+			if err == nil || !strings.Contains(err.Error(), "Stop it, then restore") {
+				t.Fatalf("a server runs: got error %v, want one with %q", err, "Stop it, then restore")
 			}
 		}
 		_, _, err := here.command(t, nil, "backup", file)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"net/http"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -55,4 +57,46 @@ func TestPageFirstMinutes(t *testing.T) {
 	c.keys("\r")
 	c.see("the chosen model", `[...document.querySelectorAll("main header button")].some(b => b.ariaLabel == "Model of this chat: another-model")`)
 	c.p.stop(t)
+}
+
+// TestPageAsksTheNameOnceForAllDevices puts the question off in one browser: another one does not ask it again, until
+// a memory has learnt a name.
+func TestPageAsksTheNameOnceForAllDevices(t *testing.T) {
+	const field = `document.querySelector("input[autocomplete=nickname]")`
+	m := openMemoryPage(t, "Good evening.")
+	m.see("the question", pageText("What should your characters call you?"))
+	m.press("Not now")
+	m.see("it is put off", "!"+field)
+
+	other := anotherBrowser(t)
+	var made struct{ Link string }
+	m.call(http.MethodPost, "/auth/links", map[string]any{}, &made)
+	if err := chromedp.Do(other, chromedp.Navigate(m.p.client.Base+"/signin#"+made.Link)); err != nil {
+		t.Fatal(err)
+	}
+	waitJS(t, other, "the settings on the other device", `document.querySelector("article") && performance.getEntriesByType("resource").some(e => e.name.endsWith("/api/v1/settings"))`)
+	waitJS(t, other, "no question there", "!"+field)
+	m.add(map[string]any{"text": "The user's name is Mia.", "kind": "profile", "subject": "user"})
+	for _, page := range []context.Context{m.ctx, other} {
+		waitJS(t, page, "the learnt name", field+`?.value == "Mia"`)
+	}
+	waitJS(t, other, "pressing Not now", `(b => b && (b.click(), true))(`+pressable("Not now")+`)`)
+	for _, page := range []context.Context{m.ctx, other} {
+		waitJS(t, page, "it is put off, too", "!"+field)
+	}
+}
+
+// TestPageShowsWhichRepliesUsedTheProfile: all of them, also in a page that did not see them being written.
+func TestPageShowsWhichRepliesUsedTheProfile(t *testing.T) {
+	m := openMemoryPage(t, "Good evening.")
+	m.add(map[string]any{"text": "The user keeps bees.", "kind": "profile", "subject": "user", "pinned": true})
+	m.say(m.chat, "How are you?", "And the ferry?")
+	replies := `[...document.querySelectorAll("article")].map(a => [...a.querySelectorAll("button")].filter(b => b.innerText.trim() == "Used your profile").length).join()`
+	m.see("two of three replies", replies+` == "0,0,0,1,0,1"`)
+	if err := chromedp.Do(m.ctx, chromedp.Reload()); err != nil {
+		t.Fatal(err)
+	}
+	m.see("after a reload", replies+` == "0,0,0,1,0,1"`)
+	m.press("Used your profile")
+	m.see("the fact", `document.querySelector("dialog[open]")?.innerText.includes("The user keeps bees.")`)
 }

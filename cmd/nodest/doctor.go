@@ -192,6 +192,9 @@ func modelChecks(ctx context.Context, cfg *setup.Config, m *setup.Models, networ
 		}
 		checks = append(checks, c)
 	}
+	if m.Client(m.Default()) == nil {
+		checks = append(checks, check{name: "provider " + m.Default(), detail: "a server that an owner adds on the page, where Test checks it (default)"})
+	}
 	checks = append(checks, checkVectors(ctx, m, network))
 	if m.Default() == "offline" {
 		checks = append(checks, check{name: "note", detail: "with the settings of this terminal, only the offline demo model is configured; set a provider key to use a real model"})

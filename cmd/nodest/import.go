@@ -68,7 +68,7 @@ func (p *program) importCommand() *cobra.Command {
 			"  nodest import glade.jsonl --character Seraphina\n  nodest import odd.json --as preset",
 		SuggestFor: []string{"load", "add", "upload"},
 	}
-	cmd.Flags().BoolVar(&sample, "sample", false, "import the built-in sample character")
+	cmd.Flags().BoolVar(&sample, "sample", false, "import the built-in sample character, in the language of the terminal")
 	cmd.Flags().BoolVar(&all, "all", false, "add what a file of nodest export --all has and you lack")
 	cmd.Flags().BoolVar(&check, "dry-run", false, "with --all: say what would be added, and add nothing")
 	cmd.Flags().StringVar(&in.as, "as", "", "type of the files: "+strings.Join(importable(), ", ")+"; default: detected from their content")
@@ -90,7 +90,7 @@ func (p *program) importCommand() *cobra.Command {
 		}
 		if sample {
 			var raw json.RawMessage
-			if err := c.Call(ctx, http.MethodPost, cli.Characters.Path+"/sample", nil, &raw); err != nil {
+			if err := c.Call(ctx, http.MethodPost, cli.Characters.Path+"/sample?language="+languageOf(p.getenv), nil, &raw); err != nil {
 				return err
 			}
 			if err := in.say(ctx, raw); err != nil {
@@ -100,6 +100,20 @@ func (p *program) importCommand() *cobra.Command {
 		return in.files(ctx, files)
 	})
 	return p.withJSON(cmd, "print the result for each file as JSON, one object per line")
+}
+
+// languageOf is that of the terminal, of those that the program has: en or zh. A variable beats those behind it, as
+// in other programs.
+func languageOf(getenv func(string) string) string {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		if locale := getenv(name); locale != "" {
+			if language, _, _ := strings.Cut(strings.ToLower(locale), "_"); language == "zh" || strings.HasPrefix(language, "zh-") || strings.HasPrefix(language, "zh.") {
+				return "zh"
+			}
+			return "en"
+		}
+	}
+	return "en"
 }
 
 // accounts imports files of nodest export --all.

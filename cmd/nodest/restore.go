@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"nodest/internal/backup"
 	"nodest/internal/setup"
 	"nodest/store"
+	"nodest/store/sqldb"
 )
 
 func (p *program) restoreCommand() *cobra.Command {
@@ -92,6 +94,9 @@ func (p *program) restore(ctx context.Context, cfg *setup.Config, path string, f
 	progress, clear := p.progress("restoring")
 	defer clear()
 	done, err := store.Restore(ctx, storeOptions(cfg, setup.NewLog(p.err, cfg)), b, store.RestoreOptions{Force: force, Files: files, Progress: progress})
+	if errors.Is(err, sqldb.ErrInUse) {
+		err = fmt.Errorf("the server is running (%s). Stop it, then restore", cmp.Or(sqldb.FolderServer(cfg.DataFolder()), "on "+cfg.DataFolder()))
+	}
 	return &b.Manifest, done, err
 }
 

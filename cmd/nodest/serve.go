@@ -84,7 +84,7 @@ func (p *program) serve(ctx context.Context, cfg *setup.Config) error {
 	}
 	r.Answer(ctx, listener)
 	r.Stay(ctx)
-	r.Background.Go(func() { r.Models.Client(r.Models.Default()).DefaultModel(ctx) }) // the first message need not wait for it
+	r.Background.Go(func() { r.Models.Prepare(ctx) })
 	p.welcome(r, link)
 
 	select {

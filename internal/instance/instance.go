@@ -154,6 +154,11 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 		return r, err
 	}
 	r.Models.UseServers(r.Accounts.OpenServers)
+	if absent, err := r.Models.Absent(ctx); err != nil {
+		return r, err
+	} else if len(absent) > 0 {
+		log.Warn("the settings name model servers that no owner has added yet", "servers", absent)
+	}
 	if r.web, err = NewWeb(cfg, searchCounter{r.db}); err != nil {
 		return r, err
 	}

@@ -54,9 +54,9 @@ var Settings = []Setting{
 	{Env: "NODEST_DATABASE_URL", Help: "postgres://… URL of a PostgreSQL database; empty: SQLite in the data folder", Secret: true, check: isDatabase},
 	{Env: "NODEST_ADMIN_TOKEN", Help: "bearer token with the owner's rights; at least 16 characters", Secret: true, check: isLong},
 	{Env: "NODEST_SECRET_KEY", Help: "secret that encrypts stored provider keys; empty: generated and kept in the data folder", Secret: true},
-	{Env: "NODEST_PROVIDER", Help: "default model provider: gemini, openrouter, openai or offline; empty: the first one with a key", check: oneOf("", "gemini", "openrouter", "openai", "offline")},
+	{Env: "NODEST_PROVIDER", Help: "default model provider: gemini, openrouter, openai, offline, or the name of a server that an owner has added on the page; empty: the first one with a key", check: readable(providerName)},
 	{Env: "NODEST_MODEL", Help: "default model; empty: one of the provider's own list, an alias or the newest stable one. The server asks for the list when it starts; the first turn waits for it up to 3 seconds, and without it an alias answers"},
-	{Env: "NODEST_FALLBACKS", Help: "comma-separated list of provider[:model] to try in order when the default fails"},
+	{Env: "NODEST_FALLBACKS", Help: "comma-separated list of provider[:model] to try in order when the default fails; servers that owners have added can be named, too"},
 	{Env: "GEMINI_API_KEY", Help: "Gemini API key; several, separated by commas, are rotated", Secret: true},
 	{Env: "NODEST_GEMINI_BASE_URL", Help: "base URL of the Gemini API, if not the default", check: isURL},
 	{Env: "NODEST_GEMINI_TRANSPORT", Help: "Gemini SDK for all models: generative-ai-go or genai; empty: chosen by model", check: oneOf("", "generative-ai-go", "genai")},
@@ -229,6 +229,15 @@ func (s Setting) Shown(value string) string {
 		return "••••••••"
 	}
 	return value
+}
+
+// providerName refuses what no provider and no added server can be called. Whether there is such a server is known
+// when it is asked: owners add servers while the program runs.
+func providerName(v string) (string, error) {
+	if v == "" || builtIn(v) || canBeAdded(v) {
+		return v, nil
+	}
+	return "", fmt.Errorf("%q is invalid; must be one of %s, or the name of a server that an owner has added", v, strings.Join(ProviderNames, ", "))
 }
 
 func oneOf(words ...string) func(string) error {

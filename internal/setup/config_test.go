@@ -89,7 +89,7 @@ func TestFlagBeforeEnvironmentBeforeFileBeforeDefault(t *testing.T) {
 func TestConfigErrorsNameTheSetting(t *testing.T) {
 	t.Parallel()
 	for env, wrong := range map[string]string{
-		"NODEST_ADDR": "8080", "NODEST_DATABASE_URL": "mysql://u:hunter2hunter2@h/d", "NODEST_ADMIN_TOKEN": "hunter2", "NODEST_PROVIDER": "claude",
+		"NODEST_ADDR": "8080", "NODEST_DATABASE_URL": "mysql://u:hunter2hunter2@h/d", "NODEST_ADMIN_TOKEN": "hunter2", "NODEST_PROVIDER": "Claude 5",
 		"NODEST_GEMINI_BASE_URL": "ftp://host", "NODEST_GEMINI_TRANSPORT": "grpc", "NODEST_OPENROUTER_BASE_URL": "host/path",
 		"OPENAI_BASE_URL": "127.0.0.1:11434", "NODEST_TOKENS_PER_DAY": "many", "NODEST_GENERATIONS": "-1", "NODEST_MAX_CONNECTIONS": "1.5", "NODEST_QUOTA_MEGABYTES": "8796093022208", "NODEST_REQUEST_MEGABYTES": "99999999999999",
 		"NODEST_GRACE": "20", "NODEST_OFFLINE_DELAY": "-1s", "NODEST_LOG_LEVEL": "loud", "NODEST_LOG_FORMAT": "xml",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -82,7 +83,7 @@ func NewModels(cfg *Config, log *slog.Logger, keys func(context.Context, string)
 		return nil, err
 	}
 	for _, ref := range m.fallbacks {
-		if m.server[ref.Provider] == nil {
+		if m.server[ref.Provider] == nil && !canBeAdded(ref.Provider) {
 			return nil, fault.New(fault.NotConfigured, "NODEST_FALLBACKS contains %s, which is not configured", ref.Provider)
 		}
 	}
@@ -249,7 +250,7 @@ func (m *Models) model(ctx context.Context, p llm.Provider, by ownKey, model str
 	links := []llm.Link{m.link(p, by, model, chosen)}
 	for _, ref := range fallbacks {
 		if ref.Provider != p.Name() || (ref.Model != "" && ref.Model != model) {
-			links = append(links, m.link(m.server[ref.Provider], keyOf(ref.Provider, ""), ref.Model, ""))
+			links = append(links, m.fallback(ctx, ref)...)
 		}
 	}
 	return nodest.Model{
@@ -258,6 +259,16 @@ func (m *Models) model(ctx context.Context, p llm.Provider, by ownKey, model str
 		Sees:  func(ctx context.Context) bool { return m.lists.sees(ctx, p, by, model) },
 		Calls: func(ctx context.Context) bool { return m.lists.calls(ctx, p, by, model) },
 	}
+}
+
+// fallback is the link of a fallback with the server's key; none for a server that no owner has added.
+func (m *Models) fallback(ctx context.Context, ref llm.Ref) []llm.Link {
+	p, by, err := m.provider(ctx, ref.Provider, nil)
+	if err != nil || p == nil {
+		m.log.WarnContext(ctx, "a fallback is left out", "provider", ref.Provider, "err", cmp.Or(err, notConfigured(ref.Provider)))
+		return nil
+	}
+	return []llm.Link{m.link(p, by, ref.Model, "")}
 }
 
 // link is a provider with one of its models, which is chosen if it is the default and "" if it is
@@ -299,6 +310,34 @@ func (m *Models) Default() string { return m.def }
 
 // Fallbacks are the models that are tried when the default fails.
 func (m *Models) Fallbacks() []llm.Ref { return m.fallbacks }
+
+// Prepare has the default provider choose its model, so that the first message need not wait for it.
+func (m *Models) Prepare(ctx context.Context) {
+	if p, _, err := m.provider(ctx, m.def, nil); err == nil && p != nil {
+		p.DefaultModel(ctx)
+	}
+}
+
+// Absent are the servers that the settings name and that no owner has added.
+func (m *Models) Absent(ctx context.Context) (names []string, err error) {
+	for _, name := range append([]string{m.def}, providersOf(m.fallbacks)...) {
+		has, err := m.HasProvider(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !has && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func providersOf(refs []llm.Ref) (names []string) {
+	for _, ref := range refs {
+		names = append(names, ref.Provider)
+	}
+	return names
+}
 
 // Client is the server's client of a provider; nil if it is not configured.
 func (m *Models) Client(name string) llm.Provider { return m.server[name] }

@@ -17,12 +17,18 @@ import (
 )
 
 // UseServers makes the servers that owners have added providers, too. added is asked whenever one may be meant, so
-// that a change by another process counts at once; turns of built-in providers do not ask it.
+// that a change by another process counts at once; turns of built-in providers do not ask it, unless a fallback may be
+// one.
 func (m *Models) UseServers(added func(context.Context) ([]*account.OpenServer, error)) {
 	m.added = added
 }
 
 func builtIn(name string) bool { return slices.Contains(ProviderNames, name) }
+
+// canBeAdded reports whether owners can add a server of that name.
+func canBeAdded(name string) bool {
+	return account.IsServerName(name) && !builtIn(name) && name != "jina"
+}
 
 // servers are those that owners have added.
 func (m *Models) servers(ctx context.Context) ([]*account.OpenServer, error) {
@@ -50,14 +56,17 @@ func (m *Models) addedProvider(ctx context.Context, name, own string) (llm.Provi
 
 // reach returns the client of a server, which is another one after each change of the server.
 func (m *Models) reach(s *account.OpenServer, own string) (llm.Provider, ownKey, error) {
-	key := cmp.Or(own, s.Key)
-	is, err := json.Marshal([]string{s.BaseURL, s.Model, key})
+	key, model := cmp.Or(own, s.Key), s.Model
+	if s.Name == m.def {
+		model = cmp.Or(m.cfg.Get("NODEST_MODEL"), model)
+	}
+	is, err := json.Marshal([]string{s.BaseURL, model, key})
 	if err != nil {
 		return nil, ownKey{}, err
 	}
 	at := ownKey{s.Name, sha256.Sum256(is)}
 	p, err := m.kept(at, func() (llm.Provider, error) {
-		return openai.New(llm.ParseKeys(key), openai.Options{Name: s.Name, BaseURL: s.BaseURL, Private: true, Model: s.Model})
+		return openai.New(llm.ParseKeys(key), openai.Options{Name: s.Name, BaseURL: s.BaseURL, Private: true, Model: model})
 	})
 	return p, at, err
 }

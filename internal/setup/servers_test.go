@@ -109,3 +109,55 @@ func TestErrorsOfAddedServersDoNotNameTheirAddress(t *testing.T) {
 		t.Errorf("%+v, %v", check, err)
 	}
 }
+
+// The settings can name a server that an owner has added, or adds later.
+func TestASettingNamesAnAddedServer(t *testing.T) {
+	t.Parallel()
+	local, spare := llmtest.NewOpenAI(t), llmtest.NewOpenAI(t)
+	m, err := modelsOf(t, nil, "NODEST_PROVIDER", "local", "NODEST_MODEL", "mine", "NODEST_FALLBACKS", "spare:second,later")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var added []*account.OpenServer
+	m.UseServers(func(context.Context) ([]*account.OpenServer, error) { return added, nil })
+	if _, err := m.Resolve(t.Context(), "ann", "", "", ""); !fault.Is(err, fault.NotConfigured) {
+		t.Errorf("before it is there: %v", err)
+	}
+	m.Prepare(t.Context())
+	if absent, err := m.Absent(t.Context()); err != nil || strings.Join(absent, " ") != "local spare later" {
+		t.Errorf("absent: %v, %v", absent, err)
+	}
+	added = []*account.OpenServer{serverOf("local", local.URL, "other", "sk-local"), serverOf("spare", spare.URL, "first", "sk-spare")}
+	if absent, err := m.Absent(t.Context()); err != nil || strings.Join(absent, " ") != "later" {
+		t.Errorf("absent: %v, %v", absent, err)
+	}
+	local.Always(func(llmtest.Request) llmtest.Reply { return llmtest.Reply{Status: 500, Message: "No."} })
+	spare.Script(llmtest.Say("Yes."))
+	found, err := m.Resolve(t.Context(), "ann", "", "", "")
+	if err != nil || found.Provider != "local" || found.Name != "mine" {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	text := ""
+	for e, err := range found.Generator.Stream(t.Context(), llm.Request{Model: found.Name, Messages: []llm.Message{{Role: llm.User, Text: "Well?"}}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += e.Text
+	}
+	asked := spare.Requests()
+	if text != "Yes." || len(asked) == 0 || asked[len(asked)-1].Model != "second" || asked[len(asked)-1].Key != "sk-spare" {
+		t.Errorf("%q by %+v", text, asked)
+	}
+	list, err := m.Providers(t.Context(), "ann")
+	if err != nil || !list[len(ProviderNames)].Default || list[0].Default {
+		t.Errorf("the list: %+v, %v", list, err)
+	}
+	for _, bad := range []string{"jina", "No such", "x"} {
+		if _, err := Load(getenvOf("NODEST_PROVIDER", bad), nil); err == nil {
+			t.Errorf("the provider %q is taken", bad)
+		}
+	}
+	if _, err := modelsOf(t, nil, "NODEST_FALLBACKS", "gemini"); !fault.Is(err, fault.NotConfigured) {
+		t.Errorf("a built-in fallback without a key: %v", err)
+	}
+}

@@ -112,5 +112,5 @@ func unknownFile(data []byte) error {
 			return fault.Wrap(err, fault.InvalidImport, "invalid JSON: %v", err)
 		}
 	}
-	return fault.New(fault.InvalidImport, "unknown file type").With("as", card.Kinds)
+	return fault.New(fault.InvalidImport, "unknown file type: not a file that NodeST can import").With("as", card.Kinds)
 }

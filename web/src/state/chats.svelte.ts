@@ -51,11 +51,11 @@ function write(form: number, at: string): string {
   return text
 }
 
-/** distinguish says of each chat when it began, in the first of the forms from one on that no other chat shares. */
+/** distinguish says of each chat when it began, in the first of the forms from one on that no other chat shares; those that share all are numbered. */
 function distinguish(alike: Conversation[], form: number, found: Map<string, string>) {
   for (const same of grouped(alike, (c) => write(form, c.createdAt))) {
     if (same.length > 1 && form + 1 < forms.length) distinguish(same, form + 1, found)
-    else for (const c of same) found.set(c.id, write(form, c.createdAt))
+    else same.sort((a, b) => (a.id < b.id ? -1 : 1)).forEach((c, i) => found.set(c.id, write(form, c.createdAt) + (i > 0 ? ` (${i + 1})` : '')))
   }
 }
 

@@ -2,16 +2,10 @@
 
 import { plain } from '../lib/format'
 import { nameIn } from '../lib/nameIn'
-import { storage } from '../lib/storage'
 import { rest } from './server'
-import { session } from './session.svelte'
 import { userSettings } from './settings.svelte'
 
 let learnt = $state('')
-let dismissed = $state(0) // how often, so that what is shown follows
-
-/** What the user was asked last and has put off; null = nothing. The place is the browser: the settings have none. */
-const asked = () => storage.get('nodest.name.' + (session.user?.id ?? ''))
 
 export const userName = {
   /** The name that a memory has learnt; empty if there is none. */
@@ -25,9 +19,9 @@ export const userName = {
   },
   /** True if the question is to be shown: it has not been put off. */
   get wanted(): boolean {
-    void dismissed
     if (!this.missing) return false
-    return asked() === null || (learnt !== '' && asked() !== learnt)
+    const declined = userSettings.current?.nameDeclined
+    return declined === undefined || (learnt !== '' && declined !== learnt)
   },
   /** look reads whether a character has learnt the name. */
   async look(characterId: string) {
@@ -37,9 +31,6 @@ export const userName = {
       if (name) return void (learnt = name)
     }
   },
-  later() {
-    storage.set('nodest.name.' + (session.user?.id ?? ''), learnt)
-    dismissed++
-  },
+  later: () => userSettings.change({ nameDeclined: learnt }),
   store: (name: string) => userSettings.change({ userName: name }),
 }

@@ -106,7 +106,7 @@ export const chatWords = words(
     restarted: 'Restarted.',
     memory: 'Memory',
     details: 'Chat settings',
-    gone: 'This chat does not exist any more.',
+    gone: 'This chat no longer exists.',
     firstMessage: 'There are no messages yet.',
   },
   {
