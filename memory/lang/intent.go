@@ -45,6 +45,7 @@ func (q *Question) intend(folded, rest string, chats bool) {
 	}
 	q.fade(rest)
 	q.readKind(folded)
+	q.readAsked(folded)
 	q.Refers = refersBack(rest) && q.asked() <= mostOfReference
 	q.Properties = propertiesAsked(rest, allProperties)
 	if q.Properties == 0 && q.asked() < LeastAsked && asksOwn.MatchString(rest) {
@@ -73,6 +74,7 @@ func (q *Question) readKind(folded string) {
 	kind := map[string]bool{}
 	for _, e := range kindOfAnswer() {
 		for _, at := range e.FindAllStringSubmatchIndex(folded, -1) {
+			q.kind = folded[at[2]:at[3]]
 			for _, t := range index.Terms(folded[at[2]:at[3]]) {
 				kind[t] = true
 			}

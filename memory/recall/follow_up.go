@@ -56,17 +56,18 @@ func (r *ranking) followUp() error {
 	return nil
 }
 
-// tie is what two rows have in common besides the words of the question.
+// tie is what two rows have in common.
 type tie struct {
-	weight float32
-	rare   bool // a word that hardly any other row has
+	weight float32 // of words that the question does not have
+	rare   bool    // a word that hardly any other row has, likewise
+	asked  bool    // a word of the question
 }
 
 // telling returns the words of some rows that may tie others to them.
 func (r *ranking) telling(best []ranked) (words []string) {
 	for _, t := range best {
 		for _, w := range r.got[t.row].words() {
-			if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle && !r.read.Own(w) {
+			if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle {
 				words = append(words, w)
 			}
 		}
@@ -82,11 +83,18 @@ const mostTied = 100
 func (r *ranking) following(old ranked, having map[string]index.Holding) (rows []int, err error) {
 	ties, total := map[int]tie{}, float32(0)
 	for _, w := range r.telling([]ranked{old}) {
-		h := having[w]
-		total += h.Rarity
+		h, own := having[w], r.read.Own(w)
+		if !own {
+			total += h.Rarity
+		}
 		for _, row := range h.Rows {
 			t := ties[row]
-			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && r.read.Proof(w) == 1}
+			if own {
+				t.asked = true
+			} else {
+				t = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && r.read.Proof(w) == 1, t.asked}
+			}
+			ties[row] = t
 		}
 	}
 	for _, row := range slices.Sorted(maps.Keys(ties)) {
@@ -100,8 +108,18 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 	before := r.got[old.row].entry
 	return slices.DeleteFunc(rows, func(row int) bool {
 		u := r.got[row]
-		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && r.mostlyTied(u, r.got[old.row]))
+		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && (r.ofUser(r.line(row)) || r.goesOn(u, r.got[old.row])) && r.mostlyTied(u, r.got[old.row]))
 	}), nil
+}
+
+// goesOn reports whether a line begins with a telling word of an older one: it says more of the same.
+func (r *ranking) goesOn(u, old *unit) bool {
+	for _, w := range u.words() {
+		if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle {
+			return slices.Contains(old.words(), w)
+		}
+	}
+	return false
 }
 
 // tiedTo returns how many telling words a line has, and how many of them an older one has. Of the pairs of
@@ -132,7 +150,7 @@ func (r *ranking) mostlyTied(u, old *unit) bool {
 // mayFollow reports, by their lines, whether a row may follow up on one with this weight of words.
 func (r *ranking) mayFollow(row, old int, t tie, total float32) bool {
 	l := r.line(row)
-	return l.tellsOfUser() && l.compareTime(r.line(old)) >= 0 && (t.rare || t.weight >= followingTie*total)
+	return l.tellsOfUser() && l.compareTime(r.line(old)) >= 0 && (t.rare || t.asked || t.weight >= followingTie*total)
 }
 
 // bestProven returns the best of the user's lines and facts that pass the gate, best first.
@@ -143,7 +161,7 @@ func (r *ranking) bestProven() ([]ranked, error) {
 	}
 	for _, f := range r.columns.fits {
 		l := r.line(f.row)
-		if !r.columns.proven.has(f.row) || r.columns.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.Only.bars(l, f.row, r.v) {
+		if !r.columns.proven.has(f.row) || !(r.told[f.row] || r.stated[f.row]) && r.columns.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.Only.bars(l, f.row, r.v) {
 			continue
 		}
 		if s := (ranked{f.row, r.adjusted(f.score, f.row)}); top.takes(s) {

@@ -120,6 +120,7 @@ type ranking struct {
 	gate    gate
 	naming  map[int]bool // rows that name one of the question's days
 	told    map[int]bool // rows that give a property which the question asks for
+	stated  map[int]bool // rows with the statement that the question asks for
 	follow  following
 
 	cosineBase float32 // up to here a cosine of the model is chance
@@ -220,7 +221,7 @@ func (r *ranking) liftTold() {
 		best = max(best, f.score)
 	}
 	for i, f := range r.columns.fits {
-		if r.told[f.row] {
+		if r.told[f.row] || r.stated[f.row] {
 			r.columns.fits[i].score = best
 		}
 	}
