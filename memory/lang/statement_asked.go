@@ -15,7 +15,8 @@ type Asked struct {
 	pieces []string // of languages without, in their order
 	things bool     // the statement is about what the speaker has, and not what the speaker does
 	is     bool     // it needs a word for "is" behind its words
-	also   string   // a stem that the sentence has besides; "" = none
+	also   string   // a word of which the sentence has a form besides; "" = none
+	or     *Asked   // another one that answers it as well
 }
 
 var (
@@ -52,9 +53,29 @@ func (q *Question) readAsked(folded string) {
 			}
 		}
 		if q.Asked != nil {
-			return
+			break
 		}
 	}
+	q.askKind()
+}
+
+// askKind adds the statement about a thing of the kind that is asked for: "What car do I drive?" is answered by "My
+// car is a van" as well.
+func (q *Question) askKind() {
+	if q.kind == "" || isDenseTerm(q.kind) || q.tongues.join(index.Stem(q.kind)) {
+		return
+	}
+	if q.Asked == nil || !q.Asked.things {
+		q.Asked = &Asked{words: []string{index.Stem(q.kind)}, things: true, is: true, or: q.Asked}
+	}
+}
+
+// MeansUser reports whether a term is how facts name the user.
+func MeansUser(term string) bool {
+	if !isDenseTerm(term) {
+		return term == "user"
+	}
+	return term == "用户" || strings.HasPrefix(term, "户")
 }
 
 // spaced returns a statement of a language with spaces; nil if its words are too common to tell anything.
@@ -94,10 +115,14 @@ func densely(said, kind string) *Asked {
 		}
 	}
 	a := &Asked{}
-	telling, little := 0, 0
+	telling, little, empty := 0, 0, false
 	for _, p := range strings.Split(asksFor.ReplaceAllString(said, "\n"), "\n") {
 		p = strings.Trim(strings.TrimPrefix(p, "的"), "的是了，。？！,.?! ")
-		for _, r := range p {
+		bare := p
+		for _, w := range emptied(p) {
+			bare, empty = strings.ReplaceAll(bare, w, ""), true
+		}
+		for _, r := range bare {
 			switch {
 			case strings.ContainsRune(functionCharacters(), r):
 			case strings.ContainsRune(littleCharacters(), r):
@@ -110,14 +135,31 @@ func densely(said, kind string) *Asked {
 			a.pieces = append(a.pieces, p)
 		}
 	}
-	if telling == 0 && (little == 0 || kind == "") && little < 2 {
+	switch {
+	case telling > 0 || !empty && little > 1:
+	case kind == "" || little == 0 && !empty:
 		return nil
+	case empty:
+		a.also = kind
 	}
 	return a
 }
 
+// emptied returns the words without content in a text.
+func emptied(text string) (words []string) {
+	for at := range text {
+		if n := beginsWith(text[at:], emptyWords()); n > 0 {
+			words = append(words, text[at:at+n])
+		}
+	}
+	return words
+}
+
 // MadeIn reports whether somebody makes the statement in a text.
 func (a *Asked) MadeIn(text string) bool {
+	if a.or != nil && a.or.MadeIn(text) {
+		return true
+	}
 	for _, s := range SentencesOf(Contracted(Plain(text))) {
 		if IsQuestion(s) || supposed.MatchString(s) {
 			continue
@@ -163,6 +205,9 @@ func (a *Asked) follow(words []string) bool {
 
 // piecedIn is saidIn for a sentence without spaces.
 func (a *Asked) piecedIn(s string) bool {
+	if !strings.Contains(s, a.also) {
+		return false
+	}
 	for at := range s {
 		for _, who := range makesIt() {
 			rest, ok := strings.CutPrefix(s[at:], who)

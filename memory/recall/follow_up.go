@@ -3,6 +3,7 @@ package recall
 import (
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"nodest/internal/index"
@@ -67,7 +68,7 @@ type tie struct {
 func (r *ranking) telling(best []ranked) (words []string) {
 	for _, t := range best {
 		for _, w := range r.got[t.row].words() {
-			if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle {
+			if r.mayTie(w) {
 				words = append(words, w)
 			}
 		}
@@ -108,25 +109,45 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 	before := r.got[old.row].entry
 	return slices.DeleteFunc(rows, func(row int) bool {
 		u := r.got[row]
-		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && (r.ofUser(r.line(row)) || r.goesOn(u, r.got[old.row])) && r.mostlyTied(u, r.got[old.row]))
+		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !r.followsUp(u, r.got[old.row], row, ties[row], total)
 	}), nil
 }
 
-// goesOn reports whether a line begins with a telling word of an older one: it says more of the same.
+// followsUp reports whether a line of a later time is about an older one: it says that something has changed, or has
+// little else to tell; and it is about the user, or begins with what it shares.
+func (r *ranking) followsUp(u, old *unit, row int, t tie, total float32) bool {
+	same := r.ofUser(r.line(row)) || r.goesOn(u, old)
+	if all, _ := r.tiedTo(u, old); u.saysChanged() && (same || t.weight >= followingTie*total || all <= fewToTell) {
+		return true
+	}
+	return t.rare && same && r.mostlyTied(u, old)
+}
+
+// goesOn reports whether a clause of a line begins with a telling word of an older one: it says more of the same.
 func (r *ranking) goesOn(u, old *unit) bool {
-	for _, w := range u.words() {
-		if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle {
-			return slices.Contains(old.words(), w)
+	for clause := range strings.FieldsFuncSeq(u.Text, func(c rune) bool { return strings.ContainsRune(",;:.!?，；：。！？", c) }) {
+		for _, w := range index.Terms(clause) {
+			if r.mayTie(w) {
+				if slices.Contains(old.words(), w) {
+					return true
+				}
+				break
+			}
 		}
 	}
 	return false
+}
+
+// mayTie reports whether a word may tie lines together.
+func (r *ranking) mayTie(w string) bool {
+	return r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle && !lang.MeansUser(w)
 }
 
 // tiedTo returns how many telling words a line has, and how many of them an older one has. Of the pairs of
 // characters in a line every other one joins two words, which no other line has.
 func (r *ranking) tiedTo(u, old *unit) (all, tied float32) {
 	for _, w := range u.words() {
-		if !r.read.TellsSomething(w) || r.read.Proof(w) < lang.ProvesLittle {
+		if !r.mayTie(w) {
 			continue
 		}
 		if w[0] >= utf8.RuneSelf {
@@ -146,6 +167,9 @@ func (r *ranking) mostlyTied(u, old *unit) bool {
 	all, tied := r.tiedTo(u, old)
 	return 5*tied >= all
 }
+
+// fewToTell is how many telling words a line has, at most, that is about nothing but what has changed.
+const fewToTell = 2 * mostNew
 
 // mayFollow reports, by their lines, whether a row may follow up on one with this weight of words.
 func (r *ranking) mayFollow(row, old int, t tie, total float32) bool {

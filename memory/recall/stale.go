@@ -207,8 +207,8 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	places := make([]int, 0, len(found)) // in found
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
-			gives, gave := all[j].gives&r.read.Properties != 0, all[i].gives&r.read.Properties != 0
-			if gives != gave {
+			gives, gave := r.answersIt(&found[j], &all[j]), r.answersIt(&found[i], &all[i])
+			if gives != gave && (gives || all[i].gives&r.read.Properties != 0 || !r.goesOn(found[j].unit, found[i].unit)) {
 				return gives
 			}
 			newer := r.mine || r.read.Present && found[j].voted >= found[i].voted
@@ -226,9 +226,18 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	return ordered
 }
 
+// answersIt reports whether a unit gives a property that is asked for, makes the statement, or follows up on one that does.
+func (r *ranking) answersIt(c *candidate, t *telling) bool {
+	if t.gives&r.read.Properties != 0 || r.stated[c.row] {
+		return true
+	}
+	row, tied := r.follow.tied[c.row]
+	return tied && (r.stated[row] || r.told[row])
+}
+
 // overtakes reports whether a later line, with this of the question, replaces an older one.
 func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
-	if row, tied := r.follow.tied[c.row]; tied && row == old.row {
+	if row, tied := r.follow.tied[c.row]; tied && (row == old.row || r.stated[row] && r.stated[old.row]) {
 		return true
 	}
 	if c.saysChanged() && r.shareMatter(old, c) {
