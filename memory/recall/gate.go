@@ -18,7 +18,7 @@ import (
 const (
 	leastShare      = 0.27 // share of what a question asks for
 	leastOwn        = 0.45 // likewise of a question about the user: with less, what it asks for was never said
-	leastOfOthers   = 0.7  // likewise in a row that is not of the user in the first person
+	leastOfOthers   = 0.75 // likewise in a row that is not of the user in the first person, or has nothing of the thing that is asked about
 	clearShare      = 0.75 // share of what a question asks for in a row that answers it clearly
 	leastTold       = 1.3  // for a message that asks nothing
 	leastToldShare  = 0.1
@@ -52,7 +52,7 @@ func (r *ranking) passes(i int) bool {
 	}
 	if r.mine && r.read.Asks && len(r.read.Days) == 0 {
 		least := float32(leastOwn)
-		if !r.ofUser(r.line(i)) {
+		if !r.ofUser(r.line(i)) || r.heads != nil && !r.heads[i] {
 			least = leastOfOthers
 		}
 		if evidence < least*r.columns.match.Asked && (evidence < leastTold || least == leastOfOthers) {
@@ -109,6 +109,9 @@ func (r *ranking) opens() (bool, error) {
 	if err := r.readGiving(); err != nil {
 		return false, err
 	}
+	if err := r.readHeads(); err != nil {
+		return false, err
+	}
 	if err := r.readStated(); err != nil {
 		return false, err
 	}
@@ -142,6 +145,23 @@ func (r *ranking) readTold() error {
 	for _, rows := range marked {
 		for _, row := range newest(r.v, rows, mostGiving) {
 			r.told[row] = true
+		}
+	}
+	return err
+}
+
+// readHeads finds the rows with the thing that a question about the user is about.
+func (r *ranking) readHeads() error {
+	r.heads = nil
+	heads := r.read.Heads(r.q.Text)
+	if !r.mine || !r.read.Asks || len(heads) == 0 {
+		return nil
+	}
+	having, err := r.v.Having(r.ctx, heads, r.v.Slots())
+	r.heads = map[int]bool{}
+	for _, h := range having {
+		for _, row := range h.Rows {
+			r.heads[row] = true
 		}
 	}
 	return err

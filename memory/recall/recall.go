@@ -120,6 +120,7 @@ type ranking struct {
 	gate    gate
 	naming  map[int]bool // rows that name one of the question's days
 	told    map[int]bool // rows that give a property which the question asks for
+	heads   map[int]bool // rows with the thing that the question is about; nil = it names none
 	stated  map[int]bool // rows with the statement that the question asks for
 	follow  following
 
