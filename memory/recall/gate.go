@@ -120,6 +120,10 @@ func (r *ranking) opens() (bool, error) {
 			r.columns.proven.put(row, 1)
 		}
 	}
+	r.hopped = map[int]bool{}
+	if err := r.hop(); err != nil {
+		return false, err
+	}
 	return len(r.columns.proven.set) > 0, nil
 }
 
@@ -223,7 +227,7 @@ func (r *ranking) readGiving() error {
 
 // proves reports whether row i passes the gate by itself.
 func (r *ranking) proves(i int) bool {
-	return r.q.gated() && (r.passes(i) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i) || r.stated[i])
+	return r.q.gated() && (r.passes(i) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i) || r.stated[i] || r.hopped[i])
 }
 
 // answers reports whether row i follows a question that passes the gate.

@@ -121,6 +121,7 @@ type ranking struct {
 	naming  map[int]bool // rows that name one of the question's days
 	told    map[int]bool // rows that give a property which the question asks for
 	heads   map[int]bool // rows with the thing that the question is about; nil = it names none
+	hopped  map[int]bool // rows that answer it together with another one
 	stated  map[int]bool // rows with the statement that the question asks for
 	follow  following
 
@@ -222,7 +223,7 @@ func (r *ranking) liftTold() {
 		best = max(best, f.score)
 	}
 	for i, f := range r.columns.fits {
-		if r.told[f.row] || r.stated[f.row] {
+		if r.told[f.row] || r.stated[f.row] || r.hopped[f.row] {
 			r.columns.fits[i].score = best
 		}
 	}

@@ -298,7 +298,7 @@ func (r *ranking) askedIn(u *unit) asked {
 		if known {
 			_, known = slices.BinarySearch(u.distinct, n)
 		}
-		if t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) == 1 {
+		if isCharacter(t) {
 			known = slices.ContainsFunc(u.words(), func(w string) bool { return strings.Contains(w, t.Text) })
 		}
 		of[i] = known
