@@ -19,6 +19,7 @@ var (
 	tag           = data.Rule("tag") // turns a statement into a question that needs no answer
 	sentenceWords = data.Rule("sentence-words")
 	kindOfAnswer  = data.List("kind-of-answer")
+	antecedents   = data.List("antecedent")
 	asksOwn       = data.Rule("asks-own") // asks for something about one who speaks
 )
 
@@ -76,6 +77,13 @@ func (q *Question) readKind(folded string) {
 		for _, at := range e.FindAllStringSubmatchIndex(folded, -1) {
 			q.kind = folded[at[2]:at[3]]
 			for _, t := range index.Terms(folded[at[2]:at[3]]) {
+				kind[t] = true
+			}
+		}
+	}
+	for _, e := range antecedents() {
+		for _, at := range e.FindAllStringSubmatch(folded, -1) {
+			for _, t := range index.Terms(at[e.SubexpIndex("kind")]) {
 				kind[t] = true
 			}
 		}

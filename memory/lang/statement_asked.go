@@ -116,7 +116,14 @@ func densely(said, kind string) *Asked {
 	}
 	a := &Asked{}
 	telling, little, empty := 0, 0, false
-	for _, p := range strings.Split(asksFor.ReplaceAllString(said, "\n"), "\n") {
+	said = asksFor.ReplaceAllString(strings.TrimPrefix(said, "的"), "\n")
+	for _, person := range closePeople() {
+		if rest, ok := strings.CutPrefix(said, person); ok && isDenseTerm(person) {
+			said = person + "\n" + rest
+			break
+		}
+	}
+	for _, p := range strings.Split(said, "\n") {
 		p = strings.Trim(strings.TrimPrefix(p, "的"), "的是了，。？！,.?! ")
 		bare := p
 		for _, w := range emptied(p) {
@@ -180,9 +187,11 @@ func (a *Asked) saidIn(words []string) bool {
 	if a.also != "" && !slices.ContainsFunc(words, func(w string) bool { return index.Stem(w) == a.also }) {
 		return false
 	}
-	for i, w := range words {
-		if slices.Contains(who, w) && a.follow(words[i+1:]) {
-			return true
+	for i := range words {
+		for _, w := range who {
+			if own := plainWords(w); len(own) > 0 && len(own) <= len(words)-i && slices.Equal(own, words[i:i+len(own)]) && a.follow(words[i+len(own):]) {
+				return true
+			}
 		}
 	}
 	return false

@@ -26,12 +26,21 @@ const (
 // following are the rows that follow up on another one, and that one.
 type following struct {
 	tied    map[int]int
-	instead map[int]int // those of them that have the signals of the other one
+	closely map[int]bool // those of them that have a word of the question, or begin with a word of the other one
+	instead map[int]int  // those of them that have the signals of the other one
 }
+
+func (f *following) has(row int) bool {
+	_, tied := f.tied[row]
+	return tied
+}
+
+// loosely reports whether a row follows up on another one only by what that one has besides the question.
+func (f *following) loosely(row int) bool { return f.has(row) && !f.closely[row] }
 
 // followUp adds lines that share a rare word with one of the best lines, or say that it changed.
 func (r *ranking) followUp() error {
-	r.follow = following{map[int]int{}, map[int]int{}}
+	r.follow = following{map[int]int{}, map[int]bool{}, map[int]int{}}
 	if !r.q.gated() || !r.mine || r.tells > plainTold || r.read.Past || len(r.columns.proven.set) == 0 {
 		return nil
 	}
@@ -117,6 +126,7 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 // little else to tell; and it is about the user, or begins with what it shares.
 func (r *ranking) followsUp(u, old *unit, row int, t tie, total float32) bool {
 	same := r.ofUser(r.line(row)) || r.goesOn(u, old)
+	r.follow.closely[row] = t.asked || r.goesOn(u, old)
 	if all, _ := r.tiedTo(u, old); u.saysChanged() && (same || t.weight >= followingTie*total || all <= fewToTell) {
 		return true
 	}
@@ -127,7 +137,7 @@ func (r *ranking) followsUp(u, old *unit, row int, t tie, total float32) bool {
 func (r *ranking) goesOn(u, old *unit) bool {
 	for clause := range strings.FieldsFuncSeq(u.Text, func(c rune) bool { return strings.ContainsRune(",;:.!?，；：。！？", c) }) {
 		for _, w := range index.Terms(clause) {
-			if r.mayTie(w) {
+			if r.mayTie(w) && (w[0] < '0' || w[0] > '9') {
 				if slices.Contains(old.words(), w) {
 					return true
 				}

@@ -211,6 +211,9 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 			if gives != gave && (gives || all[i].gives&r.read.Properties != 0 || !r.goesOn(found[j].unit, found[i].unit)) {
 				return gives
 			}
+			if a, b := r.follow.loosely(found[j].row), r.follow.loosely(found[i].row); a != b && r.follow.has(found[j].row) && r.follow.has(found[i].row) {
+				return b
+			}
 			newer := r.mine || r.read.Present && found[j].voted >= found[i].voted
 			return newer && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
 		})
