@@ -162,6 +162,17 @@ func emptied(text string) (words []string) {
 	return words
 }
 
+// Terms are words that find lines with the statement, and which the question does not have as terms: its single
+// characters.
+func (a *Asked) Terms() (terms []index.Term) {
+	for _, p := range a.pieces {
+		if utf8.RuneCountInString(p) == 1 {
+			terms = append(terms, index.Term{Text: p, Weight: weakTerm, Extra: true})
+		}
+	}
+	return terms
+}
+
 // MadeIn reports whether somebody makes the statement in a text.
 func (a *Asked) MadeIn(text string) bool {
 	if a.or != nil && a.or.MadeIn(text) {

@@ -127,7 +127,9 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 func (r *ranking) followsUp(u, old *unit, row int, t tie, total float32) bool {
 	same := r.ofUser(r.line(row)) || r.goesOn(u, old)
 	r.follow.closely[row] = t.asked || r.goesOn(u, old)
-	if all, _ := r.tiedTo(u, old); u.saysChanged() && (same || t.weight >= followingTie*total || all <= fewToTell) {
+	all, tied := r.tiedTo(u, old)
+	little := all <= fewToTell || 5*tied >= all || r.goesOn(u, old)
+	if u.saysChanged() && little && (same || t.asked || t.weight >= followingTie*total) {
 		return true
 	}
 	return t.rare && same && r.mostlyTied(u, old)
