@@ -125,14 +125,15 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 // followsUp reports whether a line of a later time is about an older one: it says that something has changed, or has
 // little else to tell; and it is about the user, or begins with what it shares.
 func (r *ranking) followsUp(u, old *unit, row int, t tie, total float32) bool {
-	same := r.ofUser(r.line(row)) || r.goesOn(u, old)
-	r.follow.closely[row] = t.asked || r.goesOn(u, old)
 	all, tied := r.tiedTo(u, old)
-	little := all <= fewToTell || 5*tied >= all || r.goesOn(u, old)
+	goesOn := r.goesOn(u, old)
+	same := r.ofUser(r.line(row)) || goesOn
+	r.follow.closely[row] = t.asked || goesOn
+	little := all <= fewToTell || 5*tied >= all || goesOn
 	if u.saysChanged() && little && (same || t.asked || t.weight >= followingTie*total) {
 		return true
 	}
-	return t.rare && same && r.mostlyTied(u, old)
+	return t.rare && same && 5*tied >= all && (goesOn || tied > 1 || !lang.HasCJK(u.Text))
 }
 
 // goesOn reports whether a clause of a line begins with a telling word of an older one: it says more of the same.
@@ -172,12 +173,6 @@ func (r *ranking) tiedTo(u, old *unit) (all, tied float32) {
 		}
 	}
 	return all, tied
-}
-
-// mostlyTied reports whether a line has little to tell but what it has in common with an older one.
-func (r *ranking) mostlyTied(u, old *unit) bool {
-	all, tied := r.tiedTo(u, old)
-	return 5*tied >= all
 }
 
 // fewToTell is how many telling words a line has, at most, that is about nothing but what has changed.

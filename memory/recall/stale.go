@@ -243,10 +243,10 @@ func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
 	if row, tied := r.follow.tied[c.row]; tied && (row == old.row || r.stated[row] && r.stated[old.row]) {
 		return true
 	}
-	if c.saysChanged() && r.shareMatter(old, c) {
+	all, tied := r.tiedTo(c.unit, old.unit)
+	if c.saysChanged() && r.shareMatter(old, c) && (all <= fewToTell || 5*tied >= all || r.goesOn(c.unit, old.unit)) {
 		return true
 	}
-	all, tied := r.tiedTo(c.unit, old.unit)
 	return !c.traits.Asks && (5*tied >= all || all-tied <= mostNew) && (r.sameMatter(ofOld, of) || r.coversAll(ofOld, of) || c.traits.Fits(r.read.Sought) && r.coversHalf(ofOld, of))
 }
 
