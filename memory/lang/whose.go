@@ -55,17 +55,21 @@ func (q *Question) OwnThings(text string) (things []string) {
 	return things
 }
 
-// thingsIn returns the things that words behind "my" begin with; of "my neighbour's dog" the dog.
+// thingsIn returns the things that words behind "my" begin with; of "my neighbour's dog" the dog, and of "my son's
+// name", where the last word says nothing, the son.
 func (q *Question) thingsIn(words []string) (things []string) {
-	most := mostBetween
+	owners, most := []string(nil), mostBetween
 	for i := 0; i < min(len(words), most); i++ {
 		t := index.Stem(words[i])
 		switch {
 		case words[i] == "s":
-			things, most = nil, i+1+mostBetween
+			owners, things, most = things, nil, i+1+mostBetween
 		case q.Proof(t) >= ProvesLittle:
 			things = append(things, t)
 		}
+	}
+	if things == nil {
+		return owners
 	}
 	return things
 }
