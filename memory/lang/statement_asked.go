@@ -70,12 +70,18 @@ func (q *Question) askKind() {
 	}
 }
 
-// MeansUser reports whether a term is how facts name the user.
+// subjects are the words by which facts name the user.
+var subjects = data.Words("facts-name-user")
+
+// MeansUser reports whether a term is part of how facts name the user.
 func MeansUser(term string) bool {
-	if !isDenseTerm(term) {
-		return term == "user"
-	}
-	return term == "用户" || strings.HasPrefix(term, "户")
+	return slices.ContainsFunc(subjects(), func(w string) bool {
+		if !isDenseTerm(w) {
+			return term == index.Stem(w)
+		}
+		_, n := utf8.DecodeLastRuneInString(w)
+		return isDenseTerm(term) && (strings.Contains(w, term) || strings.HasPrefix(term, w[len(w)-n:]))
+	})
 }
 
 // spaced returns a statement of a language with spaces; nil if its words are too common to tell anything.

@@ -52,7 +52,7 @@ func (r *ranking) passes(i int) bool {
 	}
 	if r.mine && r.read.Asks && len(r.read.Days) == 0 {
 		least := float32(leastOwn)
-		if !r.ofUser(r.line(i)) || r.heads != nil && !r.heads[i] {
+		if l := r.line(i); !(r.heads[i] && l.tellsOfUser()) && (r.heads != nil || !r.ofUser(l)) {
 			least = leastOfOthers
 		}
 		if evidence < least*r.columns.match.Asked && (evidence < leastTold || least == leastOfOthers) {
