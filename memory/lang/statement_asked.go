@@ -122,31 +122,17 @@ func densely(said, kind string) *Asked {
 	}
 	a := &Asked{}
 	telling, little, empty := 0, 0, false
-	said = asksFor.ReplaceAllString(strings.TrimPrefix(said, "的"), "\n")
-	for _, person := range closePeople() {
-		if rest, ok := strings.CutPrefix(said, person); ok && isDenseTerm(person) {
-			said = person + "\n" + rest
-			break
-		}
-	}
-	for _, p := range strings.Split(said, "\n") {
+	for _, p := range strings.Split(placesIn(said), "\n") {
 		p = strings.Trim(strings.TrimPrefix(p, "的"), "的是了，。？！,.?! ")
-		bare := p
+		if p == "" {
+			continue
+		}
+		a.pieces = append(a.pieces, p)
 		for _, w := range emptied(p) {
-			bare, empty = strings.ReplaceAll(bare, w, ""), true
+			p, empty = strings.ReplaceAll(p, w, ""), true
 		}
-		for _, r := range bare {
-			switch {
-			case strings.ContainsRune(functionCharacters(), r):
-			case strings.ContainsRune(littleCharacters(), r):
-				little++
-			default:
-				telling++
-			}
-		}
-		if p != "" {
-			a.pieces = append(a.pieces, p)
-		}
+		t, l := countTelling(p)
+		telling, little = telling+t, little+l
 	}
 	switch {
 	case telling > 0 || !empty && little > 1:
@@ -156,6 +142,31 @@ func densely(said, kind string) *Asked {
 		a.also = kind
 	}
 	return a
+}
+
+// placesIn marks the places of the answer, and behind somebody close, by line breaks.
+func placesIn(said string) string {
+	said = asksFor.ReplaceAllString(strings.TrimPrefix(said, "的"), "\n")
+	for _, person := range closePeople() {
+		if rest, ok := strings.CutPrefix(said, person); ok && isDenseTerm(person) {
+			return person + "\n" + rest
+		}
+	}
+	return said
+}
+
+// countTelling counts the characters of a text that tell something, and those that mean little.
+func countTelling(text string) (telling, little int) {
+	for _, r := range text {
+		switch {
+		case strings.ContainsRune(functionCharacters(), r):
+		case strings.ContainsRune(littleCharacters(), r):
+			little++
+		default:
+			telling++
+		}
+	}
+	return telling, little
 }
 
 // emptied returns the words without content in a text.

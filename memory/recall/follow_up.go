@@ -35,9 +35,6 @@ func (f *following) has(row int) bool {
 	return tied
 }
 
-// loosely reports whether a row follows up on another one only by what that one has besides the question.
-func (f *following) loosely(row int) bool { return f.has(row) && !f.closely[row] }
-
 // followUp adds lines that share a rare word with one of the best lines, or say that it changed.
 func (r *ranking) followUp() error {
 	r.follow = following{map[int]int{}, map[int]bool{}, map[int]int{}}
@@ -129,11 +126,16 @@ func (r *ranking) followsUp(u, old *unit, row int, t tie, total float32) bool {
 	goesOn := r.goesOn(u, old)
 	same := r.ofUser(r.line(row)) || goesOn
 	r.follow.closely[row] = t.asked || goesOn
-	little := all <= fewToTell || 5*tied >= all || goesOn
-	if u.saysChanged() && little && (same || t.asked || t.weight >= followingTie*total) {
+	if u.saysChanged() && r.littleBesides(u, old) && (same || t.asked || t.weight >= followingTie*total) {
 		return true
 	}
 	return t.rare && same && 5*tied >= all && (goesOn || tied > 1 || !lang.HasCJK(u.Text))
+}
+
+// littleBesides reports whether a line has little to tell but what it has in common with an older one, or begins with that.
+func (r *ranking) littleBesides(u, old *unit) bool {
+	all, tied := r.tiedTo(u, old)
+	return all <= fewToTell || 5*tied >= all || r.goesOn(u, old)
 }
 
 // goesOn reports whether a clause of a line begins with a telling word of an older one: it says more of the same.

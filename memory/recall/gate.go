@@ -120,7 +120,6 @@ func (r *ranking) opens() (bool, error) {
 			r.columns.proven.put(row, 1)
 		}
 	}
-	r.hopped = map[int]bool{}
 	if err := r.hop(); err != nil {
 		return false, err
 	}

@@ -20,13 +20,14 @@ const (
 
 // hop lets pairs of rows pass that have nearly all of the question together and share a rare word that it has not.
 func (r *ranking) hop() error {
+	r.hopped = map[int]bool{}
 	if !r.mine || !r.read.Asks || len(r.read.Days) > 0 || r.tells > plainTold {
 		return nil
 	}
 	top := &topmost{size: hopFirst}
 	for _, at := range r.columns.rows {
-		row := int(at.row)
-		if s := (ranked{row, r.columns.match.Scores[row].Evidence}); s.score >= lang.LeastAsked && at.line.tellsOfUser() && !r.q.Only.bars(at.line, row, r.v) && top.takes(s) {
+		s := ranked{int(at.row), r.columns.match.Scores[at.row].Evidence}
+		if s.score >= lang.LeastAsked && r.mayTell(s.row) && top.takes(s) {
 			top.add(s)
 		}
 	}
@@ -49,28 +50,22 @@ func (r *ranking) hop() error {
 	return nil
 }
 
+// mayTell reports whether a row may be returned and be about the user.
+func (r *ranking) mayTell(row int) bool {
+	l := r.line(row)
+	return l.tellsOfUser() && !r.q.Only.bars(l, row, r.v)
+}
+
 // hopFrom lets the rows pass that answer the question together with a first one, and that one.
 func (r *ranking) hopFrom(row int, u *unit) error {
-	words := slices.DeleteFunc(slices.Clone(u.words()), func(w string) bool { return !r.mayTie(w) || r.read.Own(w) })
-	having, err := r.v.Having(r.ctx, words, followingRows)
+	rows, err := r.besides(row, u)
 	if err != nil {
-		return err
-	}
-	var rows []int
-	for _, w := range words {
-		for _, n := range having[w].Rows {
-			if n != row && r.line(n).tellsOfUser() && !slices.Contains(rows, n) && len(rows) < hopRows {
-				rows = append(rows, n)
-			}
-		}
-	}
-	if err := r.readRows(rows); err != nil {
 		return err
 	}
 	has := r.evidenceIn(u)
 	for _, n := range rows {
 		b := r.got[n]
-		if b == nil || b.onlyAsks() || r.q.Only.bars(r.line(n), n, r.v) || !r.goesOn(b, u) {
+		if b == nil || b.onlyAsks() || !r.goesOn(b, u) {
 			continue
 		}
 		sum, added, all := r.together(has, r.evidenceIn(b))
@@ -81,6 +76,23 @@ func (r *ranking) hopFrom(row int, u *unit) error {
 		}
 	}
 	return nil
+}
+
+// besides reads rows with a rare word of a row that the question does not have.
+func (r *ranking) besides(row int, u *unit) (rows []int, err error) {
+	words := slices.DeleteFunc(slices.Clone(u.words()), func(w string) bool { return !r.mayTie(w) || r.read.Own(w) })
+	having, err := r.v.Having(r.ctx, words, followingRows)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range words {
+		for _, n := range having[w].Rows {
+			if len(rows) < hopRows && n != row && r.mayTell(n) && !slices.Contains(rows, n) {
+				rows = append(rows, n)
+			}
+		}
+	}
+	return rows, r.readRows(rows)
 }
 
 // evidenceIn tells of each term of the question whether a unit has it.

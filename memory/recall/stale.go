@@ -207,15 +207,12 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	places := make([]int, 0, len(found)) // in found
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
-			gives, gave := r.answersIt(&found[j], &all[j]), r.answersIt(&found[i], &all[i])
-			if gives != gave && (gives || all[i].gives&r.read.Properties != 0 || !r.goesOn(found[j].unit, found[i].unit)) {
-				return gives
+			c, old := &found[j], &found[i]
+			if before, decided := r.answersBefore(c, old, &all[j], &all[i]); decided {
+				return before
 			}
-			if a, b := r.follow.loosely(found[j].row), r.follow.loosely(found[i].row); a != b && r.follow.has(found[j].row) && r.follow.has(found[i].row) {
-				return b
-			}
-			newer := r.mine || r.read.Present && found[j].voted >= found[i].voted
-			return newer && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
+			newer := r.mine || r.read.Present && c.voted >= old.voted
+			return newer && follows(c.entry, old.entry) && r.overtakes(c, old, several[j], several[i])
 		})
 		if at < 0 {
 			at = len(places)
@@ -227,6 +224,19 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 		ordered[at] = found[i]
 	}
 	return ordered
+}
+
+// answersBefore reports whether a unit is before another one because it answers the question and that one does not,
+// or because it follows up on something more closely; decided is whether that tells.
+func (r *ranking) answersBefore(c, other *candidate, told, otherTold *telling) (before, decided bool) {
+	gives, gave := r.answersIt(c, told), r.answersIt(other, otherTold)
+	if gives != gave && (gives || otherTold.gives&r.read.Properties != 0 || !r.goesOn(c.unit, other.unit)) {
+		return gives, true
+	}
+	if !r.follow.has(c.row) || !r.follow.has(other.row) || r.follow.closely[c.row] == r.follow.closely[other.row] {
+		return false, false
+	}
+	return r.follow.closely[c.row], true
 }
 
 // answersIt reports whether a unit gives a property that is asked for, makes the statement, or follows up on one that does.
@@ -243,10 +253,10 @@ func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
 	if row, tied := r.follow.tied[c.row]; tied && (row == old.row || r.stated[row] && r.stated[old.row]) {
 		return true
 	}
-	all, tied := r.tiedTo(c.unit, old.unit)
-	if c.saysChanged() && r.shareMatter(old, c) && (all <= fewToTell || 5*tied >= all || r.goesOn(c.unit, old.unit)) {
+	if c.saysChanged() && r.shareMatter(old, c) && r.littleBesides(c.unit, old.unit) {
 		return true
 	}
+	all, tied := r.tiedTo(c.unit, old.unit)
 	return !c.traits.Asks && (5*tied >= all || all-tied <= mostNew) && (r.sameMatter(ofOld, of) || r.coversAll(ofOld, of) || c.traits.Fits(r.read.Sought) && r.coversHalf(ofOld, of))
 }
 
