@@ -19,6 +19,7 @@ var (
 	tag           = data.Rule("tag") // turns a statement into a question that needs no answer
 	sentenceWords = data.Rule("sentence-words")
 	kindOfAnswer  = data.List("kind-of-answer")
+	antecedents   = data.List("antecedent")
 	asksOwn       = data.Rule("asks-own") // asks for something about one who speaks
 )
 
@@ -45,6 +46,7 @@ func (q *Question) intend(folded, rest string, chats bool) {
 	}
 	q.fade(rest)
 	q.readKind(folded)
+	q.readAsked(folded)
 	q.Refers = refersBack(rest) && q.asked() <= mostOfReference
 	q.Properties = propertiesAsked(rest, allProperties)
 	if q.Properties == 0 && q.asked() < LeastAsked && asksOwn.MatchString(rest) {
@@ -73,7 +75,15 @@ func (q *Question) readKind(folded string) {
 	kind := map[string]bool{}
 	for _, e := range kindOfAnswer() {
 		for _, at := range e.FindAllStringSubmatchIndex(folded, -1) {
+			q.kind = folded[at[2]:at[3]]
 			for _, t := range index.Terms(folded[at[2]:at[3]]) {
+				kind[t] = true
+			}
+		}
+	}
+	for _, e := range antecedents() {
+		for _, at := range e.FindAllStringSubmatch(folded, -1) {
+			for _, t := range index.Terms(at[e.SubexpIndex("kind")]) {
 				kind[t] = true
 			}
 		}

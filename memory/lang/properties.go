@@ -9,7 +9,7 @@ import (
 )
 
 // Properties of the user have one value at a time.
-type Properties uint8
+type Properties uint16
 
 const (
 	home Properties = 1 << iota
@@ -19,8 +19,10 @@ const (
 	partner
 	diet
 	smoking
+	weight
+	height
 
-	allProperties = home | work | ownName | age | partner | diet | smoking
+	allProperties = home | work | ownName | age | partner | diet | smoking | weight | height
 )
 
 // propertiesAsked returns which of some properties a text asks for.
@@ -60,7 +62,7 @@ func (p Properties) Each() (all []Properties) {
 }
 
 // Grows reports whether a property has changed whenever it is told again.
-func (p Properties) Grows() bool { return p == age }
+func (p Properties) Grows() bool { return p == age || p == weight }
 
 // longestProperty is how many bytes a line with a property has at most: longer ones tell stories.
 const longestProperty = 600

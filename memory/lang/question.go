@@ -41,7 +41,10 @@ type Question struct {
 	OfDays bool // it asks for nothing but what was on its days
 	OfKind bool // it says nothing of what it asks for but the kind of thing
 
-	early   bool // it asks for nothing but how things were before the user and the character met
+	Asked *Asked // the statement that answers it in its words; nil = none
+
+	kind    string // the kind of thing that it asks for
+	early   bool   // it asks for nothing but how things were before the user and the character met
 	tongues tongues
 }
 

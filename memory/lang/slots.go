@@ -21,6 +21,8 @@ var properties = []struct {
 	{partner, data.Rule("ask-partner"), data.Rule("tell-partner"), data.Words("finds-partner")},
 	{diet, data.Rule("ask-diet"), data.Rule("tell-diet"), data.Words("finds-diet")},
 	{smoking, data.Rule("ask-smoking"), data.Rule("tell-smoking"), data.Words("finds-smoking")},
+	{weight, data.Rule("ask-weight"), data.Rule("tell-weight"), data.Words("finds-weight")},
+	{height, data.Rule("ask-height"), data.Rule("tell-height"), data.Words("finds-height")},
 }
 
 // facts are how facts give a property of which somebody has one value at a time. Named groups are

@@ -38,7 +38,7 @@ func (q *Question) TellsSomething(term string) bool { return q.tongues.tell(term
 
 func (in tongues) tell(term string) bool {
 	if isDenseTerm(term) {
-		return denseWeight(term) == 1
+		return denseWeight(term) == 1 && !emptyWords()[term]
 	}
 	return in.proof(term) >= provesHardly && !in.report(term) && !in.join(term)
 }

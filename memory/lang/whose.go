@@ -38,11 +38,7 @@ func (q *Question) OwnThings(text string) (things []string) {
 		if !slices.Contains(ofSpeaker(), w) {
 			continue
 		}
-		for _, next := range words[i+1 : min(len(words), i+1+mostBetween)] {
-			if t := index.Stem(next); q.Proof(t) >= ProvesLittle {
-				things = append(things, t)
-			}
-		}
+		things = append(things, q.thingsIn(words[i+1:])...)
 	}
 	for at, r := range folded {
 		if !isDense(r) {
@@ -57,6 +53,53 @@ func (q *Question) OwnThings(text string) (things []string) {
 		}
 	}
 	return things
+}
+
+// thingsIn returns the things that words behind "my" begin with; of "my neighbour's dog" the dog, and of "my son's
+// name", where the last word says nothing, the son.
+func (q *Question) thingsIn(words []string) (things []string) {
+	owners, most := []string(nil), mostBetween
+	for i := 0; i < min(len(words), most); i++ {
+		t := index.Stem(words[i])
+		switch {
+		case words[i] == "s":
+			owners, things, most = things, nil, i+1+mostBetween
+		case q.Proof(t) >= ProvesLittle:
+			things = append(things, t)
+		}
+	}
+	if things == nil {
+		return owners
+	}
+	return things
+}
+
+var (
+	asksOfThing = data.List("asks-of-thing")
+	otherKin    = data.Words("other-kin")
+)
+
+// Heads are the terms of the thing that a question is about, of which a line that answers it has one: of "What did I
+// say about the piano lessons?" lesson, and the things of the one who asks.
+func (q *Question) Heads(text string) []string {
+	folded := Contracted(Plain(text))
+	for _, e := range asksOfThing() {
+		at := e.FindStringSubmatch(folded)
+		if at == nil {
+			continue
+		}
+		head := at[e.SubexpIndex("head")]
+		if isDenseTerm(head) {
+			runes := []rune(head)
+			return []string{string(runes[max(0, len(runes)-2):])}
+		}
+		if words := plainWords(head); len(words) > 0 {
+			if t := index.Stem(words[len(words)-1]); q.Proof(t) >= ProvesLittle && q.Own(t) {
+				return []string{t}
+			}
+		}
+	}
+	return slices.DeleteFunc(q.OwnThings(text), isDenseTerm)
 }
 
 // stressOwn makes common words count of a question about a thing of the one who asks: "Who's my boss?", "How's my
@@ -106,7 +149,11 @@ func BelongElsewhere(text string, by Role, things []string) bool {
 			if i < 0 {
 				break
 			}
-			found |= denseOwner(folded[:at+i])
+			if before := folded[:at+i]; slices.ContainsFunc(otherKin(), func(of string) bool { return strings.HasSuffix(before, of) }) {
+				found |= others
+			} else {
+				found |= denseOwner(before)
+			}
 			at += i + len(thing)
 		}
 	}

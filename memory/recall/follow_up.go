@@ -3,6 +3,7 @@ package recall
 import (
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"nodest/internal/index"
@@ -25,12 +26,18 @@ const (
 // following are the rows that follow up on another one, and that one.
 type following struct {
 	tied    map[int]int
-	instead map[int]int // those of them that have the signals of the other one
+	closely map[int]bool // those of them that have a word of the question, or begin with a word of the other one
+	instead map[int]int  // those of them that have the signals of the other one
+}
+
+func (f *following) has(row int) bool {
+	_, tied := f.tied[row]
+	return tied
 }
 
 // followUp adds lines that share a rare word with one of the best lines, or say that it changed.
 func (r *ranking) followUp() error {
-	r.follow = following{map[int]int{}, map[int]int{}}
+	r.follow = following{map[int]int{}, map[int]bool{}, map[int]int{}}
 	if !r.q.gated() || !r.mine || r.tells > plainTold || r.read.Past || len(r.columns.proven.set) == 0 {
 		return nil
 	}
@@ -56,17 +63,18 @@ func (r *ranking) followUp() error {
 	return nil
 }
 
-// tie is what two rows have in common besides the words of the question.
+// tie is what two rows have in common.
 type tie struct {
-	weight float32
-	rare   bool // a word that hardly any other row has
+	weight float32 // of words that the question does not have
+	rare   bool    // a word that hardly any other row has, likewise
+	asked  bool    // a word of the question
 }
 
 // telling returns the words of some rows that may tie others to them.
 func (r *ranking) telling(best []ranked) (words []string) {
 	for _, t := range best {
 		for _, w := range r.got[t.row].words() {
-			if r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle && !r.read.Own(w) {
+			if r.mayTie(w) {
 				words = append(words, w)
 			}
 		}
@@ -82,11 +90,18 @@ const mostTied = 100
 func (r *ranking) following(old ranked, having map[string]index.Holding) (rows []int, err error) {
 	ties, total := map[int]tie{}, float32(0)
 	for _, w := range r.telling([]ranked{old}) {
-		h := having[w]
-		total += h.Rarity
+		h, own := having[w], r.read.Own(w)
+		if !own {
+			total += h.Rarity
+		}
 		for _, row := range h.Rows {
 			t := ties[row]
-			ties[row] = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && r.read.Proof(w) == 1}
+			if own {
+				t.asked = true
+			} else {
+				t = tie{t.weight + h.Rarity, t.rare || len(h.Rows) <= followingRare && r.read.Proof(w) == 1, t.asked}
+			}
+			ties[row] = t
 		}
 	}
 	for _, row := range slices.Sorted(maps.Keys(ties)) {
@@ -100,15 +115,54 @@ func (r *ranking) following(old ranked, having map[string]index.Holding) (rows [
 	before := r.got[old.row].entry
 	return slices.DeleteFunc(rows, func(row int) bool {
 		u := r.got[row]
-		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !u.saysChanged() && !(ties[row].rare && r.mostlyTied(u, r.got[old.row]))
+		return u == nil || !follows(u.entry, before) || u.onlyAsks() || !r.followsUp(u, r.got[old.row], row, ties[row], total)
 	}), nil
+}
+
+// followsUp reports whether a line of a later time is about an older one: it says that something has changed, or has
+// little else to tell; and it is about the user, or begins with what it shares.
+func (r *ranking) followsUp(u, old *unit, row int, t tie, total float32) bool {
+	all, tied := r.tiedTo(u, old)
+	goesOn := r.goesOn(u, old)
+	same := r.ofUser(r.line(row)) || goesOn
+	r.follow.closely[row] = t.asked || goesOn
+	if u.saysChanged() && r.littleBesides(u, old) && (same || t.asked || t.weight >= followingTie*total) {
+		return true
+	}
+	return t.rare && same && 5*tied >= all && (goesOn || tied > 1 || !lang.HasCJK(u.Text))
+}
+
+// littleBesides reports whether a line has little to tell but what it has in common with an older one, or begins with that.
+func (r *ranking) littleBesides(u, old *unit) bool {
+	all, tied := r.tiedTo(u, old)
+	return all <= fewToTell || 5*tied >= all || r.goesOn(u, old)
+}
+
+// goesOn reports whether a clause of a line begins with a telling word of an older one: it says more of the same.
+func (r *ranking) goesOn(u, old *unit) bool {
+	for clause := range strings.FieldsFuncSeq(u.Text, func(c rune) bool { return strings.ContainsRune(",;:.!?，；：。！？", c) }) {
+		for _, w := range index.Terms(clause) {
+			if r.mayTie(w) && (w[0] < '0' || w[0] > '9') {
+				if slices.Contains(old.words(), w) {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
+}
+
+// mayTie reports whether a word may tie lines together.
+func (r *ranking) mayTie(w string) bool {
+	return r.read.TellsSomething(w) && r.read.Proof(w) >= lang.ProvesLittle && !lang.MeansUser(w)
 }
 
 // tiedTo returns how many telling words a line has, and how many of them an older one has. Of the pairs of
 // characters in a line every other one joins two words, which no other line has.
 func (r *ranking) tiedTo(u, old *unit) (all, tied float32) {
 	for _, w := range u.words() {
-		if !r.read.TellsSomething(w) || r.read.Proof(w) < lang.ProvesLittle {
+		if !r.mayTie(w) {
 			continue
 		}
 		if w[0] >= utf8.RuneSelf {
@@ -123,16 +177,13 @@ func (r *ranking) tiedTo(u, old *unit) (all, tied float32) {
 	return all, tied
 }
 
-// mostlyTied reports whether a line has little to tell but what it has in common with an older one.
-func (r *ranking) mostlyTied(u, old *unit) bool {
-	all, tied := r.tiedTo(u, old)
-	return 5*tied >= all
-}
+// fewToTell is how many telling words a line has, at most, that is about nothing but what has changed.
+const fewToTell = 2 * mostNew
 
 // mayFollow reports, by their lines, whether a row may follow up on one with this weight of words.
 func (r *ranking) mayFollow(row, old int, t tie, total float32) bool {
 	l := r.line(row)
-	return l.tellsOfUser() && l.compareTime(r.line(old)) >= 0 && (t.rare || t.weight >= followingTie*total)
+	return l.tellsOfUser() && l.compareTime(r.line(old)) >= 0 && (t.rare || t.asked || t.weight >= followingTie*total)
 }
 
 // bestProven returns the best of the user's lines and facts that pass the gate, best first.
@@ -143,7 +194,7 @@ func (r *ranking) bestProven() ([]ranked, error) {
 	}
 	for _, f := range r.columns.fits {
 		l := r.line(f.row)
-		if !r.columns.proven.has(f.row) || r.columns.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.Only.bars(l, f.row, r.v) {
+		if !r.columns.proven.has(f.row) || !(r.told[f.row] || r.stated[f.row]) && r.columns.match.Scores[f.row].Evidence < followedShare*most || !l.tellsOfUser() || r.q.Only.bars(l, f.row, r.v) {
 			continue
 		}
 		if s := (ranked{f.row, r.adjusted(f.score, f.row)}); top.takes(s) {

@@ -18,6 +18,7 @@ import (
 const (
 	leastShare      = 0.27 // share of what a question asks for
 	leastOwn        = 0.45 // likewise of a question about the user: with less, what it asks for was never said
+	leastOfOthers   = 0.75 // likewise in a row that is not of the user in the first person, or has nothing of the thing that is asked about
 	clearShare      = 0.75 // share of what a question asks for in a row that answers it clearly
 	leastTold       = 1.3  // for a message that asks nothing
 	leastToldShare  = 0.1
@@ -49,10 +50,21 @@ func (r *ranking) passes(i int) bool {
 	if r.tells > plainTold && evidence >= r.leastOfScene() {
 		return true
 	}
-	if r.mine && r.read.Asks && len(r.read.Days) == 0 && evidence < leastTold && evidence < leastOwn*r.columns.match.Asked {
-		return false
+	if r.mine && r.read.Asks && len(r.read.Days) == 0 {
+		least := float32(leastOwn)
+		if l := r.line(i); !(r.heads[i] && l.tellsOfUser()) && (r.heads != nil || !r.ofUser(l)) {
+			least = leastOfOthers
+		}
+		if evidence < least*r.columns.match.Asked && (evidence < leastTold || least == leastOfOthers) {
+			return false
+		}
 	}
 	return Proves(&r.read, evidence, r.columns.match.Asked)
+}
+
+// ofUser reports whether a unit tells of the user: a fact, or what the user says in the first person.
+func (r *ranking) ofUser(l line) bool {
+	return l.is(lineFact) && !l.is(lineCircle) || l.is(lineOfUser) && l.is(lineSelf)
 }
 
 // leastOfScene is the evidence that a memory needs in a scene that tells much: each memory that it touches is a
@@ -97,10 +109,19 @@ func (r *ranking) opens() (bool, error) {
 	if err := r.readGiving(); err != nil {
 		return false, err
 	}
+	if err := r.readHeads(); err != nil {
+		return false, err
+	}
+	if err := r.readStated(); err != nil {
+		return false, err
+	}
 	for _, at := range r.columns.rows {
 		if row := int(at.row); r.proves(row) || r.answers(row, int(at.before)) {
 			r.columns.proven.put(row, 1)
 		}
+	}
+	if err := r.hop(); err != nil {
+		return false, err
 	}
 	return len(r.columns.proven.set) > 0, nil
 }
@@ -132,6 +153,54 @@ func (r *ranking) readTold() error {
 	return err
 }
 
+// readHeads finds the rows with the thing that a question about the user is about.
+func (r *ranking) readHeads() error {
+	r.heads = nil
+	heads := r.read.Heads(r.q.Text)
+	if !r.mine || !r.read.Asks || len(heads) == 0 {
+		return nil
+	}
+	having, err := r.v.Having(r.ctx, heads, r.v.Slots())
+	r.heads = map[int]bool{}
+	for _, h := range having {
+		for _, row := range h.Rows {
+			r.heads[row] = true
+		}
+	}
+	return err
+}
+
+// mostStating is how many rows are read to see whether they make the statement that a question asks for.
+const mostStating = 48
+
+// readStated finds the lines of the user, and facts, with the statement that the question asks for.
+func (r *ranking) readStated() error {
+	r.stated = map[int]bool{}
+	if r.read.Asked == nil {
+		return nil
+	}
+	top := &topmost{size: mostStating}
+	for _, at := range r.columns.rows {
+		row := int(at.row)
+		if s := (ranked{row, r.columns.match.Scores[row].Row}); s.score > 0 && at.line.tellsOfUser() && !r.q.Only.bars(at.line, row, r.v) && top.takes(s) {
+			top.add(s)
+		}
+	}
+	rows := numbers(top.sorted())
+	if err := r.readRows(rows); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if u := r.got[row]; u != nil && len(u.Text) <= longestStatement && r.read.Asked.MadeIn(u.Text) {
+			r.stated[row] = true
+		}
+	}
+	return nil
+}
+
+// longestStatement is how many bytes a text has at most that makes a statement: longer ones tell stories.
+const longestStatement = 600
+
 // readGiving finds the facts that give properties that are asked for and name the user: the
 // attribute of a row knows only of those that say "I".
 func (r *ranking) readGiving() error {
@@ -157,7 +226,7 @@ func (r *ranking) readGiving() error {
 
 // proves reports whether row i passes the gate by itself.
 func (r *ranking) proves(i int) bool {
-	return r.q.gated() && (r.passes(i) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i))
+	return r.q.gated() && (r.passes(i) || r.ofTheDay(i) || r.standsOut(i) || r.givesProperty(i) || r.stated[i] || r.hopped[i])
 }
 
 // answers reports whether row i follows a question that passes the gate.

@@ -30,6 +30,7 @@ const (
 	lineCircle
 	linePublic
 	lineNamesUser // the user's name, of a fact for the profile
+	lineSelf      // in the first person
 )
 
 func (e *entry) line() line {
@@ -40,13 +41,13 @@ func (e *entry) line() line {
 	case minutes%(24*60) == 0 && !lang.IsWholeDay(e.At.UTC()):
 		minutes++ // a time of day, not a day
 	}
-	l := line(uint32(int32(minutes)))<<32 | line(math.Round(255*max(0, min(1, e.Importance)))) | line(e.gives(lang.Names{}))<<8
+	l := line(uint32(int32(minutes)))<<32 | line(math.Round(255*max(0, min(1, e.Importance)))) | line(e.gives(lang.Names{})&0xff)<<8
 	t := e.traits
 	for flag, set := range map[line]bool{
 		lineFact: e.Layer == Fact, lineOfUser: e.Speaker == lang.RoleUser, lineOfCharacter: e.Speaker == lang.RoleCharacter,
 		lineAsks: t.Asks, lineTime: t.Fits(lang.SeekTime), lineNumber: t.Fits(lang.SeekNumber), linePlace: t.Fits(lang.SeekPlace), lineName: t.Fits(lang.SeekName),
 		lineProfile: e.Profile, linePinned: e.Pinned, lineCircle: e.Circle, linePublic: e.Public,
-		lineNamesUser: e.Profile && lang.GivesName(e.Text),
+		lineNamesUser: e.Profile && lang.GivesName(e.Text), lineSelf: t.Self,
 	} {
 		if set {
 			l |= flag

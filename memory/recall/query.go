@@ -88,6 +88,9 @@ func (q *Query) reading() *lang.Question {
 			read.Refer(q.Before[:min(len(q.Before), 2)], q.Names, q.Now)
 			read.AddTurns(q.scene(), q.Names, q.Now)
 			read.Terms = append(read.Terms, read.PropertyTerms()...)
+			if read.Asked != nil {
+				read.Terms = append(read.Terms, read.Asked.Terms()...)
+			}
 		}
 		q.read = &read
 	}

@@ -120,6 +120,9 @@ type ranking struct {
 	gate    gate
 	naming  map[int]bool // rows that name one of the question's days
 	told    map[int]bool // rows that give a property which the question asks for
+	heads   map[int]bool // rows with the thing that the question is about; nil = it names none
+	hopped  map[int]bool // rows that answer it together with another one
+	stated  map[int]bool // rows with the statement that the question asks for
 	follow  following
 
 	cosineBase float32 // up to here a cosine of the model is chance
@@ -220,7 +223,7 @@ func (r *ranking) liftTold() {
 		best = max(best, f.score)
 	}
 	for i, f := range r.columns.fits {
-		if r.told[f.row] {
+		if r.told[f.row] || r.stated[f.row] || r.hopped[f.row] {
 			r.columns.fits[i].score = best
 		}
 	}

@@ -83,6 +83,10 @@ func (c *column) reset(rows int) {
 }
 
 func (c *column) put(row int, x float32) {
+	if c.of[row] != 0 {
+		c.of[row] = x
+		return
+	}
 	c.of[row], c.set = x, append(c.set, row)
 }
 

@@ -207,12 +207,12 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	places := make([]int, 0, len(found)) // in found
 	for j := range found {
 		at := slices.IndexFunc(places, func(i int) bool {
-			gives, gave := all[j].gives&r.read.Properties != 0, all[i].gives&r.read.Properties != 0
-			if gives != gave {
-				return gives
+			c, old := &found[j], &found[i]
+			if before, decided := r.answersBefore(c, old, &all[j], &all[i]); decided {
+				return before
 			}
-			newer := r.mine || r.read.Present && found[j].voted >= found[i].voted
-			return newer && follows(found[j].entry, found[i].entry) && r.overtakes(&found[j], &found[i], several[j], several[i])
+			newer := r.mine || r.read.Present && c.voted >= old.voted
+			return newer && follows(c.entry, old.entry) && r.overtakes(c, old, several[j], several[i])
 		})
 		if at < 0 {
 			at = len(places)
@@ -226,12 +226,34 @@ func (r *ranking) latestFirst(found []candidate) []candidate {
 	return ordered
 }
 
-// overtakes reports whether a later line, with this of the question, replaces an older one.
-func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
-	if row, tied := r.follow.tied[c.row]; tied && row == old.row {
+// answersBefore reports whether a unit is before another one because it answers the question and that one does not,
+// or because it follows up on something more closely; decided is whether that tells.
+func (r *ranking) answersBefore(c, other *candidate, told, otherTold *telling) (before, decided bool) {
+	gives, gave := r.answersIt(c, told), r.answersIt(other, otherTold)
+	if gives != gave && (gives || otherTold.gives&r.read.Properties != 0 || !r.goesOn(c.unit, other.unit)) {
+		return gives, true
+	}
+	if !r.follow.has(c.row) || !r.follow.has(other.row) || r.follow.closely[c.row] == r.follow.closely[other.row] {
+		return false, false
+	}
+	return r.follow.closely[c.row], true
+}
+
+// answersIt reports whether a unit gives a property that is asked for, makes the statement, or follows up on one that does.
+func (r *ranking) answersIt(c *candidate, t *telling) bool {
+	if t.gives&r.read.Properties != 0 || r.stated[c.row] {
 		return true
 	}
-	if c.saysChanged() && r.shareMatter(old, c) {
+	row, tied := r.follow.tied[c.row]
+	return tied && (r.stated[row] || r.told[row])
+}
+
+// overtakes reports whether a later line, with this of the question, replaces an older one.
+func (r *ranking) overtakes(c, old *candidate, of, ofOld asked) bool {
+	if row, tied := r.follow.tied[c.row]; tied && (row == old.row || r.stated[row] && r.stated[old.row]) {
+		return true
+	}
+	if c.saysChanged() && r.shareMatter(old, c) && r.littleBesides(c.unit, old.unit) {
 		return true
 	}
 	all, tied := r.tiedTo(c.unit, old.unit)
@@ -289,7 +311,7 @@ func (r *ranking) askedIn(u *unit) asked {
 		if known {
 			_, known = slices.BinarySearch(u.distinct, n)
 		}
-		if t.Text[0] >= utf8.RuneSelf && utf8.RuneCountInString(t.Text) == 1 {
+		if isCharacter(t) {
 			known = slices.ContainsFunc(u.words(), func(w string) bool { return strings.Contains(w, t.Text) })
 		}
 		of[i] = known

@@ -120,7 +120,7 @@ func (e *entry) gives(people lang.Names) lang.Properties {
 	if name := strings.ToLower(people.User); e.Layer == Fact && name != "" && strings.Contains(strings.ToLower(e.Text), name) {
 		return lang.PropertiesTold(e.Text, name, false, e.traits.Self)
 	}
-	const known = 1 << 8 // the low byte is the properties
+	const known = 1 << 16 // the low half is the properties
 	if e.giving.Load() == 0 {
 		e.giving.Store(known | uint32(lang.PropertiesTold(e.Text, "", e.Layer == Exchange, e.traits.Self)))
 	}
