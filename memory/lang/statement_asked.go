@@ -12,7 +12,7 @@ import (
 // I get up?" it is "I get up". A line that makes it answers the question, however common its words are.
 type Asked struct {
 	words  []string // stems, of languages with spaces
-	pieces []string // of languages without, in their order
+	pieces []string // likewise in languages without, in their order
 	things bool     // the statement is about what the speaker has, and not what the speaker does
 	is     bool     // it needs a word for "is" behind its words
 	also   string   // a word of which the sentence has a form besides; "" = none

@@ -65,7 +65,7 @@ func (r *ranking) followUp() error {
 
 // tie is what two rows have in common.
 type tie struct {
-	weight float32 // of words that the question does not have
+	weight float32 // sum over the words that the question does not have
 	rare   bool    // a word that hardly any other row has, likewise
 	asked  bool    // a word of the question
 }

@@ -50,16 +50,19 @@ func (r *ranking) passes(i int) bool {
 	if r.tells > plainTold && evidence >= r.leastOfScene() {
 		return true
 	}
-	if r.mine && r.read.Asks && len(r.read.Days) == 0 {
-		least := float32(leastOwn)
-		if l := r.line(i); !(r.heads[i] && l.tellsOfUser()) && (r.heads != nil || !r.ofUser(l)) {
-			least = leastOfOthers
-		}
-		if evidence < least*r.columns.match.Asked && (evidence < leastTold || least == leastOfOthers) {
-			return false
-		}
+	if r.mine && r.read.Asks && len(r.read.Days) == 0 && !r.passesOwn(i, evidence) {
+		return false
 	}
 	return Proves(&r.read, evidence, r.columns.match.Asked)
+}
+
+// passesOwn reports whether the evidence in row i is sufficient for a question about the user.
+func (r *ranking) passesOwn(i int, evidence float32) bool {
+	l := r.line(i)
+	if r.heads[i] && l.tellsOfUser() || r.heads == nil && r.ofUser(l) {
+		return evidence >= leastTold || evidence >= leastOwn*r.columns.match.Asked
+	}
+	return evidence >= leastOfOthers*r.columns.match.Asked
 }
 
 // ofUser reports whether a unit tells of the user: a fact, or what the user says in the first person.

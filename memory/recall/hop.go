@@ -40,14 +40,19 @@ func (r *ranking) hop() error {
 		if u == nil || u.onlyAsks() {
 			continue
 		}
-		if r.heads[row] && r.columns.match.Scores[row].Evidence >= leastOwn*r.columns.match.Asked && len(lang.NamesStated(u.Text)) > 0 {
-			r.columns.proven.put(row, 1) // it says who or what that is
+		if r.introduces(row, u) {
+			r.columns.proven.put(row, 1)
 		}
 		if err := r.hopFrom(row, u); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// introduces reports whether a row says who or what the thing is that is asked about.
+func (r *ranking) introduces(row int, u *unit) bool {
+	return r.heads[row] && r.columns.match.Scores[row].Evidence >= leastOwn*r.columns.match.Asked && len(lang.NamesStated(u.Text)) > 0
 }
 
 // mayTell reports whether a row may be returned and be about the user.

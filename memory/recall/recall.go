@@ -106,7 +106,17 @@ func Find(ctx context.Context, x *index.Index, q *Query, near Vectors, branch Br
 	return hits, whole, err
 }
 
+// answering are rows that may answer a question whatever words they share with it.
+type answering struct {
+	told   map[int]bool // they give a property that is asked for
+	stated map[int]bool // they make the statement that is asked for
+	hopped map[int]bool // they answer together with another one
+	heads  map[int]bool // they have the thing that is asked about; nil = the question names none
+}
+
 type ranking struct {
+	answering
+
 	ctx     context.Context
 	q       *Query
 	near    Vectors
@@ -119,10 +129,6 @@ type ranking struct {
 	columns *columns
 	gate    gate
 	naming  map[int]bool // rows that name one of the question's days
-	told    map[int]bool // rows that give a property which the question asks for
-	heads   map[int]bool // rows with the thing that the question is about; nil = it names none
-	hopped  map[int]bool // rows that answer it together with another one
-	stated  map[int]bool // rows with the statement that the question asks for
 	follow  following
 
 	cosineBase float32 // up to here a cosine of the model is chance

@@ -14,7 +14,7 @@ func TestTheStatementThatIsAskedForIsFirst(t *testing.T) {
 	firstLines(t, []string{"我每天七点起床。", "小帆起床晚。", "我最喜欢的歌是《橄榄树》。", "小帆唱了一首歌。", "我61公斤。"}, map[string]string{"我几点起床？": "七点", "我最喜欢哪首歌？": "橄榄树", "我多重？": "61"})
 }
 
-// What replaces a value is before it; a line that only shares a word with it is not.
+// The line that replaces a value is before it; one that only shares a word with it is not.
 func TestAChangeIsBeforeWhatItChanges(t *testing.T) {
 	t.Parallel()
 	told := []string{"Our gate code is heron4.", "I had to change the code, it's curlew5.", "I painted the heron on the ferry."}
