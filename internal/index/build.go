@@ -16,7 +16,7 @@ import (
 const (
 	MostRows = 1 << 16
 
-	version     = 5
+	version     = 6    // changes with the form, and with what rows say of themselves
 	blockBytes  = 5850 // with one term more, what fills the pages of both databases well
 	idsPerPart  = 640  // a chat's ids, of which each takes up to nine bytes
 	bitsPerPart = 4096 // rows of a part of vectors
