@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"nodest/card/foreign"
 	"nodest/internal/fault"
 )
 
@@ -38,9 +39,10 @@ type Character struct {
 	RegexScripts json.RawMessage // an array
 	Extra        json.RawMessage // members of a NodeST file that we do not use, an object
 
-	Avatar     []byte  // the picture file without card data; nil if there is none
-	AvatarType string  // media type of Avatar: image/png, image/jpeg, image/webp or image/gif
-	Assets     []Asset // other files of a CHARX archive
+	Avatar     []byte    // the picture file without card data; nil if there is none
+	AvatarType string    // media type of Avatar: image/png, image/jpeg, image/webp or image/gif
+	Assets     []Asset   // other files of a CHARX archive
+	Original   *Original // how the PNG file differs that it came in; nil = it came in another one
 
 	Greetings []string // first message, then the alternate greetings; at least one
 	Warnings  []Warning
@@ -129,6 +131,8 @@ func (im *importer) importFile(data []byte) (*Character, error) {
 		return im.importJSON(doc)
 	case isArchive(data):
 		return im.importCHARX(data)
+	case foreign.IsYAML(data):
+		return im.importYAML(data)
 	}
 	return nil, fault.New(fault.UnsupportedCard, "the file is %s; a character card is a PNG image, a CHARX archive or a JSON file", describe(data))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"nodest/card/foreign"
 	"nodest/internal/fault"
 )
 
@@ -21,6 +22,12 @@ func (im *importer) importJSON(doc json.RawMessage) (*Character, error) {
 	o, err := parseObject(doc)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.UnsupportedCard, "a character card must be a JSON object")
+	}
+	if foreign.ProgramOf(foreign.Doc(o.fields)) != foreign.None {
+		if o.has("histories") || o.has("chats") {
+			im.warn("", unusedField, "the chats in the file are not imported with the character")
+		}
+		return im.importForeign(foreign.Card(foreign.Doc(o.fields)))
 	}
 	if kind := kindOfObject(o); kind != KindCharacter && kind != KindUnknown {
 		return nil, fault.New(fault.UnsupportedCard, "the file is a %s, not a character card", kind)

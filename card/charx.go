@@ -20,7 +20,10 @@ type Asset struct {
 	Data []byte
 }
 
-const cardFile = "card.json"
+const (
+	cardFile   = "card.json"
+	risuModule = "module.risum" // scripts, triggers and lore in a form that only Risu reads
+)
 
 // Bounds against archives that unpack to much more than they weigh: what an
 // archive may unpack to beyond maxRatio times its size.
@@ -95,6 +98,9 @@ func (im *importer) importCHARX(file []byte) (*Character, error) {
 				return nil, err
 			}
 		default:
+			if strings.EqualFold(name, risuModule) {
+				im.warn(name, "not_imported", "scripts, triggers and lore in Risu's own format cannot be read; they are kept for export")
+			}
 			im.assets = append(im.assets, Asset{Path: name, Data: data})
 		}
 	}

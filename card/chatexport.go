@@ -117,3 +117,13 @@ func (m ChatMessage) equal(other ChatMessage) bool {
 			return a.Text == b.Text && a.Reasoning == b.Reasoning && a.Model == b.Model && a.SentAt.Equal(b.SentAt)
 		})
 }
+
+// WithMember returns an object with a member set, the others as they are. What is no object becomes one.
+func WithMember(doc json.RawMessage, key string, value any) json.RawMessage {
+	o, err := parseObject(doc)
+	if err != nil {
+		o = newObject()
+	}
+	o.put(key, value)
+	return o.encode()
+}

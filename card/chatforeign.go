@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"nodest/card/foreign"
 	"nodest/internal/fault"
 )
 
@@ -66,6 +67,9 @@ func (im *importer) importForeignChat(data []byte, names ChatNames) (*Chat, erro
 		opponents, _, _ := strings.Cut(settings.text("chatopponent", ""), "||$||")
 		names.Character = cmp.Or(opponents, names.Character)
 		chat.UserName, chat.CharacterName = names.User, names.Character
+	}
+	if o.has("histories") { // CAI Tools names the character beside them
+		chat.CharacterName = foreign.Name(foreign.Doc(o.fields))
 	}
 	for _, m := range messages {
 		chat.Messages = append(chat.Messages, parseMessage(m.line(names)))

@@ -195,7 +195,7 @@ func TestCHARXKeepsAssetsAndFindsTheIcon(t *testing.T) {
 			if !bytes.Equal(ch.Avatar, picture(t)) || ch.AvatarType != "image/png" {
 				t.Errorf("avatar %q", ch.AvatarType)
 			}
-			if len(ch.Assets) != 3 || ch.Assets[2].Path != "module.risum" || paths(ch.Warnings) != "unsafe_path , unsafe_path , unsafe_path , unused_field data.assets" {
+			if len(ch.Assets) != 3 || ch.Assets[2].Path != "module.risum" || paths(ch.Warnings) != "not_imported module.risum, unsafe_path , unsafe_path , unsafe_path , unused_field data.assets" {
 				t.Errorf("assets %v, warnings %v", ch.Assets, ch.Warnings)
 			}
 			roundTrips(t, ch)

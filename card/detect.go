@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"nodest/card/foreign"
 )
 
 // Kind says what a file holds.
@@ -18,6 +20,7 @@ const (
 	KindPreset    Kind = "preset"
 	KindRegex     Kind = "regexscript"
 	KindPersona   Kind = "persona"
+	KindTemplate  Kind = "template"     // for text completion; kept, not used
 	KindChat      Kind = "conversation" // a chat log, or an archive of a conversation
 	KindSave      Kind = "save"         // a save point
 	KindMemories  Kind = "memories"
@@ -26,7 +29,7 @@ const (
 
 // Kinds lists the kinds that Detect tells apart.
 var Kinds = []Kind{
-	KindCharacter, KindWorldBook, KindPreset, KindRegex, KindPersona, KindChat, KindSave, KindMemories,
+	KindCharacter, KindWorldBook, KindPreset, KindRegex, KindPersona, KindTemplate, KindChat, KindSave, KindMemories,
 }
 
 // Formats of files, as their member format says.
@@ -66,7 +69,7 @@ func Detect(data []byte) Kind {
 		}
 		return kindOfObject(o)
 	}
-	if isArchive(data) {
+	if isArchive(data) || foreign.IsYAML(data) {
 		return KindCharacter
 	}
 	return KindUnknown
@@ -130,8 +133,12 @@ func kindOfObject(o *object) Kind {
 		return KindRegex
 	case hasAny(chatMembers), foreignChat(o) != nil:
 		return KindChat
-	case hasAny(presetMembers), templateName(o) != "":
+	case foreign.ProgramOf(foreign.Doc(o.fields)) != foreign.None:
+		return KindCharacter
+	case hasAny(presetMembers), templateName(o) == templateSystemPrompt:
 		return KindPreset
+	case templateName(o) != "":
+		return KindTemplate
 	case o.has("name"):
 		return KindCharacter
 	}

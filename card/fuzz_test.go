@@ -62,6 +62,7 @@ func FuzzCardJSON(f *testing.F) {
 		simpleV2, nodestFile, `{"name":"a","tags":"x,y"}`, `{"char_name":"a"}`, `{"name":"a","firstMessage":"b","extensions":{"k":1}}`,
 		`{"spec":"chara_card_v3","data":{"name":"a/b","character_book":{"entries":[{"id":1},{"id":1}]},"extensions":{"nodest":{"dialect":"nodest"}}}}`,
 		`{"roleCard":{"spec":"chara_card_v2","data":{"name":"x"}},"dialect":"sillytavern"}`,
+		webUICharacter, caiCharacter, agnaiCharacter, risuCharacter,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -96,13 +97,14 @@ func FuzzResources(f *testing.F) {
 		`{"prompts":[{"name":"a"}],"prompt_order":[{"order":[{"identifier":"x"}]}],"main_prompt":"x","proxy_password":"y"}`,
 		`{"name":"a","content":"b","post_history":"c"}`, `{"preset_settings":{"main_prompt":"x"}}`,
 		`[{"findRegex":"a","placement":[1]}]`, `{"scripts":[{"findRegex":"a"}]}`,
+		"{ \"name\":\"a\",\r\n \"story_string\":\"{{system}}\\u0000\"}", `{"temperature":1,"tail_free_sampling":1}`, `{"instruct":{"name":1},"context":{}}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		card.Detect(data)
 		for kind, load := range map[string]func([]byte, string, card.Limits) (*card.Resource, error){
-			"book": card.ImportWorldBook, "preset": card.ImportPreset, "scripts": card.ImportRegexScripts,
+			"book": card.ImportWorldBook, "preset": card.ImportPreset, "scripts": card.ImportRegexScripts, "template": card.ImportTemplate,
 		} {
 			first, err := load(data, "fuzz.json", fuzzLimits)
 			if err != nil {
@@ -112,6 +114,9 @@ func FuzzResources(f *testing.F) {
 			file, err := card.ExportDocument(first.Doc, first.Name)
 			if err != nil {
 				t.Fatalf("%s: %v", kind, err)
+			}
+			if kind == "template" {
+				file.Data = first.Doc // as it is exported
 			}
 			again, err := load(file.Data, "fuzz.json", card.Limits{})
 			if err != nil || !bytes.Equal(first.Doc, again.Doc) {

@@ -147,6 +147,20 @@ func ImportWorldBook(data []byte, filename string, limits Limits) (*Resource, er
 // convertBook converts a foreign book to the form of a card's book, and that to world
 // info.
 func convertBook(o *object, format, name string) (json.RawMessage, error) {
+	cardBook, err := cardBookOf(o, format, name)
+	if err != nil {
+		return nil, err
+	}
+	converted, err := parseObject(bookFromCard(cardBook.encode(), name))
+	if err != nil {
+		return nil, err
+	}
+	converted.set("originalData", o.encode())
+	return converted.encode(), nil
+}
+
+// cardBookOf converts a foreign book to the form of a card's book.
+func cardBookOf(o *object, format, name string) (*object, error) {
 	source := o
 	list := o.get("entries")
 	switch format {
@@ -175,12 +189,7 @@ func convertBook(o *object, format, name string) (json.RawMessage, error) {
 		cardBook.set("entries", encodeList(entries))
 	}
 	cardBook.put("name", name)
-	converted, err := parseObject(bookFromCard(cardBook.encode(), name))
-	if err != nil {
-		return nil, err
-	}
-	converted.set("originalData", o.encode())
-	return converted.encode(), nil
+	return cardBook, nil
 }
 
 // foreignEntries holds one function per foreign form; each makes an entry of a

@@ -91,6 +91,7 @@ func (im *importer) importPNG(file []byte) (*Character, error) {
 	placeholder := slices.ContainsFunc(chunks, func(c pngChunk) bool { return c.keyword() == keywordPlaceholder })
 	if !placeholder {
 		ch.Avatar, ch.AvatarType = writePNG(chunks), "image/png"
+		ch.Original = originalOf(file, chunks, ch)
 	}
 	return ch, nil
 }
@@ -140,6 +141,9 @@ func (im *importer) cardInChunk(c pngChunk) (json.RawMessage, error) {
 	}
 	if startsWith(text, '{') {
 		return im.document(text, fault.UnsupportedCard)
+	}
+	if bytes.HasPrefix(text, []byte("rcc||")) {
+		return nil, fault.New(fault.UnsupportedCard, "the card is encrypted by Risu; export it there without a password")
 	}
 	doc, err := decodeBase64(text)
 	if err != nil {

@@ -23,8 +23,8 @@ func isPrivate(key string) bool {
 // ImportPreset reads a chat-completion preset (NodeST or SillyTavern) or a
 // system-prompt template. Addresses and passwords of proxies are dropped.
 //
-// Errors: TooLarge; InvalidImport, also for the text-completion templates that
-// this product has no use for.
+// Errors: TooLarge; InvalidImport, also for other templates for text completion: see
+// ImportTemplate.
 func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error) {
 	im := newImporter(filename, limits)
 	doc, err := im.resource(data, fault.InvalidImport)
@@ -41,7 +41,7 @@ func ImportPreset(data []byte, filename string, limits Limits) (*Resource, error
 		o = presetOfTexts(map[string]json.RawMessage{"main": o.get("content"), "jailbreak": o.get("post_history")})
 		o.put("name", preset.Name)
 	case template != "":
-		return nil, fault.New(fault.InvalidImport, "the file is a text-completion template (%s), not a chat-completion preset", template)
+		return nil, fault.New(fault.InvalidImport, "the file is a template for text completion (%s), not a preset for chat completion", template)
 	case kindOfObject(o) != KindPreset:
 		return nil, fault.New(fault.InvalidImport, "not a preset: it has no prompts and no sampler settings").With("path", "prompts")
 	case writtenByNodeST(o):
@@ -73,31 +73,6 @@ func (im *importer) dropPrivate(o *object) {
 			im.warn(key, "private_field", "URLs and secrets of the preset's author were removed")
 		}
 	}
-}
-
-const templateSystemPrompt = "system prompt"
-
-// templateName recognises SillyTavern's templates for text completion; "" for
-// anything else.
-func templateName(o *object) string {
-	hasAll := func(keys ...string) bool {
-		return !slices.ContainsFunc(keys, func(key string) bool { return !o.has(key) })
-	}
-	switch {
-	case o.has("prompts"):
-		return ""
-	case hasAll("input_sequence", "output_sequence"):
-		return "instruct"
-	case o.has("story_string"):
-		return "context"
-	case hasAll("prefix", "suffix", "separator"):
-		return "reasoning"
-	case hasAll("temp", "rep_pen"):
-		return "sampler"
-	case hasAll("content", "post_history"):
-		return templateSystemPrompt
-	}
-	return ""
 }
 
 // oldTexts are the prompts that old files have outside the list.

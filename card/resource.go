@@ -9,7 +9,7 @@ import (
 )
 
 // Resource is a free-standing document that was imported: a world book, a preset,
-// a set of regex scripts or a persona.
+// a set of regex scripts, a persona or a template.
 type Resource struct {
 	Name     string          // from the document, else from the file name
 	Format   string          // the format of the file, e.g. "sillytavern", "novelai"

@@ -316,7 +316,7 @@ func TestDetect(t *testing.T) {
 	for file, want := range map[string]card.Kind{
 		simpleV2: card.KindCharacter, `{"name":"V1"}`: card.KindCharacter, `{"roleCard":{}}`: card.KindCharacter,
 		`{"entries":{}}`: card.KindWorldBook, `{"lorebookVersion":1}`: card.KindWorldBook, `{"prompts":[]}`: card.KindPreset,
-		`{"temp":1,"rep_pen":1}`: card.KindPreset, `[{"findRegex":"x"}]`: card.KindRegex, `{"findRegex":"x"}`: card.KindRegex,
+		`{"temp":1,"rep_pen":1}`: card.KindTemplate, `{"content":"x","post_history":""}`: card.KindPreset, `{"instruct":{},"context":{}}`: card.KindTemplate, `[{"findRegex":"x"}]`: card.KindRegex, `{"findRegex":"x"}`: card.KindRegex,
 		"{\"chat_metadata\":{}}\n{\"mes\":\"x\"}": card.KindChat, `{"data_visible":[]}`: card.KindChat,
 		`{"name":"Ann","description":"Sails."}`: card.KindPersona, `{"name":"Ann","description":"Sails.","position":4,"depth":2,"role":0}`: card.KindPersona, `{"name":"Ann","description":"Sails.","tags":[]}`: card.KindCharacter,
 		`{"format":"nodest.conversation"`: card.KindChat, `{"formatVersion":1,"format":"nodest.save"}`: card.KindSave,

@@ -54,7 +54,7 @@ func refused(t *testing.T, err error) bool {
 func sameCharacter(t *testing.T, way string, want, got *card.Character) {
 	t.Helper()
 	a, b := *want, *got
-	a.Warnings, b.Warnings = nil, nil
+	a.Warnings, b.Warnings, a.Original, b.Original = nil, nil, nil, nil
 	if diff := cmp.Diff(a, b, rawAsText); diff != "" {
 		t.Errorf("%s changed the character (-before +after):\n%s", way, clip(diff))
 	}
@@ -157,7 +157,7 @@ func TestEverySharedWorldBookSurvivesExport(t *testing.T) {
 	})
 }
 
-func TestEverySharedPresetSurvivesExportOrIsRefused(t *testing.T) {
+func TestEverySharedPresetSurvivesExportOrIsKept(t *testing.T) {
 	eachFile(t, "presets", func(t *testing.T, name string, data []byte) {
 		if strings.HasSuffix(name, "regex_scripts.json") {
 			if resourceRoundTrip(t, name, data, card.ImportRegexScripts) == nil {
@@ -169,6 +169,12 @@ func TestEverySharedPresetSurvivesExportOrIsRefused(t *testing.T) {
 		folder := filepath.Base(filepath.Dir(name))
 		if usable := folder == "presets" || folder == "sysprompt"; usable != (got != nil) {
 			t.Errorf("imported = %v, want %v", got != nil, usable)
+		} else if usable {
+			return
+		}
+		kept, err := card.ImportTemplate(data, name, card.Limits{})
+		if err != nil || !bytes.Equal(kept.Doc, data) || len(kept.Warnings) != 1 || !strings.Contains(kept.Warnings[0].Detail, "without effect") {
+			t.Errorf("the template is not kept as it came, with a word about it: %+v, %v", kept, err)
 		}
 	})
 }
@@ -196,7 +202,7 @@ func TestEverySharedChatSurvivesExport(t *testing.T) {
 
 func TestSampleFilesAreDetected(t *testing.T) {
 	for folder, want := range map[string][]card.Kind{
-		"cards": {card.KindCharacter}, "worldbooks": {card.KindWorldBook}, "presets": {card.KindPreset, card.KindRegex}, "chats": {card.KindChat},
+		"cards": {card.KindCharacter}, "worldbooks": {card.KindWorldBook}, "presets": {card.KindPreset, card.KindRegex, card.KindTemplate}, "chats": {card.KindChat},
 	} {
 		eachFile(t, folder, func(t *testing.T, name string, data []byte) {
 			if got := card.Detect(data); !slices.Contains(want, got) && !strings.Contains(name, "invalid") {
