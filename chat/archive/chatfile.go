@@ -3,9 +3,7 @@ package archive
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -16,96 +14,6 @@ import (
 	"nodest/chat"
 	"nodest/internal/op"
 )
-
-// maxLogBytes and maxLogMessages bound a chat log.
-const (
-	maxLogBytes    = 64 << 20
-	maxLogMessages = 100_000
-)
-
-// ImportedChat is the answer of ImportChat.
-type ImportedChat struct {
-	Conversation *chat.Conversation `json:"conversation"`
-	Warnings     []card.Warning     `json:"warnings"`
-}
-
-// ImportChat makes a conversation from a chat log (SillyTavern JSONL with its
-// swipes, or one of the foreign forms that package card reads). The other
-// members of the log are kept for the export.
-//
-// Errors: NotFound for the character; TooLarge for more than 100,000 messages, 400,000
-// swipes, or 1,000 swipes of one message; InvalidImport.
-func (svc *Service) ImportChat(ctx context.Context, c *op.Call, characterID string, data []byte, filename string) (*ImportedChat, error) {
-	if known, err := svc.Answered(ctx, c); known || err != nil {
-		return replayed[ImportedChat](ctx, svc, c, err)
-	}
-	var names card.ChatNames
-	var now time.Time
-	err := svc.store.View(ctx, c.UserID, func(tx chat.Tx) error {
-		ch, err := tx.Characters.Character(characterID)
-		if err != nil {
-			return op.InField("characterId", err)
-		}
-		names.Character, now = ch.Name, tx.Now()
-		names.User, err = character.UserName(tx.Characters, ch, "")
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	file, err := card.ImportChat(data, names, logLimits)
-	if err != nil {
-		return nil, err
-	}
-	a := &contents{}
-	a.Conversation.Conversation = chat.Conversation{
-		ID: op.NewID(), CharacterID: characterID, Title: importedTitle(filename, names.Character),
-		AuthorNote: noteFromLog(file.Metadata), Settings: settingsFromLog(file.Metadata),
-		Extra: extraOf(file), Version: 1, CreatedAt: now,
-	}
-	a.addLog(file, names)
-	state, warnings := playFromLog(file.Metadata)
-	a.addPlay(state)
-	p := a.conversation()
-	return Import(ctx, svc, c, p, func() (*ImportedChat, error) {
-		return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*ImportedChat, error) {
-			conv, err := a.finish(tx, c, p)
-			return &ImportedChat{conv, append(file.Warnings, warnings...)}, err
-		})
-	})
-}
-
-var logLimits = card.Limits{FileBytes: maxLogBytes, Messages: maxLogMessages}
-
-// addLog makes the messages of a log those of a, one after the other.
-func (a *contents) addLog(log *card.Chat, names card.ChatNames) {
-	conv := &a.Conversation.Conversation
-	times := log.Times(conv.CreatedAt)
-	for i := range log.Messages {
-		m := importedMessage(&log.Messages[i], names, times[i])
-		m.Greeting = i == 0 && m.Role == chat.RoleAssistant
-		m.ParentID, m.Seq = conv.HeadID, int64(i+1)
-		a.Messages = append(a.Messages, dumped(m, conv.Version))
-		conv.HeadID, conv.LastMessage = m.ID, m.Preview()
-	}
-}
-
-// addPlay makes p that after the last message; nil = none.
-func (a *contents) addPlay(p *chat.Play) {
-	if p == nil {
-		return
-	}
-	p.ID = op.NewID()
-	a.Plays, a.Conversation.PlayID = []*chat.Play{p}, p.ID
-	if n := len(a.Messages); n > 0 {
-		last := a.Messages[n-1]
-		for i := range last.Texts {
-			if last.Texts[i].RevisionID == last.Chosen().RevisionID {
-				last.Texts[i].PlayID = p.ID
-			}
-		}
-	}
-}
 
 // dumped is a message without a history, unchanged since a version of its conversation.
 func dumped(m *chat.Message, version int64) *chat.DumpedMessage {
@@ -135,7 +43,7 @@ func CharacterName(data []byte) string {
 		return ""
 	}
 	for _, m := range file.Messages {
-		if m.Role == chat.RoleAssistant && m.Name != nobody {
+		if m.Role == chat.RoleAssistant && m.Name != nobody && m.Name != "" {
 			return m.Name
 		}
 	}
@@ -180,19 +88,6 @@ func importedMessage(in *card.ChatMessage, names card.ChatNames, at time.Time) *
 	return m
 }
 
-// logExtra is what a conversation keeps of the log it came from.
-type logExtra struct {
-	Header   json.RawMessage `json:"header,omitempty"`
-	Metadata json.RawMessage `json:"metadata,omitempty"`
-}
-
-func extraOf(file *card.Chat) json.RawMessage {
-	if op.IsNull(file.Header) && op.IsNull(file.Metadata) {
-		return nil
-	}
-	return op.MustJSON(logExtra{op.JSONOrNil(file.Header), op.JSONOrNil(file.Metadata)})
-}
-
 // logNote are the members of chat_metadata that make an author's note.
 type logNote struct {
 	Prompt   string `json:"note_prompt"`
@@ -234,63 +129,6 @@ func noteFromLog(metadata json.RawMessage) json.RawMessage {
 		note.Interval = new(max(0, min(*n.Interval, 10_000)))
 	}
 	return op.MustJSON(&note)
-}
-
-// ExportChat writes the shown branch of a conversation to out as SillyTavern JSONL, with
-// all its swipes. After an error, out has a part of the file.
-func (svc *Service) ExportChat(ctx context.Context, userID, conversationID string, out io.Writer) (filename string, err error) {
-	return svc.export(ctx, userID, conversationID, ".jsonl", func(tx chat.Tx, conv *chat.Conversation) error { return writeLog(tx, conv, out) })
-}
-
-func writeLog(tx chat.Tx, conv *chat.Conversation, out io.Writer) error {
-	file := card.Chat{}
-	if len(conv.Extra) > 0 {
-		var extra logExtra
-		if err := json.Unmarshal(conv.Extra, &extra); err == nil {
-			file.Header, file.Metadata = extra.Header, extra.Metadata
-		}
-	}
-	file.Metadata = metadataWithNote(file.Metadata, conv.AuthorNote)
-	settings, err := chat.SettingsOf(conv)
-	if err != nil {
-		return err
-	}
-	file.Metadata = metadataWithOverrides(file.Metadata, settings.Overrides)
-	play, err := chat.PlayOf(tx, conv.PlayID)
-	if err != nil {
-		return err
-	}
-	file.Metadata = playInLog(play, file.Metadata)
-	ch, err := tx.Characters.Character(conv.CharacterID)
-	if err != nil {
-		return err
-	}
-	file.CharacterName = ch.Name
-	if file.UserName, err = chat.UserNameIn(tx, ch, conv); err != nil {
-		return err
-	}
-	lines := newWriter(out)
-	put := func(line json.RawMessage) error {
-		_, _ = lines.Write(line)
-		return lines.WriteByte('\n')
-	}
-	if err := put(file.HeaderLine()); err != nil {
-		return err
-	}
-	for m, err := range chat.Shown(tx, conv) {
-		if err == nil {
-			m.Extra, err = lineOf(tx, m)
-		}
-		if err != nil {
-			return err
-		}
-		if line, ok := exportedMessage(m); ok {
-			if err := put(line.Line()); err != nil {
-				return err
-			}
-		}
-	}
-	return lines.Flush()
 }
 
 // lineOf is the line that a message came from; nil = it was not imported.

@@ -29,6 +29,7 @@ type importedExtra struct {
 	State    chat.Conversation `json:"state"` // persona, author's note and settings
 	Members  members           `json:"members,omitempty"`
 	Messages map[int64]members `json:"messages,omitempty"` // by seq
+	Log      *logExtra         `json:"log,omitempty"`      // for a branch that came as a file of its own
 }
 
 // members are those of a JSON object.
