@@ -12,6 +12,7 @@ import (
 	"nodest/internal/feedback"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
+	"nodest/internal/tavern"
 	"nodest/knowledge"
 	"nodest/memory/dream"
 	"nodest/nodest"
@@ -79,6 +80,9 @@ func Circle(t nodest.Tx) circle.Tx { return t.Tx.(*tx).forCircle() }
 
 // Attachments is t as package attachment has it.
 func Attachments(t nodest.Tx) attachment.Tx { return t.Tx.(*tx).forAttachments() }
+
+// Tavern is t as package tavern has it.
+func Tavern(t nodest.Tx) tavern.Tx { return t.Tx.(*tx).forTavern() }
 
 // Votes is t as package feedback has it.
 func Votes(t nodest.Tx) feedback.Tx { return t.Tx.(*tx).votes }

@@ -19,6 +19,7 @@ import (
 	"nodest/internal/jobs"
 	"nodest/internal/op"
 	"nodest/internal/stream"
+	"nodest/internal/tavern"
 	"nodest/knowledge"
 	"nodest/memory"
 	"nodest/memory/dream"
@@ -36,7 +37,7 @@ type fixture struct {
 	user, character, book, conversation, message, revision, generation, prompt, clientMsgID, key, save string
 	fact, suggestion, summary, loading                                                                 string
 	attachment, post, comment, turn, item, action                                                      string
-	file, content, base, query, goal, research, play                                                   string
+	file, content, base, query, goal, research, play, folder, known                                    string
 
 	job *jobs.Job // running
 }
@@ -64,7 +65,7 @@ func fill(e *env, user string) fixture {
 		user: user, character: id(), book: id(), conversation: id(), revision: id(),
 		generation: id(), prompt: e.idNow(), clientMsgID: id(), key: id(), save: id(), fact: id(), suggestion: id(), summary: id(), loading: id(),
 		attachment: id(), post: id(), comment: id(), turn: id(), item: id(), action: id(),
-		file: id(), content: id(), base: id(), query: id(), goal: id(), research: id(), play: id(),
+		file: id(), content: id(), base: id(), query: id(), goal: id(), research: id(), play: id(), folder: id(), known: id(),
 	}
 	must := func(err error) {
 		e.Helper()
@@ -125,7 +126,7 @@ func fill(e *env, user string) fixture {
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillMemory(tx, x), fillDreams(tx, x)) }))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error { return errors.Join(fillCircle(tx, x), fillCognition(tx, x)) }))
 	must(e.db.Update(ctx, user, func(tx nodest.Tx) error {
-		return errors.Join(fillKnowledge(e, tx, x), fillIndex(tx, x), fillResearch(tx, x), store.Votes(tx).PutVotes(x.votes(x.fact, x.revision, x.file, x.file+".1.0", pageURL)...))
+		return errors.Join(fillKnowledge(e, tx, x), fillIndex(tx, x), fillResearch(tx, x), fillTavern(tx, x), store.Votes(tx).PutVotes(x.votes(x.fact, x.revision, x.file, x.file+".1.0", pageURL)...))
 	}))
 	must(e.db.Enqueue(ctx, jobs.Spec{Kind: "test.fill", UserID: user, Subject: x.conversation}))
 	claimed, err := e.db.ClaimJobs(ctx, "p", time.Hour, []jobs.Want{{Kind: "test.fill", Free: 1, PerUser: 1}})
@@ -727,7 +728,7 @@ func partsOf() (parts []reflect.Type) {
 		}
 	}
 	for _, tx := range []reflect.Type{reflect.TypeFor[nodest.Tx](), reflect.TypeFor[app.Tx](), reflect.TypeFor[websearch.Tx](),
-		reflect.TypeFor[circle.Tx](), reflect.TypeFor[cognition.Tx](), reflect.TypeFor[dream.Tx](), reflect.TypeFor[attachment.Tx](), reflect.TypeFor[knowledge.Tx](), reflect.TypeFor[research.Tx]()} {
+		reflect.TypeFor[circle.Tx](), reflect.TypeFor[cognition.Tx](), reflect.TypeFor[dream.Tx](), reflect.TypeFor[attachment.Tx](), reflect.TypeFor[knowledge.Tx](), reflect.TypeFor[research.Tx](), reflect.TypeFor[tavern.Tx]()} {
 		add(tx)
 	}
 	return parts

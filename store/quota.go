@@ -43,6 +43,7 @@ var countedTables = map[string]countedTable{
 	"attachments":        {kind: "attachments", bytes: []string{"data"}},
 	"circle_posts":       {kind: "posts", live: true, bytes: []string{"text"}},
 	"knowledge_bases":    {kind: "knowledgeBases", live: true},
+	"tavern_contents":    {bytes: []string{"data"}},
 	"research_runs":      {kind: "research", bytes: []string{"plan", "result"}},
 }
 

@@ -25,6 +25,7 @@ var leftOut = map[string]string{
 	"knowledge_spaces": "made of other rows",
 	"knowledge_grants": "names other users",
 	"file_parts":       "the document is beside the rows",
+	"tavern_parts":     "work of the server",
 }
 
 // leftColumns are columns that no file has, by table. Rows that come in have 0, "" or NULL there.
@@ -49,6 +50,7 @@ var rightsFilters = map[string]string{
 	"dream_runs":      "c.finished_at IS NOT NULL",
 	"research_runs":   "c.state NOT IN ('queued', 'running')",
 	"generations":     "c.ended_at IS NOT NULL",
+	"tavern_imports":  "c.state NOT IN ('queued', 'running')",
 }
 
 // openStates are the values of a column status that only a running process ends: it is interrupted, as after a crash.
@@ -60,11 +62,11 @@ var openStates = map[string][]string{
 // otherDocuments are the columns that have JSON although they cannot be NULL. A text that can be NULL is JSON.
 var otherDocuments = []string{
 	"settings.document", "user_variables.document", "generations.options", "circle_states.settings",
-	"research_runs.plan", "research_runs.estimate", "research_runs.cost",
+	"research_runs.plan", "research_runs.estimate", "research_runs.cost", "tavern_imports.counts",
 }
 
 // plainBlobs are the columns of bytes that are no JSON.
-var plainBlobs = []string{"cognition_events.hash"}
+var plainBlobs = []string{"cognition_events.hash", "tavern_contents.data"}
 
 // ownedTable is a table of a file.
 type ownedTable struct {

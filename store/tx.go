@@ -45,6 +45,7 @@ type subjects struct {
 	plays       playTx
 	research    researchTx
 	summaries   summaryTx
+	tavern      tavernTx
 	texts       *textTx
 	votes       voteTx
 	users       *userTx
@@ -56,7 +57,7 @@ func newTx(db *DB, s *session, userID string) *tx {
 	t := &tx{session: s, db: db, userID: userID}
 	t.subjects = &subjects{
 		app: appTx{t}, archive: archiveTx{t}, attachments: attachmentTx{t}, characters: characterTx{t}, circle: circleTx{t}, cognition: cognitionTx{t}, dreams: dreamTx{t}, facts: factTx{t},
-		generations: generationTx{t}, history: historyTx{t}, index: indexTx{t}, knowledge: knowledgeTx{t}, plays: playTx{t}, research: researchTx{t}, summaries: summaryTx{t}, votes: voteTx{t}, web: webTx{t},
+		generations: generationTx{t}, history: historyTx{t}, index: indexTx{t}, knowledge: knowledgeTx{t}, plays: playTx{t}, research: researchTx{t}, summaries: summaryTx{t}, tavern: tavernTx{t}, votes: voteTx{t}, web: webTx{t},
 		chats:    &chatTx{tx: t, stored: map[string]chatNow{}, locked: map[string]*storedConversation{}, owned: map[string]bool{}},
 		jobs:     &jobTx{tx: t},
 		memory:   &memoryTx{tx: t, scopes: map[string]*scopeNews{}},
