@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"nodest/internal/fault"
 	"nodest/internal/op/id"
+	"nodest/internal/spool"
 )
 
 // The file of an account is a zip archive. TABLE/ID.jsonl has the rows of a bundle, a line each; TABLE.jsonl those
@@ -69,9 +69,9 @@ func (w *writer) entry(name string) (io.Writer, error) {
 // add writes what read gives of a bundle. It is read whole first, so that a client who reads slowly does not keep
 // a transaction open.
 func (w *writer) add(b Bundle, read func(lines io.Writer, file func(name string) io.Writer) (Counts, error)) error {
-	lines, file := &spool{dir: w.temp}, &spool{dir: w.temp}
-	defer lines.drop()
-	defer file.drop()
+	lines, file := &spool.Spool{Dir: w.temp}, &spool.Spool{Dir: w.temp}
+	defer lines.Drop()
+	defer file.Drop()
 	name := ""
 	counts, err := read(lines, func(n string) io.Writer { name = n; return file })
 	if fault.Is(err, fault.NotFound) { // it was deleted meanwhile
@@ -87,12 +87,12 @@ func (w *writer) add(b Bundle, read func(lines io.Writer, file func(name string)
 	return err
 }
 
-func (w *writer) copy(name string, s *spool) error {
+func (w *writer) copy(name string, s *spool.Spool) error {
 	entry, err := w.entry(name)
 	if err != nil {
 		return err
 	}
-	return s.copyTo(entry)
+	return s.CopyTo(entry)
 }
 
 // close writes the manifest and ends the file.
@@ -132,63 +132,6 @@ func plainName(name string) string {
 		return "file"
 	}
 	return name
-}
-
-// spool keeps what is written to it, in memory while that is small.
-type spool struct {
-	dir   string
-	small []byte
-	file  *os.File
-}
-
-const smallSpool = 1 << 20 // bytes
-
-// Write implements io.Writer.
-func (s *spool) Write(p []byte) (int, error) {
-	if s.file == nil && len(s.small)+len(p) <= smallSpool {
-		s.small = append(s.small, p...)
-		return len(p), nil
-	}
-	if s.file == nil {
-		f, err := os.CreateTemp(s.dir, "export-*")
-		if err != nil {
-			return 0, full(err)
-		}
-		_ = os.Remove(f.Name()) // drop does it again, for systems that do not remove open files
-		s.file = f
-		if _, err := f.Write(s.small); err != nil {
-			return 0, full(err)
-		}
-		s.small = nil
-	}
-	n, err := s.file.Write(p)
-	return n, full(err)
-}
-
-func full(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fault.Wrap(err, fault.StorageFull, "the folder for temporary files is full or cannot be written")
-}
-
-func (s *spool) copyTo(w io.Writer) error {
-	if s.file == nil {
-		_, err := w.Write(s.small)
-		return err
-	}
-	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	_, err := io.Copy(w, s.file)
-	return err
-}
-
-func (s *spool) drop() {
-	if s.file != nil {
-		_ = s.file.Close()
-		_ = os.Remove(s.file.Name())
-	}
 }
 
 // opened is a file that is read.

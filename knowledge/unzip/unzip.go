@@ -4,6 +4,7 @@ package unzip
 
 import (
 	"archive/zip"
+	"bytes"
 	"errors"
 	"io"
 	"math"
@@ -19,13 +20,19 @@ import (
 	"nodest/internal/fault"
 )
 
-// Limits of a zip archive.
-const (
-	maxEntries   = 2000
-	maxUnpacked  = 200 << 20 // bytes of all entries
-	maxRatio     = 200       // unpacked to packed, for an entry of more than 1 MiB
-	maxDirectory = 4 << 20   // bytes that are read to learn what is in it
-)
+// Limits bound an archive.
+type Limits struct {
+	Entries   int
+	Unpacked  int64 // bytes of all entries
+	Directory int64 // bytes that are read to learn what is in it
+	Junk      bool  // files that systems leave in archives are listed, too
+}
+
+// limits are those of Open.
+var limits = Limits{Entries: 2000, Unpacked: 200 << 20, Directory: 4 << 20}
+
+// maxRatio bounds unpacked to packed bytes of an entry of more than 1 MiB.
+const maxRatio = 200
 
 // nested are the extensions of archives. Documents that are archives have others.
 var nested = []string{".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".jar"}
@@ -48,7 +55,7 @@ type Entry struct {
 // Errors: UnsupportedMedia for what is no zip archive; TooLarge for more than 2,000 files or
 // 200 MiB unpacked.
 func Open(r io.ReaderAt, size int64) (*Archive, error) {
-	entries, err := list(r, size)
+	entries, err := List(r, size, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -78,52 +85,110 @@ func (a *Archive) Unpack(e *Entry) (io.ReaderAt, int64, error) {
 	return a.spool.f, size, err
 }
 
-// list returns the files of an archive.
-func list(r io.ReaderAt, size int64) ([]*Entry, error) {
-	bounded := &boundedReader{r: r, left: maxDirectory}
+// Read returns the content of an entry, of at most so many bytes.
+//
+// Errors: UnsupportedMedia, TooLarge.
+func (e *Entry) Read(most int64) ([]byte, error) {
+	if e.file.UncompressedSize64 > uint64(most) {
+		return nil, fault.New(fault.TooLarge, "it has more than %s", fault.Size(int(most))).With("limit", most)
+	}
+	return e.read(int64(e.file.UncompressedSize64), false)
+}
+
+// Head returns the first bytes of an entry, at most so many.
+//
+// Errors: those of Read.
+func (e *Entry) Head(most int64) ([]byte, error) {
+	size := e.file.UncompressedSize64
+	return e.read(min(most, int64(min(size, math.MaxInt64))), uint64(most) < size)
+}
+
+// read reads so many bytes. Unless only the beginning is wanted, the entry must have no more.
+func (e *Entry) read(size int64, beginning bool) ([]byte, error) {
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	r, err := e.file.Open()
+	if err != nil {
+		return nil, fault.Wrap(err, fault.UnsupportedMedia, "it is packed in a way that is not supported")
+	}
+	defer r.Close() //nolint:errcheck // it was only read
+	var b bytes.Buffer
+	b.Grow(int(min(size, 1<<20)) + bytes.MinRead) // it may be shorter than it says
+	most := size
+	if !beginning {
+		most++ // the end is read, which checks the sum
+	}
+	n, err := io.Copy(&b, io.LimitReader(r, most))
+	if err != nil || n != size {
+		return nil, fault.Wrap(err, fault.UnsupportedMedia, "it is damaged")
+	}
+	return b.Bytes(), nil
+}
+
+// Size is how many bytes an entry says to have.
+func (e *Entry) Size() int64 { return int64(min(e.file.UncompressedSize64, math.MaxInt64)) }
+
+// Regular says that an entry is a file, and no link or device.
+func (e *Entry) Regular() bool { return e.file.Mode().IsRegular() }
+
+// List returns the files of an archive of so many bytes.
+//
+// Errors: UnsupportedMedia for what is no zip archive; TooLarge.
+func List(r io.ReaderAt, size int64, l Limits) ([]*Entry, error) {
+	bounded := &boundedReader{r: r, left: l.Directory, entries: 4 * l.Entries} // folders are listed, too
 	z, err := zip.NewReader(bounded, size)
 	switch {
-	case bounded.left <= 0:
-		return nil, tooManyEntries()
+	case bounded.left <= 0 || bounded.entries < 0:
+		return nil, l.tooManyEntries()
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // names are never paths here
 		return nil, fault.Wrap(err, fault.UnsupportedMedia, "the file is no zip archive, or it is damaged")
 	}
-	bounded.left = math.MaxInt64 // the unpacked bytes are bounded below
-	var entries []*Entry
-	total := uint64(0)
+	bounded.left, bounded.entries = math.MaxInt64, math.MaxInt // the unpacked bytes are bounded below
+	entries := make([]*Entry, 0, len(z.File))
+	total, most := uint64(0), uint64(l.Unpacked)
 	for _, f := range z.File {
-		if f.FileInfo().IsDir() || isJunk(f.Name) {
+		if f.FileInfo().IsDir() || !l.Junk && isJunk(f.Name) {
 			continue
 		}
+		f.Extra, f.Comment = nil, "" // they were read, and there may be many
 		entries = append(entries, &Entry{nameOf(f), f})
-		if f.UncompressedSize64 > maxUnpacked || total+f.UncompressedSize64 > maxUnpacked {
-			return nil, fault.New(fault.TooLarge, "an archive may have %s unpacked", fault.Size(maxUnpacked)).With("limit", maxUnpacked)
+		if f.UncompressedSize64 > most || total+f.UncompressedSize64 > most {
+			return nil, fault.New(fault.TooLarge, "an archive may have %s unpacked", fault.Size(int(most))).With("limit", most)
 		}
 		total += f.UncompressedSize64
 	}
-	if len(entries) > maxEntries {
-		return nil, tooManyEntries()
+	if len(entries) > l.Entries {
+		return nil, l.tooManyEntries()
 	}
 	return entries, nil
 }
 
-func tooManyEntries() error {
-	return fault.New(fault.TooLarge, "an archive may have %d files", maxEntries).With("limit", maxEntries)
+func (l Limits) tooManyEntries() error {
+	return fault.New(fault.TooLarge, "an archive may have %d files", l.Entries).With("limit", l.Entries)
 }
 
-// boundedReader reads at most so many bytes: an archive of 100 MiB may list millions of
-// entries.
+// boundedReader reads at most so many bytes, and so many headers of entries: an archive of 100 MiB may
+// list millions of them.
 type boundedReader struct {
-	r    io.ReaderAt
-	left int64
+	r       io.ReaderAt
+	left    int64
+	entries int
 }
+
+// header begins each entry in the directory of an archive.
+var header = []byte("PK\x01\x02")
 
 // ReadAt implements io.ReaderAt.
 func (b *boundedReader) ReadAt(p []byte, at int64) (int, error) {
-	if b.left -= int64(len(p)); b.left <= 0 {
+	if b.left -= int64(len(p)); b.left <= 0 || b.entries < 0 {
 		return 0, errors.New("unzip: the archive is read too much")
 	}
-	return b.r.ReadAt(p, at)
+	n, err := b.r.ReadAt(p, at)
+	if b.entries != math.MaxInt {
+		b.entries -= bytes.Count(p[:n], header)
+	}
+	return n, err
 }
 
 // isJunk says that a name is of what systems leave in archives.

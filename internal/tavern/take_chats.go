@@ -1,0 +1,268 @@
+package tavern
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+
+	"nodest/card"
+	"nodest/character"
+	"nodest/chat/archive"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/tavern/folder"
+)
+
+// chatLimits are those of a chat in a dry run.
+var chatLimits = card.Limits{FileBytes: 64 << 20, Messages: 100_000}
+
+// takeChats makes a conversation of a chat and its branches. Files that earlier imports have taken stay as they are.
+func (r *run) takeChats(ctx context.Context, unit []*entry) ([]*File, error) {
+	owner, notes, err := r.ownerOfChat(ctx, unit[0])
+	if err != nil {
+		return r.refuse(ctx, unit, err)
+	}
+	var files []*File
+	var fresh []*chatFile
+	for _, e := range unit {
+		one, err := r.chatFile(ctx, e, owner, len(unit) > 1)
+		if err != nil {
+			refused, err := r.refuse(ctx, []*entry{e}, err)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, refused...)
+			continue
+		}
+		files = append(files, one.report)
+		if one.report.Outcome != Kept {
+			fresh = append(fresh, one)
+		}
+	}
+	if len(fresh) == 0 {
+		return files, nil
+	}
+	return files, r.converse(ctx, owner, fresh, notes)
+}
+
+// chatFile is a file of a chat that was read, and its line of the report.
+type chatFile struct {
+	*item
+	known  *Known
+	report *File
+}
+
+func (r *run) chatFile(ctx context.Context, e *entry, owner string, several bool) (*chatFile, error) {
+	it, err := e.read()
+	if err != nil {
+		return nil, err
+	}
+	k, alive, err := r.knownAs(ctx, it, owner)
+	if err != nil {
+		return nil, err
+	}
+	one := &chatFile{it, k, &File{Path: it.path, Kind: it.kind, Size: int64(len(it.data)), Outcome: Taken, ObjectKind: ofConversation}}
+	if alive {
+		one.report.Outcome, one.report.ObjectID = Kept, k.ObjectID
+		return one, nil
+	}
+	if several || r.imp.DryRun { // the other files of the chat are taken without it
+		log, err := card.ImportChat(it.data, card.ChatNames{}, chatLimits)
+		if err != nil {
+			return nil, err
+		}
+		if r.imp.DryRun {
+			one.report.Notes = slices.Concat(k.stays(), notesOf(log.Warnings))
+		}
+	}
+	return one, nil
+}
+
+// converse makes a conversation of files that belong together. Those that cannot be one are taken each by itself.
+func (r *run) converse(ctx context.Context, owner string, files []*chatFile, notes []Note) error {
+	if r.imp.DryRun {
+		for _, f := range files {
+			r.dry[f.known.Key] = ofConversation
+		}
+		files[0].report.Notes = slices.Concat(notes, files[0].report.Notes)
+		return nil
+	}
+	logs := make([]archive.LogFile, len(files))
+	for i, f := range files {
+		logs[i] = archive.LogFile{Name: path.Base(f.path), Read: func() ([]byte, error) { return f.data, nil }}
+	}
+	got, err := r.opts.Archives.ImportLogs(ctx, r.familyCall(files), owner, logs...)
+	if err != nil {
+		return r.apart(ctx, owner, files, notes, err)
+	}
+	for i, f := range files {
+		f.report.ObjectID = got.Conversation.ID
+		if i == 0 {
+			f.report.Notes = slices.Concat(f.known.stays(), notes, notesOf(got.Warnings))
+		}
+		r.become(f.known, &became{kind: ofConversation, id: got.Conversation.ID, version: got.Conversation.Version})
+	}
+	return nil
+}
+
+// apart takes files each by itself that cannot be one conversation, or refuses the only one.
+func (r *run) apart(ctx context.Context, owner string, files []*chatFile, notes []Note, why error) error {
+	for _, f := range files {
+		if len(files) > 1 {
+			alone := append([]Note{{"taken_apart", "chat_metadata.main_chat", reason(why)}}, notes...)
+			if err := r.converse(ctx, owner, []*chatFile{f}, alone); err != nil {
+				return err
+			}
+			continue
+		}
+		refused, err := r.refuse(ctx, []*entry{f.entry}, why)
+		if err != nil {
+			return err
+		}
+		*f.report = *refused[0]
+	}
+	return nil
+}
+
+// familyCall is the call that makes a conversation of files.
+func (r *run) familyCall(files []*chatFile) *op.Call {
+	if len(files) == 1 {
+		return r.call(files[0].known)
+	}
+	all, times := "", 0
+	for _, f := range files {
+		all, times = all+f.known.Key+"\n", times+f.known.Times
+	}
+	return r.call(&Known{Key: all, Times: times})
+}
+
+// ownerOfChat finds the character of a chat, or makes it.
+func (r *run) ownerOfChat(ctx context.Context, e *entry) (id string, notes []Note, err error) {
+	if e.reason != "" {
+		return "", nil, fault.New(fault.InvalidImport, "%s", e.reason)
+	}
+	if e.kind == folder.GroupChat {
+		return r.groupOfChat(ctx, e)
+	}
+	name := folder.Owner(e.path)
+	if name == "" { // it is in no folder of a character
+		head, err := e.Head(headBytes)
+		if err != nil {
+			return "", nil, err
+		}
+		name = archive.CharacterName(head[:bytes.LastIndexByte(head, '\n')+1])
+	}
+	if name == "" {
+		return "", nil, fault.New(fault.InvalidImport, "it is in no folder of a character, and says of none")
+	}
+	if id, ok, err := r.characterOf(ctx, name); ok || err != nil {
+		return id, nil, err
+	}
+	begun, err := r.madeBefore(ctx, name)
+	if err != nil {
+		return "", nil, err
+	}
+	if id, ok, err := r.named(ctx, name); !begun && ok || err != nil {
+		r.characters[lower(name)] = id
+		return id, nil, err
+	}
+	id, err = r.makeCharacter(ctx, name)
+	return id, []Note{{"character_made", "characters", fmt.Sprintf("a character was made with the name %q: its card is not in the folder", name)}}, err
+}
+
+// makeCharacter makes a character that has only a name, for chats whose card is not there.
+func (r *run) makeCharacter(ctx context.Context, name string) (string, error) {
+	if !r.imp.MakeCharacters {
+		return "", fault.New(fault.InvalidImport, "its character %q is not there", name)
+	}
+	return r.madeOnce(ctx, "chats/"+name, name, &card2{Name: name})
+}
+
+// madeBefore says that an attempt which died has made the character of a chat, and maybe not given it its settings.
+func (r *run) madeBefore(ctx context.Context, name string) (bool, error) {
+	k, alive, err := r.knownAs(ctx, madeItem("chats/"+name), "made")
+	if err != nil || alive {
+		return false, err
+	}
+	return r.opts.Archives.Answered(ctx, r.call(k))
+}
+
+func madeItem(at string) *item {
+	return &item{entry: &entry{path: at, kind: folder.Character}, digest: digestOf([]byte(at))}
+}
+
+// card2 is a card of the second version that an import makes.
+type card2 struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Personality string `json:"personality"`
+	Scenario    string `json:"scenario"`
+	FirstMes    string `json:"first_mes"`
+	MesExample  string `json:"mes_example"`
+}
+
+// madeOnce makes a character that no file of the folder is, unless an earlier import has made it.
+func (r *run) madeOnce(ctx context.Context, at, name string, c *card2) (string, error) {
+	data, err := json.Marshal(map[string]any{"spec": "chara_card_v2", "spec_version": "2.0", "data": c})
+	if err != nil {
+		return "", err
+	}
+	k, alive, err := r.knownAs(ctx, madeItem(at), "made")
+	if err != nil || alive {
+		r.characters[lower(name)] = k.ObjectID
+		return k.ObjectID, err
+	}
+	if r.imp.DryRun {
+		r.characters[lower(name)] = dryID
+		return dryID, nil
+	}
+	got, err := r.opts.Characters.Import(ctx, r.call(k), data, name+".json")
+	if err != nil {
+		return "", err
+	}
+	ch, err := r.withSettings(ctx, r.call(k), got.Character)
+	if err != nil {
+		return "", err
+	}
+	r.characters[lower(name)] = ch.ID
+	r.become(k, &became{kind: ofCharacter, id: ch.ID, version: ch.Version})
+	return ch.ID, nil
+}
+
+// withSettings gives a character that an import has made the settings that all characters of the folder get.
+func (r *run) withSettings(ctx context.Context, c *op.Call, ch *character.Character) (*character.Character, error) {
+	if r.settings == nil {
+		return ch, nil
+	}
+	settings := characterSettings(r.settings, "")
+	if settings == nil {
+		return ch, nil
+	}
+	_, version, err := r.opts.Characters.PutSettings(ctx, c.Part("settings"), ch.ID, settings, 0)
+	if err != nil {
+		if fault.Public(err).Retry() == "no" {
+			return ch, nil // odd values
+		}
+		return nil, err
+	}
+	done := *ch
+	done.Version = version
+	return &done, nil
+}
+
+// groupOfChat finds the character of a group's chat, or makes one for a chat without its group.
+func (r *run) groupOfChat(ctx context.Context, e *entry) (id string, notes []Note, err error) {
+	name := folder.Base(e.path)
+	id, ok := r.groups[lower(name)]
+	if ok {
+		return id, nil, nil
+	}
+	if !r.imp.MakeCharacters {
+		return "", nil, fault.New(fault.InvalidImport, "its group is not in the folder")
+	}
+	id, err = r.madeOnce(ctx, "group chats/"+name, op.Truncate(character.OneLine("Group "+name), 200), &card2{Name: "Group " + name})
+	return id, []Note{{"character_made", "groups", "a character was made for it: its group is not in the folder"}}, err
+}

@@ -1,0 +1,220 @@
+package tavern
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"nodest/card"
+	"nodest/character"
+	"nodest/internal/fault"
+	"nodest/internal/op"
+	"nodest/internal/tavern/folder"
+)
+
+func (r *run) takeWorld(ctx context.Context, c *op.Call, it *item) (*became, error) {
+	if r.imp.DryRun {
+		doc, err := card.ImportWorldBook(it.data, it.path, card.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		return &became{kind: ofBook, notes: notesOf(doc.Warnings)}, nil
+	}
+	got, err := r.opts.Characters.ImportResource(ctx, c, character.WorldBook, it.data, it.path, "")
+	if err != nil {
+		return nil, err
+	}
+	res := got.Resource
+	if r.settings != nil && slices.ContainsFunc(r.settings.Global, func(name string) bool { return lower(name) == lower(folder.Base(it.path)) }) {
+		if res, err = r.bindAll(ctx, c, res); err != nil {
+			return nil, err
+		}
+	}
+	return &became{kind: ofBook, id: res.ID, version: res.Version, notes: notesOf(got.Warnings), keep: true}, nil
+}
+
+// bindAll gives a resource to all characters.
+func (r *run) bindAll(ctx context.Context, c *op.Call, res *character.Resource) (*character.Resource, error) {
+	all := true
+	return r.opts.Characters.UpdateResource(ctx, c.Part("all"), res.Kind, res.ID, character.ResourceInput{BindAll: &all}, false, 0)
+}
+
+func (r *run) takePreset(ctx context.Context, c *op.Call, it *item) (*became, error) {
+	if r.imp.DryRun {
+		doc, err := card.ImportPreset(it.data, it.path, card.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		return &became{kind: ofPreset, notes: notesOf(doc.Warnings)}, nil
+	}
+	got, err := r.opts.Characters.ImportResource(ctx, c, character.Preset, it.data, it.path, "")
+	if err != nil {
+		return nil, err
+	}
+	return &became{kind: ofPreset, id: got.Resource.ID, version: got.Resource.Version, notes: notesOf(got.Warnings), keep: !private(got.Warnings)}, nil
+}
+
+func (r *run) takeCharacter(ctx context.Context, it *item) (*File, error) {
+	return r.object(ctx, it, "", func(c *op.Call) (*became, error) {
+		if r.imp.DryRun {
+			doc, err := card.Import(it.data, it.path, card.Limits{})
+			if err != nil {
+				return nil, err
+			}
+			return &became{kind: ofCharacter, notes: notesOf(doc.Warnings)}, nil
+		}
+		got, err := r.opts.Characters.Import(ctx, c, it.data, it.path)
+		if err != nil {
+			return nil, err
+		}
+		notes := notesOf(got.Warnings)
+		ch, more, err := r.complete(ctx, c, got.Character, it)
+		if err != nil {
+			return nil, err
+		}
+		return &became{kind: ofCharacter, id: ch.ID, version: ch.Version, notes: append(notes, more...), keep: true}, nil
+	})
+}
+
+// complete gives a character what the folder says of it outside of its card: tags, a note, books and settings.
+func (r *run) complete(ctx context.Context, c *op.Call, ch *character.Character, it *item) (*character.Character, []Note, error) {
+	name := folder.Base(it.path)
+	linked, notes, err := r.bindBooks(ctx, c, ch, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := character.Input{}
+	if linked { // the card has an older copy of it
+		in.WorldBook = json.RawMessage("null")
+	}
+	settings := json.RawMessage(nil)
+	if s := r.settings; s != nil {
+		if tags := op.UsableTags(slices.Concat(ch.Tags, s.Tags[name+".png"])); len(tags) > len(ch.Tags) {
+			in.Tags = tags
+		}
+		if n := s.Notes[name]; n != nil && op.IsNull(ch.AuthorNote) {
+			in.AuthorNote = noteDocument(n)
+		}
+		settings = characterSettings(s, name+".png")
+	}
+	if in.WorldBook != nil || in.Tags != nil || in.AuthorNote != nil {
+		if ch, err = r.opts.Characters.Update(ctx, c.Part("more"), ch.ID, in, false, 0); err != nil {
+			return nil, nil, err
+		}
+	}
+	if settings == nil {
+		return ch, notes, nil
+	}
+	_, version, err := r.opts.Characters.PutSettings(ctx, c.Part("settings"), ch.ID, settings, 0)
+	if err != nil && fault.Public(err).Retry() == "no" {
+		return ch, append(notes, Note{"settings_refused", "settings.json", reason(err)}), nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	done := *ch
+	done.Version = version
+	return &done, notes, nil
+}
+
+// bindBooks binds the books that a card names, and those that the settings name for it. linked says that one of them
+// takes the place of the book in the card.
+func (r *run) bindBooks(ctx context.Context, c *op.Call, ch *character.Character, name string) (linked bool, notes []Note, err error) {
+	var names []string
+	own := linkOf(ch.RoleCard)
+	if own != "" {
+		names = append(names, own)
+	}
+	if r.settings != nil {
+		names = append(names, r.settings.Extra[name]...)
+	}
+	for i, book := range names {
+		id, ok, err := r.bookOf(ctx, book)
+		if err != nil {
+			return false, nil, err
+		}
+		if !ok {
+			if book != own || op.IsNull(ch.WorldBook) {
+				notes = append(notes, Note{"missing_book", "worlds", fmt.Sprintf("the world book %q of the character is not in the folder", book)})
+			}
+			continue
+		}
+		if same, err := r.inCard(ctx, ch, id, book == own); err != nil || same {
+			if err != nil {
+				return false, nil, err
+			}
+			continue
+		}
+		if err := r.bind(ctx, c.Part(fmt.Sprint("book ", i)), character.WorldBook, id, ch.ID); err != nil {
+			return false, nil, err
+		}
+		if book == own && !op.IsNull(ch.WorldBook) {
+			linked = true
+			notes = append(notes, Note{"book_replaced", "data.character_book", fmt.Sprintf("the card's copy of the world book differs from the file %q, which is used", book)})
+		}
+	}
+	return linked, notes, nil
+}
+
+// inCard says that the book which a card names is in the card itself, as SillyTavern stores it: it need not be bound, too.
+func (r *run) inCard(ctx context.Context, ch *character.Character, id string, own bool) (bool, error) {
+	if !own || op.IsNull(ch.WorldBook) {
+		return false, nil
+	}
+	res, err := r.opts.Characters.Resource(ctx, r.userID, character.WorldBook, id)
+	if err != nil {
+		return false, err
+	}
+	return sameBook(ch.WorldBook, res.Document), nil
+}
+
+// sameBook says that two books have the same entries.
+func sameBook(a, b json.RawMessage) bool {
+	one, errOne := entriesOf(a)
+	other, errOther := entriesOf(b)
+	return errOne == nil && errOther == nil && slices.Equal(one, other)
+}
+
+// entriesOf are the entries of a book, as texts, sorted.
+func entriesOf(doc json.RawMessage) ([]string, error) {
+	book, err := card.ParseWorldBook(doc, card.SillyTavern)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]string, len(book.Entries))
+	for i, e := range book.Entries {
+		e.ID = ""
+		all[i] = string(op.MustJSON(e))
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// bind adds a character to those that a resource is bound to.
+func (r *run) bind(ctx context.Context, c *op.Call, kind character.ResourceKind, id, characterID string) error {
+	res, err := r.opts.Characters.Resource(ctx, r.userID, kind, id)
+	if err != nil || res.BindAll || slices.Contains(res.Characters, characterID) {
+		return err
+	}
+	_, err = r.opts.Characters.UpdateResource(ctx, c, kind, id, character.ResourceInput{Characters: append(res.Characters, characterID)}, false, 0)
+	return err
+}
+
+// linkOf is the world book that a card names; "" = none.
+func linkOf(roleCard json.RawMessage) string {
+	type extensions struct {
+		World any `json:"world"`
+	}
+	var in struct {
+		Extensions extensions `json:"extensions"`
+		Data       struct {
+			Extensions extensions `json:"extensions"`
+		} `json:"data"`
+	}
+	_ = json.Unmarshal(roleCard, &in) // a member of another type counts as absent
+	world, _ := in.Data.Extensions.World.(string)
+	top, _ := in.Extensions.World.(string)
+	return cmp.Or(world, top)
+}

@@ -1,0 +1,8 @@
+package taverntest
+
+import (
+	"maps"
+	"slices"
+)
+
+func sortedNames(f Files) []string { return slices.Sorted(maps.Keys(f)) }
