@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nodest/internal/fault"
+	"nodest/internal/tavern/taverntest"
 	"nodest/websearch/provider/providertest"
 )
 
@@ -51,6 +52,7 @@ func TestEveryDescribedEventIsSent(t *testing.T) {
 	h.web.search.Fail(providertest.Fault{Status: http.StatusServiceUnavailable})
 	failed := h.look(`"question":"Who kept the light of Tarn?"`)
 	h.rest("DELETE", "/research/"+failed["id"].(string), "").wants(t, 204)
+	h.importFolder(taverntest.Files{"characters/Cy.json": []byte(`{"name":"Cy"}`)})
 	h.processed(e.file)
 	file := h.fileOf()
 	h.rest("POST", "/knowledge-bases/"+e.base+"/reindex", "").wants(t, 202)

@@ -75,8 +75,14 @@ func (s *Server) take(c echo.Context, who *account.Identity, u api.Upload, f api
 		return badKey()
 	}
 	about := []string{u.Name, f.ID, f.CharacterID, f.ConversationID, f.As}
+	if f.MakeCharacter != "" {
+		about = append(about, f.MakeCharacter)
+	}
 	if u.Spooled {
 		about = []string{u.Name, f.ID, f.KnowledgeBaseID, f.Name, f.Rename, f.Source, f.DryRun, f.Hash}
+		if f.MakeCharacters != "" {
+			about = append(about, f.MakeCharacters)
+		}
 	}
 	call.Hash = api.Hash(strings.Join(about, "/"), f.Data)
 	ctx := detached(c.Request().Context())

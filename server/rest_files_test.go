@@ -231,6 +231,7 @@ func TestResourcesSurviveExportAndImport(t *testing.T) {
 			h.upload("POST", "/"+path+"/import", "x.json", []byte(`"text"`)).wants(t, 422)
 		})
 	}
+	h.keepsTemplates()
 	h.upload("POST", "/personas/import", "x.json", []byte(`{"name":"Mia"}`)).refuses(t, 404, "not_found")
 	before := len(h.rest("GET", "/regexscripts", "").items(t))
 	p := h.upload("POST", "/regexscripts/import", "x.json", []byte(`[]`)).refuses(t, 422, "invalid_import")
@@ -429,4 +430,35 @@ func TestThumbnails(t *testing.T) {
 	for _, size := range []string{"15", "1025", "big"} {
 		h.rest("GET", "/characters/"+id+"/avatar?size="+size, "").refuses(t, 400, "invalid_field", "size")
 	}
+}
+
+// keepsTemplates imports a template for text completion: it is listed, exported as it came, bound to nobody, another
+// user's is not there, and it cannot be changed.
+func (h *testServer) keepsTemplates() {
+	h.t.Helper()
+	character := h.rest("POST", "/characters", `{"roleCard":{"name":"Bo"}}`).wants(h.t, 201)["id"].(string)
+	file := []byte("{ \"name\":\"ChatML\",\r\n  \"input_sequence\":\"<|im_start|>user\", \"output_sequence\":\"\" }\n")
+	got := h.upload("POST", "/import", "x.json", file, "characterId="+character).wants(h.t, 201)
+	path := "/templates/" + got["id"].(string)
+	if w := got["warnings"].([]any); len(w) != 1 || w[0].(map[string]any)["code"] != "unused_template" || len(got["resource"].(map[string]any)["characterIds"].([]any)) != 0 {
+		h.t.Errorf("%v", got)
+	}
+	if items := h.rest("GET", "/templates", "").items(h.t); len(items) != 1 {
+		h.t.Errorf("%v", items)
+	}
+	h.rest("GET", path, "").wants(h.t, 200)
+	if out := h.rest("GET", path+"/export", ""); !bytes.Equal(out.body, file) {
+		h.t.Errorf("not as it came: %q", out.body)
+	}
+	h.upload("POST", "/templates/import", "x.json", []byte(`{"name":"a","content":"b","post_history":""}`)).refuses(h.t, 422, "invalid_import")
+	h.upload("POST", "/presets/import", "x.json", file).refuses(h.t, 422, "invalid_import")
+	mine := h.token
+	h.token = h.newMember("other")
+	for _, p := range []string{path, path + "/export"} {
+		h.rest("GET", p, "").refuses(h.t, 404, "not_found")
+	}
+	h.rest("DELETE", path, "").refuses(h.t, 404, "not_found")
+	h.token = mine
+	h.rest("DELETE", path, "").wants(h.t, 204)
+	h.rest("GET", path, "").refuses(h.t, 404, "not_found")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
+	"strings"
 	"testing"
 
 	"nodest/card"
@@ -27,6 +28,7 @@ func (h *testServer) filesOfEveryKind(chat string) map[string][]byte {
 		"preset.json":      []byte(`{"prompts":[{"identifier":"main","content":"Be brief."}]}`),
 		"regexscript.json": []byte(`[{"scriptName":"stars","findRegex":"/\\*/g","placement":[2]}]`),
 		"persona.json":     []byte(`{"name":"Mia","description":"Sails."}`),
+		"template.json":    []byte("{ \"name\":\"ChatML\",\r\n  \"input_sequence\":\"<|im_start|>user\", \"output_sequence\":\"\" }\n"),
 		"log.jsonl":        get("/conversations/" + chat + "/export"), "archive.json": get("/conversations/" + chat + "/export?format=json"),
 		"save.json": get("/saves/" + h.createSave(chat, "at sea") + "/export"), "memories.jsonl": get(character + "/memories/export"),
 	}
@@ -49,7 +51,7 @@ func TestImportDetectsEveryKind(t *testing.T) {
 	first := h.upload("POST", "/import", "log.jsonl", files["log.jsonl"], "Idempotency-Key: log").wants(t, 201)
 	for _, c := range []struct{ name, kind, at, want string }{
 		{"worldbook.json", "resource", "resource.kind", "worldbook"}, {"preset.json", "resource", "resource.kind", "preset"},
-		{"regexscript.json", "resource", "resource.kind", "regexscript"}, {"persona.json", "resource", "resource.name", "Mia"},
+		{"regexscript.json", "resource", "resource.kind", "regexscript"}, {"persona.json", "resource", "resource.name", "Mia"}, {"template.json", "resource", "resource.kind", "template"},
 		{"log.jsonl", "conversation", "conversation.characterId", character}, {"archive.json", "conversation", "conversation.characterId", character},
 		{"save.json", "save", "save.conversationId", chat}, {"memories.jsonl", "memories", "id", character},
 		{"card.png", "character", "character.name", "Alice"}, {"card.charx", "character", "character.name", "Alice"},
@@ -188,6 +190,44 @@ func TestImportFindsOnlyOnesOwn(t *testing.T) {
 	for _, path := range []string{"/characters", "/conversations", "/worldbooks", "/presets", "/regexscripts", "/personas"} {
 		if items := h.rest("GET", path, "").items(t); len(items) != 0 {
 			t.Errorf("%s: %v", path, items)
+		}
+	}
+}
+
+// A chat whose character is not there makes one: with its name, or the one beside its messages. A repeated request
+// makes no second one.
+func TestAChatMakesItsCharacter(t *testing.T) {
+	t.Parallel()
+	h := newTestServer(t, nil)
+	log := []byte(`{"user_name":"Mia","character_name":"Wren"}` + "\n" + `{"is_user":false,"name":"Wren","mes":"Hello."}`)
+	cai := []byte(`{"info":{"character":{"participant__name":"Robin","greeting":"Chirp.","definition":"Small."}},"histories":{"histories":[{"msgs":[{"text":"Hi.","src":{"is_human":false}}]}]}}`)
+	if p := h.upload("POST", "/import", "log.jsonl", log).refuses(t, 400, "invalid_field", "characterId"); p.Details["name"] != "Wren" {
+		t.Errorf("%+v", p.Details)
+	}
+	h.upload("POST", "/import", "log.jsonl", log, "makeCharacter=yes").refuses(t, 400, "invalid_field", "makeCharacter")
+	for _, c := range []struct{ file, name, greeting string }{{string(log), "Wren", ""}, {string(cai), "Robin", "Chirp."}} {
+		var ids []string
+		for range 2 {
+			got := h.upload("POST", "/import", "log.jsonl", []byte(c.file), "makeCharacter=true", "Idempotency-Key: "+c.name).wants(t, 201)
+			ids = append(ids, got["id"].(string))
+			made := h.rest("GET", "/characters/"+stringAt(got, "conversation.characterId"), "").wants(t, 200)
+			if made["name"] != c.name || made["dialect"] != "sillytavern" || c.greeting != "" && stringAt(made, "roleCard.data.first_mes") != c.greeting {
+				t.Errorf("%v", made)
+			}
+		}
+		if ids[0] != ids[1] {
+			t.Errorf("stored twice: %v", ids)
+		}
+	}
+	got := h.upload("POST", "/import", "log.jsonl", log, "makeCharacter=true").wants(t, 201) // she is there now
+	if n := len(h.rest("GET", "/characters", "").items(t)); n != 2 {
+		t.Errorf("%d characters: %v", n, got)
+	}
+	nobody := []byte(`{"is_user":true,"name":"Mia","mes":"Hello."}`)
+	h.upload("POST", "/import", "log.jsonl", nobody, "makeCharacter=true").refuses(t, 400, "invalid_field", "characterId")
+	for file, words := range map[string]string{"\x6f\x00\x01\x02": "a Risu module", `{"power_user":{},"oai_settings":{}}`: "SillyTavern's settings"} {
+		if p := h.upload("POST", "/import", "x", []byte(file)).refuses(t, 422, "invalid_import"); !strings.Contains(p.Detail, words) {
+			t.Errorf("%s", p.Detail)
 		}
 	}
 }

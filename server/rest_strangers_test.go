@@ -12,6 +12,7 @@ import (
 
 	"nodest/internal/account"
 	"nodest/internal/op"
+	"nodest/internal/tavern/taverntest"
 )
 
 // upload sends a file as a browser would; fields are "name=value", or header lines
@@ -71,7 +72,7 @@ type fixtures struct {
 
 	post, comment, attachment, action, turn string
 
-	file, base, goal, research string
+	file, base, goal, research, folder, kept string
 
 	resources map[string]string // path -> id
 	saved     []byte            // the save point as a file
@@ -108,6 +109,8 @@ func (h *testServer) newFixtures() *fixtures {
 	h.rest("PUT", "/characters/"+e.character+"/knowledge/"+e.base, "").wants(t, 200)
 	h.rest("PUT", "/characters/"+e.character+"/files/"+e.file, "").wants(t, 200)
 	e.research = stringAt(h.rest("POST", "/research", `{"question":"When was the light automated?","conversationId":"`+e.conversation+`"}`).wants(t, 202), "research.id")
+	e.folder = h.importFolder(taverntest.Files{"characters/Bo/joy.png": onePixel, "characters/Bo.png": taverntest.Card("Bo", "Bo sings.", "")})
+	e.kept = stringAt(h.rest("GET", "/sillytavern/files?kind=sprite", "").items(t)[0], "id")
 	e.job = stringAt(h.rest("GET", "/jobs", "").items(t)[0], "id")
 	for path, document := range map[string]string{
 		"worldbooks": `{"entries":{}}`, "presets": `{"prompts":[]}`, "personas": `{"name":"Mia","description":"x"}`,
@@ -115,6 +118,7 @@ func (h *testServer) newFixtures() *fixtures {
 	} {
 		e.resources[path] = id(h.rest("POST", "/"+path, `{"document":`+document+`,"characterIds":["`+e.character+`"]}`), 201)
 	}
+	e.resources["templates"] = id(h.upload("POST", "/templates/import", "t.json", []byte(`{"story_string":""}`)), 201)
 	return e
 }
 
@@ -122,6 +126,12 @@ func (h *testServer) newFixtures() *fixtures {
 // of a user's object.
 func (e *fixtures) idFor(path string) (id string, ok bool) {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(path, base+"/"), "/api/"), "circle/"), "/")
+	if rest, ok := strings.CutPrefix(path, base+"/sillytavern/"); ok {
+		if strings.HasPrefix(rest, "imports") {
+			return e.folder, true
+		}
+		return e.kept, true
+	}
 	id, ok = map[string]string{
 		"characters": e.character, "conversations": e.conversation, "traces": e.conversation, "messages": e.message, "generations": e.generation,
 		"prompts": e.prompt, "saves": e.save, "tokens": e.token, "jobs": e.job,
@@ -259,7 +269,7 @@ func (h *testServer) readAll(e *fixtures) string {
 		"/conversations/" + e.conversation + "/goals", "/conversations/" + e.conversation + "/extractions",
 		"/circle/posts", "/circle/relationships", "/circle/actions", "/circle/posts/" + e.post + "/turns", "/attachments/" + e.attachment,
 		"/knowledge-bases/" + e.base, "/knowledge-bases/" + e.base + "/files", "/knowledge-bases/" + e.base + "/grants", "/characters/" + e.character + "/knowledge",
-		"/generations/" + e.generation, "/research/" + e.research, "/worldbooks", "/presets", "/regexscripts", "/personas", "/settings",
+		"/generations/" + e.generation, "/research/" + e.research, "/worldbooks", "/presets", "/regexscripts", "/personas", "/templates", "/settings",
 	} {
 		a := h.rest("GET", path, "")
 		a.wants(h.t, 200)

@@ -132,8 +132,8 @@ func TestArchiveOfCharacters(t *testing.T) {
 	if fmt.Sprint(archived) != fmt.Sprint(want) {
 		t.Errorf("archived: %v, want %v", archived, want)
 	}
-	h.wantNamed("/characters", "Ben", "Alice")
-	h.wantNamed("/characters?archived=false", "Ben")
+	h.wantNamed("/characters", "Ben", "Bo", "Alice")
+	h.wantNamed("/characters?archived=false", "Ben", "Bo")
 	h.wantNamed("/characters?archived=true", "Alice")
 	h.wantNamed("/characters?archived=true&tag=elf&q=ALI&sort=updated", "Alice")
 	h.wantNamed("/characters?archived=false&tag=elf")

@@ -56,6 +56,9 @@ func (s *Server) spooled(u api.Upload) handler {
 			return fault.New(fault.RateLimited, "you may upload %d files at once", spoolsAtOnce).After(time.Second)
 		}
 		defer s.spools.leave(who.User.ID)
+		if u.Sink != nil {
+			return s.sunk(c, who, u, f)
+		}
 		temp, err := s.newTemp()
 		if err != nil {
 			return err
@@ -70,6 +73,19 @@ func (s *Server) spooled(u api.Upload) handler {
 		f.Body, f.Hash = temp, hex.EncodeToString(out.sum.Sum(nil))
 		return s.take(c, who, u, f)
 	}
+}
+
+// sunk handles an upload that a sink takes while it arrives.
+func (s *Server) sunk(c echo.Context, who *account.Identity, u api.Upload, f api.File) error {
+	f.Sink = u.Sink(detached(c.Request().Context()), &s.Services, who.User.ID)
+	defer f.Sink.Drop()
+	sum := sha256.New()
+	err := s.readBody(c, u.Limit+formOverhead, func(r *http.Request) error { return readForm(r, io.MultiWriter(f.Sink, sum), &f, u.Limit) })
+	if err != nil {
+		return err
+	}
+	f.Hash = hex.EncodeToString(sum.Sum(nil))
+	return s.take(c, who, u, f)
 }
 
 // spoolsAtOnce is how many uploads of one user are written to temporary files at the same time.
@@ -144,6 +160,7 @@ func readForm(r *http.Request, out io.Writer, f *api.File, limit int64) error {
 	fields := map[string]*string{
 		"name": &f.Rename, "knowledgeBaseId": &f.KnowledgeBaseID, "source": &f.Source,
 		"dryRun": &f.DryRun, "as": &f.As, "characterId": &f.CharacterID, "conversationId": &f.ConversationID,
+		"makeCharacter": &f.MakeCharacter, "makeCharacters": &f.MakeCharacters,
 	}
 	files := 0
 	for {

@@ -35,6 +35,7 @@ import (
 	"nodest/internal/researchtool"
 	"nodest/internal/rights"
 	"nodest/internal/stream"
+	"nodest/internal/tavern"
 	"nodest/internal/webtool"
 	"nodest/knowledge"
 	"nodest/llm"
@@ -183,6 +184,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	})
 	extractor := extract.New(h.db.Memory(), extract.Options{Scenes: h.scene})
 	attachments := attachment.New(h.db.Attachments())
+	folders := tavern.New(h.db.Tavern(), tavern.Options{Characters: h.characters, Archives: archive.New(h.db.Chats()), Chats: h.chats, Memories: h.memory.Export, TempDir: t.TempDir(), Log: log})
 	h.circle = circle.New(h.db.Circle(), circle.Options{
 		Characters: h.characters, Memory: h.memory, Image: circle.ImagesOf(attachments), Pause: time.Millisecond, Log: log,
 		Model: func(ctx context.Context, userID string) (*circle.Model, error) {
@@ -195,7 +197,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 			return err
 		},
 	})
-	h.jobs.Handle(slices.Concat(h.memory.Kinds(), branches.Kinds(), extractor.Kinds(), h.dreams.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds(), h.research.Kinds(), researchtool.Kinds(h.research, h.engine))...)
+	h.jobs.Handle(slices.Concat(h.memory.Kinds(), branches.Kinds(), extractor.Kinds(), h.dreams.Kinds(), h.chats.Kinds(), h.circle.Kinds(), h.knowledge.Kinds(), h.research.Kinds(), researchtool.Kinds(h.research, h.engine), folders.Kinds())...)
 	h.jobs.Start()
 	opts := Options{Log: log, Version: "test", Limits: Limits{CommandsPer10s: 1e9, Burst: 1e9}}
 	if change != nil {
@@ -203,7 +205,7 @@ func newTestServerOf(t testing.TB, own parts, change func(*Options)) *testServer
 	}
 	services := api.Services{
 		Engine: h.engine, Characters: h.characters, Chats: h.chats, Archives: archive.New(h.db.Chats()), Memory: h.memory, Dreams: h.dreams,
-		Circle: h.circle, Cognition: cognitive, Side: branches, Knowledge: h.knowledge, Attachments: attachments, Web: search, Research: h.research, Tools: own.tools, Hub: h.hub,
+		Circle: h.circle, Cognition: cognitive, Side: branches, Knowledge: h.knowledge, Attachments: attachments, Tavern: folders, Web: search, Research: h.research, Tools: own.tools, Hub: h.hub,
 		Rights: rights.New(h.db, rights.Options{Program: "test", TempDir: t.TempDir(), DeleteChat: h.engine.DeleteConversation, Log: log, Imported: h.knowledge.IndexWords}),
 	}
 	h.server = New(Deps{

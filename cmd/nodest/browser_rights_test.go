@@ -20,6 +20,7 @@ func TestPageYourData(t *testing.T) {
 	waitJS(t, ctx, "the reply", `document.querySelectorAll("article.assistant .text").length == 2 && !document.querySelector("article[aria-busy=true]")`)
 	showSettings(t, ctx, "account")
 	waitJS(t, ctx, "a link to the file", `document.querySelector("a[download][href$='/api/v1/me/export']")`)
+	waitJS(t, ctx, "a link to the folder", `document.querySelector("a[download][href$='/api/v1/sillytavern/export']")`)
 	file := filepath.Join(t.TempDir(), "me.zip")
 	here.env = append(here.env, "NODEST_ADDR="+strings.TrimPrefix(p.client.Base, "http://"))
 	here.mustRun(t, "export", "--all", "-o", file)
@@ -39,7 +40,7 @@ func TestPageYourData(t *testing.T) {
 	showSettings(t, ctx, "account")
 	upload := func() {
 		t.Helper()
-		if err := chromedp.Do(ctx, chromedp.SetUploadFiles("input[type=file]", []string{file}, chromedp.NodeReady)); err != nil {
+		if err := chromedp.Do(ctx, chromedp.SetUploadFiles("section:has(a[download]) input[type=file]", []string{file}, chromedp.NodeReady)); err != nil {
 			t.Fatal(err)
 		}
 	}

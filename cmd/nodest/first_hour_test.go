@@ -451,7 +451,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		want string
 	}{
 		{[]string{"import", "nix.json"}, "nodest: nix.json: no such file or directory\n"},
-		{[]string{"import", f.dir}, "nodest: " + f.dir + ": is a directory\n"},
+		{[]string{"import", f.dir}, "nodest: " + f.dir + ": it is a folder; import one of SillyTavern's with nodest import --sillytavern " + f.dir + ", else name the files in it\n"},
 		{[]string{"import", empty}, "nodest: " + empty + ": the file is empty\n"},
 		{[]string{"restore", "nix.zip"}, "nodest: nix.zip: no such file or directory\n"},
 		{[]string{"restore", "--check", "nix.zip"}, "nodest: nix.zip: no such file or directory\n"},

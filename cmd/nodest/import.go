@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,9 +18,9 @@ import (
 
 	"nodest/card"
 	"nodest/internal/cli"
+	"nodest/internal/cli/pack"
 	"nodest/internal/fault"
 	"nodest/internal/rights"
-	"nodest/memory"
 )
 
 type fileKind struct {
@@ -33,7 +32,7 @@ type fileKind struct {
 var fileKinds = []fileKind{
 	{cli.Characters.Noun, card.KindCharacter}, {cli.Books.Noun, card.KindWorldBook}, {cli.Presets.Noun, card.KindPreset},
 	{cli.Scripts.Noun, card.KindRegex}, {cli.Chats.Noun, card.KindChat}, {"save", card.KindSave}, {"memories", card.KindMemories},
-	{cli.Personas.Noun, card.KindPersona},
+	{cli.Personas.Noun, card.KindPersona}, {cli.Templates.Noun, card.KindTemplate},
 }
 
 // importing is one run of nodest import.
@@ -44,12 +43,14 @@ type importing struct {
 	character    string // --character
 	conversation string // --conversation
 
+	makeCharacters bool // --make-character
+
 	answers *bufio.Reader // input of the person at the terminal
 	with    *cli.Item     // the character of --character, once found
 }
 
 func (p *program) importCommand() *cobra.Command {
-	var sample, all, check bool
+	var sample, all, check, tavern, noCharacters bool
 	in := &importing{p: p}
 	cmd := &cobra.Command{
 		Use: "import FILE…", Short: "Import character cards, world books, presets, regex scripts, chats, save points and memories",
@@ -62,19 +63,27 @@ func (p *program) importCommand() *cobra.Command {
 			"  save       save point from nodest save export or the NodeST app\n" +
 			"  memories   memory export\n" +
 			"  persona    JSON with name and description, optionally position, depth and role, and nothing else\n" +
+			"  template   context, instruct, reasoning or sampler template for text completion: kept, without effect\n" +
 			"A chat belongs to a character: the one given with --character, else the one named in the file. With --character, a\n" +
 			"book, preset or set of scripts is bound to that character. With --all, FILE is everything of a user (nodest export --all).",
 		Example: "  nodest import seraphina.png eldoria.json preset.json\n  nodest import --sample\n" +
-			"  nodest import glade.jsonl --character Seraphina\n  nodest import odd.json --as preset",
+			"  nodest import glade.jsonl --character Seraphina\n  nodest import odd.json --as preset\n" +
+			"  nodest import --sillytavern SillyTavern/data/default-user --dry-run",
 		SuggestFor: []string{"load", "add", "upload"},
 	}
 	cmd.Flags().BoolVar(&sample, "sample", false, "import the built-in sample character, in the language of the terminal")
 	cmd.Flags().BoolVar(&all, "all", false, "add what a file of nodest export --all has and you lack")
-	cmd.Flags().BoolVar(&check, "dry-run", false, "with --all: say what would be added, and add nothing")
+	cmd.Flags().BoolVar(&tavern, "sillytavern", false, "FILE is the folder of a SillyTavern user, or a zip of it: characters, chats and all else at once")
+	cmd.Flags().BoolVar(&noCharacters, "no-characters", false, "with --sillytavern: make no characters for chats without their card")
+	cmd.Flags().BoolVar(&check, "dry-run", false, "with --all and --sillytavern: say what would be added, and add nothing")
 	cmd.Flags().StringVar(&in.as, "as", "", "type of the files: "+strings.Join(importable(), ", ")+"; default: detected from their content")
 	cmd.Flags().StringVar(&in.character, "character", "", "the character (name or id) that chats and memories belong to and other resources are bound to")
+	cmd.Flags().BoolVar(&in.makeCharacters, "make-character", false, "make a character for a chat whose character is not there, with the name in its file")
 	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat (title or id) that save points belong to")
 	cmd.Args = func(_ *cobra.Command, files []string) error {
+		if tavern && len(files) != 1 {
+			return cli.Usage("give one folder (nodest import --sillytavern SillyTavern/data/default-user) or zip file")
+		}
 		if len(files) == 0 && !sample {
 			return cli.Usage("give a file (nodest import card.png) or --sample")
 		}
@@ -85,15 +94,15 @@ func (p *program) importCommand() *cobra.Command {
 	}
 	cmd.RunE = p.command(func(ctx context.Context, c *cli.Client, files []string) error {
 		in.c = c
+		if tavern {
+			j := pack.Job{Client: c, Source: files[0], DryRun: check, NoCharacters: noCharacters, JSON: p.json, Out: p.out, Err: p.err}
+			return j.Run(ctx)
+		}
 		if all {
 			return in.accounts(ctx, files, check)
 		}
 		if sample {
-			var raw json.RawMessage
-			if err := c.Call(ctx, http.MethodPost, cli.Characters.Path+"/sample?language="+languageOf(p.getenv), nil, &raw); err != nil {
-				return err
-			}
-			if err := in.say(ctx, raw); err != nil {
+			if err := in.sample(ctx); err != nil {
 				return err
 			}
 		}
@@ -114,6 +123,15 @@ func languageOf(getenv func(string) string) string {
 		}
 	}
 	return "en"
+}
+
+// sample imports the built-in character.
+func (in *importing) sample(ctx context.Context) error {
+	var raw json.RawMessage
+	if err := in.c.Call(ctx, http.MethodPost, cli.Characters.Path+"/sample?language="+languageOf(in.p.getenv), nil, &raw); err != nil {
+		return err
+	}
+	return in.say(ctx, raw)
 }
 
 // accounts imports files of nodest export --all.
@@ -161,6 +179,8 @@ func (in *importing) files(ctx context.Context, files []string) error {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		switch {
+		case isFolder(file):
+			err = fmt.Errorf("it is a folder; import one of SillyTavern's with nodest import --sillytavern %s, else name the files in it", file)
 		case err != nil:
 		case len(bytes.TrimSpace(data)) == 0:
 			err = fault.New(fault.InvalidImport, "the file is empty")
@@ -185,6 +205,11 @@ func (in *importing) files(ctx context.Context, files []string) error {
 		return fmt.Errorf("%d of %d files were not imported", failed, len(files))
 	}
 	return nil
+}
+
+func isFolder(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.IsDir()
 }
 
 // file imports one file. The server detects what it is, and finds what it belongs to
@@ -214,7 +239,9 @@ func (in *importing) file(ctx context.Context, file string, data []byte) error {
 		if err != nil {
 			return err
 		}
-		fields["characterId"] = with.ID
+		if fields["characterId"] = with.ID; with.ID == "" {
+			fields["makeCharacter"] = "true"
+		}
 		if err := upload(); err != nil {
 			return err
 		}
@@ -260,8 +287,11 @@ func (in *importing) given(ctx context.Context) (cli.Item, error) {
 }
 
 // chatCharacter is the character of a chat for which the server found none: the person
-// at the terminal chooses it.
+// at the terminal chooses it. One without an id is to be made.
 func (in *importing) chatCharacter(ctx context.Context, file, named string) (cli.Item, error) {
+	if in.makeCharacters && named != "" {
+		return cli.Item{Name: named}, nil
+	}
 	list, err := in.c.Items(ctx, cli.Characters)
 	if err != nil {
 		return cli.Item{}, err
@@ -272,15 +302,15 @@ func (in *importing) chatCharacter(ctx context.Context, file, named string) (cli
 	if found := cli.Matches(named, list); named != "" && len(found) > 1 {
 		return cli.Item{}, cli.Usage("choose the character with --character: %v", in.c.Ambiguous(ctx, named, found))
 	}
-	says := "this is a chat"
-	if named != "" {
-		says = fmt.Sprintf("this is a chat with %q", named)
+	if named == "" {
+		return cli.Item{}, cli.Usage("this is a chat; choose its character with --character NAME (see nodest list characters)")
 	}
-	return cli.Item{}, cli.Usage("%s; choose its character with --character NAME (see nodest list characters), or import the card first", says)
+	return cli.Item{}, cli.Usage("this is a chat with %q; choose its character with --character NAME (see nodest list characters), import the card "+
+		"first, or make a character of that name with --make-character", named)
 }
 
 // choose asks which character a chat belongs to. A new one can be made of the
-// name in the file.
+// name in the file; it has no id yet.
 func (in *importing) choose(ctx context.Context, file, named string, list []cli.Item) (cli.Item, error) {
 	out := in.p.err
 	fmt.Fprintf(out, "%s is a chat. Which character does it belong to?\n", file)
@@ -306,9 +336,7 @@ func (in *importing) choose(ctx context.Context, file, named string, list []cli.
 		}
 		switch {
 		case notNumber == nil && n == 0 && named != "":
-			made := cli.Item{Kind: cli.Characters}
-			err := in.c.Call(ctx, http.MethodPost, cli.Characters.Path, map[string]any{"roleCard": map[string]any{"name": named}}, &made)
-			return made, err
+			return cli.Item{Name: named}, nil
 		case notNumber == nil && n > 0 && n <= len(list):
 			return list[n-1], nil
 		case len(found) == 1:
@@ -323,76 +351,26 @@ func (p *program) interactive() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// note is what an import tells of a file.
-type note struct{ Path, Detail string }
-
-func (w note) line() string {
-	if w.Path == "" { // the note is about the whole file
-		return w.Detail
-	}
-	return w.Path + ": " + w.Detail
-}
-
-// said is the answer to an import.
-type said struct {
-	ID       string
-	Warnings []note
-
-	Character, Conversation *cli.Item
-	Resource                *struct {
-		cli.Item
-		Kind card.Kind
-	}
-	Save     *struct{ ConversationID, Description string }
-	Memories *memory.Imported
-}
-
 // say prints what a file became.
 func (in *importing) say(ctx context.Context, raw json.RawMessage) error {
 	if in.p.json {
 		return in.p.printJSON(raw)
 	}
-	var got said
+	var got cli.Became
 	if err := json.Unmarshal(raw, &got); err != nil {
 		return err
 	}
-	line, err := in.line(ctx, &got)
+	nouns := map[string]string{}
+	for _, f := range fileKinds {
+		nouns[string(f.kind)] = f.word
+	}
+	line, err := got.Line(ctx, in.c, nouns)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(in.p.out, line)
-	if got.Memories != nil {
-		for _, f := range got.Memories.Failed {
-			fmt.Fprintf(in.p.out, "  note: line %d: %s\n", f.Line, f.Detail)
-		}
-	}
-	for _, w := range got.Warnings {
-		fmt.Fprintf(in.p.out, "  note: %s\n", w.line())
+	for _, note := range got.Notes() {
+		fmt.Fprintf(in.p.out, "  note: %s\n", note)
 	}
 	return nil
-}
-
-// line says in one line what a file became, or two for a resource that was bound.
-func (in *importing) line(ctx context.Context, got *said) (string, error) {
-	switch {
-	case got.Memories != nil:
-		with, err := in.c.Get(ctx, cli.Characters, got.ID)
-		return fmt.Sprintf("%d memories for %s, %d already known", got.Memories.Created, with.Name, got.Memories.Skipped), err
-	case got.Save != nil:
-		conv, err := in.c.Get(ctx, cli.Chats, got.Save.ConversationID)
-		return fmt.Sprintf("%s  %s  (save point of %s)", got.ID, got.Save.Description, conv.Title), err
-	case got.Conversation != nil:
-		with, err := in.c.Get(ctx, cli.Characters, got.Conversation.CharacterID)
-		return fmt.Sprintf("%s  %s  (chat with %s)", got.ID, got.Conversation.Title, with.Name), err
-	case got.Resource != nil:
-		r := got.Resource
-		at := slices.IndexFunc(fileKinds, func(f fileKind) bool { return f.kind == r.Kind })
-		line := fmt.Sprintf("%s  %s  (%s)", got.ID, r.Name, fileKinds[at].word)
-		if len(r.CharacterIDs) == 0 {
-			return line, nil
-		}
-		names, err := in.c.CharacterNames(ctx)
-		return fmt.Sprintf("%s\n%s %s is bound to %s", line, fileKinds[at].word, r.Name, r.BoundTo(names)), err
-	}
-	return got.ID + "  " + got.Character.Name, nil
 }

@@ -17,9 +17,9 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"internal/accent internal/civil internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup internal/mathml migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro",
-	"card/picture internal/password chat/lineage chat/words internal/jsonlimit internal/lexicon/lexicontest internal/cli",
-	"llm card internal/audit internal/cli/review internal/cli/watch internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
+	"internal/tavern/folder internal/accent internal/civil internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup internal/mathml migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro card/date card/foreign",
+	"card/picture internal/spool internal/password chat/lineage chat/words internal/jsonlimit internal/lexicon/lexicontest internal/cli",
+	"llm card internal/audit internal/cli/review internal/cli/watch internal/cli/pack internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework framework/worldinfo internal/index internal/stream/outbox knowledge/chunk",
 	"framework/tavern framework/worldinfo/worldinfotest internal/cite/claim",
 	"internal/account internal/rights character internal/attachment memory/lang circle/rules internal/cite websearch/weburl websearch/intent websearch/reader websearch/miniweb websearch/provider websearch/provider/providertest knowledge/filename knowledge/contextline knowledge/intent knowledge/search knowledge/rerank",
@@ -28,13 +28,13 @@ var layers = []string{
 	"memory/dream",
 	"memory/extract chat circle websearch websearch/research/agent knowledge store/first",
 	"websearch/research chat/archive cognition/side knowledge/shelf nodest/usage nodest/tools nodest/recent nodest/record nodest/carried nodest/transcript",
-	"nodest",
+	"nodest internal/tavern",
 	"nodest/app internal/mcptool internal/kbtool internal/webtool internal/logtool internal/loretool internal/researchtool",
 	"server/api",
 	"store server",
 	"store/storetest internal/bench/circle internal/bench/kb internal/bench/learning internal/setup",
 	"internal/bench internal/backup",
-	"nodest/nodesttest knowledge/knowledgetest internal/instance",
+	"internal/tavern/taverntest nodest/nodesttest knowledge/knowledgetest internal/instance",
 	"cmd/nodest cmd/nodest-bench",
 }
 

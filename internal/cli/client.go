@@ -124,6 +124,11 @@ func (c *Client) Upload(ctx context.Context, path, filename string, data []byte,
 	return c.sendFile(ctx, http.MethodPost, path, filename, bytes.NewReader(data), int64(len(data)), fields, out)
 }
 
+// UploadContent is upload of so many bytes of content, which may be large.
+func (c *Client) UploadContent(ctx context.Context, path, filename string, content io.ReaderAt, size int64, fields map[string]string, out any) error {
+	return c.sendFile(ctx, http.MethodPost, path, filename, content, size, fields, out)
+}
+
 // UploadFile is upload of a file from the disk, which may be large.
 func (c *Client) UploadFile(ctx context.Context, method, path, file string, fields map[string]string, out any) error {
 	f, err := os.Open(file)

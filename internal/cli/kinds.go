@@ -33,10 +33,14 @@ var (
 		Noun: "persona", List: "personas", Path: "/api/v1/personas", First: "nodest import me.json, with {\"name\": …, \"description\": …}",
 		columns: boundColumn, cells: boundCells,
 	}
+	Templates = &Kind{
+		Noun: "template", List: "templates", Path: "/api/v1/templates", First: "nodest import instruct.json",
+		cells: func(Item, map[string]string) []string { return nil },
+	}
 
 	boundColumn = []string{"BOUND TO"}
 
-	Kinds     = []*Kind{Characters, Chats, Books, Presets, Scripts, Personas}
+	Kinds     = []*Kind{Characters, Chats, Books, Presets, Scripts, Personas, Templates}
 	Resources = []*Kind{Books, Presets, Scripts, Personas} // kinds that can be bound to characters
 )
 

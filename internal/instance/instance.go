@@ -35,6 +35,7 @@ import (
 	"nodest/internal/rights"
 	"nodest/internal/setup"
 	"nodest/internal/stream"
+	"nodest/internal/tavern"
 	"nodest/knowledge"
 	"nodest/llm"
 	"nodest/memory"
@@ -267,9 +268,14 @@ func (r *Instance) build(alone bool) {
 		},
 	})
 	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.dreams.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds(), r.research.Kinds(), researchtool.Kinds(r.research, r.engine))...)
+	archives := archive.New(r.db.Chats())
+	folders := tavern.New(r.db.Tavern(), tavern.Options{
+		Characters: r.characters, Archives: archives, Chats: r.chats, TempDir: cfg.Get("NODEST_DATA"), Memories: r.writeMemories, Beside: r.beside(), Log: log,
+	})
+	r.jobs.Handle(folders.Kinds()...)
 	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
-		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archive.New(r.db.Chats()), Memory: r.memory, Dreams: r.dreams,
+		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archives, Tavern: folders, Memory: r.memory, Dreams: r.dreams,
 		Circle: r.circle, Cognition: r.cognition, Side: r.branches, Knowledge: r.knowledge, Attachments: attachments, Web: r.search, Research: r.research, Tools: r.mcp, Hub: r.hub,
 		Rights: rights.New(r.db, rights.Options{
 			Program: r.opts.Version, TempDir: cfg.Get("NODEST_DATA"), DeleteChat: r.engine.DeleteConversation, Log: log,

@@ -18,6 +18,7 @@ import (
 	"nodest/internal/mcptool"
 	"nodest/internal/rights"
 	"nodest/internal/stream"
+	"nodest/internal/tavern"
 	"nodest/knowledge"
 	"nodest/memory"
 	"nodest/memory/dream"
@@ -43,19 +44,20 @@ type Services struct {
 	Research    *research.Service
 	Tools       *mcptool.Service
 	Rights      *rights.Service
+	Tavern      *tavern.Service
 	Hub         *stream.Hub
 }
 
 // Operations is the one list of what both transports offer, except files.
 var Operations = slices.Concat(
 	chatOperations, historyOperations, saveOperations, memoryOperations, cognitionOperations, dreamOperations,
-	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, researchOperations, toolOperations, knowledgeOperations, jobOperations, syncOperations,
+	documentOperations, resourceOperations(), circleOperations, attachmentOperations, webOperations, researchOperations, toolOperations, knowledgeOperations, jobOperations, syncOperations, tavernOperations,
 )
 
 // Uploads, Downloads and Streams are what clients can ask for that is a file and not JSON.
 // They exist in REST only.
 var (
-	Uploads   = slices.Concat(characterUploads, resourceUploads(), archiveUploads, memoryUploads, attachmentUploads, knowledgeUploads, rightsUploads)
+	Uploads   = slices.Concat(characterUploads, resourceUploads(), archiveUploads, memoryUploads, attachmentUploads, knowledgeUploads, rightsUploads, tavernUploads)
 	Downloads = slices.Concat(characterDownloads, resourceDownloads(), archiveDownloads, memoryDownloads, researchDownloads)
-	Streams   = knowledgeStreams
+	Streams   = slices.Concat(knowledgeStreams, tavernStreams)
 )

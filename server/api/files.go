@@ -22,6 +22,8 @@ type Upload struct {
 	// Spooled is set on uploads that are too large for memory: the file is in Body, and
 	// Limit does not count the form around it.
 	Spooled bool
+	// Sink returns what takes the file of a spooled one, instead of a temporary file; nil = that.
+	Sink func(ctx context.Context, s *Services, userID string) Sink
 	// Room returns how many bytes the file may have, of a spooled one, before any of it is
 	// read; nil = Limit.
 	Room    func(ctx context.Context, s *Services, c *op.Call, id string) (int64, error)
@@ -35,12 +37,14 @@ type File struct {
 	Data           []byte
 	Name           string
 	ID             string // in the path
-	As             string // fields of the form, as are the next two
+	As             string // fields of the form, as are the next three
 	CharacterID    string
 	ConversationID string
+	MakeCharacter  string
 
 	// A spooled upload has these instead of Data.
 	Body io.ReaderAt
+	Sink Sink   // that has the file instead of Body; nil = none
 	Size int64  // size of Body in bytes
 	Hash string // SHA-256 of Body in hexadecimal
 	Type string // that the client declares; "" = none
@@ -49,7 +53,14 @@ type File struct {
 	KnowledgeBaseID string // field of the form
 	Source          string // likewise; "" = none
 	DryRun          string // likewise
+	MakeCharacters  string // likewise
 	IfVersion       int64
+}
+
+// Sink takes a file while it arrives. Drop removes it, unless Run has made something of it.
+type Sink interface {
+	io.Writer
+	Drop()
 }
 
 // Download is a route that answers a file. Run writes it to out, piece by piece if it may be

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 
 	"nodest/card"
+	"nodest/card/foreign"
 	"nodest/character"
 	"nodest/chat/archive"
 	"nodest/internal/fault"
@@ -22,10 +23,11 @@ func importAny(ctx context.Context, s *Services, call *op.Call, f File) (any, er
 		return nil, unknownFile(f.Data)
 	case card.KindCharacter:
 		return importCharacter(ctx, s, call, f)
-	case card.KindWorldBook, card.KindPreset, card.KindRegex, card.KindPersona:
+	case card.KindWorldBook, card.KindPreset, card.KindRegex, card.KindPersona, card.KindTemplate:
 		return importResource(character.ResourceKind(kind))(ctx, s, call, f)
 	}
 	checks := op.Checks{}
+	checks.That(f.MakeCharacter == "" || f.MakeCharacter == "true" || f.MakeCharacter == "false", "makeCharacter", "value", "must be true or false")
 	if op.OneOf(&checks, "as", kind, card.Kinds); checks.Err() != nil {
 		return nil, checks.Err()
 	}
@@ -90,12 +92,46 @@ func findCharacter(ctx context.Context, s *Services, call *op.Call, f *File, mis
 	if err != nil {
 		return err
 	}
-	if len(found) != 1 {
-		return missing.With("name", name)
+	switch {
+	case len(found) == 1:
+		f.CharacterID = found[0].ID
+		return nil
+	case f.MakeCharacter == "true":
+		return makeCharacter(ctx, s, call, f, name)
 	}
-	f.CharacterID = found[0].ID
+	return missing.With("name", name)
+}
+
+// makeCharacter completes the form of a chat with a new character: the one that the file has beside the messages, as
+// those of character.ai do, else one that has a name and nothing else. A repeated request makes no second one.
+func makeCharacter(ctx context.Context, s *Services, call *op.Call, f *File, name string) error {
+	own := *call
+	if call.Key != "" {
+		own.Key, own.Hash = Hash("chat.character", []byte(call.Key)), Hash("chat.character", []byte(call.Hash))
+	}
+	var doc foreign.Doc
+	if json.Unmarshal(f.Data, &doc) == nil && foreign.ProgramOf(doc) != foreign.None {
+		got, err := s.Characters.Import(ctx, &own, f.Data, f.Name)
+		if err != nil {
+			return err
+		}
+		f.CharacterID = got.Character.ID
+		return nil
+	}
+	role, err := json.Marshal(map[string]string{"name": character.OneLine(name)})
+	if err != nil {
+		return err
+	}
+	made, err := s.Characters.Create(ctx, &own, character.Input{RoleCard: role, Dialect: string(card.SillyTavern)})
+	if err != nil {
+		return err
+	}
+	f.CharacterID = made.ID
 	return nil
 }
+
+// risuModule begins the files in which Risu keeps modules.
+const risuModule = "\x6f\x00"
 
 // unknownFile says why a file is none that can be imported.
 func unknownFile(data []byte) error {
@@ -106,11 +142,23 @@ func unknownFile(data []byte) error {
 	if len(data) == 0 {
 		return fault.New(fault.InvalidImport, "the file is empty")
 	}
+	if bytes.HasPrefix(data, []byte(risuModule)) {
+		return fault.New(fault.InvalidImport, "a Risu module (.risum) cannot be read; export its lorebook from Risu as JSON")
+	}
 	if data[0] == '{' || data[0] == '[' {
 		var document json.RawMessage
 		if err := json.Unmarshal(data, &document); err != nil {
 			return fault.Wrap(err, fault.InvalidImport, "invalid JSON: %v", err)
 		}
 	}
+	if settingsOfSillyTavern(data) {
+		return fault.New(fault.InvalidImport, "these are SillyTavern's settings; import its whole folder instead (nodest import --sillytavern FOLDER)").With("folder", "sillytavern")
+	}
 	return fault.New(fault.InvalidImport, "unknown file type: not a file that NodeST can import").With("as", card.Kinds)
+}
+
+// settingsOfSillyTavern reports whether data is its settings.json.
+func settingsOfSillyTavern(data []byte) bool {
+	var doc map[string]json.RawMessage
+	return json.Unmarshal(data, &doc) == nil && doc["power_user"] != nil && doc["oai_settings"] != nil
 }

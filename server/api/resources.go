@@ -10,7 +10,7 @@ import (
 	"nodest/internal/op"
 )
 
-// resourcePaths names the four kinds of free-standing documents in paths.
+// resourcePaths names the kinds of free-standing documents in paths.
 var resourcePaths = []struct {
 	path string
 	kind character.ResourceKind
@@ -19,6 +19,7 @@ var resourcePaths = []struct {
 	{"/presets", character.Preset},
 	{"/regexscripts", character.RegexScript},
 	{"/personas", character.Persona},
+	{"/templates", character.Template},
 }
 
 // resourceOperations makes the operations of every kind, and those that test a document.
@@ -32,12 +33,17 @@ func resourceOperations() []Operation {
 	for _, r := range resourcePaths {
 		of := forKind(r.kind)
 		table = append(table, []Operation{
-			{Route: "POST " + r.path, Status: http.StatusCreated, Bytes: DocumentBytes, Data: takes(of.create)},
 			{Route: "GET " + r.path, Data: takes(of.list)},
 			{Route: "GET " + r.path + "/:id", Bytes: DocumentBytes, Data: takes(of.get)},
+			{Route: "DELETE " + r.path + "/:id", Status: http.StatusNoContent, Data: takes(of.remove)},
+		}...)
+		if r.kind == character.Template { // it comes from a file, and stays as it came
+			continue
+		}
+		table = append(table, []Operation{
+			{Route: "POST " + r.path, Status: http.StatusCreated, Bytes: DocumentBytes, Data: takes(of.create)},
 			{Route: "PUT " + r.path + "/:id", IfMatch: true, Bytes: DocumentBytes, Data: takes(of.replace)},
 			{Route: "PATCH " + r.path + "/:id", IfMatch: true, Bytes: DocumentBytes, Data: takes(of.update)},
-			{Route: "DELETE " + r.path + "/:id", Status: http.StatusNoContent, Data: takes(of.remove)},
 		}...)
 	}
 	return table

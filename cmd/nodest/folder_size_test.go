@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"nodest/internal/cli"
+	"nodest/internal/tavern/taverntest"
+)
+
+// TestAFolderOfAnySize imports a made-up folder with the real program, and prints how long that takes, how much memory the
+// program has at most, and how long the writes of another user take meanwhile. NODEST_FOLDER_CHATS=10000 makes the folder
+// of ten thousand chats of 200 messages, 200 cards and 50 books.
+func TestAFolderOfAnySize(t *testing.T) {
+	chats, err := strconv.Atoi(os.Getenv("NODEST_FOLDER_CHATS"))
+	if err != nil {
+		chats = 20
+	}
+	var archive bytes.Buffer
+	if err := taverntest.Write(&archive, taverntest.Size{Cards: max(1, chats/50), Books: max(1, chats/200), Chats: chats, Messages: 200}); err != nil {
+		t.Fatal(err)
+	}
+	inst := newInstallation(t, "").fast(t)
+	p := inst.start(t)
+	other := p.member(t, "other")
+	var imp folderImport
+	began := time.Now()
+	if err := p.client.UploadContent(t.Context(), "/api/v1/sillytavern/imports", "folder.zip", bytes.NewReader(archive.Bytes()), int64(archive.Len()), nil, &imp); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	writes := make(chan []time.Duration)
+	go func() { writes <- writeUntil(ctx, other) }()
+	for imp.State != "done" {
+		if imp.State == "failed" {
+			t.Fatalf("%+v", imp)
+		}
+		<-time.After(100 * time.Millisecond)
+		if err := p.client.Call(t.Context(), "GET", "/api/v1/sillytavern/imports/"+imp.ID, nil, &imp); err != nil {
+			t.Fatal(err)
+		}
+	}
+	took := time.Since(began)
+	stop()
+	took95 := <-writes
+	slices.Sort(took95)
+	if imp.Taken != imp.Found || len(took95) == 0 {
+		t.Errorf("%+v, with %d writes of another user", imp, len(took95))
+	}
+	_, most := p.rss(t)
+	t.Logf("%d files in %v (%.1f chats/s), peak RSS %d MiB, %d writes of another user: p50 %v, p95 %v", imp.Found, took.Round(time.Millisecond),
+		float64(chats)/took.Seconds(), most, len(took95), took95[len(took95)/2], took95[len(took95)*95/100])
+	p.stop(t)
+}
+
+// writeUntil stores a tag again and again, and returns how long each time took.
+func writeUntil(ctx context.Context, c *cli.Client) (took []time.Duration) {
+	var ch cli.Item
+	if err := c.Call(ctx, "POST", "/api/v1/characters", map[string]any{"roleCard": map[string]any{"name": "X"}}, &ch); err != nil {
+		return nil
+	}
+	for n := 0; ; n++ {
+		began := time.Now()
+		if err := c.Call(ctx, "PATCH", "/api/v1/characters/"+ch.ID, map[string]any{"tags": []string{fmt.Sprint("t", n)}}, nil); err != nil {
+			return took
+		}
+		took = append(took, time.Since(began))
+		select {
+		case <-ctx.Done():
+			return took
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
