@@ -1,5 +1,5 @@
-// The free-standing world books, presets, regex scripts and personas, without their
-// documents. A kind is read when it is first needed, and then kept up to date.
+// The free-standing world books, presets, regex scripts, personas and templates, without
+// their documents. A kind is read when it is first needed, and then kept up to date.
 
 import { SvelteMap } from 'svelte/reactivity'
 import { attempt } from '../lib/notes.svelte'
@@ -7,10 +7,10 @@ import type { ResourceHead } from '../lib/types'
 import { listen, rest } from './server'
 
 export type Kind = ResourceHead['kind']
-export const kinds: Kind[] = ['worldbook', 'preset', 'regexscript', 'persona']
+export const kinds: Kind[] = ['worldbook', 'preset', 'regexscript', 'persona', 'template']
 
 /** The paths of a kind in the API. */
-export const pathOf = { worldbook: '/worldbooks', preset: '/presets', regexscript: '/regexscripts', persona: '/personas' } as const
+export const pathOf = { worldbook: '/worldbooks', preset: '/presets', regexscript: '/regexscripts', persona: '/personas', template: '/templates' } as const
 
 const lists = new SvelteMap<Kind, ResourceHead[]>()
 const reading = new Set<Kind>()

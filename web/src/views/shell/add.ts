@@ -11,7 +11,8 @@ import { characters } from '../../state/characters.svelte'
 import { chats } from '../../state/chats.svelte'
 import { resources } from '../../state/resources.svelte'
 import { rest } from '../../state/server'
-import { added, type Added } from './added.svelte'
+import { move } from '../settings/tavern/movein.svelte'
+import { added, anew, type Added } from './added.svelte'
 import { shell } from './words'
 
 /** addSample imports the built-in character and begins a chat with it. */
@@ -28,7 +29,7 @@ let busy: Promise<void> = Promise.resolve()
 interface Job {
   file: File
   key: string
-  owner: { characterId?: string; conversationId?: string }
+  owner: { characterId?: string; conversationId?: string; makeCharacter?: 'true' }
 }
 
 /** addFiles imports files of any kind, one after another, and shows what became of each. */
@@ -42,7 +43,10 @@ async function addAll(files: Job[]) {
   const done: Added[] = []
   const note = files.length > 1 || files[0]!.file.size > 1 << 20 ? notes.show(shell.importing(files.length), { lasting: true }) : 0
   try {
-    for (const file of files) done.push(await add(file))
+    for (const file of files) {
+      const one = await add(file)
+      if (one) done.push(one)
+    }
   } finally {
     notes.dismiss(note)
   }
@@ -57,7 +61,8 @@ async function addAll(files: Job[]) {
   if (one.kind === 'character' && !/^\/(characters|library)/.test(route.path)) await chats.create(one.to.split('/').at(-1)!)
 }
 
-async function add({ file, key, owner }: Job): Promise<Added> {
+/** add imports one file; undefined = the settings show what becomes of it. */
+async function add({ file, key, owner }: Job): Promise<Added | undefined> {
   const form = new FormData()
   form.append('file', file)
   for (const [name, id] of Object.entries(owner)) form.append(name, id)
@@ -69,13 +74,19 @@ async function add({ file, key, owner }: Job): Promise<Added> {
   } catch (e) {
     if (!(e instanceof Failure)) throw e
     const field = e.errors[0]?.field
-    if (e.code === 'invalid_field' && (field === 'characterId' || field === 'conversationId') && !owner[field]) {
+    if (e.code === 'invalid_field' && (field === 'characterId' || field === 'conversationId') && !owner[field] && !owner.makeCharacter) {
       const kind = String(e.details['kind'] ?? '')
       const id = await added.ask({ file: name, kind, field, named: String(e.details['name'] ?? '') })
+      if (id === anew) return add({ file, key: newKey(), owner: { makeCharacter: 'true' } })
       return id ? add({ file, key: newKey(), owner: { ...owner, [field]: id } }) : refused(field === 'characterId' ? shell.noCharacterChosen : shell.noChatChosen, kind)
     }
     if (e.retry !== 'no') return { ...refused(errorText(e)), again: () => enqueue([{ file, key, owner }]) }
-    return refused((await isBackup(file)) ? shell.backupFile : e.details['as'] ? shell.unknownFile : errorText(e))
+    if (!move.running && (await isTavern(file))) {
+      go('/settings/account')
+      void move.archive(file)
+      return undefined
+    }
+    return refused((await isBackup(file)) ? shell.backupFile : e.details['folder'] ? shell.settingsFile : e.details['as'] ? shell.unknownFile : errorText(e))
   }
 }
 
@@ -84,6 +95,9 @@ const readable = (file: File) => file.slice(0, 1).arrayBuffer().then(() => true,
 
 /** isBackup looks at the end of a zip file, where its members are listed. */
 const isBackup = async (file: File) => /\.zip$/i.test(file.name) && (await file.slice(-65_536).text()).includes('manifest.json')
+
+/** isTavern looks there for the folders of SillyTavern. */
+const isTavern = async (file: File) => /\.zip$/i.test(file.name) && /(^|[^\w])(characters|chats|worlds|OpenAI Settings)\//.test(await file.slice(-4_194_304).text())
 
 /** taken puts what was imported into the lists, and says where it is. */
 function taken(file: string, got: Answer<'post', '/import'>): Added {

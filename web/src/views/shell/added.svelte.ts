@@ -21,6 +21,9 @@ export interface Question {
   named: string
 }
 
+/** anew answers that a character is made for the file. */
+export const anew = 'new'
+
 let results = $state.raw<Added[]>([])
 let question = $state.raw<(Question & { answer: (id: string) => void }) | null>(null)
 
@@ -42,7 +45,7 @@ export const added = {
   close() {
     results = []
   },
-  /** ask yields the id that the user chooses; empty = the file is left out. */
+  /** ask yields the id that the user chooses; empty = the file is left out, anew = a character is made. */
   ask(q: Question): Promise<string> {
     return new Promise((done) => {
       question = {

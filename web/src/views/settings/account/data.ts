@@ -17,6 +17,8 @@ export const dataWords = words(
     export: 'Export',
     import: 'Import…',
     secrets: 'Passwords, tokens and keys of providers are not in the file.',
+    folder: 'Export for SillyTavern',
+    folderText: 'The export for SillyTavern is its folder data/default-user. What it has no place for is in the folder NodeST.',
     sending: (percent: number) => `Uploading… ${percent} %`,
     reading: 'Reading the file…',
     list: (counts: Record<string, number>) =>
@@ -62,6 +64,8 @@ export const dataWords = words(
     export: '导出',
     import: '导入…',
     secrets: '文件中不含密码、令牌和服务商密钥。',
+    folder: '导出到 SillyTavern',
+    folderText: '导出到 SillyTavern 的文件就是它的 data/default-user 文件夹；它没有位置存放的内容在 NodeST 文件夹中。',
     sending: (percent: number) => `正在上传… ${percent}%`,
     reading: '正在读取文件…',
     list: (counts: Record<string, number>) =>
