@@ -22,7 +22,8 @@ type autoGroup struct {
 	Scripts     []json.RawMessage `json:"scripts"`
 }
 
-func isAutoGroup(r *Resource) bool {
+// IsOfCard reports whether a resource is such a group.
+func IsOfCard(r *Resource) bool {
 	var g struct {
 		AutoCreated bool `json:"autoCreated"`
 	}
@@ -37,7 +38,7 @@ func putAutoGroup(tx Tx, c *op.Call, ch *Character) error {
 		return err
 	}
 	for _, r := range bound {
-		if !r.BindAll && isAutoGroup(r) {
+		if !r.BindAll && IsOfCard(r) {
 			if err := deleteResource(tx, c, r); err != nil {
 				return err
 			}

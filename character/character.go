@@ -89,14 +89,15 @@ const maxAssets = 32 << 20
 
 // Source is what is kept of an imported file besides the documents, for export.
 type Source struct {
-	Extra  json.RawMessage `json:"extra,omitempty"`
-	Assets []card.Asset    `json:"assets,omitempty"`
+	Extra    json.RawMessage `json:"extra,omitempty"`
+	Assets   []card.Asset    `json:"assets,omitempty"`
+	Original *card.Original  `json:"original,omitempty"`
 }
 
 // sourceOf returns what to keep of an imported file, nil for nothing, and how
 // many assets were too large to keep.
 func sourceOf(doc *card.Character) (kept json.RawMessage, dropped int) {
-	s := Source{Extra: op.JSONOrNil(doc.Extra)}
+	s := Source{Extra: op.JSONOrNil(doc.Extra), Original: doc.Original}
 	size := 0
 	for _, a := range doc.Assets {
 		if size += len(a.Data); size > maxAssets {
@@ -106,7 +107,7 @@ func sourceOf(doc *card.Character) (kept json.RawMessage, dropped int) {
 		}
 		s.Assets = append(s.Assets, a)
 	}
-	if s.Extra == nil && len(s.Assets) == 0 {
+	if s.Extra == nil && len(s.Assets) == 0 && s.Original == nil {
 		return nil, dropped
 	}
 	return op.MustJSON(s), dropped
@@ -265,7 +266,7 @@ func unbind(tx Tx, c *op.Call, characterID string) error {
 			at := slices.Index(r.Characters, characterID)
 			switch {
 			case at < 0: // bound to all
-			case isAutoGroup(r):
+			case IsOfCard(r):
 				err = deleteResource(tx, c, r)
 			default:
 				r.Characters = slices.Delete(r.Characters, at, at+1)
@@ -282,38 +283,7 @@ func unbind(tx Tx, c *op.Call, characterID string) error {
 // Export writes a character as a file: format png, json (default) or
 // charx; spec v2, v3 (default) or, for json, nodest. Other names are Invalid.
 func (svc *Service) Export(ctx context.Context, userID, id, format, spec string) (data []byte, contentType, filename string, err error) {
-	doc := &card.Character{}
-	err = svc.store.View(ctx, userID, func(tx Tx) error {
-		newest, err := tx.Character(id)
-		if err != nil {
-			return err
-		}
-		ch, err := tx.CharacterVersion(id, newest.Version) // with the file that it came from
-		if err != nil {
-			return err
-		}
-		*doc = card.Character{
-			Name: ch.Name, Dialect: card.Dialect(ch.Dialect),
-			RoleCard: ch.RoleCard, WorldBook: ch.WorldBook, Preset: ch.Preset,
-			AuthorNote: ch.AuthorNote, RegexScripts: ch.RegexScripts,
-		}
-		var kept Source
-		if len(ch.Source) > 0 {
-			if err := json.Unmarshal(ch.Source, &kept); err != nil {
-				return fmt.Errorf("source of character %s: %w", id, err)
-			}
-		}
-		doc.Extra, doc.Assets = kept.Extra, kept.Assets
-		if !ch.HasAvatar {
-			return nil
-		}
-		avatar, err := tx.Avatar(id)
-		if err != nil {
-			return err
-		}
-		doc.Avatar, doc.AvatarType = avatar.Data, avatar.ContentType
-		return nil
-	})
+	doc, err := op.Read(ctx, svc.store, userID, func(tx Tx) (*card.Character, error) { return cardOf(tx, id) })
 	if err != nil {
 		return nil, "", "", err
 	}
@@ -325,6 +295,55 @@ func (svc *Service) Export(ctx context.Context, userID, id, format, spec string)
 		return nil, "", "", err
 	}
 	return file.Data, file.ContentType, file.Name, nil
+}
+
+// ExportCard writes a character as a PNG file. original says that it is, byte for byte, the one that was imported:
+// nothing of it was changed since.
+func (svc *Service) ExportCard(ctx context.Context, userID, id string) (data []byte, original bool, err error) {
+	doc, err := op.Read(ctx, svc.store, userID, func(tx Tx) (*card.Character, error) { return cardOf(tx, id) })
+	if err != nil {
+		return nil, false, err
+	}
+	if data = doc.OriginalFile(); data != nil {
+		return data, true, nil
+	}
+	file, err := card.Export(doc, card.PNG, "")
+	if err != nil {
+		return nil, false, err
+	}
+	return file.Data, false, nil
+}
+
+// cardOf is a character with everything that a file of it has.
+func cardOf(tx Tx, id string) (*card.Character, error) {
+	newest, err := tx.Character(id)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := tx.CharacterVersion(id, newest.Version) // with the file that it came from
+	if err != nil {
+		return nil, err
+	}
+	doc := &card.Character{
+		Name: ch.Name, Dialect: card.Dialect(ch.Dialect),
+		RoleCard: ch.RoleCard, WorldBook: ch.WorldBook, Preset: ch.Preset,
+		AuthorNote: ch.AuthorNote, RegexScripts: ch.RegexScripts,
+	}
+	var kept Source
+	if len(ch.Source) > 0 {
+		if err := json.Unmarshal(ch.Source, &kept); err != nil {
+			return nil, fmt.Errorf("source of character %s: %w", id, err)
+		}
+	}
+	doc.Extra, doc.Assets, doc.Original = kept.Extra, kept.Assets, kept.Original
+	if !ch.HasAvatar {
+		return doc, nil
+	}
+	avatar, err := tx.Avatar(id)
+	if err == nil {
+		doc.Avatar, doc.AvatarType = avatar.Data, avatar.ContentType
+	}
+	return doc, err
 }
 
 func characterEvent(c *op.Call, kind string, ch *Character) *stream.Event {

@@ -58,12 +58,13 @@ func (i *ImportedResource) Read(tx Tx) error { return i.Resource.Read(tx) }
 
 var fileReaders = map[ResourceKind]func(data []byte, filename string, limits card.Limits) (*card.Resource, error){
 	WorldBook: card.ImportWorldBook, Preset: card.ImportPreset, RegexScript: card.ImportRegexScripts, Persona: card.ImportPersona,
+	Template: card.ImportTemplate,
 }
 
 // ImportResource stores a resource from a file, in any of the forms that package
 // card reads for its kind, and binds it to a character ("" = none). A group of scripts of
 // the NodeST app that is for all characters is bound to all. Scripts that are bound to a
-// character are switched on for the user.
+// character are switched on for the user. A template is never bound.
 //
 // Errors: TooLarge, InvalidWorldBook, InvalidImport; NotFound for the character.
 func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename, characterID string) (*ImportedResource, error) {
@@ -90,7 +91,7 @@ func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind Resourc
 			Dialect: string(doc.Dialect), Document: doc.Doc, Characters: []string{}, BindAll: all,
 		}
 		got := &ImportedResource{r, append([]card.Warning{}, doc.Warnings...)}
-		if characterID != "" {
+		if characterID != "" && kind != Template { // no character uses one
 			if err := got.bind(tx, c, characterID); err != nil {
 				return nil, err
 			}
@@ -172,7 +173,7 @@ func (svc *Service) DeleteResource(ctx context.Context, c *op.Call, kind Resourc
 	return err
 }
 
-// ExportResource writes the document of a resource as a JSON file.
+// ExportResource writes the document of a resource as a JSON file; a template as it came.
 func (svc *Service) ExportResource(ctx context.Context, userID string, kind ResourceKind, id string) (data []byte, filename string, err error) {
 	r, err := svc.Resource(ctx, userID, kind, id)
 	if err != nil {
@@ -181,6 +182,9 @@ func (svc *Service) ExportResource(ctx context.Context, userID string, kind Reso
 	file, err := card.ExportDocument(r.Document, r.Name)
 	if err != nil {
 		return nil, "", err
+	}
+	if kind == Template {
+		file.Data = r.Document
 	}
 	return file.Data, file.Name, nil
 }

@@ -82,7 +82,7 @@ func (s *Settings) WorldInfoRules() worldinfo.Settings {
 // allowed are the scripts of a resource that may run where they stand. Those that came with a card wait until
 // the user allows them, and run behind all others in the SillyTavern dialect.
 func (d *Documents) allowed(res *Resource, scripts []card.RegexScript) []card.RegexScript {
-	if len(scripts) == 0 || !isAutoGroup(res) {
+	if len(scripts) == 0 || !IsOfCard(res) {
 		return scripts
 	}
 	if !d.Settings.Scripts.Card {

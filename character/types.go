@@ -105,6 +105,7 @@ const (
 	Preset      ResourceKind = "preset"
 	RegexScript ResourceKind = "regexscript"
 	Persona     ResourceKind = "persona"
+	Template    ResourceKind = "template" // for text completion: kept as it came, never used
 )
 
 // Resource is a document apart from characters, bound to none, some or all of them.
