@@ -66,14 +66,16 @@ func TestAPurgedFactIsNotRecalledThroughItsEchoes(t *testing.T) {
 			}
 		}
 
-		r.wantRecall("after the purge", ask, "Jazz music is playing in the harbour.")
+		r.wantRecall("after the purge", ask)
+		r.wantRecall("another line with its words", asked{memory.Ask{CharacterID: character}, recall.Query{Text: "Where is jazz music playing?"}},
+			"Jazz music is playing in the harbour.")
 		hits := r.hits(asked{memory.Ask{CharacterID: character}, recall.Query{Text: "When does the ferry to Gotland leave?"}})
 		if len(hits) == 0 || hits[0].Shown() != "The ferry to Gotland leaves at nine." {
 			t.Errorf("what else a reply says: %q", hitTexts(hits))
 		}
 
 		again := r.addMessage(other, near.ID, "Reed: As you love jazz music, I booked a table.")
-		r.wantRecall("said again by the character", ask, "Jazz music is playing in the harbour.")
+		r.wantRecall("said again by the character", ask)
 		r.addMessage(other, again.ID, "Ann: By the way, I love jazz music again, the old records.")
 		if got := r.recall(ask); !slices.Contains(got, "By the way, I love jazz music again, the old records.") {
 			t.Errorf("said anew by the user: %q", got)

@@ -44,26 +44,38 @@ func (c *ownedColumn) isTime() bool {
 func (c *ownedColumn) within(v any) error {
 	switch v := v.(type) {
 	case int64:
-		switch {
-		case c.isTime() && (v < earliest || v > latest):
-			return badRow("must be a time from the year 1 to 9999")
-		case !c.isTime() && (v < -1 || v > maxNumber) && !slices.Contains(negative, c.Name):
-			return badRow("must be from -1 to %d", maxNumber)
-		}
+		return c.numberWithin(v)
 	case float64:
 		if !(v >= 0 && v <= 1) { // importance is the only one
 			return badRow("must be from 0 to 1")
 		}
 	case string:
-		switch {
-		case c.Kind == kindID || c.isDocument:
-		case strings.ContainsRune(v, 0):
-			return badRow("must not contain NUL")
-		case slices.Contains(longTexts, c.Name) && len(v) > maxLongText:
-			return badRow("must have at most %s", fault.Size(maxLongText))
-		case !slices.Contains(longTexts, c.Name) && utf8.RuneCountInString(v) > maxShortText:
-			return badRow("must have at most %d characters", maxShortText)
+		if c.Kind != kindID && !c.isDocument {
+			return c.textWithin(v)
 		}
+	}
+	return nil
+}
+
+func (c *ownedColumn) numberWithin(v int64) error {
+	switch {
+	case c.isTime() && (v < earliest || v > latest):
+		return badRow("must be a time from the year 1 to 9999")
+	case !c.isTime() && (v < -1 || v > maxNumber) && !slices.Contains(negative, c.Name):
+		return badRow("must be from -1 to %d", maxNumber)
+	}
+	return nil
+}
+
+func (c *ownedColumn) textWithin(v string) error {
+	long := slices.Contains(longTexts, c.Name)
+	switch {
+	case strings.ContainsRune(v, 0):
+		return badRow("must not contain NUL")
+	case long && len(v) > maxLongText:
+		return badRow("must have at most %s", fault.Size(maxLongText))
+	case !long && utf8.RuneCountInString(v) > maxShortText:
+		return badRow("must have at most %d characters", maxShortText)
 	}
 	return nil
 }
@@ -137,50 +149,57 @@ func newBundleCheck() *bundleCheck {
 	return &bundleCheck{messages: map[string]*inTree{}, positions: map[string]int64{}, texts: map[int64]*textPieces{}, chunks: map[int64]*textPieces{}}
 }
 
+// rowChecks are the rules of subjects for the rows of their tables.
+var rowChecks = map[string]func(*bundleCheck, *ownedRow) error{
+	"settings": func(_ *bundleCheck, r *ownedRow) error { return checkSettingsRow(r) },
+	"user_variables": func(_ *bundleCheck, r *ownedRow) error {
+		return character.CheckVariables("document", r.document("document"))
+	},
+	"character_versions":  func(_ *bundleCheck, r *ownedRow) error { return checkCharacterRow(r) },
+	"resources":           func(b *bundleCheck, r *ownedRow) error { b.kind = r.text("kind"); return nil },
+	"resource_versions":   (*bundleCheck).resource,
+	"conversations":       (*bundleCheck).conversation,
+	"conversation_states": func(_ *bundleCheck, r *ownedRow) error { return checkConversationRow(r) },
+	"messages":            (*bundleCheck).message,
+	"revisions":           (*bundleCheck).revision,
+	"circle_states":       func(_ *bundleCheck, r *ownedRow) error { return checkCircleRow(r) },
+	"knowledge_bases":     func(_ *bundleCheck, r *ownedRow) error { return checkBaseRow(r) },
+	"knowledge_texts":     (*bundleCheck).documentText,
+	"knowledge_chunks":    (*bundleCheck).chunk,
+}
+
 // row checks a row by the rules of its subject.
 func (b *bundleCheck) row(r *ownedRow) error {
 	var err error
-	switch r.of.name {
-	case "settings":
-		err = checkSettingsRow(r)
-	case "user_variables":
-		err = character.CheckVariables("document", r.document("document"))
-	case "character_versions":
-		err = checkCharacterRow(r)
-	case "resources":
-		b.kind = r.text("kind")
-	case "resource_versions":
-		err = b.resource(r)
-	case "conversations":
-		if b.head = r.text("head_id"); r.number("version") < 1 {
-			err = fault.InvalidField("version", "range", "must be at least 1")
-			break
-		}
-		err = checkConversationRow(r)
-	case "conversation_states":
-		err = checkConversationRow(r)
-	case "messages":
-		err = b.message(r)
-	case "revisions":
-		id := r.text("message_id")
-		b.positions[id] = max(b.positions[id], r.number("position"))
-	case "circle_states":
-		err = checkCircleRow(r)
-	case "knowledge_bases":
-		err = checkBaseRow(r)
-	case "knowledge_texts":
-		if r.number("part") < 0 {
-			return refusedRow(r, fault.InvalidField("part", "range", "must not be below 0"))
-		}
-		all := piecesOf(b.texts, r.number("edition"))
-		all.n, all.last, all.end = all.n+1, max(all.last, r.number("part")), all.end+int64(len(utf16.Encode([]rune(r.text("text")))))
-	case "knowledge_chunks":
-		err = b.chunk(r)
+	if check := rowChecks[r.of.name]; check != nil {
+		err = check(b, r)
 	}
 	if err == nil {
 		err = r.checkForms()
 	}
 	return refusedRow(r, err)
+}
+
+func (b *bundleCheck) conversation(r *ownedRow) error {
+	if b.head = r.text("head_id"); r.number("version") < 1 {
+		return fault.InvalidField("version", "range", "must be at least 1")
+	}
+	return checkConversationRow(r)
+}
+
+func (b *bundleCheck) revision(r *ownedRow) error {
+	id := r.text("message_id")
+	b.positions[id] = max(b.positions[id], r.number("position"))
+	return nil
+}
+
+func (b *bundleCheck) documentText(r *ownedRow) error {
+	if r.number("part") < 0 {
+		return fault.InvalidField("part", "range", "must not be below 0")
+	}
+	all := piecesOf(b.texts, r.number("edition"))
+	all.n, all.last, all.end = all.n+1, max(all.last, r.number("part")), all.end+int64(len(utf16.Encode([]rune(r.text("text")))))
+	return nil
 }
 
 // refusedRow says which row an error of a subject is about.

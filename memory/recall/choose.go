@@ -224,7 +224,10 @@ func (r *ranking) explain(h *Hit, c *candidate) {
 	h.Signals = map[string]float64{}
 	at := related{int32(row), int32(r.v.Neighbour(row, -1)), int32(r.v.Length(row)), r.line(row)}
 	for s, x := range r.signals(at) {
-		if x *= weights[s]; x == 0 {
+		if x *= weights[s]; s == int(sigKind) {
+			x += r.raised[row]
+		}
+		if x == 0 {
 			continue
 		}
 		sum += x

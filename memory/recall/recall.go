@@ -112,6 +112,8 @@ type answering struct {
 	stated map[int]bool // they make the statement that is asked for
 	hopped map[int]bool // they answer together with another one
 	heads  map[int]bool // they have the thing that is asked about; nil = the question names none
+
+	raised map[int]float32 // how much better they fit than their words do
 }
 
 type ranking struct {
@@ -224,13 +226,14 @@ func (r *ranking) rank() error {
 
 // liftTold gives rows that state what is asked for the best fit.
 func (r *ranking) liftTold() {
+	r.raised = map[int]float32{}
 	best := float32(0)
 	for _, f := range r.columns.fits {
 		best = max(best, f.score)
 	}
 	for i, f := range r.columns.fits {
 		if r.told[f.row] || r.stated[f.row] || r.hopped[f.row] {
-			r.columns.fits[i].score = best
+			r.columns.fits[i].score, r.raised[f.row] = best, best-f.score
 		}
 	}
 }
