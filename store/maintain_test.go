@@ -37,7 +37,7 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 		x := fill(e, e.user)
 		e.equal("removed at once", e.maintain(), store.Removed{})
 		e.clock.advance(2 * day)
-		e.equal("removed after two days", e.maintain(), store.Removed{"keys": 1, "loads": 1, "tickets": 1, "hosts": 1})
+		e.equal("removed after two days", e.maintain(), store.Removed{"keys": 1, "loads": 1, "tickets": 1, "hosts": 1, "uploads": 1})
 		e.update(func(tx nodest.Tx) error {
 			if err := tx.Characters.DeleteResource(character.WorldBook, x.book); err != nil {
 				return err
@@ -49,10 +49,10 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 		e.equal("removed a moment before 30 days", e.maintain(), store.Removed{"events": 1, "prompts": 1, "web pages": 1})
 		e.clock.advance(time.Millisecond)
 		e.equal("removed after 30 days", e.maintain(), store.Removed{"messages": 1, "conversations": 1, "characters": 1, "resources": 1,
-			"posts": 1, "attachments": 1})
+			"posts": 1, "attachments": 1, "imports": 1})
 		for table, n := range count(e, e.user) {
 			switch table {
-			case "tokens", "provider_keys", "settings", "user_variables", "devices", "usage_days", "quotas", "streams", "circle_states", "circle_spends",
+			case "tokens", "provider_keys", "settings", "user_variables", "devices", "tavern_imports", "tavern_reports", "usage_days", "quotas", "streams", "circle_states", "circle_spends",
 				"files", "file_parts", "knowledge_bases", "knowledge_base_files", "knowledge_grants", "knowledge_documents", "knowledge_texts",
 				"knowledge_chunks", "knowledge_contexts", "knowledge_segments", "knowledge_vectors", "knowledge_spaces":
 				if n == 0 {

@@ -77,3 +77,19 @@ CREATE TABLE tavern_contents (
   PRIMARY KEY (user_id, file_id, part),
   FOREIGN KEY (user_id, file_id) REFERENCES tavern_files (user_id, id) ON DELETE CASCADE
 );
+
+-- The planner is to believe this, as at the end of the first migration.
+INSERT INTO sqlite_stat1 (tbl, idx, stat)
+WITH key_columns AS (
+  SELECT t.name AS tbl, i.name AS idx, c.seqno,
+    CASE WHEN i.partial THEN 17 ELSE 24 END AS all_bits,
+    SUM(CASE WHEN c.name = 'user_id' THEN 4 WHEN c.name = 'kind' THEN 1 ELSE 21 END) OVER (PARTITION BY i.name ORDER BY c.seqno) AS bits,
+    i."unique" AND c.seqno = MAX(c.seqno) OVER (PARTITION BY i.name) AS is_one
+  FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c
+  WHERE t.type = 'table' AND t.name IN ('tavern_imports', 'tavern_parts', 'tavern_reports', 'tavern_files', 'tavern_contents')
+    AND EXISTS (SELECT 1 FROM pragma_index_info(i.name) f WHERE f.seqno = 0 AND f.name = 'user_id')
+  ORDER BY i.name, c.seqno
+)
+SELECT tbl, idx, (1 << all_bits) || ' ' || GROUP_CONCAT(1 << CASE WHEN is_one THEN 0 ELSE MAX(all_bits - bits, 0) END, ' ')
+FROM key_columns GROUP BY tbl, idx;
+ANALYZE sqlite_schema; -- loads it
