@@ -67,14 +67,14 @@ var changing = regexp.MustCompile(`"exportedAt":"[^"]*"|"quotas":{.*}}|\d\.\d{5,
 var dropped = strings.NewReplacer(`"shareAcrossCharacters":false,`, "",
 	`,"dream":{"enabled":true,"at":"04:00"}`, "")
 
-// added are members that answers did not have then, with the values of what was never set or judged.
+// added are members that answers did not have then, with the values of what was never set or judged; and that a reply used the profile.
 var added = strings.NewReplacer(`,"usdPerMonth":0`, "", `"includeCircle":true,"feedback":true`, `"includeCircle":true`, `,"dream":{"mode":"full","at":"04:00","newMessages":20}`, "",
 	`,"feedback":0}`, "}", `"goals":false,"extract":false,`, "",
 	`,"pinExamples":false,"cardSystemPrompt":true,"cardPostHistory":true`, "", `"variables":{},"timedWorldInfo":{},`, "",
 	`"worldInfo":{"depth":2,"budget":25,"budgetCap":0,"minActivations":0,"minActivationsDepth":0,"maxRecursionSteps":0,"recursive":true,`+
 		`"includeNames":true,"caseSensitive":false,"matchWholeWords":true,"useGroupScoring":false,"strategy":"character"},`, "",
 	`"scripts":{"card":true,"preset":false},`, "", `"scripts":{"card":false,"preset":false},`, "",
-	`"summaryShare":50,"summaryTokens":32000,`, "", `,"unfit":{}`, "")
+	`"summaryShare":50,"summaryTokens":32000,`, "", `,"unfit":{}`, "", `,"usedProfile":true`, "")
 
 // asStored is an answer without what changes.
 func asStored(text string) string {

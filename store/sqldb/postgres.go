@@ -90,7 +90,7 @@ func LockSchema(ctx context.Context, db *sql.DB, shared bool) (*sql.Conn, error)
 	if err != nil {
 		return nil, connectError(err)
 	}
-	lock, busy := "pg_try_advisory_lock", "the database is in use by another nodest process; stop it first"
+	lock, busy := "pg_try_advisory_lock", "a server runs on this database. Stop it, then restore"
 	if shared {
 		lock, busy = lock+"_shared", "a restore into this database is running"
 	}
