@@ -238,7 +238,7 @@ func TestPageTakesAnyFile(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	refuse("other.charx", other.String(), "This zip is not a character")
+	refuse("other.charx", other.String(), "this zip is not a character")
 	p.stop(t)
 }
 
