@@ -193,7 +193,8 @@ func modelChecks(ctx context.Context, cfg *setup.Config, m *setup.Models, networ
 		checks = append(checks, c)
 	}
 	if m.Client(m.Default()) == nil {
-		checks = append(checks, check{name: "provider " + m.Default(), detail: "a server that an owner adds on the page, where Test checks it (default)"})
+		checks = append(checks, check{name: "provider " + m.Default(), detail: "none of the built-in ones (" + strings.Join(setup.ProviderNames, ", ") +
+			"): replies need a server that an owner adds by this name on the Models page, where Test checks it (default)"})
 	}
 	checks = append(checks, checkVectors(ctx, m, network))
 	if m.Default() == "offline" {
