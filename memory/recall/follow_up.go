@@ -35,10 +35,11 @@ func (f *following) has(row int) bool {
 	return tied
 }
 
-// followUp adds lines that share a rare word with one of the best lines, or say that it changed.
+// followUp adds lines that say that one of the best lines changed; of questions about the user also those that share a
+// rare word with it.
 func (r *ranking) followUp() error {
 	r.follow = following{map[int]int{}, map[int]bool{}, map[int]int{}}
-	if !r.q.gated() || !r.mine || r.tells > plainTold || r.read.Past || len(r.columns.proven.set) == 0 {
+	if !r.q.gated() || !r.mine && !r.read.Present || r.tells > plainTold || r.read.Past || len(r.columns.proven.set) == 0 {
 		return nil
 	}
 	best, err := r.bestProven()
@@ -129,7 +130,7 @@ func (r *ranking) followsUp(u, old *unit, row int, t tie, total float32) bool {
 	if u.saysChanged() && r.littleBesides(u, old) && (same || t.asked || t.weight >= followingTie*total) {
 		return true
 	}
-	return t.rare && same && 5*tied >= all && (goesOn || tied > 1 || !lang.HasCJK(u.Text))
+	return r.mine && t.rare && same && 5*tied >= all && (goesOn || tied > 1 || !lang.HasCJK(u.Text))
 }
 
 // littleBesides reports whether a line has little to tell but what it has in common with an older one, or begins with that.

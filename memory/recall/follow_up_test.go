@@ -56,3 +56,28 @@ func TestLaterChangesComeFirst(t *testing.T) {
 		t.Errorf("the tavern: %q", hitTexts(hits))
 	}
 }
+
+// A question about how somebody or something else is now, or will be, also finds the later change.
+func TestLaterChangesOfOthersComeFirst(t *testing.T) {
+	t.Parallel()
+	units := slices.Concat(
+		sessionUnits(1, "2023-04-02", "Ann: We want to call the boat Marigold.", "Ann: My cousin Otto drives a tram.", "Ann: 我们想给船起名叫金盏花。"),
+		sessionUnits(2, "2023-04-20", "Ann: The chapel roof leaks again.", "Ann: There is a market at the harbour now."),
+		sessionUnits(3, "2023-05-01", "Ann: Marigold is taken, so it's going to be Pearl.", "Ann: Otto has switched to buses.", "Ann: 金盏花被人抢了，那就叫珍珠吧。"),
+	)
+	for i := range units {
+		units[i].Hash = lang.ContentHash(units[i].Text)
+	}
+	x := indexOf(t, units...)
+	for question, want := range map[string][2]string{
+		"What will the boat be called?": {"Pearl", "call the boat Marigold"},
+		"What does Otto drive?":         {"buses", "drives a tram"},
+		"船叫什么？":                         {"珍珠", "起名叫金盏花"},
+	} {
+		hits := find(t, x, recall.Query{Text: question, Now: noon, Here: "here"})
+		now, was := position(hits, want[0]), position(hits, want[1])
+		if now < 0 || was >= 0 && was < now {
+			t.Errorf("%q finds %q, want %q before %q", question, hitTexts(hits), want[0], want[1])
+		}
+	}
+}
