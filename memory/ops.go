@@ -435,6 +435,9 @@ func ReadFound(tx Tx, characterID string, uses []Use) ([]Found, error) {
 	found := make([]Found, len(uses))
 	for i, u := range uses {
 		found[i] = Found{ID: u.ID, Layer: u.Layer, Score: u.Score, Parts: u.Parts(), Signals: u.Signals}
+		if u.Signals == nil {
+			found[i].Signals = map[string]float64{}
+		}
 	}
 	return existing(tx, characterID, found)
 }

@@ -113,9 +113,14 @@ const profileSignal = "profile"
 func ProfileUses(p framework.Profile) []Use {
 	uses := make([]Use, len(p.Facts))
 	for i, f := range p.Facts {
-		uses[i] = Use{ID: f.ID, Layer: recall.Fact, Rank: i + 1, Score: 1, Signals: map[string]float64{profileSignal: 1}}
+		uses[i] = ProfileUse(f.ID, i+1)
 	}
 	return uses
+}
+
+// ProfileUse is the use of a fact that was not found for the message: the profile had it.
+func ProfileUse(id string, rank int) Use {
+	return Use{ID: id, Layer: recall.Fact, Rank: rank, Score: 1, Signals: map[string]float64{profileSignal: 1}}
 }
 
 // Recalled reports whether the unit was found for the message; else it was in the profile.

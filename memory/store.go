@@ -179,8 +179,8 @@ type TextTx interface {
 	// PutUses stores what the prompt of a generation contains, best first, behind what was for the text that it
 	// continues: that of the generation continued, "" = none. Facts are used now.
 	PutUses(conversationID, generationID, continued string, uses []Use) error
-	// Uses returns what was recalled for a message's chosen text, by rank. A fork has none. Signals are nil
-	// when the generation ended long ago.
+	// Uses returns what was recalled for a message's chosen text, by rank. What was found for it has
+	// no score in a fork, and no signals there or when the generation ended long ago.
 	Uses(messageID string) ([]Use, error)
 	// Records returns what is known of units: their votes that count for the character, and whether a
 	// prompt has had them. Units without either are left out.

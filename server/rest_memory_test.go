@@ -274,6 +274,13 @@ func TestAReplyListsItsRecalledMemories(t *testing.T) {
 	if got := h.rest("GET", "/messages/"+messageID+"/memories", "").items(t); len(got) != 0 {
 		t.Errorf("for the user message: %v", got)
 	}
+	fork := stringAt(h.rest("POST", "/conversations/"+chat+"/fork", `{}`).wants(t, 201), "id")
+	for _, m := range h.rest("GET", "/conversations/"+fork+"/messages", "").items(t) {
+		listed := fmt.Sprint(stringsAt(h.rest("GET", "/messages/"+stringAt(m, "id")+"/memories", "").items(t), "id"))
+		if (m["usedProfile"] == true) != (listed == fmt.Sprint([]string{bees})) || (m["role"] == "assistant" && m["text"] == "That they are in Marseille." && m["usedProfile"] != true) {
+			t.Errorf("in a fork, %v was written with %s", m, listed)
+		}
+	}
 	h.rest("DELETE", path+"/"+bees+"?purge=true", "").wants(t, 204)
 	if got := h.rest("GET", "/messages/"+replyID+"/memories", "").items(t); len(got) != 0 {
 		t.Errorf("after a purge: %v", got)

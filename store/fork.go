@@ -235,11 +235,9 @@ func (t archiveTx) copyLine(from chat.ForkSource, forkID string, after, to forkP
 	if err != nil {
 		return err
 	}
-	// A fork knows which units were recalled, and no scores. Of a profile, a fact is enough to tell that it was used.
+	// A fork knows which units were sent, and no scores.
 	err = copyRows[useRow](t.tx, "memory_uses", "x", "line CROSS JOIN revisions r CROSS JOIN memory_uses x CROSS JOIN copies WHERE copies.old_id = r.id AND "+shownTexts+
 		" AND x.user_id = line.user_id AND x.conversation_id = ? AND x.generation_id = r.generation_id"+
-		" AND (x.layer <> '"+inProfile+"' OR NOT EXISTS (SELECT 1 FROM memory_uses p WHERE p.user_id = x.user_id AND p.conversation_id = x.conversation_id"+
-		" AND p.generation_id = x.generation_id AND p.layer = x.layer AND p.unit_id < x.unit_id))"+
 		" AND NOT EXISTS (SELECT 1 FROM memory_uses o WHERE o.user_id = x.user_id AND o.conversation_id = line.fork_id AND o.generation_id = x.generation_id AND o.unit_id = x.unit_id)"+
 		" GROUP BY x.user_id, line.fork_id, x.generation_id, x.unit_id, x.rank, x.layer",
 		map[string]string{"conversation_id": "line.fork_id", "score": "NULL", "signals": "NULL"}, append(slices.Clip(args), from.ConversationID))

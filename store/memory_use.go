@@ -86,11 +86,18 @@ func (t *textTx) Uses(messageID string) ([]memory.Use, error) {
 		if r.Layer == string(recall.Exchange[:1]) {
 			layer = recall.Exchange
 		}
-		return memory.Use{ID: r.UnitID, Layer: layer, Rank: r.Rank, Score: float64(*r.Score) / memory.SignalStep, Signals: signalsOf(r.Signals)}
+		u := memory.Use{ID: r.UnitID, Layer: layer, Rank: r.Rank, Signals: signalsOf(r.Signals)}
+		if r.Score != nil {
+			u.Score = float64(*r.Score) / memory.SignalStep
+		}
+		if r.Layer == inProfile { // its score and signal are always these
+			u = memory.ProfileUse(r.UnitID, r.Rank)
+		}
+		return u
 	}, `SELECT u.* FROM messages m
 		JOIN revisions r ON r.user_id = m.user_id AND r.message_id = m.id AND r.position = m.swipe_index AND r.is_shown
 		JOIN memory_uses u ON u.user_id = m.user_id AND u.conversation_id = m.conversation_id AND u.generation_id = r.generation_id
-		WHERE m.user_id = ? AND m.id = ? AND u.score IS NOT NULL
+		WHERE m.user_id = ? AND m.id = ?
 			AND (EXISTS (SELECT 1 FROM memory_texts x WHERE x.user_id = u.user_id AND x.revision_id = u.unit_id AND NOT x.is_forgotten)
 				OR EXISTS (SELECT 1 FROM memories f WHERE f.user_id = u.user_id AND f.id = u.unit_id))
 		ORDER BY u.rank`, t.userID, messageID)

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,32 +169,36 @@ func TestAFactIsUsedWhenItIsRecalled(t *testing.T) {
 	})
 }
 
-// A fork knows which units were found for its texts, and loses them on its own. How they were found is told
-// where they were.
+// A fork knows which units its texts were written with, each fact of the profile too, and loses them on its
+// own. How others were found is told where they were.
 func TestAForkKnowsWhatWasRecalled(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(e *env) {
 		character := e.character()
 		conv := e.chat(character)
-		uses := []memory.Use{exchange(1), exchange(2), profile(3)}
+		uses := []memory.Use{exchange(1), exchange(2), profile(3), profile(4)}
 		m := e.reply(conv, e.say(conv, "", "hm").ID, "", uses...)
+		copies := slices.Clone(uses)
+		for i := range copies[:2] {
+			copies[i].Score, copies[i].Signals = 0, nil
+		}
 		for from, of := conv, m; from == conv || of.ConversationID == from; {
 			fork := &chat.Conversation{ID: id(), CharacterID: character}
 			e.forkTo(fork, from, of.ID)
 			copied := &chat.Message{ID: fork.HeadID, ConversationID: fork.ID}
 			e.equal("memory ids", e.memoryIDs(copied.ID), []string{uses[0].ID, uses[1].ID})
 			e.equal("used the profile", e.usedProfile(copied.ID), true)
-			e.equal("uses", e.usesOf(copied), []memory.Use(nil))
+			e.equal("uses", e.usesOf(copied), copies)
 			if from != conv { // a fork of a fork
 				break
 			}
 			from, of = fork.ID, copied
 		}
-		e.equal("rows", e.userRows("memory_uses"), int64(3+3+3))
+		e.equal("rows", e.userRows("memory_uses"), int64(4+4+4))
 		e.update(func(tx nodest.Tx) error { return tx.Chats.DeleteConversation(conv) })
 		e.clock.advance(31 * day)
 		e.maintain()
-		e.equal("rows of the forks", e.userRows("memory_uses"), int64(3+3))
+		e.equal("rows of the forks", e.userRows("memory_uses"), int64(4+4))
 	})
 }
 

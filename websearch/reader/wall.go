@@ -228,9 +228,11 @@ func (v *view) consents(c *tally) bool {
 	return c.asked() && c.labels+v.buttons > 0 && (c.rest <= restOfSure*2/3 || c.headed && c.light(true))
 }
 
-// logsIn reports whether a page asks for a log-in, or is nothing but a form.
+// logsIn reports whether a page asks for a log-in, or is nothing but a form. One that only tells how has nothing to
+// press or to fill in.
 func (v *view) logsIn(c *tally) bool {
-	return c.asked() && c.light(v.password || c.labels > 0) ||
+	open := v.password || v.fields+v.buttons+c.labels > 0
+	return c.asked() && c.light(v.password || c.labels > 0) && (open || c.gated || c.beside() <= restOfOne) ||
 		v.password && c.beside() <= 2*restOfSure || v.fields > 0 && c.rest == 0 && c.talk > 0
 }
 

@@ -44,7 +44,7 @@ type Detector struct {
 }
 
 // Detectors are all detectors, in the order in which they are asked.
-var Detectors = []Detector{negated, silent, turned, bounded, kinds, quantified, heard, unreal, held, slotted, renamed, swapped, added}
+var Detectors = []Detector{negated, silent, turned, bounded, kinds, quantified, heard, unreal, held, posted, slotted, renamed, swapped, added}
 
 // Finding is what contradicts a claim.
 type Finding struct {

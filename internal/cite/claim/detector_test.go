@@ -35,9 +35,17 @@ func TestDetectors(t *testing.T) {
 			{"Rainfall fell by 22 percent.", "Rainfall rose by 22 percent.", "Rainfall decreased by 22 percent."},
 			{"The study found no change in snowfall.", "Snowfall declined sharply.", "Snowfall did not change."},
 			{"产量增加了三成。", "产量减少了三成。", "产量提高了三成。"},
+			{"El consumo bajó un 12 por ciento.", "El consumo subió un 12 por ciento.", "El consumo cayó un 12 por ciento."},
+			{"Der Umsatz stieg stark.", "Der Umsatz sank stark.", "Der Umsatz wuchs stark."},
+			{"Le prix a augmenté de moitié.", "Le prix a baissé de moitié.", "Le prix a grimpé de moitié."},
 			{"表带偏硬。", "表带偏软。", "表带较硬。"},
 			{"比上代少2天。", "比上代多2天。", "比上代少了2天。"},
 			{"Public wages rise faster than private ones.", "Public wages rise more slowly than private ones.", "Private wages rise more slowly than public ones."},
+		},
+		"posted": {
+			{"The captain is Ewan Baird and the engineer is Isla Gunn.", "The captain of the Marla is Isla Gunn.", "The captain of the Marla is Ewan Baird."},
+			{"The captain is Ewan Baird and the engineer is Isla Gunn.", "Ewan Baird is the engineer.", "Isla Gunn is the engineer."},
+			{"The mayor was Ruth Marsh and her deputy was Piet Olsen.", "The mayor was Piet Olsen.", "The deputy of the mayor was Piet Olsen."},
 		},
 		"bounded": {
 			{"More than 300 boats came.", "Fewer than 300 boats came.", "More than 300 boats came."},
