@@ -68,18 +68,9 @@ var fileReaders = map[ResourceKind]func(data []byte, filename string, limits car
 //
 // Errors: TooLarge, InvalidWorldBook, InvalidImport; NotFound for the character.
 func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename, characterID string) (*ImportedResource, error) {
-	read := fileReaders[kind]
-	if read == nil {
-		return nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
-	}
-	doc, err := read(data, filename, card.Limits{})
+	doc, err := TryResource(kind, data, filename)
 	if err != nil {
 		return nil, err
-	}
-	if kind == Persona {
-		if _, err := readPersona("file", doc.Doc); err != nil {
-			return nil, err
-		}
 	}
 	var group struct {
 		BindType string `json:"bindType"`
@@ -98,6 +89,26 @@ func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind Resourc
 		}
 		return got, insertResource(tx, c, r)
 	})
+}
+
+// TryResource returns the document that ImportResource would store, with the warnings about its file.
+//
+// Errors: as ImportResource, except those about the character.
+func TryResource(kind ResourceKind, data []byte, filename string) (*card.Resource, error) {
+	read := fileReaders[kind]
+	if read == nil {
+		return nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
+	}
+	doc, err := read(data, filename, card.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	if kind == Persona {
+		if _, err := readPersona("file", doc.Doc); err != nil {
+			return nil, err
+		}
+	}
+	return doc, nil
 }
 
 // bind binds a resource that is not stored yet to a character.

@@ -103,14 +103,12 @@ func (r *run) takeSettings(ctx context.Context, it *item) (*File, error) {
 			}
 			notes = append(notes, more...)
 		}
-		if !r.imp.DryRun {
-			for _, set := range []func(context.Context, *op.Call, *folder.UserSettings) ([]Note, error){r.setVariables, r.setUser} {
-				more, err := set(ctx, c, s)
-				if err != nil {
-					return nil, err
-				}
-				notes = append(notes, more...)
+		for _, set := range []func(context.Context, *op.Call, *folder.UserSettings) ([]Note, error){r.setVariables, r.setUser} {
+			more, err := set(ctx, c, s)
+			if err != nil {
+				return nil, err
 			}
+			notes = append(notes, more...)
 		}
 		return &became{kind: ofSettings, notes: append(notes, restOf(s)...), keep: true}, nil
 	})
@@ -133,7 +131,7 @@ func (r *run) takePersonas(ctx context.Context, s *folder.UserSettings) (notes [
 		p := &s.Personas[i]
 		at := "power_user.personas." + p.Avatar
 		doc := op.MustJSON(personaOf(p))
-		f, err := r.part(ctx, ofPersona, at, doc, func(c *op.Call) (*character.ImportedResource, error) {
+		f, err := r.part(ctx, ofPersona, at, doc, p.Name+".json", func(c *op.Call) (*character.ImportedResource, error) {
 			return r.opts.Characters.ImportResource(ctx, c, character.Persona, doc, p.Name+".json", "")
 		})
 		if err != nil {
@@ -176,7 +174,7 @@ func (r *run) takeScripts(ctx context.Context, s *folder.UserSettings) (notes []
 	_ = json.Unmarshal(s.Scripts, &scripts) // nil = there are none
 	for i, script := range scripts {
 		at := fmt.Sprintf("extension_settings.regex[%d]", i)
-		f, err := r.part(ctx, ofScript, at, script, func(c *op.Call) (*character.ImportedResource, error) {
+		f, err := r.part(ctx, ofScript, at, script, "script.json", func(c *op.Call) (*character.ImportedResource, error) {
 			got, err := r.opts.Characters.ImportResource(ctx, c, character.RegexScript, script, "script.json", "")
 			if err != nil {
 				return nil, err
@@ -198,11 +196,11 @@ func (r *run) takeScripts(ctx context.Context, s *folder.UserSettings) (notes []
 }
 
 // part makes a resource of a part of settings.json, as object does of a file.
-func (r *run) part(ctx context.Context, kind, at string, doc []byte, do func(c *op.Call) (*character.ImportedResource, error)) (*File, error) {
+func (r *run) part(ctx context.Context, kind, at string, doc []byte, filename string, do func(c *op.Call) (*character.ImportedResource, error)) (*File, error) {
 	it := &item{&entry{path: "settings.json#" + at, kind: folder.Settings}, doc, digestOf(doc)}
 	f, err := r.object(ctx, it, kind+" "+at, func(c *op.Call) (*became, error) {
 		if r.imp.DryRun {
-			return &became{kind: kind}, nil
+			return tried(kind, doc, filename)
 		}
 		got, err := do(c)
 		if err != nil {
@@ -236,7 +234,11 @@ func (r *run) setVariables(ctx context.Context, c *op.Call, s *folder.UserSettin
 	if len(all) == len(own) {
 		return nil, nil
 	}
-	_, err = r.opts.Characters.PutVariables(ctx, c.Part("variables"), op.MustJSON(all))
+	if r.imp.DryRun {
+		err = character.CheckVariables("variables", op.MustJSON(all))
+	} else {
+		_, err = r.opts.Characters.PutVariables(ctx, c.Part("variables"), op.MustJSON(all))
+	}
 	if fault.Is(err, fault.Invalid) {
 		return []Note{{"not_taken", "extension_settings.variables.global", reason(err)}}, nil
 	}
@@ -270,7 +272,7 @@ func (r *run) setUser(ctx context.Context, c *op.Call, s *folder.UserSettings) (
 	if len(s.Scripts) > 0 {
 		changed.GlobalRegexEnabled = true
 	}
-	if reflect.DeepEqual(&changed, set) {
+	if r.imp.DryRun || reflect.DeepEqual(&changed, set) {
 		return notes, nil
 	}
 	_, err = r.opts.Characters.PutUserSettings(ctx, c.Part("user"), changed, 0)
