@@ -290,6 +290,8 @@ type personaDocument struct {
 	Position any `json:"position"` // framework.PersonaPosition
 	Depth    any `json:"depth"`    // messages from the end, 0 to 10,000; absent = 2
 	Role     any `json:"role"`     // 0 system, 1 user, 2 assistant
+
+	WorldBook any `json:"worldBookId"` // the book that counts while this persona speaks; of another type, or gone = none
 }
 
 const (
@@ -336,6 +338,8 @@ func (p *personaDocument) checkPlace(field string) error {
 	if n, ok := whole("role", p.Role); ok {
 		op.Between(&checks, field+".role", &n, 0, 2)
 	}
+	_, isText := p.WorldBook.(string)
+	checks.That(isText || p.WorldBook == nil, field+".worldBookId", "type", "must be a text")
 	return checks.Err()
 }
 

@@ -131,8 +131,16 @@ func (r *run) takePersonas(ctx context.Context, s *folder.UserSettings) (notes [
 		p := &s.Personas[i]
 		at := "power_user.personas." + p.Avatar
 		doc := op.MustJSON(personaOf(p))
+		book, found, err := r.bookOfPersona(ctx, p)
+		if err != nil {
+			return nil, err
+		}
 		f, err := r.part(ctx, ofPersona, at, doc, p.Name+".json", func(c *op.Call) (*character.ImportedResource, error) {
-			return r.opts.Characters.ImportResource(ctx, c, character.Persona, doc, p.Name+".json", "")
+			whole := personaOf(p)
+			if found {
+				whole["worldBookId"] = book
+			}
+			return r.opts.Characters.ImportResource(ctx, c, character.Persona, op.MustJSON(whole), p.Name+".json", "")
 		})
 		if err != nil {
 			return nil, err
@@ -142,8 +150,8 @@ func (r *run) takePersonas(ctx context.Context, s *folder.UserSettings) (notes [
 			continue
 		}
 		r.personas[lower(p.Avatar)] = f.ObjectID
-		if p.Lorebook != "" {
-			notes = append(notes, Note{"persona_book", at, fmt.Sprintf("the world book %q of the persona is a world book by itself: bind it to the characters that it is for", p.Lorebook)})
+		if p.Lorebook != "" && !found {
+			notes = append(notes, Note{"missing_book", at, fmt.Sprintf("the world book %q of the persona is not in the folder", p.Lorebook)})
 		}
 		if p.Connections != nil {
 			notes = append(notes, Note{"no_counterpart", at + ".connections", "personas are not bound to characters: choose one in the chat"})
@@ -152,7 +160,15 @@ func (r *run) takePersonas(ctx context.Context, s *folder.UserSettings) (notes [
 	return notes, nil
 }
 
-// personaOf is the document of a persona.
+// bookOfPersona finds the book that counts while a persona speaks.
+func (r *run) bookOfPersona(ctx context.Context, p *folder.PersonaOf) (id string, found bool, err error) {
+	if p.Lorebook == "" {
+		return "", false, nil
+	}
+	return r.bookOf(ctx, p.Lorebook)
+}
+
+// personaOf is the document of a persona, but for the id of its book.
 func personaOf(p *folder.PersonaOf) map[string]any {
 	doc := map[string]any{"name": p.Name, "description": p.Description, "avatar": p.Avatar}
 	for name, v := range map[string]*int{"position": p.Position, "depth": p.Depth, "role": p.Role} {
