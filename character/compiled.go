@@ -103,7 +103,7 @@ func (w Wanted) personaBook(tx Tx, now *Stamps) (string, error) {
 		speaks = w.user.PersonaID
 		for _, r := range now.Resources {
 			if r.Kind == Persona && r.Bound {
-				speaks = r.ID // of several, the last one
+				speaks = r.ID // the last one of several
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (w Wanted) personaBook(tx Tx, now *Stamps) (string, error) {
 		return "", err
 	}
 	p := &personaDocument{}
-	_ = op.DecodeLenient("document", r.Document, p) // of another type: it has none
+	_ = op.DecodeLenient("document", r.Document, p) // it has none if a member is of another type
 	book, _ := p.WorldBook.(string)
 	if slices.ContainsFunc(now.Resources, func(r ResourceStamp) bool { return r.ID == book }) {
 		return "", nil

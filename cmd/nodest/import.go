@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -116,12 +118,6 @@ func (p *program) importCommand() *cobra.Command {
 
 // without refuses flags that would have no effect beside the others.
 func without(cmd *cobra.Command, all, tavern, sample bool) error {
-	var set []string
-	for _, name := range []string{"no-characters", "dry-run", "as", "character", "conversation", "make-character"} {
-		if cmd.Flags().Changed(name) {
-			set = append(set, name)
-		}
-	}
 	need := map[string]string{"no-characters": "--sillytavern", "dry-run": "--all or --sillytavern"}
 	switch {
 	case all && tavern, sample && (all || tavern):
@@ -131,14 +127,14 @@ func without(cmd *cobra.Command, all, tavern, sample bool) error {
 	case all:
 		need = map[string]string{"no-characters": "--sillytavern", "as": "files", "character": "files", "conversation": "files", "make-character": "files"}
 	}
-	for _, name := range set {
-		switch with := need[name]; with {
-		case "":
-		case "files":
-			return cli.Usage("--%s is for single files: it has no effect with --all and --sillytavern", name)
-		default:
+	for _, name := range slices.Sorted(maps.Keys(need)) {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		if with := need[name]; with != "files" {
 			return cli.Usage("--%s has an effect only with %s", name, with)
 		}
+		return cli.Usage("--%s is for single files: it has no effect with --all and --sillytavern", name)
 	}
 	return nil
 }

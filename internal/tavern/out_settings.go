@@ -229,7 +229,7 @@ func (o *outgoing) bookOfPersona(p personaOut) string {
 }
 
 func text(doc json.RawMessage) (s string) {
-	_ = json.Unmarshal(doc, &s) // of another type: "" stands for it
+	_ = json.Unmarshal(doc, &s) // "" stands for a value of another type
 	return s
 }
 

@@ -28,7 +28,7 @@ type seen struct {
 	personas   map[string]string    // ids by the name of the picture
 	groups     map[string]string    // ids of characters by the name of a group's chat
 
-	// Of a dry run:
+	// The rest is for a dry run.
 	dry  map[string]Known // objects by the keys of files that it would take
 	made []newName        // characters that it would make
 }

@@ -62,7 +62,7 @@ type became struct {
 	kind, id string
 	version  int64
 	notes    []Note
-	name     string // of a character
+	name     string // a character has one
 	keep     bool   // their contents are kept byte for byte
 }
 
