@@ -82,10 +82,8 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&in.character, "character", "", "the character (name or id) that chats and memories belong to and other resources are bound to")
 	cmd.Flags().BoolVar(&in.makeCharacters, "make-character", false, "make a character for a chat whose character is not there, with the name in its file")
 	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat (title or id) that save points belong to")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return without(cmd, all, tavern, sample) }
 	cmd.Args = func(_ *cobra.Command, files []string) error {
-		if err := without(cmd, all, tavern, sample); err != nil {
-			return err
-		}
 		if tavern && len(files) != 1 {
 			return cli.Usage("give one folder (nodest import --sillytavern SillyTavern/data/default-user) or zip file")
 		}
@@ -128,13 +126,11 @@ func without(cmd *cobra.Command, all, tavern, sample bool) error {
 		need = map[string]string{"no-characters": "--sillytavern", "as": "files", "character": "files", "conversation": "files", "make-character": "files"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(need)) {
-		if !cmd.Flags().Changed(name) {
-			continue
-		}
-		if with := need[name]; with != "files" {
+		if with := need[name]; cmd.Flags().Changed(name) && with != "files" {
 			return cli.Usage("--%s has an effect only with %s", name, with)
+		} else if cmd.Flags().Changed(name) {
+			return cli.Usage("--%s is for single files: it has no effect with --all and --sillytavern", name)
 		}
-		return cli.Usage("--%s is for single files: it has no effect with --all and --sillytavern", name)
 	}
 	return nil
 }
