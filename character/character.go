@@ -36,9 +36,36 @@ func (svc *Service) Create(ctx context.Context, c *op.Call, in Input) (*Characte
 //
 // Errors: TooLarge, UnsupportedCard, InvalidWorldBook; those of c.Room.
 func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filename string) (*Imported, error) {
-	doc, err := card.Import(data, filename, card.Limits{Room: c.Room})
+	got, avatar, err := readFile(c, data, filename)
 	if err != nil {
 		return nil, err
+	}
+	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Imported, error) {
+		if err := Insert(tx, c, got.Character); err != nil {
+			return nil, err
+		}
+		if avatar != nil {
+			if err := tx.PutAvatar(got.Character.ID, avatar); err != nil {
+				return nil, err
+			}
+		}
+		return got, nil
+	})
+}
+
+// TryImport returns what Import would make of a file, without an id, and stores nothing.
+//
+// Errors: as Import.
+func TryImport(c *op.Call, data []byte, filename string) (*Imported, error) {
+	got, _, err := readFile(c, data, filename)
+	return got, err
+}
+
+// readFile makes a character of a card file, which is not stored yet.
+func readFile(c *op.Call, data []byte, filename string) (got *Imported, picture *Avatar, err error) {
+	doc, err := card.Import(data, filename, card.Limits{Room: c.Room})
+	if err != nil {
+		return nil, nil, err
 	}
 	warnings := append([]card.Warning{}, doc.Warnings...)
 	avatar, err := newAvatar(doc.Avatar)
@@ -51,23 +78,13 @@ func (svc *Service) Import(ctx context.Context, c *op.Call, data []byte, filenam
 		warnings = append(warnings, card.Warning{Path: "assets", Code: "assets_dropped",
 			Detail: fmt.Sprintf("%d files of the archive were left out: together they exceed the limit of %s", dropped, fault.Size(maxAssets))})
 	}
-	return op.LastWins(ctx, svc.store, c, 0, func(tx Tx) (*Imported, error) {
-		ch := &Character{
-			Name: op.Truncate(OneLine(doc.Name), maxCharacterName), Dialect: string(doc.Dialect),
-			RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
-			AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: source,
-			HasAvatar: avatar != nil, Tags: tags,
-		}
-		if err := Insert(tx, c, ch); err != nil {
-			return nil, err
-		}
-		if avatar != nil {
-			if err := tx.PutAvatar(ch.ID, avatar); err != nil {
-				return nil, err
-			}
-		}
-		return &Imported{Character: ch, Warnings: warnings}, nil
-	})
+	ch := &Character{
+		Name: op.Truncate(OneLine(doc.Name), maxCharacterName), Dialect: string(doc.Dialect),
+		RoleCard: doc.RoleCard, WorldBook: doc.WorldBook, Preset: doc.Preset,
+		AuthorNote: doc.AuthorNote, RegexScripts: doc.RegexScripts, Source: source,
+		HasAvatar: avatar != nil, Tags: tags,
+	}
+	return &Imported{Character: ch, Warnings: warnings}, avatar, nil
 }
 
 // cardTags are the tags of a card, as far as they can be a user's.

@@ -10,6 +10,7 @@ import (
 	"nodest/card"
 	"nodest/framework"
 	"nodest/framework/tavern"
+	"nodest/internal/fault"
 	"nodest/internal/op"
 )
 
@@ -72,8 +73,20 @@ func (w Wanted) Stamps(tx Tx, pins *Pins) (*Stamps, error) {
 		[]string{w.personaID, w.user.PersonaID, w.user.GlobalPreset.inUse(), w.user.GlobalWorldBook.inUse()},
 		func(id string) bool { return id == "" })
 	now, err := tx.Stamps(w.characterID, named...)
-	if err != nil || pins == nil {
-		return now, err
+	if err != nil {
+		return nil, err
+	}
+	if book, err := w.personaBook(tx, now); err != nil {
+		return nil, err
+	} else if book != "" {
+		named = append(named, book)
+		if now, err = tx.Stamps(w.characterID, named...); err != nil {
+			return nil, err
+		}
+		now.Resources = slices.DeleteFunc(now.Resources, func(r ResourceStamp) bool { return r.ID == book && r.Kind != WorldBook })
+	}
+	if pins == nil {
+		return now, nil
 	}
 	if missing := pins.missingIn(now); len(missing) > 0 {
 		if now, err = tx.Stamps(w.characterID, append(missing, named...)...); err != nil {
@@ -81,6 +94,36 @@ func (w Wanted) Stamps(tx Tx, pins *Pins) (*Stamps, error) {
 		}
 	}
 	return pins.StampsInForce(now, named), nil
+}
+
+// personaBook is the world book of the persona that speaks, if nothing else brings it in; "" = none.
+func (w Wanted) personaBook(tx Tx, now *Stamps) (string, error) {
+	speaks := w.personaID
+	if speaks == "" {
+		speaks = w.user.PersonaID
+		for _, r := range now.Resources {
+			if r.Kind == Persona && r.Bound {
+				speaks = r.ID // the last one of several
+			}
+		}
+	}
+	if speaks == "" {
+		return "", nil
+	}
+	r, err := tx.Resource(Persona, speaks)
+	if err != nil {
+		if fault.Is(err, fault.NotFound) {
+			err = nil // it was deleted
+		}
+		return "", err
+	}
+	p := &personaDocument{}
+	_ = op.DecodeLenient("document", r.Document, p) // it has none if a member is of another type
+	book, _ := p.WorldBook.(string)
+	if slices.ContainsFunc(now.Resources, func(r ResourceStamp) bool { return r.ID == book }) {
+		return "", nil
+	}
+	return book, nil
 }
 
 // key identifies the input of compiling for a user: equal keys, equal documents. Ids are unique within a user only.

@@ -68,18 +68,9 @@ var fileReaders = map[ResourceKind]func(data []byte, filename string, limits car
 //
 // Errors: TooLarge, InvalidWorldBook, InvalidImport; NotFound for the character.
 func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind ResourceKind, data []byte, filename, characterID string) (*ImportedResource, error) {
-	read := fileReaders[kind]
-	if read == nil {
-		return nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
-	}
-	doc, err := read(data, filename, card.Limits{})
+	doc, err := TryResource(kind, data, filename)
 	if err != nil {
 		return nil, err
-	}
-	if kind == Persona {
-		if _, err := readPersona("file", doc.Doc); err != nil {
-			return nil, err
-		}
 	}
 	var group struct {
 		BindType string `json:"bindType"`
@@ -98,6 +89,26 @@ func (svc *Service) ImportResource(ctx context.Context, c *op.Call, kind Resourc
 		}
 		return got, insertResource(tx, c, r)
 	})
+}
+
+// TryResource returns the document that ImportResource would store, with the warnings about its file.
+//
+// Errors: as ImportResource, except those about the character.
+func TryResource(kind ResourceKind, data []byte, filename string) (*card.Resource, error) {
+	read := fileReaders[kind]
+	if read == nil {
+		return nil, fault.New(fault.NotFound, "a %s cannot be imported", kind)
+	}
+	doc, err := read(data, filename, card.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	if kind == Persona {
+		if _, err := readPersona("file", doc.Doc); err != nil {
+			return nil, err
+		}
+	}
+	return doc, nil
 }
 
 // bind binds a resource that is not stored yet to a character.
@@ -279,6 +290,8 @@ type personaDocument struct {
 	Position any `json:"position"` // framework.PersonaPosition
 	Depth    any `json:"depth"`    // messages from the end, 0 to 10,000; absent = 2
 	Role     any `json:"role"`     // 0 system, 1 user, 2 assistant
+
+	WorldBook any `json:"worldBookId"` // the book that counts while this persona speaks; of another type, or gone = none
 }
 
 const (
@@ -325,6 +338,8 @@ func (p *personaDocument) checkPlace(field string) error {
 	if n, ok := whole("role", p.Role); ok {
 		op.Between(&checks, field+".role", &n, 0, 2)
 	}
+	_, isText := p.WorldBook.(string)
+	checks.That(isText || p.WorldBook == nil, field+".worldBookId", "type", "must be a text")
 	return checks.Err()
 }
 

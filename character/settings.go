@@ -122,6 +122,12 @@ func (svc *Service) PutSettings(ctx context.Context, c *op.Call, id string, sett
 	return kept.Settings, kept.Version, nil
 }
 
+// CheckSettings refuses what PutSettings would refuse of the settings of a new character, whatever the server has.
+func CheckSettings(settings json.RawMessage) error {
+	_, err := givenSettings(settings, nil)
+	return err
+}
+
 // checkServers refuses names of servers that do not exist. One that the settings had before may
 // stay: the operator has removed the server since, and it is not used.
 func (svc *Service) checkServers(before, after []string) error {

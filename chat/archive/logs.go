@@ -69,21 +69,12 @@ func (svc *Service) ImportLogs(ctx context.Context, c *op.Call, characterID stri
 	if known, err := svc.Answered(ctx, c); known || err != nil {
 		return replayed[ImportedChat](ctx, svc, c, err)
 	}
-	if len(files) == 0 || len(files) > maxLogFiles {
-		return nil, fault.New(fault.TooLarge, "a conversation can have 1 to %d files", maxLogFiles).With("limit", maxLogFiles)
-	}
-	in := &importedLogs{characterID: characterID, several: len(files) > 1}
+	in := &importedLogs{characterID: characterID}
 	if err := svc.store.View(ctx, c.UserID, in.begin); err != nil {
 		return nil, err
 	}
-	files, err := inLogOrder(files)
-	if err != nil {
+	if err := in.all(files); err != nil {
 		return nil, err
-	}
-	for _, file := range files {
-		if err := in.read(file); err != nil {
-			return nil, err
-		}
 	}
 	a := in.contents()
 	p := a.conversation()
@@ -93,6 +84,15 @@ func (svc *Service) ImportLogs(ctx context.Context, c *op.Call, characterID stri
 			return &ImportedChat{conv, in.warnings, in.branches}, err
 		})
 	})
+}
+
+// TryLogs returns the warnings that ImportLogs would give about files of a character with this name, and stores nothing.
+//
+// Errors: as ImportLogs, except those about the character.
+func TryLogs(name string, files ...LogFile) ([]card.Warning, error) {
+	in := &importedLogs{names: card.ChatNames{Character: name, User: "User"}, now: time.Now()}
+	err := in.all(files)
+	return in.warnings, err
 }
 
 // importedLogs are the files of one conversation that were read.
@@ -118,6 +118,24 @@ func (in *importedLogs) begin(tx chat.Tx) error {
 	in.names.Character, in.now = ch.Name, tx.Now()
 	in.names.User, err = character.UserName(tx.Characters, ch, "")
 	return err
+}
+
+// all reads the files.
+func (in *importedLogs) all(files []LogFile) error {
+	if len(files) == 0 || len(files) > maxLogFiles {
+		return fault.New(fault.TooLarge, "a conversation can have 1 to %d files", maxLogFiles).With("limit", maxLogFiles)
+	}
+	in.several = len(files) > 1
+	files, err := inLogOrder(files)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := in.read(file); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read adds a file; the first one is the main one.

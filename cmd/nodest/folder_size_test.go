@@ -1,12 +1,17 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +20,7 @@ import (
 )
 
 // TestAFolderOfAnySize imports a made-up folder with the real program, and prints how long that takes, how much memory the
-// program has at most, and how long the writes of another user take meanwhile. NODEST_FOLDER_CHATS=10000 makes the folder
+// program has at most, and how long the writes of another user take meanwhile; then it exports everything, and prints the same. NODEST_FOLDER_CHATS=10000 makes the folder
 // of ten thousand chats of 200 messages, 200 cards and 50 books.
 func TestAFolderOfAnySize(t *testing.T) {
 	chats, err := strconv.Atoi(os.Getenv("NODEST_FOLDER_CHATS"))
@@ -56,6 +61,45 @@ func TestAFolderOfAnySize(t *testing.T) {
 	_, most := p.rss(t)
 	t.Logf("%d files in %v (%.1f chats/s), peak RSS %d MiB, %d writes of another user: p50 %v, p95 %v", imp.Found, took.Round(time.Millisecond),
 		float64(chats)/took.Seconds(), most, len(took95), took95[len(took95)/2], took95[len(took95)*95/100])
+	p.stop(t)
+	exportOfAnySize(t, inst, chats)
+}
+
+// exportOfAnySize exports what was imported from a process of its own, whose memory is that of the export alone, and prints
+// how long that takes and how much memory it has at most.
+func exportOfAnySize(t *testing.T, inst *installation, chats int) {
+	t.Helper()
+	p := inst.start(t)
+	began := time.Now()
+	res, err := p.client.Send(t.Context(), "GET", "/api/v1/sillytavern/export", nil, "*/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "out.zip")
+	out, err := os.Create(file) //nolint:gosec // of the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := io.Copy(out, res.Body)
+	if err := errors.Join(err, res.Body.Close(), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	_, most := p.rss(t)
+	z, err := zip.OpenReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, f := range z.File {
+		if strings.HasPrefix(f.Name, "chats/") {
+			found++
+		}
+	}
+	if found != chats || z.Close() != nil {
+		t.Errorf("%d chats were exported of %d", found, chats)
+	}
+	t.Logf("export: %d files, %d MiB in %v (%.1f chats/s), peak RSS %d MiB", len(z.File), size>>20, took.Round(time.Millisecond), float64(chats)/took.Seconds(), most)
 	p.stop(t)
 }
 

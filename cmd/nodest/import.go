@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,6 +82,7 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&in.character, "character", "", "the character (name or id) that chats and memories belong to and other resources are bound to")
 	cmd.Flags().BoolVar(&in.makeCharacters, "make-character", false, "make a character for a chat whose character is not there, with the name in its file")
 	cmd.Flags().StringVar(&in.conversation, "conversation", "", "the chat (title or id) that save points belong to")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return without(cmd, all, tavern, sample) }
 	cmd.Args = func(_ *cobra.Command, files []string) error {
 		if tavern && len(files) != 1 {
 			return cli.Usage("give one folder (nodest import --sillytavern SillyTavern/data/default-user) or zip file")
@@ -109,6 +112,27 @@ func (p *program) importCommand() *cobra.Command {
 		return in.files(ctx, files)
 	})
 	return p.withJSON(cmd, "print the result for each file as JSON, one object per line")
+}
+
+// without refuses flags that would have no effect beside the others.
+func without(cmd *cobra.Command, all, tavern, sample bool) error {
+	need := map[string]string{"no-characters": "--sillytavern", "dry-run": "--all or --sillytavern"}
+	switch {
+	case all && tavern, sample && (all || tavern):
+		return cli.Usage("give one of --all, --sillytavern and --sample")
+	case tavern:
+		need = map[string]string{"as": "files", "character": "files", "conversation": "files", "make-character": "files"}
+	case all:
+		need = map[string]string{"no-characters": "--sillytavern", "as": "files", "character": "files", "conversation": "files", "make-character": "files"}
+	}
+	for _, name := range slices.Sorted(maps.Keys(need)) {
+		if with := need[name]; cmd.Flags().Changed(name) && with != "files" {
+			return cli.Usage("--%s has an effect only with %s", name, with)
+		} else if cmd.Flags().Changed(name) {
+			return cli.Usage("--%s is for single files: it has no effect with --all and --sillytavern", name)
+		}
+	}
+	return nil
 }
 
 // languageOf is that of the terminal, of those that the program has: en or zh. A variable beats those behind it, as

@@ -115,3 +115,26 @@ func TestCtrlCStopsAnImport(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 }
+
+// TestImportRefusesFlagsWithoutEffect says of a flag that would do nothing what it is for.
+func TestImportRefusesFlagsWithoutEffect(t *testing.T) {
+	t.Parallel()
+	home := newWorkDir(t)
+	for _, tt := range []struct{ want, args string }{
+		{"--no-characters has an effect only with --sillytavern", "a.png --no-characters"},
+		{"--no-characters has an effect only with --sillytavern", "a.jsonl --all --no-characters"},
+		{"--dry-run has an effect only with --all or --sillytavern", "a.png --dry-run"},
+		{"--as is for single files", "dir --sillytavern --as preset"},
+		{"--character is for single files", "dir --sillytavern --character Bo"},
+		{"--conversation is for single files", "dir --sillytavern --conversation x"},
+		{"--make-character is for single files", "dir --sillytavern --make-character"},
+		{"--character is for single files", "a.jsonl --all --character Bo"},
+		{"give one of --all, --sillytavern and --sample", "dir --all --sillytavern"},
+		{"give one of --all, --sillytavern and --sample", "dir --sillytavern --sample"},
+	} {
+		out, code := home.run(t, append([]string{"import"}, strings.Fields(tt.args)...)...)
+		if code != 2 || !strings.Contains(out, tt.want) {
+			t.Errorf("import %s: %d, %s\nwant %q", tt.args, code, out, tt.want)
+		}
+	}
+}

@@ -139,6 +139,11 @@ func (r *run) one(ctx context.Context, unit []*entry) error {
 	if err != nil {
 		return err
 	}
+	for _, f := range done {
+		if isDry(f.ObjectID) {
+			f.ObjectID = ""
+		}
+	}
 	r.files = append(r.files, done...)
 	if len(r.files) < storeFiles && time.Since(r.stored) < storeEvery {
 		return nil

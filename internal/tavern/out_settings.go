@@ -39,6 +39,8 @@ type personaDocument struct {
 	Position    *int   `json:"position"`
 	Depth       *int   `json:"depth"`
 	Role        *int   `json:"role"`
+	Lorebook    string `json:"lorebook"`
+	WorldBook   any    `json:"worldBookId"`
 }
 
 //go:embed persona.png
@@ -217,6 +219,20 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Compact(a), slices.Compact(b))
 }
 
+// bookOfPersona is the name of its world book: as it came in, where the book was not there; "" = none.
+func (o *outgoing) bookOfPersona(p personaOut) string {
+	id, _ := p.WorldBook.(string)
+	if id == "" {
+		return p.Lorebook
+	}
+	return o.books[id]
+}
+
+func text(doc json.RawMessage) (s string) {
+	_ = json.Unmarshal(doc, &s) // "" stands for a value of another type
+	return s
+}
+
 // mergePersonas sets what a persona says. Personas that came in, and that were deleted, are removed.
 func (o *outgoing) mergePersonas(m *merger, was *folder.UserSettings) {
 	for _, p := range o.people.personas {
@@ -236,6 +252,9 @@ func (o *outgoing) mergePersonas(m *merger, was *folder.UserSettings) {
 			} else if fresh && memberAt(m.doc, at...) != nil {
 				m.put(n.usual, append(at, n.name)...)
 			}
+		}
+		if book := o.bookOfPersona(p); book != text(memberAt(m.doc, append(at, "lorebook")...)) {
+			m.put(book, append(at, "lorebook")...)
 		}
 		if p.ID == o.people.settings.PersonaID && p.Picture != was.Avatar && p.Picture != was.Default {
 			m.put(p.Picture, "user_avatar")

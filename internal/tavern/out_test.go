@@ -155,7 +155,7 @@ func folderOfUser() taverntest.Files {
 		"username": "Ann", "user_avatar": "ann.png", "main_api": "openai", "theme": "dark", "unknown": map[string]any{"kept": []int{1, 2}},
 		"power_user": map[string]any{
 			"personas":             map[string]any{"ann.png": "Ann", "bo.png": "Bo"},
-			"persona_descriptions": map[string]any{"ann.png": map[string]any{"description": "A traveller.", "position": 0, "depth": 2, "role": 0, "lorebook": ""}},
+			"persona_descriptions": map[string]any{"ann.png": map[string]any{"description": "A traveller.", "position": 0, "depth": 2, "role": 0, "lorebook": "Eldoria"}},
 			"default_persona":      "ann.png", "waifuMode": true,
 		},
 		"extension_settings":  map[string]any{"regex": []any{map[string]any{"id": "1", "scriptName": "stars", "findRegex": "/\\*/g", "replaceString": "", "placement": []int{2}, "disabled": false, "markdownOnly": true}}, "note": map[string]any{"default": ""}},
@@ -303,6 +303,47 @@ func TestChangesGoOut(t *testing.T) {
 	}
 	if saves != 1 || out["characters/Alice.png"] == nil || len(left) == 0 || string(out["NodeST/circle.md"]) != "the circle of "+nodesttest.Ann {
 		t.Errorf("files %q, left out %v", slices.Sorted(maps.Keys(out)), left)
+	}
+}
+
+// The book of a persona is bound to it, and goes out with the name that it has then.
+func TestTheBookOfAPersonaGoesInAndOut(t *testing.T) {
+	t.Parallel()
+	m := newMover(t)
+	became := m.in(nodesttest.Ann, folderOfUser())
+	book := became["worlds/Eldoria.json"].ObjectID
+	page, err := m.Characters.Resources(t.Context(), nodesttest.Ann, character.Persona, "", 0)
+	nodesttest.Must(t, err)
+	lorebook := func() string {
+		t.Helper()
+		var s struct {
+			PowerUser struct {
+				Personas map[string]struct{ Lorebook string } `json:"persona_descriptions"`
+			} `json:"power_user"`
+		}
+		nodesttest.Must(t, json.Unmarshal(m.out(nodesttest.Ann)["settings.json"], &s))
+		return s.PowerUser.Personas["ann.png"].Lorebook
+	}
+	found := false
+	for _, head := range page.Items {
+		r, err := m.Characters.Resource(t.Context(), nodesttest.Ann, character.Persona, head.ID)
+		nodesttest.Must(t, err)
+		var doc struct{ Name, WorldBookID string }
+		nodesttest.Must(t, json.Unmarshal(r.Document, &doc))
+		if doc.Name != "Ann" {
+			continue
+		}
+		if found = true; doc.WorldBookID != book || lorebook() != "Eldoria" {
+			t.Errorf("the persona is %s, and goes out with %q", r.Document, lorebook())
+		}
+		_, err = m.Characters.UpdateResource(t.Context(), m.Call(), character.Persona, r.ID, character.ResourceInput{Document: json.RawMessage(`{"name":"Ann","description":"A traveller.","avatar":"ann.png"}`)}, false, 0)
+		nodesttest.Must(t, err)
+		if got := lorebook(); got != "" {
+			t.Errorf("without its book it goes out with %q", got)
+		}
+	}
+	if !found {
+		t.Error("the persona is missing")
 	}
 }
 

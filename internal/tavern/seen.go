@@ -4,9 +4,11 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
 
 	"nodest/character"
 	"nodest/internal/fault"
+	"nodest/internal/op"
 	"nodest/internal/tavern/folder"
 )
 
@@ -25,7 +27,10 @@ type seen struct {
 	presets    map[string]string    // likewise
 	personas   map[string]string    // ids by the name of the picture
 	groups     map[string]string    // ids of characters by the name of a group's chat
-	dry        map[string]string    // kinds of objects by the keys of files that a dry run would take
+
+	// The rest is for a dry run.
+	dry  map[string]Known // objects by the keys of files that it would take
+	made []newName        // characters that it would make
 }
 
 // lookedFor are the kinds of files that others name.
@@ -35,7 +40,7 @@ var lookedFor = []folder.Kind{folder.Settings, folder.Character, folder.World, f
 func (r *run) look(ctx context.Context, segments []segment) error {
 	r.seen = seen{
 		there: map[string]*entry{}, characters: map[string]string{}, books: map[string]string{}, presets: map[string]string{},
-		personas: map[string]string{}, groups: map[string]string{}, dry: map[string]string{},
+		personas: map[string]string{}, groups: map[string]string{}, dry: map[string]Known{},
 	}
 	for _, seg := range segments {
 		for _, f := range seg.files {
@@ -71,15 +76,25 @@ func (r *run) noteSeen(it *item, kind, id string) {
 	}
 }
 
-// dryID stands for an object that a dry run has not made.
-const dryID = ""
+// newName is the name of a character that a dry run has not made.
+type newName struct{ name, id string }
+
+// dryBegin begins the ids that stand for objects which a dry run has not made. No report has them.
+const dryBegin = "dry "
+
+func dryID(of string) string { return dryBegin + of }
+
+func isDry(id string) bool { return strings.HasPrefix(id, dryBegin) }
+
+// cardFiles are the endings of cards.
+var cardFiles = []string{".png", ".json", ".charx", ".webp", ".apng"}
 
 // characterOf finds the character of a card's file by its name without the extension; ok is false if there is none.
 func (r *run) characterOf(ctx context.Context, name string) (id string, ok bool, err error) {
 	if id, ok = r.characters[lower(name)]; ok {
 		return id, true, nil
 	}
-	id, ok, err = r.lookUp(ctx, folder.Character, path.Join("characters", name), ".png", ".json", ".charx", ".webp", ".apng")
+	id, ok, err = r.lookUp(ctx, folder.Character, path.Join("characters", name), cardFiles...)
 	if ok {
 		r.characters[lower(name)] = id
 	}
@@ -122,10 +137,30 @@ func (r *run) lookUp(ctx context.Context, kind folder.Kind, stem string, exts ..
 			return id, ok, err
 		}
 		if e := r.there[lower(stem+ext)]; e != nil && e.kind == kind && r.imp.DryRun {
-			return dryID, true, nil
+			if usable(e) {
+				return dryID(string(kind) + e.path), true, nil
+			}
+			delete(r.there, lower(stem+ext))
 		}
 	}
 	return "", false, nil
+}
+
+// usable says that an import would take a card, book or preset.
+func usable(e *entry) bool {
+	it, err := e.read()
+	if err != nil {
+		return false
+	}
+	switch e.kind {
+	case folder.Character:
+		_, err = character.TryImport(&op.Call{}, it.data, it.path)
+	case folder.World:
+		_, err = character.TryResource(character.WorldBook, it.data, it.path)
+	default:
+		_, err = character.TryResource(character.Preset, it.data, it.path)
+	}
+	return err == nil
 }
 
 // named finds the only character with a name.
@@ -134,8 +169,19 @@ func (r *run) named(ctx context.Context, name string) (id string, ok bool, err e
 	if fault.Is(err, fault.Invalid) {
 		return "", false, nil // it is no name
 	}
-	if err != nil || len(found) != 1 {
+	if err != nil {
 		return "", false, err
 	}
-	return found[0].ID, true, nil
+	all := slices.Clone(r.made)
+	for _, ch := range found {
+		all = append(all, newName{ch.Name, ch.ID})
+	}
+	same := slices.DeleteFunc(slices.Clone(all), func(n newName) bool { return n.name != name })
+	if len(same) == 0 {
+		same = slices.DeleteFunc(all, func(n newName) bool { return !strings.EqualFold(strings.TrimSpace(n.name), strings.TrimSpace(name)) })
+	}
+	if len(same) != 1 {
+		return "", false, nil
+	}
+	return same[0].id, true, nil
 }

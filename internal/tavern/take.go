@@ -2,6 +2,7 @@ package tavern
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -61,7 +62,8 @@ type became struct {
 	kind, id string
 	version  int64
 	notes    []Note
-	keep     bool // their contents are kept byte for byte
+	name     string // a character has one
+	keep     bool   // their contents are kept byte for byte
 }
 
 // report is the line of a file that was not taken.
@@ -145,9 +147,15 @@ func (r *run) object(ctx context.Context, it *item, apart string, do func(c *op.
 	if err != nil {
 		return nil, err
 	}
+	if r.imp.DryRun {
+		got.id = cmp.Or(got.id, dryID(string(it.kind)+it.path))
+		r.dry[k.Key] = Known{Key: k.Key, ObjectKind: got.kind, ObjectID: got.id}
+	}
 	f.ObjectKind, f.ObjectID, f.Notes = got.kind, got.id, slices.Concat(k.stays(), got.notes)
 	if r.noteSeen(it, got.kind, got.id); r.imp.DryRun {
-		r.dry[k.Key] = got.kind
+		if got.name != "" {
+			r.made = append(r.made, newName{got.name, got.id})
+		}
 		return f, nil
 	}
 	if got.keep {
@@ -190,8 +198,8 @@ func (r *run) knownAs(ctx context.Context, it *item, apart string) (k *Known, al
 			return made, true, err
 		}
 	}
-	if kind, ok := r.dry[key]; ok {
-		return &Known{Key: key, ObjectKind: kind}, true, err
+	if tried, ok := r.dry[key]; ok {
+		return &tried, true, err
 	}
 	if k == nil {
 		k = &Known{ID: op.NewID(), Key: key, Kind: it.kind, Path: it.path, Digest: it.digest, Size: int64(len(it.data))}

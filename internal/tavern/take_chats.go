@@ -10,13 +10,14 @@ import (
 
 	"nodest/card"
 	"nodest/character"
+	"nodest/chat"
 	"nodest/chat/archive"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/internal/tavern/folder"
 )
 
-// chatLimits are those of a chat in a dry run.
+// chatLimits are those of each file of several.
 var chatLimits = card.Limits{FileBytes: 64 << 20, Messages: 100_000}
 
 // takeChats makes a conversation of a chat and its branches. Files that earlier imports have taken stay as they are.
@@ -69,13 +70,9 @@ func (r *run) chatFile(ctx context.Context, e *entry, owner string, several bool
 		one.report.Outcome, one.report.ObjectID = Kept, k.ObjectID
 		return one, nil
 	}
-	if several || r.imp.DryRun { // the other files of the chat are taken without it
-		log, err := card.ImportChat(it.data, card.ChatNames{}, chatLimits)
-		if err != nil {
+	if several { // the other files of the chat are taken without it
+		if _, err := card.ImportChat(it.data, card.ChatNames{}, chatLimits); err != nil {
 			return nil, err
-		}
-		if r.imp.DryRun {
-			one.report.Notes = slices.Concat(k.stays(), notesOf(log.Warnings))
 		}
 	}
 	return one, nil
@@ -83,18 +80,11 @@ func (r *run) chatFile(ctx context.Context, e *entry, owner string, several bool
 
 // converse makes a conversation of files that belong together. Those that cannot be one are taken each by itself.
 func (r *run) converse(ctx context.Context, owner string, files []*chatFile, notes []Note) error {
-	if r.imp.DryRun {
-		for _, f := range files {
-			r.dry[f.known.Key] = ofConversation
-		}
-		files[0].report.Notes = slices.Concat(notes, files[0].report.Notes)
-		return nil
-	}
 	logs := make([]archive.LogFile, len(files))
 	for i, f := range files {
 		logs[i] = archive.LogFile{Name: path.Base(f.path), Read: func() ([]byte, error) { return f.data, nil }}
 	}
-	got, err := r.opts.Archives.ImportLogs(ctx, r.familyCall(files), owner, logs...)
+	got, err := r.importLogs(ctx, r.familyCall(files), owner, logs)
 	if err != nil {
 		return r.apart(ctx, owner, files, notes, err)
 	}
@@ -103,9 +93,22 @@ func (r *run) converse(ctx context.Context, owner string, files []*chatFile, not
 		if i == 0 {
 			f.report.Notes = slices.Concat(f.known.stays(), notes, notesOf(got.Warnings))
 		}
-		r.become(f.known, &became{kind: ofConversation, id: got.Conversation.ID, version: got.Conversation.Version})
+		if r.imp.DryRun {
+			r.dry[f.known.Key] = Known{Key: f.known.Key, ObjectKind: ofConversation, ObjectID: got.Conversation.ID}
+		} else {
+			r.become(f.known, &became{kind: ofConversation, id: got.Conversation.ID, version: got.Conversation.Version})
+		}
 	}
 	return nil
+}
+
+// importLogs makes a conversation. A dry run only reads it.
+func (r *run) importLogs(ctx context.Context, c *op.Call, owner string, logs []archive.LogFile) (*archive.ImportedChat, error) {
+	if !r.imp.DryRun {
+		return r.opts.Archives.ImportLogs(ctx, c, owner, logs...)
+	}
+	warnings, err := archive.TryLogs("Character", logs...)
+	return &archive.ImportedChat{Conversation: &chat.Conversation{ID: dryID(c.Key)}, Warnings: warnings}, err
 }
 
 // apart takes files each by itself that cannot be one conversation, or refuses the only one.
@@ -216,8 +219,10 @@ func (r *run) madeOnce(ctx context.Context, at, name string, c *card2) (string, 
 		return k.ObjectID, err
 	}
 	if r.imp.DryRun {
-		r.characters[lower(name)] = dryID
-		return dryID, nil
+		id := dryID(at)
+		r.characters[lower(name)] = id
+		r.made = append(r.made, newName{name, id})
+		return id, nil
 	}
 	got, err := r.opts.Characters.Import(ctx, r.call(k), data, name+".json")
 	if err != nil {
@@ -241,7 +246,7 @@ func (r *run) withSettings(ctx context.Context, c *op.Call, ch *character.Charac
 	if settings == nil {
 		return ch, nil
 	}
-	_, version, err := r.opts.Characters.PutSettings(ctx, c.Part("settings"), ch.ID, settings, 0)
+	version, err := r.putSettings(ctx, c.Part("settings"), ch, settings)
 	if err != nil {
 		if fault.Public(err).Retry() == "no" {
 			return ch, nil // odd values

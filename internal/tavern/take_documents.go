@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 
 	"nodest/card"
@@ -16,11 +17,7 @@ import (
 
 func (r *run) takeWorld(ctx context.Context, c *op.Call, it *item) (*became, error) {
 	if r.imp.DryRun {
-		doc, err := card.ImportWorldBook(it.data, it.path, card.Limits{})
-		if err != nil {
-			return nil, err
-		}
-		return &became{kind: ofBook, notes: notesOf(doc.Warnings)}, nil
+		return tried(ofBook, it.data, it.path)
 	}
 	got, err := r.opts.Characters.ImportResource(ctx, c, character.WorldBook, it.data, it.path, "")
 	if err != nil {
@@ -43,11 +40,7 @@ func (r *run) bindAll(ctx context.Context, c *op.Call, res *character.Resource) 
 
 func (r *run) takePreset(ctx context.Context, c *op.Call, it *item) (*became, error) {
 	if r.imp.DryRun {
-		doc, err := card.ImportPreset(it.data, it.path, card.Limits{})
-		if err != nil {
-			return nil, err
-		}
-		return &became{kind: ofPreset, notes: notesOf(doc.Warnings)}, nil
+		return tried(ofPreset, it.data, it.path)
 	}
 	got, err := r.opts.Characters.ImportResource(ctx, c, character.Preset, it.data, it.path, "")
 	if err != nil {
@@ -58,14 +51,7 @@ func (r *run) takePreset(ctx context.Context, c *op.Call, it *item) (*became, er
 
 func (r *run) takeCharacter(ctx context.Context, it *item) (*File, error) {
 	return r.object(ctx, it, "", func(c *op.Call) (*became, error) {
-		if r.imp.DryRun {
-			doc, err := card.Import(it.data, it.path, card.Limits{})
-			if err != nil {
-				return nil, err
-			}
-			return &became{kind: ofCharacter, notes: notesOf(doc.Warnings)}, nil
-		}
-		got, err := r.opts.Characters.Import(ctx, c, it.data, it.path)
+		got, err := r.importCard(ctx, c, it)
 		if err != nil {
 			return nil, err
 		}
@@ -74,8 +60,25 @@ func (r *run) takeCharacter(ctx context.Context, it *item) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &became{kind: ofCharacter, id: ch.ID, version: ch.Version, notes: append(notes, more...), keep: true}, nil
+		return &became{kind: ofCharacter, id: ch.ID, name: ch.Name, version: ch.Version, notes: append(notes, more...), keep: true}, nil
 	})
+}
+
+// importCard makes a character of a card. A dry run only reads it.
+func (r *run) importCard(ctx context.Context, c *op.Call, it *item) (*character.Imported, error) {
+	if r.imp.DryRun {
+		return character.TryImport(c, it.data, it.path)
+	}
+	return r.opts.Characters.Import(ctx, c, it.data, it.path)
+}
+
+// tried is what a resource would become.
+func tried(kind string, data []byte, filename string) (*became, error) {
+	doc, err := character.TryResource(resourceKinds[kind], data, filename)
+	if err != nil {
+		return nil, err
+	}
+	return &became{kind: kind, notes: notesOf(doc.Warnings)}, nil
 }
 
 // complete gives a character what the folder says of it outside of its card: tags, a note, books and settings.
@@ -100,14 +103,20 @@ func (r *run) complete(ctx context.Context, c *op.Call, ch *character.Character,
 		settings = characterSettings(s, name+".png")
 	}
 	if in.WorldBook != nil || in.Tags != nil || in.AuthorNote != nil {
-		if ch, err = r.opts.Characters.Update(ctx, c.Part("more"), ch.ID, in, false, 0); err != nil {
+		changed, err := r.update(ctx, c.Part("more"), ch, in)
+		switch {
+		case err == nil:
+			ch = changed
+		case fault.Public(err).Retry() != "no":
 			return nil, nil, err
+		default: // the character is there, and odd values do not undo it
+			notes = append(notes, Note{"settings_refused", "settings.json", reason(err)})
 		}
 	}
 	if settings == nil {
 		return ch, notes, nil
 	}
-	_, version, err := r.opts.Characters.PutSettings(ctx, c.Part("settings"), ch.ID, settings, 0)
+	version, err := r.putSettings(ctx, c.Part("settings"), ch, settings)
 	if err != nil && fault.Public(err).Retry() == "no" {
 		return ch, append(notes, Note{"settings_refused", "settings.json", reason(err)}), nil
 	}
@@ -117,6 +126,24 @@ func (r *run) complete(ctx context.Context, c *op.Call, ch *character.Character,
 	done := *ch
 	done.Version = version
 	return &done, notes, nil
+}
+
+// update changes a character. A dry run only checks the change.
+func (r *run) update(ctx context.Context, c *op.Call, ch *character.Character, in character.Input) (*character.Character, error) {
+	if r.imp.DryRun {
+		_, err := in.Prepare(false)
+		return ch, err
+	}
+	return r.opts.Characters.Update(ctx, c, ch.ID, in, false, 0)
+}
+
+// putSettings gives a character its settings. A dry run only checks them.
+func (r *run) putSettings(ctx context.Context, c *op.Call, ch *character.Character, settings json.RawMessage) (version int64, err error) {
+	if r.imp.DryRun {
+		return 0, character.CheckSettings(settings)
+	}
+	_, version, err = r.opts.Characters.PutSettings(ctx, c, ch.ID, settings, 0)
+	return version, err
 }
 
 // bindBooks binds the books that a card names, and those that the settings name for it. linked says that one of them
@@ -141,13 +168,18 @@ func (r *run) bindBooks(ctx context.Context, c *op.Call, ch *character.Character
 			}
 			continue
 		}
-		if same, err := r.inCard(ctx, ch, id, book == own); err != nil || same {
+		if same, err := r.inCard(ctx, ch, id, book, book == own); err != nil || same {
 			if err != nil {
 				return false, nil, err
 			}
 			continue
 		}
-		if err := r.bind(ctx, c.Part(fmt.Sprint("book ", i)), character.WorldBook, id, ch.ID); err != nil {
+		err = r.bind(ctx, c.Part(fmt.Sprint("book ", i)), character.WorldBook, id, ch.ID)
+		if err != nil && fault.Public(err).Retry() == "no" {
+			notes = append(notes, Note{"book_not_bound", "worlds", fmt.Sprintf("the world book %q is not bound to the character: %s", book, reason(err))})
+			continue
+		}
+		if err != nil {
 			return false, nil, err
 		}
 		if book == own && !op.IsNull(ch.WorldBook) {
@@ -159,15 +191,36 @@ func (r *run) bindBooks(ctx context.Context, c *op.Call, ch *character.Character
 }
 
 // inCard says that the book which a card names is in the card itself, as SillyTavern stores it: it need not be bound, too.
-func (r *run) inCard(ctx context.Context, ch *character.Character, id string, own bool) (bool, error) {
+func (r *run) inCard(ctx context.Context, ch *character.Character, id, book string, own bool) (bool, error) {
 	if !own || op.IsNull(ch.WorldBook) {
 		return false, nil
+	}
+	if isDry(id) {
+		doc, err := r.bookInArchive(book)
+		return err == nil && sameBook(ch.WorldBook, doc), err
 	}
 	res, err := r.opts.Characters.Resource(ctx, r.userID, character.WorldBook, id)
 	if err != nil {
 		return false, err
 	}
 	return sameBook(ch.WorldBook, res.Document), nil
+}
+
+// bookInArchive is the document of a book that a dry run has not stored.
+func (r *run) bookInArchive(name string) (json.RawMessage, error) {
+	e := r.there[lower(path.Join("worlds", name)+".json")]
+	if e == nil {
+		return nil, fault.New(fault.NotFound, "the world book %q is not in the archive", name)
+	}
+	it, err := e.read()
+	if err != nil {
+		return nil, err
+	}
+	doc, err := character.TryResource(character.WorldBook, it.data, it.path)
+	if err != nil {
+		return nil, err
+	}
+	return doc.Doc, nil
 }
 
 // sameBook says that two books have the same entries.
@@ -194,6 +247,9 @@ func entriesOf(doc json.RawMessage) ([]string, error) {
 
 // bind adds a character to those that a resource is bound to.
 func (r *run) bind(ctx context.Context, c *op.Call, kind character.ResourceKind, id, characterID string) error {
+	if r.imp.DryRun {
+		return nil
+	}
 	res, err := r.opts.Characters.Resource(ctx, r.userID, kind, id)
 	if err != nil || res.BindAll || slices.Contains(res.Characters, characterID) {
 		return err

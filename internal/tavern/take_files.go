@@ -3,7 +3,6 @@ package tavern
 import (
 	"context"
 
-	"nodest/card"
 	"nodest/character"
 	"nodest/internal/op"
 	"nodest/internal/tavern/folder"
@@ -40,11 +39,7 @@ var fileNotes = map[folder.Kind]string{
 func (r *run) takeTemplate(ctx context.Context, it *item) (*File, error) {
 	return r.object(ctx, it, "", func(c *op.Call) (*became, error) {
 		if r.imp.DryRun {
-			doc, err := card.ImportTemplate(it.data, it.path, card.Limits{})
-			if err != nil {
-				return nil, err
-			}
-			return &became{kind: ofTemplate, notes: notesOf(doc.Warnings)}, nil
+			return tried(ofTemplate, it.data, it.path)
 		}
 		got, err := r.opts.Characters.ImportResource(ctx, c, character.Template, it.data, it.path, "")
 		if err != nil {

@@ -2,6 +2,7 @@ package tavern
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,10 +26,7 @@ func (r *run) takeGroup(ctx context.Context, it *item) (*File, error) {
 			return nil, err
 		}
 		notes = append(notes, Note{"group", "members", "a group answers as one character here, which speaks for all of its members: " + strings.Join(namesOf(members), ", ")})
-		if r.imp.DryRun {
-			return &became{kind: ofCharacter, notes: notes}, nil
-		}
-		got, err := r.opts.Characters.Import(ctx, c, groupCard(g, members), it.path)
+		got, err := r.importCard(ctx, c, &item{entry: it.entry, data: groupCard(g, members)})
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +34,7 @@ func (r *run) takeGroup(ctx context.Context, it *item) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &became{kind: ofCharacter, id: ch.ID, version: ch.Version, notes: notes, keep: true}, nil
+		return &became{kind: ofCharacter, id: ch.ID, name: ch.Name, version: ch.Version, notes: notes, keep: true}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -71,15 +69,11 @@ func (r *run) members(ctx context.Context, g *folder.GroupOf) (members []folder.
 		if g.Mode != 2 && slices.Contains(g.Disabled, file) {
 			continue
 		}
-		if id == dryID {
-			members = append(members, folder.Member{Name: name})
-			continue
-		}
-		ch, err := r.opts.Characters.Get(ctx, r.userID, id)
+		roleCard, err := r.roleCard(ctx, id, name)
 		if err != nil {
 			return nil, nil, err
 		}
-		view, err := card.ParseRoleCard(op.JSONOrNil(ch.RoleCard))
+		view, err := card.ParseRoleCard(op.JSONOrNil(roleCard))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -88,6 +82,31 @@ func (r *run) members(ctx context.Context, g *folder.GroupOf) (members []folder.
 		})
 	}
 	return members, notes, nil
+}
+
+// roleCard is that of a character which a card of the folder became, or would become.
+func (r *run) roleCard(ctx context.Context, id, name string) (json.RawMessage, error) {
+	if !isDry(id) {
+		ch, err := r.opts.Characters.Get(ctx, r.userID, id)
+		if err != nil {
+			return nil, err
+		}
+		return ch.RoleCard, nil
+	}
+	for _, ext := range cardFiles {
+		e := r.there[lower("characters/"+name+ext)]
+		if e == nil {
+			continue
+		}
+		it, err := e.read()
+		if err != nil {
+			continue
+		}
+		if got, err := character.TryImport(&op.Call{}, it.data, it.path); err == nil {
+			return got.Character.RoleCard, nil
+		}
+	}
+	return op.MustJSON(card2{Name: name}), nil
 }
 
 // groupCard is the card of a group.

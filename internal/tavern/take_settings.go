@@ -103,14 +103,12 @@ func (r *run) takeSettings(ctx context.Context, it *item) (*File, error) {
 			}
 			notes = append(notes, more...)
 		}
-		if !r.imp.DryRun {
-			for _, set := range []func(context.Context, *op.Call, *folder.UserSettings) ([]Note, error){r.setVariables, r.setUser} {
-				more, err := set(ctx, c, s)
-				if err != nil {
-					return nil, err
-				}
-				notes = append(notes, more...)
+		for _, set := range []func(context.Context, *op.Call, *folder.UserSettings) ([]Note, error){r.setVariables, r.setUser} {
+			more, err := set(ctx, c, s)
+			if err != nil {
+				return nil, err
 			}
+			notes = append(notes, more...)
 		}
 		return &became{kind: ofSettings, notes: append(notes, restOf(s)...), keep: true}, nil
 	})
@@ -133,8 +131,16 @@ func (r *run) takePersonas(ctx context.Context, s *folder.UserSettings) (notes [
 		p := &s.Personas[i]
 		at := "power_user.personas." + p.Avatar
 		doc := op.MustJSON(personaOf(p))
-		f, err := r.part(ctx, ofPersona, at, doc, func(c *op.Call) (*character.ImportedResource, error) {
-			return r.opts.Characters.ImportResource(ctx, c, character.Persona, doc, p.Name+".json", "")
+		book, found, err := r.bookOfPersona(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		f, err := r.part(ctx, ofPersona, at, doc, p.Name+".json", func(c *op.Call) (*character.ImportedResource, error) {
+			whole := personaOf(p)
+			if found {
+				whole["worldBookId"] = book
+			}
+			return r.opts.Characters.ImportResource(ctx, c, character.Persona, op.MustJSON(whole), p.Name+".json", "")
 		})
 		if err != nil {
 			return nil, err
@@ -144,8 +150,8 @@ func (r *run) takePersonas(ctx context.Context, s *folder.UserSettings) (notes [
 			continue
 		}
 		r.personas[lower(p.Avatar)] = f.ObjectID
-		if p.Lorebook != "" {
-			notes = append(notes, Note{"persona_book", at, fmt.Sprintf("the world book %q of the persona is a world book by itself: bind it to the characters that it is for", p.Lorebook)})
+		if p.Lorebook != "" && !found {
+			notes = append(notes, Note{"missing_book", at, fmt.Sprintf("the world book %q of the persona is not in the folder", p.Lorebook)})
 		}
 		if p.Connections != nil {
 			notes = append(notes, Note{"no_counterpart", at + ".connections", "personas are not bound to characters: choose one in the chat"})
@@ -154,7 +160,15 @@ func (r *run) takePersonas(ctx context.Context, s *folder.UserSettings) (notes [
 	return notes, nil
 }
 
-// personaOf is the document of a persona.
+// bookOfPersona finds the book that counts while a persona speaks.
+func (r *run) bookOfPersona(ctx context.Context, p *folder.PersonaOf) (id string, found bool, err error) {
+	if p.Lorebook == "" {
+		return "", false, nil
+	}
+	return r.bookOf(ctx, p.Lorebook)
+}
+
+// personaOf is the document of a persona, but for the id of its book.
 func personaOf(p *folder.PersonaOf) map[string]any {
 	doc := map[string]any{"name": p.Name, "description": p.Description, "avatar": p.Avatar}
 	for name, v := range map[string]*int{"position": p.Position, "depth": p.Depth, "role": p.Role} {
@@ -176,7 +190,7 @@ func (r *run) takeScripts(ctx context.Context, s *folder.UserSettings) (notes []
 	_ = json.Unmarshal(s.Scripts, &scripts) // nil = there are none
 	for i, script := range scripts {
 		at := fmt.Sprintf("extension_settings.regex[%d]", i)
-		f, err := r.part(ctx, ofScript, at, script, func(c *op.Call) (*character.ImportedResource, error) {
+		f, err := r.part(ctx, ofScript, at, script, "script.json", func(c *op.Call) (*character.ImportedResource, error) {
 			got, err := r.opts.Characters.ImportResource(ctx, c, character.RegexScript, script, "script.json", "")
 			if err != nil {
 				return nil, err
@@ -198,11 +212,11 @@ func (r *run) takeScripts(ctx context.Context, s *folder.UserSettings) (notes []
 }
 
 // part makes a resource of a part of settings.json, as object does of a file.
-func (r *run) part(ctx context.Context, kind, at string, doc []byte, do func(c *op.Call) (*character.ImportedResource, error)) (*File, error) {
+func (r *run) part(ctx context.Context, kind, at string, doc []byte, filename string, do func(c *op.Call) (*character.ImportedResource, error)) (*File, error) {
 	it := &item{&entry{path: "settings.json#" + at, kind: folder.Settings}, doc, digestOf(doc)}
 	f, err := r.object(ctx, it, kind+" "+at, func(c *op.Call) (*became, error) {
 		if r.imp.DryRun {
-			return &became{kind: kind}, nil
+			return tried(kind, doc, filename)
 		}
 		got, err := do(c)
 		if err != nil {
@@ -236,7 +250,11 @@ func (r *run) setVariables(ctx context.Context, c *op.Call, s *folder.UserSettin
 	if len(all) == len(own) {
 		return nil, nil
 	}
-	_, err = r.opts.Characters.PutVariables(ctx, c.Part("variables"), op.MustJSON(all))
+	if r.imp.DryRun {
+		err = character.CheckVariables("variables", op.MustJSON(all))
+	} else {
+		_, err = r.opts.Characters.PutVariables(ctx, c.Part("variables"), op.MustJSON(all))
+	}
 	if fault.Is(err, fault.Invalid) {
 		return []Note{{"not_taken", "extension_settings.variables.global", reason(err)}}, nil
 	}
@@ -270,7 +288,7 @@ func (r *run) setUser(ctx context.Context, c *op.Call, s *folder.UserSettings) (
 	if len(s.Scripts) > 0 {
 		changed.GlobalRegexEnabled = true
 	}
-	if reflect.DeepEqual(&changed, set) {
+	if r.imp.DryRun || reflect.DeepEqual(&changed, set) {
 		return notes, nil
 	}
 	_, err = r.opts.Characters.PutUserSettings(ctx, c.Part("user"), changed, 0)

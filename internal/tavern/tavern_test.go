@@ -1,12 +1,15 @@
 package tavern_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"nodest/character"
 	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/internal/tavern"
 	"nodest/internal/tavern/folder"
 	"nodest/internal/tavern/taverntest"
@@ -97,19 +100,87 @@ func TestASecondImportAddsNothing(t *testing.T) {
 	})
 }
 
+// oddFolder has files that depend on others, which differ, are damaged or not there.
+func oddFolder() taverntest.Files {
+	card := func(name, world, book string) []byte {
+		return []byte(`{"spec":"chara_card_v2","spec_version":"2.0","data":{"name":"` + name + `","first_mes":"Hi.","extensions":{"world":"` + world + `"}` + book + `}}`)
+	}
+	own := `,"character_book":{"entries":[{"keys":["sea"],"content":"Salt.","enabled":true,"insertion_order":1,"extensions":{}}]}`
+	good := line("Kay", false, "Hello.", "")
+	return taverntest.Files{
+		"characters/differs.json":  card("Kay", "Sea", own),
+		"characters/missing.json":  card("Lee", "Nowhere", ""),
+		"characters/broken.json":   []byte(`{"spec":`),
+		"characters/damaged.json":  card("Moe", "Broken", ""),
+		"characters/noted.json":    card("Noe", "", ""),
+		"worlds/Sea.json":          []byte(`{"entries":{"0":{"uid":0,"key":["sea"],"content":"Deep."}}}`),
+		"worlds/Sea copy.json":     []byte(`{"entries":{"0":{"uid":0,"key":["sea"],"content":"Deep."}}}`),
+		"worlds/Broken.json":       []byte(`{`),
+		"chats/differs/a.jsonl":    []byte(good),
+		"chats/differs/twin.jsonl": []byte(good),
+		"chats/differs/odd.jsonl":  []byte(`{"chat_metadata":{"variables":{"a":{"b":[1]}},"timedWorldInfo":7,"main_chat":"a"},"user_name":"x","character_name":"y"}` + "\n" + line("Kay", false, "Hello.", `,"swipes":[1,2],"swipe_id":9`)),
+		"chats/broken/b.jsonl":     []byte(good),
+		"chats/Nobody/c.jsonl":     []byte(good),
+		"chats/loose.jsonl":        []byte(line("Kay", false, "Who?", "")),
+		"groups/g.json":            []byte(`{"id":"g","name":"","members":["differs.json","broken.json","missing.json"],"chats":["g1"]}`),
+		"group chats/g1.jsonl":     []byte(line("Kay", false, "One.", "")),
+		"group chats/h1.jsonl":     []byte(line("Kay", false, "Two.", "")),
+		"groups/broken.json":       []byte(`[]`),
+		"User Avatars/a.png":       []byte("a"), "User Avatars/none.png": []byte("n"),
+		"user/images/Kay/1.png": []byte("picture"),
+		"settings.json": op.MustJSON(map[string]any{
+			"power_user": map[string]any{"personas": map[string]any{"a.png": "Ann", "long.png": strings.Repeat("n", 200)}, "persona_descriptions": map[string]any{"a.png": map[string]any{"description": "tall", "connections": []int{1, 2}}}},
+			"extension_settings": map[string]any{
+				"regex":     []any{map[string]any{"scriptName": "slash", "findRegex": "/(?<x>a)/", "placement": []int{3, 6}}, map[string]any{"scriptName": "none"}, 7},
+				"note":      map[string]any{"default": "x", "chara": []any{map[string]any{"name": "noted", "useChara": true, "prompt": strings.Repeat("word ", 20_000)}}},
+				"variables": map[string]any{"global": map[string]any{"big": strings.Repeat("v", 70_000)}},
+			},
+			"oai_settings":        map[string]any{"preset_settings_openai": "Gone"},
+			"world_info_settings": map[string]any{"world_info_depth": 100_000, "world_info": map[string]any{"charLore": []any{map[string]any{"name": "noted", "extraBooks": []string{"Sea", "Broken"}}}}},
+		}),
+	}
+}
+
+// A dry run adds nothing, and its report is that of the import which follows, but for the ids of what it has not made.
 func TestADryRunAddsNothingAndTellsTheSame(t *testing.T) {
 	t.Parallel()
+	for name, files := range map[string]taverntest.Files{"of 1.19": folder119(), "of a user": folderOfUser(), "odd": oddFolder()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, storetest.Open(t))
+			archive, has := files.Zip("default-user/"), w.has()
+			for _, again := range []bool{false, true} {
+				dry := w.imported(archive, true)
+				if w.same("a dry run added something", w.has(), has); again {
+					w.same("and after the import", w.has(), has)
+				}
+				tried, real := w.files(dry.ID), w.imported(archive, false)
+				if !maps.Equal(dry.Counts, real.Counts) {
+					t.Errorf("the dry run counts %+v, the import %+v", dry.Counts, real.Counts)
+				}
+				for path, f := range w.files(real.ID) {
+					d := tried[path]
+					if d == nil || d.Kind != f.Kind || d.Size != f.Size || d.Outcome != f.Outcome || d.Reason != f.Reason || d.ObjectKind != f.ObjectKind || !slices.Equal(d.Notes, f.Notes) {
+						t.Errorf("%s:\nthe dry run says %+v\nthe import      %+v", path, d, f)
+					}
+					if name == "odd" {
+						t.Logf("%s %s %s %.300v", path, f.Outcome, f.Reason, f.Notes)
+					}
+				}
+				has = w.has()
+			}
+		})
+	}
+}
+
+// The trial says that a card's own book differs from the file that takes its place.
+func TestADryRunComparesTheBookOfACard(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, storetest.Open(t))
-	archive := folder119().Zip("default-user/")
-	has := w.has()
-	dry := w.imported(archive, true)
-	w.same("a dry run added something", w.has(), has)
-	tried := w.files(dry.ID)
-	real := w.imported(archive, false)
-	for path, f := range w.files(real.ID) {
-		if d := tried[path]; d == nil || d.Outcome != f.Outcome || d.Reason != f.Reason || d.ObjectKind != f.ObjectKind {
-			t.Errorf("%s: the dry run says %+v, the import %+v", path, d, f)
-		}
+	dry := w.imported(oddFolder().Zip(""), true)
+	f := w.files(dry.ID)["characters/differs.json"]
+	if f == nil || !slices.ContainsFunc(f.Notes, func(n tavern.Note) bool { return n.Code == "book_replaced" }) {
+		t.Errorf("%+v", f)
 	}
 }
 
