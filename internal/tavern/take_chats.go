@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"nodest/card"
 	"nodest/character"
@@ -45,7 +46,58 @@ func (r *run) takeChats(ctx context.Context, unit []*entry) ([]*File, error) {
 	if len(fresh) == 0 {
 		return files, nil
 	}
-	return files, r.converse(ctx, owner, fresh, notes)
+	if err := r.converse(ctx, owner, fresh, notes); err != nil {
+		return files, err
+	}
+	for _, f := range fresh {
+		if f.report.Outcome != Taken {
+			continue
+		}
+		missing, err := r.missingFiles(ctx, f.data)
+		if err != nil {
+			return files, err
+		}
+		f.report.Notes = append(f.report.Notes, missing...)
+	}
+	return files, nil
+}
+
+// mostMissing bounds the names in a note about missing files.
+const mostMissing = 5
+
+// missingFiles is a note about the files that messages of a chat name, and that neither the folder nor an earlier import has.
+func (r *run) missingFiles(ctx context.Context, data []byte) ([]Note, error) {
+	var named []string
+	seen := map[string]bool{}
+	for line := range bytes.Lines(data) {
+		for _, m := range folder.MediaOf(line, -1) {
+			if e := r.there[lower(m.Path)]; !seen[m.Path] && (e == nil || e.path != m.Path) {
+				named = append(named, m.Path)
+			}
+			seen[m.Path] = true
+		}
+	}
+	if len(named) == 0 {
+		return nil, nil
+	}
+	var missing []string
+	err := r.store.View(ctx, r.userID, func(tx Tx) error {
+		for _, name := range named {
+			there, err := tx.Chats.FilesAt([]string{name})
+			if err != nil {
+				return err
+			}
+			if len(there) == 0 {
+				missing = append(missing, name)
+			}
+		}
+		return nil
+	})
+	if len(missing) == 0 || err != nil {
+		return nil, err
+	}
+	names := strings.Join(missing[:min(len(missing), mostMissing)], ", ")
+	return []Note{{"missing_files", "extra", fmt.Sprintf("files that its messages name are not in the folder (%d): %s", len(missing), op.Truncate(names, 500))}}, nil
 }
 
 // chatFile is a file of a chat that was read, and its line of the report.
