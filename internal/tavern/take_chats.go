@@ -122,7 +122,7 @@ func (r *run) chatFile(ctx context.Context, e *entry, owner string, several bool
 		return one, nil
 	}
 	if several || r.imp.DryRun { // the other files of the chat are taken without it
-		log, err := card.ImportChat(it.data, card.ChatNames{}, chatLimits)
+		log, err := card.ReadChat(it.data, card.ChatNames{}, chatLimits, func(*card.ChatMessage) error { return nil })
 		if err != nil {
 			return nil, err
 		}
