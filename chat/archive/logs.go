@@ -159,7 +159,7 @@ func (in *importedLogs) main(file LogFile, log *card.Chat, record logExtra, bran
 		in.own.Name, in.own.Head = LogName(file.Name), branch.seq()
 	}
 	if branch.head != nil {
-		in.conv.HeadID, in.conv.LastMessage = branch.head.id, in.tree.message(branch.head).Preview()
+		in.conv.HeadID, in.conv.LastMessage = branch.head.id, in.tree.preview(branch.head)
 	}
 	if play != nil {
 		in.conv.PlayID = play.ID
@@ -174,7 +174,7 @@ func (in *importedLogs) branch(file LogFile, log *card.Chat, record logExtra, br
 	record.Name, record.Lines = LogName(file.Name), branch.lines
 	head, preview := "", ""
 	if branch.head != nil {
-		head, preview = branch.head.id, in.tree.message(branch.head).Preview().Text
+		head, preview = branch.head.id, in.tree.preview(branch.head).Text
 	}
 	record.Grows = *in.tree.below(branch.head) == nil
 	state := chat.Conversation{AuthorNote: noteFromLog(log.Metadata), Settings: settingsFromLog(log.Metadata)}

@@ -37,23 +37,25 @@ type logNode struct {
 	at          time.Time
 	more        []chat.Swipe // those that other logs have
 	playID      string       // that of a log that ends here
+	shown       *chat.Swipe  // the chosen one, where its ids are known already; nil = they are not
 }
 
 // logBranch is the path of a log in the tree.
 type logBranch struct {
-	head   *logNode // nil = the log is empty
-	count  int      // messages
-	isJSON bool     // its messages have lines
-	shared bool     // so far, the tree has all of its messages
-	sent   []time.Time
-	made   []*logNode                // by message; nil = the tree has it already
-	lines  map[int64]json.RawMessage // by seq: its own, where the message in the tree has another
-	room   int
+	head    *logNode // nil = the log is empty
+	count   int      // messages
+	isJSON  bool     // its messages have lines
+	several bool     // it is not the first log
+	shared  bool     // so far, the tree has all of its messages
+	sent    []time.Time
+	made    []*logNode                // by message; nil = the tree has it already
+	lines   map[int64]json.RawMessage // by seq: its own, where the message in the tree has another
+	room    int
 }
 
 // begin begins a log.
 func (t *logTree) begin() *logBranch {
-	return &logBranch{lines: map[int64]json.RawMessage{}, room: maxLogHeader, shared: len(t.nodes) > 0}
+	return &logBranch{lines: map[int64]json.RawMessage{}, room: maxLogHeader, several: len(t.nodes) > 0, shared: len(t.nodes) > 0}
 }
 
 // add adds the next message of a log: it goes along the messages that say the same as its own, and adds the others.
@@ -72,7 +74,11 @@ func (t *logTree) add(b *logBranch, said *card.ChatMessage) error {
 	if t.bytes += len(said.Raw); len(t.nodes) == maxLoaded || t.bytes > maxLogsBytes {
 		return fault.New(fault.TooLarge, "the files have more than %d different messages, or %s of them", maxLoaded, fault.Size(maxLogsBytes))
 	}
-	n := &logNode{id: m.ID, seq: int64(len(t.nodes) + 1), parent: b.head, line: said.Raw, first: b.count == 1, rows: rowsOf(m.Swipes)}
+	line := said.Raw
+	if b.several { // it is a part of a file of which little may be new
+		line = bytes.Clone(line)
+	}
+	n := &logNode{id: m.ID, seq: int64(len(t.nodes) + 1), parent: b.head, line: line, first: b.count == 1, rows: rowsOf(m.Swipes)}
 	if n.line == nil {
 		own := *said
 		n.said = &own
@@ -116,11 +122,21 @@ func (t *logTree) message(n *logNode) *chat.Message {
 	if n.parent != nil {
 		m.ParentID = n.parent.id
 	}
+	if n.shown != nil {
+		*m.Chosen() = *n.shown
+	}
 	m.Swipes = append(m.Swipes, n.more...)
 	if n.playID != "" {
 		m.Chosen().PlayID = n.playID
 	}
 	return m
+}
+
+// preview is that of the message of a node, whose ids it has.
+func (t *logTree) preview(n *logNode) *chat.Preview {
+	m := t.message(n)
+	n.shown = new(*m.Chosen())
+	return m.Preview()
 }
 
 // pieces are the messages of the tree, which become those of a conversation.
@@ -184,7 +200,7 @@ func (t *logTree) merge(b *logBranch, to *logNode, has, m *chat.Message) bool {
 	}
 	if other {
 		b.room -= len(m.Extra)
-		b.lines[to.seq] = m.Extra
+		b.lines[to.seq] = bytes.Clone(m.Extra)
 	}
 	return true
 }

@@ -50,14 +50,9 @@ func (r *run) takeChats(ctx context.Context, unit []*entry) ([]*File, error) {
 		return files, err
 	}
 	for _, f := range fresh {
-		if f.report.Outcome != Taken {
-			continue
+		if f.report.Outcome == Taken {
+			f.report.Notes = append(f.report.Notes, f.missing...)
 		}
-		missing, err := r.missingFiles(ctx, f.data)
-		if err != nil {
-			return files, err
-		}
-		f.report.Notes = append(f.report.Notes, missing...)
 	}
 	return files, nil
 }
@@ -103,8 +98,17 @@ func (r *run) missingFiles(ctx context.Context, data []byte) ([]Note, error) {
 // chatFile is a file of a chat that was read, and its line of the report.
 type chatFile struct {
 	*item
-	known  *Known
-	report *File
+	known   *Known
+	report  *File
+	missing []Note
+}
+
+// content is the file. One of several is read again, so that there is one of them in memory at a time.
+func (f *chatFile) content() ([]byte, error) {
+	if f.data != nil {
+		return f.data, nil
+	}
+	return f.Read(f.limit())
 }
 
 func (r *run) chatFile(ctx context.Context, e *entry, owner string, several bool) (*chatFile, error) {
@@ -116,10 +120,13 @@ func (r *run) chatFile(ctx context.Context, e *entry, owner string, several bool
 	if err != nil {
 		return nil, err
 	}
-	one := &chatFile{it, k, &File{Path: it.path, Kind: it.kind, Size: int64(len(it.data)), Outcome: Taken, ObjectKind: ofConversation}}
+	one := &chatFile{item: it, known: k, report: &File{Path: it.path, Kind: it.kind, Size: int64(len(it.data)), Outcome: Taken, ObjectKind: ofConversation}}
 	if alive {
 		one.report.Outcome, one.report.ObjectID = Kept, k.ObjectID
 		return one, nil
+	}
+	if one.missing, err = r.missingFiles(ctx, it.data); err != nil {
+		return nil, err
 	}
 	if several || r.imp.DryRun { // the other files of the chat are taken without it
 		log, err := card.ReadChat(it.data, card.ChatNames{}, chatLimits, func(*card.ChatMessage) error { return nil })
@@ -129,6 +136,7 @@ func (r *run) chatFile(ctx context.Context, e *entry, owner string, several bool
 		if r.imp.DryRun {
 			one.report.Notes = slices.Concat(k.stays(), notesOf(log.Warnings))
 		}
+		it.data = nil
 	}
 	return one, nil
 }
@@ -144,7 +152,7 @@ func (r *run) converse(ctx context.Context, owner string, files []*chatFile, not
 	}
 	logs := make([]archive.LogFile, len(files))
 	for i, f := range files {
-		logs[i] = archive.LogFile{Name: path.Base(f.path), Read: func() ([]byte, error) { return f.data, nil }}
+		logs[i] = archive.LogFile{Name: path.Base(f.path), Read: f.content}
 	}
 	got, err := r.opts.Archives.ImportLogs(ctx, r.familyCall(files), owner, logs...)
 	if err != nil {
