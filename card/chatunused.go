@@ -3,7 +3,7 @@ package card
 // chatNotes are about what the messages of a log have and a conversation does not use.
 type chatNotes struct {
 	lines, extras *members
-	names         []string // of who replies
+	names         []string // those who reply
 	seen          map[string]bool
 	all, undated  int
 }

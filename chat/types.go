@@ -99,6 +99,11 @@ type Message struct {
 	// Imported says of a stored message that it has such a line.
 	Imported bool `json:"-"`
 
+	Look
+}
+
+// Look is what readers of a message see beside what is stored of it.
+type Look struct {
 	// Display is what readers see in the place of the chosen text; nil = that. It is made when it is read.
 	Display *string `json:"-"`
 	// Files are those that the shown swipe came with. They are found when it is read.
@@ -107,7 +112,7 @@ type Message struct {
 
 // File is a picture or another file that came with an imported message.
 type File struct {
-	ID   string // of the file as an import keeps it
+	ID   string // an import keeps it under this one
 	Path string // in the folder that it came with
 	Name string // as people know it
 	Size int64  // bytes

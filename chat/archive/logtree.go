@@ -32,7 +32,7 @@ type logNode struct {
 	child, next *logNode          // the first one below it; the next one below its parent
 	line        json.RawMessage   // as it came; nil for a log of another program
 	said        *card.ChatMessage // in the place of such a line
-	first       bool              // of its log
+	first       bool              // its log begins with it
 	rows        int
 	at          time.Time
 	more        []chat.Swipe // those that other logs have
