@@ -51,24 +51,44 @@ type ChatNames struct{ User, Character string }
 // Errors: TooLarge over a limit, or for more than 1,000 swipes of one message; InvalidImport
 // with the line.
 func ImportChat(data []byte, names ChatNames, limits Limits) (*Chat, error) {
+	var messages []ChatMessage
+	chat, err := ReadChat(data, names, limits, func(m *ChatMessage) error {
+		messages = append(messages, *m)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	chat.Messages = messages
+	return chat, nil
+}
+
+// ReadChat is ImportChat for a log that may be large: it gives each message to a function, in their order, and keeps none. The
+// line of a message may be a part of data. An error of the function ends it.
+func ReadChat(data []byte, names ChatNames, limits Limits, each func(*ChatMessage) error) (*Chat, error) {
 	im := newImporter("", limits)
 	if err := im.checkFile(data, fault.InvalidImport); err != nil {
 		return nil, err
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	names.User, names.Character = cmp.Or(names.User, "User"), cmp.Or(names.Character, "Assistant")
+	noted := newChatNotes()
+	take := func(m *ChatMessage) error {
+		noted.add(m)
+		return each(m)
+	}
 	var chat *Chat
 	var err error
 	if json.Valid(data) && !isChatLine(data) {
-		chat, err = im.importForeignChat(data, names)
+		chat, err = im.foreignChat(data, names, take)
 	} else {
-		chat, err = im.importLines(data)
+		chat, err = im.importLines(data, take)
 	}
 	if err != nil {
 		return nil, err
 	}
 	chat.UserName, chat.CharacterName = cmp.Or(chat.UserName, names.User), cmp.Or(chat.CharacterName, names.Character)
-	im.warnChat(chat)
+	im.warnChat(chat, noted)
 	chat.Warnings = im.warnings
 	return chat, nil
 }
@@ -82,9 +102,23 @@ func isChatLine(doc json.RawMessage) bool {
 	return f.has("chat_metadata") || f.has("mes") || f.has("user_name") && f.has("character_name")
 }
 
-func (im *importer) importLines(data []byte) (*Chat, error) {
+func (im *importer) foreignChat(data []byte, names ChatNames, each func(*ChatMessage) error) (*Chat, error) {
+	chat, err := im.importForeignChat(data, names)
+	if err != nil {
+		return nil, err
+	}
+	for i := range chat.Messages {
+		if err := each(&chat.Messages[i]); err != nil {
+			return nil, err
+		}
+	}
+	chat.Messages = nil
+	return chat, nil
+}
+
+func (im *importer) importLines(data []byte, each func(*ChatMessage) error) (*Chat, error) {
 	chat := &Chat{}
-	number := 0
+	number, messages := 0, 0
 	im.lists = map[string]int{"swipes": maxSwipes, "swipe_info": maxSwipes}
 	for line := range bytes.Lines(data) {
 		number++
@@ -100,21 +134,26 @@ func (im *importer) importLines(data []byte) (*Chat, error) {
 		}
 		switch f := fieldsOf(doc); {
 		case f.has("mes"):
+			if bytes.Equal(doc, line) {
+				doc = line // the file has it already
+			}
 			m, err := im.message(doc)
+			if messages++; err == nil && messages <= im.limits.Messages {
+				err = each(&m)
+			}
 			if err != nil {
 				return nil, err
 			}
-			chat.Messages = append(chat.Messages, m)
 		case chat.Header == nil:
 			chat.setHeader(doc)
 		default:
 			return nil, fault.New(fault.InvalidImport, "line %d is a second header; a chat log has only one", number).With("line", number)
 		}
-		if len(chat.Messages) > im.limits.Messages {
+		if messages > im.limits.Messages {
 			return nil, fault.New(fault.TooLarge, "the chat log has more than %d messages", im.limits.Messages)
 		}
 	}
-	if chat.Header == nil && len(chat.Messages) == 0 {
+	if chat.Header == nil && messages == 0 {
 		return nil, fault.New(fault.InvalidImport, "the chat log is empty")
 	}
 	return chat, nil
@@ -139,6 +178,9 @@ func (im *importer) message(doc json.RawMessage) (ChatMessage, error) {
 	im.swipes += len(m.Swipes)
 	return m, checkCount("swipes in the chat log", im.swipes, im.limits.Swipes)
 }
+
+// ChatLine is the message that a line says which ReadChat has given.
+func ChatLine(line json.RawMessage) ChatMessage { return parseMessage(line) }
 
 // parseMessage reads one line. Its text is the authority over the list of swipes.
 func parseMessage(doc json.RawMessage) ChatMessage {

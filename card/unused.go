@@ -38,24 +38,59 @@ type labelled struct {
 	fields
 }
 
-// unused warns about the members of objects of one kind. what names many of them: "entries".
-func (im *importer) unused(path, of, what string, objects ...labelled) {
-	k, at := kinds[of], map[string][]string{} // labels of the objects that have a member without effect
-	for _, o := range objects {
-		for key, value := range o.fields {
-			m, known := k[key]
-			switch {
-			case m.Tavern && im.dialect == SillyTavern:
-			case saysNothing(value) && (!m.Zero || string(value) != "0"), known && m.Why == "", !m.asks(value, o.fields):
-			default:
-				at[key] = append(at[key], o.label)
+// members are those of objects of one kind that have no effect.
+type members struct {
+	known kind
+	at    map[string]*having
+	all   int // objects
+}
+
+// having are the objects that have a member.
+type having struct {
+	count int
+	named []string // the labels of those that have one
+}
+
+func (h *having) add(label string) {
+	if h.count++; label != "" {
+		h.named = append(h.named, label)
+	}
+}
+
+func newMembers(of string) *members { return &members{known: kinds[of], at: map[string]*having{}} }
+
+func (n *members) add(dialect Dialect, o labelled) {
+	n.all++
+	for key, value := range o.fields {
+		m, known := n.known[key]
+		switch {
+		case m.Tavern && dialect == SillyTavern:
+		case saysNothing(value) && (!m.Zero || string(value) != "0"), known && m.Why == "", !m.asks(value, o.fields):
+		default:
+			h := n.at[key]
+			if h == nil {
+				h = &having{}
+				n.at[key] = h
 			}
+			h.add(o.label)
 		}
 	}
+}
+
+// unused warns about the members of objects of one kind. what names many of them: "entries".
+func (im *importer) unused(path, of, what string, objects ...labelled) {
+	n := newMembers(of)
+	for _, o := range objects {
+		n.add(im.dialect, o)
+	}
+	im.warnMembers(path, what, n)
+}
+
+func (im *importer) warnMembers(path, what string, n *members) {
 	var unknown []string
-	for _, key := range slices.Sorted(maps.Keys(at)) {
-		if m, known := k[key]; known {
-			im.warn(path+key, unusedField, "%s%s", m.Why, amongst(at[key], len(objects), what))
+	for _, key := range slices.Sorted(maps.Keys(n.at)) {
+		if m, known := n.known[key]; known {
+			im.warn(path+key, unusedField, "%s%s", m.Why, n.at[key].amongst(n.all, what))
 		} else {
 			unknown = append(unknown, clip(key, maxLabel))
 		}
@@ -66,12 +101,11 @@ func (im *importer) unused(path, of, what string, objects ...labelled) {
 }
 
 // amongst says how many of all objects have something, and which; "" without a word for many.
-func amongst(labels []string, all int, what string) string {
+func (h *having) amongst(all int, what string) string {
 	if what == "" {
 		return ""
 	}
-	named := slices.DeleteFunc(slices.Clone(labels), func(s string) bool { return s == "" })
-	return fmt.Sprintf(" (%d of %d %s%s)", len(labels), all, what, prefixed(": ", some(named, maxLabels)))
+	return fmt.Sprintf(" (%d of %d %s%s)", h.count, all, what, prefixed(": ", some(h.named, maxLabels)))
 }
 
 func prefixed(prefix, s string) string {
@@ -234,18 +268,17 @@ func (im *importer) warnBook(doc json.RawMessage, dialect Dialect, path string) 
 // warnEntries is about entries that say something that is not in one member alone.
 func (im *importer) warnEntries(view WorldBook, on []labelled, dialect Dialect, path string) {
 	for _, c := range entryChecks {
-		var labels []string
-		n := 0
+		found, n := &having{}, 0
 		for i := range view.Entries {
 			if e := &view.Entries[i]; !e.Disable {
 				if c.asks(e, on[n].fields, dialect) {
-					labels = append(labels, on[n].label)
+					found.add(on[n].label)
 				}
 				n++
 			}
 		}
-		if len(labels) > 0 {
-			im.warn(path+c.key, c.code, "%s%s", c.why, amongst(labels, len(on), "entries"))
+		if found.count > 0 {
+			im.warn(path+c.key, c.code, "%s%s", c.why, found.amongst(len(on), "entries"))
 		}
 	}
 }

@@ -163,5 +163,5 @@ type Restored struct {
 type HistoryPage struct {
 	Items    []*Message
 	More     bool // there are older ones; newer ones after HistoryAfter
-	Displays bool // scripts change how messages of this chat look: Message.Display, which events do not have
+	Displays bool // scripts or files change how messages of this chat look: Message.Display and Files, which events do not have
 }

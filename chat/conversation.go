@@ -264,12 +264,14 @@ func (svc *Service) history(
 		}
 		tx.NearTexts()
 		page := &HistoryPage{}
-		page.Items, page.More, err = read(tx, conv, limit)
+		if page.Items, page.More, err = read(tx, conv, limit); err == nil {
+			page.Displays, err = addFiles(tx, page.Items)
+		}
 		return page, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	page.Displays = svc.display(ctx, userID, conv, page.Items)
+	page.Displays = svc.display(ctx, userID, conv, page.Items) || page.Displays
 	return page, nil
 }

@@ -18,6 +18,9 @@ func (svc *Service) Message(ctx context.Context, userID, id string) (*Message, e
 		if err == nil {
 			conv, err = tx.Conversation(m.ConversationID)
 		}
+		if err == nil {
+			_, err = addFiles(tx, []*Message{m})
+		}
 		return m, err
 	})
 	if err != nil {

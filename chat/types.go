@@ -99,8 +99,23 @@ type Message struct {
 	// Imported says of a stored message that it has such a line.
 	Imported bool `json:"-"`
 
+	Look
+}
+
+// Look is what readers of a message see beside what is stored of it.
+type Look struct {
 	// Display is what readers see in the place of the chosen text; nil = that. It is made when it is read.
 	Display *string `json:"-"`
+	// Files are those that the shown swipe came with. They are found when it is read.
+	Files []*File `json:"-"`
+}
+
+// File is a picture or another file that came with an imported message.
+type File struct {
+	ID   string // an import keeps it under this one
+	Path string // in the folder that it came with
+	Name string // as people know it
+	Size int64  // bytes
 }
 
 // Dates are the times at which a message was stored, edited and deleted.

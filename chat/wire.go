@@ -26,6 +26,7 @@ type wireMessage struct {
 	Hidden         bool        `json:"hidden,omitempty"`
 	Text           string      `json:"text"`
 	Display        *string     `json:"display,omitempty"`
+	Files          []wireFile  `json:"files,omitempty"`
 	Swipes         []wireSwipe `json:"swipes"`
 	SwipeIndex     int         `json:"swipeIndex"`
 	Rev            int64       `json:"rev"`
@@ -87,7 +88,7 @@ func messageAround(m *Message, at int) wireMessage {
 	near := m.near(at)
 	w := wireMessage{
 		ID: m.ID, ConversationID: m.ConversationID, ClientMsgID: m.ClientMsgID, Seq: m.Seq,
-		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting, Hidden: m.Hidden, Display: m.Display,
+		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting, Hidden: m.Hidden, Display: m.Display, Files: wireFiles(m.Files),
 		Swipes: make([]wireSwipe, 0, len(m.Swipes)), Rev: m.Rev, Status: m.Status,
 		GenerationID: m.GenerationID, wireAnswer: wireAnswer{References: []cite.Reference{}, MemoryIDs: []string{}},
 		Error: op.FailureOf(m.Error), CreatedAt: op.Time(m.CreatedAt), EditedAt: op.OptionalTime(m.EditedAt),

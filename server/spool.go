@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -236,7 +237,7 @@ func (s *Server) streamed(d api.Stream) echo.HandlerFunc {
 		}
 		defer func() { _ = content.Close() }()
 		h := c.Response().Header()
-		h.Set("Content-Type", echo.MIMEOctetStream)
+		h.Set("Content-Type", cmp.Or(content.Picture, echo.MIMEOctetStream))
 		h.Set("Content-Disposition", attached(path.Base(content.Name)))
 		h.Set("Cache-Control", "private, no-cache")
 		h.Set("ETag", fmt.Sprintf("%q", content.Hash))

@@ -9,6 +9,7 @@ import (
 
 	"nodest/chat"
 	"nodest/internal/fault"
+	"nodest/internal/tavern/folder"
 	"nodest/store/sqldb"
 )
 
@@ -121,6 +122,22 @@ func (t *messageTx) putMessages(b *bulk) error {
 
 func (t archiveTx) Line(messageID string) (json.RawMessage, error) {
 	return sqldb.Value[json.RawMessage](t, "SELECT line FROM message_lines WHERE user_id = ? AND message_id = ?", t.userID, messageID)
+}
+
+func (t archiveTx) FileLines(messageIDs []string, each func(messageID string, line json.RawMessage) error) error {
+	return sqldb.Each(t, func(row *lineRow) error { return each(row.MessageID, row.Line) },
+		"SELECT user_id, message_id, line FROM message_lines WHERE user_id = ? AND message_id IN (?) AND (line LIKE '%images%' OR line LIKE '%files%')", t.userID, messageIDs)
+}
+
+func (t archiveTx) FilesAt(paths []string) ([]*chat.File, error) {
+	found := map[string]*chat.File{}
+	err := sqldb.Each(t, func(row *chat.File) error {
+		f := *row
+		found[f.Path] = &f // the newest comes last
+		return nil
+	}, "SELECT id, path, '' AS name, size FROM tavern_files WHERE user_id = ? AND kind IN (?, ?) AND path IN (?) AND "+keptFile+" ORDER BY created_at, id",
+		t.userID, folder.Image, folder.File, paths)
+	return slices.Collect(maps.Values(found)), err
 }
 
 // changedSwipe is the swipe of a message at a position.

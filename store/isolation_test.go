@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -595,6 +596,15 @@ var intrusions = map[string]func(e *env, tx nodest.Tx, x fixture) error{
 	"Line": func(e *env, tx nodest.Tx, x fixture) error {
 		line, err := tx.Chats.Line(x.message)
 		return wantEmpty(e, line == nil, err)
+	},
+	"FileLines": func(e *env, tx nodest.Tx, x fixture) error {
+		found := 0
+		err := tx.Chats.FileLines([]string{x.message}, func(string, json.RawMessage) error { found++; return nil })
+		return wantEmpty(e, found == 0, err)
+	},
+	"FilesAt": func(e *env, tx nodest.Tx, x fixture) error {
+		all, err := tx.Chats.FilesAt([]string{x.keptImage().Path})
+		return wantEmpty(e, len(all) == 0, err)
 	},
 	"NearTexts": func(e *env, tx nodest.Tx, x fixture) error {
 		tx.Chats.NearTexts()

@@ -20,7 +20,7 @@ type messageTx struct {
 }
 
 type messageRow struct {
-	chat.Message `db:"ClientMsgID=client_msg_key AuthorID=author_key Greeting=is_greeting Hidden=is_hidden Imported=is_imported -Swipes -Extra -Display"`
+	chat.Message `db:"ClientMsgID=client_msg_key AuthorID=author_key Greeting=is_greeting Hidden=is_hidden Imported=is_imported -Swipes -Extra -Display -Files"`
 	UserID       string
 	// Depth counts the messages from the root to this one, itself included. Chain names
 	// the unbranched run of the tree that contains it (see place). Both are set once.

@@ -122,6 +122,11 @@ func (t tavernTx) Reports(importID string, f tavern.Filter, after int64, limit i
 	return files, -1, err
 }
 
+// keptFile holds for files whose content is kept, and whose object is there.
+const keptFile = "parts > 0 AND times > 0 AND (object_id IS NULL" +
+	" OR EXISTS (SELECT 1 FROM characters o WHERE o.user_id = tavern_files.user_id AND o.id = tavern_files.object_id AND o.deleted_at IS NULL)" +
+	" OR EXISTS (SELECT 1 FROM resources o WHERE o.user_id = tavern_files.user_id AND o.id = tavern_files.object_id AND o.deleted_at IS NULL))"
+
 const knownFiles = "SELECT * FROM tavern_files WHERE user_id = ?"
 
 // KnownFile returns nil for a file that became nothing.
@@ -157,9 +162,7 @@ func (t tavernTx) KnownFiles(kind folder.Kind, objectID string, kept bool, curso
 		query, args = query+" AND object_id = ?", append(args, sqldb.ID(objectID))
 	}
 	if kept {
-		query += " AND parts > 0 AND times > 0 AND (object_id IS NULL" +
-			" OR EXISTS (SELECT 1 FROM characters o WHERE o.user_id = tavern_files.user_id AND o.id = tavern_files.object_id AND o.deleted_at IS NULL)" +
-			" OR EXISTS (SELECT 1 FROM resources o WHERE o.user_id = tavern_files.user_id AND o.id = tavern_files.object_id AND o.deleted_at IS NULL))"
+		query += " AND " + keptFile
 	}
 	return sqldb.Page(t, (*tavernFileRow).known, "id", cursor, limit, query, args...)
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"nodest/internal/jobs"
+	"nodest/internal/op"
 	"nodest/internal/tavern"
 	"nodest/internal/tavern/folder"
 	"nodest/nodest"
@@ -19,6 +20,12 @@ func (x fixture) knownFile() *tavern.Known {
 	}
 }
 
+func (x fixture) keptImage() *tavern.Known {
+	k := x.knownFile()
+	k.ID, k.Key, k.Kind, k.Path, k.ObjectKind, k.ObjectID = op.NewID(), "image private", folder.Image, "user/images/private.png", "file", ""
+	return k
+}
+
 // fillTavern inserts the rows of an imported folder of a fixture.
 func fillTavern(tx nodest.Tx, x fixture) error {
 	k := store.Tavern(tx)
@@ -27,6 +34,7 @@ func fillTavern(tx nodest.Tx, x fixture) error {
 		k.InsertImport(x.folderImport()),
 		k.AddReports(x.folder, 0, []*tavern.File{{Path: "private", Kind: folder.Chat, Outcome: tavern.Taken, ObjectID: x.conversation, Notes: []tavern.Note{{Code: "private"}}}}),
 		k.PutKnown(x.knownFile()),
+		k.PutKnown(x.keptImage()),
 		k.PutKnownPart(x.known, 0, []byte("private")),
 	} {
 		if err != nil {

@@ -77,7 +77,7 @@ func (svc *Service) ImportLogs(ctx context.Context, c *op.Call, characterID stri
 		return nil, err
 	}
 	a := in.contents()
-	p := a.conversation()
+	p := in.tree.pieces(in.conv)
 	return Import(ctx, svc, c, p, func() (*ImportedChat, error) {
 		return op.Once(ctx, svc.store, c, func(tx chat.Tx) (*ImportedChat, error) {
 			conv, err := a.finish(tx, c, p)
@@ -117,6 +117,7 @@ func (in *importedLogs) begin(tx chat.Tx) error {
 	}
 	in.names.Character, in.now = ch.Name, tx.Now()
 	in.names.User, err = character.UserName(tx.Characters, ch, "")
+	in.tree.names = in.names
 	return err
 }
 
@@ -144,15 +145,13 @@ func (in *importedLogs) read(file LogFile) error {
 	if err != nil {
 		return err
 	}
-	log, err := card.ImportChat(data, in.names, logLimits)
+	branch := in.tree.begin()
+	log, err := card.ReadChat(data, in.names, logLimits, func(m *card.ChatMessage) error { return in.tree.add(branch, m) })
 	if err != nil {
 		return in.inFile(file, err)
 	}
-	record := recordOf(log, data)
-	branch, err := in.tree.add(log, in.names, in.now)
-	if err != nil {
-		return in.inFile(file, err)
-	}
+	in.tree.end(branch, log, in.now)
+	record := recordOf(log, branch, data)
 	play, warnings := playFromLog(log.Metadata)
 	if play != nil {
 		play.ID = op.NewID()
@@ -178,7 +177,7 @@ func (in *importedLogs) main(file LogFile, log *card.Chat, record logExtra, bran
 		in.own.Name, in.own.Head = LogName(file.Name), branch.seq()
 	}
 	if branch.head != nil {
-		in.conv.HeadID, in.conv.LastMessage = branch.head.ID, branch.head.Preview()
+		in.conv.HeadID, in.conv.LastMessage = branch.head.id, in.tree.preview(branch.head)
 	}
 	if play != nil {
 		in.conv.PlayID = play.ID
@@ -193,16 +192,16 @@ func (in *importedLogs) branch(file LogFile, log *card.Chat, record logExtra, br
 	record.Name, record.Lines = LogName(file.Name), branch.lines
 	head, preview := "", ""
 	if branch.head != nil {
-		head, preview = branch.head.ID, branch.head.Preview().Text
+		head, preview = branch.head.id, in.tree.preview(branch.head).Text
 	}
-	record.Grows = len(in.tree.below[head]) == 0
+	record.Grows = *in.tree.below(branch.head) == nil
 	state := chat.Conversation{AuthorNote: noteFromLog(log.Metadata), Settings: settingsFromLog(log.Metadata)}
 	if play != nil {
 		state.PlayID = play.ID
 	}
 	s := &chat.Save{
 		ID: op.NewID(), ConversationID: in.conv.ID, CharacterID: in.characterID, Version: in.conv.Version,
-		Description: op.Truncate(chat.CleanText(record.Name), chat.MaxDescription), HeadID: head, PreviewText: preview, MessageCount: len(log.Messages),
+		Description: op.Truncate(chat.CleanText(record.Name), chat.MaxDescription), HeadID: head, PreviewText: preview, MessageCount: branch.count,
 		Extra: encoded(&importedExtra{State: state, Log: &record}), ImportedAt: &in.now, CreatedAt: in.now,
 	}
 	in.saves = append(in.saves, s)
@@ -210,12 +209,9 @@ func (in *importedLogs) branch(file LogFile, log *card.Chat, record logExtra, br
 	return nil
 }
 
-// contents is what is stored.
+// contents is what is stored beside the messages.
 func (in *importedLogs) contents() *contents {
-	a := &contents{Plays: in.plays, Saves: in.saves, Messages: make([]*chat.DumpedMessage, len(in.tree.messages))}
-	for i, m := range in.tree.messages {
-		a.Messages[i] = dumped(m, in.conv.Version)
-	}
+	a := &contents{Plays: in.plays, Saves: in.saves}
 	in.own.Merged = in.tree.merged()
 	in.conv.Extra = in.own.encode()
 	a.Conversation.Conversation = *in.conv

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,6 +101,39 @@ func exportOfAnySize(t *testing.T, inst *installation, chats int) {
 		t.Errorf("%d chats were exported of %d", found, chats)
 	}
 	t.Logf("export: %d files, %d MiB in %v (%.1f chats/s), peak RSS %d MiB", len(z.File), size>>20, took.Round(time.Millisecond), float64(chats)/took.Seconds(), most)
+	p.stop(t)
+}
+
+// mostOfChat is the memory that the program may have while it imports a chat of nearly the size that a chat may have, in MiB.
+const mostOfChat = 300
+
+// TestALargeChatTakesLittleMemory imports a folder with one chat of 62 MiB with the real program.
+func TestALargeChatTakesLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it imports 90,000 messages")
+	}
+	chat := taverntest.Chat(rand.New(rand.NewPCG(3, 4)), "Bo", 90_000, 1) //nolint:gosec // made up
+	for len(chat) < 62<<20 {
+		chat = append(chat, taverntest.Line("Bo", strings.Repeat("The river is high tonight. ", 900))...)
+	}
+	archive := taverntest.Files{"characters/Bo.png": taverntest.Card("Bo", "Bo sings.", ""), "chats/Bo/large.jsonl": chat}.Zip("default-user/")
+	inst := newInstallation(t, "").fast(t)
+	p := inst.start(t)
+	var imp folderImport
+	began := time.Now()
+	if err := p.client.UploadContent(t.Context(), "/api/v1/sillytavern/imports", "folder.zip", bytes.NewReader(archive), int64(len(archive)), nil, &imp); err != nil {
+		t.Fatal(err)
+	}
+	importDone(t, p.client, imp.ID)
+	now := importNow(t, p.client, imp.ID)
+	if now.Taken != 2 {
+		t.Errorf("%+v", now)
+	}
+	_, most := p.rss(t)
+	t.Logf("a chat of %d MiB in %v, peak RSS %d MiB", len(chat)>>20, time.Since(began).Round(time.Millisecond), most)
+	if most > mostOfChat {
+		t.Errorf("peak RSS %d MiB, want at most %d", most, mostOfChat)
+	}
 	p.stop(t)
 }
 

@@ -34,7 +34,7 @@ type seen struct {
 }
 
 // lookedFor are the kinds of files that others name.
-var lookedFor = []folder.Kind{folder.Settings, folder.Character, folder.World, folder.Preset}
+var lookedFor = []folder.Kind{folder.Settings, folder.Character, folder.World, folder.Preset, folder.Image, folder.File}
 
 // look reads what other files need to know before they are taken.
 func (r *run) look(ctx context.Context, segments []segment) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"nodest/card"
 	"nodest/character"
@@ -46,14 +47,69 @@ func (r *run) takeChats(ctx context.Context, unit []*entry) ([]*File, error) {
 	if len(fresh) == 0 {
 		return files, nil
 	}
-	return files, r.converse(ctx, owner, fresh, notes)
+	if err := r.converse(ctx, owner, fresh, notes); err != nil {
+		return files, err
+	}
+	for _, f := range fresh {
+		if f.report.Outcome == Taken {
+			f.report.Notes = append(f.report.Notes, f.missing...)
+		}
+	}
+	return files, nil
+}
+
+// mostMissing bounds the names in a note about missing files.
+const mostMissing = 5
+
+// missingFiles is a note about the files that messages of a chat name, and that neither the folder nor an earlier import has.
+func (r *run) missingFiles(ctx context.Context, data []byte) ([]Note, error) {
+	var named []string
+	seen := map[string]bool{}
+	for line := range bytes.Lines(data) {
+		for _, m := range folder.MediaOf(line, -1) {
+			if e := r.there[lower(m.Path)]; !seen[m.Path] && (e == nil || e.path != m.Path) {
+				named = append(named, m.Path)
+			}
+			seen[m.Path] = true
+		}
+	}
+	if len(named) == 0 {
+		return nil, nil
+	}
+	var missing []string
+	err := r.store.View(ctx, r.userID, func(tx Tx) error {
+		for _, name := range named {
+			there, err := tx.Chats.FilesAt([]string{name})
+			if err != nil {
+				return err
+			}
+			if len(there) == 0 {
+				missing = append(missing, name)
+			}
+		}
+		return nil
+	})
+	if len(missing) == 0 || err != nil {
+		return nil, err
+	}
+	names := strings.Join(missing[:min(len(missing), mostMissing)], ", ")
+	return []Note{{"missing_files", "extra", fmt.Sprintf("files that its messages name are not in the folder (%d): %s", len(missing), op.Truncate(names, 500))}}, nil
 }
 
 // chatFile is a file of a chat that was read, and its line of the report.
 type chatFile struct {
 	*item
-	known  *Known
-	report *File
+	known   *Known
+	report  *File
+	missing []Note
+}
+
+// content is the file. One of several is read again, so that there is one of them in memory at a time.
+func (f *chatFile) content() ([]byte, error) {
+	if f.data != nil {
+		return f.data, nil
+	}
+	return f.Read(f.limit())
 }
 
 func (r *run) chatFile(ctx context.Context, e *entry, owner string, several bool) (*chatFile, error) {
@@ -65,15 +121,19 @@ func (r *run) chatFile(ctx context.Context, e *entry, owner string, several bool
 	if err != nil {
 		return nil, err
 	}
-	one := &chatFile{it, k, &File{Path: it.path, Kind: it.kind, Size: int64(len(it.data)), Outcome: Taken, ObjectKind: ofConversation}}
+	one := &chatFile{item: it, known: k, report: &File{Path: it.path, Kind: it.kind, Size: int64(len(it.data)), Outcome: Taken, ObjectKind: ofConversation}}
 	if alive {
 		one.report.Outcome, one.report.ObjectID = Kept, k.ObjectID
 		return one, nil
 	}
+	if one.missing, err = r.missingFiles(ctx, it.data); err != nil {
+		return nil, err
+	}
 	if several { // the other files of the chat are taken without it
-		if _, err := card.ImportChat(it.data, card.ChatNames{}, chatLimits); err != nil {
+		if _, err := card.ReadChat(it.data, card.ChatNames{}, chatLimits, func(*card.ChatMessage) error { return nil }); err != nil {
 			return nil, err
 		}
+		it.data = nil
 	}
 	return one, nil
 }
@@ -82,7 +142,7 @@ func (r *run) chatFile(ctx context.Context, e *entry, owner string, several bool
 func (r *run) converse(ctx context.Context, owner string, files []*chatFile, notes []Note) error {
 	logs := make([]archive.LogFile, len(files))
 	for i, f := range files {
-		logs[i] = archive.LogFile{Name: path.Base(f.path), Read: func() ([]byte, error) { return f.data, nil }}
+		logs[i] = archive.LogFile{Name: path.Base(f.path), Read: f.content}
 	}
 	got, err := r.importLogs(ctx, r.familyCall(files), owner, logs)
 	if err != nil {

@@ -31,8 +31,8 @@ func (r *run) takeFile(ctx context.Context, it *item) (*File, error) {
 var fileNotes = map[folder.Kind]string{
 	folder.Sprite:     "pictures for moods are kept with the character; the page does not show them",
 	folder.Background: "backgrounds are kept; the page does not show them",
-	folder.Image:      "it is kept; the page does not show it in the chat",
-	folder.File:       "it is kept; the page does not show it in the chat",
+	folder.Image:      "it is kept, and shown with the messages that name it",
+	folder.File:       "it is kept, and offered with the messages that name it",
 }
 
 // takeTemplate keeps what text completion uses: nothing here has use for it.

@@ -114,7 +114,8 @@ func (e *Entry) read(size int64, beginning bool) ([]byte, error) {
 	}
 	defer r.Close() //nolint:errcheck // it was only read
 	var b bytes.Buffer
-	b.Grow(int(min(size, 1<<20)) + bytes.MinRead) // it may be shorter than it says
+	room := min(size, 1<<20+likelyRatio*e.packed()) // it may be shorter than it says
+	b.Grow(int(room) + bytes.MinRead)
 	most := size
 	if !beginning {
 		most++ // the end is read, which checks the sum
@@ -125,6 +126,12 @@ func (e *Entry) read(size int64, beginning bool) ([]byte, error) {
 	}
 	return b.Bytes(), nil
 }
+
+// likelyRatio is how well texts are packed.
+const likelyRatio = 20
+
+// packed is how many bytes an entry says to have in the archive, of those that a buffer may be made for at once.
+func (e *Entry) packed() int64 { return int64(min(e.file.CompressedSize64, 16<<20)) }
 
 // Size is how many bytes an entry says to have.
 func (e *Entry) Size() int64 { return int64(min(e.file.UncompressedSize64, math.MaxInt64)) }

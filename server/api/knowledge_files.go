@@ -76,8 +76,9 @@ type Stream struct {
 // Content is a file to send; whoever gets it closes it.
 type Content struct {
 	io.ReadSeekCloser
-	Name string
-	Hash string // hash of the content, in hexadecimal
+	Name    string
+	Hash    string // hash of the content, in hexadecimal
+	Picture string // its type, if a page may show it as a picture; "" = it is only saved
 }
 
 func openFile(ctx context.Context, s *Services, userID, id string) (*Content, error) {
@@ -85,5 +86,5 @@ func openFile(ctx context.Context, s *Services, userID, id string) (*Content, er
 	if err != nil {
 		return nil, err
 	}
-	return &Content{body, f.Name, f.SHA256}, nil
+	return &Content{ReadSeekCloser: body, Name: f.Name, Hash: f.SHA256}, nil
 }

@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
+	"nodest/card/picture"
 	"nodest/internal/op"
 	"nodest/internal/tavern"
 	"nodest/internal/tavern/folder"
@@ -47,7 +49,11 @@ var tavernStreams = []Stream{
 		if err != nil {
 			return nil, err
 		}
-		return &Content{body, k.Path, k.Digest}, nil
+		kind, err := picture.Kind(body)
+		if err != nil {
+			return nil, errors.Join(err, body.Close())
+		}
+		return &Content{body, k.Path, k.Digest, kind}, nil
 	}},
 }
 

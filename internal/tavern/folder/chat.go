@@ -64,39 +64,3 @@ func Families(files []string, heads map[string]Head) []Family {
 	}
 	return families
 }
-
-// Media are the paths that a message names, from the folder of the user on: pictures, films, sounds
-// and attached files.
-func Media(line []byte) []string {
-	var m struct {
-		Extra struct {
-			Image  json.RawMessage `json:"image"`
-			Video  json.RawMessage `json:"video"`
-			Swipes json.RawMessage `json:"image_swipes"`
-			Media  json.RawMessage `json:"media"`
-			File   json.RawMessage `json:"file"`
-			Files  json.RawMessage `json:"files"`
-		} `json:"extra"`
-	}
-	if json.Unmarshal(line, &m) != nil {
-		return nil
-	}
-	paths := append([]string{text(m.Extra.Image), text(m.Extra.Video)}, texts(m.Extra.Swipes)...)
-	list := []map[string]json.RawMessage{object(m.Extra.File)}
-	for _, raw := range []json.RawMessage{m.Extra.Media, m.Extra.Files} {
-		var more []map[string]json.RawMessage
-		if json.Unmarshal(raw, &more) == nil {
-			list = append(list, more...)
-		}
-	}
-	for _, one := range list {
-		paths = append(paths, text(one["url"]))
-	}
-	var found []string
-	for _, p := range paths {
-		if p = strings.TrimPrefix(Slashes(p), "/"); Safe(p) && !slices.Contains(found, p) {
-			found = append(found, p)
-		}
-	}
-	return found
-}

@@ -177,10 +177,20 @@ func TestJoin(t *testing.T) {
 
 func TestMedia(t *testing.T) {
 	t.Parallel()
-	got := folder.Media([]byte(`{"mes": "x", "extra": {"image": "/user/images/A/1.png", "media": [{"url": "/user/images/A/2.mp4", "type": "video"}],
-		"files": [{"url": "user/files/3.txt"}], "image_swipes": ["user/images/A/1.png", "../../etc/passwd", "https://x.example/a.png"]}}`))
-	want := []string{"user/images/A/1.png", "user/images/A/2.mp4", "user/files/3.txt"}
-	if !slices.Equal(got, want) {
-		t.Errorf("Media = %q, want %q", got, want)
+	one := folder.Media{Path: "user/images/A/1.png", Name: "1.png"}
+	all := []folder.Media{one, {Path: "user/images/A/2.mp4", Name: "2.mp4"}, {Path: "user/files/3.txt", Name: "My notes.txt"}}
+	line := []byte(`{"mes": "x", "extra": {"image": "/user/images/A/1.png", "media": [{"url": "/user/images/A/2.mp4", "type": "video"}],
+		"files": [{"url": "user/files/3.txt", "name": "My notes.txt"}],
+		"image_swipes": ["user/images/A/1.png", "../../etc/passwd", "https://x.example/images/a.png", "data:images/png;base64,AA", "characters/A.png"]},
+		"swipes": ["y", "x", "z"], "swipe_id": 1, "swipe_info": [{"extra": {"image": "user\\images\\A\\1.png"}}, {"extra": {}}, {}]}`)
+	for swipe, want := range map[int][]folder.Media{-1: all, 1: all, 0: {one}, 2: nil, 3: nil} {
+		if got := folder.MediaOf(line, swipe); !slices.Equal(got, want) {
+			t.Errorf("MediaOf(%d) = %q, want %q", swipe, got, want)
+		}
+	}
+	for _, line := range []string{`{"mes": "images", "extra": 7}`, `{"mes": "files", "extra": {"media": 7, "files": [7, {"url": 7}], "image": []}}`, `images`} {
+		if got := folder.MediaOf([]byte(line), -1); got != nil {
+			t.Errorf("MediaOf(%s) = %q", line, got)
+		}
 	}
 }

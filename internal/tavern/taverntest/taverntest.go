@@ -107,6 +107,12 @@ func Chat(r *rand.Rand, name string, messages, number int) []byte {
 	return b.Bytes()
 }
 
+// Line is a line of a chat in which a character says a text.
+func Line(name, text string) []byte {
+	data, _ := json.Marshal(map[string]any{"name": name, "is_user": false, "is_system": false, "send_date": "2024-06-01T12:00:00Z", "mes": text, "extra": map[string]any{}})
+	return append(data, '\n')
+}
+
 // Book is a world book with so many entries.
 func Book(r *rand.Rand, entries int) []byte {
 	all := map[string]any{}

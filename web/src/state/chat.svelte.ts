@@ -77,7 +77,7 @@ export class OpenChat {
   private how: End | null = null
   private loading = 0
   private seeking = ''
-  private displays = false // scripts change how messages look, which events do not tell
+  private displays = false // scripts or files change how messages look, which events do not tell
   private forked = false // a branch was begun that the tree does not have
   private arrived: Map<string, Message> | null = null // messages that arrive while a page is read
   private stop: () => void
@@ -154,7 +154,7 @@ export class OpenChat {
 
   private async read(query: { limit: number; before?: string; after?: string }) {
     const got = await rest.get('/conversations/{id}/messages', { path: { id: this.id }, query })
-    this.displays = got.displays ?? false
+    this.displays ||= got.displays ?? false
     return got
   }
 

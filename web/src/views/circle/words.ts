@@ -60,10 +60,6 @@ export const circleWords = words(
     deletePost: 'Delete this post?',
     deletePostText: 'Its comments and likes go with it, and planned reactions are cancelled. What members remember of it is removed too.',
     pictures: 'Pictures',
-    picture: (n: number, of: number) => `Picture ${n} of ${of}`,
-    openPicture: (name: string) => `Open the picture ${name}`,
-    before: 'Previous picture',
-    after: 'Next picture',
     wholeText: 'Show more',
 
     // Comments
@@ -283,10 +279,6 @@ export const circleWords = words(
     deletePost: '删除这条动态？',
     deletePostText: '评论和点赞会一并删除，计划中的反应会取消，成员对它的记忆也会移除。',
     pictures: '图片',
-    picture: (n: number, of: number) => `图片 ${n}/${of}`,
-    openPicture: (name: string) => `打开图片 ${name}`,
-    before: '上一张',
-    after: '下一张',
     wholeText: '显示全文',
 
     writeComment: '写评论',

@@ -1,0 +1,1 @@
+import{Et as e,Wt as t,dn as n,mt as r,wt as i}from"./server-B3-8JwNh.js";var a=e([[`div`,{class:`scroller svelte-19rrohp`},[`div`,{class:`inside svelte-19rrohp`},,]]]);function o(e,o){var s=a(),c=t(s),l=t(c);r(l,()=>o.children),n(c),n(s),i(e,s)}export{o as t};
