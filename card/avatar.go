@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"nodest/card/picture"
+	"nodest/card/pngfile"
 )
 
 // Where Export puts an avatar that the card's list of assets has no file for: in
@@ -180,7 +181,7 @@ func (ch *Character) forgetOwnIcon() {
 // picture returns the avatar as a PNG file, or a placeholder.
 func (ch *Character) picture() []byte {
 	if ch.AvatarType == "image/png" {
-		if _, err := pngChunks(ch.Avatar); err == nil {
+		if _, err := pngfile.Chunks(ch.Avatar); err == nil {
 			return ch.Avatar
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nodest/card/foreign"
+	"nodest/card/pngfile"
 	"nodest/internal/fault"
 )
 
@@ -117,7 +118,7 @@ func Import(data []byte, filename string, limits Limits) (*Character, error) {
 
 func (im *importer) importFile(data []byte) (*Character, error) {
 	switch {
-	case bytes.HasPrefix(data, []byte(pngSignature)):
+	case bytes.HasPrefix(data, []byte(pngfile.Signature)):
 		ch, err := im.importPNG(data)
 		if fault.Is(err, fault.UnsupportedCard) && isArchive(data) {
 			return im.importCHARX(data)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nodest/card/foreign"
+	"nodest/card/pngfile"
 )
 
 // Kind says what a file holds.
@@ -51,7 +52,7 @@ func Detect(data []byte) Kind {
 		return KindSave
 	}
 	switch {
-	case bytes.HasPrefix(data, []byte(pngSignature)):
+	case bytes.HasPrefix(data, []byte(pngfile.Signature)):
 		return KindCharacter
 	case startsWith(data, '['):
 		if list := listOf(data); len(list) > 0 && fieldsOf(list[0]).has("findRegex") {

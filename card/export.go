@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"nodest/card/pngfile"
 	"nodest/internal/fault"
 )
 
@@ -80,7 +81,7 @@ func (ch *Character) exportPNG() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	chunks, err := pngChunks(ch.picture())
+	chunks, err := pngfile.Chunks(ch.picture())
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"nodest/card/pngfile"
 )
 
 // Original is what a PNG file has that its character lacks, so that a character which was not changed can be
@@ -29,18 +31,18 @@ type OriginalChunk struct {
 const maxOriginal = 1 << 20
 
 // originalOf is how a PNG file differs from what is kept of it; nil where that does not make the file again.
-func originalOf(file []byte, chunks []pngChunk, ch *Character) *Original {
+func originalOf(file []byte, chunks []pngfile.Chunk, ch *Character) *Original {
 	sum := sha256.Sum256(file)
 	o := &Original{Digest: hex.EncodeToString(sum[:])}
 	at, size := 0, 0
 	for _, c := range chunks {
-		if !c.holdsCard() {
+		if !holdsCard(c) {
 			at++
 			continue
 		}
-		keyword, text, _ := bytes.Cut(c.data, []byte{0})
+		keyword, text, _ := bytes.Cut(c.Data, []byte{0})
 		doc, err := base64.StdEncoding.DecodeString(string(text))
-		if err != nil || c.kind != "tEXt" || strings.HasPrefix(string(keyword), assetKeyword) {
+		if err != nil || c.Kind != "tEXt" || strings.HasPrefix(string(keyword), assetKeyword) {
 			return nil
 		}
 		kept := OriginalChunk{At: at, Keyword: string(keyword)}
@@ -79,7 +81,7 @@ func (ch *Character) inSpec(spec string) json.RawMessage {
 
 // fileOf makes the file again; nil where it is not the same.
 func (ch *Character) fileOf(o *Original) []byte {
-	chunks, err := pngChunks(ch.Avatar)
+	chunks, err := pngfile.Chunks(ch.Avatar)
 	if err != nil {
 		return nil
 	}
@@ -91,12 +93,12 @@ func (ch *Character) fileOf(o *Original) []byte {
 		if c.At > len(chunks) {
 			return nil
 		}
-		chunks = slices.Insert(chunks, c.At, pngChunk{kind: "tEXt", data: []byte(cardText(c.Keyword, doc))})
+		chunks = slices.Insert(chunks, c.At, pngfile.Chunk{Kind: "tEXt", Data: []byte(cardText(c.Keyword, doc))})
 	}
 	var b bytes.Buffer
-	b.WriteString(pngSignature)
+	b.WriteString(pngfile.Signature)
 	for _, c := range chunks {
-		writeChunk(&b, c.kind, c.data)
+		pngfile.Append(&b, c.Kind, c.Data)
 	}
 	if sum := sha256.Sum256(b.Bytes()); hex.EncodeToString(sum[:]) != o.Digest {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"nodest/chat/attached"
 	"nodest/chat/lineage"
 )
 
@@ -244,10 +245,7 @@ type ArchiveTx interface {
 	Dump(conversationID string, after int64, limit int) ([]*DumpedMessage, error)
 	// Line returns the line of an imported log that a message came from; nil = it came from none.
 	Line(messageID string) (json.RawMessage, error)
-	// FileLines reads the lines of messages that may name files, one at a time.
-	FileLines(messageIDs []string, each func(messageID string, line json.RawMessage) error) error
-	// FilesAt returns the files that imports keep at paths of a folder, the newest one of each; Name is not set.
-	FilesAt(paths []string) ([]*File, error)
+	attached.Source
 	// BeginLoad stores c hidden, as if it were deleted; one that is never finished is
 	// removed like a deleted conversation. Load adds messages by
 	// ascending seq, with the ids, versions and seqs that they carry. FinishLoad

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"nodest/character"
+	"nodest/chat/attached"
+	"nodest/internal/cite"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 	"nodest/llm"
@@ -107,15 +109,7 @@ type Look struct {
 	// Display is what readers see in the place of the chosen text; nil = that. It is made when it is read.
 	Display *string `json:"-"`
 	// Files are those that the shown swipe came with. They are found when it is read.
-	Files []*File `json:"-"`
-}
-
-// File is a picture or another file that came with an imported message.
-type File struct {
-	ID   string // an import keeps it under this one
-	Path string // in the folder that it came with
-	Name string // as people know it
-	Size int64  // bytes
+	Files []*attached.File `json:"-"`
 }
 
 // Dates are the times at which a message was stored, edited and deleted.
@@ -170,14 +164,14 @@ type Swipe struct {
 	Usage          *llm.Usage `json:"usage,omitempty"`
 	GenerationID   string     `json:"generationId,omitempty"`
 	Recalled
-	Citations *Citations `json:"citations,omitempty"` // nil = it cites nothing
-	Tools     *ToolTrace `json:"tools,omitempty"`     // nil = the model was offered none
-	Wish      string     `json:"wish,omitempty"`      // instruction of a rewrite
-	PlayID    string     `json:"playId,omitempty"`    // the Play after this text; "" = that after the text before it
-	Play      *Play      `json:"-"`                   // stored with a new text, as PlayID; nil = it is stored already
-	Deleted   bool       `json:"deleted,omitempty"`
-	Omitted   bool       `json:"omitted,omitempty"` // it has no text, nor what belongs to that, see HistoryTx.NearTexts
-	CreatedAt time.Time  `json:"createdAt,omitzero"`
+	Citations *cite.Citations `json:"citations,omitempty"` // nil = it cites nothing
+	Tools     *ToolTrace      `json:"tools,omitempty"`     // nil = the model was offered none
+	Wish      string          `json:"wish,omitempty"`      // instruction of a rewrite
+	PlayID    string          `json:"playId,omitempty"`    // the Play after this text; "" = that after the text before it
+	Play      *Play           `json:"-"`                   // stored with a new text, as PlayID; nil = it is stored already
+	Deleted   bool            `json:"deleted,omitempty"`
+	Omitted   bool            `json:"omitted,omitempty"` // it has no text, nor what belongs to that, see HistoryTx.NearTexts
+	CreatedAt time.Time       `json:"createdAt,omitzero"`
 }
 
 // Recalled is what the prompt of a text had of a memory.
@@ -269,13 +263,13 @@ type After struct {
 
 // Writing is the text of a generation, as far as it is written, with its thoughts, blocks and tools.
 type Writing struct {
-	Text      string     `json:"text"` // the text so far: the checkpoint while running, all of it at the end
-	Reasoning string     `json:"reasoning,omitempty"`
-	Blocks    []Block    `json:"blocks,omitempty"`
-	Citations *Citations `json:"-"` // those of Text; not stored with it
-	InMessage bool       `json:"-"` // Base and Text are a revision of the message, so an end is stored without them
-	Tools     *ToolTrace `json:"tools,omitempty"`
-	Base      string     `json:"base,omitempty"` // continue: the text that stood before; Text follows it
+	Text      string          `json:"text"` // the text so far: the checkpoint while running, all of it at the end
+	Reasoning string          `json:"reasoning,omitempty"`
+	Blocks    []Block         `json:"blocks,omitempty"`
+	Citations *cite.Citations `json:"-"` // those of Text; not stored with it
+	InMessage bool            `json:"-"` // Base and Text are a revision of the message, so an end is stored without them
+	Tools     *ToolTrace      `json:"tools,omitempty"`
+	Base      string          `json:"base,omitempty"` // continue: the text that stood before; Text follows it
 }
 
 // Moments are the times at which a generation took its steps.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"nodest/chat/attached"
 	"nodest/internal/cite"
 	"nodest/internal/op"
 	"nodest/internal/stream"
@@ -14,24 +15,24 @@ import (
 // server/openapi.yaml describes them.
 
 type wireMessage struct {
-	ID             string      `json:"id"`
-	ConversationID string      `json:"conversationId"`
-	ParentID       *string     `json:"parentId"`
-	ClientMsgID    string      `json:"clientMsgId,omitempty"`
-	Seq            int64       `json:"seq"`
-	Role           string      `json:"role"`
-	Name           string      `json:"name"`
-	AuthorID       string      `json:"authorId,omitempty"`
-	Greeting       bool        `json:"greeting,omitempty"`
-	Hidden         bool        `json:"hidden,omitempty"`
-	Text           string      `json:"text"`
-	Display        *string     `json:"display,omitempty"`
-	Files          []wireFile  `json:"files,omitempty"`
-	Swipes         []wireSwipe `json:"swipes"`
-	SwipeIndex     int         `json:"swipeIndex"`
-	Rev            int64       `json:"rev"`
-	Status         string      `json:"status"`
-	GenerationID   string      `json:"generationId,omitempty"`
+	ID             string           `json:"id"`
+	ConversationID string           `json:"conversationId"`
+	ParentID       *string          `json:"parentId"`
+	ClientMsgID    string           `json:"clientMsgId,omitempty"`
+	Seq            int64            `json:"seq"`
+	Role           string           `json:"role"`
+	Name           string           `json:"name"`
+	AuthorID       string           `json:"authorId,omitempty"`
+	Greeting       bool             `json:"greeting,omitempty"`
+	Hidden         bool             `json:"hidden,omitempty"`
+	Text           string           `json:"text"`
+	Display        *string          `json:"display,omitempty"`
+	Files          []attached.Wired `json:"files,omitempty"`
+	Swipes         []wireSwipe      `json:"swipes"`
+	SwipeIndex     int              `json:"swipeIndex"`
+	Rev            int64            `json:"rev"`
+	Status         string           `json:"status"`
+	GenerationID   string           `json:"generationId,omitempty"`
 	wireAnswer
 	Error     *op.Failure `json:"error,omitempty"`
 	CreatedAt op.Time     `json:"createdAt"`
@@ -88,7 +89,7 @@ func messageAround(m *Message, at int) wireMessage {
 	near := m.near(at)
 	w := wireMessage{
 		ID: m.ID, ConversationID: m.ConversationID, ClientMsgID: m.ClientMsgID, Seq: m.Seq,
-		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting, Hidden: m.Hidden, Display: m.Display, Files: wireFiles(m.Files),
+		Role: m.Role, Name: m.Name, AuthorID: m.AuthorID, Greeting: m.Greeting, Hidden: m.Hidden, Display: m.Display, Files: attached.Wire(m.Files),
 		Swipes: make([]wireSwipe, 0, len(m.Swipes)), Rev: m.Rev, Status: m.Status,
 		GenerationID: m.GenerationID, wireAnswer: wireAnswer{References: []cite.Reference{}, MemoryIDs: []string{}},
 		Error: op.FailureOf(m.Error), CreatedAt: op.Time(m.CreatedAt), EditedAt: op.OptionalTime(m.EditedAt),

@@ -103,7 +103,7 @@ func (e *Engine) cite(t *task, g *chat.Generation, status string) {
 	}
 	report := cite.NewReport(cited, t.shown.sources)
 	report.Unsourced = slices.DeleteFunc(report.Unsourced, t.isNameOfTheChat)
-	g.Citations = &chat.Citations{References: cited.References, Report: &report, Hidden: mode == character.CiteHidden, ResearchID: t.shown.tells}
+	g.Citations = &cite.Citations{References: cited.References, Report: &report, Hidden: mode == character.CiteHidden, ResearchID: t.shown.tells}
 }
 
 // marking says when marks are added that the model did not write.

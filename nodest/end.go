@@ -77,7 +77,7 @@ func (e *Engine) polish(t *task, g *chat.Generation, how end) end {
 		e.cite(t, g, how.status)
 	}
 	if g.Citations == nil && g.HasText() && t.shown.tells != "" { // it leads to the research also if it cites nothing
-		g.Citations = &chat.Citations{References: []cite.Reference{}, ResearchID: t.shown.tells}
+		g.Citations = &cite.Citations{References: []cite.Reference{}, ResearchID: t.shown.tells}
 	}
 	if g.Kind == chat.KindImpersonate && len(t.shown.sources) > 0 { // users do not cite
 		g.Text = cite.StripAll(g.Text, len(t.shown.sources))

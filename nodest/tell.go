@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"nodest/chat"
+	"nodest/internal/cite"
 	"nodest/internal/fault"
 	"nodest/internal/op"
 )
@@ -12,7 +13,7 @@ import (
 type TellInput struct {
 	GreetInput
 	Text      string          // is the message where there is no model to put it in the character's words
-	Citations *chat.Citations // the citations of Text; nil = none
+	Citations *cite.Citations // the citations of Text; nil = none
 }
 
 // Tell lets a character tell what a source knows by the id of the message (Findings.Instruction), and waits until

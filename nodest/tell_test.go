@@ -40,7 +40,7 @@ func TestWithoutAModelACharacterTellsItAsItIs(t *testing.T) {
 	last := s.SayAndWait(c, "How old is the bridge?")
 	in := nodest.TellInput{
 		GreetInput: nodest.GreetInput{ConversationID: c.ID, MessageID: op.NewID()}, Text: "Opened in 1888.[^1]",
-		Citations: &chat.Citations{References: []cite.Reference{{URL: "https://bridge.test/", ExactQuote: "opened in 1888", Marker: 1}}},
+		Citations: &cite.Citations{References: []cite.Reference{{URL: "https://bridge.test/", ExactQuote: "opened in 1888", Marker: 1}}},
 	}
 	for range 2 {
 		s.Must(s.Tell(t.Context(), nodesttest.Ann, in))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nodest/chat"
+	"nodest/chat/attached"
 	"nodest/internal/fault"
 	"nodest/internal/tavern/folder"
 	"nodest/store/sqldb"
@@ -129,9 +130,9 @@ func (t archiveTx) FileLines(messageIDs []string, each func(messageID string, li
 		"SELECT user_id, message_id, line FROM message_lines WHERE user_id = ? AND message_id IN (?) AND (line LIKE '%images%' OR line LIKE '%files%')", t.userID, messageIDs)
 }
 
-func (t archiveTx) FilesAt(paths []string) ([]*chat.File, error) {
-	found := map[string]*chat.File{}
-	err := sqldb.Each(t, func(row *chat.File) error {
+func (t archiveTx) FilesAt(paths []string) ([]*attached.File, error) {
+	found := map[string]*attached.File{}
+	err := sqldb.Each(t, func(row *attached.File) error {
 		f := *row
 		found[f.Path] = &f // the newest comes last
 		return nil

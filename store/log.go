@@ -182,7 +182,7 @@ func (t *tx) showReferences(events []*stream.Event) error {
 	if len(messages) == 0 {
 		return nil
 	}
-	data := map[[2]string]*chat.Citations{}
+	data := map[[2]string]*cite.Citations{}
 	var cited []*cite.Reference
 	err := sqldb.Each(t, func(r *revisionRow) error {
 		if place := [2]string{r.MessageID, r.GenerationID}; data[place] == nil && about[place] != nil {

@@ -196,7 +196,7 @@ func TestTheLogDoesNotRepeatReferences(t *testing.T) {
 	onBothDatabases(t, func(e *env) {
 		conversation := e.conversation()
 		generation, quote := id(), "a quote of a page"
-		cited := &chat.Citations{References: []cite.Reference{{ExactQuote: quote}}, Report: &cite.Report{}}
+		cited := &cite.Citations{References: []cite.Reference{{ExactQuote: quote}}, Report: &cite.Report{}}
 		var ev *stream.Event
 		e.update(func(tx nodest.Tx) error {
 			m := &chat.Message{ID: id(), ConversationID: conversation, Role: "assistant", Swipes: []chat.Swipe{{Text: "reply[^1]", GenerationID: generation, Citations: cited}}}

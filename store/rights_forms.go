@@ -8,6 +8,7 @@ import (
 	"nodest/chat"
 	"nodest/circle"
 	"nodest/circle/rules"
+	"nodest/internal/cite"
 	"nodest/internal/fault"
 	"nodest/internal/jobs"
 	"nodest/internal/op"
@@ -43,7 +44,7 @@ var forms = map[string]reflect.Type{
 	"generations.tools":   form[chat.ToolTrace](), "revisions.tools": form[chat.ToolTrace](),
 	"generations.usage": form[llm.Usage](), "revisions.usage": form[llm.Usage](),
 	"play_states.document":   form[chat.Play](),
-	"revisions.citations":    form[chat.Citations](),
+	"revisions.citations":    form[cite.Citations](),
 	"summary_texts.document": form[summary.Summary](),
 
 	"dream_runs.changes": form[[]dream.Change](), "memory_document_versions.lines": form[[]dream.Line](),

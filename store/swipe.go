@@ -251,7 +251,7 @@ const swipeColumns = "r.swipe_id AS id, r.rev, r.id AS revision_id, r.is_deleted
 // revisionTexts are the columns of a revision r that a swipe shows.
 const revisionTexts = " r.text, r.reasoning, r.blocks, r.model, r.requested_model, r.finish, r.usage, r.generation_id, r.wish, r.play_id, r.citations, r.tools"
 
-func appendCited(cited []*cite.Reference, c *chat.Citations) []*cite.Reference {
+func appendCited(cited []*cite.Reference, c *cite.Citations) []*cite.Reference {
 	if c != nil {
 		for i := range c.References {
 			cited = append(cited, &c.References[i])

@@ -344,7 +344,7 @@ func (c *checker) tools(path string, from *chat.ToolTrace) *chat.ToolTrace {
 
 // citations checks the sources of a text. How well they support it is not taken over from
 // a file.
-func (c *checker) citations(path string, from *chat.Citations) *chat.Citations {
+func (c *checker) citations(path string, from *cite.Citations) *cite.Citations {
 	if from == nil || len(from.References) == 0 {
 		return nil
 	}
@@ -365,7 +365,7 @@ func (c *checker) citations(path string, from *chat.Citations) *chat.Citations {
 			Evidence: r.Evidence, DateTime: chat.CleanText(r.DateTime), RelevanceScore: r.RelevanceScore, Auto: r.Auto,
 		}
 	}
-	return &chat.Citations{References: from.References, Hidden: from.Hidden}
+	return &cite.Citations{References: from.References, Hidden: from.Hidden}
 }
 
 // isPage reports whether an address may be shown as a link.

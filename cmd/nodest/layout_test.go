@@ -18,7 +18,7 @@ import (
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
 	"internal/tavern/folder internal/accent internal/civil internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup internal/mathml migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro card/date card/foreign",
-	"card/picture internal/spool internal/password chat/lineage chat/words internal/jsonlimit internal/lexicon/lexicontest internal/cli",
+	"card/picture card/pngfile internal/spool internal/password chat/attached chat/lineage chat/words internal/jsonlimit internal/lexicon/lexicontest internal/cli",
 	"llm card internal/audit internal/cli/review internal/cli/watch internal/cli/pack internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework framework/worldinfo internal/index internal/stream/outbox knowledge/chunk",
 	"framework/tavern framework/worldinfo/worldinfotest internal/cite/claim",

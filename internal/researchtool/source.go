@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"nodest/chat"
 	"nodest/framework"
 	"nodest/internal/cite"
 	"nodest/internal/fault"
@@ -124,7 +123,7 @@ func oneLine(text string) string {
 const longestLine = 300 // code points
 
 // citations are the references of a result, for a message that has its text.
-func citations(run *research.Run) *chat.Citations {
+func citations(run *research.Run) *cite.Citations {
 	report := run.Result.Report
-	return &chat.Citations{References: run.Result.References, Report: &report, ResearchID: run.ID}
+	return &cite.Citations{References: run.Result.References, Report: &report, ResearchID: run.ID}
 }

@@ -1,18 +1,16 @@
-package chat
+package cite
 
 import (
 	"slices"
 	"strings"
-
-	"nodest/internal/cite"
 )
 
 // Citations are the sources of a text.
 type Citations struct {
-	References []cite.Reference `json:"references"` // in the order of their markers
-	Report     *cite.Report     `json:"report,omitempty"`
-	Hidden     bool             `json:"hidden,omitempty"`     // the text has no marks
-	ResearchID string           `json:"researchId,omitempty"` // the research whose result the text tells
+	References []Reference `json:"references"` // in the order of their markers
+	Report     *Report     `json:"report,omitempty"`
+	Hidden     bool        `json:"hidden,omitempty"`     // the text has no marks
+	ResearchID string      `json:"researchId,omitempty"` // the research whose result the text tells
 }
 
 // In returns the citations of an edited text: the sources whose marks it still has, or, where
@@ -22,8 +20,8 @@ func (c *Citations) In(text string) *Citations {
 	if c == nil {
 		return nil
 	}
-	marks := cite.Marks(text)
-	var kept []cite.Reference
+	marks := Marks(text)
+	var kept []Reference
 	for _, r := range c.References {
 		if c.Hidden && strings.Contains(text, r.AnswerChunk) {
 			r.AnswerChunkPosition = nil
