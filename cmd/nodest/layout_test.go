@@ -27,7 +27,7 @@ var layers = []string{
 	"memory cognition",
 	"memory/dream",
 	"memory/extract chat circle websearch websearch/research/agent knowledge store/first",
-	"websearch/research chat/archive cognition/side knowledge/shelf nodest/usage nodest/tools nodest/recent nodest/record nodest/carried nodest/transcript",
+	"websearch/research chat/archive cognition/side knowledge/shelf nodest/usage nodest/admission nodest/tools nodest/recent nodest/record nodest/carried nodest/transcript",
 	"nodest internal/tavern",
 	"nodest/app internal/mcptool internal/kbtool internal/webtool internal/logtool internal/loretool internal/researchtool",
 	"server/api",
