@@ -80,8 +80,8 @@ func (s *Server) metrics() echo.HandlerFunc {
 	}
 	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		gauge("nodest_websocket_connections", "Open WebSocket connections.", s.sockets.count),
-		gauge("nodest_connections", "Open WebSocket connections and event streams.", s.sockets.taken),
+		gauge("nodest_websocket_connections", "Open WebSocket connections and event streams that have begun.", s.sockets.count),
+		gauge("nodest_connections", "Places for WebSocket connections and event streams that are taken, those that are just beginning or closing included.", s.sockets.taken),
 		gauge("nodest_connections_limit", "WebSocket connections and event streams that the process may have.", func() int { return s.opts.Connections }),
 		backupFigures{s},
 	)

@@ -40,7 +40,7 @@ var (
 func New() *Set {
 	s := &Set{Registry: prometheus.NewRegistry()}
 	s.http = s.counter("nodest_http_requests_total", "Answered HTTP requests by method, route and status.", "method", "route", "status")
-	s.errors = s.counter("nodest_errors_total", "Errors told to clients over REST, WebSocket and SSE, by code.", "code")
+	s.errors = s.counter("nodest_errors_total", "Requests of clients over REST, WebSocket and SSE that were answered with an error, by code.", "code")
 	s.quotas = s.counter("nodest_quota_refusals_total", "Requests of clients that a quota refused, by quota.", "quota")
 	s.recalls = s.counter("nodest_recalls_total", "Recalls of memories for turns and shown prompts, by result.", "result")
 	s.recallTime = s.histogram("nodest_recall_seconds", "Time of a recall of memories.", steps).With(nil).(prometheus.Histogram)
