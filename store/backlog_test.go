@@ -11,6 +11,7 @@ import (
 	"nodest/internal/op"
 	"nodest/nodest"
 	"nodest/store"
+	"nodest/store/storetest"
 )
 
 func TestBacklogSaysWhatWaitsAndForHowLong(t *testing.T) {
@@ -59,7 +60,7 @@ func TestBacklogSaysWhatWaitsAndForHowLong(t *testing.T) {
 // A scrape must cost the same with a million jobs that are done.
 func TestBacklogReadsOnlyWhatIsOpen(t *testing.T) {
 	t.Parallel()
-	db := open(t, store.Options{Dir: t.TempDir()})
+	db := storetest.Open(t)
 	plan, err := store.Plan(db, store.BacklogQuery("0"))
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ var allowedImporters = map[string]string{
 	"github.com/jackc/pgx/v5":                "store store/sqldb store/storetest",
 	"github.com/pressly/goose/v3":            "store",
 	"github.com/labstack/echo/v4":            "server",
-	"github.com/prometheus":                  "internal/metrics server cmd/nodest",
+	"github.com/prometheus":                  "internal/metrics server",
 	"github.com/gorilla/websocket":           "server internal/bench cmd/nodest",
 	"github.com/google/generative-ai-go":     "llm/gemini",
 	"google.golang.org/genai":                "llm/gemini",
