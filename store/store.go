@@ -216,9 +216,10 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 			full = fault.Is(err, fault.QuotaExceeded)
 			return err
 		}
+		used = t.users.usage // finish writes and drops it
 		var err error
 		logged, err = t.finish()
-		news, used = t.jobs.news, t.users.usage
+		news = t.jobs.news
 		return err
 	}
 	err := db.write(ctx, run)

@@ -72,7 +72,7 @@ func turn(t *testing.T, c *cli.Client, character, text string) (failed error) {
 // TestMetricsTellWhatUsersNotice makes turns that succeed and that fail, and reads what each promised metric says.
 func TestMetricsTellWhatUsersNotice(t *testing.T) {
 	t.Parallel()
-	p := newTroubled(t, "NODEST_QUOTA_ITEMS=3", "NODEST_BACKUP_FOLDER="+t.TempDir())
+	p := newTroubled(t, "NODEST_QUOTA_ITEMS=50", "NODEST_BACKUP_FOLDER="+t.TempDir())
 	character := sampleCharacter(t, p.client)
 	before, _ := scrape(t, p)
 	if err := turn(t, p.client, character, "My sister Clara keeps bees in Lyon."); err != nil {
@@ -94,11 +94,11 @@ func TestMetricsTellWhatUsersNotice(t *testing.T) {
 	})
 	mia := p.member(t, "mia")
 	refused := error(nil)
-	for range 4 {
+	for range 51 {
 		refused = mia.Call(t.Context(), http.MethodPost, "/api/v1/characters", map[string]any{"roleCard": map[string]any{"name": "Mira"}}, nil)
 	}
 	if !fault.Is(refused, fault.QuotaExceeded) {
-		t.Fatalf("the fourth character: %v", refused)
+		t.Fatalf("one character too many: %v", refused)
 	}
 	var me cli.Item
 	api(t, p, http.MethodGet, "/me", nil, &me)
