@@ -45,7 +45,7 @@ type Options struct {
 
 	PublicURL      string         // where browsers reach the server; "" = only at the host that they name
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For says where a client is
-	Metrics        *metrics.Set   // of the process; default new ones
+	Metrics        *metrics.Set   // that the process counts; default new ones
 	OpenMetrics    bool           // whoever reaches the server may read /metrics, and not only owners
 
 	Database string                                  // the kind of the database: sqlite or postgres
