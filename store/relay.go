@@ -36,11 +36,10 @@ type relay struct {
 	failing       bool // of the sender
 }
 
-// RelayOptions tune a relay. The functions may be nil.
+// RelayOptions tune a relay.
 type RelayOptions struct {
-	Sent, Received, Dropped func(n int)
-	Lag                     func(time.Duration) // between writing and reading a row, by the database's clock
-	Log                     *slog.Logger
+	Measure stream.RelayMeasure // its lag is that of a row, by the database's clock
+	Log     *slog.Logger
 }
 
 // followed is a user whose messages this process receives.
@@ -140,7 +139,7 @@ func (r *relay) Send(m stream.Message) {
 	r.mu.Lock()
 	if r.bytes > mostHeld && m.Event != nil {
 		r.mu.Unlock()
-		count(r.opts.Dropped, 1)
+		r.opts.Measure.Count(r.opts.Measure.Dropped, 1)
 		return
 	}
 	if others, known := r.others[m.UserID]; known && len(others) == 0 && time.Since(r.read) < othersHold {
@@ -158,12 +157,6 @@ func (r *relay) Send(m stream.Message) {
 	r.number++
 	r.mu.Unlock()
 	signal(r.send)
-}
-
-func count(of func(int), n int) {
-	if of != nil && n > 0 {
-		of(n)
-	}
 }
 
 // Follow implements stream.Relay.
@@ -243,7 +236,7 @@ func (r *relay) report(ctx context.Context, err error) {
 		clear(r.waiting)
 		r.bytes, r.number = 0, 0
 		r.mu.Unlock()
-		count(r.opts.Dropped, lost)
+		r.opts.Measure.Count(r.opts.Measure.Dropped, lost)
 		signal(r.send) // what this process follows is still to be written
 	}
 }
@@ -302,7 +295,7 @@ func (r *relay) flush(ctx context.Context) error {
 	r.mu.Unlock()
 	if len(unknown) > 0 {
 		if err := r.lookUp(ctx, unknown, turn); err != nil {
-			count(r.opts.Dropped, number)
+			r.opts.Measure.Count(r.opts.Measure.Dropped, number)
 			return err
 		}
 	}
@@ -323,10 +316,10 @@ func (r *relay) flush(ctx context.Context) error {
 		return nil
 	}
 	if err := r.write(ctx, bodies); err != nil {
-		count(r.opts.Dropped, number)
+		r.opts.Measure.Count(r.opts.Measure.Dropped, number)
 		return err
 	}
-	count(r.opts.Sent, number)
+	r.opts.Measure.Count(r.opts.Measure.Sent, number)
 	return nil
 }
 
@@ -403,16 +396,16 @@ func (r *relay) readRows(ctx context.Context) error {
 	}
 	for _, row := range rows {
 		age := time.Duration(row.Age) * time.Millisecond
-		if r.opts.Lag != nil {
-			r.opts.Lag(age)
+		if r.opts.Measure.Lag != nil {
+			r.opts.Measure.Lag(max(0, age))
 		}
 		for line := range bytes.Lines([]byte(row.Body)) {
 			m, err := stream.ReadMessage(line)
 			if err != nil || age > tooOld && m.Event != nil {
-				count(r.opts.Dropped, 1)
+				r.opts.Measure.Count(r.opts.Measure.Dropped, 1)
 				continue
 			}
-			count(r.opts.Received, 1)
+			r.opts.Measure.Count(r.opts.Measure.Received, 1)
 			r.take(m)
 		}
 	}
@@ -442,5 +435,15 @@ func (r *relay) tidy(ctx context.Context) error {
 			}
 		}
 		return nil
+	})
+}
+
+// Installation names the database that the processes of an installation share, and no other one; on SQLite it is "".
+func (db *DB) Installation(ctx context.Context) (string, error) {
+	if _, shared := db.backend.(*sqldb.Postgres); !shared {
+		return "", nil
+	}
+	return glancing(ctx, db, func(s *session) (string, error) {
+		return sqldb.Value[string](s, "SELECT system_identifier || ' ' || current_database() || ' ' || current_schema() FROM pg_control_system()")
 	})
 }

@@ -47,6 +47,7 @@ var allowedImporters = map[string]string{
 	"github.com/pressly/goose/v3":            "store",
 	"github.com/labstack/echo/v4":            "server",
 	"github.com/prometheus":                  "internal/metrics server",
+	"github.com/nats-io":                    "internal/stream/relay",
 	"github.com/gorilla/websocket":           "server internal/bench cmd/nodest",
 	"github.com/google/generative-ai-go":     "llm/gemini",
 	"google.golang.org/genai":                "llm/gemini",

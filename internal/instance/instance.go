@@ -93,6 +93,7 @@ type services struct {
 	Accounts   *account.Service
 	Models     *setup.Models
 	hub        *stream.Hub
+	relay      stream.Relay // nil = this process is alone
 	jobs       *jobs.Runner
 	maker      *backup.Maker
 	backups    *backup.Schedule
@@ -174,6 +175,9 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	r.maker = backup.New(cfg, opts.Version, log)
 	r.backups = backup.NewSchedule(r.maker, backup.PlanOf(cfg), r.db, log)
 	r.handle(r.backups.Kinds()...)
+	if r.relay, err = r.openRelay(ctx); err != nil {
+		return r, err
+	}
 	r.build(alone)
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
@@ -205,7 +209,10 @@ func (r *Instance) build(alone bool) {
 	if !alone {
 		poll, recheck, database = time.Second, 30*time.Second, "postgres"
 	}
-	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
+	r.hub = stream.NewHub(r.db, stream.HubOptions{
+		Poll: poll, Relay: r.relay, Log: log,
+		Stored: func(userID string) { r.engine.StoredElsewhere(userID) }, Asked: func(userID string) { r.engine.Asked(userID) },
+	})
 	r.characters = character.New(r.db.Characters(), character.Options{
 		Replan: circle.Replan, HasToolServer: r.mcp.Has,
 		CheckProvider: func(ctx context.Context, userID, name string) error {
@@ -248,7 +255,7 @@ func (r *Instance) build(alone bool) {
 	r.research = r.newResearch()
 	r.lore = loretool.New(loretool.Options{Embedder: r.Models.Meaning, Limit: RecallTimeout, Log: log})
 	r.engine = nodest.New(nodest.Deps{
-		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.Models, Publisher: r.hub,
+		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.Models, Publisher: r.hub, Others: r.hub,
 	}, nodest.Options{
 		Process:            r.db.Process(),
 		MaxReply:           cfg.Count("NODEST_REPLY_KILOBYTES") << 10,
@@ -435,6 +442,11 @@ func (r *Instance) Close() {
 	}
 	if r.hub != nil {
 		r.hub.Close()
+	}
+	if r.relay != nil {
+		if err := r.relay.Close(); err != nil {
+			r.log.Warn("relay to other processes not closed cleanly", "err", err)
+		}
 	}
 	if r.web != nil {
 		if err := r.web.Close(); err != nil {

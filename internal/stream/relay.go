@@ -19,6 +19,19 @@ type Relay interface {
 	Close() error
 }
 
+// RelayMeasure is told of the messages of a relay. Its functions may be nil.
+type RelayMeasure struct {
+	Sent, Received, Dropped func(n int)
+	Lag                     func(time.Duration) // between sending and receiving
+}
+
+// Count tells one of the functions of a number of messages.
+func (RelayMeasure) Count(of func(int), n int) {
+	if of != nil && n > 0 {
+		of(n)
+	}
+}
+
 // Message is what one process tells others about a user: a short-lived event, that it asks for something, or else
 // that something is stored.
 type Message struct {

@@ -27,14 +27,8 @@ type Options struct {
 	// Installation is the same for all processes on one database, and for them alone. Names of users go over NATS
 	// as a hash with it.
 	Installation string
-	Measure      Measure
+	Measure      stream.RelayMeasure // its lag is between two clocks
 	Log          *slog.Logger
-}
-
-// Measure is told of messages. Its functions may be nil.
-type Measure struct {
-	Sent, Received func(n int)
-	Dropped        func(n int)
 }
 
 // NATS is a relay through core NATS: what is sent while it is away is dropped.
@@ -138,26 +132,23 @@ func (n *NATS) read() {
 			n.drop(1)
 			continue
 		}
-		if n.opts.Measure.Received != nil {
-			n.opts.Measure.Received(1)
+		n.opts.Measure.Count(n.opts.Measure.Received, 1)
+		if message.Event != nil && n.opts.Measure.Lag != nil {
+			n.opts.Measure.Lag(max(0, time.Since(message.Event.At)))
 		}
 		n.take(message)
 	}
 }
 
-func (n *NATS) drop(count int) {
-	if n.opts.Measure.Dropped != nil {
-		n.opts.Measure.Dropped(count)
-	}
-}
+func (n *NATS) drop(count int) { n.opts.Measure.Count(n.opts.Measure.Dropped, count) }
 
 // Send implements stream.Relay.
 func (n *NATS) Send(m stream.Message) {
 	if err := n.conn.Publish(n.prefix+n.hash(m.UserID), stream.AppendMessage(nil, m)); err != nil {
 		n.drop(1)
-	} else if n.opts.Measure.Sent != nil {
-		n.opts.Measure.Sent(1)
+		return
 	}
+	n.opts.Measure.Count(n.opts.Measure.Sent, 1)
 }
 
 // Follow implements stream.Relay. All subscriptions share one channel, so that they cost no goroutine each.
