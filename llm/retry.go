@@ -22,9 +22,13 @@ const (
 
 // Dependable wraps a provider in everything that it needs to be used. From the inside
 // out: a reply must be complete, must not keep us waiting, and is requested again where
-// that helps. Chain goes around it.
-func Dependable(provider string, gen Generator) Generator {
-	return WithRetry(WithDeadlines(provider, Checked(provider, gen)))
+// that helps. Chain goes around it. Each of watch goes around every single request.
+func Dependable(provider string, gen Generator, watch ...func(Generator) Generator) Generator {
+	gen = WithDeadlines(provider, Checked(provider, gen))
+	for _, w := range watch {
+		gen = w(gen)
+	}
+	return WithRetry(gen)
 }
 
 // WithRetry sends a request again when it failed in a way that passes by itself: the provider

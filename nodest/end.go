@@ -59,6 +59,7 @@ func (e *Engine) end(t *task, over event, err error) {
 			s.Stored(t.userID, t.setup.Setup)
 		}
 	}
+	e.opts.Stored(written.gen)
 	e.logEnd(written.gen, how)
 }
 

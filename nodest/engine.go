@@ -16,6 +16,7 @@ type Engine struct {
 	store  Store
 	models Models
 	pub    Publisher
+	others Others
 	opts   Options
 
 	Characters *character.Service
@@ -45,12 +46,16 @@ type Deps struct {
 	Chats      *chat.Service
 	Models     Models
 	Publisher  Publisher
+	Others     Others // nil = there are none
 }
 
 // New returns an engine. Close ends it.
 func New(d Deps, opts Options) *Engine {
+	if d.Others == nil {
+		d.Others = nobody{}
+	}
 	return &Engine{
-		store: d.Store, models: d.Models, pub: d.Publisher, opts: opts.withDefaults(),
+		store: d.Store, models: d.Models, pub: d.Publisher, others: d.Others, opts: opts.withDefaults(),
 		Characters: d.Characters, Chats: d.Chats, histories: recent.New(), counts: framework.NewCache(0), toolless: newToolless(),
 		tasks: map[string]*task{}, turns: map[string]chan struct{}{}, reserved: map[string]int64{},
 	}
@@ -113,7 +118,7 @@ func (e *Engine) task(userID, generationID string) *task {
 }
 
 // nextEnd returns a channel that is closed when one of the user's generations in
-// this process ends.
+// this process ends, or another process tells of something that it has stored.
 func (e *Engine) nextEnd(userID string) <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,6 +132,7 @@ func (e *Engine) nextEnd(userID string) <-chan struct{} {
 
 func (e *Engine) track(t *task) {
 	e.working.Add(1)
+	t.leave = e.others.Attend(t.userID)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.tasks[t.id] = t
@@ -139,11 +145,10 @@ func (e *Engine) track(t *task) {
 func (e *Engine) untrack(t *task) {
 	e.mu.Lock()
 	delete(e.tasks, t.id)
-	if ch := e.turns[t.userID]; ch != nil {
-		close(ch)
-		delete(e.turns, t.userID)
-	}
+	e.wake(t.userID)
 	e.mu.Unlock()
+	t.leave()
+	e.others.Stored(t.userID)
 	t.cancel(nil)
 	close(t.done)
 	e.working.Done()

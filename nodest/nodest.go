@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"nodest/chat"
 	"nodest/internal/stream"
 	"nodest/llm"
 	"nodest/nodest/tools"
@@ -79,7 +80,8 @@ type Options struct {
 	Tools              []Toolbox     // opened in every turn, in the order in which models see their tools; nil = none
 	ToolLimits         tools.Limits  // limits of one turn
 	// Ended are told of each reply with a text, in the transaction that stores its end. An error undoes that.
-	Ended []func(tx Tx, r *Ended) error
+	Ended  []func(tx Tx, r *Ended) error
+	Stored func(g *chat.Generation) // is told of each generation whose end this engine has stored; nil = nobody is
 	// Embedder compares replies with the sources that they cite; nil, and a nil result,
 	// mean that they are compared by words.
 	Embedder    func(ctx context.Context, userID string) (llm.Embedder, error)
@@ -100,5 +102,8 @@ func (o Options) withDefaults() Options {
 	o.ToolLimits = o.ToolLimits.WithDefaults()
 	o.SummaryWait = cmp.Or(o.SummaryWait, 3*time.Second)
 	o.Log = cmp.Or(o.Log, slog.Default())
+	if o.Stored == nil {
+		o.Stored = func(*chat.Generation) {}
+	}
 	return o
 }

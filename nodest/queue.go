@@ -1,92 +1,13 @@
 package nodest
 
 import (
-	"cmp"
 	"context"
 	"time"
 
 	"nodest/chat"
-	"nodest/internal/fault"
 	"nodest/internal/op"
+	"nodest/nodest/admission"
 )
-
-// Admission: at most one generation runs per conversation and a few per user; a short
-// queue holds the next. The rules are functions of the user's generations that have not
-// ended. They agree in all processes, because these are read from the database.
-
-// Values of whenBusy.
-const (
-	busyFail   = ""
-	busyQueue  = "queue"
-	busyCancel = "cancel"
-)
-
-type admission struct {
-	queued bool
-	cancel []string // generations that it replaces
-}
-
-// admit decides about a new generation in a conversation. running are the user's
-// generations that have not ended, oldest first.
-//
-// Errors: Busy with details.generationId, TooManyGenerations.
-func admit(running []*chat.Generation, conversationID, whenBusy string, parallel, queue int) (admission, error) {
-	var a admission
-	active, waiting, busyWith := 0, 0, ""
-	for _, g := range running {
-		here := g.ConversationID == conversationID
-		replaced := here && whenBusy == busyCancel
-		if here {
-			busyWith = cmp.Or(busyWith, g.ID)
-		}
-		if replaced {
-			a.cancel = append(a.cancel, g.ID)
-		}
-		switch {
-		case g.Status != chat.GenQueued:
-			active++
-		case !replaced:
-			waiting++
-		}
-	}
-	if busyWith != "" && whenBusy == busyFail {
-		return admission{}, fault.New(fault.Busy, "a reply is being written in this conversation").With("generationId", busyWith)
-	}
-	a.queued = busyWith != "" || active >= parallel
-	if a.queued && waiting >= queue {
-		return admission{}, fault.New(fault.TooManyGenerations,
-			"%d replies are being written and %d are waiting; the limits are %d and %d", active, waiting, parallel, queue).
-			With("running", active).With("waiting", waiting)
-	}
-	return a, nil
-}
-
-// mayStart reports whether a queued generation may start: no older one is left in its
-// conversation, and there is a free place that no older one can take.
-func mayStart(running []*chat.Generation, id string, parallel int) bool {
-	free := parallel
-	taken := map[string]bool{} // conversations
-	for _, g := range running {
-		if g.Status != chat.GenQueued {
-			free--
-			taken[g.ConversationID] = true
-		}
-	}
-	for _, g := range running { // oldest first
-		if g.Status != chat.GenQueued {
-			continue
-		}
-		starts := free > 0 && !taken[g.ConversationID]
-		if g.ID == id {
-			return starts
-		}
-		if starts {
-			free--
-		}
-		taken[g.ConversationID] = true
-	}
-	return false
-}
 
 // pollQueue is how often a waiting generation looks whether another process has
 // finished one; ends in this process wake it at once.
@@ -150,7 +71,7 @@ func turnOf(tx Tx, read func() (UserLimits, error), id string, opts Options) (bo
 	if err != nil {
 		return false, err
 	}
-	return mayStart(running, id, parallel(limits, opts)), nil
+	return admission.MayStart(running, id, parallel(limits, opts)), nil
 }
 
 // own locks the conversation of a generation and reads the generation, which this

@@ -28,8 +28,8 @@ func (e *Engine) Cancel(ctx context.Context, userID, generationID string) (statu
 }
 
 // cancelElsewhere ends a generation that another process works on, or worked on
-// when it crashed. That process learns of it with its next checkpoint, and then
-// closes its request.
+// when it crashed. That process learns of it when it is asked for a checkpoint, or
+// with its next one, and then closes its request.
 func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID string) (status string, err error) {
 	status, err = op.Write(ctx, e.store, userID, func(tx Tx) (string, error) {
 		g, err := tx.Generation(generationID)
@@ -52,6 +52,8 @@ func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID strin
 		}
 		return g.Status, nil
 	}
+	e.others.Ask(userID)
+	e.others.Stored(userID)
 	return status, err
 }
 
@@ -68,8 +70,9 @@ func (e *Engine) stop(userID, generationID string) {
 	}
 }
 
-// StopAll stops the generations of a user who is gone, in this process. Others notice it with their next checkpoint.
+// StopAll stops the generations of a user who is gone, in this process, and has others look whether theirs may go on.
 func (e *Engine) StopAll(userID string) {
+	defer e.others.Ask(userID)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, t := range e.tasks {
@@ -82,12 +85,17 @@ func (e *Engine) StopAll(userID string) {
 // Attach returns the text of a generation from position off (code points of the
 // message's text) to now. Deltas that come later begin at or before its end, so
 // that by their positions nothing is missing and nothing is doubled. Of a
-// generation in another process it is the text of the last checkpoint.
+// generation in another process it is the text of a checkpoint that is made now, or
+// of the last one if that process does not answer.
 func (e *Engine) Attach(ctx context.Context, userID, generationID string, off int) (*Attached, error) {
 	if off < 0 {
 		return nil, fault.InvalidField("off", "range", "must not be negative")
 	}
 	g, err := e.generation(ctx, userID, generationID)
+	if err == nil && !g.Ended() && !e.opts.Alone && e.task(userID, generationID) == nil {
+		e.askOthers(ctx, userID)
+		g, err = e.generation(ctx, userID, generationID)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -150,14 +158,17 @@ func (e *Engine) Wait(ctx context.Context, userID, generationID string) (*chat.G
 			return nil, ctx.Err()
 		}
 	}
+	defer e.others.Attend(userID)()
 	poll := time.NewTicker(pollElsewhere)
 	defer poll.Stop()
 	for {
+		oneEnded := e.nextEnd(userID)
 		g, err := e.generation(ctx, userID, generationID)
 		if err != nil || g.Ended() {
 			return g, err
 		}
 		select {
+		case <-oneEnded:
 		case <-poll.C:
 		case <-ctx.Done():
 			return nil, ctx.Err()

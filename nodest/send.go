@@ -8,6 +8,7 @@ import (
 	"nodest/chat"
 	"nodest/internal/fault"
 	"nodest/internal/op"
+	"nodest/nodest/admission"
 )
 
 // acceptTimeout bounds the accepting transaction. The transaction does not end with the
@@ -195,7 +196,7 @@ func (e *Engine) assign(tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation
 	if err := e.opts.limitsOf(limits).Check(tx, reservedTokens(running)+e.addReserved(c.UserID, 0)); err != nil {
 		return nil, err
 	}
-	place, err := admit(running, conv.ID, whenBusy, parallel(limits, e.opts), e.opts.QueuePerUser)
+	place, err := admission.Admit(running, conv.ID, whenBusy, parallel(limits, e.opts), e.opts.QueuePerUser)
 	if err != nil {
 		return nil, err
 	}
@@ -205,11 +206,11 @@ func (e *Engine) assign(tx Tx, c *op.Call, s *turnSetup, conv *chat.Conversation
 	g.ConversationID, g.UserID, g.By, g.CreatedAt, g.Status = conv.ID, c.UserID, c.By(), s.at, chat.GenBuilding
 	g.Options, g.Model = s.Options, s.model.Name
 	g.LeaseOwner, g.LeaseUntil = e.opts.Process, tx.Now().Add(e.opts.Lease)
-	if place.queued {
+	if place.Queued {
 		g.Status = chat.GenQueued
 	}
 	h := &storedChat{engine: e, userID: c.UserID, conv: conv, kind: g.Kind, target: target, plays: s.Docs.Tavern != nil}
-	return &assignment{gen: g, history: h, conv: conv, cancel: place.cancel}, nil
+	return &assignment{gen: g, history: h, conv: conv, cancel: place.Cancel}, nil
 }
 
 func (e *Engine) checkSend(in SendInput) error {
@@ -230,7 +231,7 @@ func (e *Engine) checkSend(in SendInput) error {
 
 func checkWhenBusy(word string) error {
 	switch word {
-	case busyFail, busyQueue, busyCancel:
+	case admission.Fail, admission.Queue, admission.Cancel:
 		return nil
 	}
 	return fault.InvalidField("whenBusy", "enum", "must be queue or cancel")

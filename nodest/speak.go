@@ -162,6 +162,12 @@ func (e *Engine) keep(t *task) (stop func()) {
 				if t.text.Unsaved() < e.opts.CheckpointChars {
 					continue // asked for twice
 				}
+			case <-t.asked:
+				if !e.checkpoint(t) {
+					return
+				}
+				e.others.Stored(t.userID)
+				renewed = time.Now()
 			}
 			if t.text.Unsaved() > 0 || time.Since(renewed) >= e.opts.Lease/3 {
 				if !e.checkpoint(t) {

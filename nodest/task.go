@@ -33,6 +33,8 @@ type task struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when the end is stored
+	asked   chan struct{} // another process asks for a checkpoint
+	leave   func()        // ends hearing that
 
 	text  *transcript.Transcript
 	meter *meter
@@ -51,7 +53,7 @@ func newTask(c *op.Call, s *turnSetup, as *assignment) *task {
 	t := &task{
 		identity: identity{g.ID, c.UserID, g.ConversationID, g.MessageID, c.By()},
 		setup:    s, history: as.history, queued: g.Status == chat.GenQueued,
-		ctx: ctx, cancel: cancel, done: make(chan struct{}),
+		ctx: ctx, cancel: cancel, done: make(chan struct{}), asked: make(chan struct{}, 1),
 		text: transcript.New(), meter: &meter{}, shown: &provenance{}, watch: newStopwatch(g.CreatedAt),
 		gen: &g,
 	}

@@ -5,6 +5,7 @@ import (
 
 	"nodest/chat"
 	"nodest/internal/op"
+	"nodest/nodest/admission"
 )
 
 // told is a history that comes with the request.
@@ -23,7 +24,7 @@ func (e *Engine) ReplyTo(ctx context.Context, c *op.Call, conversationID string,
 			return "", nil, err
 		}
 		g := &chat.Generation{ID: op.NewID(), Kind: chat.KindReply}
-		as, err := e.assign(tx, c, s, conv, nil, busyFail, g)
+		as, err := e.assign(tx, c, s, conv, nil, admission.Fail, g)
 		if err != nil {
 			return "", nil, err
 		}

@@ -26,6 +26,8 @@ type problem struct {
 // is the only place where the failure of a request is logged.
 func (s *Server) problemOf(requestID, what string, err error) *problem {
 	f := fault.Public(err)
+	quota, _ := f.Details["quota"].(string)
+	s.opts.Metrics.Refused(string(f.Code), quota)
 	if f.Code == fault.Internal {
 		s.opts.Log.Error("request failed", "requestId", requestID, "op", what, "err", err)
 	}
@@ -109,7 +111,7 @@ func (s *Server) logRequests(next echo.HandlerFunc) echo.HandlerFunc {
 		if err := next(c); err != nil {
 			c.Error(err)
 		}
-		s.requests.WithLabelValues(methodOf(c.Request()), c.Path(), strconv.Itoa(c.Response().Status)).Inc()
+		s.opts.Metrics.Request(methodOf(c.Request()), c.Path(), strconv.Itoa(c.Response().Status))
 		s.opts.Log.Debug("request", "requestId", idOf(c), "method", c.Request().Method, "path", c.Request().URL.Path,
 			"status", c.Response().Status, "bytes", c.Response().Size, "ms", time.Since(start).Milliseconds())
 		return nil

@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
 	"nodest/card/picture"
 	"nodest/internal/account"
+	"nodest/internal/metrics"
 	"nodest/nodest/app"
 	"nodest/server/api"
 )
@@ -45,6 +45,7 @@ type Options struct {
 
 	PublicURL      string         // where browsers reach the server; "" = only at the host that they name
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For says where a client is
+	Metrics        *metrics.Set   // that the process counts; default new ones
 	OpenMetrics    bool           // whoever reaches the server may read /metrics, and not only owners
 
 	Database string                                  // the kind of the database: sqlite or postgres
@@ -89,6 +90,9 @@ type Intervals struct {
 func (o Options) withDefaults() Options {
 	o.Version = cmp.Or(o.Version, "dev")
 	o.Log = cmp.Or(o.Log, slog.Default())
+	if o.Metrics == nil {
+		o.Metrics = metrics.New()
+	}
 	o.FrameBytes = cmp.Or(o.FrameBytes, 256<<10)
 	o.BodyBytes = cmp.Or(o.BodyBytes, o.FrameBytes)
 	o.BodyWithin = cmp.Or(o.BodyWithin, time.Minute)
@@ -125,7 +129,6 @@ type Server struct {
 	pictures *picture.Thumbnails
 	spools   spools
 	lifetime
-	requests *prometheus.CounterVec
 
 	proxyHint sync.Once  // logs that a proxy may be missing from TrustedProxies
 	backingUp sync.Mutex // held while a backup is downloaded
@@ -147,7 +150,6 @@ func New(d Deps, opts Options) *Server {
 	s := &Server{Deps: d, opts: opts.withDefaults(), lifetime: lifetime{started: time.Now()}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.origins = newAllowed(s.opts)
-	s.requests = requestCounter()
 	s.memory = gate{all: s.opts.WorkBytes, each: s.opts.WorkBytes / 2}
 	s.disk = gate{all: tempBytes, each: tempBytes / 8}
 	s.pictures = picture.NewThumbnails()

@@ -74,12 +74,16 @@ func (s *Server) ready(c echo.Context) error {
 // metrics serves Prometheus metrics to owners, or to everybody. The address of the client does
 // not matter: behind a proxy on this machine every request comes from here.
 func (s *Server) metrics() echo.HandlerFunc {
-	registry := prometheus.NewRegistry()
+	registry := s.opts.Metrics.Registry
+	gauge := func(name, help string, value func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	}
 	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "nodest_websocket_connections", Help: "Open WebSocket connections."},
-			func() float64 { return float64(s.sockets.count()) }),
-		s.requests, backupFigures{s},
+		gauge("nodest_websocket_connections", "Open WebSocket connections and event streams that have begun.", s.sockets.count),
+		gauge("nodest_connections", "Places for WebSocket connections and event streams that are taken, those that are just beginning or closing included.", s.sockets.taken),
+		gauge("nodest_connections_limit", "WebSocket connections and event streams that the process may have.", func() int { return s.opts.Connections }),
+		backupFigures{s},
 	)
 	figures := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return func(c echo.Context) error {
@@ -139,13 +143,6 @@ func methodOf(r *http.Request) string {
 		return r.Method
 	}
 	return "other"
-}
-
-// requestCounter counts answers by route, not by path: paths hold ids.
-func requestCounter() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "nodest_http_requests_total", Help: "Answered HTTP requests by method, route and status.",
-	}, []string{"method", "route", "status"})
 }
 
 // Policies of what is not the page. Data, such as an answer of the API or a user's

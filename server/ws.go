@@ -289,6 +289,13 @@ func (k *sockets) count() int {
 	return len(k.all)
 }
 
+// taken returns how many places are taken, those of event streams included.
+func (k *sockets) taken() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.open
+}
+
 // revoked closes the connections of a token, or of a user (tokenID "").
 func (k *sockets) revoked(userID, tokenID string) {
 	for _, c := range k.list() {

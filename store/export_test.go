@@ -161,12 +161,13 @@ func Plan(db *DB, query string) (lines []string, err error) {
 
 // Parts of statements whose plans are tested.
 var (
-	EachChain  = eachChain
-	UpChain    = upChain
-	ChildrenOf = childrenOf
-	HasChild   = hasChild
-	ShownText  = shownText
-	OldMessage = oldMessage
+	EachChain    = eachChain
+	UpChain      = upChain
+	ChildrenOf   = childrenOf
+	HasChild     = hasChild
+	BacklogQuery = backlogQuery
+	ShownText    = shownText
+	OldMessage   = oldMessage
 
 	RangesOf         = rangesOf
 	RangesOfGaps     = rangesOfGaps

@@ -17,13 +17,13 @@ import (
 type neighbours struct {
 	*testing.T
 	here, there *store.DB
-	user        string
+	user, url   string
 }
 
 func newNeighbours(t *testing.T) *neighbours {
 	t.Helper()
 	url := storetest.PostgresURL(t)
-	n := &neighbours{T: t, here: storetest.OpenWith(t, store.Options{URL: url}), there: storetest.OpenWith(t, store.Options{URL: url})}
+	n := &neighbours{T: t, url: url, here: storetest.OpenWith(t, store.Options{URL: url}), there: storetest.OpenWith(t, store.Options{URL: url})}
 	n.user = storetest.User(t, n.here)
 	return n
 }

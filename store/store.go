@@ -32,6 +32,9 @@ type Options struct {
 	// come from several goroutines, not quite in the order of seq.
 	Committed func(userID string, events []*stream.Event)
 
+	// Metered gets what a transaction added to a user's meter, after its commit; nil = nobody counts it.
+	Metered func(rows []nodest.UsageRow)
+
 	// Jobs is called after a commit that enqueued jobs, or cancelled those that it
 	// names: jobs.Runner.Changed.
 	Jobs func(cancelled []string)
@@ -55,6 +58,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Jobs == nil {
 		o.Jobs = func([]string) {}
+	}
+	if o.Metered == nil {
+		o.Metered = func([]nodest.UsageRow) {}
 	}
 	if o.Committed == nil {
 		o.Committed = func(string, []*stream.Event) {}
@@ -196,6 +202,7 @@ func (db *DB) Update(ctx context.Context, userID string, fn func(nodest.Tx) erro
 func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) error {
 	var logged []*stream.Event
 	var news jobNews
+	var used []nodest.UsageRow
 	full := false // by the counters
 	run := func(s *session) error {
 		t := newTx(db, s, userID)
@@ -209,6 +216,7 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 			full = fault.Is(err, fault.QuotaExceeded)
 			return err
 		}
+		used = t.users.usage // finish writes and drops it
 		var err error
 		logged, err = t.finish()
 		news = t.jobs.news
@@ -227,6 +235,9 @@ func (db *DB) update(ctx context.Context, userID string, fn func(*tx) error) err
 		return err
 	}
 	db.tell(news)
+	if len(used) > 0 {
+		db.opts.Metered(used)
+	}
 	if len(logged) > 0 {
 		db.opts.Committed(userID, logged)
 	}

@@ -17,7 +17,7 @@ import (
 // layers lists our packages from the ground up. A package may import packages of
 // lower layers, never one of its own layer or above (docs/architecture.md).
 var layers = []string{
-	"internal/tavern/folder internal/accent internal/civil internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup internal/mathml migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro card/date card/foreign",
+	"internal/tavern/folder internal/accent internal/civil internal/codec internal/fair internal/fault internal/feedback internal/lexicon internal/lru internal/markup internal/mathml internal/metrics migrations internal/sharedtest web internal/bench/figure internal/cite/script internal/index/dict llm/sse llm/loose internal/op/id framework/jsregex framework/keyscan framework/macro card/date card/foreign",
 	"card/picture card/pngfile internal/spool internal/password chat/attached chat/lineage chat/words internal/jsonlimit internal/lexicon/lexicontest internal/cli",
 	"llm card internal/audit internal/cli/review internal/cli/watch internal/cli/pack internal/stream internal/jobs store/sqldb internal/outbound knowledge/parse knowledge/unzip",
 	"internal/op internal/mcpclient llm/gemini llm/openai llm/offline llm/llmtest framework framework/worldinfo internal/index internal/stream/outbox knowledge/chunk",
@@ -27,7 +27,7 @@ var layers = []string{
 	"memory cognition",
 	"memory/dream",
 	"memory/extract chat circle websearch websearch/research/agent knowledge store/first",
-	"websearch/research chat/archive cognition/side knowledge/shelf nodest/usage nodest/tools nodest/recent nodest/record nodest/carried nodest/transcript",
+	"websearch/research chat/archive cognition/side knowledge/shelf nodest/usage nodest/admission nodest/tools nodest/recent nodest/record nodest/carried nodest/transcript",
 	"nodest internal/tavern",
 	"nodest/app internal/mcptool internal/kbtool internal/webtool internal/logtool internal/loretool internal/researchtool",
 	"server/api",
@@ -46,6 +46,8 @@ var allowedImporters = map[string]string{
 	"github.com/jackc/pgx/v5":                "store store/sqldb store/storetest",
 	"github.com/pressly/goose/v3":            "store",
 	"github.com/labstack/echo/v4":            "server",
+	"github.com/prometheus":                  "internal/metrics server",
+	"github.com/nats-io":                    "internal/stream/relay",
 	"github.com/gorilla/websocket":           "server internal/bench cmd/nodest",
 	"github.com/google/generative-ai-go":     "llm/gemini",
 	"google.golang.org/genai":                "llm/gemini",

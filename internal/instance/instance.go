@@ -30,6 +30,7 @@ import (
 	"nodest/internal/logtool"
 	"nodest/internal/loretool"
 	"nodest/internal/mcptool"
+	"nodest/internal/metrics"
 	"nodest/internal/op"
 	"nodest/internal/researchtool"
 	"nodest/internal/rights"
@@ -78,6 +79,7 @@ type Instance struct {
 	log  *slog.Logger
 	db   *store.DB
 	services
+	metrics    *metrics.Set
 	server     *server.Server
 	http       *http.Server
 	Addr       string // where it listens
@@ -91,6 +93,7 @@ type services struct {
 	Accounts   *account.Service
 	Models     *setup.Models
 	hub        *stream.Hub
+	relay      stream.Relay // nil = this process is alone
 	jobs       *jobs.Runner
 	maker      *backup.Maker
 	backups    *backup.Schedule
@@ -117,7 +120,7 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	r = &Instance{Cfg: cfg, opts: opts, log: log, Failed: make(chan error, 1)}
+	r = &Instance{Cfg: cfg, opts: opts, log: log, metrics: metrics.New(), Failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			r.Close()
@@ -130,6 +133,7 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 			Items: int64(cfg.Count("NODEST_QUOTA_ITEMS")),
 		},
 		Committed: func(userID string, events []*stream.Event) { r.hub.Committed(userID, events) },
+		Metered:   r.metered,
 		Jobs:      func(cancelled []string) { r.jobs.Changed(cancelled) },
 	})
 	if err != nil {
@@ -144,7 +148,8 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	// revoke tokens and leave replies and jobs behind.
 	alone := cfg.Get("NODEST_DATABASE_URL") == ""
 	r.jobs = jobs.New(r.db, jobs.Options{Process: r.db.Process(), Alone: alone, Lease: Lease, Log: log})
-	r.jobs.Handle(r.db.Maintenance())
+	r.metrics.Watch(r.db.Backlog)
+	r.handle(r.db.Maintenance())
 	if r.Accounts, err = account.New(r.db, secret, account.Options{
 		Now: r.db.Now, AdminToken: cfg.Get("NODEST_ADMIN_TOKEN"), Log: log, Left: func(userID string) { r.engine.StopAll(userID) },
 		BuiltIn: append([]string{"jina"}, setup.ProviderNames...),
@@ -154,6 +159,7 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	if r.Models, err = setup.NewModels(cfg, log, r.Accounts.ProviderKeys); err != nil {
 		return r, err
 	}
+	r.Models.UseMetrics(r.metrics)
 	r.Models.UseServers(r.Accounts.OpenServers)
 	if absent, err := r.Models.Absent(ctx); err != nil {
 		return r, err
@@ -168,7 +174,10 @@ func Open(ctx context.Context, cfg *setup.Config, opts Options) (r *Instance, er
 	}
 	r.maker = backup.New(cfg, opts.Version, log)
 	r.backups = backup.NewSchedule(r.maker, backup.PlanOf(cfg), r.db, log)
-	r.jobs.Handle(r.backups.Kinds()...)
+	r.handle(r.backups.Kinds()...)
+	if r.relay, err = r.openRelay(ctx); err != nil {
+		return r, err
+	}
 	r.build(alone)
 	if err := r.engine.Recover(ctx); err != nil {
 		return r, err
@@ -200,7 +209,10 @@ func (r *Instance) build(alone bool) {
 	if !alone {
 		poll, recheck, database = time.Second, 30*time.Second, "postgres"
 	}
-	r.hub = stream.NewHub(r.db, stream.HubOptions{Poll: poll, Log: log})
+	r.hub = stream.NewHub(r.db, stream.HubOptions{
+		Poll: poll, Relay: r.relay, Log: log,
+		Stored: func(userID string) { r.engine.StoredElsewhere(userID) }, Asked: func(userID string) { r.engine.Asked(userID) },
+	})
 	r.characters = character.New(r.db.Characters(), character.Options{
 		Replan: circle.Replan, HasToolServer: r.mcp.Has,
 		CheckProvider: func(ctx context.Context, userID, name string) error {
@@ -243,12 +255,12 @@ func (r *Instance) build(alone bool) {
 	r.research = r.newResearch()
 	r.lore = loretool.New(loretool.Options{Embedder: r.Models.Meaning, Limit: RecallTimeout, Log: log})
 	r.engine = nodest.New(nodest.Deps{
-		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.Models, Publisher: r.hub,
+		Store: r.db, Characters: r.characters, Chats: r.chats, Models: r.Models, Publisher: r.hub, Others: r.hub,
 	}, nodest.Options{
 		Process:            r.db.Process(),
 		MaxReply:           cfg.Count("NODEST_REPLY_KILOBYTES") << 10,
 		GenerationsPerUser: cfg.Count("NODEST_GENERATIONS"), TokensPerDay: int64(cfg.Count("NODEST_TOKENS_PER_DAY")), MonthlyUSD: cfg.Amount("NODEST_USD_PER_MONTH"),
-		Sources: r.sources(), Tools: r.tools(), Ended: []func(nodest.Tx, *nodest.Ended) error{logtool.LogQueries}, Embedder: r.Models.Meaning,
+		Sources: r.sources(), Tools: r.tools(), Ended: []func(nodest.Tx, *nodest.Ended) error{logtool.LogQueries}, Stored: r.generated, Embedder: r.Models.Meaning,
 		SummaryWait: cfg.Duration("NODEST_MEMORY_SUMMARY_SYNC_WAIT"), Alone: alone, Lease: Lease, Log: log,
 	})
 	reader := extract.New(r.db.Memory(), extract.Options{
@@ -267,12 +279,12 @@ func (r *Instance) build(alone bool) {
 			return err
 		},
 	})
-	r.jobs.Handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.dreams.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds(), r.research.Kinds(), researchtool.Kinds(r.research, r.engine))...)
+	r.handle(slices.Concat(r.memory.Kinds(), r.branches.Kinds(), reader.Kinds(), r.dreams.Kinds(), r.chats.Kinds(), r.circle.Kinds(), r.knowledge.Kinds(), r.research.Kinds(), researchtool.Kinds(r.research, r.engine))...)
 	archives := archive.New(r.db.Chats())
 	folders := tavern.New(r.db.Tavern(), tavern.Options{
 		Characters: r.characters, Archives: archives, Chats: r.chats, TempDir: cfg.Get("NODEST_DATA"), Memories: r.writeMemories, Beside: r.beside(), Log: log,
 	})
-	r.jobs.Handle(folders.Kinds()...)
+	r.handle(folders.Kinds()...)
 	proxies, _ := setup.Networks(cfg.Get("NODEST_TRUSTED_PROXIES")) // checked on loading
 	services := serverapi.Services{
 		Engine: r.engine, Characters: r.characters, Chats: r.chats, Archives: archives, Tavern: folders, Memory: r.memory, Dreams: r.dreams,
@@ -288,7 +300,7 @@ func (r *Instance) build(alone bool) {
 		Services: services, App: app.New(r.db.App(), r.chats, services.Archives, r.engine), Accounts: r.Accounts, Providers: r.Models,
 	}, server.Options{
 		Version: r.opts.Version, Backup: func(ctx context.Context, w io.Writer) error { return r.maker.Write(ctx, w, nil) }, Origins: setup.Split(cfg.Get("NODEST_ORIGINS")), Ready: r.db.Ping, Log: log,
-		PublicURL: cfg.Get("NODEST_PUBLIC_URL"), TrustedProxies: proxies, OpenMetrics: cfg.Get("NODEST_METRICS") == "open",
+		PublicURL: cfg.Get("NODEST_PUBLIC_URL"), TrustedProxies: proxies, OpenMetrics: cfg.Get("NODEST_METRICS") == "open", Metrics: r.metrics,
 		Database: database, TempDir: cfg.Get("NODEST_DATA"), Generations: cfg.Count("NODEST_GENERATIONS"),
 		Limits: server.Limits{
 			WorkBytes: int64(cfg.Count("NODEST_REQUEST_MEGABYTES")) << 20, Connections: cfg.Count("NODEST_MAX_CONNECTIONS"),
@@ -430,6 +442,11 @@ func (r *Instance) Close() {
 	}
 	if r.hub != nil {
 		r.hub.Close()
+	}
+	if r.relay != nil {
+		if err := r.relay.Close(); err != nil {
+			r.log.Warn("relay to other processes not closed cleanly", "err", err)
+		}
 	}
 	if r.web != nil {
 		if err := r.web.Close(); err != nil {

@@ -102,7 +102,7 @@ func (r *Instance) newResearch() *research.Service {
 
 // sources are what a turn asks besides the chat itself.
 func (r *Instance) sources() []nodest.Source {
-	return []nodest.Source{nodest.WithDocuments(nodest.Memories(r.memory, RecallTimeout), r.dreams), webtool.Source(r.search, searchTimeout), researchtool.Source(r.research, KnowledgeTimeout), r.lore.Source()}
+	return []nodest.Source{nodest.WithDocuments(r.timed(nodest.Memories(r.memory, RecallTimeout)), r.dreams), webtool.Source(r.search, searchTimeout), researchtool.Source(r.research, KnowledgeTimeout), r.lore.Source()}
 }
 
 // tools are what models may call while they write.

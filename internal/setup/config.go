@@ -52,6 +52,9 @@ var Settings = []Setting{
 	{Env: "NODEST_PUBLIC_URL", Help: "public URL of the server if it differs from NODEST_ADDR (behind a proxy, in a container): browsers may call from it, and sign-in links lead to it", check: isURL},
 	{Env: "NODEST_DATA", Default: "./data", Help: "data folder with the database and the secret key"},
 	{Env: "NODEST_DATABASE_URL", Help: "postgres://… URL of a PostgreSQL database; empty: SQLite in the data folder", Secret: true, check: isDatabase},
+	{Env: "NODEST_NATS_URL", Help: "nats:// or tls:// URLs of NATS, separated by commas, with user and password: replies that another process writes are seen as they are written; empty: PostgreSQL carries them, a little later", Secret: true, check: isNATS},
+	{Env: "NODEST_NATS_CREDS", Help: "file with the credentials for NATS, if it asks for them"},
+	{Env: "NODEST_NATS_CA", Help: "file with the certificates that sign those of NATS; empty: those of the system"},
 	{Env: "NODEST_ADMIN_TOKEN", Help: "bearer token with the owner's rights; at least 16 characters", Secret: true, check: isLong},
 	{Env: "NODEST_SECRET_KEY", Help: "secret that encrypts stored provider keys; empty: generated and kept in the data folder", Secret: true},
 	{Env: "NODEST_PROVIDER", Help: "default model provider: gemini, openrouter, openai, offline, or the name of a server that an owner has added on the page; empty: the first one with a key", check: readable(providerName)},
@@ -273,6 +276,16 @@ func isDatabase(v string) error {
 		return nil
 	}
 	return errors.New("must be a URL such as postgres://user@host/database") // the value may hold a password
+}
+
+func isNATS(v string) error {
+	for address := range strings.SplitSeq(v, ",") {
+		u, err := url.Parse(strings.TrimSpace(address))
+		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+			return errors.New("must be nats://host:port or tls://host:port; several are separated by commas")
+		}
+	}
+	return nil
 }
 
 func isLong(v string) error {

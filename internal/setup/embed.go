@@ -84,9 +84,9 @@ func (m *Models) embedder(ctx context.Context, userID, name string) (llm.Embedde
 		return nil, err
 	}
 	if model := m.cfg.Get("NODEST_EMBEDDING_MODEL"); model != "" {
-		return e.Embedder(model, 0), nil // it is not known what other models can give
+		return m.watchEmbedder(name, e.Embedder(model, 0)), nil // it is not known what other models can give
 	}
-	return e.Embedder(e.EmbeddingModel(ctx), embeddingDim), nil
+	return m.watchEmbedder(name, e.Embedder(e.EmbeddingModel(ctx), embeddingDim)), nil
 }
 
 // embeds returns a provider that can make vectors, with the user's own key where there is one.

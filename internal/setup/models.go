@@ -13,6 +13,7 @@ import (
 	"nodest/internal/account"
 	"nodest/internal/fault"
 	"nodest/internal/lru"
+	"nodest/internal/metrics"
 	"nodest/internal/op"
 	"nodest/llm"
 	"nodest/llm/gemini"
@@ -36,6 +37,8 @@ type Models struct {
 	fallbacks []llm.Ref
 	keys      func(ctx context.Context, userID string) (map[string]string, error)
 	added     func(ctx context.Context) ([]*account.OpenServer, error) // nil = there are none
+
+	metrics *metrics.Set // counts requests; nil = nobody counts them
 
 	lists  *lists
 	probed probed // tells if the server makes vectors
@@ -274,7 +277,7 @@ func (m *Models) fallback(ctx context.Context, ref llm.Ref) []llm.Link {
 // link is a provider with one of its models, which is chosen if it is the default and "" if it is
 // that of the moment.
 func (m *Models) link(p llm.Provider, by ownKey, model, chosen string) llm.Link {
-	gen := llm.WithDefault(m.log, p, llm.Dependable(p.Name(), p), chosen)
+	gen := llm.WithDefault(m.log, p, llm.Dependable(p.Name(), p, m.watch(p.Name())), chosen)
 	if m.strictTurns(p, model) {
 		gen = llm.WithStrictTurns(gen)
 	}

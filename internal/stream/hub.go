@@ -15,8 +15,12 @@ import (
 type HubOptions struct {
 	// Poll is how often the logs of joined users are checked for events that
 	// another process wrote; 0 = there is no other process.
-	Poll time.Duration
-	Log  *slog.Logger // default slog.Default()
+	Poll  time.Duration
+	Relay Relay // to the other processes; nil = there are none
+	// Stored is told that another process has stored something of a user, and Asked that another process asks for
+	// what this one has of a user to be stored. They must not block.
+	Stored, Asked func(userID string)
+	Log           *slog.Logger // default slog.Default()
 }
 
 // maxHeld bounds the short-lived events that wait, per user, behind a durable one that is
@@ -49,8 +53,11 @@ type Hub struct {
 type room struct {
 	user string
 
+	// Guarded by Hub.mu:
+	users int    // joined and joining
+	stop  func() // ends following the user
+
 	mu    sync.Mutex
-	users int // joined and joining; guarded by Hub.mu
 	sinks []Sink
 	known bool // epoch and last are known
 	epoch string
@@ -73,6 +80,9 @@ func NewHub(store Store, opts HubOptions) *Hub {
 		store: store, opts: opts, rooms: map[string]*room{}, late: map[*room]struct{}{},
 		gaps: make(chan struct{}, 1), stop: cancel, done: make(chan struct{}),
 	}
+	if opts.Relay != nil {
+		opts.Relay.Receive(h.receive)
+	}
 	go h.run(ctx)
 	return h
 }
@@ -87,6 +97,9 @@ func (h *Hub) Close() {
 // Committed takes events that are in the user's log now: Seq and At are set. It
 // does not block on sinks or the database.
 func (h *Hub) Committed(userID string, events []*Event) {
+	if len(events) > 0 {
+		h.send(Message{UserID: userID, Seq: events[len(events)-1].Seq})
+	}
 	r := h.room(userID)
 	if r == nil {
 		return
@@ -109,6 +122,60 @@ func (h *Hub) Committed(userID string, events []*Event) {
 // Transient delivers an event that is not stored. It comes after every durable
 // event of the user that was committed before.
 func (h *Hub) Transient(e *Event) {
+	h.deliver(e)
+	h.send(Message{UserID: e.UserID, Event: e})
+}
+
+// Stored tells the other processes that something of the user is stored that is no event.
+func (h *Hub) Stored(userID string) { h.send(Message{UserID: userID}) }
+
+// Ask asks the other processes to store what they have of the user, and to look whether they may go on.
+func (h *Hub) Ask(userID string) { h.send(Message{UserID: userID, Ask: true}) }
+
+// Attend has this process hear what others ask for and store of the user, though no sink has joined, until leave is
+// called.
+func (h *Hub) Attend(userID string) (leave func()) {
+	if h.opts.Relay == nil {
+		return func() {}
+	}
+	return h.opts.Relay.Follow(userID)
+}
+
+func (h *Hub) send(m Message) {
+	if h.opts.Relay != nil {
+		h.opts.Relay.Send(m)
+	}
+}
+
+// receive takes a message of another process. What that has stored is read from the log: this may be ahead of it.
+func (h *Hub) receive(m Message) {
+	switch {
+	case m.Event != nil:
+		h.deliver(m.Event)
+	case m.Ask:
+		if h.opts.Asked != nil {
+			h.opts.Asked(m.UserID)
+		}
+	default:
+		if r := h.room(m.UserID); r != nil && m.Seq > 0 && r.goesTo(m.Seq) {
+			h.fill(r)
+		}
+		if h.opts.Stored != nil {
+			h.opts.Stored(m.UserID)
+		}
+	}
+}
+
+// goesTo notes that the log goes at least to seq, and reports whether this room is behind.
+func (r *room) goesTo(seq int64) (late bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = max(r.seen, seq)
+	return r.known && r.last < r.seen
+}
+
+// deliver gives an event that is not stored to those who joined.
+func (h *Hub) deliver(e *Event) {
 	r := h.room(e.UserID)
 	if r == nil {
 		return
@@ -235,6 +302,9 @@ func (h *Hub) enter(userID string) *room {
 		h.rooms[userID] = r
 	}
 	r.users++
+	if r.stop == nil {
+		r.stop = h.Attend(userID)
+	}
 	return r
 }
 
@@ -243,6 +313,7 @@ func (h *Hub) exit(r *room) {
 	defer h.mu.Unlock()
 	if r.users--; r.users == 0 {
 		delete(h.rooms, r.user)
+		r.stop()
 	}
 }
 
@@ -304,12 +375,7 @@ func (h *Hub) look(ctx context.Context) error {
 			continue
 		}
 		for user, seq := range newest {
-			r := rooms[user]
-			r.mu.Lock()
-			r.seen = max(r.seen, seq)
-			late := r.known && r.last < r.seen
-			r.mu.Unlock()
-			if late {
+			if r := rooms[user]; r.goesTo(seq) {
 				h.fill(r)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,6 +22,8 @@ type presence struct {
 	process string
 	log     *slog.Logger
 	renew   chan struct{} // asks for the lock to be taken again
+	channel string        // of notifications between processes
+	heard   atomic.Pointer[func(kind string, anew bool)]
 	end     context.CancelFunc
 	ended   chan struct{}
 }
@@ -41,32 +44,71 @@ func Gone(process string) string {
 		" AND (CAST(classid AS BIGINT) << 32 | CAST(objid AS BIGINT)) = " + presenceKey(process) + ")"
 }
 
-// lockPresence connects and takes the locks of a process that uses the database.
-func lockPresence(ctx context.Context, db *sql.DB, process string) (*sql.Conn, error) {
-	conn, err := LockSchema(ctx, db, true)
+// lock connects and takes the locks of this process.
+func (p *presence) lock(ctx context.Context) (*sql.Conn, error) {
+	conn, err := LockSchema(ctx, p.db, true)
 	if err != nil {
 		return nil, err
 	}
 	// A shared lock can be taken even while PostgreSQL still holds it for the connection that
 	// was cut.
-	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock_shared("+presenceKey("$1::TEXT")+")", process); err != nil {
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock_shared("+presenceKey("$1::TEXT")+")", p.process); err != nil {
 		UnlockSchema(conn)
 		return nil, fmt.Errorf("cannot lock the name of the process: %w", err)
 	}
+	if err := p.listen(ctx, conn); err != nil {
+		UnlockSchema(conn)
+		return nil, fmt.Errorf("cannot listen to other processes: %w", err)
+	}
 	return conn, nil
+}
+
+// listen has this connection hear what Notify sends. The channel is of this schema alone.
+func (p *presence) listen(ctx context.Context, conn *sql.Conn) error {
+	if err := conn.QueryRowContext(ctx, "SELECT "+relayChannel).Scan(&p.channel); err != nil {
+		return err
+	}
+	_, err := conn.ExecContext(ctx, "LISTEN "+p.channel)
+	return err
+}
+
+// relayChannel is the channel of notifications as an expression; it has no character that needs quotes.
+const relayChannel = "'nodest_relay_' || md5(COALESCE(current_schema(), ''))"
+
+// Listen has fn told of each notification of another process, and with anew that some may have been missed. fn does
+// not block; nil ends it.
+func (p *Postgres) Listen(fn func(kind string, anew bool)) {
+	if fn == nil {
+		p.presence.heard.Store(nil)
+		return
+	}
+	p.presence.heard.Store(&fn)
+}
+
+// Notify tells the other processes, when the transaction ends, that there is something new of a kind, a letter.
+func (p *Postgres) Notify(s *Session, kind string) error {
+	return s.Run("SELECT pg_notify("+relayChannel+", ?)", kind+p.presence.process)
+}
+
+// tell passes a notification on.
+func (p *presence) tell(kind string, anew bool) {
+	if fn := p.heard.Load(); fn != nil {
+		(*fn)(kind, anew)
+	}
 }
 
 // openPresence takes the locks of this process and keeps them until close.
 func openPresence(ctx context.Context, config *pgx.ConnConfig, o Options) (*presence, error) {
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(1)
-	conn, err := lockPresence(ctx, db, o.Process)
+	staying, end := context.WithCancel(context.WithoutCancel(ctx))
+	p := &presence{db: db, process: o.Process, log: o.Log, renew: make(chan struct{}, 1), end: end, ended: make(chan struct{})}
+	conn, err := p.lock(ctx)
 	if err != nil {
+		end()
 		return nil, errors.Join(err, db.Close())
 	}
-	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
-	p := &presence{db: db, process: o.Process, log: o.Log, renew: make(chan struct{}, 1), end: end, ended: make(chan struct{})}
-	go p.keep(ctx, conn)
+	go p.keep(staying, conn)
 	return p, nil
 }
 
@@ -81,7 +123,8 @@ func (p *presence) keep(ctx context.Context, conn *sql.Conn) {
 			return
 		}
 		var err error
-		if conn, err = lockPresence(ctx, p.db, p.process); err == nil {
+		if conn, err = p.lock(ctx); err == nil {
+			p.tell("", true)
 			continue
 		}
 		p.log.WarnContext(ctx, "lock of this process not taken", "err", err)
@@ -104,9 +147,14 @@ func (p *presence) hold(ctx context.Context, conn *sql.Conn) {
 		}
 	}()
 	_ = conn.Raw(func(raw any) error {
-		for { // nothing notifies this connection, so this blocks until it ends
-			if _, err := raw.(*stdlib.Conn).Conn().WaitForNotification(ctx); err != nil {
+		own := raw.(*stdlib.Conn).Conn()
+		for {
+			n, err := own.WaitForNotification(ctx)
+			if err != nil {
 				return err
+			}
+			if kind := n.Payload[:min(1, len(n.Payload))]; n.Payload != kind+p.process {
+				p.tell(kind, false)
 			}
 		}
 	})
