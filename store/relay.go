@@ -33,7 +33,7 @@ type relay struct {
 	send, receive chan struct{}
 	end           context.CancelFunc
 	ended         sync.WaitGroup
-	failing       bool // of the sender
+	failing       bool // the sender's last try failed
 }
 
 // RelayOptions tune a relay.
@@ -57,7 +57,7 @@ const (
 	mostHeld   = 4 << 20          // bytes that wait; short-lived events beyond them are dropped
 )
 
-// What notifications say.
+// Kinds of notifications.
 const (
 	rowsCame      = "r"
 	followChanged = "f"
@@ -237,7 +237,7 @@ func (r *relay) report(ctx context.Context, err error) {
 		r.bytes, r.number = 0, 0
 		r.mu.Unlock()
 		r.opts.Measure.Count(r.opts.Measure.Dropped, lost)
-		signal(r.send) // what this process follows is still to be written
+		signal(r.send) // users that this process follows are still to be written down
 	}
 }
 

@@ -103,7 +103,7 @@ func TestNothingIsRelayedToNobody(t *testing.T) {
 	other := storetest.User(t, n.here)
 	defer there.Follow(other)()
 	here.Send(stream.Message{UserID: n.user, Seq: 1})
-	until(t, here, stream.Message{UserID: other, Seq: 2}, heard) // what was sent before is through
+	until(t, here, stream.Message{UserID: other, Seq: 2}, heard) // the one before is through
 	if rows := n.number("SELECT count(*) FROM relay_rows"); rows != 0 {
 		t.Errorf("%d rows are left", rows)
 	}
@@ -128,7 +128,7 @@ func TestTheRelayComesBackByItself(t *testing.T) {
 	}
 }
 
-// What a process leaves behind goes when it ends.
+// A process that ends leaves nothing behind.
 func TestAProcessThatEndsIsFollowedNoMore(t *testing.T) {
 	t.Parallel()
 	n := newNeighbours(t)

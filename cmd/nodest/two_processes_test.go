@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"nodest/internal/cli"
 	"nodest/llm/llmtest"
 	"nodest/store/storetest"
@@ -76,6 +78,116 @@ func TestTwoProcesses(t *testing.T) {
 	there.wantNoGaps()
 	verifyLog(t, b.client)
 	b.stop(t)
+}
+
+// TestTextIsLiveAtAnotherProcess runs two servers on one PostgreSQL, without and with NATS. A client of B reads each
+// piece of a reply while A writes it, attaches in the middle without waiting for a checkpoint, and cancels it at once;
+// typing reaches it, too.
+func TestTextIsLiveAtAnotherProcess(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string]func(t *testing.T) []string{
+		"PostgreSQL": func(*testing.T) []string { return nil },
+		"NATS":       func(t *testing.T) []string { return []string{"NODEST_NATS_URL=" + startNATS(t)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			database := storetest.PostgresURL(t)
+			fake := llmtest.NewOpenAI(t)
+			env := append([]string{
+				"NODEST_PROVIDER=openai", "NODEST_MODEL=fake", "OPENAI_BASE_URL=" + fake.URL, "NODEST_SECRET_KEY=shared by both servers",
+			}, more(t)...)
+			a := newInstallation(t, database, env...).start(t)
+			b := newInstallation(t, database, env...).start(t)
+			conversation := newConversation(t, a.client, sampleCharacter(t, a.client))
+			here, there := newWatcher(t, a.client, "here"), newWatcher(t, b.client, "there")
+			here.untilHeard(there, conversation)
+
+			gate := gatedReply(fake, "Once", " upon", " a time", " there was")
+			sent := here.sendMessage(conversation, "Tell me")
+			off := 0
+			for _, piece := range []string{"Once", " upon"} {
+				releasePiece(t, gate)
+				off = there.wantDelta(sent, piece, off)
+			}
+			var attached struct{ Text string }
+			there.ask("gen.attach", "", map[string]any{"generationId": sent.GenerationID, "off": 0}).into(t, &attached)
+			if attached.Text != "Once upon" {
+				t.Errorf("attached to %q", attached.Text)
+			}
+			releasePiece(t, gate)
+			there.wantDelta(sent, " a time", off)
+			began := time.Now()
+			there.ask("gen.cancel", "", map[string]any{"generationId": sent.GenerationID})
+			select {
+			case <-fake.Closed():
+				t.Logf("cancelled at the other process after %v", time.Since(began).Round(time.Millisecond))
+			case <-time.After(testTimeout):
+				t.Fatal("the provider's request was never closed")
+			}
+			for _, w := range []*watcher{here, there} {
+				w.wantEnd(sent, "Once upon a time", "cancelled")
+				w.wantNoGaps()
+			}
+			a.stop(t)
+			b.stop(t)
+		})
+	}
+}
+
+// startNATS starts a NATS server and returns its address.
+func startNATS(t *testing.T) string {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, Username: "nodest", Password: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	if !s.ReadyForConnections(testTimeout) {
+		t.Fatal("NATS does not start")
+	}
+	return "nats://nodest:secret@" + s.Addr().String()
+}
+
+// untilHeard types until another device hears it.
+func (w *watcher) untilHeard(other *watcher, conversation string) {
+	w.t.Helper()
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		for {
+			if f, err := other.next(); err != nil || f.Ev == "typing" {
+				return
+			}
+		}
+	}()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		w.ask("typing", "", map[string]any{"conversationId": conversation})
+		select {
+		case <-heard:
+			return
+		case <-again.C:
+		}
+	}
+}
+
+// wantDelta waits for a piece of a reply's text, and returns where the next one begins.
+func (w *watcher) wantDelta(sent *sentMessage, text string, off int) int {
+	w.t.Helper()
+	for {
+		f := w.read()
+		if f.Ev != "gen.delta" || f.Gen != sent.GenerationID || f.Off < off { // attaching repeats what was said
+			continue
+		}
+		var d struct{ Text, Part string }
+		f.into(w.t, &d)
+		if d.Text != text || f.Off != off {
+			w.t.Fatalf("received by %s: %q at %d, want %q at %d", w.device, d.Text, f.Off, text, off)
+		}
+		return off + len(text)
+	}
 }
 
 // replyReachesOtherServer sends a message through one server and waits for the reply

@@ -79,6 +79,7 @@ type Instance struct {
 	log  *slog.Logger
 	db   *store.DB
 	services
+	relay      stream.Relay // nil = this process is alone
 	metrics    *metrics.Set
 	server     *server.Server
 	http       *http.Server
@@ -93,7 +94,6 @@ type services struct {
 	Accounts   *account.Service
 	Models     *setup.Models
 	hub        *stream.Hub
-	relay      stream.Relay // nil = this process is alone
 	jobs       *jobs.Runner
 	maker      *backup.Maker
 	backups    *backup.Schedule

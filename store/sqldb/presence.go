@@ -22,7 +22,7 @@ type presence struct {
 	process string
 	log     *slog.Logger
 	renew   chan struct{} // asks for the lock to be taken again
-	channel string        // of notifications between processes
+	channel string        // notifications between processes go through it
 	heard   atomic.Pointer[func(kind string, anew bool)]
 	end     context.CancelFunc
 	ended   chan struct{}

@@ -66,7 +66,7 @@ func NewNATS(o Options) (*NATS, error) {
 	n.prefix = "nodest." + n.hash("") + "."
 	settings := []nats.Option{
 		nats.Name("nodest"), nats.NoEcho(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(reconnect),
-		nats.ReconnectBufSize(-1), // what waited for NATS would come too late
+		nats.ReconnectBufSize(-1), // messages that waited for NATS would come too late
 		nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.ConnectHandler(func(*nats.Conn) { o.Log.Info("connected to NATS") }),
 		nats.ReconnectHandler(func(*nats.Conn) { o.Log.Info("connected to NATS again") }),

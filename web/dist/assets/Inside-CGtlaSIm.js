@@ -1,1 +1,0 @@
-import{Et as e,Wt as t,dn as n,mt as r,wt as i}from"./server-B8sA6xup.js";var a=e([[`div`,{class:`scroller svelte-19rrohp`},[`div`,{class:`inside svelte-19rrohp`},,]]]);function o(e,o){var s=a(),c=t(s),l=t(c);r(l,()=>o.children),n(c),n(s),i(e,s)}export{o as t};

@@ -1,1 +1,0 @@
-import{l as e,p as t}from"./server-B8sA6xup.js";async function n(n){try{await navigator.clipboard.writeText(n)}catch{r(n)}e.show(t.copied)}function r(e){let t=document.createElement(`textarea`);t.value=e;let n=document.querySelectorAll(`dialog[open]`);(n[n.length-1]??document.body).append(t),t.select(),document.execCommand(`copy`),t.remove()}export{n as t};

@@ -1,1 +1,0 @@
-import{L as e}from"./server-B8sA6xup.js";var t=`nodest.draft.`,n={get:n=>e.get(t+n)??``,set(n,r){r?e.set(t+n,r):e.remove(t+n)}};export{n as t};
