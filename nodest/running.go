@@ -28,9 +28,13 @@ func (e *Engine) Cancel(ctx context.Context, userID, generationID string) (statu
 }
 
 // cancelElsewhere ends a generation that another process works on, or worked on
-// when it crashed. That process learns of it when it is asked for a checkpoint, or
-// with its next one, and then closes its request.
+// when it crashed. That process stores its text when it is asked to, and learns of the
+// end when it is asked again, or with its next checkpoint; then it closes its request.
 func (e *Engine) cancelElsewhere(ctx context.Context, userID, generationID string) (status string, err error) {
+	if !e.opts.Alone { // so that no text is lost that has been seen
+		defer e.others.Attend(userID)()
+		e.askOthers(ctx, userID)
+	}
 	status, err = op.Write(ctx, e.store, userID, func(tx Tx) (string, error) {
 		g, err := tx.Generation(generationID)
 		if err != nil {
