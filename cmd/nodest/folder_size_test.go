@@ -107,17 +107,15 @@ func exportOfAnySize(t *testing.T, inst *installation, chats int) {
 // mostOfChat is the memory that the program may have while it imports a chat of nearly the size that a chat may have, in MiB.
 const mostOfChat = 300
 
-// TestALargeChatTakesLittleMemory imports a folder with one chat of 62 MiB with the real program.
+// TestALargeChatTakesLittleMemory imports a folder with one chat with the real program; of 62 MiB in a long run.
 func TestALargeChatTakesLittleMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it imports 90,000 messages")
-	}
-	chat := taverntest.Chat(rand.New(rand.NewPCG(3, 4)), "Bo", 90_000, 1) //nolint:gosec // made up
-	for len(chat) < 62<<20 {
+	inst := newInstallation(t, "").fast(t)
+	megabytes := scaled(t, 6, 62)
+	chat := taverntest.Chat(rand.New(rand.NewPCG(3, 4)), "Bo", megabytes*1450, 1) //nolint:gosec // made up
+	for len(chat) < megabytes<<20 {
 		chat = append(chat, taverntest.Line("Bo", strings.Repeat("The river is high tonight. ", 900))...)
 	}
 	archive := taverntest.Files{"characters/Bo.png": taverntest.Card("Bo", "Bo sings.", ""), "chats/Bo/large.jsonl": chat}.Zip("default-user/")
-	inst := newInstallation(t, "").fast(t)
 	p := inst.start(t)
 	var imp folderImport
 	began := time.Now()
