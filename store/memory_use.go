@@ -87,10 +87,10 @@ func (t *textTx) Uses(messageID string) ([]memory.Use, error) {
 			layer = recall.Exchange
 		}
 		u := memory.Use{ID: r.UnitID, Layer: layer, Rank: r.Rank, Signals: signalsOf(r.Signals)}
-		if r.Score != nil {
+		switch {
+		case r.Score != nil:
 			u.Score = float64(*r.Score) / memory.SignalStep
-		}
-		if r.Layer == inProfile { // its score and signal are always these
+		case r.Layer == inProfile: // a fork has no score of it, but it is always the same
 			u = memory.ProfileUse(r.UnitID, r.Rank)
 		}
 		return u
