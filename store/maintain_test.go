@@ -52,7 +52,7 @@ func TestMaintenanceRemovesExpiredRows(t *testing.T) {
 			"posts": 1, "attachments": 1, "imports": 1})
 		for table, n := range count(e, e.user) {
 			switch table {
-			case "tokens", "provider_keys", "settings", "user_variables", "devices", "tavern_imports", "tavern_reports", "usage_days", "quotas", "streams", "circle_states", "circle_spends",
+			case "tokens", "provider_keys", "settings", "user_variables", "devices", "tavern_imports", "tavern_reports", "tavern_files", "usage_days", "quotas", "streams", "circle_states", "circle_spends",
 				"files", "file_parts", "knowledge_bases", "knowledge_base_files", "knowledge_grants", "knowledge_documents", "knowledge_texts",
 				"knowledge_chunks", "knowledge_contexts", "knowledge_segments", "knowledge_vectors", "knowledge_spaces":
 				if n == 0 {
