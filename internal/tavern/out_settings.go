@@ -261,6 +261,11 @@ func (o *outgoing) mergePersonas(m *merger, was *folder.UserSettings) {
 			m.put(p.Picture, "power_user", "default_persona")
 		}
 	}
+	o.removePersonas(m)
+}
+
+// removePersonas removes personas that are gone.
+func (o *outgoing) removePersonas(m *merger) {
 	for _, picture := range o.people.gone {
 		used := slices.ContainsFunc(o.people.personas, func(p personaOut) bool { return p.Picture == picture })
 		for _, list := range []string{"personas", "persona_descriptions"} {

@@ -92,16 +92,7 @@ func (r *run) complete(ctx context.Context, c *op.Call, ch *character.Character,
 	if linked { // the card has an older copy of it
 		in.WorldBook = json.RawMessage("null")
 	}
-	settings := json.RawMessage(nil)
-	if s := r.settings; s != nil {
-		if tags := op.UsableTags(slices.Concat(ch.Tags, s.Tags[name+".png"])); len(tags) > len(ch.Tags) {
-			in.Tags = tags
-		}
-		if n := s.Notes[name]; n != nil && op.IsNull(ch.AuthorNote) {
-			in.AuthorNote = noteDocument(n)
-		}
-		settings = characterSettings(s, name+".png")
-	}
+	settings := r.saidOf(ch, name, &in)
 	if in.WorldBook != nil || in.Tags != nil || in.AuthorNote != nil {
 		changed, err := r.update(ctx, c.Part("more"), ch, in)
 		switch {
@@ -128,6 +119,21 @@ func (r *run) complete(ctx context.Context, c *op.Call, ch *character.Character,
 	return &done, notes, nil
 }
 
+// saidOf adds the tags and the note that the settings of the folder have for a character to in, and returns its settings.
+func (r *run) saidOf(ch *character.Character, name string, in *character.Input) json.RawMessage {
+	s := r.settings
+	if s == nil {
+		return nil
+	}
+	if tags := op.UsableTags(slices.Concat(ch.Tags, s.Tags[name+".png"])); len(tags) > len(ch.Tags) {
+		in.Tags = tags
+	}
+	if n := s.Notes[name]; n != nil && op.IsNull(ch.AuthorNote) {
+		in.AuthorNote = noteDocument(n)
+	}
+	return characterSettings(s, name+".png")
+}
+
 // update changes a character. A dry run only checks the change.
 func (r *run) update(ctx context.Context, c *op.Call, ch *character.Character, in character.Input) (*character.Character, error) {
 	if r.imp.DryRun {
@@ -149,15 +155,8 @@ func (r *run) putSettings(ctx context.Context, c *op.Call, ch *character.Charact
 // bindBooks binds the books that a card names, and those that the settings name for it. linked says that one of them
 // takes the place of the book in the card.
 func (r *run) bindBooks(ctx context.Context, c *op.Call, ch *character.Character, name string) (linked bool, notes []Note, err error) {
-	var names []string
 	own := linkOf(ch.RoleCard)
-	if own != "" {
-		names = append(names, own)
-	}
-	if r.settings != nil {
-		names = append(names, r.settings.Extra[name]...)
-	}
-	for i, book := range names {
+	for i, book := range r.booksNamed(own, name) {
 		id, ok, err := r.bookOf(ctx, book)
 		if err != nil {
 			return false, nil, err
@@ -168,10 +167,11 @@ func (r *run) bindBooks(ctx context.Context, c *op.Call, ch *character.Character
 			}
 			continue
 		}
-		if same, err := r.inCard(ctx, ch, id, book, book == own); err != nil || same {
-			if err != nil {
-				return false, nil, err
-			}
+		same, err := r.inCard(ctx, ch, id, book, book == own)
+		if err != nil {
+			return false, nil, err
+		}
+		if same {
 			continue
 		}
 		err = r.bind(ctx, c.Part(fmt.Sprint("book ", i)), character.WorldBook, id, ch.ID)
@@ -188,6 +188,17 @@ func (r *run) bindBooks(ctx context.Context, c *op.Call, ch *character.Character
 		}
 	}
 	return linked, notes, nil
+}
+
+// booksNamed are the books that a card names (own), and those that the settings name for it.
+func (r *run) booksNamed(own, name string) (names []string) {
+	if own != "" {
+		names = append(names, own)
+	}
+	if r.settings != nil {
+		names = append(names, r.settings.Extra[name]...)
+	}
+	return names
 }
 
 // inCard says that the book which a card names is in the card itself, as SillyTavern stores it: it need not be bound, too.
